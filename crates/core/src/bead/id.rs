@@ -1,0 +1,160 @@
+//! Names of beads.
+
+use std::fmt;
+
+use crate::{Invalid, limits};
+
+/// The name of a bead, such as `gt-abc`, `hq-cv-x1y2z` or `gt-abc.3`.
+///
+/// Any printable ASCII without white space is accepted, because names that came from elsewhere must
+/// survive; the ids we make ourselves are `<prefix>-<base36>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BeadId(String);
+
+impl BeadId {
+    /// Checks the shape of `text`.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let shown: String = text.chars().take(60).collect();
+        let invalid = |why: &str| Err(Invalid(format!("\"{}\" {why}", shown.escape_debug())));
+        if text.is_empty() {
+            return Err(Invalid::new("a bead id may not be empty"));
+        }
+        if text.len() > limits::ID_BYTES_MAX {
+            return invalid("is not a bead id: longer than 200 bytes");
+        }
+        if !text
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && !b"\"'`,<>\\".contains(&byte))
+        {
+            return invalid("is not a bead id; ids look like gt-abc");
+        }
+        if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) || !text.contains('-') {
+            return invalid("is not a bead id; ids look like gt-abc");
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// Wraps text that was a valid id when it was stored.
+    pub fn trusted(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The id of this bead's `number`th child.
+    #[must_use]
+    pub fn child(&self, number: u32) -> Self {
+        Self(format!("{}.{number}", self.0))
+    }
+
+    /// Whether this is the id of somebody's child (`gt-abc.3`).
+    pub fn is_child(&self) -> bool {
+        self.0.contains('.')
+    }
+
+    /// What stands before the last `-` that is not followed by a reserved infix: `hq` of `hq-cv-x1y2z`.
+    ///
+    /// Used where no registered prefix fits.
+    pub fn guessed_prefix(&self) -> &str {
+        let mut prefix = self
+            .0
+            .rsplit_once('-')
+            .map_or(self.0.as_str(), |(head, _)| head);
+        while let Some((head, infix)) = prefix.rsplit_once('-') {
+            if !["cv", "wisp", "mol", "ctx"].contains(&infix) {
+                break;
+            }
+            prefix = head;
+        }
+        prefix
+    }
+
+    /// Whether this id belongs to `prefix`: `gt-abc` to `gt`, and `my-app-x1` to both `my` and `my-app`.
+    pub fn has_prefix(&self, prefix: &str) -> bool {
+        self.0
+            .strip_prefix(prefix)
+            .is_some_and(|rest| rest.len() > 1 && rest.starts_with('-'))
+    }
+}
+
+impl fmt::Display for BeadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for BeadId {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The UUIDv7 alias of a bead or rig.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Uid(uuid::Uuid);
+
+impl Uid {
+    /// Reads the usual text form.
+    pub fn parse(text: &str) -> Option<Self> {
+        uuid::Uuid::try_parse(text).ok().map(Self)
+    }
+
+    /// A UUID by its bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(uuid::Uuid::from_bytes(bytes))
+    }
+
+    /// The sixteen bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+}
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.hyphenated().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_prefix_of_an_id_without_a_registered_one_is_guessed() {
+        for (id, prefix) in [
+            ("gt-abc", "gt"),
+            ("gt-abc.1", "gt"),
+            ("hq-cv-x1y2z", "hq"),
+            ("gt-wisp-mol-1", "gt"),
+            ("my-app-x1", "my-app"),
+        ] {
+            assert_eq!(BeadId::parse(id).unwrap().guessed_prefix(), prefix);
+        }
+    }
+
+    #[test]
+    fn malformed_ids_are_refused() {
+        let long = format!("gt-{}", "a".repeat(limits::ID_BYTES_MAX));
+        for id in [
+            "", "gt", "-abc", "gt abc", "gt-a\nb", "gt-\0", "gt-ä", "gt-a,b", &long,
+        ] {
+            assert!(BeadId::parse(id).is_err(), "{id}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in ".{0,250}") {
+            if let Ok(id) = BeadId::parse(&text) {
+                let _ = id.guessed_prefix();
+                prop_assert_eq!(id.as_str(), text);
+            }
+        }
+    }
+}

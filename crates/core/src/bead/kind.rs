@@ -1,0 +1,94 @@
+//! Types of beads.
+
+use std::fmt;
+
+use super::text::check_name;
+use crate::Invalid;
+
+/// What kind of thing a bead is. Free text; some values have a meaning here.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct IssueType(String);
+
+/// Never offered as work by `ready` unless asked for by name.
+const NOT_WORK: [&str; 8] = [
+    "merge-request",
+    "gate",
+    "molecule",
+    "message",
+    "agent",
+    "role",
+    "rig",
+    "sling-context",
+];
+const INFRASTRUCTURE: [&str; 4] = ["agent", "rig", "role", "message"];
+const ALIASES: [(&str, &str); 10] = [
+    ("enhancement", "feature"),
+    ("feat", "feature"),
+    ("dec", "decision"),
+    ("adr", "decision"),
+    ("investigation", "spike"),
+    ("timebox", "spike"),
+    ("user-story", "story"),
+    ("ms", "milestone"),
+    ("mr", "merge-request"),
+    ("mol", "molecule"),
+];
+
+impl IssueType {
+    /// The types that never appear in `ready` by themselves, for the store's index.
+    pub const NOT_WORK: &[&str] = &NOT_WORK;
+    /// The types hidden from `list` by themselves.
+    pub const HIDDEN: &[&str] = &["gate", "agent", "rig", "role", "message", "sling-context"];
+
+    /// Reads a type as a person writes it: aliases become the name they stand for.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let name = ALIASES
+            .iter()
+            .find(|(alias, _)| *alias == text)
+            .map_or(text, |(_, name)| name);
+        check_name("issue type", name)?;
+        Ok(Self(name.to_owned()))
+    }
+
+    /// Wraps text that was a valid type when it was stored.
+    pub fn trusted(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether `ready` offers beads of this type.
+    pub fn is_work(&self) -> bool {
+        !NOT_WORK.contains(&self.as_str())
+    }
+
+    /// Whether beads of this type are machinery that is always ephemeral.
+    pub fn is_infrastructure(&self) -> bool {
+        INFRASTRUCTURE.contains(&self.as_str())
+    }
+
+    /// Whether this is an epic, whose children must close before it does.
+    pub fn is_epic(&self) -> bool {
+        self.0 == "epic"
+    }
+
+    /// Whether this closes by itself when its last child closes.
+    pub fn is_molecule(&self) -> bool {
+        self.0 == "molecule"
+    }
+}
+
+impl Default for IssueType {
+    fn default() -> Self {
+        Self("task".to_owned())
+    }
+}
+
+impl fmt::Display for IssueType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

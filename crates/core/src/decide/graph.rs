@@ -1,0 +1,167 @@
+//! Paths and cycles in the dependency graph.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::Hash;
+
+/// A shortest path from `start` to `goal`, both included, where `next` names what a node leads to.
+///
+/// `next` may fail (it usually asks a store); its error ends the search.
+pub fn find_path<N: Clone + Eq + Hash, E>(
+    start: &N,
+    goal: &N,
+    mut next: impl FnMut(&N) -> Result<Vec<N>, E>,
+) -> Result<Option<Vec<N>>, E> {
+    let mut came_from: HashMap<N, Option<N>> = HashMap::from([(start.clone(), None)]);
+    let mut queue = VecDeque::from([start.clone()]);
+    while let Some(node) = queue.pop_front() {
+        if node == *goal {
+            let mut path = vec![node.clone()];
+            let mut at = &node;
+            while let Some(Some(previous)) = came_from.get(at) {
+                path.push(previous.clone());
+                at = previous;
+            }
+            path.reverse();
+            return Ok(Some(path));
+        }
+        for successor in next(&node)? {
+            if !came_from.contains_key(&successor) {
+                came_from.insert(successor.clone(), Some(node.clone()));
+                queue.push_back(successor);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// One cycle per strongly connected component of the graph, as a path whose last node leads back to
+/// its first. `edges[n]` lists what node `n` leads to.
+pub fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut found = Vec::new();
+    for component in components(edges) {
+        let inside: HashSet<usize> = component.iter().copied().collect();
+        let Some(&start) = component.iter().min() else {
+            continue;
+        };
+        if inside.len() == 1 && !edges[start].contains(&start) {
+            continue;
+        }
+        // Within a component every node reaches every other, so some successor leads back.
+        let cycle = edges[start]
+            .iter()
+            .filter(|node| inside.contains(node))
+            .find_map(|&first| {
+                let next = |node: &usize| {
+                    let within = edges[*node].iter().copied().filter(|n| inside.contains(n));
+                    Ok::<_, std::convert::Infallible>(within.collect())
+                };
+                let Ok(path) = find_path(&first, &start, next);
+                path
+            });
+        if let Some(mut path) = cycle {
+            path.rotate_right(1);
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Tarjan's strongly connected components, without recursion: a chain of a million beads must not
+/// overflow the stack.
+fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    const UNSEEN: usize = usize::MAX;
+    let count = edges.len();
+    let (mut index, mut low) = (vec![UNSEEN; count], vec![0; count]);
+    let mut on_stack = vec![false; count];
+    let (mut stack, mut found, mut counter) = (Vec::new(), Vec::new(), 0);
+    for root in 0..count {
+        if index[root] != UNSEEN {
+            continue;
+        }
+        let mut work = vec![(root, 0)];
+        while let Some((node, position)) = work.pop() {
+            if position == 0 {
+                index[node] = counter;
+                low[node] = counter;
+                counter += 1;
+                stack.push(node);
+                on_stack[node] = true;
+            }
+            if let Some(&successor) = edges[node].get(position) {
+                work.push((node, position + 1));
+                if index[successor] == UNSEEN {
+                    work.push((successor, 0));
+                } else if on_stack[successor] {
+                    low[node] = low[node].min(index[successor]);
+                }
+                continue;
+            }
+            if low[node] == index[node] {
+                let mut component = Vec::new();
+                while let Some(member) = stack.pop() {
+                    on_stack[member] = false;
+                    component.push(member);
+                    if member == node {
+                        break;
+                    }
+                }
+                found.push(component);
+            }
+            if let Some(&(parent, _)) = work.last() {
+                low[parent] = low[parent].min(low[node]);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_cycle_is_shown_as_a_path() {
+        let edges = vec![vec![1], vec![2], vec![0, 3], vec![]];
+        assert_eq!(cycles(&edges), vec![vec![0, 1, 2]]);
+    }
+
+    #[test]
+    fn a_self_loop_is_a_cycle() {
+        assert_eq!(cycles(&[vec![0]]), vec![vec![0]]);
+    }
+
+    #[test]
+    fn a_long_chain_does_not_overflow_the_stack() {
+        let edges: Vec<Vec<usize>> = (0..200_000)
+            .map(|n| if n < 199_999 { vec![n + 1] } else { vec![] })
+            .collect();
+        assert!(cycles(&edges).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn there_is_one_real_cycle_per_component_that_has_one(
+            edges in prop::collection::vec(prop::collection::vec(0_usize..12, 0..4), 12)
+        ) {
+            let mut oracle = petgraph::Graph::<(), ()>::new();
+            let nodes: Vec<_> = (0..edges.len()).map(|_| oracle.add_node(())).collect();
+            for (from, targets) in edges.iter().enumerate() {
+                for to in targets {
+                    oracle.add_edge(nodes[from], nodes[*to], ());
+                }
+            }
+            let cyclic = petgraph::algo::tarjan_scc(&oracle).into_iter()
+                .filter(|c| c.len() > 1 || oracle.contains_edge(c[0], c[0])).count();
+            let found = cycles(&edges);
+            prop_assert_eq!(found.len(), cyclic);
+            for cycle in found {
+                for (at, node) in cycle.iter().enumerate() {
+                    prop_assert!(edges[*node].contains(&cycle[(at + 1) % cycle.len()]));
+                }
+            }
+        }
+    }
+}

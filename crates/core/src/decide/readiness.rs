@@ -1,0 +1,178 @@
+//! Why a bead is not ready: the one evaluator behind every command that says so.
+
+use std::fmt;
+
+use crate::{BeadId, IssueType, Status, Timestamp};
+
+/// What readiness depends on.
+#[derive(Debug, Clone)]
+pub struct ReadinessFacts<'a> {
+    /// The bead's status.
+    pub status: &'a Status,
+    /// Its type.
+    pub issue_type: &'a IssueType,
+    /// Whether it is a reference.
+    pub pinned: bool,
+    /// Whether it is machinery.
+    pub ephemeral: bool,
+    /// Its own "not before".
+    pub defer_until: Option<Timestamp>,
+    /// Its parent's "not before", if that has one.
+    pub parent_deferred: Option<(&'a BeadId, Timestamp)>,
+    /// What blocks it and is not over.
+    pub open_blockers: &'a [BeadId],
+    /// What blocks it because it failed.
+    pub failed_blockers: &'a [BeadId],
+}
+
+/// A reason why a bead is not ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitReason {
+    /// These must be done first.
+    BlockedBy(Vec<BeadId>),
+    /// These were tried and failed.
+    BlockerFailed(Vec<BeadId>),
+    /// It was put off until then.
+    DeferredUntil(Timestamp),
+    /// It was put off without a date.
+    Deferred,
+    /// Its parent was put off until then.
+    ParentDeferred(BeadId, Timestamp),
+    /// Its status says that it is not open.
+    Status(Status),
+    /// It is a fixed reference.
+    Pinned,
+    /// Beads of this type are not work.
+    NotWork(IssueType),
+    /// It is machinery.
+    Ephemeral,
+}
+
+/// Every reason why a bead is not ready, the most telling first; none means ready.
+///
+/// A bead deferred until a date is ready from that moment on, without anybody touching it.
+pub fn wait_reasons(facts: &ReadinessFacts<'_>, now: Timestamp) -> Vec<WaitReason> {
+    let mut reasons = Vec::new();
+    let due_later = facts.defer_until.filter(|until| *until > now);
+    match facts.status {
+        Status::Open => {}
+        Status::Deferred if facts.defer_until.is_some() => {}
+        Status::Deferred => reasons.push(WaitReason::Deferred),
+        Status::Pinned => reasons.push(WaitReason::Pinned),
+        other => reasons.push(WaitReason::Status(other.clone())),
+    }
+    if facts.pinned && *facts.status != Status::Pinned {
+        reasons.push(WaitReason::Pinned);
+    }
+    if !facts.failed_blockers.is_empty() {
+        reasons.push(WaitReason::BlockerFailed(facts.failed_blockers.to_vec()));
+    }
+    if !facts.open_blockers.is_empty() {
+        reasons.push(WaitReason::BlockedBy(facts.open_blockers.to_vec()));
+    }
+    if let Some(until) = due_later {
+        reasons.push(WaitReason::DeferredUntil(until));
+    }
+    if let Some((parent, until)) = facts.parent_deferred
+        && until > now
+    {
+        reasons.push(WaitReason::ParentDeferred(parent.clone(), until));
+    }
+    if !facts.issue_type.is_work() {
+        reasons.push(WaitReason::NotWork(facts.issue_type.clone()));
+    }
+    if facts.ephemeral {
+        reasons.push(WaitReason::Ephemeral);
+    }
+    reasons
+}
+
+impl fmt::Display for WaitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |ids: &[BeadId]| {
+            ids.iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        match self {
+            Self::BlockedBy(ids) => write!(f, "blocked by {}", list(ids)),
+            Self::BlockerFailed(ids) => write!(f, "blocker failed: {}", list(ids)),
+            Self::DeferredUntil(until) => write!(f, "deferred until {until}"),
+            Self::Deferred => write!(f, "deferred without a date"),
+            Self::ParentDeferred(parent, until) => {
+                write!(f, "its parent {parent} is deferred until {until}")
+            }
+            Self::Status(status) => write!(f, "status {status}"),
+            Self::Pinned => write!(f, "pinned"),
+            Self::NotWork(issue_type) => write!(f, "beads of type {issue_type} are not work"),
+            Self::Ephemeral => write!(f, "ephemeral"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts<'a>(status: &'a Status, issue_type: &'a IssueType) -> ReadinessFacts<'a> {
+        ReadinessFacts {
+            status,
+            issue_type,
+            pinned: false,
+            ephemeral: false,
+            defer_until: None,
+            parent_deferred: None,
+            open_blockers: &[],
+            failed_blockers: &[],
+        }
+    }
+
+    #[test]
+    fn an_open_task_that_nothing_holds_up_is_ready() {
+        let now = Timestamp::from_nanos(5);
+        let task = IssueType::default();
+        assert!(wait_reasons(&facts(&Status::Open, &task), now).is_empty());
+        for status in Status::BUILT_IN
+            .iter()
+            .filter(|status| **status != Status::Open)
+        {
+            assert!(
+                !wait_reasons(&facts(status, &task), now).is_empty(),
+                "{status}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_date_to_wait_for_passes_by_itself() {
+        let task = IssueType::default();
+        for status in [Status::Open, Status::Deferred] {
+            let mut facts = facts(&status, &task);
+            facts.defer_until = Some(Timestamp::from_nanos(10));
+            let reasons = wait_reasons(&facts, Timestamp::from_nanos(9));
+            assert_eq!(
+                reasons,
+                [WaitReason::DeferredUntil(Timestamp::from_nanos(10))]
+            );
+            assert!(wait_reasons(&facts, Timestamp::from_nanos(10)).is_empty());
+        }
+    }
+
+    #[test]
+    fn every_reason_is_named() {
+        let blocker = BeadId::parse("gt-a").unwrap();
+        let parent = BeadId::parse("gt-p").unwrap();
+        let message = IssueType::parse("message").unwrap();
+        let facts = ReadinessFacts {
+            pinned: true,
+            ephemeral: true,
+            defer_until: Some(Timestamp::from_nanos(10)),
+            parent_deferred: Some((&parent, Timestamp::from_nanos(11))),
+            open_blockers: std::slice::from_ref(&blocker),
+            failed_blockers: std::slice::from_ref(&blocker),
+            ..facts(&Status::Hooked, &message)
+        };
+        assert_eq!(wait_reasons(&facts, Timestamp::from_nanos(0)).len(), 8);
+    }
+}

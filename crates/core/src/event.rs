@@ -1,0 +1,120 @@
+//! What happened.
+
+use std::fmt;
+
+use crate::{BeadId, Json, RigSlug, Timestamp};
+
+macro_rules! event_kinds {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// The kinds of events. Readers must expect kinds of newer versions.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum EventKind {
+            $($(#[$doc])* $variant,)*
+            /// A kind this version does not know.
+            Other(String),
+        }
+
+        impl EventKind {
+            /// Every kind this version writes.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The name.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $name,)*
+                    Self::Other(name) => name,
+                }
+            }
+
+            /// The kind of this name.
+            pub fn from_name(name: &str) -> Self {
+                match name {
+                    $($name => Self::$variant,)*
+                    other => Self::Other(other.to_owned()),
+                }
+            }
+        }
+    };
+}
+
+event_kinds! {
+    /// A bead was made.
+    Created = "created",
+    /// A bead came in, or was changed, by an import.
+    Imported = "imported",
+    /// Fields of a bead changed.
+    Updated = "updated",
+    /// A bead's status changed without being claimed, closed or reopened.
+    StatusChanged = "status_changed",
+    /// Somebody took a bead.
+    Claimed = "claimed",
+    /// A bead was closed.
+    Closed = "closed",
+    /// A closed bead was opened again.
+    Reopened = "reopened",
+    /// A bead was deleted.
+    Deleted = "deleted",
+    /// The last thing that blocked a bead is gone.
+    Unblocked = "unblocked",
+    /// A label was added.
+    LabelAdded = "label_added",
+    /// A label was removed.
+    LabelRemoved = "label_removed",
+    /// A dependency was added.
+    DependencyAdded = "dependency_added",
+    /// A dependency was removed.
+    DependencyRemoved = "dependency_removed",
+    /// A dependency changed its type or metadata.
+    DependencyChanged = "dependency_changed",
+    /// Somebody commented.
+    Commented = "commented",
+    /// A rig was added.
+    RigAdded = "rig_added",
+    /// A rig changed its state or settings.
+    RigChanged = "rig_changed",
+    /// A rig was removed.
+    RigRemoved = "rig_removed",
+    /// A setting was changed.
+    SettingChanged = "setting_changed",
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Something that happened, as its writer tells it. Time, actor and number are added by the
+/// transaction that writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// What happened.
+    pub kind: EventKind,
+    /// To which bead.
+    pub bead: Option<BeadId>,
+    /// In which rig.
+    pub rig: Option<RigSlug>,
+    /// The details, as a JSON object.
+    pub payload: Json,
+}
+
+/// Something that happened, as it is remembered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its place in history: gapless, in the order of commits.
+    pub number: u64,
+    /// When.
+    pub at: Timestamp,
+    /// Who did it.
+    pub actor: String,
+    /// What happened.
+    pub kind: EventKind,
+    /// To which bead.
+    pub bead: Option<BeadId>,
+    /// In which rig.
+    pub rig: Option<RigSlug>,
+    /// In which run.
+    pub run: Option<String>,
+    /// The details, as a JSON object.
+    pub payload: Json,
+}

@@ -1,0 +1,174 @@
+//! JSON as opaque, valid, compact text.
+
+use std::fmt;
+
+use serde_json::value::RawValue;
+
+use crate::Invalid;
+
+/// Valid JSON text without insignificant white space. Key order and the spelling of numbers are kept,
+/// which is why this is text and not a parsed tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Json(String);
+
+impl Json {
+    /// Checks that `text` is one JSON value and removes the white space between its tokens.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        serde_json::from_str::<&RawValue>(text)
+            .map_err(|error| Invalid(format!("not valid JSON: {error}")))?;
+        Ok(Self(compact(text)))
+    }
+
+    /// Wraps text that is already known to be valid and compact, such as what [`Json::as_str`] gave.
+    pub fn trusted(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The compact text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A JSON string holding `text`.
+    pub fn string(text: &str) -> Self {
+        Self(serde_json::Value::from(text).to_string())
+    }
+
+    /// The top-level fields in their order, or nothing when this is not an object.
+    pub fn fields(&self) -> Option<Vec<(String, Self)>> {
+        object_fields(&self.0).ok()
+    }
+
+    /// An object of these fields, in this order.
+    pub fn object(fields: &[(String, Self)]) -> Self {
+        let mut text = String::from("{");
+        for (index, (key, value)) in fields.iter().enumerate() {
+            if index > 0 {
+                text.push(',');
+            }
+            text.push_str(Self::string(key).as_str());
+            text.push(':');
+            text.push_str(value.as_str());
+        }
+        text.push('}');
+        Self(text)
+    }
+
+    /// This object with `key` set, in its old place or at the end; a value that is not an object is
+    /// replaced by one.
+    #[must_use]
+    pub fn with(&self, key: &str, value: &Self) -> Self {
+        let mut fields = self.fields().unwrap_or_default();
+        match fields.iter_mut().find(|(name, _)| name == key) {
+            Some((_, old)) => *old = value.clone(),
+            None => fields.push((key.to_owned(), value.clone())),
+        }
+        Self::object(&fields)
+    }
+
+    /// This object without `key`.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        let mut fields = self.fields().unwrap_or_default();
+        fields.retain(|(name, _)| name != key);
+        Self::object(&fields)
+    }
+
+    /// The string under a top-level `key`, if there is one.
+    pub fn string_field(&self, key: &str) -> Option<String> {
+        let (_, value) = self.fields()?.into_iter().find(|(name, _)| name == key)?;
+        serde_json::from_str(value.as_str()).ok()
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The fields of a JSON object in their order; a repeated key keeps its last value.
+fn object_fields(text: &str) -> Result<Vec<(String, Json)>, serde_json::Error> {
+    use serde_json::de::Deserializer;
+    struct Fields;
+    impl<'de> serde::de::Visitor<'de> for Fields {
+        type Value = Vec<(String, Json)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a JSON object")
+        }
+
+        fn visit_map<A: serde::de::MapAccess<'de>>(
+            self,
+            mut map: A,
+        ) -> Result<Self::Value, A::Error> {
+            let mut fields: Vec<(String, Json)> = Vec::new();
+            while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
+                let value = Json(compact(value.get()));
+                match fields.iter_mut().find(|(name, _)| *name == key) {
+                    Some((_, old)) => *old = value,
+                    None => fields.push((key, value)),
+                }
+            }
+            Ok(fields)
+        }
+    }
+    let mut deserializer = Deserializer::from_str(text);
+    let fields = serde::Deserializer::deserialize_map(&mut deserializer, Fields)?;
+    deserializer.end()?;
+    Ok(fields)
+}
+
+/// Removes white space outside strings; `text` must be valid JSON.
+fn compact(text: &str) -> String {
+    let mut compact = String::with_capacity(text.len());
+    let mut in_string = false;
+    let mut escaped = false;
+    for c in text.chars() {
+        if in_string {
+            compact.push(c);
+            match c {
+                _ if escaped => escaped = false,
+                '\\' => escaped = true,
+                '"' => in_string = false,
+                _ => {}
+            }
+        } else if !c.is_ascii_whitespace() {
+            in_string = c == '"';
+            compact.push(c);
+        }
+    }
+    compact
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compacting_keeps_strings_numbers_and_order() {
+        let json = Json::parse(" { \"b\" : 1.50 , \"a\" : [ \" x \\\" y \", null ] }\n").unwrap();
+        assert_eq!(json.as_str(), r#"{"b":1.50,"a":[" x \" y ",null]}"#);
+    }
+
+    #[test]
+    fn an_object_is_edited_in_place() {
+        let json = Json::parse(r#"{"b":1,"a":2}"#).unwrap();
+        assert_eq!(
+            json.with("b", &Json::string("x")).as_str(),
+            r#"{"b":"x","a":2}"#
+        );
+        assert_eq!(
+            json.with("c", &Json::string("x")).as_str(),
+            r#"{"b":1,"a":2,"c":"x"}"#
+        );
+        assert_eq!(json.without("b").as_str(), r#"{"a":2}"#);
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused() {
+        for text in ["", "{", "nul", "{} {}", "{'a':1}"] {
+            assert!(Json::parse(text).is_err(), "{text}");
+        }
+    }
+}

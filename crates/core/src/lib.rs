@@ -1,0 +1,41 @@
+//! Domain types and pure decisions.
+//!
+//! # Architecture invariants
+//!
+//! - Nothing here reads a file, a clock, the environment or the network. The current time is an
+//!   argument; everything a decision needs is an argument.
+//! - Everything that needs thought lives in [`decide`]; the rest of the product fetches facts for it
+//!   and writes down what it answers.
+//! - The wire format is not known here. [`Json`] is opaque text that happens to be valid JSON.
+
+pub mod bead;
+pub mod decide;
+pub mod event;
+pub mod json;
+pub mod limits;
+pub mod rig;
+pub mod settings;
+pub mod time;
+
+pub use bead::{
+    Bead, BeadId, Carried, Comment, Dependency, DependencyType, IssueType, Outcome, Priority,
+    Status, Title,
+};
+pub use event::{Event, EventKind, NewEvent};
+pub use json::Json;
+pub use rig::{ExecutorKind, Prefix, Rig, RigSlug, RigState};
+pub use time::{Clock, Timestamp};
+
+/// A value from outside that does not have the shape its type demands.
+///
+/// The message is a complete sentence fragment that names the value and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Invalid(pub String);
+
+impl Invalid {
+    /// An error with this message.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}

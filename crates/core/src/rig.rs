@@ -1,0 +1,275 @@
+//! Rigs: the projects of a town.
+
+use std::fmt;
+
+use crate::{Invalid, Json, Timestamp, bead::Uid};
+
+/// The fixed name of a rig, also the name of its directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RigSlug(String);
+
+/// Names that mean something else in addresses or directories.
+const RESERVED_SLUGS: [&str; 10] = [
+    "hq", "wq", "mayor", "deacon", "settings", "inbox", "crew", "polecats", "witness", "refinery",
+];
+
+impl RigSlug {
+    /// Checks a name a person gave.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let well_formed = (1..=50).contains(&text.len())
+            && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+        let shown: String = text.chars().take(60).collect();
+        if !well_formed {
+            return Err(Invalid(format!(
+                "\"{}\" is not a rig name; use letters, digits, - and _, at most 50",
+                shown.escape_debug()
+            )));
+        }
+        if RESERVED_SLUGS.contains(&text) {
+            return Err(Invalid(format!(
+                "the rig name \"{shown}\" is reserved; choose another"
+            )));
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// Wraps text that was a valid name when it was stored.
+    pub fn trusted(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RigSlug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What the ids of a rig's beads begin with, without the `-`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Prefix(String);
+
+impl Prefix {
+    /// The prefix of beads that belong to the town itself.
+    pub const TOWN: &str = "hq";
+    /// Prefixes no rig may take.
+    pub const RESERVED: [&str; 2] = [Self::TOWN, "wq"];
+
+    /// Checks a prefix; a trailing `-` is not part of it.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let prefix = text.strip_suffix('-').unwrap_or(text);
+        let well_formed = (1..=32).contains(&prefix.len())
+            && prefix.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && prefix.ends_with(|c: char| c.is_ascii_alphanumeric())
+            && prefix
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+        if !well_formed {
+            return Err(Invalid(format!(
+                "\"{}\" is not a prefix; use letters, digits, - and _, at most 32",
+                text.chars().take(60).collect::<String>().escape_debug()
+            )));
+        }
+        Ok(Self(prefix.to_owned()))
+    }
+
+    /// The prefix of the town's own beads.
+    pub fn town() -> Self {
+        Self(Self::TOWN.to_owned())
+    }
+
+    /// Wraps text that was a valid prefix when it was stored.
+    pub fn trusted(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A prefix for a rig called `name`: the initials of its parts, else its first two letters, made
+    /// longer while `taken` says so.
+    pub fn derive(name: &str, taken: impl Fn(&str) -> bool) -> Result<Self, Invalid> {
+        let lower = name.to_ascii_lowercase();
+        let parts: Vec<&str> = lower
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .filter(|p| !p.is_empty())
+            .collect();
+        let letters: String = parts.concat();
+        let first = match parts.as_slice() {
+            [] => return Err(Invalid(format!("cannot derive a prefix from \"{name}\""))),
+            [one] => one.chars().take(2).collect(),
+            several => several
+                .iter()
+                .filter_map(|part| part.chars().next())
+                .collect::<String>(),
+        };
+        let free =
+            |candidate: &String| !Self::RESERVED.contains(&candidate.as_str()) && !taken(candidate);
+        std::iter::once(first.clone())
+            .chain((3..=letters.len()).map(|length| letters[..length].to_owned()))
+            .chain((2..1000).map(|number| format!("{first}{number}")))
+            .find(free)
+            .map_or_else(
+                || {
+                    Err(Invalid(format!(
+                        "no free prefix for \"{name}\"; give one with --prefix"
+                    )))
+                },
+                |prefix| Self::parse(&prefix),
+            )
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whether a rig takes part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RigState {
+    /// Work starts.
+    Active,
+    /// Nothing new starts; scheduling is allowed.
+    Parked,
+    /// Out of service: scheduling is refused.
+    Docked,
+}
+
+impl RigState {
+    /// The state of this name.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "active" => Ok(Self::Active),
+            "parked" => Ok(Self::Parked),
+            "docked" => Ok(Self::Docked),
+            other => Err(Invalid(format!(
+                "\"{}\" is not a rig state",
+                other.escape_debug()
+            ))),
+        }
+    }
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Parked => "parked",
+            Self::Docked => "docked",
+        }
+    }
+}
+
+/// How the runs of a rig are carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExecutorKind {
+    /// A terminal session.
+    Tmux,
+    /// A plain process.
+    Process,
+    /// A process on another machine.
+    Ssh,
+    /// An agent that asks for work over HTTP.
+    Pull,
+    /// A person or a standing agent.
+    None,
+}
+
+impl ExecutorKind {
+    /// The kind of this name.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "tmux" => Ok(Self::Tmux),
+            "process" => Ok(Self::Process),
+            "ssh" => Ok(Self::Ssh),
+            "pull" => Ok(Self::Pull),
+            "none" => Ok(Self::None),
+            other => Err(Invalid(format!(
+                "\"{}\" is not an executor",
+                other.escape_debug()
+            ))),
+        }
+    }
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tmux => "tmux",
+            Self::Process => "process",
+            Self::Ssh => "ssh",
+            Self::Pull => "pull",
+            Self::None => "none",
+        }
+    }
+}
+
+/// A project: a name, an id prefix, usually a git repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rig {
+    /// Its fixed name.
+    pub slug: RigSlug,
+    /// Its UUIDv7 alias.
+    pub uid: Uid,
+    /// Its name for people.
+    pub title: String,
+    /// What its beads' ids begin with.
+    pub prefix: Prefix,
+    /// Its directory relative to the town's.
+    pub path: String,
+    /// Where its code lives: a URL or a path; empty for none.
+    pub repo: String,
+    /// The branch that work lands on; empty without a repository.
+    pub default_branch: String,
+    /// How its runs are carried out.
+    pub executor: ExecutorKind,
+    /// Whether it takes part.
+    pub state: RigState,
+    /// Its name in another system; empty for none.
+    pub external_ref: String,
+    /// Anything else, as a JSON object.
+    pub settings: Json,
+    /// When it was added.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_derived_from_the_name_and_grows_when_taken() {
+        let derive = |name: &str, taken: &[&str]| {
+            Prefix::derive(name, |prefix| taken.contains(&prefix)).map(|p| p.to_string())
+        };
+        assert_eq!(derive("gas-town", &[]).unwrap(), "gt");
+        assert_eq!(derive("gastown", &[]).unwrap(), "ga");
+        assert_eq!(derive("gastown", &["ga"]).unwrap(), "gas");
+        assert_eq!(derive("work-queue", &[]).unwrap(), "wor");
+        assert_eq!(derive("ab", &["ab"]).unwrap(), "ab2");
+        assert!(derive("--", &[]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parsers_panic(text in ".{0,60}") {
+            let _ = RigSlug::parse(&text);
+            let _ = Prefix::parse(&text);
+            let _ = Prefix::derive(&text, |_| false);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The registry of settings.
+
+use super::value::SettingKind;
+use crate::{Invalid, RigSlug};
+
+/// One setting: the single source for parsing, help and the reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name; `rig.*.…` stands for one per rig.
+    pub name: &'static str,
+    /// Older names that mean the same.
+    pub aliases: &'static [&'static str],
+    /// What it may hold.
+    pub kind: SettingKind,
+    /// What holds when nobody says; empty for nothing.
+    pub default: &'static str,
+    /// One line for help and the reference.
+    pub help: &'static str,
+}
+
+/// The full name of a setting, with the rig filled in.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SettingName(String);
+
+impl SettingName {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for SettingName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+const COUNT: SettingKind = SettingKind::Integer {
+    min: 0,
+    max: 1_000_000,
+};
+
+macro_rules! settings {
+    ($($name:literal $([$($alias:literal),*])? : $kind:expr, $default:literal, $help:literal;)*) => {
+        /// Every setting there is.
+        pub const KEYS: &[Setting] = &[$(Setting {
+            name: $name,
+            aliases: &[$($($alias),*)?],
+            kind: $kind,
+            default: $default,
+            help: $help,
+        }),*];
+    };
+}
+
+settings! {
+    "scheduler.max_polecats": SettingKind::Integer { min: -1, max: 100_000 }, "-1",
+        "Most live runs in the town; above 0 slung work waits for a slot, -1 or 0 starts it at once";
+    "scheduler.batch_size" ["queue.batch_size"]: COUNT, "0",
+        "Most starts in one dispatch cycle; 0 fills every free slot";
+    "scheduler.spawn_delay" ["queue.spawn_delay"]: SettingKind::Duration, "0s",
+        "Least time between two starts";
+    "scheduler.spawn_parallelism" ["polecat_spawn_batch_size"]: SettingKind::Integer { min: -1, max: 1_000 }, "5",
+        "How many starts are under way at once; 0 or less is 5";
+    "scheduler.order": SettingKind::Choice(&["priority", "fifo"]), "priority",
+        "Which waiting work goes first";
+    "scheduler.start_timeout": SettingKind::Duration, "5m",
+        "How long a start may take before it counts as failed";
+    "queue.enabled": SettingKind::Bool, "false",
+        "Whether the daemon dispatches work queued by hand in direct mode";
+    "queue.max_polecats" ["queue_max_polecats"]: COUNT, "10",
+        "Most live runs for work queued by hand in direct mode; 0 is no limit";
+    "recovery.max_attempts": SettingKind::Integer { min: 1, max: 1_000 }, "3",
+        "How many runs a bead gets before a person is asked";
+    "recovery.cooldown": SettingKind::Duration, "5m",
+        "Least time between two redispatches of a bead";
+    "rescue.max": SettingKind::Bytes, "256MiB",
+        "Largest rescue commit";
+    "worker.stall_after": SettingKind::Duration, "15m",
+        "Silence after which a worker is reported";
+    "worker.kill_grace": SettingKind::Duration, "10s",
+        "Time between asking a worker to end and ending it";
+    "work.stale_after": SettingKind::Duration, "30m",
+        "Silence after which a work item taken over HTTP is blocked";
+    "budget.runs_per_hour": COUNT, "0",
+        "Most starts per hour; 0 is no limit";
+    "host.grace": SettingKind::Duration, "15m",
+        "How long a host may be out of sight before its runs are lost";
+    "events.keep": SettingKind::Duration, "90d",
+        "How long events are kept";
+    "trash.keep": SettingKind::Duration, "30d",
+        "How long removed trees are kept";
+    "notify.command": SettingKind::Text, "",
+        "Program that is told about what needs a person";
+    "notify.webhook": SettingKind::Text, "",
+        "Address that is told about what needs a person";
+    "rig.*.max_polecats": COUNT, "0",
+        "Most live runs in this rig; 0 is no limit";
+    "rig.*.command": SettingKind::Text, "",
+        "Command that works on a bead of this rig";
+    "rig.*.warm_worktrees": SettingKind::Integer { min: 0, max: 1_000 }, "0",
+        "Worktrees prepared ahead in this rig";
+}
+
+/// The setting called `name` (or an alias of it), with its full name.
+pub fn lookup(name: &str) -> Result<(&'static Setting, SettingName), Invalid> {
+    for setting in KEYS {
+        if setting.name == name || setting.aliases.contains(&name) {
+            if let Some(("rig.", tail)) = setting.name.split_once('*') {
+                return Err(Invalid(format!("name the rig: rig.<name>{tail}")));
+            }
+            return Ok((setting, SettingName(setting.name.to_owned())));
+        }
+        if let Some((head, tail)) = setting.name.split_once('*')
+            && let Some(slug) = name
+                .strip_prefix(head)
+                .and_then(|rest| rest.strip_suffix(tail))
+        {
+            RigSlug::parse(slug)?;
+            return Ok((setting, SettingName(name.to_owned())));
+        }
+    }
+    let hint = suggest(name)
+        .map(|known| format!("; did you mean {known}?"))
+        .unwrap_or_default();
+    let known: Vec<&str> = KEYS.iter().map(|setting| setting.name).collect();
+    Err(Invalid(format!(
+        "unknown setting \"{}\"{hint} Known settings: {}",
+        name.chars().take(60).collect::<String>().escape_debug(),
+        known.join(", ")
+    )))
+}
+
+/// The known setting that looks most like `name`, if one does.
+pub fn suggest(name: &str) -> Option<&'static str> {
+    KEYS.iter()
+        .flat_map(|setting| std::iter::once(setting.name).chain(setting.aliases.iter().copied()))
+        .map(|known| (edit_distance(name, known), known))
+        .filter(|(distance, known)| *distance <= known.len() / 3)
+        .min()
+        .map(|(_, known)| known)
+}
+
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().take(200).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_valid_canonical_value() {
+        for setting in KEYS.iter().filter(|setting| !setting.default.is_empty()) {
+            assert_eq!(
+                setting.kind.canonical(setting.default).as_deref(),
+                Ok(setting.default),
+                "{}",
+                setting.name
+            );
+        }
+    }
+
+    #[test]
+    fn aliases_and_rigs_resolve() {
+        assert_eq!(
+            lookup("queue.batch_size").unwrap().1.as_str(),
+            "scheduler.batch_size"
+        );
+        assert_eq!(
+            lookup("queue_max_polecats").unwrap().1.as_str(),
+            "queue.max_polecats"
+        );
+        assert_eq!(
+            lookup("rig.web.max_polecats").unwrap().1.as_str(),
+            "rig.web.max_polecats"
+        );
+        assert!(lookup("rig..max_polecats").is_err());
+        assert!(lookup("rig.*.max_polecats").is_err());
+        let error = lookup("scheduler.max_polecat").unwrap_err().to_string();
+        assert!(
+            error.contains("did you mean scheduler.max_polecats?"),
+            "{error}"
+        );
+    }
+}

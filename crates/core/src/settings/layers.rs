@@ -1,0 +1,129 @@
+//! Which of several sources decides.
+
+use std::collections::BTreeMap;
+
+use super::keys::{Setting, SettingName, lookup};
+use crate::Invalid;
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Set in the store.
+    Store,
+    /// Read from one of the older settings files.
+    File(String),
+    /// Nobody said.
+    Default,
+}
+
+/// A setting with the value in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// Which setting.
+    pub setting: &'static Setting,
+    /// Its full name.
+    pub name: SettingName,
+    /// The value in force, in its canonical spelling.
+    pub value: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Values by layer: the store over the older files over the defaults. Flags are above all of them
+/// and never get here.
+#[derive(Debug, Clone, Default)]
+pub struct Layers {
+    values: BTreeMap<SettingName, (String, Origin)>,
+}
+
+impl Layers {
+    /// Adds values, weakest source first. Every value is checked; a wrong one is an error and never
+    /// silently "unlimited".
+    pub fn add(
+        &mut self,
+        values: impl IntoIterator<Item = (String, String)>,
+        origin: &Origin,
+    ) -> Result<(), Invalid> {
+        for (name, text) in values {
+            let (setting, name) = lookup(&name)?;
+            let value = setting
+                .kind
+                .canonical(&text)
+                .map_err(|Invalid(why)| Invalid(format!("setting {name}: {why}")))?;
+            self.values.insert(name, (value, origin.clone()));
+        }
+        Ok(())
+    }
+
+    /// The value of `name` (or an alias) in force.
+    pub fn get(&self, name: &str) -> Result<Resolved, Invalid> {
+        let (setting, name) = lookup(name)?;
+        let (value, origin) = self
+            .values
+            .get(&name)
+            .cloned()
+            .unwrap_or_else(|| (setting.default.to_owned(), Origin::Default));
+        Ok(Resolved {
+            setting,
+            name,
+            value,
+            origin,
+        })
+    }
+
+    /// Everything: every town-wide setting, and the per-rig ones that somebody set.
+    pub fn all(&self) -> Vec<Resolved> {
+        let town_wide = super::KEYS
+            .iter()
+            .map(|setting| setting.name)
+            .filter(|n| !n.contains('*'));
+        let per_rig = self
+            .values
+            .keys()
+            .map(SettingName::as_str)
+            .filter(|n| n.starts_with("rig."));
+        town_wide
+            .chain(per_rig)
+            .filter_map(|name| self.get(name).ok())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_store_is_over_the_files_over_the_defaults() {
+        let mut layers = Layers::default();
+        let file = Origin::File("settings/config.json".into());
+        let entry = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        layers
+            .add(
+                [
+                    entry("queue_max_polecats", "7"),
+                    entry("queue.batch_size", "2"),
+                ],
+                &file,
+            )
+            .unwrap();
+        layers
+            .add([entry("queue.max_polecats", "3")], &Origin::Store)
+            .unwrap();
+        let get = |name| layers.get(name).map(|r| (r.value, r.origin)).unwrap();
+        assert_eq!(get("queue_max_polecats"), ("3".into(), Origin::Store));
+        assert_eq!(get("scheduler.batch_size"), ("2".into(), file));
+        assert_eq!(
+            get("scheduler.max_polecats"),
+            ("-1".into(), Origin::Default)
+        );
+    }
+
+    #[test]
+    fn a_wrong_value_is_an_error_that_names_the_setting() {
+        let mut layers = Layers::default();
+        let wrong = [("queue_max_polecats".to_owned(), "many".to_owned())];
+        let error = layers.add(wrong, &Origin::Store).unwrap_err().to_string();
+        assert!(error.contains("queue.max_polecats"), "{error}");
+    }
+}

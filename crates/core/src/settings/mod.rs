@@ -1,0 +1,9 @@
+//! Settings: what can be set, what each value may be, and what holds when nobody says.
+
+mod keys;
+mod layers;
+mod value;
+
+pub use keys::{KEYS, Setting, SettingName, lookup, suggest};
+pub use layers::{Layers, Origin, Resolved};
+pub use value::SettingKind;

@@ -1,0 +1,143 @@
+//! Typed values.
+
+use crate::Invalid;
+use crate::time::{format_duration, parse_duration};
+
+/// What a setting may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingKind {
+    /// true/yes/1/on, false/no/0/off.
+    Bool,
+    /// A whole number in this range.
+    Integer {
+        /// The smallest allowed.
+        min: i64,
+        /// The largest allowed.
+        max: i64,
+    },
+    /// `2s`, `3m`, `1h`.
+    Duration,
+    /// Bytes: `256MiB`, `1GB`, or a plain number.
+    Bytes,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Any text without NUL.
+    Text,
+}
+
+const BYTE_UNITS: [(&str, u64); 7] = [
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("B", 1),
+];
+
+impl SettingKind {
+    /// Checks `text` and gives its canonical spelling, which is what the store keeps.
+    pub fn canonical(self, text: &str) -> Result<String, Invalid> {
+        let shown = text
+            .chars()
+            .take(60)
+            .collect::<String>()
+            .escape_debug()
+            .to_string();
+        let invalid = |wanted: &str| Err(Invalid(format!("\"{shown}\" is not {wanted}")));
+        match self {
+            Self::Bool => match text.to_ascii_lowercase().as_str() {
+                "true" | "yes" | "1" | "on" => Ok("true".to_owned()),
+                "false" | "no" | "0" | "off" => Ok("false".to_owned()),
+                _ => invalid("a yes or no; write true/yes/1/on or false/no/0/off"),
+            },
+            Self::Integer { min, max } => match text.parse::<i64>() {
+                Ok(number) if (min..=max).contains(&number) => Ok(number.to_string()),
+                _ => invalid(&format!("a whole number from {min} to {max}")),
+            },
+            Self::Duration => parse_duration(text).map(format_duration),
+            Self::Bytes => parse_bytes(text).map_or_else(
+                || invalid("a size; write it like 256MiB, 1GB or 4096"),
+                |bytes| Ok(format_bytes(bytes)),
+            ),
+            Self::Choice(words) if words.contains(&text) => Ok(text.to_owned()),
+            Self::Choice(words) => invalid(&format!("one of {}", words.join(", "))),
+            Self::Text if text.contains('\0') => invalid("text without NUL"),
+            Self::Text => Ok(text.to_owned()),
+        }
+    }
+
+    /// How the reference describes it.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Bool => "true or false".to_owned(),
+            Self::Integer { min, max: i64::MAX } => format!("whole number, at least {min}"),
+            Self::Integer { min, max } => format!("whole number, {min} to {max}"),
+            Self::Duration => "duration (`2s`, `3m`, `1h`)".to_owned(),
+            Self::Bytes => "size (`256MiB`)".to_owned(),
+            Self::Choice(words) => words.join(" or "),
+            Self::Text => "text".to_owned(),
+        }
+    }
+}
+
+fn parse_bytes(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().ok()?;
+    match unit.trim_start() {
+        "" => Some(number),
+        unit => {
+            let (_, size) = BYTE_UNITS.iter().find(|(name, _)| *name == unit)?;
+            number.checked_mul(*size)
+        }
+    }
+}
+
+fn format_bytes(bytes: u64) -> String {
+    let binary = BYTE_UNITS[..3].iter().rev();
+    binary
+        .filter(|(_, size)| bytes > 0 && bytes.is_multiple_of(*size))
+        .map(|(name, size)| format!("{}{name}", bytes / size))
+        .next()
+        .unwrap_or_else(|| bytes.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn values_have_one_spelling() {
+        for (kind, given, expected) in [
+            (SettingKind::Bool, "Yes", "true"),
+            (SettingKind::Bool, "off", "false"),
+            (SettingKind::Integer { min: -1, max: 9 }, "-1", "-1"),
+            (SettingKind::Duration, "120s", "2m"),
+            (SettingKind::Bytes, "268435456", "256MiB"),
+            (SettingKind::Bytes, "1GB", "1000000000"),
+        ] {
+            assert_eq!(kind.canonical(given).unwrap(), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn canonical_values_stay_as_they_are(text in ".{0,30}") {
+            for kind in [
+                SettingKind::Bool,
+                SettingKind::Integer { min: -5, max: 500 },
+                SettingKind::Duration,
+                SettingKind::Bytes,
+                SettingKind::Choice(&["a", "b"]),
+                SettingKind::Text,
+            ] {
+                if let Ok(once) = kind.canonical(&text) {
+                    prop_assert_eq!(kind.canonical(&once).unwrap(), once);
+                }
+            }
+        }
+    }
+}

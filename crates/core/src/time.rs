@@ -1,0 +1,240 @@
+//! Instants, durations and the door to the clock.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::Invalid;
+
+/// An instant with nanosecond precision, so that an imported timestamp comes out as it went in.
+///
+/// Covers the years 1678 to 2261.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// An instant by its nanoseconds since 1970.
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since 1970.
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+
+    /// Reads an RFC 3339 timestamp with any offset.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let instant: jiff::Timestamp = text.parse().map_err(|_| {
+            Invalid(format!(
+                "\"{}\" is not a timestamp; write it like 2026-05-31T12:34:56Z",
+                text.escape_debug()
+            ))
+        })?;
+        Self::from_jiff(instant)
+            .ok_or_else(|| Invalid(format!("\"{text}\" is outside the years 1678 to 2261")))
+    }
+
+    /// Reads what a person writes for a point in time: a timestamp, a date, `+2d`, `today`,
+    /// `tomorrow`. Dates mean midnight UTC.
+    pub fn parse_relative(text: &str, now: Self) -> Result<Self, Invalid> {
+        let day = Duration::from_secs(24 * 60 * 60);
+        if let Some(rest) = text.strip_prefix('+') {
+            return Ok(now.plus(parse_duration(rest)?));
+        }
+        match text {
+            "now" => return Ok(now),
+            "today" => return Ok(now.midnight()),
+            "tomorrow" => return Ok(now.midnight().plus(day)),
+            _ => {}
+        }
+        if text.len() == 10
+            && let Ok(instant) = Self::parse(&format!("{text}T00:00:00Z"))
+        {
+            return Ok(instant);
+        }
+        Self::parse(text).map_err(|_| {
+            Invalid(format!(
+                "\"{}\" is not a time; write 2026-05-31, 2026-05-31T12:34:56Z, tomorrow or +2d",
+                text.escape_debug()
+            ))
+        })
+    }
+
+    /// This instant moved later; stays at the end of the range instead of wrapping.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        let nanos = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(nanos))
+    }
+
+    /// How long after `earlier` this is; zero when it is not after it.
+    pub fn since(self, earlier: Self) -> Duration {
+        let nanos = self.0.saturating_sub(earlier.0);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
+    }
+
+    fn midnight(self) -> Self {
+        let day = 24 * 60 * 60 * 1_000_000_000;
+        Self(self.0 - self.0.rem_euclid(day))
+    }
+
+    fn from_jiff(instant: jiff::Timestamp) -> Option<Self> {
+        i64::try_from(instant.as_nanosecond()).ok().map(Self)
+    }
+
+    /// The same instant for local-time display.
+    pub fn to_jiff(self) -> jiff::Timestamp {
+        // An i64 of nanoseconds covers 1678 to 2261; jiff covers the years -9999 to 9999.
+        jiff::Timestamp::from_nanosecond(i128::from(self.0)).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+    }
+}
+
+/// RFC 3339 in UTC; the fraction without trailing zeros, and none when it is zero.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.to_jiff())
+    }
+}
+
+/// Where the current time comes from. The only implementation that reads the machine's clock is in
+/// the operations; tests and the simulator bring their own.
+pub trait Clock: Send + Sync {
+    /// The current time.
+    fn now(&self) -> Timestamp;
+}
+
+const UNITS: [(&str, u64); 8] = [
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+    ("w", 604_800_000_000_000),
+];
+
+/// Reads `2s`, `3m`, `1h30m`, `500ms`, `2d`, `1w`, or `0`.
+pub fn parse_duration(text: &str) -> Result<Duration, Invalid> {
+    let invalid = || {
+        Invalid(format!(
+            "\"{}\" is not a duration; write it like 2s, 3m, 1h30m or 2d",
+            text.escape_debug()
+        ))
+    };
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let mut rest = text;
+    let mut total: u64 = 0;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let number: u64 = rest[..digits].parse().map_err(|_| invalid())?;
+        rest = &rest[digits..];
+        let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let unit = &rest[..letters];
+        let (_, nanos) = UNITS
+            .iter()
+            .find(|(name, _)| *name == unit)
+            .ok_or_else(invalid)?;
+        let part = number.checked_mul(*nanos).ok_or_else(invalid)?;
+        total = total.checked_add(part).ok_or_else(invalid)?;
+        rest = &rest[letters..];
+    }
+    if text.is_empty() {
+        Err(invalid())
+    } else {
+        Ok(Duration::from_nanos(total))
+    }
+}
+
+/// Writes a duration the way [`parse_duration`] reads it, in its largest units.
+pub fn format_duration(duration: Duration) -> String {
+    let mut nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    if nanos == 0 {
+        return "0s".to_owned();
+    }
+    let mut text = String::new();
+    for unit in ["d", "h", "m", "s", "ms", "us", "ns"] {
+        let size = UNITS
+            .iter()
+            .find(|(name, _)| *name == unit)
+            .map_or(1, |(_, size)| *size);
+        if nanos >= size {
+            text.push_str(&format!("{}{unit}", nanos / size));
+            nanos %= size;
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn timestamps_print_without_trailing_zeros() {
+        for (given, expected) in [
+            ("2026-05-31T12:34:56Z", "2026-05-31T12:34:56Z"),
+            ("2026-05-31T12:34:56.5Z", "2026-05-31T12:34:56.5Z"),
+            ("2026-05-31T12:34:56.500Z", "2026-05-31T12:34:56.5Z"),
+            (
+                "2026-05-31T12:34:56.789012345Z",
+                "2026-05-31T12:34:56.789012345Z",
+            ),
+            ("2026-05-31T14:34:56+02:00", "2026-05-31T12:34:56Z"),
+        ] {
+            assert_eq!(Timestamp::parse(given).unwrap().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn people_may_write_relative_times() {
+        let now = Timestamp::parse("2026-05-31T12:34:56Z").unwrap();
+        for (given, expected) in [
+            ("+2d", "2026-06-02T12:34:56Z"),
+            ("+1h30m", "2026-05-31T14:04:56Z"),
+            ("today", "2026-05-31T00:00:00Z"),
+            ("tomorrow", "2026-06-01T00:00:00Z"),
+            ("2026-07-01", "2026-07-01T00:00:00Z"),
+        ] {
+            assert_eq!(
+                Timestamp::parse_relative(given, now).unwrap().to_string(),
+                expected
+            );
+        }
+        for given in [
+            "",
+            "yesterdayish",
+            "+",
+            "+2",
+            "2026-13-01",
+            "+99999999999999999999d",
+        ] {
+            assert!(Timestamp::parse_relative(given, now).is_err(), "{given}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_timestamp_survives_printing(nanos: i64) {
+            let instant = Timestamp::from_nanos(nanos);
+            prop_assert_eq!(Timestamp::parse(&instant.to_string()).unwrap(), instant);
+        }
+
+        #[test]
+        fn every_duration_survives_printing(nanos: u64) {
+            let duration = Duration::from_nanos(nanos);
+            prop_assert_eq!(parse_duration(&format_duration(duration)).unwrap(), duration);
+        }
+
+        #[test]
+        fn no_text_makes_the_parsers_panic(text in ".{0,40}") {
+            let _ = parse_duration(&text);
+            let _ = Timestamp::parse(&text);
+            let _ = Timestamp::parse_relative(&text, Timestamp::from_nanos(0));
+        }
+    }
+}
