@@ -19,7 +19,7 @@ pub mod time;
 
 pub use bead::{
     Bead, BeadId, Carried, Comment, Dependency, DependencyType, IssueType, Outcome, Priority,
-    Status, Title,
+    Status, Title, Uid,
 };
 pub use event::{Event, EventKind, NewEvent};
 pub use json::Json;

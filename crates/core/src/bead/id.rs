@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{Invalid, limits};
+use sha2::{Digest, Sha256};
+
+use crate::{Invalid, Timestamp, limits};
 
 /// The name of a bead, such as `gt-abc`, `hq-cv-x1y2z` or `gt-abc.3`.
 ///
@@ -97,6 +99,22 @@ impl AsRef<str> for BeadId {
 pub struct Uid(uuid::Uuid);
 
 impl Uid {
+    /// The alias of the bead called `id` that was made at `created_at`.
+    ///
+    /// Derived instead of drawn, so that a bead keeps its alias through export and import.
+    pub fn of_bead(id: &BeadId, created_at: Timestamp) -> Self {
+        let digest = Sha256::digest(id.as_str().as_bytes());
+        let mut random = [0; 10];
+        random.copy_from_slice(&digest[..10]);
+        let millis = u64::try_from(created_at.as_nanos() / 1_000_000).unwrap_or(0);
+        Self(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+    }
+
+    /// A fresh alias for something that is never exported.
+    pub fn fresh() -> Self {
+        Self(uuid::Uuid::now_v7())
+    }
+
     /// Reads the usual text form.
     pub fn parse(text: &str) -> Option<Self> {
         uuid::Uuid::try_parse(text).ok().map(Self)
@@ -136,6 +154,17 @@ mod tests {
         ] {
             assert_eq!(BeadId::parse(id).unwrap().guessed_prefix(), prefix);
         }
+    }
+
+    #[test]
+    fn an_alias_is_a_uuid_7_that_depends_on_id_and_time() {
+        let id = BeadId::parse("gt-abc").unwrap();
+        let at = Timestamp::parse("2026-05-31T12:34:56Z").unwrap();
+        let uid = Uid::of_bead(&id, at);
+        assert_eq!(uid, Uid::of_bead(&id, at));
+        assert_eq!(&uid.to_string()[14..15], "7");
+        assert_ne!(uid, Uid::of_bead(&BeadId::parse("gt-abd").unwrap(), at));
+        assert_eq!(Uid::parse(&uid.to_string()), Some(uid));
     }
 
     #[test]
