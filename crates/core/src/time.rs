@@ -1,6 +1,6 @@
 //! Instants, durations and the door to the clock.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use crate::Invalid;
@@ -37,7 +37,7 @@ impl Timestamp {
     /// Reads what a person writes for a point in time: a timestamp, a date, `+2d`, `today`,
     /// `tomorrow`. Dates mean midnight UTC.
     pub fn parse_relative(text: &str, now: Self) -> Result<Self, Invalid> {
-        let day = Duration::from_secs(24 * 60 * 60);
+        let day = Duration::from_hours(24);
         if let Some(rest) = text.strip_prefix('+') {
             return Ok(now.plus(parse_duration(rest)?));
         }
@@ -161,7 +161,7 @@ pub fn format_duration(duration: Duration) -> String {
             .find(|(name, _)| *name == unit)
             .map_or(1, |(_, size)| *size);
         if nanos >= size {
-            text.push_str(&format!("{}{unit}", nanos / size));
+            let _ = write!(text, "{}{unit}", nanos / size);
             nanos %= size;
         }
     }

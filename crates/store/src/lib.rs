@@ -1,1 +1,29 @@
-//! placeholder
+//! The store: the only place with SQL.
+//!
+//! # Architecture invariants
+//!
+//! - Callers speak domain verbs and types; no SQL and no row leaves this crate.
+//! - One writer at a time, in the process and across processes. A write transaction holds nothing but
+//!   SQL, writes the events of what it changes, and numbers them without gaps.
+//! - The verbs in [`Reader`] and [`Writer`] are written once, over the small [`engine`] seam, in SQL
+//!   that both engines understand. An engine knows how to connect, begin, commit and bind; it knows
+//!   no table.
+//! - Derived values (`open_blockers`, `blocking`, counters) are kept by the verb that changes what
+//!   they derive from. [`Reader::differences`] recomputes all of them from scratch.
+
+pub mod engine;
+mod error;
+mod group;
+mod store;
+mod transaction;
+mod verbs;
+
+pub use engine::sqlite::{Notice, inspect};
+pub use error::StoreError;
+pub use group::Ticket;
+pub use store::{Authorship, Options, SCHEMA_LEVEL, Store};
+pub use transaction::{Reader, Writer};
+pub use verbs::{
+    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, CountGroup, DependencyChange,
+    EventFilter, Readiness, RigCounts, Scope, Statistics, StatusFilter, all_statements,
+};

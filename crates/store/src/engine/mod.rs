@@ -1,0 +1,102 @@
+//! The seam between the verbs and a database.
+
+pub mod sqlite;
+
+use std::ops::ControlFlow;
+
+use crate::StoreError;
+
+/// A value bound to `?1`, `?2`, … of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Param<'a> {
+    /// NULL.
+    Null,
+    /// A number, flag or instant.
+    Int(i64),
+    /// Text.
+    Text(&'a str),
+    /// Bytes.
+    Blob(&'a [u8]),
+}
+
+impl From<i64> for Param<'_> {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<bool> for Param<'_> {
+    fn from(flag: bool) -> Self {
+        Self::Int(i64::from(flag))
+    }
+}
+
+impl From<gt_core::Timestamp> for Param<'_> {
+    fn from(instant: gt_core::Timestamp) -> Self {
+        Self::Int(instant.as_nanos())
+    }
+}
+
+impl<'a> From<&'a str> for Param<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a String> for Param<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a gt_core::BeadId> for Param<'a> {
+    fn from(id: &'a gt_core::BeadId) -> Self {
+        Self::Text(id.as_str())
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Param<'_> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// One row of an answer, read by column number.
+pub trait Row {
+    /// A number, or nothing for NULL.
+    fn int_or_null(&self, column: usize) -> Result<Option<i64>, StoreError>;
+    /// Text, or nothing for NULL.
+    fn text_or_null(&self, column: usize) -> Result<Option<&str>, StoreError>;
+    /// Bytes.
+    fn blob(&self, column: usize) -> Result<&[u8], StoreError>;
+
+    /// A number.
+    fn int(&self, column: usize) -> Result<i64, StoreError> {
+        self.int_or_null(column)?
+            .ok_or_else(|| StoreError::Corrupt(format!("column {column} is empty")))
+    }
+
+    /// Text.
+    fn text(&self, column: usize) -> Result<&str, StoreError> {
+        self.text_or_null(column)?
+            .ok_or_else(|| StoreError::Corrupt(format!("column {column} is empty")))
+    }
+
+    /// A flag.
+    fn flag(&self, column: usize) -> Result<bool, StoreError> {
+        Ok(self.int(column)? != 0)
+    }
+}
+
+/// What a statement's rows are handed to; it may stop early.
+pub type EachRow<'f> = &'f mut dyn FnMut(&dyn Row) -> Result<ControlFlow<()>, StoreError>;
+
+/// A connection in the middle of a transaction.
+pub trait Session {
+    /// Runs a query.
+    fn query(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError>;
+    /// Runs a statement and says how many rows it changed.
+    fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
+    /// Only prepares a statement, to see whether the engine understands it.
+    fn prepare(&self, sql: &str) -> Result<(), StoreError>;
+}

@@ -1,0 +1,117 @@
+//! Fair writing across processes.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use crate::StoreError;
+
+const NOTICE_AFTER: Duration = Duration::from_secs(1);
+
+/// Two lock files that writers pass through one after the other: `next`, then `write`.
+///
+/// Whoever holds `next` is the next to write, so a busy daemon that comes back for more queues up
+/// behind the command that was already waiting. SQLite's own lock is retried with growing pauses and
+/// would let the daemon win every time. The files stay forever; unlinking them would race.
+#[derive(Debug)]
+pub struct Turnstile {
+    next: Lock,
+    write: Lock,
+}
+
+#[derive(Debug)]
+struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+/// Called when a wait has become long enough to notice.
+pub type Notice = Arc<dyn Fn() + Send + Sync>;
+
+/// The right to write, until dropped.
+#[derive(Debug)]
+pub struct Turn<'t>(&'t Turnstile);
+
+impl Turnstile {
+    /// Opens the lock files beside the store.
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        let open = |name: &str| {
+            let path = directory.join(name);
+            match OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(&path)
+            {
+                Ok(file) => Ok(Lock { file, path }),
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                    Err(StoreError::ReadOnly(directory.to_owned()))
+                }
+                Err(source) => Err(StoreError::Io {
+                    action: "open",
+                    path,
+                    source,
+                }),
+            }
+        };
+        Ok(Self {
+            next: open("next.lock")?,
+            write: open("write.lock")?,
+        })
+    }
+
+    /// Waits for the right to write, without limit; `notice` is called once if it takes long.
+    pub fn enter(&self, notice: Option<&Notice>) -> Result<Turn<'_>, StoreError> {
+        self.next.take(notice)?;
+        let taken = self.write.take(notice);
+        self.next.release()?;
+        taken.map(|()| Turn(self))
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // A lock that cannot be released here is released when the process ends.
+        let _ = self.0.write.release();
+    }
+}
+
+impl Lock {
+    fn take(&self, notice: Option<&Notice>) -> Result<(), StoreError> {
+        match self.file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(source)) => return Err(self.error("lock", source)),
+        }
+        let (done, waiting) = mpsc::channel::<()>();
+        if let Some(notice) = notice.cloned() {
+            std::thread::spawn(move || {
+                if waiting.recv_timeout(NOTICE_AFTER) == Err(RecvTimeoutError::Timeout) {
+                    notice();
+                }
+            });
+        }
+        let locked = self
+            .file
+            .lock()
+            .map_err(|source| self.error("lock", source));
+        drop(done);
+        locked
+    }
+
+    fn release(&self) -> Result<(), StoreError> {
+        self.file
+            .unlock()
+            .map_err(|source| self.error("unlock", source))
+    }
+
+    fn error(&self, action: &'static str, source: std::io::Error) -> StoreError {
+        StoreError::Io {
+            action,
+            path: self.path.clone(),
+            source,
+        }
+    }
+}

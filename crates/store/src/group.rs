@@ -1,0 +1,117 @@
+//! Many writers, one commit.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gt_core::limits::WRITE_GROUP_MAX;
+
+use crate::store::Core;
+use crate::transaction::{Group, Writer};
+use crate::{Authorship, StoreError};
+
+/// Jobs that may wait before a submitter has to.
+const WAITING_MAX: usize = 1024;
+
+/// Runs inside the group's transaction and leaves behind what to tell its submitter once the
+/// transaction is over.
+type Job = Box<dyn FnOnce(&mut Group<'_>) -> Settle + Send>;
+type Settle = Box<dyn FnOnce(Result<(), &str>) + Send>;
+
+/// Where submitted jobs wait for the thread that writes them. The thread starts with the first job
+/// and ends when the store is dropped.
+#[derive(Default)]
+pub(crate) struct Queue {
+    sender: Mutex<Option<SyncSender<Job>>>,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").finish_non_exhaustive()
+    }
+}
+
+/// The promise of an answer to a submitted write.
+#[derive(Debug)]
+pub struct Ticket<T, E> {
+    answer: Receiver<Result<T, E>>,
+}
+
+impl<T, E: From<StoreError>> Ticket<T, E> {
+    /// Waits until the write is durable, or was refused.
+    pub fn wait(self) -> Result<T, E> {
+        self.answer.recv().unwrap_or_else(|_| {
+            Err(StoreError::NotCommitted("it was dropped by a failing writer".to_owned()).into())
+        })
+    }
+}
+
+impl Queue {
+    pub(crate) fn submit<T, E>(
+        &self,
+        core: &Arc<Core>,
+        by: Authorship,
+        work: impl FnOnce(&mut Writer<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Ticket<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let (tell, answer) = mpsc::sync_channel(1);
+        let job: Job = Box::new(move |group| {
+            let result = group.run_apart(&by, work);
+            Box::new(move |committed| {
+                let final_result = match committed {
+                    Ok(()) => result,
+                    Err(why) => result.and(Err(StoreError::NotCommitted(why.to_owned()).into())),
+                };
+                // The submitter may have gone away; the write stands all the same.
+                let _ = tell.send(final_result);
+            })
+        });
+        // If the thread could not be started the job is dropped, and with it the ticket's sender.
+        if let Ok(sender) = self.sender(core) {
+            let _ = sender.send(job);
+        }
+        Ticket { answer }
+    }
+
+    fn sender(&self, core: &Arc<Core>) -> std::io::Result<SyncSender<Job>> {
+        let mut slot = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = &*slot {
+            return Ok(sender.clone());
+        }
+        let (sender, receiver) = mpsc::sync_channel(WAITING_MAX);
+        let core = Arc::clone(core);
+        std::thread::Builder::new()
+            .name("gt-store-writer".to_owned())
+            .spawn(move || write_groups(&core, &receiver))?;
+        *slot = Some(sender.clone());
+        Ok(sender)
+    }
+}
+
+/// Takes what has arrived while the last group was being made durable, and writes it as the next
+/// one. There is no timer: an idle store answers at once, a busy one fills its groups by itself.
+fn write_groups(core: &Core, jobs: &Receiver<Job>) {
+    while let Ok(first) = jobs.recv() {
+        let mut waiting = vec![first];
+        waiting.extend(jobs.try_iter().take(WRITE_GROUP_MAX - 1));
+        let mut settlements: Vec<Settle> = Vec::with_capacity(waiting.len());
+        let committed = core.with_group(|group| {
+            for job in waiting {
+                // A job that panics loses its own changes with its savepoint, and its ticket.
+                match catch_unwind(AssertUnwindSafe(|| job(group))) {
+                    Ok(settle) => settlements.push(settle),
+                    Err(_) => group.undo_job()?,
+                }
+            }
+            Ok::<_, StoreError>(((), true))
+        });
+        let outcome = committed.map_err(|error| error.to_string());
+        for settle in settlements {
+            settle(outcome.as_ref().copied().map_err(String::as_str));
+        }
+    }
+}

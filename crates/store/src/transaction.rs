@@ -1,0 +1,249 @@
+//! What a caller holds inside a transaction.
+
+use std::ops::{ControlFlow, Deref};
+
+use gt_core::{NewEvent, Timestamp};
+
+use crate::engine::sqlite::Connection;
+use crate::engine::{Param, Row, Session};
+use crate::{Authorship, StoreError};
+
+/// The reading verbs, over one consistent state of the store.
+pub struct Reader<'a> {
+    session: &'a dyn Session,
+}
+
+/// The writing verbs, and the reading ones, which see what was written.
+///
+/// Every verb writes the events of what it changes; they get their numbers when the work succeeds.
+pub struct Writer<'a> {
+    reader: Reader<'a>,
+    by: &'a Authorship,
+    events: Vec<NewEvent>,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(session: &'a dyn Session) -> Self {
+        Self { session }
+    }
+
+    /// Hands every row of an answer to `each`, until that stops.
+    pub(crate) fn scan(
+        &self,
+        sql: &str,
+        params: &[Param<'_>],
+        mut each: impl FnMut(&dyn Row) -> Result<ControlFlow<()>, StoreError>,
+    ) -> Result<(), StoreError> {
+        self.session.query(sql, params, &mut each)
+    }
+
+    /// Every row of an answer.
+    pub(crate) fn rows<T>(
+        &self,
+        sql: &str,
+        params: &[Param<'_>],
+        read: impl Fn(&dyn Row) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut found = Vec::new();
+        self.scan(sql, params, |row| {
+            found.push(read(row)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    /// The first row of an answer.
+    pub(crate) fn first<T>(
+        &self,
+        sql: &str,
+        params: &[Param<'_>],
+        read: impl Fn(&dyn Row) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let mut found = None;
+        self.scan(sql, params, |row| {
+            found = Some(read(row)?);
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
+    }
+
+    /// Whether there is any row.
+    pub(crate) fn any(&self, sql: &str, params: &[Param<'_>]) -> Result<bool, StoreError> {
+        Ok(self.first(sql, params, |_| Ok(()))?.is_some())
+    }
+
+    /// The number in the first column of the first row.
+    pub(crate) fn number(&self, sql: &str, params: &[Param<'_>]) -> Result<i64, StoreError> {
+        Ok(self.first(sql, params, |row| row.int(0))?.unwrap_or(0))
+    }
+
+    /// Says whether the engine understands a statement; for the test that prepares all of them.
+    pub fn prepare(&self, sql: &str) -> Result<(), StoreError> {
+        self.session.prepare(sql)
+    }
+}
+
+impl<'a> Deref for Writer<'a> {
+    type Target = Reader<'a>;
+
+    fn deref(&self) -> &Reader<'a> {
+        &self.reader
+    }
+}
+
+impl Writer<'_> {
+    /// When this is happening.
+    pub fn now(&self) -> Timestamp {
+        self.by.at
+    }
+
+    /// Who is doing it.
+    pub fn actor(&self) -> &str {
+        &self.by.actor
+    }
+
+    pub(crate) fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        self.reader.session.execute(sql, params)
+    }
+
+    pub(crate) fn record(&mut self, event: NewEvent) {
+        self.events.push(event);
+    }
+}
+
+/// A read transaction.
+pub(crate) struct Snapshot<'c>(&'c Connection);
+
+impl<'c> Snapshot<'c> {
+    pub(crate) fn begin(connection: &'c Connection) -> Result<Self, StoreError> {
+        connection.execute("BEGIN", &[])?;
+        Ok(Self(connection))
+    }
+
+    pub(crate) fn run<T, E>(self, work: impl FnOnce(&Reader<'_>) -> Result<T, E>) -> Result<T, E> {
+        work(&Reader::new(self.0))
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        // Nothing was written, so there is nothing to lose if this fails.
+        let _ = self.0.execute("ROLLBACK", &[]);
+    }
+}
+
+/// A write transaction that carries one or more jobs.
+pub(crate) struct Group<'c> {
+    connection: &'c Connection,
+    /// The number of the last event, those of this group included.
+    last_event: i64,
+    first_event: i64,
+    finished: bool,
+}
+
+const LAST_EVENT: &str = "SELECT value FROM counters WHERE name = 'event'";
+const MAX_EVENT: &str = "SELECT COALESCE(MAX(number), 0) FROM events";
+const SET_LAST_EVENT: &str = "UPDATE counters SET value = ?1 WHERE name = 'event'";
+const INSERT_EVENT: &str = "INSERT INTO events (number, at, type, bead, rig, run, actor, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+
+/// The statements of this module.
+pub(crate) const STATEMENTS: &[&str] = &[LAST_EVENT, MAX_EVENT, SET_LAST_EVENT, INSERT_EVENT];
+
+impl<'c> Group<'c> {
+    pub(crate) fn begin(connection: &'c Connection) -> Result<Self, StoreError> {
+        connection.execute("BEGIN IMMEDIATE", &[])?;
+        let mut group = Self {
+            connection,
+            last_event: 0,
+            first_event: 0,
+            finished: false,
+        };
+        group.last_event = Reader::new(connection).number(LAST_EVENT, &[])?;
+        group.first_event = group.last_event;
+        Ok(group)
+    }
+
+    /// Runs one job. If it fails, the whole group must be abandoned.
+    pub(crate) fn run<T, E: From<StoreError>>(
+        &mut self,
+        by: &Authorship,
+        work: impl FnOnce(&mut Writer<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let reader = Reader::new(self.connection);
+        let mut writer = Writer {
+            reader,
+            by,
+            events: Vec::new(),
+        };
+        let value = work(&mut writer)?;
+        let events = writer.events;
+        self.write_events(by, &events)?;
+        Ok(value)
+    }
+
+    /// Runs one job of several. If it fails, only its own changes are undone.
+    pub(crate) fn run_apart<T, E: From<StoreError>>(
+        &mut self,
+        by: &Authorship,
+        work: impl FnOnce(&mut Writer<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.connection.execute("SAVEPOINT job", &[])?;
+        let before = self.last_event;
+        let result = self.run(by, work);
+        if result.is_err() {
+            self.last_event = before;
+            self.connection.execute("ROLLBACK TO job", &[])?;
+        }
+        self.connection.execute("RELEASE job", &[])?;
+        result
+    }
+
+    /// Undoes the job that left the group in the middle of it.
+    pub(crate) fn undo_job(&mut self) -> Result<(), StoreError> {
+        self.connection.execute("ROLLBACK TO job", &[])?;
+        self.connection.execute("RELEASE job", &[])?;
+        self.last_event = Reader::new(self.connection)
+            .number(MAX_EVENT, &[])?
+            .max(self.first_event);
+        Ok(())
+    }
+
+    fn write_events(&mut self, by: &Authorship, events: &[NewEvent]) -> Result<(), StoreError> {
+        for event in events {
+            self.last_event += 1;
+            self.connection.execute(
+                INSERT_EVENT,
+                &[
+                    self.last_event.into(),
+                    by.at.into(),
+                    event.kind.as_str().into(),
+                    event.bead.as_ref().into(),
+                    event.rig.as_ref().map(gt_core::RigSlug::as_str).into(),
+                    Param::Null,
+                    by.actor.as_str().into(),
+                    event.payload.as_str().into(),
+                ],
+            )?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn commit(mut self) -> Result<(), StoreError> {
+        if self.last_event != self.first_event {
+            self.connection
+                .execute(SET_LAST_EVENT, &[self.last_event.into()])?;
+        }
+        self.connection.execute("COMMIT", &[])?;
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            // An error or a panic: SQLite may already have rolled back by itself.
+            let _ = self.connection.execute("ROLLBACK", &[]);
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! Beads: reading one, writing one.
+
+use gt_core::decide::{IdSeed, TargetFacts};
+use gt_core::{
+    Bead, BeadId, Carried, EventKind, IssueType, Json, NewEvent, Outcome, Prefix, Priority,
+    RigSlug, Status, Timestamp, Title, Uid,
+};
+
+use super::statements;
+use crate::engine::{Param, Row};
+use crate::{Reader, StoreError, Writer};
+
+/// The columns of a bead, in the order [`bead_from`] reads them.
+pub(super) const COLUMNS: &str = "id, uid, rig, status, outcome, priority, issue_type, assignee, created_at, updated_at, \
+        started_at, closed_at, due_at, defer_until, ephemeral, no_history, pinned, is_template, \
+        estimated_minutes, title, owner, created_by, close_reason, external_ref, metadata, \
+        description, design, acceptance_criteria, notes, carried, open_blockers";
+
+statements! {
+    INSERT = "INSERT INTO beads (id, uid, rig, status, outcome, priority, issue_type, assignee, \
+        created_at, updated_at, started_at, closed_at, due_at, defer_until, ephemeral, \
+        no_history, pinned, is_template, estimated_minutes, title, owner, created_by, \
+        close_reason, external_ref, metadata, description, design, acceptance_criteria, notes, \
+        carried, open_blockers) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
+        ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, 0)";
+    UPDATE = "UPDATE beads SET rig = ?2, status = ?3, outcome = ?4, priority = ?5, issue_type = ?6, \
+        assignee = ?7, created_at = ?8, updated_at = ?9, started_at = ?10, closed_at = ?11, \
+        due_at = ?12, defer_until = ?13, ephemeral = ?14, no_history = ?15, pinned = ?16, \
+        is_template = ?17, estimated_minutes = ?18, title = ?19, owner = ?20, created_by = ?21, \
+        close_reason = ?22, external_ref = ?23, metadata = ?24, description = ?25, design = ?26, \
+        acceptance_criteria = ?27, notes = ?28, carried = ?29 WHERE id = ?1";
+    DELETE = "DELETE FROM beads WHERE id = ?1";
+    EXISTS = "SELECT 1 FROM beads WHERE id = ?1";
+    BY_UID = "SELECT id FROM beads WHERE uid = ?1";
+    FACTS = "SELECT status, outcome FROM beads WHERE id = ?1";
+    CONTAINING = "SELECT id FROM beads WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT 200";
+    TOUCH = "UPDATE beads SET updated_at = ?2 WHERE id = ?1 AND updated_at < ?2";
+    PREFIX_COUNT = "SELECT beads FROM prefixes WHERE prefix = ?1";
+    PREFIX_MORE = "INSERT INTO prefixes (prefix, beads) VALUES (?1, 1) \
+        ON CONFLICT (prefix) DO UPDATE SET beads = prefixes.beads + 1";
+    PREFIX_LESS = "UPDATE prefixes SET beads = beads - 1 WHERE prefix = ?1 AND beads > 0";
+    LAST_CHILD = "SELECT last_child FROM beads WHERE id = ?1";
+    SET_LAST_CHILD = "UPDATE beads SET last_child = ?2 WHERE id = ?1";
+    CHILD_IDS = "SELECT id FROM beads WHERE id > ?1 AND id < ?2";
+}
+
+/// What blocks a bead, told apart by what would help.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockerFacts {
+    /// Not over yet (or over, but with children that are not).
+    pub open: Vec<BeadId>,
+    /// Closed as failed.
+    pub failed: Vec<BeadId>,
+}
+
+impl Reader<'_> {
+    /// The bead with exactly this id.
+    pub fn bead(&self, id: &BeadId) -> Result<Option<Bead>, StoreError> {
+        self.first(
+            &format!("SELECT {COLUMNS} FROM beads WHERE id = ?1"),
+            &[id.into()],
+            bead_from,
+        )
+    }
+
+    /// Whether there is a bead with exactly this id.
+    pub fn bead_exists(&self, id: &BeadId) -> Result<bool, StoreError> {
+        self.any(EXISTS, &[id.into()])
+    }
+
+    /// The bead with this alias.
+    pub fn bead_by_uid(&self, uid: &Uid) -> Result<Option<BeadId>, StoreError> {
+        self.first(BY_UID, &[Param::Blob(uid.as_bytes())], |row| {
+            id_from(row, 0)
+        })
+    }
+
+    /// Ids that contain `text`, at most 200.
+    pub fn ids_containing(&self, text: &str) -> Result<Vec<BeadId>, StoreError> {
+        self.rows(
+            CONTAINING,
+            &[(&super::filter::contains(text)).into()],
+            |row| id_from(row, 0),
+        )
+    }
+
+    pub(super) fn facts_of(&self, id: &BeadId) -> Result<Option<TargetFacts>, StoreError> {
+        self.first(FACTS, &[id.into()], |row| facts_from(row, 0))
+    }
+
+    /// A free id for a new bead: short, and longer only as the prefix fills up.
+    pub fn free_id(&self, prefix: &Prefix, seed: &IdSeed<'_>) -> Result<BeadId, StoreError> {
+        let count = self.number(PREFIX_COUNT, &[prefix.as_str().into()])?;
+        for id in seed.candidates(prefix, u64::try_from(count).unwrap_or(0)) {
+            if !self.bead_exists(&id)? {
+                return Ok(id);
+            }
+        }
+        Err(StoreError::Corrupt(format!(
+            "no free id is left for the prefix {prefix}"
+        )))
+    }
+}
+
+impl Writer<'_> {
+    /// Adds a bead. Beads that already depend on its id are blocked by it from now on.
+    pub fn insert_bead(&mut self, bead: &Bead, kind: EventKind) -> Result<(), StoreError> {
+        if self.bead_exists(&bead.id)? {
+            return Err(StoreError::AlreadyExists(bead.id.clone()));
+        }
+        with_columns(bead, |columns| self.execute(INSERT, columns))?;
+        if !bead.id.is_child() {
+            self.execute(PREFIX_MORE, &[id_space(&bead.id).into()])?;
+        }
+        self.refresh_edges_to(&bead.id)?;
+        let payload = Json::object(&[
+            ("title".to_owned(), Json::string(bead.title.as_str())),
+            (
+                "issue_type".to_owned(),
+                Json::string(bead.issue_type.as_str()),
+            ),
+            ("status".to_owned(), Json::string(bead.status.as_str())),
+            (
+                "priority".to_owned(),
+                Json::trusted(bead.priority.number().to_string()),
+            ),
+        ]);
+        self.record(bead_event(bead, kind, payload));
+        Ok(())
+    }
+
+    /// Writes a changed bead. `kind` says what the change was; the event lists what differs from `old`.
+    /// Nothing is written when nothing differs.
+    pub fn save_bead(
+        &mut self,
+        old: &Bead,
+        new: &Bead,
+        kind: EventKind,
+    ) -> Result<bool, StoreError> {
+        let changes = changes(old, new);
+        if changes.is_empty() {
+            return Ok(false);
+        }
+        with_columns(new, |columns| {
+            let without_uid: Vec<Param<'_>> =
+                columns[..1].iter().chain(&columns[2..]).copied().collect();
+            self.execute(UPDATE, &without_uid)
+        })?;
+        if (&old.status, old.outcome) != (&new.status, new.outcome) {
+            self.refresh_after_state_of(&new.id)?;
+        }
+        let payload = Json::object(&[
+            ("title".to_owned(), Json::string(new.title.as_str())),
+            ("changes".to_owned(), Json::object(&changes)),
+        ]);
+        self.record(bead_event(new, kind, payload));
+        Ok(true)
+    }
+
+    /// Removes a bead, its labels, comments and every edge from and to it.
+    pub fn delete_bead(&mut self, bead: &Bead) -> Result<(), StoreError> {
+        for dependency in self
+            .edges_to(&bead.id)?
+            .iter()
+            .chain(&self.edges_from(&bead.id)?)
+        {
+            self.remove_dependency(dependency, false)?;
+        }
+        self.execute(DELETE, &[(&bead.id).into()])?;
+        if !bead.id.is_child() {
+            self.execute(PREFIX_LESS, &[id_space(&bead.id).into()])?;
+        }
+        let title = ("title".to_owned(), Json::string(bead.title.as_str()));
+        self.record(bead_event(bead, EventKind::Deleted, Json::object(&[title])));
+        Ok(())
+    }
+
+    /// Notes that something around the bead changed just now.
+    pub fn touch_bead(&mut self, id: &BeadId) -> Result<(), StoreError> {
+        self.execute(TOUCH, &[id.into(), self.now().into()])
+            .map(drop)
+    }
+
+    /// The id of the next child of `parent`. Numbers of deleted children are not given again.
+    pub fn next_child_id(&mut self, parent: &BeadId) -> Result<BeadId, StoreError> {
+        let mut last = self.number(LAST_CHILD, &[parent.into()])?;
+        if last == 0 {
+            let (from, to) = (format!("{parent}."), format!("{parent}/"));
+            let ids = self.rows(CHILD_IDS, &[(&from).into(), (&to).into()], |row| {
+                Ok(row.text(0)?[from.len()..].parse::<i64>().unwrap_or(0))
+            })?;
+            last = ids.into_iter().max().unwrap_or(0);
+        }
+        loop {
+            last += 1;
+            let id = parent.child(u32::try_from(last).unwrap_or(u32::MAX));
+            if !self.bead_exists(&id)? {
+                self.execute(SET_LAST_CHILD, &[parent.into(), last.into()])?;
+                return Ok(id);
+            }
+        }
+    }
+}
+
+/// What an id shares with the others that were drawn from the same pool: `hq-cv` of `hq-cv-x1y2z`.
+fn id_space(id: &BeadId) -> &str {
+    id.as_str()
+        .rsplit_once('-')
+        .map_or(id.as_str(), |(space, _)| space)
+}
+
+pub(super) fn bead_event(bead: &Bead, kind: EventKind, payload: Json) -> NewEvent {
+    NewEvent {
+        kind,
+        bead: Some(bead.id.clone()),
+        rig: bead.rig.clone(),
+        payload,
+    }
+}
+
+pub(super) fn id_from(row: &dyn Row, column: usize) -> Result<BeadId, StoreError> {
+    Ok(BeadId::trusted(row.text(column)?.to_owned()))
+}
+
+pub(super) fn facts_from(row: &dyn Row, column: usize) -> Result<TargetFacts, StoreError> {
+    Ok(TargetFacts {
+        status: Status::parse(row.text(column)?)?,
+        outcome: row
+            .text_or_null(column + 1)?
+            .map(Outcome::parse)
+            .transpose()?,
+    })
+}
+
+pub(super) fn carried_from(text: Option<&str>) -> Carried {
+    text.and_then(|text| Json::trusted(text.to_owned()).fields())
+        .unwrap_or_default()
+}
+
+pub(super) fn carried_text(carried: &Carried) -> Option<String> {
+    (!carried.is_empty()).then(|| Json::object(carried).to_string())
+}
+
+/// Reads a bead from a row of [`COLUMNS`].
+pub(super) fn bead_from(row: &dyn Row) -> Result<Bead, StoreError> {
+    let instant =
+        |column| -> Result<Timestamp, StoreError> { Ok(Timestamp::from_nanos(row.int(column)?)) };
+    let maybe_instant = |column| -> Result<Option<Timestamp>, StoreError> {
+        Ok(row.int_or_null(column)?.map(Timestamp::from_nanos))
+    };
+    let text = |column| -> Result<String, StoreError> { Ok(row.text(column)?.to_owned()) };
+    let maybe_text = |column| -> Result<Option<String>, StoreError> {
+        Ok(row.text_or_null(column)?.map(str::to_owned))
+    };
+    let small = |number: i64| {
+        u32::try_from(number)
+            .map_err(|_| StoreError::Corrupt(format!("{number} is not a small number")))
+    };
+    let uid = row
+        .blob(1)?
+        .try_into()
+        .map_err(|_| StoreError::Corrupt("a uid that is not 16 bytes long".to_owned()))?;
+    Ok(Bead {
+        id: id_from(row, 0)?,
+        uid: Uid::from_bytes(uid),
+        rig: maybe_text(2)?.map(RigSlug::trusted),
+        status: Status::parse(row.text(3)?)?,
+        outcome: row.text_or_null(4)?.map(Outcome::parse).transpose()?,
+        priority: Priority::new(row.int(5)?)?,
+        issue_type: IssueType::trusted(text(6)?),
+        assignee: text(7)?,
+        created_at: instant(8)?,
+        updated_at: instant(9)?,
+        started_at: maybe_instant(10)?,
+        closed_at: maybe_instant(11)?,
+        due_at: maybe_instant(12)?,
+        defer_until: maybe_instant(13)?,
+        ephemeral: row.flag(14)?,
+        no_history: row.flag(15)?,
+        pinned: row.flag(16)?,
+        is_template: row.flag(17)?,
+        estimated_minutes: row.int_or_null(18)?.map(small).transpose()?,
+        title: Title::trusted(text(19)?),
+        owner: text(20)?,
+        created_by: text(21)?,
+        close_reason: text(22)?,
+        external_ref: maybe_text(23)?,
+        metadata: maybe_text(24)?.map(Json::trusted),
+        description: text(25)?,
+        design: text(26)?,
+        acceptance_criteria: text(27)?,
+        notes: text(28)?,
+        carried: carried_from(row.text_or_null(29)?),
+        open_blockers: small(row.int(30)?)?,
+    })
+}
+
+/// Hands the columns of `bead` to `run`, in the order of [`COLUMNS`] without the derived last one.
+fn with_columns<T>(bead: &Bead, run: impl FnOnce(&[Param<'_>]) -> T) -> T {
+    let carried = carried_text(&bead.carried);
+    run(&[
+        (&bead.id).into(),
+        Param::Blob(bead.uid.as_bytes()),
+        bead.rig.as_ref().map(RigSlug::as_str).into(),
+        bead.status.as_str().into(),
+        bead.outcome.map(Outcome::as_str).into(),
+        bead.priority.number().into(),
+        bead.issue_type.as_str().into(),
+        (&bead.assignee).into(),
+        bead.created_at.into(),
+        bead.updated_at.into(),
+        bead.started_at.into(),
+        bead.closed_at.into(),
+        bead.due_at.into(),
+        bead.defer_until.into(),
+        bead.ephemeral.into(),
+        bead.no_history.into(),
+        bead.pinned.into(),
+        bead.is_template.into(),
+        bead.estimated_minutes.map(i64::from).into(),
+        bead.title.as_str().into(),
+        (&bead.owner).into(),
+        (&bead.created_by).into(),
+        (&bead.close_reason).into(),
+        bead.external_ref.as_ref().into(),
+        bead.metadata.as_ref().map(Json::as_str).into(),
+        (&bead.description).into(),
+        (&bead.design).into(),
+        (&bead.acceptance_criteria).into(),
+        (&bead.notes).into(),
+        carried.as_ref().into(),
+    ])
+}
+
+/// Every field that differs, as `{"old": …, "new": …}`. The time of the last change is not a change.
+fn changes(old: &Bead, new: &Bead) -> Vec<(String, Json)> {
+    let mut changes = Vec::new();
+    let mut compare = |field: &str, old: Option<Json>, new: Option<Json>| {
+        if old != new {
+            let null = || Json::trusted("null".to_owned());
+            let pair = [
+                ("old".to_owned(), old.unwrap_or_else(null)),
+                ("new".to_owned(), new.unwrap_or_else(null)),
+            ];
+            changes.push((field.to_owned(), Json::object(&pair)));
+        }
+    };
+    let text = |text: &str| Some(Json::string(text));
+    let instant = |at: Option<Timestamp>| at.map(|at| Json::string(&at.to_string()));
+    let flag = |flag: bool| Some(Json::trusted(flag.to_string()));
+    let number = |number: i64| Json::trusted(number.to_string());
+    let carried = |carried: &Carried| carried_text(carried).map(Json::trusted);
+    compare("title", text(old.title.as_str()), text(new.title.as_str()));
+    compare(
+        "description",
+        text(&old.description),
+        text(&new.description),
+    );
+    compare("design", text(&old.design), text(&new.design));
+    let criteria = (
+        text(&old.acceptance_criteria),
+        text(&new.acceptance_criteria),
+    );
+    compare("acceptance_criteria", criteria.0, criteria.1);
+    compare("notes", text(&old.notes), text(&new.notes));
+    compare(
+        "status",
+        text(old.status.as_str()),
+        text(new.status.as_str()),
+    );
+    let outcome = |bead: &Bead| bead.outcome.map(|outcome| Json::string(outcome.as_str()));
+    compare("outcome", outcome(old), outcome(new));
+    compare(
+        "priority",
+        Some(number(old.priority.number())),
+        Some(number(new.priority.number())),
+    );
+    compare(
+        "issue_type",
+        text(old.issue_type.as_str()),
+        text(new.issue_type.as_str()),
+    );
+    compare("assignee", text(&old.assignee), text(&new.assignee));
+    compare("owner", text(&old.owner), text(&new.owner));
+    let minutes = |bead: &Bead| bead.estimated_minutes.map(|minutes| number(minutes.into()));
+    compare("estimated_minutes", minutes(old), minutes(new));
+    compare(
+        "created_at",
+        instant(Some(old.created_at)),
+        instant(Some(new.created_at)),
+    );
+    compare("created_by", text(&old.created_by), text(&new.created_by));
+    compare(
+        "started_at",
+        instant(old.started_at),
+        instant(new.started_at),
+    );
+    compare("closed_at", instant(old.closed_at), instant(new.closed_at));
+    compare(
+        "close_reason",
+        text(&old.close_reason),
+        text(&new.close_reason),
+    );
+    compare("due_at", instant(old.due_at), instant(new.due_at));
+    compare(
+        "defer_until",
+        instant(old.defer_until),
+        instant(new.defer_until),
+    );
+    let reference = |bead: &Bead| bead.external_ref.as_deref().map(Json::string);
+    compare("external_ref", reference(old), reference(new));
+    compare("metadata", old.metadata.clone(), new.metadata.clone());
+    compare("ephemeral", flag(old.ephemeral), flag(new.ephemeral));
+    compare("no_history", flag(old.no_history), flag(new.no_history));
+    compare("pinned", flag(old.pinned), flag(new.pinned));
+    compare("is_template", flag(old.is_template), flag(new.is_template));
+    let rig = |bead: &Bead| bead.rig.as_ref().map(|rig| Json::string(rig.as_str()));
+    compare("rig", rig(old), rig(new));
+    compare("carried", carried(&old.carried), carried(&new.carried));
+    changes
+}

@@ -1,0 +1,167 @@
+//! Keeping `blocking` and `open_blockers` true.
+//!
+//! The edge remembers whether it blocks, so that a change of one bead touches only the edges whose
+//! answer changed, however many others their beads have.
+
+use std::ops::ControlFlow;
+
+use gt_core::decide::{ChildrenFacts, TargetFacts, edge_blocks};
+use gt_core::{BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, RigSlug, Status};
+
+use super::beads::{facts_from, id_from};
+use super::dependencies::dependency_from;
+use super::statements;
+use crate::{BlockerFacts, Reader, StoreError, Writer};
+
+statements! {
+    EDGES_TO = "SELECT issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, \
+        carried, blocking FROM dependencies WHERE depends_on_id = ?1 \
+        AND type IN ('blocks', 'conditional-blocks', 'waits-for')";
+    PARENTS = "SELECT depends_on_id FROM dependencies WHERE issue_id = ?1 AND type = 'parent-child'";
+    CHILDREN = "SELECT b.status, b.outcome FROM dependencies d JOIN beads b ON b.id = d.issue_id \
+        WHERE d.depends_on_id = ?1 AND d.type = 'parent-child'";
+    SET_BLOCKING = "UPDATE dependencies SET blocking = ?3 WHERE issue_id = ?1 AND depends_on_id = ?2";
+    ADD_BLOCKERS = "UPDATE beads SET open_blockers = open_blockers + ?2 WHERE id = ?1";
+    AFTER_CHANGE = "SELECT open_blockers, status, rig, title FROM beads WHERE id = ?1";
+    BLOCKERS = "SELECT d.depends_on_id, b.status, b.outcome FROM dependencies d \
+        JOIN beads b ON b.id = d.depends_on_id WHERE d.issue_id = ?1 AND d.blocking = 1 \
+        ORDER BY d.depends_on_id";
+    OPEN_CHILD = "SELECT 1 FROM dependencies d JOIN beads b ON b.id = d.issue_id \
+        WHERE d.depends_on_id = ?1 AND d.type = 'parent-child' AND b.status <> 'closed'";
+}
+
+impl Reader<'_> {
+    /// What blocks the bead now.
+    pub fn blockers(&self, id: &BeadId) -> Result<BlockerFacts, StoreError> {
+        let mut blockers = BlockerFacts::default();
+        self.scan(BLOCKERS, &[id.into()], |row| {
+            let facts = facts_from(row, 1)?;
+            let failed = facts.status == Status::Closed && !facts.is_satisfied();
+            let list = if failed {
+                &mut blockers.failed
+            } else {
+                &mut blockers.open
+            };
+            list.push(id_from(row, 0)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(blockers)
+    }
+
+    /// The beads this one is a part of.
+    pub fn parents(&self, id: &BeadId) -> Result<Vec<BeadId>, StoreError> {
+        self.rows(PARENTS, &[id.into()], |row| id_from(row, 0))
+    }
+
+    /// Whether a part of this bead is not closed.
+    pub fn has_open_children(&self, id: &BeadId) -> Result<bool, StoreError> {
+        self.any(OPEN_CHILD, &[id.into()])
+    }
+
+    /// Whether this edge blocks, given what is known of its target.
+    pub(super) fn blocks_now(
+        &self,
+        edge: &Dependency,
+        target: Option<&TargetFacts>,
+    ) -> Result<bool, StoreError> {
+        let mut asked = Ok(ChildrenFacts::default());
+        let blocks = edge_blocks(&edge.kind, edge.gate(), target, || {
+            asked = self.children_facts(&edge.target);
+            asked
+                .as_ref()
+                .map_or_else(|_| ChildrenFacts::default(), Clone::clone)
+        });
+        asked.map(|_| blocks)
+    }
+
+    fn children_facts(&self, parent: &BeadId) -> Result<ChildrenFacts, StoreError> {
+        let mut facts = ChildrenFacts::default();
+        self.scan(CHILDREN, &[parent.into()], |row| {
+            facts = facts.with(&facts_from(row, 0)?);
+            // Both kinds seen: no further child can change the answer.
+            Ok(if facts.any_satisfied && facts.any_unsatisfied {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            })
+        })?;
+        Ok(facts)
+    }
+}
+
+impl Writer<'_> {
+    /// Brings every edge to `target` up to date.
+    pub(super) fn refresh_edges_to(&mut self, target: &BeadId) -> Result<(), StoreError> {
+        let edges = self.rows(EDGES_TO, &[target.into()], |row| {
+            Ok((dependency_from(row, 0)?, row.flag(8)?))
+        })?;
+        if edges.is_empty() {
+            return Ok(());
+        }
+        let facts = self.facts_of(target)?;
+        for (edge, blocked_before) in edges {
+            let blocks = self.blocks_now(&edge, facts.as_ref())?;
+            if blocks != blocked_before {
+                let params = [(&edge.issue).into(), (&edge.target).into(), blocks.into()];
+                self.execute(SET_BLOCKING, &params)?;
+                self.add_blockers(&edge.issue, if blocks { 1 } else { -1 })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings up to date what depends on a bead whose status or outcome changed: edges to it, and
+    /// edges that wait for the children of its parents.
+    pub(super) fn refresh_after_state_of(&mut self, id: &BeadId) -> Result<(), StoreError> {
+        self.refresh_edges_to(id)?;
+        for parent in self.parents(id)? {
+            self.refresh_edges_to(&parent)?;
+        }
+        Ok(())
+    }
+
+    /// Changes how many edges block `id`, and says so when the last one is gone.
+    pub(super) fn add_blockers(&mut self, id: &BeadId, difference: i64) -> Result<(), StoreError> {
+        if difference == 0 {
+            return Ok(());
+        }
+        self.execute(ADD_BLOCKERS, &[id.into(), difference.into()])?;
+        if difference > 0 {
+            return Ok(());
+        }
+        let now = self.first(AFTER_CHANGE, &[id.into()], |row| {
+            let rig = row
+                .text_or_null(2)?
+                .map(|slug| RigSlug::trusted(slug.to_owned()));
+            Ok((
+                row.int(0)?,
+                row.text(1)? == "closed",
+                rig,
+                Json::string(row.text(3)?),
+            ))
+        })?;
+        if let Some((0, false, rig, title)) = now {
+            let payload = Json::object(&[("title".to_owned(), title)]);
+            let bead = Some(id.clone());
+            self.record(NewEvent {
+                kind: EventKind::Unblocked,
+                bead,
+                rig,
+                payload,
+            });
+        }
+        Ok(())
+    }
+
+    /// Brings edges that look at the children of `parent` up to date, after it gained or lost one.
+    pub(super) fn refresh_after_parting(
+        &mut self,
+        kind: &DependencyType,
+        parent: &BeadId,
+    ) -> Result<(), StoreError> {
+        if *kind == DependencyType::ParentChild {
+            self.refresh_edges_to(parent)?;
+        }
+        Ok(())
+    }
+}

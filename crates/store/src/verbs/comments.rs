@@ -1,0 +1,66 @@
+//! Comments.
+
+use gt_core::{Bead, BeadId, Comment, EventKind, Json, Timestamp};
+
+use super::beads::{bead_event, carried_from, carried_text, id_from};
+use super::statements;
+use crate::{Reader, StoreError, Writer};
+
+statements! {
+    OF = "SELECT bead, id, author, text, created_at, carried FROM comments WHERE bead = ?1 \
+        ORDER BY created_at, id";
+    SAME = "SELECT 1 FROM comments WHERE bead = ?1 AND \
+        (id = ?2 OR (author = ?3 AND text = ?4 AND created_at = ?5))";
+    INSERT = "INSERT INTO comments (bead, id, author, text, created_at, carried) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+}
+
+impl Reader<'_> {
+    /// The comments on a bead, oldest first.
+    pub fn comments(&self, bead: &BeadId) -> Result<Vec<Comment>, StoreError> {
+        self.rows(OF, &[bead.into()], |row| {
+            Ok(Comment {
+                bead: id_from(row, 0)?,
+                id: row.text(1)?.to_owned(),
+                author: row.text(2)?.to_owned(),
+                text: row.text(3)?.to_owned(),
+                created_at: Timestamp::from_nanos(row.int(4)?),
+                carried: carried_from(row.text_or_null(5)?),
+            })
+        })
+    }
+}
+
+impl Writer<'_> {
+    /// Adds a comment; says whether it was new. The same words by the same author at the same time
+    /// are the same comment, whatever its id.
+    pub fn add_comment(
+        &mut self,
+        bead: &Bead,
+        comment: &Comment,
+        announce: bool,
+    ) -> Result<bool, StoreError> {
+        let carried = carried_text(&comment.carried);
+        let params = [
+            (&bead.id).into(),
+            (&comment.id).into(),
+            (&comment.author).into(),
+            (&comment.text).into(),
+            comment.created_at.into(),
+            carried.as_ref().into(),
+        ];
+        if self.any(SAME, &params[..5])? {
+            return Ok(false);
+        }
+        self.execute(INSERT, &params)?;
+        if announce {
+            let payload = Json::object(&[
+                ("title".to_owned(), Json::string(bead.title.as_str())),
+                ("author".to_owned(), Json::string(&comment.author)),
+                ("text".to_owned(), Json::string(&comment.text)),
+            ]);
+            self.record(bead_event(bead, EventKind::Commented, payload));
+        }
+        Ok(true)
+    }
+}

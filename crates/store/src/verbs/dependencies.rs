@@ -1,0 +1,214 @@
+//! Edges between beads.
+
+use gt_core::{BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, RigSlug, Timestamp};
+
+use super::beads::{carried_from, carried_text, id_from};
+use super::statements;
+use crate::engine::Row;
+use crate::{Reader, StoreError, Writer};
+
+/// The columns of an edge, in the order [`dependency_from`] reads them.
+pub(super) const COLUMNS: &str =
+    "issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, carried";
+
+statements! {
+    EDGE = "SELECT issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, \
+        carried, blocking FROM dependencies WHERE issue_id = ?1 AND depends_on_id = ?2";
+    FROM = "SELECT issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, \
+        carried FROM dependencies WHERE issue_id = ?1 ORDER BY depends_on_id";
+    TO = "SELECT issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, \
+        carried FROM dependencies WHERE depends_on_id = ?1 ORDER BY issue_id";
+    INSERT = "INSERT INTO dependencies (issue_id, depends_on_id, type, created_at, created_by, \
+        metadata, thread_id, carried, blocking) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    UPDATE = "UPDATE dependencies SET type = ?3, created_at = ?4, created_by = ?5, metadata = ?6, \
+        thread_id = ?7, carried = ?8, blocking = ?9 WHERE issue_id = ?1 AND depends_on_id = ?2";
+    DELETE = "DELETE FROM dependencies WHERE issue_id = ?1 AND depends_on_id = ?2";
+    BLOCKING_TARGETS = "SELECT depends_on_id FROM dependencies WHERE issue_id = ?1 \
+        AND type IN ('blocks', 'conditional-blocks', 'waits-for')";
+    ALL_BLOCKING = "SELECT issue_id, depends_on_id FROM dependencies \
+        WHERE type IN ('blocks', 'conditional-blocks', 'waits-for') ORDER BY issue_id";
+    RIG_OF = "SELECT rig FROM beads WHERE id = ?1";
+    CHILDREN = "SELECT issue_id FROM dependencies WHERE depends_on_id = ?1 \
+        AND type = 'parent-child' ORDER BY issue_id";
+}
+
+/// What became of an edge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DependencyChange {
+    /// It is new.
+    Added,
+    /// It was there, but different.
+    Changed,
+    /// It was there, just like this.
+    Same,
+}
+
+impl Reader<'_> {
+    /// The edge between two beads, of any type.
+    pub fn edge(&self, issue: &BeadId, target: &BeadId) -> Result<Option<Dependency>, StoreError> {
+        self.first(EDGE, &[issue.into(), target.into()], |row| {
+            dependency_from(row, 0)
+        })
+    }
+
+    /// What the bead depends on, of every type.
+    pub fn edges_from(&self, id: &BeadId) -> Result<Vec<Dependency>, StoreError> {
+        self.rows(FROM, &[id.into()], |row| dependency_from(row, 0))
+    }
+
+    /// What depends on the bead, of every type.
+    pub fn edges_to(&self, id: &BeadId) -> Result<Vec<Dependency>, StoreError> {
+        self.rows(TO, &[id.into()], |row| dependency_from(row, 0))
+    }
+
+    /// What the bead depends on with a type that can block.
+    pub fn blocking_targets(&self, id: &BeadId) -> Result<Vec<BeadId>, StoreError> {
+        self.rows(BLOCKING_TARGETS, &[id.into()], |row| id_from(row, 0))
+    }
+
+    /// Every edge of a type that can block, by issue.
+    pub fn all_blocking_edges(&self) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
+        self.rows(ALL_BLOCKING, &[], |row| {
+            Ok((id_from(row, 0)?, id_from(row, 1)?))
+        })
+    }
+
+    /// The parts of a bead.
+    pub fn children(&self, id: &BeadId) -> Result<Vec<BeadId>, StoreError> {
+        self.rows(CHILDREN, &[id.into()], |row| id_from(row, 0))
+    }
+}
+
+impl Writer<'_> {
+    /// Adds an edge, or changes the one that is there. `announce` writes an event for it; an import
+    /// tells about the bead as a whole instead.
+    pub fn put_dependency(
+        &mut self,
+        edge: &Dependency,
+        announce: bool,
+    ) -> Result<DependencyChange, StoreError> {
+        let before = self.first(
+            EDGE,
+            &[(&edge.issue).into(), (&edge.target).into()],
+            |row| Ok((dependency_from(row, 0)?, row.flag(8)?)),
+        )?;
+        let blocks = self.blocks_now(edge, self.facts_of(&edge.target)?.as_ref())?;
+        let change = match &before {
+            None => {
+                self.write_edge(INSERT, edge, blocks)?;
+                DependencyChange::Added
+            }
+            Some((old, _)) if old == edge => return Ok(DependencyChange::Same),
+            Some(_) => {
+                self.write_edge(UPDATE, edge, blocks)?;
+                DependencyChange::Changed
+            }
+        };
+        let blocked_before = before.as_ref().is_some_and(|(_, blocked)| *blocked);
+        self.add_blockers(&edge.issue, i64::from(blocks) - i64::from(blocked_before))?;
+        self.refresh_after_parting(&edge.kind, &edge.target)?;
+        if let Some((old, _)) = &before {
+            self.refresh_after_parting(&old.kind, &old.target)?;
+        }
+        if announce {
+            let kind = match change {
+                DependencyChange::Added => EventKind::DependencyAdded,
+                _ => EventKind::DependencyChanged,
+            };
+            self.record_edge(edge, kind)?;
+        }
+        Ok(change)
+    }
+
+    /// Adds the edges of a bead that has none yet, in one go: the writing half of an import.
+    pub fn insert_dependencies_of_new(
+        &mut self,
+        issue: &BeadId,
+        edges: &[Dependency],
+    ) -> Result<(), StoreError> {
+        let mut blockers = 0;
+        for edge in edges {
+            let blocks = edge.kind.can_block()
+                && self.blocks_now(edge, self.facts_of(&edge.target)?.as_ref())?;
+            self.write_edge(INSERT, edge, blocks)?;
+            blockers += i64::from(blocks);
+        }
+        self.add_blockers(issue, blockers)?;
+        for edge in edges {
+            self.refresh_after_parting(&edge.kind, &edge.target)?;
+        }
+        Ok(())
+    }
+
+    /// Removes an edge.
+    pub fn remove_dependency(
+        &mut self,
+        edge: &Dependency,
+        announce: bool,
+    ) -> Result<(), StoreError> {
+        let ends = [(&edge.issue).into(), (&edge.target).into()];
+        let Some(blocked) = self.first(EDGE, &ends, |row| row.flag(8))? else {
+            return Ok(());
+        };
+        self.execute(DELETE, &ends)?;
+        self.add_blockers(&edge.issue, -i64::from(blocked))?;
+        self.refresh_after_parting(&edge.kind, &edge.target)?;
+        if announce {
+            self.record_edge(edge, EventKind::DependencyRemoved)?;
+        }
+        Ok(())
+    }
+
+    fn record_edge(&mut self, edge: &Dependency, kind: EventKind) -> Result<(), StoreError> {
+        let rig = self.first(RIG_OF, &[(&edge.issue).into()], |row| {
+            Ok(row
+                .text_or_null(0)?
+                .map(|slug| RigSlug::trusted(slug.to_owned())))
+        })?;
+        let payload = Json::object(&[
+            (
+                "depends_on_id".to_owned(),
+                Json::string(edge.target.as_str()),
+            ),
+            ("type".to_owned(), Json::string(edge.kind.as_str())),
+        ]);
+        let bead = Some(edge.issue.clone());
+        self.record(NewEvent {
+            kind,
+            bead,
+            rig: rig.flatten(),
+            payload,
+        });
+        Ok(())
+    }
+
+    fn write_edge(&self, sql: &str, edge: &Dependency, blocks: bool) -> Result<(), StoreError> {
+        let carried = carried_text(&edge.carried);
+        let params = [
+            (&edge.issue).into(),
+            (&edge.target).into(),
+            edge.kind.as_str().into(),
+            edge.created_at.into(),
+            (&edge.created_by).into(),
+            (&edge.metadata).into(),
+            (&edge.thread_id).into(),
+            carried.as_ref().into(),
+            blocks.into(),
+        ];
+        self.execute(sql, &params).map(drop)
+    }
+}
+
+/// Reads an edge from a row of [`COLUMNS`] that begins at column `first`.
+pub(super) fn dependency_from(row: &dyn Row, first: usize) -> Result<Dependency, StoreError> {
+    Ok(Dependency {
+        issue: id_from(row, first)?,
+        target: id_from(row, first + 1)?,
+        kind: DependencyType::trusted(row.text(first + 2)?),
+        created_at: Timestamp::from_nanos(row.int(first + 3)?),
+        created_by: row.text(first + 4)?.to_owned(),
+        metadata: row.text(first + 5)?.to_owned(),
+        thread_id: row.text(first + 6)?.to_owned(),
+        carried: carried_from(row.text_or_null(first + 7)?),
+    })
+}

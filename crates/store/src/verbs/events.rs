@@ -1,0 +1,125 @@
+//! The event log.
+
+use std::ops::ControlFlow;
+
+use gt_core::{BeadId, Event, EventKind, Json, RigSlug, Timestamp};
+
+use super::statements;
+use crate::engine::{Param, Row};
+use crate::{Reader, StoreError};
+
+statements! {
+    LAST = "SELECT value FROM counters WHERE name = 'event'";
+    FIRST_KEPT = "SELECT COALESCE(MIN(number), 0) FROM events";
+    AFTER = "SELECT number, at, type, bead, rig, run, actor, payload FROM events \
+        WHERE number > ?1 ORDER BY number";
+    LATEST = "SELECT number, at, type, bead, rig, run, actor, payload FROM events \
+        ORDER BY number DESC";
+    OF_BEAD = "SELECT number, at, type, bead, rig, run, actor, payload FROM events \
+        WHERE bead = ?1 ORDER BY number DESC";
+}
+
+/// Which events.
+#[derive(Debug, Clone, Default)]
+pub struct EventFilter {
+    /// Of this bead.
+    pub bead: Option<BeadId>,
+    /// In this rig.
+    pub rig: Option<RigSlug>,
+    /// Of these kinds; empty for all.
+    pub kinds: Vec<EventKind>,
+    /// Not before this.
+    pub since: Option<Timestamp>,
+}
+
+impl EventFilter {
+    fn admits(&self, event: &Event) -> bool {
+        self.bead
+            .as_ref()
+            .is_none_or(|bead| event.bead.as_ref() == Some(bead))
+            && self
+                .rig
+                .as_ref()
+                .is_none_or(|rig| event.rig.as_ref() == Some(rig))
+            && (self.kinds.is_empty() || self.kinds.contains(&event.kind))
+            && self.since.is_none_or(|since| event.at >= since)
+    }
+}
+
+impl Reader<'_> {
+    /// The number of the last event.
+    pub fn last_event_number(&self) -> Result<u64, StoreError> {
+        Ok(u64::try_from(self.number(LAST, &[])?).unwrap_or(0))
+    }
+
+    /// The number of the first event that is still kept; 0 when there is none.
+    pub fn first_event_number(&self) -> Result<u64, StoreError> {
+        Ok(u64::try_from(self.number(FIRST_KEPT, &[])?).unwrap_or(0))
+    }
+
+    /// The events after `number` that the filter admits, in order, and the number to go on from: the
+    /// last one looked at, admitted or not.
+    pub fn events_after(
+        &self,
+        number: u64,
+        filter: &EventFilter,
+        limit: usize,
+    ) -> Result<(Vec<Event>, u64), StoreError> {
+        let mut reached = number;
+        let mut found = Vec::new();
+        let after = i64::try_from(number).unwrap_or(i64::MAX);
+        self.scan(AFTER, &[after.into()], |row| {
+            let event = event_from(row)?;
+            reached = event.number;
+            if filter.admits(&event) {
+                found.push(event);
+            }
+            Ok(if found.len() < limit {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            })
+        })?;
+        Ok((found, reached))
+    }
+
+    /// The last `limit` events that the filter admits, oldest first.
+    pub fn latest_events(
+        &self,
+        filter: &EventFilter,
+        limit: usize,
+    ) -> Result<Vec<Event>, StoreError> {
+        let mut found = Vec::new();
+        let of_bead: Vec<Param<'_>> = filter.bead.iter().map(Param::from).collect();
+        let sql = if of_bead.is_empty() { LATEST } else { OF_BEAD };
+        self.scan(sql, &of_bead, |row| {
+            let event = event_from(row)?;
+            if filter.admits(&event) {
+                found.push(event);
+            }
+            Ok(if found.len() < limit {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            })
+        })?;
+        found.reverse();
+        Ok(found)
+    }
+}
+
+fn event_from(row: &dyn Row) -> Result<Event, StoreError> {
+    let text = |column| -> Result<Option<String>, StoreError> {
+        Ok(row.text_or_null(column)?.map(str::to_owned))
+    };
+    Ok(Event {
+        number: u64::try_from(row.int(0)?).unwrap_or(0),
+        at: Timestamp::from_nanos(row.int(1)?),
+        kind: EventKind::from_name(row.text(2)?),
+        bead: text(3)?.map(BeadId::trusted),
+        rig: text(4)?.map(RigSlug::trusted),
+        run: text(5)?,
+        actor: row.text(6)?.to_owned(),
+        payload: Json::trusted(row.text(7)?.to_owned()),
+    })
+}

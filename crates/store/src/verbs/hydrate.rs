@@ -1,0 +1,161 @@
+//! Beads with everything a list shows of them, a page at a time.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use gt_core::{Bead, BeadId, Dependency, DependencyType};
+
+use super::beads::{self, bead_from, id_from};
+use super::dependencies::{self, dependency_from};
+use crate::engine::Param;
+use crate::{Reader, StoreError};
+
+/// A bead and what stands around it.
+#[derive(Debug, Clone)]
+pub struct BeadRow {
+    /// The bead.
+    pub bead: Bead,
+    /// Its labels, sorted.
+    pub labels: Vec<String>,
+    /// What it depends on.
+    pub dependencies: Vec<Dependency>,
+    /// How many beads depend on it with type `blocks`.
+    pub dependents_blocked: u64,
+    /// How many beads depend on it in any way.
+    pub dependents: u64,
+    /// How many comments it has.
+    pub comments: u64,
+}
+
+impl BeadRow {
+    /// How many beads it depends on with type `blocks`.
+    pub fn dependencies_blocking(&self) -> u64 {
+        self.dependencies
+            .iter()
+            .filter(|edge| edge.kind == DependencyType::Blocks)
+            .count() as u64
+    }
+
+    /// The bead it is a part of.
+    pub fn parent(&self) -> Option<&BeadId> {
+        let parent = self
+            .dependencies
+            .iter()
+            .find(|edge| edge.kind == DependencyType::ParentChild);
+        parent.map(|edge| &edge.target)
+    }
+}
+
+/// Placeholders are padded to one of these sizes, so that a few prepared statements serve all.
+const SIZES: [usize; 3] = [1, 16, 256];
+
+impl Reader<'_> {
+    /// The beads with these ids, in this order; absent ones are left out.
+    pub fn bead_rows(&self, ids: &[BeadId]) -> Result<Vec<BeadRow>, StoreError> {
+        let mut found = Vec::with_capacity(ids.len());
+        for page in ids.chunks(SIZES[SIZES.len() - 1]) {
+            let mut beads = self.page_of_beads(page)?;
+            let mut labels = self.page_of_labels(page)?;
+            let mut edges = self.page_of_edges(page)?;
+            let dependents = self.page_of_counts(page, DEPENDENTS)?;
+            let comments = self.page_of_counts(page, COMMENTS)?;
+            for id in page {
+                let Some(bead) = beads.remove(id) else {
+                    continue;
+                };
+                let (all, blocked) = dependents.get(id).copied().unwrap_or((0, 0));
+                found.push(BeadRow {
+                    bead,
+                    labels: labels.remove(id).unwrap_or_default(),
+                    dependencies: edges.remove(id).unwrap_or_default(),
+                    dependents_blocked: blocked,
+                    dependents: all,
+                    comments: comments.get(id).map_or(0, |(count, _)| *count),
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    fn page_of_beads(&self, ids: &[BeadId]) -> Result<HashMap<BeadId, Bead>, StoreError> {
+        let (list, params) = placeholders(ids);
+        let sql = format!("SELECT {} FROM beads WHERE id IN ({list})", beads::COLUMNS);
+        let found = self.rows(&sql, &params, bead_from)?;
+        Ok(found
+            .into_iter()
+            .map(|bead| (bead.id.clone(), bead))
+            .collect())
+    }
+
+    fn page_of_labels(&self, ids: &[BeadId]) -> Result<HashMap<BeadId, Vec<String>>, StoreError> {
+        let (list, params) = placeholders(ids);
+        let sql = format!(
+            "SELECT bead, label FROM bead_labels WHERE bead IN ({list}) ORDER BY bead, label"
+        );
+        let mut found: HashMap<BeadId, Vec<String>> = HashMap::new();
+        self.scan(&sql, &params, |row| {
+            found
+                .entry(id_from(row, 0)?)
+                .or_default()
+                .push(row.text(1)?.to_owned());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    fn page_of_edges(
+        &self,
+        ids: &[BeadId],
+    ) -> Result<HashMap<BeadId, Vec<Dependency>>, StoreError> {
+        let (list, params) = placeholders(ids);
+        let sql = format!(
+            "SELECT {} FROM dependencies WHERE issue_id IN ({list}) ORDER BY issue_id, depends_on_id",
+            dependencies::COLUMNS
+        );
+        let mut found: HashMap<BeadId, Vec<Dependency>> = HashMap::new();
+        self.scan(&sql, &params, |row| {
+            let edge = dependency_from(row, 0)?;
+            found.entry(edge.issue.clone()).or_default().push(edge);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    fn page_of_counts(
+        &self,
+        ids: &[BeadId],
+        (select, group): (&str, &str),
+    ) -> Result<HashMap<BeadId, (u64, u64)>, StoreError> {
+        let (list, params) = placeholders(ids);
+        let sql = format!("{select} WHERE {group} IN ({list}) GROUP BY {group}");
+        let mut found = HashMap::new();
+        self.scan(&sql, &params, |row| {
+            let count = |column| -> Result<u64, StoreError> {
+                Ok(u64::try_from(row.int(column)?).unwrap_or(0))
+            };
+            found.insert(id_from(row, 0)?, (count(1)?, count(2)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+}
+
+const DEPENDENTS: (&str, &str) = (
+    "SELECT depends_on_id, COUNT(*), SUM(CASE WHEN type = 'blocks' THEN 1 ELSE 0 END) \
+     FROM dependencies",
+    "depends_on_id",
+);
+const COMMENTS: (&str, &str) = ("SELECT bead, COUNT(*), 0 FROM comments", "bead");
+
+/// `?1, ?2, …` for at least as many ids as given, and the parameters, padded by repeating the last.
+fn placeholders(ids: &[BeadId]) -> (String, Vec<Param<'_>>) {
+    let size = SIZES
+        .into_iter()
+        .find(|size| *size >= ids.len())
+        .unwrap_or(ids.len());
+    let list: Vec<String> = (1..=size).map(|number| format!("?{number}")).collect();
+    let params = (0..size)
+        .filter_map(|at| ids.get(at).or(ids.last()).map(Param::from))
+        .collect();
+    (list.join(", "), params)
+}

@@ -1,0 +1,51 @@
+//! The verbs: each file holds the SQL of one kind of record.
+
+mod beads;
+mod blocking;
+mod check;
+mod comments;
+mod dependencies;
+mod events;
+mod filter;
+mod hydrate;
+mod labels;
+mod rigs;
+mod settings;
+mod statistics;
+
+pub use beads::BlockerFacts;
+pub use dependencies::DependencyChange;
+pub use events::EventFilter;
+pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
+pub use hydrate::BeadRow;
+pub use rigs::RigCounts;
+pub use settings::Scope;
+pub use statistics::Statistics;
+
+/// Names the statements of a module and lists them, so that a test can prepare every one.
+macro_rules! statements {
+    ($($name:ident = $sql:expr;)*) => {
+        $(const $name: &str = $sql;)*
+        /// The statements of this module.
+        pub(crate) const STATEMENTS: &[&str] = &[$($name),*];
+    };
+}
+use statements;
+
+/// Every fixed statement there is. Filters build theirs; their test prepares those.
+pub fn all_statements() -> Vec<&'static str> {
+    [
+        crate::transaction::STATEMENTS,
+        beads::STATEMENTS,
+        blocking::STATEMENTS,
+        check::STATEMENTS,
+        comments::STATEMENTS,
+        dependencies::STATEMENTS,
+        events::STATEMENTS,
+        labels::STATEMENTS,
+        rigs::STATEMENTS,
+        settings::STATEMENTS,
+        statistics::STATEMENTS,
+    ]
+    .concat()
+}

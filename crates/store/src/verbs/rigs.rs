@@ -1,0 +1,152 @@
+//! Rigs.
+
+use gt_core::{
+    BeadId, EventKind, ExecutorKind, Json, NewEvent, Prefix, Rig, RigSlug, RigState, Timestamp, Uid,
+};
+
+use super::statements;
+use crate::engine::{Param, Row};
+use crate::{Reader, StoreError, Writer};
+
+statements! {
+    ALL = "SELECT slug, uid, prefix, title, path, repo, default_branch, executor, state, \
+        external_ref, settings, created_at, updated_at FROM rigs ORDER BY slug";
+    ONE = "SELECT slug, uid, prefix, title, path, repo, default_branch, executor, state, \
+        external_ref, settings, created_at, updated_at FROM rigs WHERE slug = ?1";
+    INSERT = "INSERT INTO rigs (slug, uid, prefix, title, path, repo, default_branch, executor, \
+        state, external_ref, settings, created_at, updated_at) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    SET_STATE = "UPDATE rigs SET state = ?2, updated_at = ?3 WHERE slug = ?1";
+    DELETE = "DELETE FROM rigs WHERE slug = ?1";
+    WITHOUT_RIG = "SELECT id FROM beads WHERE rig IS NULL AND id > ?1 AND id < ?2";
+    ADOPT = "UPDATE beads SET rig = ?2 WHERE id = ?1";
+    COUNTS = "SELECT status, COUNT(*) FROM beads WHERE rig = ?1 AND ephemeral = 0 GROUP BY status";
+}
+
+/// How many beads of a rig have each status.
+pub type RigCounts = Vec<(String, i64)>;
+
+impl Reader<'_> {
+    /// Every rig, by name.
+    pub fn rigs(&self) -> Result<Vec<Rig>, StoreError> {
+        self.rows(ALL, &[], rig_from)
+    }
+
+    /// The rig of this name.
+    pub fn rig(&self, slug: &str) -> Result<Option<Rig>, StoreError> {
+        self.first(ONE, &[slug.into()], rig_from)
+    }
+
+    /// How many beads of a rig have each status.
+    pub fn rig_counts(&self, slug: &RigSlug) -> Result<RigCounts, StoreError> {
+        self.rows(COUNTS, &[slug.as_str().into()], |row| {
+            Ok((row.text(0)?.to_owned(), row.int(1)?))
+        })
+    }
+
+    /// The rig whose prefix is the longest that fits `id`.
+    pub fn rig_of_id(&self, id: &BeadId) -> Result<Option<RigSlug>, StoreError> {
+        let rigs = self.rigs()?;
+        let fitting = rigs
+            .into_iter()
+            .filter(|rig| id.has_prefix(rig.prefix.as_str()));
+        Ok(fitting
+            .max_by_key(|rig| rig.prefix.as_str().len())
+            .map(|rig| rig.slug))
+    }
+}
+
+impl Writer<'_> {
+    /// Adds a rig. Beads that already have its prefix, and no rig, become its own.
+    pub fn insert_rig(&mut self, rig: &Rig) -> Result<(), StoreError> {
+        self.execute(
+            INSERT,
+            &[
+                rig.slug.as_str().into(),
+                Param::Blob(rig.uid.as_bytes()),
+                rig.prefix.as_str().into(),
+                (&rig.title).into(),
+                (&rig.path).into(),
+                (&rig.repo).into(),
+                (&rig.default_branch).into(),
+                rig.executor.as_str().into(),
+                rig.state.as_str().into(),
+                (&rig.external_ref).into(),
+                rig.settings.as_str().into(),
+                rig.created_at.into(),
+                rig.updated_at.into(),
+            ],
+        )?;
+        let (from, to) = (format!("{}-", rig.prefix), format!("{}.", rig.prefix));
+        let unclaimed = self.rows(WITHOUT_RIG, &[(&from).into(), (&to).into()], |row| {
+            super::beads::id_from(row, 0)
+        })?;
+        for id in unclaimed {
+            if self.rig_of_id(&id)?.as_ref() == Some(&rig.slug) {
+                self.execute(ADOPT, &[(&id).into(), rig.slug.as_str().into()])?;
+            }
+        }
+        let payload = Json::object(&[
+            ("prefix".to_owned(), Json::string(rig.prefix.as_str())),
+            ("repo".to_owned(), Json::string(&rig.repo)),
+        ]);
+        self.record_rig(rig, EventKind::RigAdded, payload);
+        Ok(())
+    }
+
+    /// Parks, docks or reactivates a rig.
+    pub fn set_rig_state(&mut self, rig: &Rig, state: RigState) -> Result<(), StoreError> {
+        let params = [
+            rig.slug.as_str().into(),
+            state.as_str().into(),
+            self.now().into(),
+        ];
+        self.execute(SET_STATE, &params)?;
+        let payload = Json::object(&[
+            ("old".to_owned(), Json::string(rig.state.as_str())),
+            ("new".to_owned(), Json::string(state.as_str())),
+        ]);
+        self.record_rig(rig, EventKind::RigChanged, payload);
+        Ok(())
+    }
+
+    /// Removes a rig. Its beads stay, without one.
+    pub fn delete_rig(&mut self, rig: &Rig) -> Result<(), StoreError> {
+        self.execute(DELETE, &[rig.slug.as_str().into()])?;
+        let prefix = ("prefix".to_owned(), Json::string(rig.prefix.as_str()));
+        self.record_rig(rig, EventKind::RigRemoved, Json::object(&[prefix]));
+        Ok(())
+    }
+
+    fn record_rig(&mut self, rig: &Rig, kind: EventKind, payload: Json) {
+        self.record(NewEvent {
+            kind,
+            bead: None,
+            rig: Some(rig.slug.clone()),
+            payload,
+        });
+    }
+}
+
+fn rig_from(row: &dyn Row) -> Result<Rig, StoreError> {
+    let text = |column| -> Result<String, StoreError> { Ok(row.text(column)?.to_owned()) };
+    let uid = row
+        .blob(1)?
+        .try_into()
+        .map_err(|_| StoreError::Corrupt("a uid that is not 16 bytes long".to_owned()))?;
+    Ok(Rig {
+        slug: RigSlug::trusted(text(0)?),
+        uid: Uid::from_bytes(uid),
+        prefix: Prefix::trusted(text(2)?),
+        title: text(3)?,
+        path: text(4)?,
+        repo: text(5)?,
+        default_branch: text(6)?,
+        executor: ExecutorKind::parse(row.text(7)?)?,
+        state: RigState::parse(row.text(8)?)?,
+        external_ref: text(9)?,
+        settings: Json::trusted(text(10)?),
+        created_at: Timestamp::from_nanos(row.int(11)?),
+        updated_at: Timestamp::from_nanos(row.int(12)?),
+    })
+}

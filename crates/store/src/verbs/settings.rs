@@ -1,0 +1,97 @@
+//! Settings.
+
+use gt_core::{EventKind, Json, NewEvent};
+
+use super::statements;
+use crate::{Reader, StoreError, Writer};
+
+statements! {
+    ALL = "SELECT key, value FROM settings WHERE scope = ?1 ORDER BY key";
+    ONE = "SELECT value FROM settings WHERE scope = ?1 AND key = ?2";
+    PUT = "INSERT INTO settings (scope, key, value, updated_at, updated_by) \
+        VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (scope, key) DO UPDATE SET \
+        value = excluded.value, updated_at = excluded.updated_at, updated_by = excluded.updated_by";
+    DELETE = "DELETE FROM settings WHERE scope = ?1 AND key = ?2";
+}
+
+/// Whose settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The typed settings of the town.
+    Town,
+    /// Whatever `bd config` was told.
+    Beads,
+    /// What an imported file asked to remember.
+    Memory,
+}
+
+impl Scope {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Town => "gt",
+            Self::Beads => "bd",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Everything that was set.
+    pub fn settings(&self, scope: Scope) -> Result<Vec<(String, String)>, StoreError> {
+        self.rows(ALL, &[scope.as_str().into()], |row| {
+            Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned()))
+        })
+    }
+
+    /// One value, if it was set.
+    pub fn setting(&self, scope: Scope, key: &str) -> Result<Option<String>, StoreError> {
+        let params = [scope.as_str().into(), key.into()];
+        self.first(ONE, &params, |row| Ok(row.text(0)?.to_owned()))
+    }
+}
+
+impl Writer<'_> {
+    /// Sets a value, or removes it; says whether that changed anything.
+    pub fn put_setting(
+        &mut self,
+        scope: Scope,
+        key: &str,
+        value: Option<&str>,
+    ) -> Result<bool, StoreError> {
+        let old = self.setting(scope, key)?;
+        if old.as_deref() == value {
+            return Ok(false);
+        }
+        let name = [scope.as_str().into(), key.into()];
+        match value {
+            Some(value) => {
+                let [scope, key] = name;
+                let params = [
+                    scope,
+                    key,
+                    value.into(),
+                    self.now().into(),
+                    self.actor().into(),
+                ];
+                self.execute(PUT, &params)?
+            }
+            None => self.execute(DELETE, &name)?,
+        };
+        let text = |value: Option<&str>| {
+            value.map_or_else(|| Json::trusted("null".to_owned()), Json::string)
+        };
+        let payload = Json::object(&[
+            ("scope".to_owned(), Json::string(scope.as_str())),
+            ("key".to_owned(), Json::string(key)),
+            ("old".to_owned(), text(old.as_deref())),
+            ("new".to_owned(), text(value)),
+        ]);
+        self.record(NewEvent {
+            kind: EventKind::SettingChanged,
+            bead: None,
+            rig: None,
+            payload,
+        });
+        Ok(true)
+    }
+}
