@@ -1,1 +1,10 @@
-//! placeholder
+//! The world outside: programs we start, and git.
+//!
+//! # Architecture invariants
+//!
+//! - This is the only crate that starts a program.
+//! - Nothing here knows the store. An executor does what it is told and says what came of it.
+
+pub mod editor;
+pub mod git;
+pub mod process;

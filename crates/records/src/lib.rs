@@ -1,1 +1,24 @@
-//! placeholder
+//! The bead record as JSON: read and written without losing anything.
+//!
+//! # Architecture invariants
+//!
+//! - Nothing here reads a file or a clock: the caller brings one line and the time of the import.
+//! - What a record says is kept. A field that means nothing to us is carried along as it was spelled;
+//!   what cannot stay as it is either refuses the record or is told in [`Record::repairs`].
+//! - JSON that is only passed on is never parsed into a tree, because a tree forgets the order of keys
+//!   and the spelling of numbers.
+//! - The order of the fields is the one of the tools that read our files; [`write_bead`] is the only
+//!   place that knows it.
+//! - No input makes anything here panic, and nothing recurses, however deeply the input is nested.
+
+mod error;
+mod read;
+mod tokens;
+mod write;
+
+pub use error::RecordError;
+pub use read::{Line, Record, parse_dependencies, parse_line};
+pub use write::{
+    ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, export_line, export_memory_line,
+    pretty, sorted_object, write_bead, write_comment, write_dependency,
+};

@@ -1,0 +1,72 @@
+//! The one door through which programs are started.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Why a program did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// It could not be started.
+    #[error("cannot start {program}")]
+    Start {
+        /// Which program.
+        program: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It ended badly.
+    #[error("{program} failed: {message}")]
+    Failed {
+        /// Which program.
+        program: String,
+        /// The last line it had to say.
+        message: String,
+    },
+}
+
+/// A program that is about to be started.
+#[expect(clippy::disallowed_methods, reason = "this is the door that the rule points to")]
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    Command::new(program)
+}
+
+/// Runs a program to its end and gives what it printed. Its standard input is empty.
+pub(crate) fn capture(mut command: Command) -> Result<Output, ProcessError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| ProcessError::Start { program: program.clone(), source })?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    let message = last.map_or_else(|| output.status.to_string(), |line| line.trim().to_owned());
+    Err(ProcessError::Failed { program, message })
+}
+
+/// Whether a program of this name is on the path, and what it calls its version.
+pub fn version_of(program: &str, flag: &str) -> Option<String> {
+    let mut asked = command(program);
+    asked.arg(flag);
+    let output = capture(asked).ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().next().map(|line| line.trim().to_owned())
+}
+
+/// Runs a program that talks to the person at the terminal.
+pub(crate) fn interactive(mut command: Command, file: &Path) -> Result<(), ProcessError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command
+        .arg(file)
+        .status()
+        .map_err(|source| ProcessError::Start { program: program.clone(), source })?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(ProcessError::Failed { program, message: status.to_string() })
+    }
+}

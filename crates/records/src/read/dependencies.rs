@@ -1,0 +1,112 @@
+//! The edges of an issue record.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use gt_core::{BeadId, Dependency, DependencyType, Invalid, Timestamp, limits};
+use serde_json::value::RawValue;
+
+use super::fields::Fields;
+use super::values;
+use crate::RecordError;
+
+/// Reads the edges that start at `id`, at most one per target.
+pub(super) fn parse(
+    raw: Option<&RawValue>,
+    id: &BeadId,
+    imported_at: Timestamp,
+    repairs: &mut Vec<String>,
+) -> Result<Vec<Dependency>, RecordError> {
+    let Some(raw) = raw else {
+        return Ok(Vec::new());
+    };
+    let elements =
+        values::list(raw).map_err(|invalid| RecordError::field("dependencies", invalid))?;
+    let mut edges = Vec::with_capacity(elements.len());
+    for (index, element) in elements.into_iter().enumerate() {
+        let edge = parse_edge(element, id, imported_at, repairs)
+            .map_err(|error| error.inside("dependencies", index))?;
+        if edge.target == *id {
+            repairs.push("dropped a dependency of the bead on itself".to_owned());
+        } else {
+            edges.push(edge);
+        }
+    }
+    if edges.len() > 1 {
+        keep_last_per_target(&mut edges, repairs);
+    }
+    Ok(edges)
+}
+
+fn parse_edge(
+    raw: &RawValue,
+    id: &BeadId,
+    imported_at: Timestamp,
+    repairs: &mut Vec<String>,
+) -> Result<Dependency, RecordError> {
+    let mut fields = Fields::parse(raw.get())?;
+    let target = fields
+        .read("depends_on_id", target)?
+        .ok_or_else(|| RecordError::missing("depends_on_id"))?;
+    if let Some(issue) = fields.read("issue_id", values::text)?
+        && issue != id.as_str()
+    {
+        // Records of beads that were renamed or moved may still name the old id here.
+        repairs.push(format!(
+            "the dependency on {target} named \"{}\" as its issue; it stands under {id}",
+            values::shown(&issue).escape_debug()
+        ));
+    }
+    Ok(Dependency {
+        issue: id.clone(),
+        target,
+        kind: fields
+            .parsed("type", DependencyType::parse)?
+            .unwrap_or(DependencyType::Blocks),
+        created_at: fields.timestamp("created_at")?.unwrap_or(imported_at),
+        created_by: fields.text("created_by")?,
+        metadata: fields.read("metadata", metadata)?.unwrap_or_default(),
+        thread_id: fields.text("thread_id")?,
+        carried: fields.carried()?,
+    })
+}
+
+/// A bead id, or the name of something outside such as `external:project:capability`.
+fn target(raw: &RawValue) -> Result<BeadId, Invalid> {
+    let text = values::text(raw)?;
+    BeadId::parse(&text).or_else(|invalid| {
+        let is_outside_name = !text.is_empty()
+            && text.len() <= limits::ID_BYTES_MAX
+            && text.bytes().all(|byte| byte.is_ascii_graphic());
+        if is_outside_name {
+            Ok(BeadId::trusted(text.into_owned()))
+        } else {
+            Err(invalid)
+        }
+    })
+}
+
+/// Text that holds JSON; some writers put the JSON there without wrapping it in a string.
+fn metadata(raw: &RawValue) -> Result<String, Invalid> {
+    if raw.get().starts_with('"') {
+        values::text(raw).map(Cow::into_owned)
+    } else {
+        values::json(raw).map(|json| json.as_str().to_owned())
+    }
+}
+
+fn keep_last_per_target(edges: &mut Vec<Dependency>, repairs: &mut Vec<String>) {
+    let mut seen = HashSet::new();
+    edges.reverse();
+    edges.retain(|edge| {
+        let is_last = seen.insert(edge.target.clone());
+        if !is_last {
+            repairs.push(format!(
+                "dropped a {} dependency on {}: there is a later one",
+                edge.kind, edge.target
+            ));
+        }
+        is_last
+    });
+    edges.reverse();
+}

@@ -1,0 +1,109 @@
+//! One line of a JSONL file.
+
+use std::borrow::Cow;
+
+use gt_core::{BeadId, Dependency, Invalid, Json, Timestamp};
+
+use super::fields::Fields;
+use super::{Record, dependencies, issue, values};
+use crate::RecordError;
+
+/// One line of a JSONL file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// A bead with everything that belongs to it; boxed, because the other lines are tiny.
+    Issue(Box<Record>),
+    /// Something somebody wanted remembered, under a name.
+    Memory {
+        /// The name.
+        key: String,
+        /// What was remembered.
+        value: Json,
+    },
+    /// What the file says about itself; nothing to import.
+    Header,
+    /// The place of a bead that was deleted elsewhere; nothing to import, but worth counting.
+    Tombstone(BeadId),
+}
+
+/// What a line is, as far as its first fields tell.
+enum Kind {
+    Issue(BeadId),
+    Memory,
+    Header,
+    Tombstone(BeadId),
+}
+
+/// Reads one line. `imported_at` stands in for a missing `created_at` or `updated_at`, so that the
+/// same input gives the same record.
+pub fn parse_line(text: &str, imported_at: Timestamp) -> Result<Line, RecordError> {
+    let mut fields = Fields::parse(text)?;
+    match kind(&mut fields)? {
+        Kind::Issue(id) => {
+            let record = issue::parse_issue(fields, id, imported_at)?;
+            Ok(Line::Issue(Box::new(record)))
+        }
+        Kind::Memory => memory(fields),
+        Kind::Header => Ok(Line::Header),
+        Kind::Tombstone(id) => Ok(Line::Tombstone(id)),
+    }
+}
+
+/// A cheap second look at a line that [`parse_line`] accepted: only the id and the dependencies.
+///
+/// An edge may point at a bead further down in the file; an import that writes beads first and edges
+/// second reads the file twice instead of holding it in memory. Lines that are not issues give `None`.
+pub fn parse_dependencies(
+    text: &str,
+    imported_at: Timestamp,
+) -> Result<Option<(BeadId, Vec<Dependency>)>, RecordError> {
+    let mut fields = Fields::parse(text)?;
+    let Kind::Issue(id) = kind(&mut fields)? else {
+        return Ok(None);
+    };
+    let raw = fields.take("dependencies");
+    let edges = dependencies::parse(raw, &id, imported_at, &mut Vec::new())?;
+    Ok(Some((id, edges)))
+}
+
+fn kind(fields: &mut Fields<'_>) -> Result<Kind, RecordError> {
+    let record_type = fields.read("_type", values::text)?;
+    match record_type.as_deref() {
+        Some("issue") => {}
+        Some("memory") => return Ok(Kind::Memory),
+        // A record that calls itself an issue is one, whatever fields it brings.
+        _ if fields.peek("_schema").is_some() => return Ok(Kind::Header),
+        None => {}
+        Some(other) => {
+            let problem = format!(
+                "unknown record type \"{}\"; known: issue, memory",
+                values::shown(other).escape_debug()
+            );
+            return Err(RecordError::field("_type", Invalid(problem)));
+        }
+    }
+    let id = fields
+        .read("id", |raw| BeadId::parse(&values::text(raw)?))?
+        .ok_or_else(|| RecordError::missing("id"))?;
+    let is_tombstone = fields
+        .peek("status")
+        .is_some_and(|raw| values::text(raw).is_ok_and(|status| status == "tombstone"));
+    Ok(if is_tombstone {
+        Kind::Tombstone(id)
+    } else {
+        Kind::Issue(id)
+    })
+}
+
+fn memory(mut fields: Fields<'_>) -> Result<Line, RecordError> {
+    let key = fields
+        .read("key", values::text)?
+        .filter(|key| !key.is_empty())
+        .map(Cow::into_owned)
+        .ok_or_else(|| RecordError::missing("key"))?;
+    let raw = fields
+        .take_even_null("value")
+        .ok_or_else(|| RecordError::missing("value"))?;
+    let value = values::json(raw).map_err(|invalid| RecordError::field("value", invalid))?;
+    Ok(Line::Memory { key, value })
+}

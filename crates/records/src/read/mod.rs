@@ -1,0 +1,12 @@
+//! From text to records.
+
+mod comments;
+mod dependencies;
+mod fields;
+mod issue;
+mod line;
+mod values;
+
+pub(crate) use fields::Fields;
+pub use issue::Record;
+pub use line::{Line, parse_dependencies, parse_line};

@@ -1,0 +1,95 @@
+//! From raw JSON values to the types of fields.
+
+use std::borrow::Cow;
+
+use gt_core::{Invalid, Json, Timestamp, bead::check_text};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::tokens::{compact, contains_nul};
+
+/// A string that is only copied when it contains escapes.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+/// How tools written in Go spell "never".
+const GO_ZERO_TIME: &str = "0001-01-01T00:00:00Z";
+
+/// Most characters of a refused value that an error repeats.
+const SHOWN_CHARACTERS_MAX: usize = 60;
+
+/// The head of a refused value, fit for a terminal.
+pub(crate) fn shown(json: &str) -> String {
+    let mut head: String = json
+        .chars()
+        .take(SHOWN_CHARACTERS_MAX)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if head.len() < json.len() {
+        head.push('…');
+    }
+    head
+}
+
+fn expected(what: &str, raw: &RawValue) -> Invalid {
+    Invalid(format!("expected {what}, found {}", shown(raw.get())))
+}
+
+/// Refuses the one character that not every store can hold.
+pub(crate) fn refuse_nul(what: &str, text: &str) -> Result<(), Invalid> {
+    check_text(what, text)
+}
+
+/// A string.
+pub(crate) fn text(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
+    if !raw.get().starts_with('"') {
+        return Err(expected("a text", raw));
+    }
+    // A string may be valid JSON and still no text: half of a surrogate pair.
+    let Text(text) = serde_json::from_str(raw.get())
+        .map_err(|_| expected("a text without broken \\u escapes", raw))?;
+    refuse_nul("text", &text)?;
+    Ok(text)
+}
+
+/// `true` or `false`.
+pub(crate) fn flag(raw: &RawValue) -> Result<bool, Invalid> {
+    match raw.get() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(expected("true or false", raw)),
+    }
+}
+
+/// An integer without fraction or exponent.
+pub(crate) fn whole_number(raw: &RawValue) -> Result<i64, Invalid> {
+    raw.get()
+        .parse()
+        .map_err(|_| expected("a whole number", raw))
+}
+
+/// An instant, or none where Go wrote its zero.
+pub(crate) fn timestamp(raw: &RawValue) -> Result<Option<Timestamp>, Invalid> {
+    if !raw.get().starts_with('"') {
+        return Err(expected("a timestamp", raw));
+    }
+    let text = text(raw)?;
+    if text == GO_ZERO_TIME {
+        return Ok(None);
+    }
+    Timestamp::parse(&text).map(Some)
+}
+
+/// Any value, kept as it is spelled.
+pub(crate) fn json(raw: &RawValue) -> Result<Json, Invalid> {
+    if contains_nul(raw.get()) {
+        return Err(Invalid::new("a text in it contains a NUL character"));
+    }
+    Ok(Json::trusted(compact(raw.get())))
+}
+
+/// The elements of an array.
+pub(crate) fn list(raw: &RawValue) -> Result<Vec<&RawValue>, Invalid> {
+    serde_json::from_str(raw.get()).map_err(|_| expected("a list", raw))
+}

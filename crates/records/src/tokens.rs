@@ -1,0 +1,99 @@
+//! Valid JSON as a sequence of tokens, for everything that passes JSON on without understanding it.
+
+/// Splits valid JSON into strings (with their quotes), scalars and punctuation; white space is left out.
+///
+/// Text that is not JSON yields some split of it, never a panic.
+pub(crate) fn tokens(text: &str) -> Tokens<'_> {
+    Tokens { rest: text }
+}
+
+/// The rest of a text that is being split.
+pub(crate) struct Tokens<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        self.rest = self
+            .rest
+            .trim_start_matches(|c: char| c.is_ascii_whitespace());
+        let length = match self.rest.as_bytes() {
+            [] => return None,
+            [b'"', inside @ ..] => 1 + string_length(inside),
+            [b'{' | b'}' | b'[' | b']' | b',' | b':', ..] => 1,
+            scalar => scalar
+                .iter()
+                .position(|byte| byte.is_ascii_whitespace() || b"{}[],:\"".contains(byte))
+                .unwrap_or(scalar.len()),
+        };
+        // Every token ends before or after an ASCII byte, hence between two characters.
+        let (token, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(token)
+    }
+}
+
+/// How far a string reaches after its opening quote, the closing one included.
+fn string_length(inside: &[u8]) -> usize {
+    let mut escaped = false;
+    for (at, byte) in inside.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    inside.len()
+}
+
+/// Valid JSON without the white space between its tokens.
+pub(crate) fn compact(text: &str) -> String {
+    if text.bytes().any(|byte| byte.is_ascii_whitespace()) {
+        tokens(text).collect()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Whether a string or key in this JSON holds a NUL character, which JSON can only spell as an escape.
+pub(crate) fn contains_nul(json: &str) -> bool {
+    json.match_indices("\\u0000").any(|(at, _)| {
+        let backslashes_before = json.as_bytes()[..at]
+            .iter()
+            .rev()
+            .take_while(|byte| **byte == b'\\')
+            .count();
+        backslashes_before.is_multiple_of(2)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_goes_only_between_tokens() {
+        assert_eq!(
+            compact(" { \"b \\\" \\\\\" :\t[ 1.50 , null ],\n\"ä\": {} }"),
+            r#"{"b \" \\":[1.50,null],"ä":{}}"#
+        );
+    }
+
+    #[test]
+    fn only_a_real_escape_is_a_nul() {
+        for (json, expected) in [
+            (r#""\u0000""#, true),
+            (r#"{"a\u0000":1}"#, true),
+            (r#""\\\u0000""#, true),
+            (r#""\\u0000""#, false),
+            (r#""\\\\u0000""#, false),
+            (r#""u0000\u0001""#, false),
+            (r#""\\u0000 \u0000""#, true),
+        ] {
+            assert_eq!(contains_nul(json), expected, "{json}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What the record format promises, seen from outside.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a panic is how the helpers of a test fail"
+)]
+
+mod export_lines;
+mod layout;
+mod reading;
+mod repairs;
+mod round_trip;
+mod strategies;
+mod writing;
+
+use gt_core::Timestamp;
+use gt_records::{Line, Record, RecordError, parse_line};
+
+/// What never stands unescaped in printed JSON.
+const HTML: [char; 5] = ['<', '>', '&', '\u{2028}', '\u{2029}'];
+
+/// The time of every import here.
+fn imported_at() -> Timestamp {
+    Timestamp::parse("2026-07-01T00:00:00Z").unwrap()
+}
+
+fn read(text: &str) -> Result<Line, RecordError> {
+    parse_line(text, imported_at())
+}
+
+/// The issue on this line.
+fn issue(text: &str) -> Record {
+    match read(text) {
+        Ok(Line::Issue(record)) => *record,
+        other => panic!("not an issue: {text}: {other:?}"),
+    }
+}
+
+/// An issue with an id, a title and these fields.
+fn issue_with(fields: &str) -> Record {
+    issue(&format!(r#"{{"id":"gt-a","title":"T",{fields}}}"#))
+}
+
+/// Why an issue with an id, a title and these fields is refused.
+fn refusal(fields: &str) -> String {
+    let text = format!(r#"{{"id":"gt-a","title":"T",{fields}}}"#);
+    match read(&text) {
+        Err(error) => error.to_string(),
+        Ok(line) => panic!("accepted: {text}: {line:?}"),
+    }
+}

@@ -1,0 +1,111 @@
+//! What is allowed: the layers of the workspace, and which packages of others we build upon.
+
+/// Which of our crates a crate may depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MayUse {
+    /// These alone.
+    Only(&'static [&'static str]),
+    /// All of them: nothing that ships depends on it.
+    Anything,
+}
+
+/// A crate of ours and its place in the architecture.
+#[derive(Debug, Clone, Copy)]
+pub struct Layer {
+    /// The name of the package.
+    pub package: &'static str,
+    /// What it may depend on, tests aside.
+    pub may_use: MayUse,
+    /// Why not more.
+    pub why: &'static str,
+}
+
+/// Every crate of the workspace. Dependencies point from the outside in.
+pub const LAYERS: &[Layer] = &[
+    Layer {
+        package: "gt-core",
+        may_use: MayUse::Only(&[]),
+        why: "decisions stay pure, so that they can be tested without a world around them",
+    },
+    Layer {
+        package: "gt-records",
+        may_use: MayUse::Only(&["gt-core"]),
+        why: "a format knows what it describes, not where it is kept",
+    },
+    Layer {
+        package: "gt-store",
+        may_use: MayUse::Only(&["gt-core"]),
+        why: "the store writes what was decided; it neither decides nor speaks to the outside",
+    },
+    Layer {
+        package: "gt-executors",
+        may_use: MayUse::Only(&["gt-core"]),
+        why: "whoever starts programs must not know what is stored about them",
+    },
+    Layer {
+        package: "gt-operations",
+        may_use: MayUse::Only(&["gt-core", "gt-records", "gt-store", "gt-executors"]),
+        why: "an operation is the same whether a person or a program asks for it",
+    },
+    Layer {
+        package: "gt-cli",
+        may_use: MayUse::Only(&["gt-core", "gt-records", "gt-operations", "gt-executors"]),
+        why: "a command asks an operation; with the store at hand it would go around them",
+    },
+    Layer {
+        package: "gt-testkit",
+        may_use: MayUse::Only(&[]),
+        why: "it tests the others from outside",
+    },
+    Layer {
+        package: "gt-benchmarks",
+        may_use: MayUse::Anything,
+        why: "it measures every layer",
+    },
+    Layer {
+        package: "gt-tidy",
+        may_use: MayUse::Anything,
+        why: "it checks every layer",
+    },
+];
+
+/// The packages that may use `rusqlite`: the store, and the baselines it is measured against.
+pub const MAY_USE_SQLITE: &[&str] = &["gt-store", "gt-benchmarks"];
+
+/// The licences of packages we may ship. Permissive ones only: nobody who uses the binary should
+/// have to think about them. `deny.toml` has the same list.
+pub const ALLOWED_LICENCES: &[&str] = &[
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "Unicode-3.0",
+    "Unicode-DFS-2016",
+    "Unlicense",
+    "Zlib",
+];
+
+/// Packages we do not use whatever their manifest says, and why. `deny.toml` has the same list.
+pub const BANNED_PACKAGES: &[(&str, &str)] = &[
+    ("asupersync", "its licence forbids our use"),
+    ("beads_rust", "its licence forbids our use"),
+    ("chrono", "we use jiff; one library for time"),
+    ("fsqlite", "its licence forbids our use"),
+    (
+        "openssl-sys",
+        "needs a system library at build and at run time",
+    ),
+    ("rich_rust", "its licence forbids our use"),
+    ("tru", "its licence forbids our use"),
+];
+
+/// Dependencies that need no comment in the root manifest: every reader of Rust knows them.
+pub const WELL_KNOWN: &[&str] = &["serde", "thiserror"];
+
+/// No file of ours is longer. Most are far shorter; this is where a file has become two.
+pub const FILE_LINES_MAX: usize = 900;

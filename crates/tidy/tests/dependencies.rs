@@ -1,0 +1,171 @@
+//! Dependencies: between our crates they point one way; on others they are few, justified, and
+//! under licences we can pass on.
+
+use gt_tidy::assert_none;
+use gt_tidy::licence;
+use gt_tidy::manifest::{entries, is_inherited, is_ours, lists_dependencies, quoted_in_array};
+use gt_tidy::policy::{
+    ALLOWED_LICENCES, BANNED_PACKAGES, LAYERS, MAY_USE_SQLITE, MayUse, WELL_KNOWN,
+};
+use gt_tidy::workspace::{array, files, full_metadata, own_metadata, read, text};
+use serde_json::Value;
+
+/// What a package is built with. Tests may use more, because nothing is built upon them.
+fn shipped_dependencies(package: &Value) -> impl Iterator<Item = &str> {
+    array(package, "dependencies")
+        .iter()
+        .filter(|dependency| dependency["kind"] != "dev")
+        .map(|dependency| text(dependency, "name"))
+}
+
+#[test]
+fn crates_depend_on_each_other_one_way() {
+    let metadata = own_metadata();
+    let packages = array(&metadata, "packages");
+    let ours: Vec<&str> = packages
+        .iter()
+        .map(|package| text(package, "name"))
+        .collect();
+    let mut findings = Vec::new();
+    for package in packages {
+        let name = text(package, "name");
+        let Some(layer) = LAYERS.iter().find(|layer| layer.package == name) else {
+            findings.push(format!(
+                "{name} has no place yet: add it to LAYERS in crates/tidy/src/policy.rs"
+            ));
+            continue;
+        };
+        let MayUse::Only(allowed) = layer.may_use else {
+            continue;
+        };
+        for dependency in shipped_dependencies(package) {
+            if ours.contains(&dependency) && !allowed.contains(&dependency) {
+                let allowed = if allowed.is_empty() {
+                    "none of ours".to_owned()
+                } else {
+                    allowed.join(", ")
+                };
+                findings.push(format!(
+                    "{name} -> {dependency}: {name} may depend on {allowed}, because {}",
+                    layer.why
+                ));
+            }
+        }
+    }
+    for layer in LAYERS {
+        if !ours.contains(&layer.package) {
+            findings.push(format!(
+                "{} is in LAYERS but not in the workspace",
+                layer.package
+            ));
+        }
+    }
+    assert_none(
+        "dependencies between our crates point from the outside in:",
+        &findings,
+    );
+}
+
+#[test]
+fn sqlite_is_used_by_the_store_alone() {
+    let metadata = own_metadata();
+    let mut findings = Vec::new();
+    for package in array(&metadata, "packages") {
+        let name = text(package, "name");
+        let uses_sqlite = shipped_dependencies(package)
+            .any(|name| ["rusqlite", "libsqlite3-sys"].contains(&name));
+        if uses_sqlite && !MAY_USE_SQLITE.contains(&name) {
+            findings.push(format!(
+                "{name} depends on it: give gt-store a verb for what it needs"
+            ));
+        }
+    }
+    assert_none("SQLite is behind gt-store:", &findings);
+}
+
+#[test]
+fn every_package_may_be_used() {
+    let metadata = full_metadata();
+    let root = text(&metadata, "workspace_root");
+    let mut findings = Vec::new();
+    for package in array(&metadata, "packages") {
+        let name = format!("{}@{}", text(package, "name"), text(package, "version"));
+        if let Some((_, why)) = BANNED_PACKAGES
+            .iter()
+            .find(|(banned, _)| *banned == text(package, "name"))
+        {
+            findings.push(format!(
+                "{name} is banned: {why}; `cargo tree --workspace --invert {name}` says who uses it"
+            ));
+        }
+        match package["license"].as_str() {
+            None => findings.push(format!("{name} names no licence")),
+            Some(expression) => match licence::is_allowed(expression, ALLOWED_LICENCES) {
+                Ok(true) => {}
+                Ok(false) => {
+                    findings.push(format!("{name}: the licence {expression} is not allowed"));
+                }
+                Err(reason) => {
+                    findings.push(format!(
+                        "{name}: cannot read the licence `{expression}`: {reason}"
+                    ));
+                }
+            },
+        }
+        let manifest = text(package, "manifest_path");
+        match package["source"].as_str() {
+            Some(source) if source.starts_with("registry+") || source.starts_with("sparse+") => {}
+            Some(source) => findings.push(format!("{name} comes from {source}, not a registry")),
+            None if manifest.starts_with(root) => {}
+            None => findings.push(format!("{name} lies outside the workspace, in {manifest}")),
+        }
+    }
+    assert_none(
+        "packages we build upon, see crates/tidy/src/policy.rs:",
+        &findings,
+    );
+}
+
+#[test]
+fn deny_toml_has_the_same_rules() {
+    let deny = read("deny.toml");
+    let banned: Vec<&str> = BANNED_PACKAGES.iter().map(|(name, _)| *name).collect();
+    assert_eq!(quoted_in_array(&deny, "\nallow = [", ""), ALLOWED_LICENCES);
+    assert_eq!(quoted_in_array(&deny, "\ndeny = [", "crate = "), banned);
+}
+
+#[test]
+fn every_dependency_is_justified() {
+    let manifest = read("Cargo.toml");
+    let dependencies = entries(&manifest, |section| section == "workspace.dependencies");
+    assert!(!dependencies.is_empty(), "Cargo.toml lists no dependencies");
+    let findings: Vec<String> = dependencies
+        .iter()
+        .filter(|entry| !entry.commented && !is_ours(entry))
+        .filter(|entry| !WELL_KNOWN.contains(&entry.name.as_str()))
+        .map(|entry| format!("Cargo.toml:{}: {}", entry.line, entry.name))
+        .collect();
+    assert_none(
+        "say in a comment on the line above why we need it:",
+        &findings,
+    );
+}
+
+#[test]
+fn versions_are_named_in_the_root_manifest_alone() {
+    let mut findings = Vec::new();
+    for file in files() {
+        if file.path == "Cargo.toml" || !file.path.ends_with("Cargo.toml") {
+            continue;
+        }
+        for entry in entries(&file.text, lists_dependencies) {
+            if !is_inherited(&entry) {
+                findings.push(format!("{}:{}: {}", file.path, entry.line, entry.name));
+            }
+        }
+    }
+    assert_none(
+        "write `name.workspace = true`, with the version and its reason in the root Cargo.toml:",
+        &findings,
+    );
+}

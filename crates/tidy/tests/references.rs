@@ -1,0 +1,69 @@
+//! Generated references are what the program would generate today.
+
+use std::env;
+use std::fs;
+
+use gt_tidy::workspace::root;
+
+/// What to run after a setting or a command has changed.
+const UPDATE: &str = "UPDATE_REFERENCES=1 cargo test -p gt-tidy --test references";
+
+#[track_caller]
+fn check(path: &str, generated: &str) {
+    let file = root().join(path);
+    if env::var_os("UPDATE_REFERENCES").is_some_and(|value| value == "1") {
+        let directory = file.parent().expect("a file lies in a directory");
+        fs::create_dir_all(directory).expect("make the directory of the references");
+        fs::write(&file, generated).expect("write a reference");
+        return;
+    }
+    let written = fs::read_to_string(&file)
+        .unwrap_or_else(|error| panic!("cannot read {path}: {error}; make it with: {UPDATE}"));
+    assert!(
+        written == generated,
+        "{path} is out of date{}; run: {UPDATE}",
+        first_difference(&written, generated)
+    );
+}
+
+/// One line is enough to see what it is about; the whole text would hide it.
+fn first_difference(written: &str, generated: &str) -> String {
+    let mut generated_lines = generated.lines();
+    let mut written_lines = written.lines();
+    let mut line = 1;
+    loop {
+        match (written_lines.next(), generated_lines.next()) {
+            // They differ only in how lines end.
+            (None, None) => return String::new(),
+            (old, new) if old == new => line += 1,
+            (old, new) => {
+                let old = old.unwrap_or("(the end)");
+                let new = new.unwrap_or("(the end)");
+                return format!(" in line {line}\n  it says   {old}\n  should be {new}\n");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_reference_of_settings_is_current() {
+    check(
+        "docs/reference/settings.md",
+        &gt_cli::reference::settings_markdown(),
+    );
+}
+
+#[test]
+fn the_reference_of_commands_is_current() {
+    check(
+        "docs/reference/commands.md",
+        &gt_cli::reference::commands_markdown(),
+    );
+}
+
+#[test]
+fn a_difference_is_shown_by_its_line() {
+    assert!(first_difference("a\nb\n", "a\nc\n").starts_with(" in line 2\n  it says   b\n"));
+    assert!(first_difference("a\n", "a\nc\n").contains("it says   (the end)"));
+    assert_eq!(first_difference("a", "a\n"), "");
+}

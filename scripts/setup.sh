@@ -1,0 +1,85 @@
+# What scripts/test and scripts/demo share: finding Rust, installing what is missing, a clean
+# environment. Sourced by them, never run by itself. Callers have `set -euo pipefail`.
+
+# What the messages start with.
+program=scripts/$(basename -- "$0")
+
+fail() {
+    printf '%s: %s\n' "$program" "$*" >&2
+    exit 1
+}
+
+# Runs a command and shows its output only if it fails.
+quietly() {
+    local log status=0
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 || status=$?
+    if [ "$status" -ne 0 ]; then
+        cat -- "$log" >&2
+    fi
+    rm -f -- "$log"
+    return "$status"
+}
+
+# Compiling a program shows what looking for `cc` does not: that the headers are there too.
+can_compile_c() {
+    local directory status=0
+    command -v cc >/dev/null || return 1
+    directory=$(mktemp -d)
+    printf '#include <stdio.h>\nint main(void) { return puts("") < 0; }\n' >"$directory/probe.c"
+    cc -o "$directory/probe" "$directory/probe.c" >/dev/null 2>&1 || status=$?
+    rm -rf -- "$directory"
+    return "$status"
+}
+
+# Installs the system packages we need and do not have. Debian and its relatives only; elsewhere
+# it says what is missing.
+install_system_packages() {
+    local -a missing=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get)
+    command -v git >/dev/null || missing+=(git)
+    # SQLite is C, compiled in; Rust needs the same compiler to link.
+    can_compile_c || missing+=(gcc libc6-dev)
+    [ "${#missing[@]}" -gt 0 ] || return 0
+
+    command -v apt-get >/dev/null || fail "please install: ${missing[*]} (no apt-get here)"
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || fail "please install, as root: ${missing[*]}"
+        apt=(sudo "${apt[@]}")
+    fi
+    printf '%s: installing %s\n' "$program" "${missing[*]}" >&2
+    # Old package lists name versions that are gone from the mirrors.
+    quietly "${apt[@]}" update || fail "apt-get update failed"
+    quietly "${apt[@]}" install --yes --no-install-recommends "${missing[@]}" ||
+        fail "could not install: ${missing[*]}"
+}
+
+# A shell that rustup did not set up, as in continuous integration, lacks cargo on PATH.
+find_rust() {
+    local binaries=${CARGO_HOME:-${HOME:-}/.cargo}/bin
+    case ":$PATH:" in
+        *":$binaries:"*) ;;
+        *) [ ! -d "$binaries" ] || PATH="$binaries:$PATH" ;;
+    esac
+    export PATH
+    command -v cargo >/dev/null || fail "cargo not found: install Rust with rustup first"
+}
+
+# The minimal profile of rustup comes without rustfmt and clippy.
+ensure_rust_component() {
+    local component=$1 subcommand=$2
+    ! cargo "$subcommand" --version >/dev/null 2>&1 || return 0
+    command -v rustup >/dev/null || fail "please install the Rust component $component"
+    quietly rustup component add "$component" || fail "could not add the Rust component $component"
+}
+
+# A developer's own town, or the git hook this runs in, must not leak into what we start.
+clean_environment() {
+    local variable
+    while read -r variable; do
+        case "$variable" in
+            GT_* | BD_* | BEADS_*) unset "$variable" ;;
+        esac
+    done < <(compgen -e)
+    # shellcheck disable=SC2046  # one word per variable is what unset wants
+    unset $(git rev-parse --local-env-vars)
+}
