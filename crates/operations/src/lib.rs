@@ -1,1 +1,32 @@
-//! placeholder
+//! What a user can ask for.
+//!
+//! # Architecture invariants
+//!
+//! - An operation reads facts from the store, asks a pure decision of [`gt_core::decide`] what to do,
+//!   and writes the answer in the same transaction. Nothing else writes state.
+//! - Operations know neither terminal nor arguments; commands, server and daemon call the same ones.
+//! - The clock and the identity of the actor come with the [`Town`].
+
+pub mod beads;
+mod clock;
+pub mod dependencies;
+mod error;
+pub mod events;
+pub mod health;
+mod identity;
+pub mod interchange;
+pub mod notes;
+pub mod rigs;
+pub mod settings;
+mod town;
+
+pub use clock::SystemClock;
+pub use error::{OperationError, Result};
+pub use identity::{Actor, Environment};
+pub use town::{Town, install, start_store};
+
+// What the commands need to name, so that they need not know the store.
+pub use gt_store::{
+    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, CountGroup, EventFilter, Readiness,
+    Scope, Statistics, StatusFilter, StoreError,
+};

@@ -1,0 +1,156 @@
+//! Ending a bead, and opening it again.
+
+use gt_core::bead::check_text;
+use gt_core::decide::Verb;
+use gt_core::{Bead, BeadId, EventKind, Json, Outcome, Status};
+use gt_store::Writer;
+
+use super::resolve::resolve_in;
+use super::update::{apply, finish};
+use crate::{OperationError, Result, Town};
+
+/// How beads are to be closed.
+#[derive(Debug, Clone, Default)]
+pub struct Close {
+    /// Why; the last one serves for every further bead.
+    pub reasons: Vec<String>,
+    /// How it ended; nothing said means success.
+    pub outcome: Option<Outcome>,
+    /// Past the guards.
+    pub force: bool,
+    /// The session of the agent that closes.
+    pub session: Option<String>,
+}
+
+/// A bead that was closed.
+#[derive(Debug, Clone)]
+pub struct Closed {
+    /// The bead.
+    pub bead: Bead,
+    /// What became ready by it.
+    pub unblocked: Vec<BeadId>,
+    /// The molecules that ended with it.
+    pub also_closed: Vec<BeadId>,
+}
+
+const DEFAULT_REASON: &str = "Closed";
+
+/// Closes each bead, or says why not. If one of the names means no bead, nothing is closed.
+pub fn close(town: &Town, inputs: &[String], how: &Close) -> Result<Vec<Result<Closed>>> {
+    for reason in &how.reasons {
+        check_text("reason", reason)?;
+    }
+    let ids = town.read(|reader| {
+        inputs
+            .iter()
+            .map(|input| resolve_in(town, reader, input))
+            .collect::<Result<Vec<_>>>()
+    })?;
+    let reason_of = |at: usize| {
+        how.reasons
+            .get(at)
+            .or(how.reasons.last())
+            .map_or(DEFAULT_REASON, String::as_str)
+    };
+    town.write_each(ids.iter().enumerate(), |writer, (at, id)| {
+        let old = writer
+            .bead(id)?
+            .ok_or_else(|| OperationError::NoBead(id.to_string()))?;
+        let mut new = old.clone();
+        let verb = Verb::Close { force: how.force };
+        let kind = apply(writer, &mut new, &verb, "close")?.unwrap_or(EventKind::Closed);
+        finish(&mut new, reason_of(at), how.outcome);
+        if let Some(session) = &how.session {
+            new.carried.retain(|(key, _)| key != "closed_by_session");
+            new.carried
+                .push(("closed_by_session".to_owned(), Json::string(session)));
+        }
+        new.updated_at = writer.now().max(old.updated_at);
+        let waiting = dependents_waiting(writer, id)?;
+        writer.save_bead(&old, &new, kind)?;
+        let also_closed = close_finished_molecules(writer, id)?;
+        let mut unblocked = Vec::new();
+        for id in waiting {
+            if writer
+                .bead(&id)?
+                .is_some_and(|bead| bead.open_blockers == 0)
+            {
+                unblocked.push(id);
+            }
+        }
+        Ok(Closed {
+            bead: new,
+            unblocked,
+            also_closed,
+        })
+    })
+}
+
+/// Open beads that a close of `id` may unblock: what waits for it or for its parents' parts.
+fn dependents_waiting(writer: &Writer<'_>, id: &BeadId) -> Result<Vec<BeadId>> {
+    let mut found = Vec::new();
+    for target in std::iter::once(id.clone()).chain(writer.parents(id)?) {
+        for edge in writer.edges_to(&target)? {
+            let waits = edge.kind.can_block() && !found.contains(&edge.issue);
+            let Some(bead) = (if waits {
+                writer.bead(&edge.issue)?
+            } else {
+                None
+            }) else {
+                continue;
+            };
+            if bead.open_blockers > 0 && bead.status != Status::Closed {
+                found.push(edge.issue);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A molecule is over when its last step is.
+fn close_finished_molecules(writer: &mut Writer<'_>, id: &BeadId) -> Result<Vec<BeadId>> {
+    let mut closed = Vec::new();
+    for parent in writer.parents(id)? {
+        let Some(old) = writer.bead(&parent)? else {
+            continue;
+        };
+        let over = old.status == Status::Closed || !old.issue_type.is_molecule();
+        if over || writer.has_open_children(&parent)? {
+            continue;
+        }
+        let mut new = old.clone();
+        let kind = apply(writer, &mut new, &Verb::Close { force: true }, "close")?;
+        finish(&mut new, "all steps complete", None);
+        new.updated_at = writer.now().max(old.updated_at);
+        writer.save_bead(&old, &new, kind.unwrap_or(EventKind::Closed))?;
+        closed.push(parent.clone());
+        closed.extend(close_finished_molecules(writer, &parent)?);
+    }
+    Ok(closed)
+}
+
+/// Opens each bead again, or says why not. `false` for one that is open already.
+pub fn reopen(
+    town: &Town,
+    inputs: &[String],
+    reason: Option<&str>,
+) -> Result<Vec<Result<(Bead, bool)>>> {
+    town.write_each(inputs, |writer, input| {
+        let id = resolve_in(town, writer, input)?;
+        let old = writer
+            .bead(&id)?
+            .ok_or_else(|| OperationError::NoBead(input.clone()))?;
+        let mut new = old.clone();
+        let Some(kind) = apply(writer, &mut new, &Verb::Reopen, "reopen")? else {
+            return Ok((old, false));
+        };
+        new.defer_until = None;
+        new.updated_at = writer.now().max(old.updated_at);
+        writer.save_bead(&old, &new, kind)?;
+        if let Some(reason) = reason {
+            check_text("reason", reason)?;
+            crate::notes::add_in(writer, &new, &format!("Reopened: {reason}"))?;
+        }
+        Ok((new, true))
+    })
+}

@@ -1,0 +1,345 @@
+//! Making a bead.
+
+use gt_core::bead::{Title, Uid, check_label, check_text};
+use gt_core::decide::IdSeed;
+use gt_core::{
+    Bead, BeadId, Carried, Dependency, DependencyType, EventKind, IssueType, Json, Prefix,
+    Priority, RigSlug, Status, Timestamp,
+};
+use gt_store::{Reader, Writer};
+
+use super::resolve::{require, resolve_in};
+use crate::dependencies::add_edge;
+use crate::{OperationError, Result, Town};
+
+/// Which way a new bead is linked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The new bead depends on the other.
+    DependsOn,
+    /// The other depends on the new bead.
+    DependedOnBy,
+}
+
+/// A dependency to make together with a bead.
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// Of which type.
+    pub kind: DependencyType,
+    /// Which way.
+    pub direction: Direction,
+    /// With which bead.
+    pub other: String,
+    /// The edge's metadata; empty for none.
+    pub metadata: String,
+}
+
+/// A bead to be made.
+#[derive(Debug, Clone, Default)]
+pub struct NewBead {
+    /// Its title.
+    pub title: String,
+    /// What is to be done.
+    pub description: String,
+    /// How it is to be done.
+    pub design: String,
+    /// How one knows that it is done.
+    pub acceptance_criteria: String,
+    /// Anything else.
+    pub notes: String,
+    /// Its type; a task if nothing is said.
+    pub issue_type: Option<IssueType>,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Who has it.
+    pub assignee: String,
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// Its id, if it may not be chosen.
+    pub id: Option<String>,
+    /// Accept an id whose prefix nobody registered.
+    pub force: bool,
+    /// The bead it is a part of.
+    pub parent: Option<String>,
+    /// Do not take over the parent's labels.
+    pub no_inherit_labels: bool,
+    /// What it is linked with.
+    pub links: Vec<Link>,
+    /// The rig it belongs to.
+    pub rig: Option<String>,
+    /// Machinery that may be purged.
+    pub ephemeral: bool,
+    /// Kept without history.
+    pub no_history: bool,
+    /// Its name in another system.
+    pub external_ref: Option<String>,
+    /// How long it should take.
+    pub estimated_minutes: Option<u32>,
+    /// When it should be finished.
+    pub due_at: Option<Timestamp>,
+    /// Not to be worked on before this.
+    pub defer_until: Option<Timestamp>,
+    /// Anything, as JSON.
+    pub metadata: Option<Json>,
+    /// Fields that mean nothing to us.
+    pub carried: Carried,
+}
+
+/// Makes a bead, with its labels, its parent and its links, or nothing at all. A dry run gives the
+/// bead without making it.
+pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<(Bead, Vec<String>)> {
+    if dry_run {
+        return town.read(|reader| {
+            let plan = plan(town, reader, new, town.now())?;
+            let id = plan
+                .id
+                .map_or_else(|| Ok(plan.bead.id.clone()), Ok::<_, OperationError>)?;
+            Ok((Bead { id, ..plan.bead }, plan.labels))
+        });
+    }
+    town.write(|writer| {
+        let Plan {
+            mut bead,
+            id,
+            labels,
+            parent,
+        } = plan(town, writer, new, writer.now())?;
+        bead.id = match (id, &parent) {
+            (Some(id), _) => id,
+            (None, Some(parent)) => writer.next_child_id(parent)?,
+            (None, None) => bead.id,
+        };
+        bead.uid = Uid::of_bead(&bead.id, bead.created_at);
+        writer.insert_bead(&bead, EventKind::Created)?;
+        for label in &labels {
+            writer.add_label(&bead, label, false)?;
+        }
+        if let Some(parent) = parent {
+            add_edge(
+                writer,
+                &edge(writer, &bead.id, &parent, DependencyType::ParentChild),
+                false,
+            )?;
+        }
+        for link in &new.links {
+            let other = resolve_target(town, writer, &link.other)?;
+            let (issue, target) = match link.direction {
+                Direction::DependsOn => (&bead.id, &other),
+                Direction::DependedOnBy => (&other, &bead.id),
+            };
+            let mut link_edge = edge(writer, issue, target, link.kind.clone());
+            link_edge.metadata.clone_from(&link.metadata);
+            add_edge(writer, &link_edge, true)?;
+        }
+        let bead = writer.bead(&bead.id)?.unwrap_or(bead);
+        Ok((bead, labels))
+    })
+}
+
+/// What will be made, before its id is certain.
+struct Plan {
+    /// With the id it would get if it has no parent and none was asked for.
+    bead: Bead,
+    /// The id that was asked for.
+    id: Option<BeadId>,
+    labels: Vec<String>,
+    parent: Option<BeadId>,
+}
+
+fn plan(town: &Town, reader: &Reader<'_>, new: &NewBead, now: Timestamp) -> Result<Plan> {
+    if new.id.is_some() && new.parent.is_some() {
+        return Err(OperationError::rejected(
+            "give either an id or a parent, not both",
+        ));
+    }
+    let title = Title::parse(&new.title)?;
+    check_texts(new)?;
+    let parent = new
+        .parent
+        .as_ref()
+        .map(|input| require(town, reader, input))
+        .transpose()?;
+    let asked = new.id.as_deref().map(BeadId::parse).transpose()?;
+    let (rig, prefix) = home(town, reader, new, parent.as_ref(), asked.as_ref())?;
+    if let Some(id) = &asked {
+        check_asked_id(reader, id, new.force)?;
+    }
+    let issue_type = new.issue_type.clone().unwrap_or_default();
+    let ephemeral = new.ephemeral || issue_type.is_infrastructure();
+    if ephemeral && new.no_history {
+        return Err(OperationError::rejected(
+            "a bead is either ephemeral or kept without history",
+        ));
+    }
+    let creator = &town.actor().name;
+    let seed = IdSeed {
+        title: title.as_str(),
+        description: &new.description,
+        creator,
+        at: now,
+    };
+    let pool = if ephemeral {
+        Prefix::trusted(format!("{prefix}-wisp"))
+    } else {
+        prefix
+    };
+    let drawn = match &asked {
+        Some(id) => id.clone(),
+        None => reader.free_id(&pool, &seed)?,
+    };
+    let deferred = new.defer_until.is_some_and(|until| until > now);
+    let mut labels = new.labels.clone();
+    if let (Some(parent), false) = (&parent, new.no_inherit_labels) {
+        labels.extend(reader.labels(parent)?);
+    }
+    let mut seen = std::collections::HashSet::new();
+    labels.retain(|label| seen.insert(label.clone()));
+    for label in &labels {
+        check_label("label", label)?;
+    }
+    let bead = Bead {
+        uid: Uid::of_bead(&drawn, now),
+        id: drawn,
+        rig,
+        title,
+        description: new.description.clone(),
+        design: new.design.clone(),
+        acceptance_criteria: new.acceptance_criteria.clone(),
+        notes: new.notes.clone(),
+        status: if deferred {
+            Status::Deferred
+        } else {
+            Status::Open
+        },
+        priority: new.priority,
+        issue_type,
+        assignee: new.assignee.clone(),
+        owner: town.actor().owner.clone(),
+        estimated_minutes: new.estimated_minutes,
+        created_at: now,
+        created_by: creator.clone(),
+        updated_at: now,
+        started_at: None,
+        closed_at: None,
+        close_reason: String::new(),
+        outcome: None,
+        due_at: new.due_at,
+        defer_until: new.defer_until,
+        external_ref: new.external_ref.clone(),
+        metadata: new.metadata.clone(),
+        ephemeral,
+        no_history: new.no_history,
+        pinned: false,
+        is_template: false,
+        open_blockers: 0,
+        carried: new.carried.clone(),
+    };
+    Ok(Plan {
+        bead,
+        id: asked,
+        labels,
+        parent: parent.map(|parent| parent.id),
+    })
+}
+
+fn check_texts(new: &NewBead) -> Result<()> {
+    check_text("description", &new.description)?;
+    check_text("design", &new.design)?;
+    check_text("acceptance criteria", &new.acceptance_criteria)?;
+    check_text("notes", &new.notes)?;
+    check_text(
+        "external reference",
+        new.external_ref.as_deref().unwrap_or_default(),
+    )?;
+    if !new.assignee.is_empty() {
+        check_label("assignee", &new.assignee)?;
+    }
+    Ok(())
+}
+
+/// The rig of a new bead and the prefix of its id: what was asked for, else the parent's, else that of
+/// the working directory, else the town's own.
+fn home(
+    town: &Town,
+    reader: &Reader<'_>,
+    new: &NewBead,
+    parent: Option<&Bead>,
+    asked: Option<&BeadId>,
+) -> Result<(Option<RigSlug>, Prefix)> {
+    let rigs = reader.rigs()?;
+    if let Some(name) = &new.rig {
+        let rig = rigs
+            .iter()
+            .find(|rig| rig.slug.as_str() == name || rig.prefix.as_str() == name);
+        let rig = rig.ok_or_else(|| OperationError::NoRig {
+            name: name.clone(),
+            known: rigs.iter().map(|rig| rig.slug.to_string()).collect(),
+        })?;
+        return Ok((Some(rig.slug.clone()), rig.prefix.clone()));
+    }
+    if let Some(id) = asked {
+        return Ok((
+            reader.rig_of_id(id)?,
+            Prefix::trusted(id.guessed_prefix().to_owned()),
+        ));
+    }
+    if let Some(parent) = parent {
+        let prefix = Prefix::trusted(parent.id.guessed_prefix().to_owned());
+        return Ok((parent.rig.clone(), prefix));
+    }
+    Ok(match town.rig_here(&rigs) {
+        Some(rig) => (Some(rig.slug), rig.prefix),
+        None => (None, Prefix::town()),
+    })
+}
+
+fn check_asked_id(reader: &Reader<'_>, id: &BeadId, force: bool) -> Result<()> {
+    let rigs = reader.rigs()?;
+    let prefixes = rigs
+        .iter()
+        .map(|rig| rig.prefix.as_str())
+        .chain([Prefix::TOWN]);
+    let known: Vec<&str> = prefixes.collect();
+    if !force && !known.iter().any(|prefix| id.has_prefix(prefix)) {
+        return Err(OperationError::rejected(format!(
+            "{id} has none of the known prefixes ({}); use --force to create it anyway",
+            known.join(", ")
+        )));
+    }
+    Ok(())
+}
+
+/// A dependency's target: a bead, or an id of another system, which is kept as it is.
+pub(crate) fn resolve_target(town: &Town, reader: &Reader<'_>, input: &str) -> Result<BeadId> {
+    match resolve_in(town, reader, input) {
+        Err(OperationError::NoBead(_)) if is_foreign(reader, input)? => Ok(BeadId::parse(input)?),
+        resolved => resolved,
+    }
+}
+
+/// Whether `input` looks like an id of a place we know nothing of.
+fn is_foreign(reader: &Reader<'_>, input: &str) -> Result<bool> {
+    let Ok(id) = BeadId::parse(input) else {
+        return Ok(false);
+    };
+    Ok(!id.has_prefix(Prefix::TOWN) && reader.rig_of_id(&id)?.is_none())
+}
+
+/// A new edge, made now by whoever writes.
+pub(crate) fn edge(
+    writer: &Writer<'_>,
+    issue: &BeadId,
+    target: &BeadId,
+    kind: DependencyType,
+) -> Dependency {
+    Dependency {
+        issue: issue.clone(),
+        target: target.clone(),
+        kind,
+        created_at: writer.now(),
+        created_by: writer.actor().to_owned(),
+        metadata: String::new(),
+        thread_id: String::new(),
+        carried: Vec::new(),
+    }
+}

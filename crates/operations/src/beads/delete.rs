@@ -1,0 +1,80 @@
+//! Removing beads for good.
+
+use std::collections::BTreeSet;
+
+use gt_core::{Bead, BeadId};
+use gt_store::Reader;
+
+use super::resolve::resolve_in;
+use crate::{Result, Town};
+
+/// What a deletion takes away.
+#[derive(Debug, Clone, Default)]
+pub struct Deletion {
+    /// The beads.
+    pub beads: Vec<Bead>,
+    /// How many dependencies from and to them.
+    pub dependencies: usize,
+    /// How many labels.
+    pub labels: usize,
+    /// How many comments.
+    pub comments: usize,
+    /// Beads that stay and lose a dependency.
+    pub bereft: Vec<BeadId>,
+}
+
+/// What [`delete`] would take away.
+pub fn preview_delete(town: &Town, inputs: &[String], cascade: bool) -> Result<Deletion> {
+    town.read(|reader| plan(town, reader, inputs, cascade))
+}
+
+/// Deletes beads, with what depends on them if `cascade` says so. All of them or none.
+pub fn delete(town: &Town, inputs: &[String], cascade: bool) -> Result<Deletion> {
+    town.write(|writer| {
+        let deletion = plan(town, writer, inputs, cascade)?;
+        for bead in &deletion.beads {
+            writer.delete_bead(bead)?;
+        }
+        for id in &deletion.bereft {
+            writer.touch_bead(id)?;
+        }
+        Ok(deletion)
+    })
+}
+
+fn plan(town: &Town, reader: &Reader<'_>, inputs: &[String], cascade: bool) -> Result<Deletion> {
+    let mut doomed = BTreeSet::new();
+    let mut waiting = inputs
+        .iter()
+        .map(|input| resolve_in(town, reader, input))
+        .collect::<Result<Vec<_>>>()?;
+    while let Some(id) = waiting.pop() {
+        if doomed.insert(id.clone()) && cascade {
+            waiting.extend(reader.edges_to(&id)?.into_iter().map(|edge| edge.issue));
+        }
+    }
+    let mut deletion = Deletion::default();
+    let mut edges = BTreeSet::new();
+    let mut bereft = BTreeSet::new();
+    for id in &doomed {
+        let Some(bead) = reader.bead(id)? else {
+            continue;
+        };
+        for edge in reader
+            .edges_from(id)?
+            .into_iter()
+            .chain(reader.edges_to(id)?)
+        {
+            if !doomed.contains(&edge.issue) {
+                bereft.insert(edge.issue.clone());
+            }
+            edges.insert((edge.issue, edge.target));
+        }
+        deletion.labels += reader.labels_in_order(&bead)?.len();
+        deletion.comments += reader.comments(id)?.len();
+        deletion.beads.push(bead);
+    }
+    deletion.dependencies = edges.len();
+    deletion.bereft = bereft.into_iter().collect();
+    Ok(deletion)
+}

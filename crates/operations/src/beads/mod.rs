@@ -1,0 +1,21 @@
+//! Beads: making, finding, changing and ending them.
+
+mod close;
+mod create;
+mod delete;
+mod list;
+mod ready;
+mod resolve;
+mod show;
+mod update;
+
+pub use close::{Close, Closed, close, reopen};
+pub use create::{Direction, Link, NewBead, create};
+pub(crate) use create::{edge, resolve_target};
+pub use delete::{Deletion, delete, preview_delete};
+pub use list::{count, count_by, for_each_page, label_counts, statistics, total};
+pub use ready::{Explained, ExplanationSummary, claim_first, explain, ready};
+pub use resolve::resolve;
+pub(crate) use resolve::{require, resolve_in};
+pub use show::{Shown, show};
+pub use update::{BeadChanges, Edit, update};

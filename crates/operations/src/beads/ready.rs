@@ -1,0 +1,225 @@
+//! What can be worked on, and why the rest cannot.
+
+use gt_core::decide::{ReadinessFacts, WaitReason, wait_reasons};
+use gt_core::limits::PAGE_BEADS;
+use gt_core::{Bead, BeadId, EventKind, Timestamp};
+use gt_store::{BeadFilter, BeadRow, BlockerFacts, Reader, StatusFilter};
+
+use super::update::claim_in;
+use crate::dependencies::{cycles_in, descendants};
+use crate::{Result, Town};
+
+/// The beads that can be worked on, in the filter's order, and how many there are in all if its limit
+/// cut any off. `below` narrows to the parts of a bead, at any depth.
+pub fn ready(
+    town: &Town,
+    filter: &BeadFilter,
+    below: Option<&str>,
+) -> Result<(Vec<BeadRow>, Option<u64>)> {
+    town.read(|reader| {
+        let filter = narrowed(town, reader, filter, below)?;
+        let Some(filter) = filter else {
+            return Ok((Vec::new(), None));
+        };
+        let rows = ready_rows(reader, &filter)?;
+        let total = if filter.limit == Some(rows.len()) {
+            Some(reader.count(&filter)?)
+        } else {
+            None
+        };
+        let total = total.filter(|total| *total > rows.len() as u64);
+        Ok((rows, total))
+    })
+}
+
+/// Takes the first bead that is ready and nobody's, in one step with finding it.
+pub fn claim_first(
+    town: &Town,
+    filter: &BeadFilter,
+    below: Option<&str>,
+) -> Result<Option<BeadRow>> {
+    town.write(|writer| {
+        let Some(mut filter) = narrowed(town, writer, filter, below)? else {
+            return Ok(None);
+        };
+        filter.unassigned = true;
+        filter.limit = Some(1);
+        let Some(row) = ready_rows(writer, &filter)?.into_iter().next() else {
+            return Ok(None);
+        };
+        let claimed = claim_in(writer, &row.bead)?;
+        writer.save_bead(&row.bead, &claimed, EventKind::Claimed)?;
+        Ok(Some(BeadRow {
+            bead: claimed,
+            ..row
+        }))
+    })
+}
+
+fn narrowed(
+    town: &Town,
+    reader: &Reader<'_>,
+    filter: &BeadFilter,
+    below: Option<&str>,
+) -> Result<Option<BeadFilter>> {
+    let mut filter = filter.clone();
+    if let Some(input) = below {
+        let top = super::resolve_in(town, reader, input)?;
+        filter.ids = descendants(reader, &top)?.into_iter().collect();
+        if filter.ids.is_empty() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(filter))
+}
+
+/// The store proposes by index; the evaluator decides.
+fn ready_rows(reader: &Reader<'_>, filter: &BeadFilter) -> Result<Vec<BeadRow>> {
+    let Some(readiness) = filter.ready else {
+        return Ok(Vec::new());
+    };
+    let rows = reader.bead_rows(&reader.find(filter)?)?;
+    let mut ready = Vec::with_capacity(rows.len());
+    for row in rows {
+        let reasons = reasons(reader, &row.bead, readiness.now)?;
+        let overruled = |reason: &WaitReason| match reason {
+            WaitReason::Ephemeral => filter.include_ephemeral,
+            WaitReason::NotWork(_) => !filter.types.is_empty() || filter.include_hidden,
+            WaitReason::Deferred
+            | WaitReason::DeferredUntil(_)
+            | WaitReason::ParentDeferred(..) => readiness.include_deferred,
+            _ => false,
+        };
+        if reasons.iter().all(overruled) {
+            ready.push(row);
+        }
+    }
+    Ok(ready)
+}
+
+/// Every reason why a bead is not ready.
+pub(crate) fn reasons(reader: &Reader<'_>, bead: &Bead, now: Timestamp) -> Result<Vec<WaitReason>> {
+    let blockers = if bead.open_blockers > 0 {
+        reader.blockers(&bead.id)?
+    } else {
+        BlockerFacts::default()
+    };
+    let mut parent_deferred = None;
+    for parent in reader.parents(&bead.id)? {
+        let until = reader.bead(&parent)?.and_then(|parent| parent.defer_until);
+        parent_deferred = parent_deferred.max(until.map(|until| (until, parent)));
+    }
+    let facts = ReadinessFacts {
+        status: &bead.status,
+        issue_type: &bead.issue_type,
+        pinned: bead.pinned,
+        ephemeral: bead.ephemeral,
+        defer_until: bead.defer_until,
+        parent_deferred: parent_deferred
+            .as_ref()
+            .map(|(until, parent)| (parent, *until)),
+        open_blockers: &blockers.open,
+        failed_blockers: &blockers.failed,
+    };
+    Ok(wait_reasons(&facts, now))
+}
+
+/// One bead and why it is, or is not, ready.
+#[derive(Debug, Clone)]
+pub enum Explained {
+    /// It can be worked on; these blockers are out of the way.
+    Ready(BeadRow, Vec<BeadId>),
+    /// It waits for these reasons; these beads are in the way.
+    Waiting(BeadRow, Vec<WaitReason>, Vec<Bead>),
+}
+
+/// How many beads an explanation was about.
+#[derive(Debug, Clone, Default)]
+pub struct ExplanationSummary {
+    /// Those that can be worked on.
+    pub ready: u64,
+    /// Those that wait.
+    pub waiting: u64,
+    /// Circles of blocking dependencies.
+    pub cycles: Vec<Vec<BeadId>>,
+}
+
+/// Explains every bead that the filter admits, first those that are ready, then those that wait; at
+/// most the filter's limit of each.
+pub fn explain<E: From<crate::OperationError>>(
+    town: &Town,
+    filter: &BeadFilter,
+    below: Option<&str>,
+    mut each: impl FnMut(Explained) -> Result<(), E>,
+) -> Result<ExplanationSummary, E> {
+    let now = filter.ready.map_or_else(|| town.now(), |ready| ready.now);
+    let mut outcome = Ok(());
+    let summary = town.read(|reader| {
+        let mut summary = ExplanationSummary::default();
+        let Some(filter) = narrowed(town, reader, filter, below)? else {
+            return Ok(summary);
+        };
+        let limit = filter.limit.map_or(u64::MAX, |limit| limit as u64);
+        let all = BeadFilter {
+            ready: None,
+            limit: None,
+            status: StatusFilter::Current,
+            exclude_types: [filter.exclude_types, not_work()].concat(),
+            ..filter
+        };
+        let ids = reader.find(&all)?;
+        for wanted in [true, false] {
+            for page in ids.chunks(PAGE_BEADS) {
+                for row in reader.bead_rows(page)? {
+                    let reasons = reasons(reader, &row.bead, now)?;
+                    let count = if wanted {
+                        &mut summary.ready
+                    } else {
+                        &mut summary.waiting
+                    };
+                    if reasons.is_empty() != wanted {
+                        continue;
+                    }
+                    *count += 1;
+                    if *count > limit {
+                        continue;
+                    }
+                    outcome = each(if wanted {
+                        let resolved = resolved_blockers(&row);
+                        Explained::Ready(row, resolved)
+                    } else {
+                        let in_the_way = beads_in_the_way(reader, &row.bead)?;
+                        Explained::Waiting(row, reasons, in_the_way)
+                    });
+                    if outcome.is_err() {
+                        return Ok(summary);
+                    }
+                }
+            }
+        }
+        summary.cycles = cycles_in(&reader.all_blocking_edges()?);
+        Ok(summary)
+    })?;
+    outcome.map(|()| summary)
+}
+
+fn beads_in_the_way(reader: &Reader<'_>, bead: &Bead) -> Result<Vec<Bead>> {
+    let blockers = reader.blockers(&bead.id)?;
+    let mut found = Vec::new();
+    for id in blockers.open.iter().chain(&blockers.failed) {
+        found.extend(reader.bead(id)?);
+    }
+    Ok(found)
+}
+
+fn not_work() -> Vec<gt_core::IssueType> {
+    let types = gt_core::IssueType::NOT_WORK.iter();
+    types
+        .map(|name| gt_core::IssueType::trusted((*name).to_owned()))
+        .collect()
+}
+
+fn resolved_blockers(row: &BeadRow) -> Vec<BeadId> {
+    let blocking = row.dependencies.iter().filter(|edge| edge.kind.can_block());
+    blocking.map(|edge| edge.target.clone()).collect()
+}

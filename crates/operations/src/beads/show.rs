@@ -1,0 +1,68 @@
+//! One bead with everything about it.
+
+use gt_core::{Bead, BeadId, Comment, Dependency};
+use gt_store::BeadRow;
+
+use super::resolve::resolve_in;
+use crate::{Result, Town};
+
+/// A bead with everything about it.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The bead and what stands around it.
+    pub row: BeadRow,
+    /// What it depends on, with the beads where they exist.
+    pub dependencies: Vec<(Dependency, Option<Bead>)>,
+    /// What depends on it.
+    pub dependents: Vec<(Dependency, Bead)>,
+    /// What was said about it.
+    pub comments: Vec<Comment>,
+}
+
+impl Shown {
+    /// Its parts, and how many of them are closed.
+    pub fn children(&self) -> (usize, usize) {
+        let children = || {
+            let parts = self.dependents.iter();
+            parts.filter(|(edge, _)| edge.kind == gt_core::DependencyType::ParentChild)
+        };
+        let closed = children()
+            .filter(|(_, bead)| bead.closed_at.is_some())
+            .count();
+        (children().count(), closed)
+    }
+}
+
+/// The beads that each of `inputs` means, all from one state of the town.
+pub fn show(town: &Town, inputs: &[String]) -> Result<Vec<Result<Shown>>> {
+    town.read(|reader| {
+        let one = |input: &String| -> Result<Shown> {
+            let id: BeadId = resolve_in(town, reader, input)?;
+            let row = reader
+                .bead_rows(std::slice::from_ref(&id))?
+                .into_iter()
+                .next();
+            let row = row.ok_or_else(|| crate::OperationError::NoBead(input.clone()))?;
+            let with_bead = |edge: &Dependency| Ok((edge.clone(), reader.bead(&edge.target)?));
+            let dependencies = row
+                .dependencies
+                .iter()
+                .map(with_bead)
+                .collect::<Result<Vec<_>>>()?;
+            let mut dependents = Vec::new();
+            for edge in reader.edges_to(&id)? {
+                if let Some(bead) = reader.bead(&edge.issue)? {
+                    dependents.push((edge, bead));
+                }
+            }
+            let comments = reader.comments(&id)?;
+            Ok(Shown {
+                row,
+                dependencies,
+                dependents,
+                comments,
+            })
+        };
+        Ok(inputs.iter().map(one).collect())
+    })
+}

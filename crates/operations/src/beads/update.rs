@@ -1,0 +1,451 @@
+//! Changing a bead.
+
+use gt_core::bead::{Title, check_label, check_text};
+use gt_core::decide::{Standing, Transition, Verb, decide};
+use gt_core::{
+    Bead, BeadId, DependencyType, EventKind, IssueType, Json, Outcome, Priority, Status, Timestamp,
+};
+use gt_store::{Reader, Scope, Writer};
+
+use super::create::edge;
+use super::resolve::{require, resolve_in};
+use crate::dependencies::add_edge;
+use crate::{OperationError, Result, Town};
+
+/// What to do with a field that may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Edit<T> {
+    /// Leave it.
+    #[default]
+    Keep,
+    /// Empty it.
+    Clear,
+    /// Give it this value.
+    Set(T),
+}
+
+/// What is to change. Everything is kept unless it says otherwise.
+#[derive(Debug, Clone, Default)]
+pub struct BeadChanges {
+    /// Take it.
+    pub claim: bool,
+    /// Its status.
+    pub status: Option<Status>,
+    /// Its title.
+    pub title: Option<String>,
+    /// What is to be done.
+    pub description: Option<String>,
+    /// How it is to be done.
+    pub design: Option<String>,
+    /// How one knows that it is done.
+    pub acceptance_criteria: Option<String>,
+    /// Notes in place of the old ones.
+    pub notes: Option<String>,
+    /// Notes after the old ones.
+    pub append_notes: Option<String>,
+    /// How urgent it is.
+    pub priority: Option<Priority>,
+    /// Its type.
+    pub issue_type: Option<IssueType>,
+    /// Who has it; empty for nobody.
+    pub assignee: Option<String>,
+    /// Its name in another system.
+    pub external_ref: Edit<String>,
+    /// How long it should take.
+    pub estimated_minutes: Option<u32>,
+    /// When it should be finished.
+    pub due_at: Edit<Timestamp>,
+    /// Not to be worked on before this. A time to come defers the bead.
+    pub defer_until: Edit<Timestamp>,
+    /// Labels in place of the old ones.
+    pub set_labels: Option<Vec<String>>,
+    /// More labels.
+    pub add_labels: Vec<String>,
+    /// Fewer labels.
+    pub remove_labels: Vec<String>,
+    /// The bead it is a part of.
+    pub parent: Edit<String>,
+    /// Metadata fields to set; `None` removes one.
+    pub metadata: Vec<(String, Option<Json>)>,
+    /// Machinery that may be purged.
+    pub ephemeral: Option<bool>,
+    /// Kept without history.
+    pub no_history: Option<bool>,
+    /// Fields that mean nothing to us; `None` removes one.
+    pub carried: Vec<(&'static str, Option<Json>)>,
+}
+
+impl BeadChanges {
+    /// Whether nothing is to change.
+    pub fn is_empty(&self) -> bool {
+        let Self {
+            claim,
+            status,
+            title,
+            description,
+            design,
+            acceptance_criteria,
+            notes,
+            append_notes,
+            priority,
+            issue_type,
+            assignee,
+            external_ref,
+            estimated_minutes,
+            due_at,
+            defer_until,
+            set_labels,
+            add_labels,
+            remove_labels,
+            parent,
+            metadata,
+            ephemeral,
+            no_history,
+            carried,
+        } = self;
+        let texts = [
+            title,
+            description,
+            design,
+            acceptance_criteria,
+            notes,
+            append_notes,
+            assignee,
+        ];
+        !claim
+            && texts.iter().all(|text| text.is_none())
+            && status.is_none()
+            && priority.is_none()
+            && issue_type.is_none()
+            && *external_ref == Edit::Keep
+            && estimated_minutes.is_none()
+            && *due_at == Edit::Keep
+            && *defer_until == Edit::Keep
+            && set_labels.is_none()
+            && add_labels.is_empty()
+            && remove_labels.is_empty()
+            && *parent == Edit::Keep
+            && metadata.is_empty()
+            && ephemeral.is_none()
+            && no_history.is_none()
+            && carried.is_empty()
+    }
+}
+
+/// Applies the same changes to each bead. Each bead changes whole or not at all.
+pub fn update(
+    town: &Town,
+    inputs: &[String],
+    changes: &BeadChanges,
+) -> Result<Vec<Result<BeadId>>> {
+    town.write_each(inputs, |writer, input| {
+        let old = require(town, writer, input)?;
+        let mut new = old.clone();
+        let mut kind = EventKind::Updated;
+        if changes.claim {
+            new = claim_in(writer, &old)?;
+            kind = EventKind::Claimed;
+        }
+        if let Some(status) = &changes.status {
+            check_registered(writer, status)?;
+            let verb = Verb::SetStatus(status.clone());
+            kind = apply(writer, &mut new, &verb, "update")?.unwrap_or(kind);
+        }
+        apply_fields(&mut new, changes, writer.now())?;
+        if changes.status.is_none() && old.status != new.status {
+            kind = EventKind::StatusChanged;
+        }
+        let mut touched = change_labels(writer, &old, changes)?;
+        touched |= change_parent(town, writer, &old.id, &changes.parent)?;
+        if new != old {
+            new.updated_at = writer.now().max(old.updated_at);
+            writer.save_bead(&old, &new, kind)?;
+        } else if touched {
+            writer.touch_bead(&old.id)?;
+        }
+        Ok(new.id)
+    })
+}
+
+/// What `bead` is when the writer's actor has taken it.
+pub(super) fn claim_in(writer: &Writer<'_>, bead: &Bead) -> Result<Bead> {
+    let now = writer.now();
+    let woken = bead.status == Status::Deferred && bead.defer_until.is_some_and(|at| at <= now);
+    let open = Status::Open;
+    let standing = Standing {
+        status: if woken { &open } else { &bead.status },
+        assignee: &bead.assignee,
+        issue_type: &bead.issue_type,
+        pinned: bead.pinned,
+        is_template: bead.is_template,
+        has_open_children: false,
+        blockers: &[],
+    };
+    let refused = |refusal| OperationError::NotClaimed {
+        bead: bead.id.clone(),
+        refusal,
+    };
+    let mut claimed = bead.clone();
+    if decide(&Verb::Claim, &standing, writer.actor()).map_err(refused)? == Transition::Claimed {
+        writer.actor().clone_into(&mut claimed.assignee);
+        enter(&mut claimed, Status::InProgress, now);
+        claimed.updated_at = now.max(bead.updated_at);
+    }
+    Ok(claimed)
+}
+
+/// Does `verb` to `bead` and says which kind of event that is, or nothing if nothing changes. What a
+/// close needs besides (reason, outcome) is the caller's.
+pub(super) fn apply(
+    writer: &Writer<'_>,
+    bead: &mut Bead,
+    verb: &Verb,
+    name: &'static str,
+) -> Result<Option<EventKind>> {
+    let closes = matches!(verb, Verb::Close { .. });
+    let blockers = if closes && bead.open_blockers > 0 {
+        let facts = writer.blockers(&bead.id)?;
+        [facts.open, facts.failed].concat()
+    } else {
+        Vec::new()
+    };
+    let standing = Standing {
+        status: &bead.status,
+        assignee: &bead.assignee,
+        issue_type: &bead.issue_type,
+        pinned: bead.pinned,
+        is_template: bead.is_template,
+        has_open_children: closes && writer.has_open_children(&bead.id)?,
+        blockers: &blockers,
+    };
+    let transition =
+        decide(verb, &standing, writer.actor()).map_err(|refusal| OperationError::Refused {
+            verb: name,
+            bead: bead.id.clone(),
+            refusal,
+        })?;
+    let now = writer.now();
+    Ok(match transition {
+        Transition::Nothing | Transition::Claimed => None,
+        Transition::Status(status) => {
+            enter(bead, status, now);
+            Some(EventKind::StatusChanged)
+        }
+        Transition::Closed => {
+            bead.status = Status::Closed;
+            bead.closed_at = Some(now);
+            bead.close_reason = String::new();
+            bead.outcome = None;
+            Some(EventKind::Closed)
+        }
+        Transition::Reopened => {
+            enter(bead, Status::Open, now);
+            Some(EventKind::Reopened)
+        }
+    })
+}
+
+/// Gives `bead` a status that is not `closed`, with what hangs on it.
+fn enter(bead: &mut Bead, status: Status, now: Timestamp) {
+    if bead.status == Status::Closed {
+        bead.closed_at = None;
+        bead.close_reason = String::new();
+        bead.outcome = None;
+    }
+    if bead.status == Status::Pinned {
+        bead.pinned = false;
+    }
+    if status == Status::InProgress && bead.started_at.is_none() {
+        bead.started_at = Some(now);
+    }
+    bead.status = status;
+}
+
+/// A status must be built in, belong to staged convoys, or be named in `status.custom`.
+fn check_registered(reader: &Reader<'_>, status: &Status) -> Result<()> {
+    let Status::Custom(_) = status else {
+        return Ok(());
+    };
+    let name = status.as_str();
+    let configured = reader
+        .setting(Scope::Beads, "status.custom")?
+        .unwrap_or_default();
+    let mut known: Vec<&str> = vec!["staged_ready", "staged_warnings"];
+    known.extend(
+        configured
+            .split(',')
+            .filter_map(|entry| entry.trim().split(':').next()),
+    );
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let built_in: Vec<String> = Status::BUILT_IN.iter().map(ToString::to_string).collect();
+    Err(OperationError::rejected(format!(
+        "unknown status \"{name}\"; use {}, or add it with bd config set status.custom {name}",
+        built_in.join(", ")
+    )))
+}
+
+fn apply_fields(bead: &mut Bead, changes: &BeadChanges, now: Timestamp) -> Result<()> {
+    if let Some(title) = &changes.title {
+        bead.title = Title::parse(title)?;
+    }
+    for (name, wanted, field) in [
+        ("description", &changes.description, &mut bead.description),
+        ("design", &changes.design, &mut bead.design),
+        (
+            "acceptance criteria",
+            &changes.acceptance_criteria,
+            &mut bead.acceptance_criteria,
+        ),
+        ("notes", &changes.notes, &mut bead.notes),
+    ] {
+        if let Some(text) = wanted {
+            check_text(name, text)?;
+            field.clone_from(text);
+        }
+    }
+    if let Some(more) = &changes.append_notes {
+        check_text("notes", more)?;
+        if !bead.notes.is_empty() {
+            bead.notes.push('\n');
+        }
+        bead.notes.push_str(more);
+    }
+    if let Some(assignee) = &changes.assignee {
+        if !assignee.is_empty() {
+            check_label("assignee", assignee)?;
+        }
+        bead.assignee.clone_from(assignee);
+    }
+    bead.priority = changes.priority.unwrap_or(bead.priority);
+    if let Some(issue_type) = &changes.issue_type {
+        bead.issue_type = issue_type.clone();
+    }
+    bead.estimated_minutes = changes.estimated_minutes.or(bead.estimated_minutes);
+    change(&mut bead.external_ref, &changes.external_ref);
+    change(&mut bead.due_at, &changes.due_at);
+    change(&mut bead.defer_until, &changes.defer_until);
+    if changes.status.is_none() {
+        match changes.defer_until {
+            Edit::Set(until) if until > now && bead.status == Status::Open => {
+                bead.status = Status::Deferred;
+            }
+            Edit::Clear if bead.status == Status::Deferred => bead.status = Status::Open,
+            _ => {}
+        }
+    }
+    bead.ephemeral = changes.ephemeral.unwrap_or(bead.ephemeral);
+    bead.no_history = changes.no_history.unwrap_or(bead.no_history);
+    if bead.ephemeral && bead.no_history {
+        return Err(OperationError::rejected(format!(
+            "{} is either ephemeral or kept without history, not both",
+            bead.id
+        )));
+    }
+    apply_metadata(bead, changes)?;
+    for (name, value) in &changes.carried {
+        bead.carried.retain(|(key, _)| key != name);
+        if let Some(value) = value {
+            bead.carried.push(((*name).to_owned(), value.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn apply_metadata(bead: &mut Bead, changes: &BeadChanges) -> Result<()> {
+    if changes.metadata.is_empty() {
+        return Ok(());
+    }
+    let mut metadata = bead.metadata.clone().unwrap_or_else(|| Json::object(&[]));
+    if metadata.fields().is_none() {
+        return Err(OperationError::rejected(format!(
+            "the metadata of {} is not a JSON object, so its fields cannot be set",
+            bead.id
+        )));
+    }
+    for (key, value) in &changes.metadata {
+        metadata = match value {
+            Some(value) => metadata.with(key, value),
+            None => metadata.without(key),
+        };
+    }
+    bead.metadata = Some(metadata).filter(|metadata| metadata.as_str() != "{}");
+    Ok(())
+}
+
+fn change<T: Clone>(field: &mut Option<T>, edit: &Edit<T>) {
+    match edit {
+        Edit::Keep => {}
+        Edit::Clear => *field = None,
+        Edit::Set(value) => *field = Some(value.clone()),
+    }
+}
+
+fn change_labels(writer: &mut Writer<'_>, bead: &Bead, changes: &BeadChanges) -> Result<bool> {
+    let mut changed = false;
+    if let Some(wanted) = &changes.set_labels {
+        for label in writer.labels_in_order(bead)? {
+            if !wanted.contains(&label) {
+                changed |= writer.remove_label(bead, &label, true)?;
+            }
+        }
+    }
+    for label in changes
+        .set_labels
+        .iter()
+        .flatten()
+        .chain(&changes.add_labels)
+    {
+        check_label("label", label)?;
+        changed |= writer.add_label(bead, label, true)?;
+    }
+    for label in &changes.remove_labels {
+        changed |= writer.remove_label(bead, label, true)?;
+    }
+    Ok(changed)
+}
+
+fn change_parent(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    id: &BeadId,
+    parent: &Edit<String>,
+) -> Result<bool> {
+    let wanted = match parent {
+        Edit::Keep => return Ok(false),
+        Edit::Clear => None,
+        Edit::Set(input) => Some(resolve_in(town, writer, input)?),
+    };
+    let mut changed = false;
+    for old in writer.edges_from(id)? {
+        if old.kind == DependencyType::ParentChild && Some(&old.target) != wanted.as_ref() {
+            writer.remove_dependency(&old, true)?;
+            changed = true;
+        }
+    }
+    if let Some(parent) = wanted {
+        match writer.edge(id, &parent)? {
+            Some(old) if old.kind == DependencyType::ParentChild => {}
+            Some(old) => {
+                return Err(OperationError::rejected(format!(
+                    "{id} already depends on {parent} as {}; remove that first with bd dep remove \
+                     {id} {parent}",
+                    old.kind
+                )));
+            }
+            None => {
+                let new = edge(writer, id, &parent, DependencyType::ParentChild);
+                add_edge(writer, &new, true)?;
+                changed = true;
+            }
+        }
+    }
+    Ok(changed)
+}
+
+/// How a close is told from a plain change of status.
+pub(super) fn finish(bead: &mut Bead, reason: &str, outcome: Option<Outcome>) {
+    reason.clone_into(&mut bead.close_reason);
+    bead.outcome = outcome;
+}

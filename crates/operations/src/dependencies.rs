@@ -1,0 +1,334 @@
+//! Edges between beads: what may depend on what.
+
+use std::collections::{HashMap, HashSet};
+
+use gt_core::bead::{Dependency, DependencyType};
+use gt_core::decide::{cycles as find_cycles, find_path};
+use gt_core::{Bead, BeadId};
+use gt_store::{DependencyChange, Reader, Writer};
+
+use crate::beads::resolve_in;
+use crate::beads::{edge, resolve_target};
+use crate::{OperationError, Result, Town};
+
+/// What came of adding an edge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// The bead that depends.
+    pub issue: BeadId,
+    /// On which.
+    pub target: BeadId,
+    /// How.
+    pub kind: DependencyType,
+    /// Whether it was there already.
+    pub already: bool,
+}
+
+/// Makes `issue` depend on `target`. The same edge once more is fine; `retype` changes the type of an
+/// edge that is there.
+pub fn add(
+    town: &Town,
+    issue: &str,
+    target: &str,
+    kind: &DependencyType,
+    retype: bool,
+) -> Result<Added> {
+    town.write(|writer| {
+        let issue = resolve_in(town, writer, issue)?;
+        let target = resolve_target(town, writer, target)?;
+        check_levels(writer, &issue, &target, kind)?;
+        let mut new = edge(writer, &issue, &target, kind.clone());
+        if let Some(old) = writer.edge(&issue, &target)? {
+            if old.kind == *kind {
+                return Ok(Added {
+                    issue,
+                    target,
+                    kind: kind.clone(),
+                    already: true,
+                });
+            }
+            if !retype {
+                return Err(OperationError::rejected(format!(
+                    "{issue} already depends on {target} as {}; remove that first with bd dep \
+                     remove {issue} {target}, or use --retype",
+                    old.kind
+                )));
+            }
+            new = Dependency {
+                kind: kind.clone(),
+                ..old
+            };
+        }
+        add_edge(writer, &new, true)?;
+        writer.touch_bead(&issue)?;
+        Ok(Added {
+            issue,
+            target,
+            kind: kind.clone(),
+            already: false,
+        })
+    })
+}
+
+/// Removes the edge between two beads, if it is there (and, where a type is given, of that type).
+pub fn remove(
+    town: &Town,
+    issue: &str,
+    target: &str,
+    kind: Option<&DependencyType>,
+) -> Result<(BeadId, BeadId, bool)> {
+    town.write(|writer| {
+        let issue = resolve_in(town, writer, issue)?;
+        let target = match resolve_in(town, writer, target) {
+            // An edge may point to something that does not exist.
+            Err(OperationError::NoBead(_)) => BeadId::parse(target)?,
+            resolved => resolved?,
+        };
+        let found = writer.edge(&issue, &target)?;
+        let removed = found.filter(|edge| kind.is_none_or(|kind| edge.kind == *kind));
+        if let Some(edge) = &removed {
+            writer.remove_dependency(edge, true)?;
+            writer.touch_bead(&issue)?;
+        }
+        Ok((issue, target, removed.is_some()))
+    })
+}
+
+/// Adds an edge after the checks that no edge may fail: not to itself, no circle, and nothing waits
+/// for what it is a part of.
+pub(crate) fn add_edge(
+    writer: &mut Writer<'_>,
+    edge: &Dependency,
+    announce: bool,
+) -> Result<DependencyChange> {
+    let (issue, target) = (&edge.issue, &edge.target);
+    if issue == target {
+        return Err(OperationError::rejected(format!(
+            "{issue} cannot depend on itself"
+        )));
+    }
+    if edge.kind.can_block() {
+        if ancestors(writer, issue)?.contains(target) {
+            return Err(OperationError::rejected(format!(
+                "{issue} is a part of {target} and cannot wait for it"
+            )));
+        }
+        check_acyclic(edge, |id| Ok(writer.blocking_targets(id)?))?;
+    }
+    if edge.kind == DependencyType::ParentChild {
+        check_acyclic(edge, |id| Ok(writer.parents(id)?))?;
+        let mut above = ancestors(writer, target)?;
+        above.insert(target.clone());
+        if let Some(waited) = writer
+            .blocking_targets(issue)?
+            .into_iter()
+            .find(|t| above.contains(t))
+        {
+            return Err(OperationError::rejected(format!(
+                "{issue} waits for {waited} and cannot become a part of it"
+            )));
+        }
+    }
+    Ok(writer.put_dependency(edge, announce)?)
+}
+
+fn check_acyclic(
+    edge: &Dependency,
+    next: impl FnMut(&BeadId) -> Result<Vec<BeadId>>,
+) -> Result<()> {
+    match find_path(&edge.target, &edge.issue, next)? {
+        None => Ok(()),
+        Some(path) => {
+            let mut circle = vec![edge.issue.clone()];
+            circle.extend(path);
+            let (issue, target) = (edge.issue.clone(), edge.target.clone());
+            Err(OperationError::Cycle {
+                issue,
+                target,
+                path: circle,
+            })
+        }
+    }
+}
+
+/// Epics and what is not an epic cannot block each other: an epic is done when its parts are.
+fn check_levels(
+    reader: &Reader<'_>,
+    issue: &BeadId,
+    target: &BeadId,
+    kind: &DependencyType,
+) -> Result<()> {
+    if *kind != DependencyType::Blocks {
+        return Ok(());
+    }
+    let (Some(issue), Some(target)) = (reader.bead(issue)?, reader.bead(target)?) else {
+        return Ok(());
+    };
+    match (issue.issue_type.is_epic(), target.issue_type.is_epic()) {
+        (true, false) => Err(OperationError::rejected(format!(
+            "epics can only block other epics, not tasks: {} is an epic, {} is not; use --type \
+             waits-for",
+            issue.id, target.id
+        ))),
+        (false, true) => Err(OperationError::rejected(format!(
+            "tasks can only block other tasks, not epics: {} is an epic, {} is not; use --type \
+             waits-for",
+            target.id, issue.id
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Everything a bead is a part of, at any height.
+pub(crate) fn ancestors(reader: &Reader<'_>, id: &BeadId) -> Result<HashSet<BeadId>> {
+    walk(id, |id| Ok(reader.parents(id)?))
+}
+
+/// Every part of a bead, at any depth.
+pub(crate) fn descendants(reader: &Reader<'_>, id: &BeadId) -> Result<HashSet<BeadId>> {
+    walk(id, |id| Ok(reader.children(id)?))
+}
+
+fn walk(
+    start: &BeadId,
+    mut next: impl FnMut(&BeadId) -> Result<Vec<BeadId>>,
+) -> Result<HashSet<BeadId>> {
+    let mut seen = HashSet::new();
+    let mut waiting = next(start)?;
+    while let Some(id) = waiting.pop() {
+        if seen.insert(id.clone()) {
+            waiting.extend(next(&id)?);
+        }
+    }
+    Ok(seen)
+}
+
+/// Which way to look along edges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// At what a bead depends on.
+    Down,
+    /// At what depends on it.
+    Up,
+}
+
+/// An edge and the bead at its other end, if that exists.
+pub type Neighbour = (Dependency, Option<Bead>);
+
+/// The edges of a bead, with the beads at their other ends where those exist.
+pub fn neighbours(
+    town: &Town,
+    input: &str,
+    look: Look,
+    kind: Option<&DependencyType>,
+) -> Result<(BeadId, Vec<Neighbour>)> {
+    town.read(|reader| {
+        let id = resolve_in(town, reader, input)?;
+        let mut found = Vec::new();
+        for edge in edges(reader, &id, look)? {
+            if kind.is_none_or(|kind| edge.kind == *kind) {
+                let other = reader.bead(far_end(&edge, look))?;
+                found.push((edge, other));
+            }
+        }
+        Ok((id, found))
+    })
+}
+
+fn edges(reader: &Reader<'_>, id: &BeadId, look: Look) -> Result<Vec<Dependency>> {
+    Ok(match look {
+        Look::Down => reader.edges_from(id)?,
+        Look::Up => reader.edges_to(id)?,
+    })
+}
+
+fn far_end(edge: &Dependency, look: Look) -> &BeadId {
+    match look {
+        Look::Down => &edge.target,
+        Look::Up => &edge.issue,
+    }
+}
+
+/// A bead in a dependency tree.
+#[derive(Debug, Clone)]
+pub struct TreeNode {
+    /// The bead.
+    pub bead: Bead,
+    /// How far from the root.
+    pub depth: usize,
+    /// The bead above it in this tree; the root has none.
+    pub above: Option<BeadId>,
+    /// The edge to the bead above it.
+    pub kind: Option<DependencyType>,
+    /// Whether its own branch was shown elsewhere or is deeper than asked for.
+    pub truncated: bool,
+}
+
+/// Everything reachable from a bead, depth first. A bead that is reached twice is expanded once.
+pub fn tree(town: &Town, input: &str, look: Look, depth_max: usize) -> Result<Vec<TreeNode>> {
+    town.read(|reader| {
+        let root = resolve_in(town, reader, input)?;
+        let mut nodes: Vec<TreeNode> = Vec::new();
+        let mut expanded = HashSet::new();
+        let mut waiting = vec![(root, 0, None, None)];
+        while let Some((id, depth, above, kind)) = waiting.pop() {
+            let Some(bead) = reader.bead(&id)? else {
+                continue;
+            };
+            let first_visit = expanded.insert(id.clone());
+            let mut below = edges(reader, &id, look)?;
+            below.retain(|edge| edge.kind.as_str() != "relates-to");
+            let truncated = !below.is_empty() && (!first_visit || depth >= depth_max);
+            nodes.push(TreeNode {
+                bead,
+                depth,
+                above,
+                kind,
+                truncated,
+            });
+            if first_visit && depth < depth_max {
+                for edge in below.into_iter().rev() {
+                    let next = far_end(&edge, look).clone();
+                    waiting.push((next, depth + 1, Some(id.clone()), Some(edge.kind)));
+                }
+            }
+        }
+        Ok(nodes)
+    })
+}
+
+/// One circle of blocking dependencies per tangle. Commands refuse to make one; this looks anyway.
+pub fn cycles(town: &Town) -> Result<Vec<Vec<Bead>>> {
+    town.read(|reader| {
+        let found = cycles_in(&reader.all_blocking_edges()?);
+        let bead = |id: BeadId| reader.bead(&id).transpose();
+        let circle = |ids: Vec<BeadId>| -> Result<Vec<Bead>> {
+            Ok(ids.into_iter().filter_map(bead).collect::<Result<_, _>>()?)
+        };
+        found.into_iter().map(circle).collect()
+    })
+}
+
+/// The circles among these edges.
+pub(crate) fn cycles_in(edges: &[(BeadId, BeadId)]) -> Vec<Vec<BeadId>> {
+    let mut numbers: HashMap<&BeadId, usize> = HashMap::new();
+    let mut names: Vec<&BeadId> = Vec::new();
+    let mut graph: Vec<Vec<usize>> = Vec::new();
+    let mut number = |id, names: &mut Vec<_>, graph: &mut Vec<Vec<usize>>| {
+        *numbers.entry(id).or_insert_with(|| {
+            names.push(id);
+            graph.push(Vec::new());
+            graph.len() - 1
+        })
+    };
+    for (issue, target) in edges {
+        let from = number(issue, &mut names, &mut graph);
+        let to = number(target, &mut names, &mut graph);
+        graph[from].push(to);
+    }
+    let name = |at: usize| names[at].clone();
+    find_cycles(&graph)
+        .into_iter()
+        .map(|circle| circle.into_iter().map(name).collect())
+        .collect()
+}

@@ -1,0 +1,100 @@
+//! What an operation can answer instead of a result.
+
+use std::path::PathBuf;
+
+use gt_core::decide::Refusal;
+use gt_core::{BeadId, Invalid};
+use gt_executors::process::ProcessError;
+use gt_store::StoreError;
+
+/// The result of an operation.
+pub type Result<T, E = OperationError> = std::result::Result<T, E>;
+
+/// Why an operation did nothing. Every message says what to do next where that is not plain.
+#[derive(Debug, thiserror::Error)]
+pub enum OperationError {
+    /// No bead goes by this name.
+    #[error("no issue found matching \"{0}\"")]
+    NoBead(String),
+    /// Several beads could be meant.
+    #[error("\"{input}\" is ambiguous: {} ({count} match); write more of the id", shown.join(", "))]
+    Ambiguous {
+        /// What was written.
+        input: String,
+        /// Some of the beads it could mean.
+        shown: Vec<String>,
+        /// How many there are.
+        count: usize,
+    },
+    /// There is no town here.
+    #[error(
+        "no town found in {} or above; make one with gt install <dir>, or a stand-alone store with \
+         bd init", .0.display()
+    )]
+    NoTown(PathBuf),
+    /// No rig goes by this name.
+    #[error("rig \"{name}\" not found; known rigs: {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
+    NoRig {
+        /// What was written.
+        name: String,
+        /// The rigs there are.
+        known: Vec<String>,
+    },
+    /// The status table said no.
+    #[error("cannot {verb} {bead}: {refusal}")]
+    Refused {
+        /// What was wanted.
+        verb: &'static str,
+        /// On which bead.
+        bead: BeadId,
+        /// Why not.
+        refusal: Refusal,
+    },
+    /// A claim came too late, or on something that cannot be claimed.
+    #[error("claiming {bead}: {refusal}")]
+    NotClaimed {
+        /// Which bead.
+        bead: BeadId,
+        /// Why not.
+        refusal: Refusal,
+    },
+    /// An edge would close a circle.
+    #[error("{issue} cannot depend on {target}: that would be a cycle ({})", path.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → "))]
+    Cycle {
+        /// The bead that would depend.
+        issue: BeadId,
+        /// On which.
+        target: BeadId,
+        /// The whole circle.
+        path: Vec<BeadId>,
+    },
+    /// The request contradicts itself or the state of the town.
+    #[error("{0}")]
+    Rejected(String),
+    /// A value is malformed.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// A file could not be used.
+    #[error("cannot {action} {}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A program could not be used.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl OperationError {
+    /// A refusal with this message.
+    pub fn rejected(message: impl Into<String>) -> Self {
+        Self::Rejected(message.into())
+    }
+}

@@ -1,0 +1,46 @@
+//! What happened.
+
+use gt_core::Event;
+use gt_store::EventFilter;
+
+use crate::{Result, Town};
+
+/// How many events are read at a time.
+const PAGE_EVENTS: usize = 500;
+
+/// The last `limit` events that the filter admits, oldest first.
+pub fn latest(town: &Town, filter: &EventFilter, limit: usize) -> Result<Vec<Event>> {
+    town.read(|reader| Ok(reader.latest_events(filter, limit)?))
+}
+
+/// Reads the log as it grows: nothing is skipped, nothing comes twice.
+#[derive(Debug)]
+pub struct Follower {
+    filter: EventFilter,
+    reached: u64,
+}
+
+impl Follower {
+    /// Begins after what has happened so far.
+    pub fn from_now(town: &Town, filter: EventFilter) -> Result<Self> {
+        let reached = town.read(|reader| Ok(reader.last_event_number()?))?;
+        Ok(Self { filter, reached })
+    }
+
+    /// Begins after event `number`.
+    pub fn after(number: u64, filter: EventFilter) -> Self {
+        Self {
+            filter,
+            reached: number,
+        }
+    }
+
+    /// The next events, in order; empty if there are none yet.
+    pub fn next(&mut self, town: &Town) -> Result<Vec<Event>> {
+        let reached = self.reached;
+        let (events, reached) =
+            town.read(|reader| Ok(reader.events_after(reached, &self.filter, PAGE_EVENTS)?))?;
+        self.reached = reached;
+        Ok(events)
+    }
+}

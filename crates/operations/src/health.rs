@@ -1,0 +1,181 @@
+//! Is everything as it should be?
+
+use std::path::Path;
+
+use gt_executors::process;
+
+use crate::dependencies::cycles_in;
+use crate::{Result, Town, rigs, settings};
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// As it should be.
+    Good,
+    /// Works, but look at it.
+    Warning,
+    /// Does not work.
+    Problem,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone)]
+pub struct Check {
+    /// What was looked at.
+    pub name: &'static str,
+    /// How it is.
+    pub grade: Grade,
+    /// What was seen.
+    pub detail: String,
+    /// What to do about it; empty if nothing.
+    pub fix: String,
+}
+
+impl Check {
+    fn good(name: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            name,
+            grade: Grade::Good,
+            detail: detail.into(),
+            fix: String::new(),
+        }
+    }
+
+    fn bad(
+        name: &'static str,
+        grade: Grade,
+        detail: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            name,
+            grade,
+            detail: detail.into(),
+            fix: fix.into(),
+        }
+    }
+}
+
+/// Looks at everything that can go wrong without anybody noticing.
+pub fn examine(town: &Town) -> Result<Vec<Check>> {
+    let mut checks = vec![Check::good("town", town.root().display().to_string())];
+    checks.push(store_file(town)?);
+    checks.push(file_system(town));
+    checks.push(derived_values(town)?);
+    checks.push(circles(town)?);
+    checks.push(match settings::list(town) {
+        Ok(_) => Check::good("settings", "every value is valid"),
+        Err(error) => {
+            let fix = "correct the file, or the value with gt config set";
+            Check::bad("settings", Grade::Problem, error.to_string(), fix)
+        }
+    });
+    checks.extend(rig_directories(town)?);
+    checks.push(match process::version_of("git", "--version") {
+        Some(version) => Check::good("git", version),
+        None => Check::bad("git", Grade::Problem, "not found", "install git"),
+    });
+    Ok(checks)
+}
+
+fn store_file(town: &Town) -> Result<Check> {
+    let found = town.store().check_file()?;
+    Ok(match found.as_slice() {
+        [] => Check::good(
+            "store",
+            format!("schema {}, intact", gt_store::SCHEMA_LEVEL),
+        ),
+        [first, ..] => {
+            let detail = format!("damaged: {first}");
+            Check::bad(
+                "store",
+                Grade::Problem,
+                detail,
+                "restore a backup from .gt/backups",
+            )
+        }
+    })
+}
+
+/// Locks and shared memory do not work on network file systems.
+fn file_system(town: &Town) -> Check {
+    const UNSAFE: [&str; 8] = [
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "9p",
+        "fuse.sshfs",
+        "vboxsf",
+        "virtiofs",
+    ];
+    let kind = file_system_of(town.root()).unwrap_or_else(|| "unknown".to_owned());
+    if UNSAFE.contains(&kind.as_str()) {
+        let detail = format!("the town is on {kind}, where SQLite's locks are not safe");
+        let fix = "move the town to a local disk";
+        return Check::bad("file system", Grade::Problem, detail, fix);
+    }
+    Check::good("file system", kind)
+}
+
+fn file_system_of(path: &Path) -> Option<String> {
+    let mounts = std::fs::read_to_string("/proc/mounts").ok()?;
+    let mounted = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (_, at, kind) = (words.next()?, words.next()?, words.next()?);
+        path.starts_with(at).then(|| (at.len(), kind.to_owned()))
+    });
+    mounted.max().map(|(_, kind)| kind)
+}
+
+fn derived_values(town: &Town) -> Result<Check> {
+    let differences = town.read(|reader| Ok(reader.differences()?))?;
+    Ok(match differences.as_slice() {
+        [] => Check::good("derived values", "all as they should be"),
+        [first, ..] => {
+            let detail = format!("{} differ, for example {first}", differences.len());
+            let fix = "export the beads and import them into a fresh town, and report this";
+            Check::bad("derived values", Grade::Problem, detail, fix)
+        }
+    })
+}
+
+fn circles(town: &Town) -> Result<Check> {
+    let edges = town.read(|reader| Ok(reader.all_blocking_edges()?))?;
+    Ok(match cycles_in(&edges).as_slice() {
+        [] => Check::good("dependencies", "no circles"),
+        [first, ..] => {
+            let path: Vec<String> = first.iter().map(ToString::to_string).collect();
+            let fix = "remove one with bd dep remove";
+            Check::bad("dependencies", Grade::Problem, path.join(" → "), fix)
+        }
+    })
+}
+
+fn rig_directories(town: &Town) -> Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    for (rig, _) in rigs::list(town)? {
+        let directory = town.root().join(&rig.path);
+        let is_local = rig.repo.starts_with('/');
+        checks.push(if !directory.is_dir() {
+            let detail = format!(
+                "{}: its directory {} is gone",
+                rig.slug,
+                directory.display()
+            );
+            Check::bad(
+                "rig",
+                Grade::Warning,
+                detail,
+                format!("mkdir {}", directory.display()),
+            )
+        } else if is_local && !Path::new(&rig.repo).exists() {
+            let detail = format!("{}: its repository {} is gone", rig.slug, rig.repo);
+            let fix = format!("bring it back, or gt rig dock {}", rig.slug);
+            Check::bad("rig", Grade::Problem, detail, fix)
+        } else {
+            Check::good("rig", format!("{} ({})", rig.slug, rig.state.as_str()))
+        });
+    }
+    Ok(checks)
+}

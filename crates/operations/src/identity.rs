@@ -1,0 +1,95 @@
+//! Who acts.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use gt_executors::git;
+
+/// The variables of the process's environment that mean something to us, read once.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    values: HashMap<&'static str, String>,
+}
+
+/// Every variable we look at.
+const VARIABLES: [&str; 12] = [
+    "GT_TOWN_ROOT",
+    "GT_ROOT",
+    "BEADS_DIR",
+    "BEADS_ACTOR",
+    "BD_ACTOR",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_CONFIG_GLOBAL",
+    "XDG_CONFIG_HOME",
+    "HOME",
+    "USER",
+    "VISUAL",
+    "EDITOR",
+];
+
+impl Environment {
+    /// Reads the process's environment. Empty variables count as unset.
+    pub fn from_process() -> Self {
+        let read = |name: &'static str| {
+            let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
+            Some((name, value))
+        };
+        Self {
+            values: VARIABLES.into_iter().filter_map(read).collect(),
+        }
+    }
+
+    /// The value of a variable that is set.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+
+    /// A variable that names a file or directory.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(PathBuf::from)
+    }
+
+    /// The person's editor.
+    pub fn editor(&self) -> &str {
+        self.get("VISUAL")
+            .or_else(|| self.get("EDITOR"))
+            .unwrap_or("vi")
+    }
+}
+
+/// Who acts, and for whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Actor {
+    /// The name that events and claims carry.
+    pub name: String,
+    /// The e-mail address of the person behind it; empty if unknown.
+    pub owner: String,
+}
+
+impl Actor {
+    /// Finds out: what was asked for, else `BEADS_ACTOR`, `BD_ACTOR`, git's `user.name`, `$USER`.
+    pub fn find(asked: Option<&str>, environment: &Environment, directory: &Path) -> Self {
+        let named = asked
+            .or_else(|| environment.get("BEADS_ACTOR"))
+            .or_else(|| environment.get("BD_ACTOR"))
+            .map(str::to_owned);
+        let known_owner = environment.get("GIT_AUTHOR_EMAIL").map(str::to_owned);
+        let from_git = if named.is_some() && known_owner.is_some() {
+            git::Identity::default()
+        } else {
+            let variables = git::Variables {
+                config_global: environment.path("GIT_CONFIG_GLOBAL"),
+                xdg_config_home: environment.path("XDG_CONFIG_HOME"),
+            };
+            git::identity(directory, environment.path("HOME").as_deref(), &variables)
+        };
+        let name = named
+            .or(from_git.name)
+            .or_else(|| environment.get("USER").map(str::to_owned))
+            .unwrap_or_else(|| "unknown".to_owned());
+        Self {
+            name,
+            owner: known_owner.or(from_git.email).unwrap_or_default(),
+        }
+    }
+}

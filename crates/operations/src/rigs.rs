@@ -1,0 +1,205 @@
+//! Rigs: the projects of a town.
+
+use std::path::Path;
+
+use gt_core::{ExecutorKind, Json, Prefix, Rig, RigSlug, RigState, Uid};
+use gt_executors::git;
+use gt_store::{Reader, RigCounts};
+
+use crate::{OperationError, Result, Town};
+
+/// A rig to be added.
+#[derive(Debug, Clone)]
+pub struct NewRig<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its repository: a URL or a path.
+    pub repository: Option<&'a str>,
+    /// What its beads' ids begin with.
+    pub prefix: Option<&'a str>,
+    /// The branch that work lands on; asked from the repository if nothing is said.
+    pub branch: Option<&'a str>,
+}
+
+/// Adds a rig and makes its directory.
+pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
+    let slug = RigSlug::parse(new.name)?;
+    let prefix = new.prefix.map(Prefix::parse).transpose()?;
+    // Before the transaction: git may take its time.
+    town.read(|reader| check_free(reader, &slug, prefix.as_ref()))?;
+    let (repo, default_branch) = repository(new)?;
+    let rig = town.write(|writer| {
+        check_free(writer, &slug, prefix.as_ref())?;
+        let taken: Vec<String> = writer
+            .rigs()?
+            .into_iter()
+            .map(|rig| rig.prefix.to_string())
+            .collect();
+        let prefix = match prefix {
+            Some(prefix) => prefix,
+            None => Prefix::derive(new.name, |prefix| taken.iter().any(|t| t == prefix))?,
+        };
+        let rig = Rig {
+            path: slug.to_string(),
+            title: new.name.to_owned(),
+            slug: slug.clone(),
+            uid: Uid::fresh(),
+            prefix,
+            repo,
+            default_branch,
+            executor: ExecutorKind::Process,
+            state: RigState::Active,
+            external_ref: String::new(),
+            settings: Json::object(&[]),
+            created_at: writer.now(),
+            updated_at: writer.now(),
+        };
+        writer.insert_rig(&rig)?;
+        Ok(rig)
+    })?;
+    let directory = town.root().join(&rig.path);
+    std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
+        action: "create",
+        path: directory,
+        source,
+    })?;
+    Ok(rig)
+}
+
+fn check_free(reader: &Reader<'_>, slug: &RigSlug, prefix: Option<&Prefix>) -> Result<()> {
+    if reader.rig(slug.as_str())?.is_some() {
+        return Err(OperationError::rejected(format!(
+            "the rig {slug} exists already"
+        )));
+    }
+    let Some(prefix) = prefix else { return Ok(()) };
+    if Prefix::RESERVED.contains(&prefix.as_str()) {
+        return Err(OperationError::rejected(format!(
+            "the prefix {prefix} is reserved; choose another with --prefix"
+        )));
+    }
+    match reader.rigs()?.into_iter().find(|rig| rig.prefix == *prefix) {
+        Some(rig) => Err(OperationError::rejected(format!(
+            "the prefix {prefix} belongs to the rig {}; choose another with --prefix",
+            rig.slug
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The repository as we keep it (a local path is made absolute) and the branch that work lands on.
+fn repository(new: &NewRig<'_>) -> Result<(String, String)> {
+    let Some(given) = new.repository else {
+        return Ok((String::new(), String::new()));
+    };
+    let local = Path::new(given);
+    let repository = if local.exists() {
+        let absolute = local
+            .canonicalize()
+            .map_err(|source| OperationError::File {
+                action: "find",
+                path: local.to_owned(),
+                source,
+            })?;
+        absolute.to_string_lossy().into_owned()
+    } else {
+        given.to_owned()
+    };
+    let branch = match new.branch {
+        Some(branch) => branch.to_owned(),
+        None => git::default_branch(&repository).map_err(|error| {
+            OperationError::rejected(format!(
+                "{given} is not a git repository that can be reached ({error}); check it, or name \
+                 the branch with --branch to add it anyway"
+            ))
+        })?,
+    };
+    Ok((repository, branch))
+}
+
+/// Every rig, with how many beads of it have each status.
+pub fn list(town: &Town) -> Result<Vec<(Rig, RigCounts)>> {
+    town.read(|reader| {
+        let with_counts = |rig: Rig| {
+            let counts = reader.rig_counts(&rig.slug)?;
+            Ok((rig, counts))
+        };
+        reader.rigs()?.into_iter().map(with_counts).collect()
+    })
+}
+
+/// One rig, with how many beads of it have each status.
+pub fn status(town: &Town, name: &str) -> Result<(Rig, RigCounts)> {
+    town.read(|reader| {
+        let rig = require(reader, name)?;
+        let counts = reader.rig_counts(&rig.slug)?;
+        Ok((rig, counts))
+    })
+}
+
+/// Parks, docks or reactivates a rig; says whether that changed anything.
+pub fn set_state(town: &Town, name: &str, from: &[RigState], to: RigState) -> Result<(Rig, bool)> {
+    town.write(|writer| {
+        let rig = require(writer, name)?;
+        if rig.state == to {
+            return Ok((rig, false));
+        }
+        if !from.contains(&rig.state) {
+            return Err(OperationError::rejected(format!(
+                "the rig {} is {}; use gt rig {} {} first",
+                rig.slug,
+                rig.state.as_str(),
+                if rig.state == RigState::Docked {
+                    "undock"
+                } else {
+                    "unpark"
+                },
+                rig.slug
+            )));
+        }
+        writer.set_rig_state(&rig, to)?;
+        Ok((Rig { state: to, ..rig }, true))
+    })
+}
+
+/// Removes a rig, unless it has open work. Its beads and its directory stay.
+pub fn remove(town: &Town, name: &str) -> Result<Rig> {
+    town.write(|writer| {
+        let rig = require(writer, name)?;
+        let open: i64 = writer
+            .rig_counts(&rig.slug)?
+            .iter()
+            .filter(|(status, _)| status != "closed")
+            .map(|(_, count)| count)
+            .sum();
+        if open > 0 {
+            return Err(OperationError::rejected(format!(
+                "the rig {} has {open} beads that are not closed; close them, or take it out of \
+                 service with gt rig dock {}",
+                rig.slug, rig.slug
+            )));
+        }
+        writer.delete_rig(&rig)?;
+        Ok(rig)
+    })
+}
+
+pub(crate) fn require(reader: &Reader<'_>, name: &str) -> Result<Rig> {
+    if let Some(rig) = reader.rig(name)? {
+        return Ok(rig);
+    }
+    let known = reader
+        .rigs()?
+        .into_iter()
+        .map(|rig| rig.slug.to_string())
+        .collect();
+    Err(OperationError::NoRig {
+        name: name.to_owned(),
+        known,
+    })
+}
+
+/// The rig of this name, for commands that narrow to one.
+pub fn slug(town: &Town, name: &str) -> Result<RigSlug> {
+    town.read(|reader| Ok(require(reader, name)?.slug))
+}

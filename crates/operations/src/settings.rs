@@ -1,0 +1,228 @@
+//! Settings: the typed ones of the town, and the free ones of `bd config`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use gt_core::settings::{Layers, Origin, Resolved, SettingName, lookup};
+use gt_core::{Invalid, RigSlug};
+use gt_store::{Reader, Scope, Writer};
+
+use crate::{OperationError, Result, Town};
+
+/// The files that older versions kept settings in; an earlier one is over a later one.
+const FILES: [&str; 2] = ["settings/config.json", "mayor/town-settings.json"];
+
+/// Every setting with the value in force and where it comes from.
+pub fn list(town: &Town) -> Result<Vec<Resolved>> {
+    Ok(layers(town)?.all())
+}
+
+/// One setting, by its name or an alias.
+pub fn get(town: &Town, name: &str) -> Result<Resolved> {
+    lookup(name)?;
+    Ok(layers(town)?.get(name)?)
+}
+
+/// Sets a setting. Gives its full name and the value as it is kept.
+pub fn set(town: &Town, name: &str, value: &str) -> Result<(SettingName, String)> {
+    let (name, value) = checked(name, value)?;
+    town.write(|writer| {
+        put(writer, &name, Some(&value))?;
+        Ok((name, value))
+    })
+}
+
+/// Unsets a setting; says whether it was set.
+pub fn unset(town: &Town, name: &str) -> Result<(SettingName, bool)> {
+    let (_, name) = lookup(name)?;
+    town.write(|writer| {
+        let was_set = writer.put_setting(Scope::Town, name.as_str(), None)?;
+        Ok((name, was_set))
+    })
+}
+
+/// Takes the values of the older files into the store, where they can be changed. Gives what changed.
+pub fn import(town: &Town) -> Result<Vec<(SettingName, String)>> {
+    let mut layers = Layers::default();
+    for (file, values) in files(town.root())? {
+        layers.add(values, &Origin::File(file))?;
+    }
+    let from_files = layers
+        .all()
+        .into_iter()
+        .filter(|resolved| matches!(resolved.origin, Origin::File(_)));
+    town.write(|writer| {
+        let mut changed = Vec::new();
+        for resolved in from_files {
+            if put(writer, &resolved.name, Some(&resolved.value))? {
+                changed.push((resolved.name, resolved.value));
+            }
+        }
+        Ok(changed)
+    })
+}
+
+/// All settings as text that a person can edit: one `name = value` per line, defaults commented out.
+pub fn as_text(town: &Town) -> Result<String> {
+    let mut text = String::from(
+        "# One setting per line: name = value. A line that is removed or commented out is unset.\n",
+    );
+    for Resolved {
+        setting,
+        name,
+        value,
+        origin,
+    } in list(town)?
+    {
+        let mark = if origin == Origin::Store { "" } else { "# " };
+        let kind = setting.kind.describe();
+        let _ = write!(
+            text,
+            "\n# {} ({kind})\n{mark}{name} = {value}\n",
+            setting.help
+        );
+    }
+    Ok(text)
+}
+
+/// Makes the store's settings what the edited text says, all at once. Gives what changed.
+pub fn apply_text(town: &Town, text: &str) -> Result<Vec<(SettingName, Option<String>)>> {
+    let mut wanted: BTreeMap<SettingName, String> = BTreeMap::new();
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let in_line = |why: String| OperationError::rejected(format!("line {}: {why}", at + 1));
+        let (name, value) = line
+            .split_once('=')
+            .ok_or_else(|| in_line(format!("\"{line}\" is not of the form name = value")))?;
+        let (name, value) =
+            checked(name.trim(), value.trim()).map_err(|error| in_line(error.to_string()))?;
+        wanted.insert(name, value);
+    }
+    town.write(|writer| {
+        let mut changed = Vec::new();
+        for (key, _) in writer.settings(Scope::Town)? {
+            let (_, name) = lookup(&key)?;
+            if !wanted.contains_key(&name) && put(writer, &name, None)? {
+                changed.push((name, None));
+            }
+        }
+        for (name, value) in wanted {
+            if put(writer, &name, Some(&value))? {
+                changed.push((name, Some(value)));
+            }
+        }
+        Ok(changed)
+    })
+}
+
+fn checked(name: &str, value: &str) -> Result<(SettingName, String)> {
+    let (setting, name) = lookup(name)?;
+    let value = setting
+        .kind
+        .canonical(value)
+        .map_err(|Invalid(why)| OperationError::rejected(format!("{name}: {why}")))?;
+    Ok((name, value))
+}
+
+fn put(writer: &mut Writer<'_>, name: &SettingName, value: Option<&str>) -> Result<bool> {
+    if let Some(slug) = rig_of(name)
+        && value.is_some()
+    {
+        crate::rigs::require(writer, slug.as_str())?;
+    }
+    Ok(writer.put_setting(Scope::Town, name.as_str(), value)?)
+}
+
+fn rig_of(name: &SettingName) -> Option<RigSlug> {
+    let (slug, _) = name.as_str().strip_prefix("rig.")?.rsplit_once('.')?;
+    Some(RigSlug::trusted(slug.to_owned()))
+}
+
+fn layers(town: &Town) -> Result<Layers> {
+    town.read(|reader| layers_in(town.root(), reader))
+}
+
+fn layers_in(root: &Path, reader: &Reader<'_>) -> Result<Layers> {
+    let mut layers = Layers::default();
+    for (file, values) in files(root)? {
+        layers
+            .add(values, &Origin::File(file.clone()))
+            .map_err(|Invalid(why)| OperationError::rejected(format!("{file}: {why}")))?;
+    }
+    layers.add(reader.settings(Scope::Town)?, &Origin::Store)?;
+    Ok(layers)
+}
+
+/// The name of a file and the settings in it.
+type SettingsFile = (String, Vec<(String, String)>);
+
+/// The settings in the older files, weakest file first. A file that cannot be read is an error: taking
+/// it for "nothing set" could mean "no limit".
+fn files(root: &Path) -> Result<Vec<SettingsFile>> {
+    let mut found = Vec::new();
+    for file in FILES.into_iter().rev() {
+        let path = root.join(file);
+        let text = match std::fs::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            read => read.map_err(|source| OperationError::File {
+                action: "read",
+                path,
+                source,
+            })?,
+        };
+        let json: serde_json::Value = serde_json::from_str(&text)
+            .map_err(|error| OperationError::rejected(format!("{file} is not JSON: {error}")))?;
+        let mut values = Vec::new();
+        collect(&json, "", &mut values);
+        found.push((file.to_owned(), values));
+    }
+    Ok(found)
+}
+
+/// The settings we know in a JSON file, nested or flat; the rest of the file is not ours.
+fn collect(json: &serde_json::Value, path: &str, into: &mut Vec<(String, String)>) {
+    use serde_json::Value;
+    match json {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
+                collect(value, &path, into);
+            }
+        }
+        Value::Null | Value::Array(_) => {}
+        value if lookup(path).is_ok() => {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            into.push((path.to_owned(), text));
+        }
+        _ => {}
+    }
+}
+
+/// What `bd config` was told under this key.
+pub fn get_free(town: &Town, key: &str) -> Result<Option<String>> {
+    town.read(|reader| Ok(reader.setting(Scope::Beads, key)?))
+}
+
+/// Everything `bd config` was told.
+pub fn list_free(town: &Town) -> Result<Vec<(String, String)>> {
+    town.read(|reader| Ok(reader.settings(Scope::Beads)?))
+}
+
+/// Tells `bd config` something, or makes it forget; says whether that changed anything.
+pub fn put_free(town: &Town, key: &str, value: Option<&str>) -> Result<bool> {
+    if key.trim().is_empty() || key.chars().any(char::is_control) {
+        return Err(Invalid(format!("\"{}\" is not a key", key.escape_debug())).into());
+    }
+    gt_core::bead::check_text("value", value.unwrap_or_default())?;
+    town.write(|writer| Ok(writer.put_setting(Scope::Beads, key, value)?))
+}

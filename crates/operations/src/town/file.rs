@@ -1,0 +1,72 @@
+//! `town.toml`: which store a town uses.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{DIRECTORY, STORE};
+use crate::{OperationError, Result};
+
+/// Its name inside the town's own directory.
+pub(super) const NAME: &str = "town.toml";
+
+/// What `town.toml` says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TownFile {
+    /// Tells towns apart that share a database server.
+    pub(super) id: String,
+    /// Where the records are, if not in the file beside this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) database_url: Option<String>,
+}
+
+impl TownFile {
+    /// The SQLite file this town uses.
+    pub(super) fn store_path(&self, root: &Path) -> Result<PathBuf> {
+        match self.database_url.as_deref() {
+            None => Ok(root.join(DIRECTORY).join(STORE)),
+            Some(url) if url.starts_with("postgres:") || url.starts_with("postgresql:") => {
+                Err(OperationError::rejected(
+                    "town.toml names a PostgreSQL database, which this version cannot use yet",
+                ))
+            }
+            Some(url) => Ok(root.join(url.strip_prefix("sqlite:").unwrap_or(url))),
+        }
+    }
+}
+
+fn path(root: &Path) -> PathBuf {
+    root.join(DIRECTORY).join(NAME)
+}
+
+pub(super) fn read(root: &Path) -> Result<TownFile> {
+    let path = path(root);
+    let text = std::fs::read_to_string(&path).map_err(|source| OperationError::File {
+        action: "read",
+        path: path.clone(),
+        source,
+    })?;
+    toml::from_str(&text).map_err(|error| {
+        let message = error.message().replace('\n', " ");
+        OperationError::rejected(format!("{} is damaged: {message}", path.display()))
+    })
+}
+
+/// Writes the file last, so that a town exists only when everything else of it does.
+pub(super) fn write(root: &Path, file: &TownFile) -> Result<()> {
+    let path = path(root);
+    let text = toml::to_string(file)
+        .map_err(|error| OperationError::rejected(format!("cannot write town.toml: {error}")))?;
+    let temporary = path.with_extension("toml.new");
+    let io = |action| {
+        let path = path.clone();
+        move |source| OperationError::File {
+            action,
+            path,
+            source,
+        }
+    };
+    std::fs::write(&temporary, text).map_err(io("write"))?;
+    std::fs::rename(&temporary, &path).map_err(io("write"))
+}

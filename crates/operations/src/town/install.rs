@@ -1,0 +1,119 @@
+//! Making a town, or a stand-alone store.
+
+use std::path::{Path, PathBuf};
+
+use gt_core::{Clock, ExecutorKind, Json, Prefix, Rig, RigSlug, RigState, Uid};
+use gt_store::{Authorship, Options, Store};
+
+use super::file::{self, TownFile};
+use super::{DIRECTORY, STORE, around};
+use crate::{Actor, OperationError, Result};
+
+/// Makes a town in `directory`. Says whether it is new; an existing one is left as it is.
+pub fn install(directory: &Path, clock: &dyn Clock) -> Result<(PathBuf, bool)> {
+    std::fs::create_dir_all(directory).map_err(|source| OperationError::File {
+        action: "create",
+        path: directory.to_owned(),
+        source,
+    })?;
+    let root = directory
+        .canonicalize()
+        .map_err(|source| OperationError::File {
+            action: "find",
+            path: directory.to_owned(),
+            source,
+        })?;
+    match around(&root) {
+        Some(existing) if existing == root => Ok((root, false)),
+        Some(existing) => Err(OperationError::rejected(format!(
+            "{} is inside the town {}; towns do not nest",
+            root.display(),
+            existing.display()
+        ))),
+        None => {
+            make(&root, clock, |_| Ok(()))?;
+            Ok((root, true))
+        }
+    }
+}
+
+/// Makes a stand-alone store in `directory`: a town of one rig, whose directory is the town's.
+pub fn start_store(
+    directory: &Path,
+    prefix: Option<&str>,
+    actor: &Actor,
+    clock: &dyn Clock,
+) -> Result<Prefix> {
+    let name: String = directory
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '_' {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    let name = name.trim_matches(['-', '_']).to_owned();
+    let prefix = match prefix {
+        Some(prefix) => Prefix::parse(prefix)?,
+        None => Prefix::derive(&name, |_| false).map_err(|_| {
+            OperationError::rejected(
+                "this directory's name gives no prefix; give one with --prefix",
+            )
+        })?,
+    };
+    let slug = RigSlug::parse(&name).or_else(|_| RigSlug::parse(&format!("{prefix}-rig")))?;
+    let now = clock.now();
+    let rig = Rig {
+        title: name,
+        slug,
+        uid: Uid::fresh(),
+        prefix: prefix.clone(),
+        path: ".".to_owned(),
+        repo: String::new(),
+        default_branch: String::new(),
+        executor: ExecutorKind::Process,
+        state: RigState::Active,
+        external_ref: String::new(),
+        settings: Json::object(&[]),
+        created_at: now,
+        updated_at: now,
+    };
+    make(directory, clock, |store| {
+        let by = Authorship {
+            actor: actor.name.clone(),
+            at: now,
+        };
+        store.write(&by, |writer| Ok(writer.insert_rig(&rig)?))
+    })?;
+    Ok(prefix)
+}
+
+fn make(root: &Path, clock: &dyn Clock, furnish: impl FnOnce(&Store) -> Result<()>) -> Result<()> {
+    let directory = root.join(DIRECTORY);
+    std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
+        action: "create",
+        path: directory.clone(),
+        source,
+    })?;
+    let store = Store::create(&directory.join(STORE), clock.now(), Options::default())?;
+    furnish(&store)?;
+    // A town inside a git repository stays out of its history.
+    let ignore = directory.join(".gitignore");
+    std::fs::write(&ignore, "*\n").map_err(|source| OperationError::File {
+        action: "write",
+        path: ignore,
+        source,
+    })?;
+    file::write(
+        root,
+        &TownFile {
+            id: Uid::fresh().to_string(),
+            database_url: None,
+        },
+    )
+}

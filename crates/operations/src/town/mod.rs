@@ -1,0 +1,162 @@
+//! A town: where it is and how it is opened.
+
+mod file;
+mod install;
+
+pub use install::{install, start_store};
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gt_core::{Clock, Rig, Timestamp};
+use gt_store::{Authorship, Options, Reader, Store, Writer};
+
+use crate::{Actor, Environment, OperationError, Result};
+
+/// The directory inside a town that is ours.
+pub(crate) const DIRECTORY: &str = ".gt";
+/// The store inside that directory.
+pub(crate) const STORE: &str = "gt.db";
+
+/// An open town: everything an operation needs.
+pub struct Town {
+    root: PathBuf,
+    working_directory: PathBuf,
+    store: Store,
+    clock: Arc<dyn Clock>,
+    actor: Actor,
+}
+
+impl fmt::Debug for Town {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Town")
+            .field("root", &self.root)
+            .field("actor", &self.actor)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Town {
+    /// The root of the town around `directory`: the nearest one above it, else what the environment
+    /// names.
+    pub fn find(directory: &Path, environment: &Environment) -> Result<PathBuf> {
+        if let Some(root) = around(directory) {
+            return Ok(root);
+        }
+        if let Some(root) = environment
+            .path("BEADS_DIR")
+            .and_then(|beads| around(&beads))
+        {
+            return Ok(root);
+        }
+        for name in ["GT_TOWN_ROOT", "GT_ROOT"] {
+            if let Some(root) = environment.path(name) {
+                return around(&root).filter(|found| *found == root).ok_or_else(|| {
+                    OperationError::rejected(format!(
+                        "{name} is {}, but there is no town; make one with gt install {}",
+                        root.display(),
+                        root.display()
+                    ))
+                });
+            }
+        }
+        Err(OperationError::NoTown(directory.to_owned()))
+    }
+
+    /// Opens the town at `root`.
+    pub fn open(
+        root: &Path,
+        working_directory: &Path,
+        actor: Actor,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<Self> {
+        let path = file::read(root)?.store_path(root)?;
+        let store = Store::open(&path, clock.now(), options)?;
+        Ok(Self {
+            root: root.to_owned(),
+            working_directory: working_directory.to_owned(),
+            store,
+            clock,
+            actor,
+        })
+    }
+
+    /// A town without a directory, for tests.
+    pub fn in_memory(actor: Actor, clock: Arc<dyn Clock>) -> Result<Self> {
+        let nowhere = PathBuf::from("/nonexistent");
+        let store = Store::in_memory()?;
+        Ok(Self {
+            root: nowhere.clone(),
+            working_directory: nowhere,
+            store,
+            clock,
+            actor,
+        })
+    }
+
+    /// The town's directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Who acts.
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    /// The current time.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The file the store lives in, unless it lives in memory.
+    pub fn store_path(&self) -> Option<&Path> {
+        self.store.path()
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn authorship(&self) -> Authorship {
+        Authorship {
+            actor: self.actor.name.clone(),
+            at: self.now(),
+        }
+    }
+
+    pub(crate) fn read<T>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T>) -> Result<T> {
+        self.store.read(work)
+    }
+
+    pub(crate) fn write<T>(&self, work: impl FnOnce(&mut Writer<'_>) -> Result<T>) -> Result<T> {
+        self.store.write(&self.authorship(), work)
+    }
+
+    pub(crate) fn write_each<I, T>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        work: impl FnMut(&mut Writer<'_>, I) -> Result<T>,
+    ) -> Result<Vec<Result<T>>> {
+        Ok(self.store.write_each(&self.authorship(), items, work)?)
+    }
+
+    /// The rig whose directory the caller stands in.
+    pub(crate) fn rig_here(&self, rigs: &[Rig]) -> Option<Rig> {
+        let here = self.working_directory.strip_prefix(&self.root).ok()?;
+        let inside = rigs
+            .iter()
+            .filter(|rig| rig.path == "." || here.starts_with(&rig.path));
+        inside
+            .max_by_key(|rig| if rig.path == "." { 0 } else { rig.path.len() })
+            .cloned()
+    }
+}
+
+/// The nearest directory at or above `directory` that holds a town.
+pub(crate) fn around(directory: &Path) -> Option<PathBuf> {
+    let is_town = |at: &&Path| at.join(DIRECTORY).join(file::NAME).is_file();
+    directory.ancestors().find(is_town).map(Path::to_owned)
+}
