@@ -1,1 +1,100 @@
-//! placeholder
+//! The `gt` and `bd` commands.
+//!
+//! # Architecture invariants
+//!
+//! - A command parses its arguments, calls an operation and prints. It holds no rule of the domain and
+//!   no SQL.
+//! - Everything printed goes through [`output::Printer`]: data to standard output, everything else to
+//!   standard error.
+
+mod bd;
+mod context;
+mod error;
+mod gt;
+mod output;
+pub mod reference;
+mod values;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::error::CliError;
+use crate::output::Printer;
+
+/// Runs whatever the program was called as: `bd`, or `gt`.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let called = arguments.first().map(std::path::PathBuf::from);
+    let name = called
+        .as_deref()
+        .and_then(std::path::Path::file_stem)
+        .unwrap_or_default();
+    if name == "bd" {
+        return run_bd("bd", &arguments);
+    }
+    // `gt bd …` is on every agent's hot path: it must not pay for the rest of gt's commands.
+    if arguments.get(1).is_some_and(|first| first == "bd") {
+        return run_bd("gt bd", &arguments[1..]);
+    }
+    run_gt(&arguments)
+}
+
+/// Runs `gt` with these arguments, the program's name included.
+fn run_gt(arguments: &[OsString]) -> ExitCode {
+    match gt::Gt::try_parse_from(arguments) {
+        Ok(parsed) => {
+            let printer = Printer::new(parsed.global.json, parsed.global.quiet);
+            finish(&printer, gt::run(parsed, &printer))
+        }
+        Err(error) => usage(&error, 2),
+    }
+}
+
+/// Runs `bd` with these arguments, the program's name included.
+fn run_bd(name: &str, arguments: &[OsString]) -> ExitCode {
+    let command = bd::Bd::command().bin_name(name);
+    let parsed = command
+        .try_get_matches_from(arguments)
+        .and_then(|matches| <bd::Bd as clap::FromArgMatches>::from_arg_matches(&matches));
+    match parsed {
+        Ok(parsed) => {
+            let printer = Printer::new(parsed.global.json(), parsed.global.quiet);
+            finish(&printer, bd::run(parsed, &printer))
+        }
+        Err(error) => usage(&error, 1),
+    }
+}
+
+fn finish(printer: &Printer, result: Result<(), CliError>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
+        Err(error) => {
+            printer.failure(&error);
+            ExitCode::from(error.code())
+        }
+    }
+}
+
+/// Shows help, or what is wrong with the arguments.
+fn usage(error: &clap::Error, code: u8) -> ExitCode {
+    if !error.use_stderr() {
+        // Help and version go to standard output; nobody to read them is no failure.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    output::usage_error(error);
+    ExitCode::from(code)
+}
+
+/// The whole command line of `gt`, for completions and the reference.
+pub(crate) fn gt_command() -> clap::Command {
+    gt::Gt::command().subcommand(bd_command())
+}
+
+/// The whole command line of `bd`.
+pub(crate) fn bd_command() -> clap::Command {
+    bd::Bd::command()
+}

@@ -27,6 +27,15 @@ impl Follower {
         Ok(Self { filter, reached })
     }
 
+    /// The last `limit` events of the past that the filter admits, oldest first.
+    pub fn past(&self, town: &Town, limit: usize) -> Result<Vec<Event>> {
+        let past = latest(town, &self.filter, limit)?;
+        Ok(past
+            .into_iter()
+            .filter(|event| event.number <= self.reached)
+            .collect())
+    }
+
     /// Begins after event `number`.
     pub fn after(number: u64, filter: EventFilter) -> Self {
         Self {

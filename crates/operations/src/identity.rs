@@ -12,12 +12,16 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 12] = [
+const VARIABLES: [&str; 16] = [
     "GT_TOWN_ROOT",
     "GT_ROOT",
     "BEADS_DIR",
     "BEADS_ACTOR",
     "BD_ACTOR",
+    "BD_AGENT_MODE",
+    "BD_JSON_ENVELOPE",
+    "CLAUDE_CODE",
+    "CLAUDE_SESSION_ID",
     "GIT_AUTHOR_EMAIL",
     "GIT_CONFIG_GLOBAL",
     "XDG_CONFIG_HOME",

@@ -27,6 +27,6 @@ pub use town::{Town, install, start_store};
 
 // What the commands need to name, so that they need not know the store.
 pub use gt_store::{
-    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, CountGroup, EventFilter, Readiness,
-    Scope, Statistics, StatusFilter, StoreError,
+    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, CountGroup, EventFilter,
+    Options as StoreOptions, Readiness, Scope, Statistics, StatusFilter, StoreError,
 };

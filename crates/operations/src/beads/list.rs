@@ -1,5 +1,6 @@
 //! Many beads.
 
+use gt_core::BeadId;
 use gt_core::limits::PAGE_BEADS;
 use gt_store::{BeadFilter, BeadRow, CountGroup, Statistics};
 
@@ -53,4 +54,26 @@ pub fn statistics(town: &Town) -> Result<Statistics> {
 /// How many beads there are.
 pub fn total(town: &Town) -> Result<i64> {
     Ok(statistics(town)?.total())
+}
+
+/// Hands every bead that something blocks to `each`, with what blocks it.
+pub fn blocked<E: From<crate::OperationError>>(
+    town: &Town,
+    filter: &BeadFilter,
+    mut each: impl FnMut(&BeadRow, &[BeadId]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut outcome = Ok(());
+    town.read(|reader| {
+        for page in reader.find(filter)?.chunks(PAGE_BEADS) {
+            for row in reader.bead_rows(page)? {
+                let blockers = reader.blockers(&row.bead.id)?;
+                outcome = each(&row, &[blockers.open, blockers.failed].concat());
+                if outcome.is_err() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    })?;
+    outcome
 }

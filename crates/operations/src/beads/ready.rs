@@ -223,3 +223,17 @@ fn resolved_blockers(row: &BeadRow) -> Vec<BeadId> {
     let blocking = row.dependencies.iter().filter(|edge| edge.kind.can_block());
     blocking.map(|edge| edge.target.clone()).collect()
 }
+
+/// How many beads can be worked on.
+pub fn ready_count(town: &Town) -> Result<u64> {
+    let ready = Some(gt_store::Readiness {
+        now: town.now(),
+        include_deferred: false,
+    });
+    let filter = BeadFilter {
+        ready,
+        include_templates: true,
+        ..BeadFilter::default()
+    };
+    town.read(|reader| Ok(reader.count(&filter)?))
+}

@@ -1,0 +1,229 @@
+//! `bd activity`: the event log, as it is or as it grows.
+
+use std::time::Duration;
+
+use clap::Args;
+use gt_core::{Event, EventKind, Json};
+use gt_operations::beads::resolve;
+use gt_operations::events::Follower;
+use gt_operations::{EventFilter, Town, rigs};
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Printer, clock_time};
+use crate::values::instant;
+
+/// How often a follower looks for news. Looking costs one read of a counter.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+const LIMIT: usize = 50;
+
+/// Show what happened
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  bd activity --limit 20
+  bd activity --follow --json
+  bd activity --since 1h --bead gt-abc")]
+pub(crate) struct ActivityArgs {
+    /// Go on showing what happens
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Only this bead
+    #[arg(long, visible_alias = "issue", value_name = "ID")]
+    pub(crate) bead: Option<String>,
+    /// Only this rig
+    #[arg(long)]
+    pub(crate) rig: Option<String>,
+    /// Only these types of events, separated by commas
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    pub(crate) kinds: Vec<String>,
+    /// Not before this: a time, or how long ago (1h, 2d)
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// Everything after this event number
+    #[arg(long, value_name = "NUMBER", conflicts_with = "since")]
+    pub(crate) after: Option<u64>,
+    /// At most this many of the past; 0 for all
+    #[arg(short = 'n', long)]
+    pub(crate) limit: Option<usize>,
+}
+
+/// Runs `bd activity` and `gt feed`, which are the same.
+pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let filter = filter(&town, args)?;
+    let printer = context.printer;
+    let limit = match (args.limit, args.since.is_some()) {
+        (Some(0), _) | (None, true) => usize::MAX,
+        (Some(limit), _) => limit,
+        (None, false) => LIMIT,
+    };
+    if let Some(number) = args.after {
+        return follow(printer, &town, Follower::after(number, filter), args.follow);
+    }
+    // Before reading the past, so that nothing falls in between.
+    let follower = Follower::from_now(&town, filter.clone())?;
+    let past = follower.past(&town, limit)?;
+    if args.follow {
+        for event in &past {
+            print_event(printer, event)?;
+        }
+        return follow(printer, &town, follower, true);
+    }
+    if printer.json() {
+        let mut list = printer.list();
+        for event in &past {
+            list.push(&event_json(event))?;
+        }
+        return list.finish();
+    }
+    if past.is_empty() {
+        return printer.done("Nothing happened yet");
+    }
+    past.iter()
+        .try_for_each(|event| printer.line(event_line(event)))
+}
+
+fn filter(town: &Town, args: &ActivityArgs) -> Result<EventFilter, CliError> {
+    let now = town.now();
+    let since = args.since.as_deref().map(|text| {
+        let ago = gt_core::time::parse_duration(text).ok();
+        let then = ago.map(|ago| {
+            let nanos = i64::try_from(ago.as_nanos()).unwrap_or(i64::MAX);
+            gt_core::Timestamp::from_nanos(now.as_nanos().saturating_sub(nanos))
+        });
+        then.map_or_else(|| instant(text, now), Ok)
+    });
+    let kinds = crate::values::comma_separated(&args.kinds);
+    for kind in &kinds {
+        if let EventKind::Other(name) = EventKind::from_name(kind) {
+            let known: Vec<&str> = EventKind::ALL.iter().map(EventKind::as_str).collect();
+            return Err(CliError::request(format!(
+                "\"{name}\" is not a type of event; known: {}",
+                known.join(", ")
+            )));
+        }
+    }
+    Ok(EventFilter {
+        bead: args
+            .bead
+            .as_deref()
+            .map(|input| resolve(town, input))
+            .transpose()?,
+        rig: args
+            .rig
+            .as_deref()
+            .map(|name| rigs::slug(town, name))
+            .transpose()?,
+        kinds: kinds
+            .iter()
+            .map(|kind| EventKind::from_name(kind))
+            .collect(),
+        since: since.transpose()?,
+    })
+}
+
+fn follow(
+    printer: &Printer,
+    town: &Town,
+    mut follower: Follower,
+    go_on: bool,
+) -> Result<(), CliError> {
+    loop {
+        let news = follower.next(town)?;
+        for event in &news {
+            print_event(printer, event)?;
+        }
+        printer.flush()?;
+        if news.is_empty() {
+            if !go_on {
+                return Ok(());
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+fn print_event(printer: &Printer, event: &Event) -> Result<(), CliError> {
+    if printer.json() {
+        printer.json_line(&event_json(event))
+    } else {
+        printer.line(event_line(event))
+    }
+}
+
+/// An event as JSON.
+pub(crate) fn event_json(event: &Event) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.count("number", event.number);
+    object.text("event_type", event.kind.as_str());
+    if let Some(bead) = &event.bead {
+        object.text("issue_id", bead.as_str());
+    }
+    if let Some(rig) = &event.rig {
+        object.text("rig", rig.as_str());
+    }
+    if let Some(run) = &event.run {
+        object.text("run", run);
+    }
+    object.text("actor", &event.actor);
+    object.timestamp("created_at", event.at);
+    object.raw("payload", event.payload.as_str());
+    object.finish();
+    out
+}
+
+/// An event as a line: `[12:34:56] ✓ gt-abc closed · Fix the login`.
+pub(crate) fn event_line(event: &Event) -> String {
+    let symbol = match event.kind {
+        EventKind::Created | EventKind::Imported | EventKind::RigAdded => "+",
+        EventKind::Closed => "✓",
+        EventKind::Deleted | EventKind::RigRemoved => "⊘",
+        _ => "→",
+    };
+    let subject = match (&event.bead, &event.rig) {
+        (Some(bead), _) => bead.to_string(),
+        (None, Some(rig)) => rig.to_string(),
+        (None, None) => "town".to_owned(),
+    };
+    let detail = detail(event);
+    let detail = if detail.is_empty() {
+        detail
+    } else {
+        format!(" · {detail}")
+    };
+    let action = event.kind.as_str().replace('_', " ");
+    format!(
+        "[{}] {symbol} {subject} {action}{detail} ({})",
+        clock_time(event.at),
+        event.actor
+    )
+}
+
+fn detail(event: &Event) -> String {
+    let field = |name: &str| event.payload.string_field(name).unwrap_or_default();
+    match event.kind {
+        EventKind::LabelAdded | EventKind::LabelRemoved => field("label"),
+        EventKind::DependencyAdded
+        | EventKind::DependencyRemoved
+        | EventKind::DependencyChanged => format!("{} ({})", field("depends_on_id"), field("type")),
+        EventKind::SettingChanged => format!("{} = {}", field("key"), field("new")),
+        EventKind::RigChanged => field("new"),
+        EventKind::StatusChanged => format!("{} · {}", new_status(&event.payload), field("title")),
+        _ => field("title"),
+    }
+}
+
+fn new_status(payload: &Json) -> String {
+    let field = |json: &Json, name: &str| {
+        json.fields()?
+            .into_iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value)
+    };
+    field(payload, "changes")
+        .and_then(|changes| field(&changes, "status"))
+        .and_then(|status| status.string_field("new"))
+        .unwrap_or_default()
+}

@@ -1,0 +1,66 @@
+//! `bd blocked`.
+
+use clap::Args;
+use gt_core::BeadId;
+use gt_operations::beads::{blocked, resolve};
+use gt_operations::{BeadFilter, rigs};
+
+use super::filters::limit;
+use super::shapes;
+use crate::context::Context;
+use crate::error::CliError;
+
+/// List what waits for something, and for what
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd blocked --json")]
+pub(super) struct BlockedArgs {
+    /// Direct parts of this bead
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    /// Only this rig
+    #[arg(long)]
+    rig: Option<String>,
+    /// At most this many; 0 for all
+    #[arg(short = 'n', long)]
+    limit: Option<usize>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &BlockedArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let filter = BeadFilter {
+        blocked: true,
+        rig: args
+            .rig
+            .as_deref()
+            .map(|name| rigs::slug(&town, name))
+            .transpose()?,
+        parent: args
+            .parent
+            .as_deref()
+            .map(|input| resolve(&town, input))
+            .transpose()?,
+        limit: limit(args.limit, None),
+        ..BeadFilter::default()
+    };
+    if printer.json() {
+        let mut list = printer.list();
+        blocked(&town, &filter, |row, blockers| {
+            list.push(&shapes::listed(row, |object| {
+                shapes::blocked_by(object, blockers)
+            }))
+        })?;
+        return list.finish();
+    }
+    let mut any = false;
+    blocked(&town, &filter, |row, blockers| {
+        any = true;
+        let names: Vec<&str> = blockers.iter().map(BeadId::as_str).collect();
+        shapes::print_rows(printer, [(row, format!("blocked by {}", names.join(", ")))])
+    })?;
+    if any {
+        Ok(())
+    } else {
+        printer.done("Nothing is blocked")
+    }
+}

@@ -1,0 +1,140 @@
+//! `bd close`.
+
+use clap::Args;
+use gt_core::Outcome;
+use gt_operations::beads::{Close, claim_first, close};
+use gt_operations::{BeadFilter, Readiness};
+use gt_records::ObjectWriter;
+
+use super::shapes;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::values::text_of;
+
+/// Close beads
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  bd close gt-abc --reason \"merged\"
+  bd close gt-abc --outcome failed
+  bd close gt-abc --suggest-next")]
+pub(super) struct CloseArgs {
+    /// Ids, or parts of them
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// Why (repeat for one reason per bead)
+    #[arg(short, long, visible_aliases = ["resolution", "comment"], short_alias = 'm', value_name = "TEXT")]
+    reason: Vec<String>,
+    /// Take the reason from this file (- is standard input)
+    #[arg(long, value_name = "FILE", conflicts_with = "reason")]
+    reason_file: Option<String>,
+    /// How it ended; dependents of a failed bead keep waiting
+    #[arg(long, value_parser = ["success", "failed", "cancelled"])]
+    outcome: Option<String>,
+    /// Close it past every guard
+    #[arg(short, long)]
+    force: bool,
+    /// The session of the agent that closes it
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Say what became ready by it
+    #[arg(long)]
+    suggest_next: bool,
+    /// Take the next bead that is ready
+    #[arg(long)]
+    claim_next: bool,
+    #[arg(long, hide = true)]
+    no_auto: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let environment = &context.environment;
+    let mut reasons = args.reason.clone();
+    if let Some(path) = &args.reason_file {
+        reasons.push(text_of(path)?.trim_end().to_owned());
+    }
+    let how = Close {
+        reasons,
+        outcome: args.outcome.as_deref().map(Outcome::parse).transpose()?,
+        force: args.force,
+        session: args
+            .session
+            .clone()
+            .or_else(|| environment.get("CLAUDE_SESSION_ID").map(str::to_owned)),
+    };
+    let mut done = Vec::new();
+    for result in close(&town, &args.ids, &how)? {
+        match result {
+            Ok(closed) => done.push(closed),
+            Err(error) => printer.part_failed(error.to_string()),
+        }
+    }
+    if done.is_empty() {
+        return Err(CliError::AlreadyTold("nothing was closed".to_owned()));
+    }
+    let mut claimed = None;
+    if args.claim_next {
+        let ready = Some(Readiness {
+            now: town.now(),
+            include_deferred: false,
+        });
+        claimed = claim_first(
+            &town,
+            &BeadFilter {
+                ready,
+                ..BeadFilter::default()
+            },
+            None,
+        )?;
+    }
+    if !printer.json() {
+        for closed in &done {
+            printer.done(format!(
+                "✓ Closed {}: {}",
+                closed.bead.id, closed.bead.close_reason
+            ))?;
+            for id in &closed.also_closed {
+                printer.done(format!("✓ Closed {id}: all steps complete"))?;
+            }
+            if args.suggest_next {
+                for id in &closed.unblocked {
+                    printer.done(format!("  ready now: {id}"))?;
+                }
+            }
+        }
+        if let Some(row) = claimed {
+            printer.done(format!("✓ Claimed {}: {}", row.bead.id, row.bead.title))?;
+        }
+        return Ok(());
+    }
+    if !args.suggest_next && !args.claim_next {
+        let ids: Vec<String> = done
+            .iter()
+            .map(|closed| closed.bead.id.to_string())
+            .collect();
+        return shapes::print_json(printer, &town, &ids);
+    }
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.array("closed", |array| {
+        for closed in &done {
+            array.raw(&shapes::bare(&closed.bead, &[]));
+        }
+    });
+    if args.suggest_next {
+        object.array("unblocked", |array| {
+            for id in done.iter().flat_map(|closed| &closed.unblocked) {
+                array.text(id.as_str());
+            }
+        });
+    }
+    if args.claim_next {
+        match &claimed {
+            Some(row) => object.raw("claimed", &shapes::listed(row, |_| {})),
+            None => object.raw("claimed", "null"),
+        }
+    }
+    object.finish();
+    printer.object(&out)
+}

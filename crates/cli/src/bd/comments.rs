@@ -1,0 +1,103 @@
+//! `bd comments`.
+
+use clap::{Args, Subcommand};
+use gt_operations::notes::{comment, comments};
+use gt_records::write_comment;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::ago;
+use crate::values::text_of;
+
+/// Read and write comments
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  bd comments gt-abc\n  bd comments add gt-abc \"the cause is upstream\""
+)]
+pub(super) struct CommentsArgs {
+    #[command(subcommand)]
+    verb: Option<CommentsVerb>,
+    /// An id, or a part of it
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// What to say; without it the comments are listed
+    #[arg(value_name = "TEXT")]
+    text: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum CommentsVerb {
+    /// Say something about a bead
+    Add(AddArgs),
+    /// List the comments on a bead
+    List {
+        /// An id, or a part of it
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct AddArgs {
+    /// An id, or a part of it
+    id: String,
+    /// What to say
+    #[arg(value_name = "TEXT", required_unless_present = "file")]
+    text: Option<String>,
+    /// Take it from this file (- is standard input)
+    #[arg(short, long, conflicts_with = "text")]
+    file: Option<String>,
+    /// Who says it
+    #[arg(short, long, value_name = "NAME")]
+    author: Option<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &CommentsArgs) -> Result<(), CliError> {
+    match (&args.verb, &args.id, &args.text) {
+        (Some(CommentsVerb::Add(add)), ..) => {
+            let text = match (&add.text, &add.file) {
+                (Some(text), _) => text.clone(),
+                (None, Some(path)) => text_of(path)?,
+                (None, None) => String::new(),
+            };
+            say(context, &add.id, &text, add.author.as_deref())
+        }
+        (None, Some(id), Some(text)) => say(context, id, text, None),
+        (Some(CommentsVerb::List { id }), ..) | (None, Some(id), None) => list(context, id),
+        (None, None, _) => Err(CliError::request("which bead? bd comments <id>")),
+    }
+}
+
+fn say(context: &Context<'_>, id: &str, text: &str, author: Option<&str>) -> Result<(), CliError> {
+    let said = comment(&context.town()?, id, text, author)?;
+    let printer = context.printer;
+    if printer.json() {
+        let mut out = String::new();
+        write_comment(&mut out, &said);
+        return printer.object(&out);
+    }
+    printer.done(format!("✓ Commented on {}", said.bead))
+}
+
+fn list(context: &Context<'_>, id: &str) -> Result<(), CliError> {
+    let town = context.town()?;
+    let (id, found) = comments(&town, id)?;
+    let printer = context.printer;
+    if printer.json() {
+        let mut list = printer.list();
+        for comment in &found {
+            let mut out = String::new();
+            write_comment(&mut out, comment);
+            list.push(&out)?;
+        }
+        return list.finish();
+    }
+    if found.is_empty() {
+        return printer.done(format!("{id} has no comments"));
+    }
+    for comment in &found {
+        let when = ago(comment.created_at, town.now());
+        printer.line(format!("{} ({when}): {}", comment.author, comment.text))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! `bd config`: what scripts want remembered. The settings of the town are `gt config`.
+
+use clap::{Args, Subcommand};
+use gt_operations::settings::{get_free, list_free, put_free};
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Remember values for scripts; see gt config for the settings of the town
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  bd config set status.custom review:active
+  bd config get status.custom")]
+pub(super) struct ConfigArgs {
+    #[command(subcommand)]
+    verb: ConfigVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigVerb {
+    /// Remember a value
+    Set {
+        /// Its name
+        key: String,
+        /// The value
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Print a value
+    Get {
+        /// Its name
+        key: String,
+    },
+    /// Print every value
+    List,
+    /// Forget a value
+    Unset {
+        /// Its name
+        key: String,
+    },
+}
+
+pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let pair = |key: &str, value: &str| {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.text("key", key);
+        object.text("value", value);
+        object.finish();
+        out
+    };
+    match &args.verb {
+        ConfigVerb::Set { key, value } => {
+            put_free(&town, key, Some(value))?;
+            if printer.json() {
+                return printer.object(&pair(key, value));
+            }
+            printer.done(format!("Set {key} = {value}"))
+        }
+        ConfigVerb::Get { key } => {
+            let value = get_free(&town, key)?;
+            if printer.json() {
+                return printer.object(&pair(key, &value.unwrap_or_default()));
+            }
+            printer.line(value.unwrap_or_else(|| format!("{key} (not set)")))
+        }
+        ConfigVerb::List => {
+            let values = list_free(&town)?;
+            if printer.json() {
+                let mut out = String::new();
+                let mut object = ObjectWriter::new(&mut out);
+                for (key, value) in &values {
+                    object.text(key, value);
+                }
+                object.finish();
+                return printer.object(&out);
+            }
+            values
+                .iter()
+                .try_for_each(|(key, value)| printer.line(format!("{key} = {value}")))
+        }
+        ConfigVerb::Unset { key } => {
+            put_free(&town, key, None)?;
+            if printer.json() {
+                return printer.object(&pair(key, ""));
+            }
+            printer.done(format!("Unset {key}"))
+        }
+    }
+}

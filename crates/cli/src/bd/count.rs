@@ -1,0 +1,99 @@
+//! `bd count`.
+
+use clap::Args;
+use gt_operations::CountGroup;
+use gt_operations::StatusFilter;
+use gt_operations::beads::{count, count_by};
+use gt_records::ObjectWriter;
+
+use super::filters::FilterArgs;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Table};
+
+/// Count beads
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  bd count --status open\n  bd count --by-label --json")]
+pub(super) struct CountArgs {
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// For each status
+    #[arg(long, group = "by")]
+    by_status: bool,
+    /// For each priority
+    #[arg(long, group = "by")]
+    by_priority: bool,
+    /// For each type
+    #[arg(long, group = "by")]
+    by_type: bool,
+    /// For each assignee
+    #[arg(long, group = "by")]
+    by_assignee: bool,
+    /// For each label
+    #[arg(long, group = "by")]
+    by_label: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &CountArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let mut filter = args.filter.filter(&town)?;
+    // A count without a filter is a count of everything.
+    if filter.status == StatusFilter::Current {
+        filter.status = StatusFilter::All;
+    }
+    let total = count(&town, &filter)?;
+    let group = [
+        (args.by_status, CountGroup::Status),
+        (args.by_priority, CountGroup::Priority),
+        (args.by_type, CountGroup::Type),
+        (args.by_assignee, CountGroup::Assignee),
+        (args.by_label, CountGroup::Label),
+    ];
+    let group = group
+        .into_iter()
+        .find(|(asked, _)| *asked)
+        .map(|(_, group)| group);
+    let groups = group
+        .map(|group| count_by(&town, &filter, group))
+        .transpose()?;
+    let name_of = |name: &str| {
+        if name.is_empty() {
+            "(none)".to_owned()
+        } else {
+            name.to_owned()
+        }
+    };
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        match &groups {
+            None => object.count("count", total),
+            Some(groups) => {
+                object.count("total", total);
+                object.array("groups", |array| {
+                    for (name, count) in groups {
+                        array.object(|object| {
+                            object.text("group", &name_of(name));
+                            object.number("count", *count);
+                        });
+                    }
+                });
+            }
+        }
+        object.finish();
+        return printer.object(&out);
+    }
+    let Some(groups) = groups else {
+        return printer.line(total.to_string());
+    };
+    let mut table = Table::new();
+    for (name, count) in groups {
+        table.row(vec![
+            Cell::new(name_of(&name)),
+            Cell::new(count.to_string()),
+        ]);
+    }
+    table.row(vec![Cell::bold("total"), Cell::bold(total.to_string())]);
+    printer.table(table)
+}

@@ -1,0 +1,261 @@
+//! `bd create`.
+
+use clap::Args;
+use gt_core::{DependencyType, IssueType, Json, Priority};
+use gt_operations::beads::{Direction, Link, NewBead, create};
+
+use super::shapes;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::values::{comma_separated, instant, json_argument, text_of};
+
+/// Make a bead
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  bd create \"Fix the login\" -t bug -p 1
+  bd create \"Write the docs\" --deps gt-abc --labels docs,soon
+  bd create \"Part one\" --parent gt-epic --silent")]
+pub(super) struct CreateArgs {
+    /// What is to be done, in one line
+    #[arg(value_name = "TITLE")]
+    title: Option<String>,
+    #[arg(
+        long = "title",
+        value_name = "TITLE",
+        hide = true,
+        conflicts_with = "title"
+    )]
+    title_flag: Option<String>,
+    /// Its type: task, bug, feature, chore, epic, …
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    issue_type: Option<String>,
+    /// How urgent it is: 0 (highest) to 4
+    #[arg(short, long, allow_hyphen_values = true)]
+    priority: Option<String>,
+    /// What is to be done, at length
+    #[arg(
+        short,
+        long,
+        visible_alias = "body",
+        short_alias = 'm',
+        value_name = "TEXT"
+    )]
+    description: Option<String>,
+    /// Take the description from this file (- is standard input)
+    #[arg(long, value_name = "FILE", conflicts_with = "description")]
+    body_file: Option<String>,
+    /// Take the description from standard input
+    #[arg(long, conflicts_with_all = ["description", "body_file"])]
+    stdin: bool,
+    /// How it is to be done
+    #[arg(long, value_name = "TEXT")]
+    design: Option<String>,
+    /// Take the design from this file
+    #[arg(long, value_name = "FILE", conflicts_with = "design")]
+    design_file: Option<String>,
+    /// How one knows that it is done
+    #[arg(long, visible_alias = "acceptance-criteria", value_name = "TEXT")]
+    acceptance: Option<String>,
+    /// Anything else
+    #[arg(long, visible_alias = "append-notes", value_name = "TEXT")]
+    notes: Option<String>,
+    /// Who has it
+    #[arg(short, long, value_name = "NAME")]
+    assignee: Option<String>,
+    /// Labels, separated by commas (can be repeated)
+    #[arg(short, long, visible_alias = "label", value_name = "LABEL")]
+    labels: Vec<String>,
+    /// Use this id
+    #[arg(long)]
+    id: Option<String>,
+    /// Make it a part of this bead
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    /// Do not take over the parent's labels
+    #[arg(long)]
+    no_inherit_labels: bool,
+    /// What it depends on: an id, or type:id (can be repeated; blocks:X makes X depend on it)
+    #[arg(long, value_name = "TYPE:ID")]
+    deps: Vec<String>,
+    /// Wait for this bead and its children
+    #[arg(long, value_name = "ID")]
+    waits_for: Option<String>,
+    /// Whether to wait for all of them or for the first
+    #[arg(long, value_name = "GATE", requires = "waits_for", value_parser = ["all-children", "any-children"])]
+    waits_for_gate: Option<String>,
+    /// The rig it belongs to
+    #[arg(long, visible_alias = "repo", value_name = "RIG")]
+    rig: Option<String>,
+    /// Accept an id with an unknown prefix
+    #[arg(short, long)]
+    force: bool,
+    /// Its name in another system
+    #[arg(long, value_name = "REF")]
+    external_ref: Option<String>,
+    /// The specification it comes from
+    #[arg(long, value_name = "ID")]
+    spec_id: Option<String>,
+    /// How long it should take, in minutes
+    #[arg(short, long, value_name = "MINUTES")]
+    estimate: Option<u32>,
+    /// When it should be finished: a date, +2d, tomorrow
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
+    due: Option<String>,
+    /// Do not work on it before this: a date, +2d, tomorrow
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
+    defer: Option<String>,
+    /// Anything, as JSON, or @file
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    /// Machinery that may be purged
+    #[arg(long)]
+    ephemeral: bool,
+    /// Keep it without history
+    #[arg(long)]
+    no_history: bool,
+    #[arg(long, hide = true)]
+    wisp_type: Option<String>,
+    #[arg(long, hide = true)]
+    mol_type: Option<String>,
+    /// Show what would be made
+    #[arg(long)]
+    dry_run: bool,
+    /// Print only the id
+    #[arg(long)]
+    silent: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliError> {
+    let (silent, dry_run) = (args.silent, args.dry_run);
+    let town = context.town()?;
+    let new = new_bead(args, town.now())?;
+    let (bead, labels) = create(&town, &new, dry_run)?;
+    let printer = context.printer;
+    if printer.json() {
+        return printer.object(&shapes::bare(&bead, &labels));
+    }
+    if silent {
+        return printer.line(bead.id.as_str());
+    }
+    let verb = if dry_run {
+        "Would create"
+    } else {
+        "✓ Created"
+    };
+    printer.done(format!("{verb} {}: {}", bead.id, bead.title))
+}
+
+fn new_bead(args: CreateArgs, now: gt_core::Timestamp) -> Result<NewBead, CliError> {
+    let title = args
+        .title
+        .or(args.title_flag)
+        .ok_or_else(|| CliError::request("give a title: bd create \"What is to be done\""))?;
+    let description = match (args.description, args.body_file, args.stdin) {
+        (Some(text), _, _) => text,
+        (None, Some(path), _) => text_of(&path)?,
+        (None, None, true) => text_of("-")?,
+        (None, None, false) => String::new(),
+    };
+    let design = match (args.design, args.design_file) {
+        (Some(text), _) => text,
+        (None, Some(path)) => text_of(&path)?,
+        (None, None) => String::new(),
+    };
+    let mut links = args
+        .deps
+        .iter()
+        .flat_map(|value| value.split(','))
+        .map(str::trim);
+    let mut links: Vec<Link> = links
+        .by_ref()
+        .filter(|link| !link.is_empty())
+        .map(link)
+        .collect::<Result<_, _>>()?;
+    if let Some(other) = args.waits_for {
+        let metadata = args
+            .waits_for_gate
+            .map(|gate| format!("{{\"gate\":{}}}", Json::string(&gate)));
+        links.push(Link {
+            kind: DependencyType::WaitsFor,
+            direction: Direction::DependsOn,
+            other,
+            metadata: metadata.unwrap_or_default(),
+        });
+    }
+    let carried = [
+        ("spec_id", args.spec_id),
+        ("wisp_type", args.wisp_type),
+        ("mol_type", args.mol_type),
+    ];
+    let carried = carried
+        .into_iter()
+        .filter_map(|(name, value)| value.map(|value| (name.to_owned(), Json::string(&value))));
+    Ok(NewBead {
+        title,
+        description,
+        design,
+        acceptance_criteria: args.acceptance.unwrap_or_default(),
+        notes: args.notes.unwrap_or_default(),
+        issue_type: args
+            .issue_type
+            .as_deref()
+            .map(IssueType::parse)
+            .transpose()?,
+        priority: args
+            .priority
+            .as_deref()
+            .map(Priority::parse)
+            .transpose()?
+            .unwrap_or_default(),
+        assignee: args.assignee.unwrap_or_default(),
+        labels: comma_separated(&args.labels),
+        id: args.id,
+        force: args.force,
+        parent: args.parent,
+        no_inherit_labels: args.no_inherit_labels,
+        links,
+        rig: args.rig,
+        ephemeral: args.ephemeral,
+        no_history: args.no_history,
+        external_ref: args.external_ref,
+        estimated_minutes: args.estimate,
+        due_at: args
+            .due
+            .as_deref()
+            .map(|text| instant(text, now))
+            .transpose()?,
+        defer_until: args
+            .defer
+            .as_deref()
+            .map(|text| instant(text, now))
+            .transpose()?,
+        metadata: args.metadata.as_deref().map(json_argument).transpose()?,
+        carried: carried.collect(),
+    })
+}
+
+/// `ID`, `type:ID`, or `blocks:ID`, which is the other way round: ID depends on the new bead.
+fn link(text: &str) -> Result<Link, CliError> {
+    let (kind, other) = text.split_once(':').unwrap_or(("blocked-by", text));
+    let (name, direction) = match kind {
+        "blocks" => ("blocks", Direction::DependedOnBy),
+        "blocked-by" | "depends-on" => ("blocks", Direction::DependsOn),
+        other => (other, Direction::DependsOn),
+    };
+    let kind = DependencyType::parse(name)?;
+    if !kind.is_well_known() {
+        return Err(CliError::request(format!(
+            "\"{name}\" is not a known dependency type; use blocks, waits-for, related, \
+             discovered-from, … or add it afterwards with bd dep add --type {name}"
+        )));
+    }
+    if other.is_empty() {
+        return Err(CliError::request(format!("\"{text}\" names no bead")));
+    }
+    Ok(Link {
+        kind,
+        direction,
+        other: other.to_owned(),
+        metadata: String::new(),
+    })
+}

@@ -1,0 +1,113 @@
+//! `bd delete`.
+
+use clap::Args;
+use gt_operations::beads::{delete, preview_delete};
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::plural;
+use crate::values::text_of;
+
+/// Delete beads for good; without --force only shows what would go
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  bd delete gt-abc\n  bd delete gt-abc --force")]
+pub(super) struct DeleteArgs {
+    /// Ids, or parts of them
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Really delete
+    #[arg(short, long)]
+    force: bool,
+    /// Also delete everything that depends on it
+    #[arg(long)]
+    cascade: bool,
+    /// Only show what would go
+    #[arg(long, conflicts_with = "force")]
+    dry_run: bool,
+    /// Take the ids from this file, one per line (- is standard input)
+    #[arg(long, value_name = "FILE")]
+    from_file: Option<String>,
+    #[arg(long, hide = true)]
+    reason: Option<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &DeleteArgs) -> Result<(), CliError> {
+    let mut ids = args.ids.clone();
+    if let Some(path) = &args.from_file {
+        let text = text_of(path)?;
+        let lines = text.lines().map(str::trim);
+        ids.extend(
+            lines
+                .filter(|l| !l.is_empty() && !l.starts_with('#'))
+                .map(str::to_owned),
+        );
+    }
+    if ids.is_empty() {
+        return Err(CliError::request("which bead? bd delete <id>"));
+    }
+    let town = context.town()?;
+    let printer = context.printer;
+    let deletion = if args.force {
+        delete(&town, &ids, args.cascade)?
+    } else {
+        preview_delete(&town, &ids, args.cascade)?
+    };
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        let key = if args.force {
+            "deleted"
+        } else {
+            "would_delete"
+        };
+        object.array(key, |array| {
+            for bead in &deletion.beads {
+                array.text(bead.id.as_str());
+            }
+        });
+        object.count(
+            "deleted_count",
+            if args.force {
+                deletion.beads.len() as u64
+            } else {
+                0
+            },
+        );
+        object.count("dependencies_removed", deletion.dependencies as u64);
+        object.count("labels_removed", deletion.labels as u64);
+        object.count("comments_removed", deletion.comments as u64);
+        object.array("orphaned", |array| {
+            for id in &deletion.bereft {
+                array.text(id.as_str());
+            }
+        });
+        object.finish();
+        return printer.object(&out);
+    }
+    let verb = if args.force {
+        "✓ Deleted"
+    } else {
+        "Would delete"
+    };
+    for bead in &deletion.beads {
+        printer.done(format!("{verb} {}: {}", bead.id, bead.title))?;
+    }
+    printer.done(format!(
+        "{}, {} and {} go with it",
+        match deletion.dependencies {
+            1 => "1 dependency".to_owned(),
+            many => format!("{many} dependencies"),
+        },
+        plural(deletion.labels as u64, "label"),
+        plural(deletion.comments as u64, "comment")
+    ))?;
+    if !deletion.bereft.is_empty() {
+        let ids: Vec<String> = deletion.bereft.iter().map(ToString::to_string).collect();
+        printer.done(format!("These lose a dependency: {}", ids.join(", ")))?;
+    }
+    if !args.force {
+        printer.done("Nothing was deleted; use --force to do it")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,388 @@
+//! `bd dep`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use gt_core::{Bead, DependencyType};
+use gt_operations::dependencies::{Look, TreeNode, add, cycles, neighbours, remove, tree};
+use gt_records::{BeadView, ObjectWriter, write_bead, write_dependency};
+
+use super::shapes;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::Printer;
+
+/// Relate beads to each other
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  bd dep add gt-b gt-a             # gt-b waits for gt-a
+  bd dep gt-a --blocks gt-b        # the same
+  bd dep tree gt-b
+  bd dep list gt-cv --type tracks --json"
+)]
+pub(super) struct DepArgs {
+    #[command(subcommand)]
+    verb: Option<DepVerb>,
+    /// The bead that blocks
+    #[arg(value_name = "ID", requires = "blocks")]
+    blocker: Option<String>,
+    /// The bead that waits for it
+    #[arg(long, value_name = "ID")]
+    blocks: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum DepVerb {
+    /// Make one bead depend on another
+    Add(AddArgs),
+    /// Remove a dependency
+    Remove(RemoveArgs),
+    /// List what beads depend on, or what depends on them
+    List(ListArgs),
+    /// Show everything a bead depends on
+    Tree(TreeArgs),
+    /// Look for circles
+    Cycles,
+}
+
+#[derive(Debug, Args)]
+struct AddArgs {
+    /// The bead that depends
+    #[arg(value_name = "ISSUE")]
+    issue: String,
+    /// The bead it depends on
+    #[arg(value_name = "DEPENDS-ON")]
+    target: Option<String>,
+    #[arg(
+        long,
+        visible_alias = "depends-on",
+        value_name = "ID",
+        conflicts_with = "target"
+    )]
+    blocked_by: Option<String>,
+    /// How: blocks, waits-for, parent-child, tracks, related, … or any other word
+    #[arg(
+        short = 't',
+        long = "type",
+        default_value = "blocks",
+        value_name = "TYPE"
+    )]
+    kind: String,
+    /// Change the type of a dependency that is there
+    #[arg(long)]
+    retype: bool,
+    #[arg(long, hide = true)]
+    no_cycle_check: bool,
+}
+
+#[derive(Debug, Args)]
+struct RemoveArgs {
+    /// The bead that depends
+    #[arg(value_name = "ISSUE")]
+    issue: String,
+    /// The bead it depends on
+    #[arg(value_name = "DEPENDS-ON")]
+    target: String,
+    /// Only if it is of this type
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Direction {
+    /// What it depends on
+    Down,
+    /// What depends on it
+    Up,
+    /// Both
+    Both,
+}
+
+impl Direction {
+    fn looks(self) -> &'static [Look] {
+        match self {
+            Self::Down => &[Look::Down],
+            Self::Up => &[Look::Up],
+            Self::Both => &[Look::Down, Look::Up],
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Ids, or parts of them
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// Which way to look
+    #[arg(long, default_value = "down")]
+    direction: Direction,
+    /// Only dependencies of this type
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct TreeArgs {
+    /// The bead at the root
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Which way to look
+    #[arg(long, default_value = "down")]
+    direction: Direction,
+    /// How deep
+    #[arg(short = 'd', long, default_value_t = 50)]
+    max_depth: usize,
+    /// Print a diagram
+    #[arg(long = "diagram", value_parser = ["mermaid"], value_name = "KIND")]
+    diagram: Option<String>,
+    /// Only beads with this status
+    #[arg(long)]
+    status: Option<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: DepArgs) -> Result<(), CliError> {
+    let printer = context.printer;
+    match (args.verb, args.blocker, args.blocks) {
+        (Some(DepVerb::Add(args)), ..) => run_add(context, args),
+        (Some(DepVerb::Remove(args)), ..) => run_remove(context, &args),
+        (Some(DepVerb::List(args)), ..) => run_list(context, &args),
+        (Some(DepVerb::Tree(args)), ..) => run_tree(context, &args),
+        (Some(DepVerb::Cycles), ..) => run_cycles(context),
+        (None, Some(blocker), Some(blocked)) => {
+            let town = context.town()?;
+            let added = add(&town, &blocked, &blocker, &DependencyType::Blocks, false)?;
+            if printer.json() {
+                return print_pair(
+                    printer,
+                    "added",
+                    ["blocker_id", "blocked_id"],
+                    [added.target.as_str(), added.issue.as_str()],
+                    "blocks",
+                );
+            }
+            printer.done(format!("✓ {} blocks {}", added.target, added.issue))
+        }
+        _ => Err(CliError::request(
+            "what about it? bd dep add|remove|list|tree|cycles",
+        )),
+    }
+}
+
+fn run_add(context: &Context<'_>, args: AddArgs) -> Result<(), CliError> {
+    let target = args
+        .target
+        .or(args.blocked_by)
+        .ok_or_else(|| CliError::request("on which bead? bd dep add <issue> <depends-on>"))?;
+    let kind = DependencyType::parse(&args.kind)?;
+    let town = context.town()?;
+    let added = add(&town, &args.issue, &target, &kind, args.retype)?;
+    let printer = context.printer;
+    if printer.json() {
+        let ends = [added.issue.as_str(), added.target.as_str()];
+        return print_pair(
+            printer,
+            "added",
+            ["issue_id", "depends_on_id"],
+            ends,
+            kind.as_str(),
+        );
+    }
+    let already = if added.already { " already" } else { "" };
+    printer.done(format!(
+        "✓ {}{already} depends on {} ({kind})",
+        added.issue, added.target
+    ))
+}
+
+fn run_remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), CliError> {
+    let kind = args
+        .kind
+        .as_deref()
+        .map(DependencyType::parse)
+        .transpose()?;
+    let town = context.town()?;
+    let (issue, target, removed) = remove(&town, &args.issue, &args.target, kind.as_ref())?;
+    let printer = context.printer;
+    if printer.json() {
+        let ends = [issue.as_str(), target.as_str()];
+        return print_pair(printer, "removed", ["issue_id", "depends_on_id"], ends, "");
+    }
+    printer.done(if removed {
+        format!("✓ {issue} no longer depends on {target}")
+    } else {
+        format!("{issue} does not depend on {target}; nothing to do")
+    })
+}
+
+fn print_pair(
+    printer: &Printer,
+    status: &str,
+    keys: [&str; 2],
+    ends: [&str; 2],
+    kind: &str,
+) -> Result<(), CliError> {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("status", status);
+    object.text(keys[0], ends[0]);
+    object.text(keys[1], ends[1]);
+    if !kind.is_empty() {
+        object.text("type", kind);
+    }
+    object.finish();
+    printer.object(&out)
+}
+
+fn run_list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
+    let kind = args
+        .kind
+        .as_deref()
+        .map(DependencyType::parse)
+        .transpose()?;
+    let town = context.town()?;
+    let printer = context.printer;
+    let several = args.ids.len() > 1;
+    let mut found = Vec::new();
+    for id in &args.ids {
+        for look in args.direction.looks() {
+            match neighbours(&town, id, *look, kind.as_ref()) {
+                Ok((id, edges)) => found.push((id, *look, edges)),
+                Err(error) if several => printer.note(format!("warning: {error}")),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    if printer.json() {
+        let mut list = printer.list();
+        for (edge, bead) in found.iter().flat_map(|(_, _, edges)| edges) {
+            if several && args.direction == Direction::Down {
+                let mut out = String::new();
+                write_dependency(&mut out, edge);
+                list.push(&out)?;
+            } else if let Some(bead) = bead {
+                list.push(&shapes::linked(bead, &edge.kind))?;
+            }
+        }
+        return list.finish();
+    }
+    for (id, look, edges) in &found {
+        if edges.is_empty() {
+            let nothing = if *look == Look::Down {
+                "depends on nothing"
+            } else {
+                "is needed by nothing"
+            };
+            printer.done(format!("{id} {nothing}"))?;
+        }
+        for (edge, bead) in edges {
+            let (other, relation) = match look {
+                Look::Down => (&edge.target, "depends on"),
+                Look::Up => (&edge.issue, "is needed by"),
+            };
+            let what = bead
+                .as_ref()
+                .map_or_else(|| "not here".to_owned(), describe);
+            printer.line(format!("{id} {relation} {other} ({}) {what}", edge.kind))?;
+        }
+    }
+    Ok(())
+}
+
+fn describe(bead: &Bead) -> String {
+    format!("{} · {}", bead.status, bead.title)
+}
+
+fn run_tree(context: &Context<'_>, args: &TreeArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let mut nodes = Vec::new();
+    for look in args.direction.looks() {
+        let found = tree(&town, &args.id, *look, args.max_depth)?;
+        // The root belongs to both directions but is shown once.
+        nodes.extend(found.into_iter().skip(usize::from(!nodes.is_empty())));
+    }
+    if let Some(status) = &args.status {
+        nodes.retain(|node| node.depth == 0 || node.bead.status.as_str() == status);
+    }
+    if args.diagram.is_some() {
+        return print_mermaid(printer, &nodes);
+    }
+    if printer.json() {
+        let mut list = printer.list();
+        for node in &nodes {
+            list.push(&node_json(node))?;
+        }
+        return list.finish();
+    }
+    for node in &nodes {
+        let kind = node
+            .kind
+            .as_ref()
+            .map(|kind| format!(" ({kind})"))
+            .unwrap_or_default();
+        let more = if node.truncated { " …" } else { "" };
+        printer.line(format!(
+            "{}{}{kind} {}{more}",
+            "  ".repeat(node.depth),
+            node.bead.id,
+            describe(&node.bead)
+        ))?;
+    }
+    Ok(())
+}
+
+fn node_json(node: &TreeNode) -> String {
+    let mut out = String::new();
+    write_bead(&mut out, &BeadView::bare(&node.bead), |object| {
+        object.count("depth", node.depth as u64);
+        let above = node.above.as_ref().map_or("", |id| id.as_str());
+        object.text("parent_id", above);
+        if let Some(kind) = &node.kind {
+            object.text("edge_from_parent", kind.as_str());
+        }
+        object.flag("truncated", node.truncated);
+    });
+    out
+}
+
+fn print_mermaid(printer: &Printer, nodes: &[TreeNode]) -> Result<(), CliError> {
+    let name = |id: &str| id.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    printer.line("flowchart TD")?;
+    for node in nodes {
+        let (id, title) = (
+            node.bead.id.as_str(),
+            node.bead.title.as_str().replace('"', "'"),
+        );
+        printer.line(format!("  {}[\"{id}: {title}\"]", name(id)))?;
+        if let (Some(above), Some(kind)) = (&node.above, &node.kind) {
+            printer.line(format!(
+                "  {} -->|{kind}| {}",
+                name(above.as_str()),
+                name(id)
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn run_cycles(context: &Context<'_>) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let found = cycles(&town)?;
+    if printer.json() {
+        let mut list = printer.list();
+        for cycle in &found {
+            let beads: Vec<String> = cycle.iter().map(|bead| shapes::bare(bead, &[])).collect();
+            list.push(&format!("[{}]", beads.join(",")))?;
+        }
+        return list.finish();
+    }
+    if found.is_empty() {
+        return printer.done("No cycles");
+    }
+    for cycle in &found {
+        let path: Vec<&str> = cycle.iter().map(|bead| bead.id.as_str()).collect();
+        printer.line(format!("{} → {}", path.join(" → "), path[0]))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! `bd label`.
+
+use clap::{Args, Subcommand};
+use gt_operations::beads::label_counts;
+use gt_operations::notes::{label, labels};
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Table};
+
+/// Add, remove and list labels
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  bd label add gt-abc soon\n  bd label list-all --json")]
+pub(super) struct LabelArgs {
+    #[command(subcommand)]
+    verb: LabelVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum LabelVerb {
+    /// Add a label to beads
+    Add(ChangeArgs),
+    /// Remove a label from beads
+    Remove(ChangeArgs),
+    /// List the labels of a bead
+    List {
+        /// An id, or a part of it
+        id: String,
+    },
+    /// List every label with how many beads have it
+    ListAll,
+}
+
+#[derive(Debug, Args)]
+struct ChangeArgs {
+    /// Ids, and the label last
+    #[arg(value_name = "ID… LABEL", required = true, num_args = 2..)]
+    words: Vec<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &LabelArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let (words, add) = match &args.verb {
+        LabelVerb::Add(args) => (&args.words, true),
+        LabelVerb::Remove(args) => (&args.words, false),
+        LabelVerb::List { id } => {
+            let (id, labels) = labels(&town, id)?;
+            if printer.json() {
+                let mut list = printer.list();
+                for label in &labels {
+                    list.push(gt_core::Json::string(label).as_str())?;
+                }
+                return list.finish();
+            }
+            if labels.is_empty() {
+                return printer.done(format!("{id} has no labels"));
+            }
+            return labels.iter().try_for_each(|label| printer.line(label));
+        }
+        LabelVerb::ListAll => {
+            let counts = label_counts(&town)?;
+            if printer.json() {
+                let mut list = printer.list();
+                for (label, count) in &counts {
+                    let mut out = String::new();
+                    let mut object = ObjectWriter::new(&mut out);
+                    object.text("label", label);
+                    object.number("count", *count);
+                    object.finish();
+                    list.push(&out)?;
+                }
+                return list.finish();
+            }
+            let mut table = Table::new();
+            for (label, count) in counts {
+                table.row(vec![Cell::new(label), Cell::new(count.to_string())]);
+            }
+            return printer.table(table);
+        }
+    };
+    let Some((name, ids)) = words.split_last() else {
+        return Err(CliError::request("which label? bd label add <id> <label>"));
+    };
+    let changed = label(&town, ids, name, add)?;
+    let verb = if add { "added" } else { "removed" };
+    if printer.json() {
+        let mut list = printer.list();
+        for (id, _) in &changed {
+            let mut out = String::new();
+            let mut object = ObjectWriter::new(&mut out);
+            object.text("status", verb);
+            object.text("issue_id", id.as_str());
+            object.text("label", name);
+            object.finish();
+            list.push(&out)?;
+        }
+        return list.finish();
+    }
+    for (id, change) in &changed {
+        printer.done(match (change, add) {
+            (true, true) => format!("✓ {id} has the label {name}"),
+            (true, false) => format!("✓ {id} has lost the label {name}"),
+            (false, true) => format!("{id} already has the label {name}"),
+            (false, false) => format!("{id} does not have the label {name}"),
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! `bd list`.
+
+use clap::Args;
+use gt_core::Status;
+use gt_operations::beads::for_each_page;
+use gt_operations::{BeadFilter, Environment, Readiness, StatusFilter, Town};
+
+use super::filters::{FilterArgs, ORDERS, limit, order};
+use super::shapes;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::Printer;
+
+const LIMIT: usize = 50;
+/// An agent's context is dear.
+const LIMIT_FOR_AGENTS: usize = 20;
+
+/// List beads
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  bd list
+  bd list --status open --label backend --sort updated
+  bd list --all --limit 0 --json")]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Only beads that can be worked on
+    #[arg(long)]
+    ready: bool,
+    /// In this order
+    #[arg(long, value_parser = ORDERS)]
+    sort: Option<String>,
+    /// Turn the order round
+    #[arg(short, long)]
+    reverse: bool,
+    /// At most this many; 0 for all
+    #[arg(short = 'n', long)]
+    limit: Option<usize>,
+    #[arg(long, hide = true)]
+    flat: bool,
+    #[arg(long, hide = true)]
+    long: bool,
+    #[arg(long, hide = true)]
+    pretty: bool,
+    #[arg(long, hide = true)]
+    no_pager: bool,
+    #[arg(long, hide = true)]
+    skip_labels: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let mut filter = args.filter.filter(&town)?;
+    filter.order = order(args.sort.as_deref().unwrap_or_default());
+    filter.reverse = args.reverse;
+    let default = if args.filter.all {
+        None
+    } else {
+        Some(default_limit(&context.environment))
+    };
+    filter.limit = limit(args.limit, default);
+    if args.ready {
+        filter.ready = Some(Readiness {
+            now: town.now(),
+            include_deferred: false,
+        });
+    }
+    if filter.status == StatusFilter::OneOf(vec![Status::Pinned]) {
+        filter.pinned = filter.pinned.filter(|pinned| !pinned);
+    }
+    print(printer, &town, &filter, |total, limit| {
+        format!("Showing {limit} of {total} issues; use --limit 0 for all")
+    })
+}
+
+/// Prints what `filter` admits while it is read; `cut` words the remark that there is more.
+pub(super) fn print(
+    printer: &Printer,
+    town: &Town,
+    filter: &BeadFilter,
+    cut: impl FnOnce(u64, usize) -> String,
+) -> Result<(), CliError> {
+    let more = if printer.json() {
+        let mut list = printer.list();
+        let more = for_each_page(town, filter, |rows| {
+            rows.iter()
+                .try_for_each(|row| list.push(&shapes::listed(row, |_| {})))
+        })?;
+        list.finish()?;
+        more
+    } else {
+        let mut any = false;
+        let more = for_each_page(town, filter, |rows| {
+            any = true;
+            shapes::print_rows(printer, rows.iter().map(|row| (row, String::new())))
+        })?;
+        if !any {
+            printer.done("No issues found.")?;
+        }
+        more
+    };
+    if let (Some(total), Some(limit)) = (more, filter.limit) {
+        printer.note(cut(total, limit));
+    }
+    Ok(())
+}
+
+fn default_limit(environment: &Environment) -> usize {
+    let is_agent = ["BD_AGENT_MODE", "CLAUDE_CODE"]
+        .iter()
+        .any(|name| environment.get(name).is_some());
+    if is_agent { LIMIT_FOR_AGENTS } else { LIMIT }
+}

@@ -1,0 +1,157 @@
+//! `bd`: beads, as scripts and agents know them. One file per verb.
+
+mod activity;
+mod blocked;
+mod close;
+mod comments;
+mod config;
+mod count;
+mod create;
+mod delete;
+mod dep;
+mod export;
+mod filters;
+mod import;
+mod init;
+mod label;
+mod list;
+mod ready;
+mod reopen;
+mod search;
+mod shapes;
+mod show;
+mod stats;
+mod update;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::Printer;
+
+pub(crate) use activity::{ActivityArgs, event_json, event_line, run as run_activity};
+
+/// Track work as beads: tasks, bugs, epics and how they depend on each other
+#[derive(Debug, Parser)]
+#[command(
+    name = "bd",
+    version,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct Bd {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// Flags that every verb takes.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    /// Print in this format
+    #[arg(long, global = true, value_name = "FORMAT", hide = true)]
+    format: Option<String>,
+    /// Act as this person or agent
+    #[arg(long, global = true, value_name = "NAME")]
+    actor: Option<String>,
+    /// Work in this directory
+    #[arg(short = 'C', long, global = true, value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// Print only what was asked for
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    ignored: Ignored,
+}
+
+/// Flags of other implementations that mean nothing here; scripts pass them.
+#[derive(Debug, Args)]
+struct Ignored {
+    #[arg(long, global = true, hide = true)]
+    sandbox: bool,
+    #[arg(long, global = true, hide = true)]
+    readonly: bool,
+    #[arg(long, global = true, hide = true)]
+    global: bool,
+    #[arg(long, global = true, hide = true, value_name = "MODE")]
+    dolt_auto_commit: Option<String>,
+    #[arg(long, global = true, hide = true)]
+    profile: bool,
+    #[arg(short, long, global = true, hide = true)]
+    verbose: bool,
+    #[arg(long, global = true, hide = true)]
+    ignore_schema_skew: bool,
+    #[arg(long, global = true, hide = true)]
+    allow_stale: bool,
+    #[arg(long, global = true, hide = true)]
+    no_daemon: bool,
+}
+
+impl Global {
+    pub(crate) fn json(&self) -> bool {
+        self.json || self.format.as_deref() == Some("json")
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Init(init::InitArgs),
+    Create(create::CreateArgs),
+    Show(show::ShowArgs),
+    Update(update::UpdateArgs),
+    #[command(alias = "done")]
+    Close(close::CloseArgs),
+    Reopen(reopen::ReopenArgs),
+    Delete(delete::DeleteArgs),
+    List(list::ListArgs),
+    Ready(ready::ReadyArgs),
+    Blocked(blocked::BlockedArgs),
+    Dep(dep::DepArgs),
+    Label(label::LabelArgs),
+    #[command(alias = "comment")]
+    Comments(comments::CommentsArgs),
+    Search(search::SearchArgs),
+    #[command(alias = "status")]
+    Stats(stats::StatsArgs),
+    Count(count::CountArgs),
+    Activity(activity::ActivityArgs),
+    Import(import::ImportArgs),
+    Export(export::ExportArgs),
+    Config(config::ConfigArgs),
+}
+
+/// Runs a parsed command.
+pub(crate) fn run(bd: Bd, printer: &Printer) -> Result<(), CliError> {
+    let Global {
+        actor, directory, ..
+    } = bd.global;
+    let context = Context::new(printer, directory.as_deref(), actor)?;
+    match bd.verb {
+        Verb::Init(args) => init::run(&context, &args),
+        Verb::Create(args) => create::run(&context, args),
+        Verb::Show(args) => show::run(&context, &args),
+        Verb::Update(args) => update::run(&context, &args),
+        Verb::Close(args) => close::run(&context, &args),
+        Verb::Reopen(args) => reopen::run(&context, &args),
+        Verb::Delete(args) => delete::run(&context, &args),
+        Verb::List(args) => list::run(&context, &args),
+        Verb::Ready(args) => ready::run(&context, &args),
+        Verb::Blocked(args) => blocked::run(&context, &args),
+        Verb::Dep(args) => dep::run(&context, args),
+        Verb::Label(args) => label::run(&context, &args),
+        Verb::Comments(args) => comments::run(&context, &args),
+        Verb::Search(args) => search::run(&context, &args),
+        Verb::Stats(_) => stats::run(&context),
+        Verb::Count(args) => count::run(&context, &args),
+        Verb::Activity(args) => activity::run(&context, &args),
+        Verb::Import(args) => import::run(&context, &args),
+        Verb::Export(args) => export::run(&context, &args),
+        Verb::Config(args) => config::run(&context, &args),
+    }
+}

@@ -1,0 +1,277 @@
+//! `bd ready`.
+
+use clap::Args;
+use gt_core::decide::WaitReason;
+use gt_core::{Bead, BeadId, Json, Priority};
+use gt_operations::beads::{Explained, claim_first, explain, ready};
+use gt_operations::{BeadFilter, BeadRow, Readiness, Town, rigs};
+use gt_records::ObjectWriter;
+
+use super::filters::{fields, limit, order, types};
+use super::shapes;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Printer, plural};
+use crate::values::comma_separated;
+
+const LIMIT: usize = 100;
+
+/// List what can be worked on now
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  bd ready
+  bd ready --label backend --limit 5 --json
+  bd ready --claim
+  bd ready --explain")]
+pub(super) struct ReadyArgs {
+    /// At most this many; 0 for all
+    #[arg(short = 'n', long)]
+    limit: Option<usize>,
+    /// Only this priority
+    #[arg(short, long, allow_hyphen_values = true)]
+    priority: Option<String>,
+    /// Only this assignee
+    #[arg(short, long, value_name = "NAME")]
+    assignee: Option<String>,
+    /// Only beads nobody has
+    #[arg(short, long, conflicts_with = "assignee")]
+    unassigned: bool,
+    /// In this order
+    #[arg(short, long, default_value = "priority", value_parser = ["priority", "oldest", "hybrid"])]
+    sort: String,
+    /// Every one of these labels (can be repeated)
+    #[arg(short, long, value_name = "LABEL")]
+    label: Vec<String>,
+    /// At least one of these labels
+    #[arg(long, value_name = "LABEL")]
+    label_any: Vec<String>,
+    /// None of these labels
+    #[arg(long, value_name = "LABEL")]
+    exclude_label: Vec<String>,
+    /// Only these types
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    types: Vec<String>,
+    /// None of these types
+    #[arg(long, value_name = "TYPE")]
+    exclude_type: Vec<String>,
+    /// Only parts of this bead, at any depth
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    /// Only this rig
+    #[arg(long)]
+    rig: Option<String>,
+    /// A metadata field has this value (can be repeated)
+    #[arg(long, value_name = "KEY=VALUE")]
+    metadata_field: Vec<String>,
+    /// A metadata field exists (can be repeated)
+    #[arg(long, value_name = "KEY")]
+    has_metadata_key: Vec<String>,
+    /// Also beads that were put off
+    #[arg(long)]
+    include_deferred: bool,
+    /// Also ephemeral beads
+    #[arg(long)]
+    include_ephemeral: bool,
+    /// Say why each bead is, or is not, ready
+    #[arg(long, conflicts_with = "claim")]
+    explain: bool,
+    /// Take the first one
+    #[arg(long)]
+    claim: bool,
+    #[arg(long, hide = true)]
+    mol_type: Option<String>,
+    #[arg(long, hide = true)]
+    pretty: bool,
+    #[arg(long, hide = true)]
+    plain: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &ReadyArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let filter = filter(&town, args)?;
+    let below = args.parent.as_deref();
+    if args.explain {
+        return explain_all(printer, &town, &filter, below);
+    }
+    if args.claim {
+        let claimed = claim_first(&town, &filter, below)?;
+        return print_claimed(printer, claimed.as_ref());
+    }
+    let (rows, cut) = ready(&town, &filter, below)?;
+    if printer.json() {
+        let mut list = printer.list();
+        for row in &rows {
+            list.push(&shapes::listed(row, |_| {}))?;
+        }
+        list.finish()?;
+    } else if rows.is_empty() {
+        printer.done("Nothing is ready. bd blocked and bd ready --explain say why.")?;
+    } else {
+        shapes::print_rows(printer, rows.iter().map(|row| (row, String::new())))?;
+    }
+    if let Some(total) = cut {
+        printer.note(format!(
+            "Showing {} of {total} ready issues; use --limit 0 for all",
+            rows.len()
+        ));
+    }
+    Ok(())
+}
+
+fn filter(town: &Town, args: &ReadyArgs) -> Result<BeadFilter, CliError> {
+    let priority = args.priority.as_deref().map(Priority::parse).transpose()?;
+    let carried = args
+        .mol_type
+        .iter()
+        .map(|value| ("mol_type", value.clone()));
+    Ok(BeadFilter {
+        ready: Some(Readiness {
+            now: town.now(),
+            include_deferred: args.include_deferred,
+        }),
+        rig: args
+            .rig
+            .as_deref()
+            .map(|name| rigs::slug(town, name))
+            .transpose()?,
+        priority_from: priority,
+        priority_to: priority,
+        assignee: args.assignee.clone(),
+        unassigned: args.unassigned,
+        labels: comma_separated(&args.label),
+        labels_any: comma_separated(&args.label_any),
+        exclude_labels: comma_separated(&args.exclude_label),
+        types: types(&args.types)?,
+        exclude_types: types(&args.exclude_type)?,
+        include_templates: true,
+        include_ephemeral: args.include_ephemeral,
+        metadata: fields(&args.metadata_field)?,
+        metadata_keys: args.has_metadata_key.clone(),
+        carried: carried.collect(),
+        order: order(&args.sort),
+        limit: limit(args.limit, Some(LIMIT)),
+        ..BeadFilter::default()
+    })
+}
+
+fn print_claimed(printer: &Printer, claimed: Option<&BeadRow>) -> Result<(), CliError> {
+    if printer.json() {
+        let mut list = printer.list();
+        if let Some(row) = claimed {
+            list.push(&shapes::listed(row, |_| {}))?;
+        }
+        return list.finish();
+    }
+    match claimed {
+        Some(row) => printer.done(format!("✓ Claimed {}: {}", row.bead.id, row.bead.title)),
+        None => printer.done("Nothing is ready that nobody has"),
+    }
+}
+
+fn explain_all(
+    printer: &Printer,
+    town: &Town,
+    filter: &BeadFilter,
+    below: Option<&str>,
+) -> Result<(), CliError> {
+    if printer.json() {
+        return explain_json(printer, town, filter, below);
+    }
+    let summary = explain(town, filter, below, |explained| match explained {
+        Explained::Ready(row, _) => shapes::print_rows(printer, [(&row, "ready".to_owned())]),
+        Explained::Waiting(row, reasons, _) => {
+            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            shapes::print_rows(printer, [(&row, reasons.join("; "))])
+        }
+    })?;
+    for cycle in &summary.cycles {
+        let path: Vec<String> = cycle.iter().map(ToString::to_string).collect();
+        printer.line(format!("cycle: {} → {}", path.join(" → "), path[0]))?;
+    }
+    printer.done(format!(
+        "{} ready, {} waiting",
+        summary.ready, summary.waiting
+    ))
+}
+
+/// `{"ready": […], "blocked": […], "cycles"?, "summary"}`.
+fn explain_json(
+    printer: &Printer,
+    town: &Town,
+    filter: &BeadFilter,
+    below: Option<&str>,
+) -> Result<(), CliError> {
+    let (mut ready, mut blocked) = (String::new(), String::new());
+    let summary = explain(town, filter, below, |explained| {
+        let (list, json) = match &explained {
+            Explained::Ready(row, resolved) => (&mut ready, ready_json(row, resolved)),
+            Explained::Waiting(row, reasons, in_the_way) => {
+                (&mut blocked, waiting_json(row, reasons, in_the_way))
+            }
+        };
+        if !list.is_empty() {
+            list.push(',');
+        }
+        list.push_str(&json);
+        Ok::<_, CliError>(())
+    })?;
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.raw("ready", &format!("[{ready}]"));
+    object.raw("blocked", &format!("[{blocked}]"));
+    if !summary.cycles.is_empty() {
+        object.array("cycles", |array| {
+            for cycle in &summary.cycles {
+                let ids: Vec<String> = cycle
+                    .iter()
+                    .map(|id| Json::string(id.as_str()).to_string())
+                    .collect();
+                array.raw(&format!("[{}]", ids.join(",")));
+            }
+        });
+    }
+    object.object("summary", |object| {
+        object.count("total_ready", summary.ready);
+        object.count("total_blocked", summary.waiting);
+        object.count("cycle_count", summary.cycles.len() as u64);
+    });
+    object.finish();
+    printer.object(&out)
+}
+
+fn ready_json(row: &BeadRow, resolved: &[BeadId]) -> String {
+    shapes::listed(row, |object| {
+        let reason = match resolved.len() {
+            0 => "no blocking dependencies".to_owned(),
+            many => format!("{} out of the way", plural(many as u64, "blocker")),
+        };
+        object.text("reason", &reason);
+        object.array("resolved_blockers", |array| {
+            for id in resolved {
+                array.text(id.as_str());
+            }
+        });
+    })
+}
+
+fn waiting_json(row: &BeadRow, reasons: &[WaitReason], in_the_way: &[Bead]) -> String {
+    shapes::listed(row, |object| {
+        object.array("reasons", |array| {
+            for reason in reasons {
+                array.text(&reason.to_string());
+            }
+        });
+        object.count("blocked_by_count", in_the_way.len() as u64);
+        object.array("blocked_by", |array| {
+            for bead in in_the_way {
+                array.object(|object| {
+                    object.text("id", bead.id.as_str());
+                    object.text("title", bead.title.as_str());
+                    object.text("status", bead.status.as_str());
+                    object.number("priority", bead.priority.number());
+                });
+            }
+        });
+    })
+}

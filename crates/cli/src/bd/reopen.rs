@@ -1,0 +1,49 @@
+//! `bd reopen`.
+
+use clap::Args;
+use gt_operations::beads::reopen;
+
+use super::shapes;
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Open closed beads again
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd reopen gt-abc --reason \"it came back\"")]
+pub(super) struct ReopenArgs {
+    /// Ids, or parts of them
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// Why
+    #[arg(short, long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &ReopenArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let (mut reopened, mut failed) = (Vec::new(), false);
+    for result in reopen(&town, &args.ids, args.reason.as_deref())? {
+        match result {
+            Ok((bead, true)) => reopened.push(bead),
+            Ok((bead, false)) => printer.note(format!("{} is already open", bead.id)),
+            Err(error) => {
+                failed = true;
+                printer.part_failed(error.to_string());
+            }
+        }
+    }
+    if printer.json() && !(failed && reopened.is_empty()) {
+        let ids: Vec<String> = reopened.iter().map(|bead| bead.id.to_string()).collect();
+        shapes::print_json(printer, &town, &ids)?;
+    }
+    for bead in &reopened {
+        printer.done(format!("✓ Reopened {}", bead.id))?;
+    }
+    if failed {
+        return Err(CliError::AlreadyTold(
+            "not everything was reopened".to_owned(),
+        ));
+    }
+    Ok(())
+}

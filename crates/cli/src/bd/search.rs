@@ -1,0 +1,42 @@
+//! `bd search`.
+
+use clap::Args;
+
+use super::filters::{FilterArgs, ORDERS, limit, order};
+use crate::context::Context;
+use crate::error::CliError;
+
+const LIMIT: usize = 50;
+
+/// Find beads by words of their title, or a part of their id
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  bd search login\n  bd search login --status all --json")]
+pub(super) struct SearchArgs {
+    /// What to look for
+    #[arg(value_name = "TEXT")]
+    text: String,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// In this order
+    #[arg(long, value_parser = ORDERS)]
+    sort: Option<String>,
+    /// Turn the order round
+    #[arg(short, long)]
+    reverse: bool,
+    /// At most this many; 0 for all
+    #[arg(short = 'n', long)]
+    limit: Option<usize>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &SearchArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let mut filter = args.filter.filter(&town)?;
+    filter.text = Some(args.text.clone());
+    filter.order = order(args.sort.as_deref().unwrap_or_default());
+    filter.reverse = args.reverse;
+    filter.limit = limit(args.limit, Some(LIMIT));
+    super::list::print(printer, &town, &filter, |total, limit| {
+        format!("Showing {limit} of {total} matches; use --limit 0 for all")
+    })
+}

@@ -1,0 +1,56 @@
+//! `bd stats`.
+
+use clap::Args;
+use gt_operations::beads::statistics;
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Table};
+
+/// Count beads by how they stand
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd stats --json")]
+pub(super) struct StatsArgs {
+    #[arg(long, hide = true)]
+    no_activity: bool,
+}
+
+pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let found = statistics(&town)?;
+    let numbers = [
+        ("total_issues", found.total()),
+        ("open_issues", found.with_status("open")),
+        ("in_progress_issues", found.with_status("in_progress")),
+        ("hooked_issues", found.with_status("hooked")),
+        ("closed_issues", found.with_status("closed")),
+        ("blocked_issues", found.blocked),
+        ("deferred_issues", found.with_status("deferred")),
+        ("ready_issues", found.unblocked),
+        ("pinned_issues", found.with_status("pinned")),
+        ("epics_eligible_for_closure", found.closable_epics),
+    ];
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.object("summary", |object| {
+            for (name, number) in numbers {
+                object.number(name, number);
+            }
+            let hours = format!("{:.2}", found.lead_time_hours());
+            object.raw("average_lead_time_hours", &hours);
+        });
+        object.finish();
+        return printer.object(&out);
+    }
+    let mut table = Table::new();
+    for (name, number) in numbers {
+        let name = name.trim_end_matches("_issues").replace('_', " ");
+        table.row(vec![Cell::new(name), Cell::new(number.to_string())]);
+    }
+    let hours = format!("{:.1} h", found.lead_time_hours());
+    table.row(vec![Cell::new("average lead time"), Cell::new(hours)]);
+    printer.table(table)
+}

@@ -1,0 +1,210 @@
+//! `bd update`.
+
+use clap::Args;
+use gt_core::{IssueType, Json, Priority, Status, Timestamp};
+use gt_operations::beads::{BeadChanges, Edit, update};
+
+use super::shapes;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::values::{comma_separated, instant, json_argument, text_of, typed_field};
+
+/// Change beads; each one changes whole or not at all
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  bd update gt-abc --claim
+  bd update gt-abc --status blocked --append-notes \"waiting for the key\"
+  bd update gt-abc gt-def --add-label soon --priority 1")]
+pub(super) struct UpdateArgs {
+    /// Ids, or parts of them
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// Take it, if nobody else has it
+    #[arg(long)]
+    claim: bool,
+    /// open, in_progress, blocked, deferred, closed, …
+    #[arg(short, long)]
+    status: Option<String>,
+    /// How urgent it is: 0 (highest) to 4
+    #[arg(short, long, allow_hyphen_values = true)]
+    priority: Option<String>,
+    /// What is to be done, in one line
+    #[arg(long)]
+    title: Option<String>,
+    /// Its type
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    issue_type: Option<String>,
+    /// Who has it; "" for nobody
+    #[arg(short, long, value_name = "NAME")]
+    assignee: Option<String>,
+    /// What is to be done, at length
+    #[arg(short, long, visible_alias = "body", value_name = "TEXT")]
+    description: Option<String>,
+    /// Take the description from this file (- is standard input)
+    #[arg(long, value_name = "FILE", conflicts_with = "description")]
+    body_file: Option<String>,
+    /// Take the description from standard input
+    #[arg(long, conflicts_with_all = ["description", "body_file"])]
+    stdin: bool,
+    #[arg(long, hide = true)]
+    allow_empty_description: bool,
+    /// How it is to be done
+    #[arg(long, value_name = "TEXT")]
+    design: Option<String>,
+    /// How one knows that it is done
+    #[arg(long, visible_alias = "acceptance-criteria", value_name = "TEXT")]
+    acceptance: Option<String>,
+    /// Notes in place of the old ones
+    #[arg(long, value_name = "TEXT")]
+    notes: Option<String>,
+    /// Notes after the old ones
+    #[arg(long, value_name = "TEXT")]
+    append_notes: Option<String>,
+    /// Its name in another system; "" for none
+    #[arg(long, value_name = "REF")]
+    external_ref: Option<String>,
+    /// The specification it comes from; "" for none
+    #[arg(long, value_name = "ID")]
+    spec_id: Option<String>,
+    /// How long it should take, in minutes
+    #[arg(short, long, value_name = "MINUTES")]
+    estimate: Option<u32>,
+    /// Add labels (can be repeated)
+    #[arg(long, value_name = "LABEL")]
+    add_label: Vec<String>,
+    /// Remove labels (can be repeated)
+    #[arg(long, value_name = "LABEL")]
+    remove_label: Vec<String>,
+    /// Labels in place of the old ones (can be repeated)
+    #[arg(long, value_name = "LABEL")]
+    set_labels: Vec<String>,
+    /// Make it a part of this bead; "" for none
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    /// When it should be finished; "" for no date
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
+    due: Option<String>,
+    /// Do not work on it before this; "" for no date
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
+    defer: Option<String>,
+    /// Set these metadata fields: a JSON object, or @file
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    /// Set a metadata field (can be repeated)
+    #[arg(long, value_name = "KEY=VALUE")]
+    set_metadata: Vec<String>,
+    /// Remove a metadata field (can be repeated)
+    #[arg(long, value_name = "KEY")]
+    unset_metadata: Vec<String>,
+    /// Machinery that may be purged
+    #[arg(long, conflicts_with = "persistent")]
+    ephemeral: bool,
+    /// Keep it
+    #[arg(long)]
+    persistent: bool,
+    /// Keep it without history
+    #[arg(long, conflicts_with = "history")]
+    no_history: bool,
+    /// Keep it with history
+    #[arg(long)]
+    history: bool,
+    #[arg(long, hide = true)]
+    session: Option<String>,
+    #[arg(long, hide = true)]
+    await_id: Option<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &UpdateArgs) -> Result<(), CliError> {
+    let printer = context.printer;
+    let town = context.town()?;
+    let changes = changes(args, town.now())?;
+    if changes.is_empty() {
+        return printer.done("No updates specified");
+    }
+    let mut changed = Vec::new();
+    for result in update(&town, &args.ids, &changes)? {
+        match result {
+            Ok(id) => changed.push(id.to_string()),
+            Err(error) => printer.part_failed(error.to_string()),
+        }
+    }
+    if changed.is_empty() {
+        return Err(CliError::AlreadyTold("nothing was updated".to_owned()));
+    }
+    if !printer.json() {
+        return changed
+            .iter()
+            .try_for_each(|id| printer.done(format!("✓ Updated {id}")));
+    }
+    shapes::print_json(printer, &town, &changed)
+}
+
+fn changes(args: &UpdateArgs, now: Timestamp) -> Result<BeadChanges, CliError> {
+    let description = match (&args.description, &args.body_file, args.stdin) {
+        (Some(text), _, _) => Some(text.clone()),
+        (None, Some(path), _) => Some(text_of(path)?),
+        (None, None, true) => Some(text_of("-")?),
+        (None, None, false) => None,
+    };
+    let mut metadata = Vec::new();
+    if let Some(text) = &args.metadata {
+        let object = json_argument(text)?;
+        let fields = object
+            .fields()
+            .ok_or_else(|| CliError::request("--metadata needs a JSON object"))?;
+        metadata.extend(fields.into_iter().map(|(key, value)| (key, Some(value))));
+    }
+    for text in &args.set_metadata {
+        let (key, value) = typed_field(text)?;
+        metadata.push((key, Some(value)));
+    }
+    metadata.extend(args.unset_metadata.iter().map(|key| (key.clone(), None)));
+    let mut carried = Vec::new();
+    for (name, value) in [("spec_id", &args.spec_id), ("await_id", &args.await_id)] {
+        if let Some(value) = value {
+            carried.push((name, (!value.is_empty()).then(|| Json::string(value))));
+        }
+    }
+    let either = |yes: bool, no: bool| if yes { Some(true) } else { no.then_some(false) };
+    Ok(BeadChanges {
+        claim: args.claim,
+        status: args.status.as_deref().map(Status::parse).transpose()?,
+        title: args.title.clone(),
+        description,
+        design: args.design.clone(),
+        acceptance_criteria: args.acceptance.clone(),
+        notes: args.notes.clone(),
+        append_notes: args.append_notes.clone(),
+        priority: args.priority.as_deref().map(Priority::parse).transpose()?,
+        issue_type: args
+            .issue_type
+            .as_deref()
+            .map(IssueType::parse)
+            .transpose()?,
+        assignee: args.assignee.clone(),
+        external_ref: edit(args.external_ref.as_deref(), |text| Ok(text.to_owned()))?,
+        estimated_minutes: args.estimate,
+        due_at: edit(args.due.as_deref(), |text| instant(text, now))?,
+        defer_until: edit(args.defer.as_deref(), |text| instant(text, now))?,
+        set_labels: (!args.set_labels.is_empty()).then(|| comma_separated(&args.set_labels)),
+        add_labels: comma_separated(&args.add_label),
+        remove_labels: comma_separated(&args.remove_label),
+        parent: edit(args.parent.as_deref(), |text| Ok(text.to_owned()))?,
+        metadata,
+        ephemeral: either(args.ephemeral, args.persistent),
+        no_history: either(args.no_history, args.history),
+        carried,
+    })
+}
+
+/// A flag that was not given keeps, an empty one clears, any other sets.
+fn edit<T>(
+    text: Option<&str>,
+    read: impl FnOnce(&str) -> Result<T, CliError>,
+) -> Result<Edit<T>, CliError> {
+    match text {
+        None => Ok(Edit::Keep),
+        Some("") => Ok(Edit::Clear),
+        Some(text) => read(text).map(Edit::Set),
+    }
+}

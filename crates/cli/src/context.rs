@@ -1,0 +1,68 @@
+//! What most commands begin with: where, who, and an open town.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gt_operations::{Actor, Environment, StoreOptions, SystemClock, Town};
+
+use crate::error::CliError;
+use crate::output::Printer;
+
+/// Where a command runs and for whom.
+pub(crate) struct Context<'p> {
+    pub(crate) printer: &'p Printer,
+    pub(crate) environment: Environment,
+    pub(crate) directory: PathBuf,
+    actor: Option<String>,
+}
+
+impl<'p> Context<'p> {
+    pub(crate) fn new(
+        printer: &'p Printer,
+        directory: Option<&Path>,
+        actor: Option<String>,
+    ) -> Result<Self, CliError> {
+        let here = std::env::current_dir().map_err(|_| {
+            CliError::request("the current directory is gone; change to another one")
+        })?;
+        let directory = match directory {
+            None => here,
+            Some(asked) => here.join(asked).canonicalize().map_err(|_| {
+                CliError::request(format!("there is no directory {}", asked.display()))
+            })?,
+        };
+        Ok(Self {
+            printer,
+            environment: Environment::from_process(),
+            directory,
+            actor,
+        })
+    }
+
+    pub(crate) fn actor(&self) -> Actor {
+        Actor::find(self.actor.as_deref(), &self.environment, &self.directory)
+    }
+
+    /// The town around the working directory.
+    pub(crate) fn town(&self) -> Result<Town, CliError> {
+        let root = Town::find(&self.directory, &self.environment)?;
+        let options = StoreOptions {
+            on_wait: Some(Arc::new(waiting)),
+        };
+        Ok(Town::open(
+            &root,
+            &self.directory,
+            self.actor(),
+            Arc::new(SystemClock),
+            options,
+        )?)
+    }
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "told from another thread, while the command waits"
+)]
+fn waiting() {
+    anstream::eprintln!("waiting for another gt to finish writing…");
+}

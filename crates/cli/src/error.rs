@@ -1,0 +1,73 @@
+//! What ends a command early.
+
+use std::error::Error;
+use std::io;
+
+use gt_operations::OperationError;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// An operation said no.
+    #[error(transparent)]
+    Operation(#[from] OperationError),
+    /// Something in the request is wrong.
+    #[error("{0}")]
+    Request(String),
+    /// Every part has already said what is wrong with it.
+    #[error("{0}")]
+    AlreadyTold(String),
+    /// Nobody reads the output any more.
+    #[error("the output was closed")]
+    ClosedPipe,
+    /// The output could not be written.
+    #[error("cannot write the output")]
+    Output(#[source] io::Error),
+}
+
+impl CliError {
+    /// A wrong request.
+    pub(crate) fn request(message: impl Into<String>) -> Self {
+        Self::Request(message.into())
+    }
+
+    /// The exit code.
+    #[expect(
+        clippy::unused_self,
+        reason = "every failure is a 1 today; later ones differ"
+    )]
+    pub(crate) fn code(&self) -> u8 {
+        1
+    }
+
+    /// The message with its causes, on one line.
+    pub(crate) fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let said = error.to_string();
+            if !text.contains(&said) {
+                text.push_str(": ");
+                text.push_str(&said);
+            }
+            cause = error.source();
+        }
+        text.replace('\n', " ")
+    }
+}
+
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::ClosedPipe
+        } else {
+            Self::Output(error)
+        }
+    }
+}
+
+impl From<gt_core::Invalid> for CliError {
+    fn from(invalid: gt_core::Invalid) -> Self {
+        Self::Operation(invalid.into())
+    }
+}

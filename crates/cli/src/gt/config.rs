@@ -1,0 +1,184 @@
+//! `gt config`.
+
+use clap::{Args, Subcommand};
+use gt_core::settings::{Origin, Resolved};
+use gt_operations::{Town, settings};
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Printer, Table, plural};
+
+/// Read and change the settings of the town
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt config set scheduler.max_polecats 5
+  gt config get scheduler.max_polecats
+  gt config list")]
+pub(super) struct ConfigArgs {
+    #[command(subcommand)]
+    verb: ConfigVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigVerb {
+    /// Change a setting
+    Set {
+        /// Its name
+        key: String,
+        /// The value
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Print the value in force
+    Get {
+        /// Its name
+        key: String,
+    },
+    /// Print every setting with the value in force and where it comes from
+    List,
+    /// Go back to the default
+    Unset {
+        /// Its name
+        key: String,
+    },
+    /// Change settings in your editor
+    Edit,
+    /// Take the values of settings/config.json and mayor/town-settings.json into the store
+    Import,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    match &args.verb {
+        ConfigVerb::Set { key, value } => {
+            let (name, value) = settings::set(&town, key, value)?;
+            if printer.json() {
+                return printer.object(&json(&settings::get(&town, name.as_str())?));
+            }
+            printer.done(format!("Set {name} = {value}"))
+        }
+        ConfigVerb::Get { key } => {
+            let resolved = settings::get(&town, key)?;
+            if printer.json() {
+                return printer.object(&json(&resolved));
+            }
+            printer.line(resolved.value)
+        }
+        ConfigVerb::List => list(printer, &town),
+        ConfigVerb::Unset { key } => {
+            let (name, was_set) = settings::unset(&town, key)?;
+            if printer.json() {
+                return printer.object(&json(&settings::get(&town, name.as_str())?));
+            }
+            printer.done(if was_set {
+                format!("Unset {name}")
+            } else {
+                format!("{name} was not set; nothing to do")
+            })
+        }
+        ConfigVerb::Edit => edit(context, &town),
+        ConfigVerb::Import => {
+            let changed = settings::import(&town)?;
+            if printer.json() {
+                let mut list = printer.list();
+                for (name, _) in &changed {
+                    list.push(&json(&settings::get(&town, name.as_str())?))?;
+                }
+                return list.finish();
+            }
+            for (name, value) in &changed {
+                printer.done(format!("Set {name} = {value}"))?;
+            }
+            printer.done(format!(
+                "✓ {} imported",
+                plural(changed.len() as u64, "setting")
+            ))
+        }
+    }
+}
+
+fn list(printer: &Printer, town: &Town) -> Result<(), CliError> {
+    let all = settings::list(town)?;
+    if printer.json() {
+        let mut list = printer.list();
+        for resolved in &all {
+            list.push(&json(resolved))?;
+        }
+        return list.finish();
+    }
+    let mut table = Table::with_header(&["SETTING", "VALUE", "FROM"]);
+    for resolved in &all {
+        table.row(vec![
+            Cell::new(resolved.name.as_str()),
+            Cell::new(resolved.value.as_str()),
+            Cell::new(origin(&resolved.origin)),
+        ]);
+    }
+    printer.table(table)
+}
+
+/// Opens the settings in the person's editor and applies what they leave there.
+fn edit(context: &Context<'_>, town: &Town) -> Result<(), CliError> {
+    let path = town
+        .root()
+        .join(format!(".gt/settings-{}.edit", std::process::id()));
+    let failed = |error: std::io::Error| {
+        CliError::request(format!("cannot use {}: {error}", path.display()))
+    };
+    let before = settings::as_text(town)?;
+    std::fs::write(&path, &before).map_err(failed)?;
+    let edited = gt_executors::editor::edit(context.environment.editor(), &path)
+        .map_err(gt_operations::OperationError::from)
+        .map_err(CliError::from)
+        .and_then(|()| std::fs::read_to_string(&path).map_err(failed));
+    let applied = edited.and_then(|text| {
+        if text == before {
+            Ok(Vec::new())
+        } else {
+            Ok(settings::apply_text(town, &text)?)
+        }
+    });
+    match applied {
+        Ok(changed) => {
+            std::fs::remove_file(&path).map_err(failed)?;
+            for (name, value) in &changed {
+                context.printer.done(match value {
+                    Some(value) => format!("Set {name} = {value}"),
+                    None => format!("Unset {name}"),
+                })?;
+            }
+            context.printer.done(format!(
+                "✓ {} changed",
+                plural(changed.len() as u64, "setting")
+            ))
+        }
+        Err(error) => {
+            context
+                .printer
+                .note(format!("what you wrote is kept in {}", path.display()));
+            Err(error)
+        }
+    }
+}
+
+fn origin(origin: &Origin) -> String {
+    match origin {
+        Origin::Store => "store".to_owned(),
+        Origin::File(file) => file.clone(),
+        Origin::Default => "default".to_owned(),
+    }
+}
+
+fn json(resolved: &Resolved) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("key", resolved.name.as_str());
+    object.text("value", &resolved.value);
+    object.text("origin", &origin(&resolved.origin));
+    object.text("default", resolved.setting.default);
+    object.text("help", resolved.setting.help);
+    object.finish();
+    out
+}

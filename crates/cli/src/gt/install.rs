@@ -1,0 +1,40 @@
+//! `gt install`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gt_operations::{SystemClock, install};
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Make a town
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  gt install ~/town")]
+pub(super) struct InstallArgs {
+    /// Its directory; made if it is not there
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliError> {
+    let (root, is_new) = install(&context.directory.join(&args.directory), &SystemClock)?;
+    let printer = context.printer;
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.text("root", &root.display().to_string());
+        object.flag("created", is_new);
+        object.finish();
+        return printer.object(&out);
+    }
+    let root = root.display();
+    if !is_new {
+        return printer.done(format!("{root} is a town already; nothing to do"));
+    }
+    printer.done(format!("✓ Made a town in {root}"))?;
+    printer.done(format!(
+        "Next: cd {root} && gt rig add <name> <git-url-or-path>"
+    ))
+}

@@ -1,0 +1,78 @@
+//! `gt`: the town. One file per verb.
+
+mod completions;
+mod config;
+mod doctor;
+mod feed;
+mod install;
+mod rig;
+mod status;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::Printer;
+
+/// Get a pile of work done by a limited number of coding agents
+#[derive(Debug, Parser)]
+#[command(
+    name = "gt",
+    version,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Beads are handled by gt bd …, also installed as bd. Try gt bd --help."
+)]
+pub(crate) struct Gt {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// Flags that every verb takes.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Act as this person or agent
+    #[arg(long, global = true, value_name = "NAME")]
+    actor: Option<String>,
+    /// Work in this directory
+    #[arg(short = 'C', long, global = true, value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// Print only what was asked for
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Install(install::InstallArgs),
+    Rig(rig::RigArgs),
+    Config(config::ConfigArgs),
+    Status(status::StatusArgs),
+    Feed(feed::FeedArgs),
+    Doctor(doctor::DoctorArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+/// Runs a parsed command.
+pub(crate) fn run(gt: Gt, printer: &Printer) -> Result<(), CliError> {
+    let Global {
+        actor, directory, ..
+    } = gt.global;
+    let context = Context::new(printer, directory.as_deref(), actor)?;
+    match gt.verb {
+        Verb::Install(args) => install::run(&context, &args),
+        Verb::Rig(args) => rig::run(&context, &args),
+        Verb::Config(args) => config::run(&context, &args),
+        Verb::Status(_) => status::run(&context),
+        Verb::Feed(args) => feed::run(&context, &args),
+        Verb::Doctor(_) => doctor::run(&context),
+        Verb::Completions(args) => completions::run(&context, &args),
+    }
+}

@@ -1,0 +1,93 @@
+//! `gt status`.
+
+use clap::Args;
+use gt_operations::{EventFilter, beads, events, rigs};
+use gt_records::ObjectWriter;
+
+use crate::bd::{event_json, event_line};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Table, plural};
+
+const EVENTS_SHOWN: usize = 5;
+
+/// Show how the town stands
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  gt status --json")]
+pub(super) struct StatusArgs {}
+
+pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let numbers = beads::statistics(&town)?;
+    let ready = beads::ready_count(&town)?;
+    let rigs = rigs::list(&town)?;
+    let recent = events::latest(&town, &EventFilter::default(), EVENTS_SHOWN)?;
+    let active = numbers.with_status("in_progress") + numbers.with_status("hooked");
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.text("town", &town.root().display().to_string());
+        object.object("beads", |object| {
+            object.number("total", numbers.total());
+            for (status, count) in &numbers.by_status {
+                object.number(status, *count);
+            }
+        });
+        object.count("ready", ready);
+        object.number("waiting", numbers.blocked);
+        object.number("active", active);
+        object.array("rigs", |array| {
+            for (rig, counts) in &rigs {
+                array.object(|object| {
+                    object.text("name", rig.slug.as_str());
+                    object.text("prefix", rig.prefix.as_str());
+                    object.text("state", rig.state.as_str());
+                    object.object("beads", |object| {
+                        for (status, count) in counts {
+                            object.number(status, *count);
+                        }
+                    });
+                });
+            }
+        });
+        object.array("recent_events", |array| {
+            for event in &recent {
+                array.raw(&event_json(event));
+            }
+        });
+        object.finish();
+        return printer.object(&out);
+    }
+    printer.line(format!("Town {}", town.root().display()))?;
+    printer.line(format!(
+        "{}: {ready} ready, {active} in progress, {} waiting, {} closed",
+        plural(u64::try_from(numbers.total()).unwrap_or(0), "bead"),
+        numbers.blocked,
+        numbers.with_status("closed")
+    ))?;
+    if rigs.is_empty() {
+        printer.line("No rigs yet; add one with gt rig add <name> <git-url-or-path>")?;
+    } else {
+        let mut table = Table::with_header(&["RIG", "PREFIX", "STATE", "BEADS NOT CLOSED"]);
+        for (rig, counts) in &rigs {
+            let open = counts.iter().filter(|(status, _)| status != "closed");
+            let open: i64 = open.map(|(_, count)| count).sum();
+            table.row(vec![
+                Cell::new(rig.slug.as_str()),
+                Cell::new(rig.prefix.as_str()),
+                Cell::new(rig.state.as_str()),
+                Cell::new(open.to_string()),
+            ]);
+        }
+        printer.line("")?;
+        printer.table(table)?;
+    }
+    if !recent.is_empty() {
+        printer.line("\nLately")?;
+        recent
+            .iter()
+            .try_for_each(|event| printer.line(event_line(event)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! The one way to print a table.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Attribute, Cell as RawCell, Color, ContentArrangement, Row};
+
+/// One value in a table.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    text: String,
+    colour: Option<Color>,
+    bold: bool,
+}
+
+impl Cell {
+    /// Plain text.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            colour: None,
+            bold: false,
+        }
+    }
+
+    /// Coloured text; the colour only repeats what the text says.
+    pub(crate) fn coloured(text: impl Into<String>, colour: Option<Color>) -> Self {
+        Self {
+            text: text.into(),
+            colour,
+            bold: false,
+        }
+    }
+
+    /// Text that stands out.
+    pub(crate) fn bold(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            colour: None,
+            bold: true,
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self::new(text)
+    }
+}
+
+/// Rows of cells. On a terminal every row takes one line of its width; elsewhere nothing is cut.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// An empty table.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// A table with a line of names above.
+    pub(crate) fn with_header(names: &[&str]) -> Self {
+        Self {
+            rows: vec![names.iter().map(|name| Cell::bold(*name)).collect()],
+        }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
+    pub(super) fn render(self, terminal: bool) -> String {
+        let mut table = comfy_table::Table::new();
+        table.load_style(NOTHING);
+        let colours = terminal
+            && anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
+        if terminal {
+            table.set_content_arrangement(ContentArrangement::Dynamic);
+            let width = terminal_size::terminal_size().map_or(80, |(width, _)| width.0);
+            table.set_width(width);
+        }
+        for cells in self.rows {
+            let mut row = Row::new();
+            for Cell { text, colour, bold } in cells {
+                let mut cell = RawCell::new(printable(&text));
+                if let (Some(colour), true) = (colour, colours) {
+                    cell = cell.fg(colour);
+                }
+                if bold && colours {
+                    cell = cell.add_attribute(Attribute::Bold);
+                }
+                row.add_cell(cell);
+            }
+            if terminal {
+                row.max_height(1);
+            }
+            table.add_row(row);
+        }
+        if colours {
+            table.enforce_styling();
+        }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        let text = table.trim_fmt();
+        text.trim_end_matches('\n').to_owned()
+    }
+}
+
+/// Text of others may hold control characters; a table must not pass them to the terminal.
+pub(super) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}

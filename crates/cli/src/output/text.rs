@@ -1,0 +1,44 @@
+//! Small words.
+
+use comfy_table::Color;
+use gt_core::{Status, Timestamp};
+use jiff::tz::TimeZone;
+
+/// `1 bead`, `2 beads`.
+pub(crate) fn plural(count: u64, one: &str) -> String {
+    if count == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{count} {one}s")
+    }
+}
+
+/// How long ago, in the largest unit.
+pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
+    let seconds = now.since(then).as_secs();
+    match seconds {
+        0..60 => "just now".to_owned(),
+        60..3_600 => format!("{}m ago", seconds / 60),
+        3_600..86_400 => format!("{}h ago", seconds / 3_600),
+        _ => format!("{}d ago", seconds / 86_400),
+    }
+}
+
+/// The time of day where the reader is.
+pub(crate) fn clock_time(at: Timestamp) -> String {
+    at.to_jiff()
+        .to_zoned(TimeZone::system())
+        .strftime("%H:%M:%S")
+        .to_string()
+}
+
+/// The colour that goes with a status.
+pub(crate) fn status_colour(status: &Status) -> Option<Color> {
+    match status {
+        Status::Open | Status::Custom(_) => None,
+        Status::InProgress | Status::Hooked => Some(Color::Yellow),
+        Status::Blocked => Some(Color::Red),
+        Status::Deferred | Status::Pinned => Some(Color::Cyan),
+        Status::Closed => Some(Color::DarkGrey),
+    }
+}

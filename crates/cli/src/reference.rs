@@ -1,0 +1,114 @@
+//! The reference pages, generated so that they cannot be wrong.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, Command};
+use gt_core::settings::KEYS;
+
+const GENERATED: &str = "<!-- Generated from the code; a test keeps it true. \
+                         UPDATE_REFERENCES=1 cargo test -p gt-tidy --test references -->\n\n";
+
+/// Every setting.
+pub fn settings_markdown() -> String {
+    let mut page = format!("{GENERATED}# Settings\n\n");
+    page.push_str(
+        "Set with `gt config set <name> <value>`; `gt config list` shows the value in force and where \
+         it comes from.\nIn `rig.*.…` the star stands for the name of a rig.\n\n",
+    );
+    page.push_str("| setting | default | value | meaning |\n|---|---|---|---|\n");
+    for setting in KEYS {
+        let also: Vec<String> = setting
+            .aliases
+            .iter()
+            .map(|alias| format!("`{alias}`"))
+            .collect();
+        let also = if also.is_empty() {
+            String::new()
+        } else {
+            format!(" (also {})", also.join(", "))
+        };
+        let default = if setting.default.is_empty() {
+            "none".to_owned()
+        } else {
+            format!("`{}`", setting.default)
+        };
+        let kind = setting.kind.describe();
+        let _ = writeln!(
+            page,
+            "| `{}`{also} | {default} | {kind} | {} |",
+            setting.name, setting.help
+        );
+    }
+    page
+}
+
+/// Every command.
+pub fn commands_markdown() -> String {
+    let mut page = format!("{GENERATED}# Commands\n");
+    let mut gt = crate::gt_command();
+    gt.build();
+    describe(&gt, "", &mut page);
+    page
+}
+
+fn describe(command: &Command, above: &str, page: &mut String) {
+    let name = format!("{above}{}", command.get_name());
+    let _ = write!(page, "\n## `{name}`\n\n");
+    if let Some(about) = command.get_about() {
+        let _ = write!(page, "{about}.\n\n");
+    }
+    let visible =
+        |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
+    let is_global = |arg: &Arg| arg.is_global_set() && above != "" && name != "gt bd";
+    let args: Vec<&Arg> = command
+        .get_arguments()
+        .filter(visible)
+        .filter(|arg| !is_global(arg))
+        .collect();
+    if !args.is_empty() {
+        for arg in args {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(page, "- `{}`: {help}", usage(arg));
+        }
+        page.push('\n');
+    }
+    if let Some(examples) = command.get_after_help() {
+        let _ = write!(page, "```text\n{}\n```\n", examples.to_string().trim_end());
+    }
+    let mut below: Vec<&Command> = command
+        .get_subcommands()
+        .filter(|c| !c.is_hide_set() && c.get_name() != "help")
+        .collect();
+    below.sort_by_key(|command| command.get_name().to_owned());
+    for command in below {
+        describe(command, &format!("{name} "), page);
+    }
+}
+
+fn usage(arg: &Arg) -> String {
+    let value = || {
+        let names = arg.get_value_names().unwrap_or_default();
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        let name = if names.is_empty() {
+            arg.get_id().to_string().to_uppercase()
+        } else {
+            names.join(" ")
+        };
+        format!("<{name}>")
+    };
+    if arg.is_positional() {
+        return value();
+    }
+    let mut flags: Vec<String> = arg
+        .get_short()
+        .map(|short| format!("-{short}"))
+        .into_iter()
+        .collect();
+    flags.extend(arg.get_long().map(|long| format!("--{long}")));
+    let flags = flags.join(", ");
+    if arg.get_action().takes_values() {
+        format!("{flags} {}", value())
+    } else {
+        flags
+    }
+}

@@ -1,0 +1,63 @@
+//! Values that several commands take.
+
+use std::io::Read;
+use std::path::Path;
+
+use gt_core::{Json, Timestamp};
+
+use crate::error::CliError;
+
+/// Splits `a,b` and `-l a -l b` alike.
+pub(crate) fn comma_separated(values: &[String]) -> Vec<String> {
+    let parts = values.iter().flat_map(|value| value.split(','));
+    parts
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A point in time as a person writes it.
+pub(crate) fn instant(text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
+    Ok(Timestamp::parse_relative(text, now)?)
+}
+
+/// The text of a file, or of standard input for `-`.
+pub(crate) fn text_of(path: &str) -> Result<String, CliError> {
+    let mut bytes = Vec::new();
+    let read = if path == "-" {
+        std::io::stdin().read_to_end(&mut bytes).map(drop)
+    } else {
+        std::fs::File::open(Path::new(path))
+            .and_then(|mut file| file.read_to_end(&mut bytes))
+            .map(drop)
+    };
+    read.map_err(|error| CliError::request(format!("cannot read {path}: {error}")))?;
+    String::from_utf8(bytes).map_err(|_| CliError::request(format!("{path} is not UTF-8 text")))
+}
+
+/// JSON given on the command line, or `@file`.
+pub(crate) fn json_argument(text: &str) -> Result<Json, CliError> {
+    let text = match text.strip_prefix('@') {
+        Some(path) => text_of(path)?,
+        None => text.to_owned(),
+    };
+    Ok(Json::parse(&text).map_err(|error| gt_core::Invalid(format!("metadata: {error}")))?)
+}
+
+/// `key=value`, where the value is null, true, false, a number, or else text.
+pub(crate) fn typed_field(text: &str) -> Result<(String, Json), CliError> {
+    let (key, value) = text
+        .split_once('=')
+        .filter(|(key, _)| !key.is_empty())
+        .ok_or_else(|| CliError::request(format!("\"{text}\" is not of the form key=value")))?;
+    let is_typed = matches!(value, "null" | "true" | "false")
+        || (value.starts_with(|c: char| c == '-' || c.is_ascii_digit())
+            && Json::parse(value).is_ok());
+    let value = if is_typed {
+        Json::trusted(value.to_owned())
+    } else {
+        Json::string(value)
+    };
+    Ok((key.to_owned(), value))
+}
