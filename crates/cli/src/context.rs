@@ -59,10 +59,6 @@ impl<'p> Context<'p> {
     }
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "told from another thread, while the command waits"
-)]
 fn waiting() {
     anstream::eprintln!("waiting for another gt to finish writing…");
 }

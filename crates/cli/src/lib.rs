@@ -69,8 +69,8 @@ fn run_bd(name: &str, arguments: &[OsString]) -> ExitCode {
 
 fn finish(printer: &Printer, result: Result<(), CliError>) -> ExitCode {
     match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
+        // Whoever read the output has seen enough.
+        Ok(()) | Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
         Err(error) => {
             printer.failure(&error);
             ExitCode::from(error.code())

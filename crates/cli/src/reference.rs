@@ -59,7 +59,7 @@ fn describe(command: &Command, above: &str, page: &mut String) {
     }
     let visible =
         |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
-    let is_global = |arg: &Arg| arg.is_global_set() && above != "" && name != "gt bd";
+    let is_global = |arg: &Arg| arg.is_global_set() && !above.is_empty() && name != "gt bd";
     let args: Vec<&Arg> = command
         .get_arguments()
         .filter(visible)

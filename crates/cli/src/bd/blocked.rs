@@ -47,7 +47,7 @@ pub(super) fn run(context: &Context<'_>, args: &BlockedArgs) -> Result<(), CliEr
         let mut list = printer.list();
         blocked(&town, &filter, |row, blockers| {
             list.push(&shapes::listed(row, |object| {
-                shapes::blocked_by(object, blockers)
+                shapes::blocked_by(object, blockers);
             }))
         })?;
         return list.finish();

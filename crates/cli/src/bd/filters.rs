@@ -247,12 +247,7 @@ impl FilterArgs {
     }
 
     fn statuses(&self) -> Result<StatusFilter, CliError> {
-        let named = self
-            .status
-            .as_ref()
-            .map(std::slice::from_ref)
-            .unwrap_or_default();
-        let names = comma_separated(named);
+        let names = comma_separated(self.status.as_slice());
         if names.iter().any(|name| name == "all") || (names.is_empty() && self.all) {
             return Ok(StatusFilter::All);
         }

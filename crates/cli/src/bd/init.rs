@@ -23,18 +23,14 @@ pub(super) struct InitArgs {
 
 pub(super) fn run(context: &Context<'_>, args: &InitArgs) -> Result<(), CliError> {
     let printer = context.printer;
-    let (root, prefix) = match Town::find(&context.directory, &context.environment) {
-        Ok(root) => (root, None),
-        Err(_) => {
-            let actor = context.actor();
-            let prefix = start_store(
-                &context.directory,
-                args.prefix.as_deref(),
-                &actor,
-                &SystemClock,
-            )?;
-            (context.directory.clone(), Some(prefix))
-        }
+    let found = Town::find(&context.directory, &context.environment);
+    let (root, prefix) = if let Ok(root) = found {
+        (root, None)
+    } else {
+        let actor = context.actor();
+        let prefix = args.prefix.as_deref();
+        let prefix = start_store(&context.directory, prefix, &actor, &SystemClock)?;
+        (context.directory.clone(), Some(prefix))
     };
     if printer.json() {
         let mut out = String::new();

@@ -195,49 +195,46 @@ fn explain_all(
     ))
 }
 
-/// `{"ready": […], "blocked": […], "cycles"?, "summary"}`.
+/// `{"ready": […], "blocked": […], "cycles"?, "summary"}`, printed while it is found out.
 fn explain_json(
     printer: &Printer,
     town: &Town,
     filter: &BeadFilter,
     below: Option<&str>,
 ) -> Result<(), CliError> {
-    let (mut ready, mut blocked) = (String::new(), String::new());
-    let summary = explain(town, filter, below, |explained| {
-        let (list, json) = match &explained {
-            Explained::Ready(row, resolved) => (&mut ready, ready_json(row, resolved)),
-            Explained::Waiting(row, reasons, in_the_way) => {
-                (&mut blocked, waiting_json(row, reasons, in_the_way))
+    let mut sections = printer.sections();
+    sections.array("ready")?;
+    let mut in_ready = true;
+    let summary = explain(town, filter, below, |explained| match &explained {
+        Explained::Ready(row, resolved) => sections.push(&ready_json(row, resolved)),
+        Explained::Waiting(row, reasons, in_the_way) => {
+            if std::mem::take(&mut in_ready) {
+                sections.array("blocked")?;
             }
-        };
-        if !list.is_empty() {
-            list.push(',');
+            sections.push(&waiting_json(row, reasons, in_the_way))
         }
-        list.push_str(&json);
-        Ok::<_, CliError>(())
     })?;
+    if in_ready {
+        sections.array("blocked")?;
+    }
+    if !summary.cycles.is_empty() {
+        sections.array("cycles")?;
+        for cycle in &summary.cycles {
+            let ids: Vec<String> = cycle
+                .iter()
+                .map(|id| Json::string(id.as_str()).to_string())
+                .collect();
+            sections.push(&format!("[{}]", ids.join(",")))?;
+        }
+    }
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
-    object.raw("ready", &format!("[{ready}]"));
-    object.raw("blocked", &format!("[{blocked}]"));
-    if !summary.cycles.is_empty() {
-        object.array("cycles", |array| {
-            for cycle in &summary.cycles {
-                let ids: Vec<String> = cycle
-                    .iter()
-                    .map(|id| Json::string(id.as_str()).to_string())
-                    .collect();
-                array.raw(&format!("[{}]", ids.join(",")));
-            }
-        });
-    }
-    object.object("summary", |object| {
-        object.count("total_ready", summary.ready);
-        object.count("total_blocked", summary.waiting);
-        object.count("cycle_count", summary.cycles.len() as u64);
-    });
+    object.count("total_ready", summary.ready);
+    object.count("total_blocked", summary.waiting);
+    object.count("cycle_count", summary.cycles.len() as u64);
     object.finish();
-    printer.object(&out)
+    sections.field("summary", &out)?;
+    sections.finish()
 }
 
 fn ready_json(row: &BeadRow, resolved: &[BeadId]) -> String {

@@ -53,7 +53,7 @@ pub(super) fn linked(bead: &Bead, kind: &DependencyType) -> String {
 
 /// What `show` includes besides the bead.
 pub(super) struct Shown<'a> {
-    pub(super) shown: &'a gt_operations::beads::Shown,
+    pub(super) about: &'a gt_operations::beads::Shown,
     pub(super) dependents: bool,
     pub(super) comments: bool,
 }
@@ -61,7 +61,7 @@ pub(super) struct Shown<'a> {
 impl Shown<'_> {
     /// The bead with full records of what it depends on; the counts are of all dependencies.
     pub(super) fn json(&self) -> String {
-        let shown = self.shown;
+        let shown = self.about;
         let row = &shown.row;
         let mut out = String::new();
         let view = BeadView {

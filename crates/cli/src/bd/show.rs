@@ -52,7 +52,7 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
             let (dependents, comments) = (args.include_dependents, args.include_comments);
             list.push(
                 &shapes::Shown {
-                    shown,
+                    about: shown,
                     dependents,
                     comments,
                 }

@@ -22,7 +22,7 @@ pub(super) struct UpdateArgs {
     /// Take it, if nobody else has it
     #[arg(long)]
     claim: bool,
-    /// open, in_progress, blocked, deferred, closed, …
+    /// open, blocked, deferred, closed, …
     #[arg(short, long)]
     status: Option<String>,
     /// How urgent it is: 0 (highest) to 4

@@ -15,11 +15,11 @@ use crate::error::CliError;
 pub(super) struct InstallArgs {
     /// Its directory; made if it is not there
     #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    place: PathBuf,
 }
 
 pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliError> {
-    let (root, is_new) = install(&context.directory.join(&args.directory), &SystemClock)?;
+    let (root, is_new) = install(&context.directory.join(&args.place), &SystemClock)?;
     let printer = context.printer;
     if printer.json() {
         let mut out = String::new();

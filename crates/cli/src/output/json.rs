@@ -1,15 +1,41 @@
-//! JSON arrays that are printed while they are made.
+//! JSON that is printed while it is made, so that no list is ever held whole.
 
+use gt_core::Json;
 use gt_records::pretty;
 
 use super::Printer;
 use crate::error::CliError;
 
-/// An open JSON array. Elements are printed at once, so that no list is ever held whole.
-pub(crate) struct JsonList<'p> {
-    printer: &'p Printer,
+/// Prints the elements of an array that is open at a depth of indentation.
+struct Elements {
     indent: &'static str,
     empty: bool,
+}
+
+impl Elements {
+    fn push(&mut self, printer: &Printer, compact: &str) -> Result<(), CliError> {
+        let line = format!("\n{}", self.indent);
+        if !self.empty {
+            printer.raw(",")?;
+        }
+        self.empty = false;
+        printer.raw(&line)?;
+        printer.raw(&pretty(compact).replace('\n', &line))
+    }
+
+    fn close(&self, printer: &Printer) -> Result<(), CliError> {
+        if self.empty {
+            return printer.raw("]");
+        }
+        printer.raw(&format!("\n{}]", &self.indent[2..]))
+    }
+}
+
+/// An open JSON array.
+pub(crate) struct JsonList<'p> {
+    printer: &'p Printer,
+    elements: Elements,
+    begun: bool,
     envelope: bool,
 }
 
@@ -18,39 +44,111 @@ impl<'p> JsonList<'p> {
         let indent = if envelope { "    " } else { "  " };
         Self {
             printer,
-            indent,
+            elements: Elements {
+                indent,
+                empty: true,
+            },
+            begun: false,
+            envelope,
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), CliError> {
+        if std::mem::replace(&mut self.begun, true) {
+            return Ok(());
+        }
+        self.printer.raw(if self.envelope {
+            "{\n  \"data\": ["
+        } else {
+            "["
+        })
+    }
+
+    /// Adds an element, given as compact JSON.
+    pub(crate) fn push(&mut self, compact: &str) -> Result<(), CliError> {
+        self.begin()?;
+        self.elements.push(self.printer, compact)
+    }
+
+    /// Closes the array.
+    pub(crate) fn finish(mut self) -> Result<(), CliError> {
+        self.begin()?;
+        self.elements.close(self.printer)?;
+        self.printer.line(if self.envelope {
+            ",\n  \"schema_version\": 1\n}"
+        } else {
+            ""
+        })
+    }
+}
+
+/// An open JSON object with long arrays in it.
+pub(crate) struct JsonSections<'p> {
+    printer: &'p Printer,
+    open: Option<Elements>,
+    empty: bool,
+    envelope: bool,
+}
+
+impl<'p> JsonSections<'p> {
+    pub(super) fn new(printer: &'p Printer, envelope: bool) -> Self {
+        Self {
+            printer,
+            open: None,
             empty: true,
             envelope,
         }
     }
 
-    /// Adds an element, given as compact JSON.
-    pub(crate) fn push(&mut self, compact: &str) -> Result<(), CliError> {
-        let opening = if self.envelope {
-            "{\n  \"data\": ["
-        } else {
-            "["
+    fn key(&mut self, name: &str) -> Result<(), CliError> {
+        if let Some(elements) = self.open.take() {
+            elements.close(self.printer)?;
+        }
+        let before = match (self.empty, self.envelope) {
+            (true, true) => "{\n  \"data\": {\n    ",
+            (true, false) => "{\n  ",
+            (false, true) => ",\n    ",
+            (false, false) => ",\n  ",
         };
-        let before = if self.empty { opening } else { "," };
         self.empty = false;
-        let element = pretty(compact).replace('\n', &format!("\n{}", self.indent));
-        let out = &mut *self.printer.out.borrow_mut();
-        use std::io::Write as _;
-        out.write_all(before.as_bytes())?;
-        out.write_all(b"\n")?;
-        out.write_all(self.indent.as_bytes())?;
-        out.write_all(element.as_bytes())?;
-        Ok(())
+        self.printer
+            .raw(&format!("{before}{}: ", Json::string(name)))
     }
 
-    /// Closes the array.
-    pub(crate) fn finish(self) -> Result<(), CliError> {
-        let text = match (self.empty, self.envelope) {
-            (true, false) => "[]",
-            (false, false) => "\n]",
-            (true, true) => "{\n  \"data\": [],\n  \"schema_version\": 1\n}",
-            (false, true) => "\n  ],\n  \"schema_version\": 1\n}",
-        };
-        self.printer.line(text)
+    /// Opens an array under this name; what is pushed next goes there.
+    pub(crate) fn array(&mut self, name: &str) -> Result<(), CliError> {
+        self.key(name)?;
+        self.open = Some(Elements {
+            indent: if self.envelope { "      " } else { "    " },
+            empty: true,
+        });
+        self.printer.raw("[")
+    }
+
+    /// Adds an element to the open array.
+    pub(crate) fn push(&mut self, compact: &str) -> Result<(), CliError> {
+        match &mut self.open {
+            Some(elements) => elements.push(self.printer, compact),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a field, given as compact JSON.
+    pub(crate) fn field(&mut self, name: &str, compact: &str) -> Result<(), CliError> {
+        self.key(name)?;
+        let indent = if self.envelope { "\n    " } else { "\n  " };
+        self.printer.raw(&pretty(compact).replace('\n', indent))
+    }
+
+    /// Closes the object.
+    pub(crate) fn finish(mut self) -> Result<(), CliError> {
+        if self.envelope {
+            if let Some(elements) = self.open.take() {
+                elements.close(self.printer)?;
+            }
+            return self.printer.line("\n  },\n  \"schema_version\": 1\n}");
+        }
+        self.field("schema_version", "1")?;
+        self.printer.line("\n}")
     }
 }

@@ -4,7 +4,7 @@ mod json;
 mod table;
 mod text;
 
-pub(crate) use json::JsonList;
+pub(crate) use json::{JsonList, JsonSections};
 pub(crate) use table::{Cell, Table};
 pub(crate) use text::{ago, clock_time, plural, status_colour};
 
@@ -90,11 +90,18 @@ impl Printer {
         JsonList::new(self, self.envelope)
     }
 
+    /// A JSON object whose long arrays come one element after the other.
+    pub(crate) fn sections(&self) -> JsonSections<'_> {
+        *self.wrote_json.borrow_mut() = true;
+        JsonSections::new(self, self.envelope)
+    }
+
+    /// Text without a line's end.
+    fn raw(&self, text: &str) -> Result<(), CliError> {
+        Ok(self.out.borrow_mut().write_all(text.as_bytes())?)
+    }
+
     /// A remark that is not data.
-    #[expect(
-        clippy::print_stderr,
-        reason = "this is the door that the rule points to"
-    )]
     pub(crate) fn note(&self, text: impl AsRef<str>) {
         if !self.quiet {
             anstream::eprintln!("{}", text.as_ref());
@@ -103,8 +110,8 @@ impl Printer {
 
     /// What went wrong with one part of a request that goes on.
     #[expect(
-        clippy::print_stderr,
-        reason = "this is the door that the rule points to"
+        clippy::unused_self,
+        reason = "printing is asked of the printer, whatever it needs"
     )]
     pub(crate) fn part_failed(&self, text: impl AsRef<str>) {
         anstream::eprintln!("Error: {}", text.as_ref());
@@ -120,10 +127,6 @@ impl Printer {
     }
 
     /// Ends a command that failed.
-    #[expect(
-        clippy::print_stderr,
-        reason = "this is the door that the rule points to"
-    )]
     pub(crate) fn failure(&self, error: &CliError) {
         let message = error.chain();
         if self.json && !*self.wrote_json.borrow() {
@@ -146,10 +149,6 @@ impl Drop for Printer {
 }
 
 /// Says what is wrong with the arguments, in the words scripts look for.
-#[expect(
-    clippy::print_stderr,
-    reason = "this is the door that the rule points to"
-)]
 pub(crate) fn usage_error(error: &clap::Error) {
     use clap::error::{ContextKind, ErrorKind};
     let rendered = error.render().to_string();
