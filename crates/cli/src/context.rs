@@ -12,13 +12,17 @@ use crate::output::Printer;
 pub(crate) struct Context<'p> {
     pub(crate) printer: &'p Printer,
     pub(crate) environment: Environment,
+    /// Where relative paths begin.
     pub(crate) directory: PathBuf,
+    /// Where the town is looked for; the same unless a store was named.
+    place: PathBuf,
     actor: Option<String>,
 }
 
 impl<'p> Context<'p> {
     pub(crate) fn new(
         printer: &'p Printer,
+        environment: Environment,
         directory: Option<&Path>,
         actor: Option<String>,
     ) -> Result<Self, CliError> {
@@ -33,10 +37,24 @@ impl<'p> Context<'p> {
         };
         Ok(Self {
             printer,
-            environment: Environment::from_process(),
+            environment,
+            place: directory.clone(),
             directory,
             actor,
         })
+    }
+
+    /// Looks for the town that this file belongs to.
+    pub(crate) fn with_store(mut self, file: Option<&Path>) -> Self {
+        if let Some(file) = file {
+            self.place = self.directory.join(file);
+        }
+        self
+    }
+
+    /// The root of the town, if there is one.
+    pub(crate) fn root(&self) -> Result<PathBuf, CliError> {
+        Ok(Town::find(&self.place, &self.environment)?)
     }
 
     pub(crate) fn actor(&self) -> Actor {
@@ -45,7 +63,7 @@ impl<'p> Context<'p> {
 
     /// The town around the working directory.
     pub(crate) fn town(&self) -> Result<Town, CliError> {
-        let root = Town::find(&self.directory, &self.environment)?;
+        let root = self.root()?;
         let options = StoreOptions {
             on_wait: Some(Arc::new(waiting)),
         };

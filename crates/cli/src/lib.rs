@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use gt_operations::Environment;
 
 use crate::error::CliError;
 use crate::output::Printer;
@@ -45,10 +46,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run_gt(arguments: &[OsString]) -> ExitCode {
     match gt::Gt::try_parse_from(arguments) {
         Ok(parsed) => {
-            let printer = Printer::new(parsed.global.json, parsed.global.quiet);
-            finish(&printer, gt::run(parsed, &printer))
+            let environment = Environment::from_process();
+            let printer = Printer::new(parsed.global.json, parsed.global.quiet, &environment);
+            finish(&printer, gt::run(parsed, &printer, environment))
         }
-        Err(error) => usage(&error, 2),
+        Err(error) => usage(&error, arguments, 2),
     }
 }
 
@@ -60,10 +62,11 @@ fn run_bd(name: &str, arguments: &[OsString]) -> ExitCode {
         .and_then(|matches| <bd::Bd as clap::FromArgMatches>::from_arg_matches(&matches));
     match parsed {
         Ok(parsed) => {
-            let printer = Printer::new(parsed.global.json(), parsed.global.quiet);
-            finish(&printer, bd::run(parsed, &printer))
+            let environment = Environment::from_process();
+            let printer = Printer::new(parsed.global.json(), parsed.global.quiet, &environment);
+            finish(&printer, bd::run(parsed, &printer, environment))
         }
-        Err(error) => usage(&error, 1),
+        Err(error) => usage(&error, arguments, 1),
     }
 }
 
@@ -79,13 +82,14 @@ fn finish(printer: &Printer, result: Result<(), CliError>) -> ExitCode {
 }
 
 /// Shows help, or what is wrong with the arguments.
-fn usage(error: &clap::Error, code: u8) -> ExitCode {
+fn usage(error: &clap::Error, arguments: &[OsString], code: u8) -> ExitCode {
     if !error.use_stderr() {
         // Help and version go to standard output; nobody to read them is no failure.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
-    output::usage_error(error);
+    let json = arguments.iter().any(|argument| argument == "--json");
+    output::usage_error(error, json);
     ExitCode::from(code)
 }
 

@@ -17,7 +17,7 @@ use crate::output::Printer;
     after_help = "Examples:
   bd dep add gt-b gt-a             # gt-b waits for gt-a
   bd dep gt-a --blocks gt-b        # the same
-  bd dep tree gt-b
+  bd dep tree gt-b --format mermaid
   bd dep list gt-cv --type tracks --json"
 )]
 pub(super) struct DepArgs {
@@ -29,6 +29,13 @@ pub(super) struct DepArgs {
     /// The bead that waits for it
     #[arg(long, value_name = "ID")]
     blocks: Option<String>,
+}
+
+impl DepArgs {
+    /// Whether this asks for a tree, which can be a diagram.
+    pub(super) fn is_tree(&self) -> bool {
+        matches!(self.verb, Some(DepVerb::Tree(_)))
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -140,13 +147,13 @@ struct TreeArgs {
     status: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: DepArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &Context<'_>, args: DepArgs, diagram: bool) -> Result<(), CliError> {
     let printer = context.printer;
     match (args.verb, args.blocker, args.blocks) {
         (Some(DepVerb::Add(args)), ..) => run_add(context, args),
         (Some(DepVerb::Remove(args)), ..) => run_remove(context, &args),
         (Some(DepVerb::List(args)), ..) => run_list(context, &args),
-        (Some(DepVerb::Tree(args)), ..) => run_tree(context, &args),
+        (Some(DepVerb::Tree(args)), ..) => run_tree(context, &args, diagram),
         (Some(DepVerb::Cycles), ..) => run_cycles(context),
         (None, Some(blocker), Some(blocked)) => {
             let town = context.town()?;
@@ -292,7 +299,7 @@ fn describe(bead: &Bead) -> String {
     format!("{} · {}", bead.status, bead.title)
 }
 
-fn run_tree(context: &Context<'_>, args: &TreeArgs) -> Result<(), CliError> {
+fn run_tree(context: &Context<'_>, args: &TreeArgs, diagram: bool) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let mut nodes = Vec::new();
@@ -304,7 +311,7 @@ fn run_tree(context: &Context<'_>, args: &TreeArgs) -> Result<(), CliError> {
     if let Some(status) = &args.status {
         nodes.retain(|node| node.depth == 0 || node.bead.status.as_str() == status);
     }
-    if args.diagram.is_some() {
+    if diagram {
         return print_mermaid(printer, &nodes);
     }
     if printer.json() {

@@ -1,7 +1,7 @@
 //! `bd init`.
 
 use clap::Args;
-use gt_operations::{SystemClock, Town, start_store};
+use gt_operations::{SystemClock, start_store};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -23,8 +23,7 @@ pub(super) struct InitArgs {
 
 pub(super) fn run(context: &Context<'_>, args: &InitArgs) -> Result<(), CliError> {
     let printer = context.printer;
-    let found = Town::find(&context.directory, &context.environment);
-    let (root, prefix) = if let Ok(root) = found {
+    let (root, prefix) = if let Ok(root) = context.root() {
         (root, None)
     } else {
         let actor = context.actor();

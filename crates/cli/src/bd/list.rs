@@ -44,8 +44,6 @@ pub(super) struct ListArgs {
     pretty: bool,
     #[arg(long, hide = true)]
     no_pager: bool,
-    #[arg(long, hide = true)]
-    skip_labels: bool,
 }
 
 pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
@@ -69,18 +67,11 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
     if filter.status == StatusFilter::OneOf(vec![Status::Pinned]) {
         filter.pinned = filter.pinned.filter(|pinned| !pinned);
     }
-    print(printer, &town, &filter, |total, limit| {
-        format!("Showing {limit} of {total} issues; use --limit 0 for all")
-    })
+    print(printer, &town, &filter)
 }
 
-/// Prints what `filter` admits while it is read; `cut` words the remark that there is more.
-pub(super) fn print(
-    printer: &Printer,
-    town: &Town,
-    filter: &BeadFilter,
-    cut: impl FnOnce(u64, usize) -> String,
-) -> Result<(), CliError> {
+/// Prints what `filter` admits while it is read.
+pub(super) fn print(printer: &Printer, town: &Town, filter: &BeadFilter) -> Result<(), CliError> {
     let more = if printer.json() {
         let mut list = printer.list();
         let more = for_each_page(town, filter, |rows| {
@@ -100,8 +91,10 @@ pub(super) fn print(
         }
         more
     };
-    if let (Some(total), Some(limit)) = (more, filter.limit) {
-        printer.note(cut(total, limit));
+    if let (true, Some(limit)) = (more, filter.limit) {
+        printer.note(format!(
+            "Showing the first {limit}; there are more, use --limit 0 for all"
+        ));
     }
     Ok(())
 }

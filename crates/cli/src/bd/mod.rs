@@ -26,6 +26,7 @@ mod update;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use gt_operations::Environment;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -54,9 +55,17 @@ pub(crate) struct Global {
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Print in this format
-    #[arg(long, global = true, value_name = "FORMAT", hide = true)]
+    #[arg(long, global = true, value_name = "FORMAT", hide = true, value_parser = ["json", "text", "mermaid"])]
     format: Option<String>,
+    /// Use the store this file belongs to
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        conflicts_with = "directory",
+        hide = true
+    )]
+    db: Option<PathBuf>,
     /// Act as this person or agent
     #[arg(long, global = true, value_name = "NAME")]
     actor: Option<String>,
@@ -127,11 +136,22 @@ enum Verb {
 }
 
 /// Runs a parsed command.
-pub(crate) fn run(bd: Bd, printer: &Printer) -> Result<(), CliError> {
+pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result<(), CliError> {
     let Global {
-        actor, directory, ..
+        actor,
+        directory,
+        db,
+        format,
+        ..
     } = bd.global;
-    let context = Context::new(printer, directory.as_deref(), actor)?;
+    let context = Context::new(printer, environment, directory.as_deref(), actor)?;
+    let context = context.with_store(db.as_deref());
+    let diagram = format.as_deref() == Some("mermaid");
+    if diagram && !matches!(&bd.verb, Verb::Dep(args) if args.is_tree()) {
+        return Err(CliError::request(
+            "only bd dep tree prints --format mermaid",
+        ));
+    }
     match bd.verb {
         Verb::Init(args) => init::run(&context, &args),
         Verb::Create(args) => create::run(&context, args),
@@ -143,7 +163,7 @@ pub(crate) fn run(bd: Bd, printer: &Printer) -> Result<(), CliError> {
         Verb::List(args) => list::run(&context, &args),
         Verb::Ready(args) => ready::run(&context, &args),
         Verb::Blocked(args) => blocked::run(&context, &args),
-        Verb::Dep(args) => dep::run(&context, args),
+        Verb::Dep(args) => dep::run(&context, args, diagram),
         Verb::Label(args) => label::run(&context, &args),
         Verb::Comments(args) => comments::run(&context, &args),
         Verb::Search(args) => search::run(&context, &args),

@@ -98,7 +98,7 @@ pub(super) fn run(context: &Context<'_>, args: &ReadyArgs) -> Result<(), CliErro
         let claimed = claim_first(&town, &filter, below)?;
         return print_claimed(printer, claimed.as_ref());
     }
-    let (rows, cut) = ready(&town, &filter, below)?;
+    let (rows, more) = ready(&town, &filter, below)?;
     if printer.json() {
         let mut list = printer.list();
         for row in &rows {
@@ -110,10 +110,10 @@ pub(super) fn run(context: &Context<'_>, args: &ReadyArgs) -> Result<(), CliErro
     } else {
         shapes::print_rows(printer, rows.iter().map(|row| (row, String::new())))?;
     }
-    if let Some(total) = cut {
+    if more {
+        let shown = rows.len();
         printer.note(format!(
-            "Showing {} of {total} ready issues; use --limit 0 for all",
-            rows.len()
+            "Showing the first {shown}; there are more, use --limit 0 for all"
         ));
     }
     Ok(())

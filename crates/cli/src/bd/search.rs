@@ -36,7 +36,5 @@ pub(super) fn run(context: &Context<'_>, args: &SearchArgs) -> Result<(), CliErr
     filter.order = order(args.sort.as_deref().unwrap_or_default());
     filter.reverse = args.reverse;
     filter.limit = limit(args.limit, Some(LIMIT));
-    super::list::print(printer, &town, &filter, |total, limit| {
-        format!("Showing {limit} of {total} matches; use --limit 0 for all")
-    })
+    super::list::print(printer, &town, &filter)
 }

@@ -11,6 +11,7 @@ mod status;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use gt_operations::Environment;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -61,11 +62,11 @@ enum Verb {
 }
 
 /// Runs a parsed command.
-pub(crate) fn run(gt: Gt, printer: &Printer) -> Result<(), CliError> {
+pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result<(), CliError> {
     let Global {
         actor, directory, ..
     } = gt.global;
-    let context = Context::new(printer, directory.as_deref(), actor)?;
+    let context = Context::new(printer, environment, directory.as_deref(), actor)?;
     match gt.verb {
         Verb::Install(args) => install::run(&context, &args),
         Verb::Rig(args) => rig::run(&context, &args),

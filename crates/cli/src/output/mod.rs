@@ -11,6 +11,7 @@ pub(crate) use text::{ago, clock_time, plural, status_colour};
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 
+use gt_operations::Environment;
 use gt_records::{escape_html, pretty, sorted_object};
 
 use crate::error::CliError;
@@ -26,8 +27,8 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    pub(crate) fn new(json: bool, quiet: bool) -> Self {
-        let envelope = std::env::var("BD_JSON_ENVELOPE").is_ok_and(|value| value == "1");
+    pub(crate) fn new(json: bool, quiet: bool, environment: &Environment) -> Self {
+        let envelope = environment.get("BD_JSON_ENVELOPE") == Some("1");
         let out = io::BufWriter::with_capacity(64 * 1024, anstream::AutoStream::auto(io::stdout()));
         Self {
             json,
@@ -149,7 +150,7 @@ impl Drop for Printer {
 }
 
 /// Says what is wrong with the arguments, in the words scripts look for.
-pub(crate) fn usage_error(error: &clap::Error) {
+pub(crate) fn usage_error(error: &clap::Error, json: bool) {
     use clap::error::{ContextKind, ErrorKind};
     let rendered = error.render().to_string();
     let text = rendered.strip_prefix("error: ").unwrap_or(&rendered);
@@ -160,5 +161,11 @@ pub(crate) fn usage_error(error: &clap::Error) {
         }
         _ => text.to_owned(),
     };
+    if json {
+        let first = text.lines().next().unwrap_or_default();
+        let printer = Printer::new(true, false, &Environment::default());
+        // If standard output is gone too, the exit code still tells.
+        let _ = printer.object(&format!("{{\"error\":{}}}", gt_core::Json::string(first)));
+    }
     anstream::eprint!("Error: {text}");
 }

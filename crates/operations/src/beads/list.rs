@@ -2,33 +2,42 @@
 
 use gt_core::BeadId;
 use gt_core::limits::PAGE_BEADS;
-use gt_store::{BeadFilter, BeadRow, CountGroup, Statistics};
+use gt_store::{BeadFilter, BeadRow, CountGroup, Reader, Statistics};
 
 use crate::{Result, Town};
 
 /// Hands the beads that `filter` admits to `each`, in order, a page at a time, all from one state of
-/// the town. Returns how many there would be without the filter's limit, if that cut any off.
+/// the town. Says whether the filter's limit cut any off.
 pub fn for_each_page<E: From<crate::OperationError>>(
     town: &Town,
     filter: &BeadFilter,
     mut each: impl FnMut(Vec<BeadRow>) -> Result<(), E>,
-) -> Result<Option<u64>, E> {
+) -> Result<bool, E> {
     let mut outcome = Ok(());
-    let total = town.read(|reader| {
-        let ids = reader.find(filter)?;
+    let more = town.read(|reader| {
+        let (ids, more) = find_some(reader, filter)?;
         for page in ids.chunks(PAGE_BEADS) {
             outcome = each(reader.bead_rows(page)?);
             if outcome.is_err() {
-                return Ok(None);
+                break;
             }
         }
-        if filter.limit == Some(ids.len()) {
-            let total = reader.count(filter)?;
-            return Ok((total > ids.len() as u64).then_some(total));
-        }
-        Ok(None)
+        Ok(more)
     })?;
-    outcome.map(|()| total)
+    outcome.map(|()| more)
+}
+
+/// The ids that `filter` admits, and whether its limit cut any off. Counting all of them only to say
+/// how many there are would cost more than the list.
+pub(super) fn find_some(reader: &Reader<'_>, filter: &BeadFilter) -> Result<(Vec<BeadId>, bool)> {
+    let one_more = filter.limit.map(|limit| limit.saturating_add(1));
+    let mut ids = reader.find(&BeadFilter {
+        limit: one_more,
+        ..filter.clone()
+    })?;
+    let more = filter.limit.is_some_and(|limit| ids.len() > limit);
+    ids.truncate(filter.limit.unwrap_or(usize::MAX));
+    Ok((ids, more))
 }
 
 /// How many beads `filter` admits.

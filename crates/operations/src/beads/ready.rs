@@ -5,30 +5,21 @@ use gt_core::limits::PAGE_BEADS;
 use gt_core::{Bead, BeadId, EventKind, Timestamp};
 use gt_store::{BeadFilter, BeadRow, BlockerFacts, Reader, StatusFilter};
 
+use super::list::find_some;
 use super::update::claim_in;
 use crate::dependencies::{cycles_in, descendants};
 use crate::{Result, Town};
 
-/// The beads that can be worked on, in the filter's order, and how many there are in all if its limit
-/// cut any off. `below` narrows to the parts of a bead, at any depth.
+/// The beads that can be worked on, in the filter's order, and whether its limit cut any off. `below`
+/// narrows to the parts of a bead, at any depth.
 pub fn ready(
     town: &Town,
     filter: &BeadFilter,
     below: Option<&str>,
-) -> Result<(Vec<BeadRow>, Option<u64>)> {
-    town.read(|reader| {
-        let filter = narrowed(town, reader, filter, below)?;
-        let Some(filter) = filter else {
-            return Ok((Vec::new(), None));
-        };
-        let rows = ready_rows(reader, &filter)?;
-        let total = if filter.limit == Some(rows.len()) {
-            Some(reader.count(&filter)?)
-        } else {
-            None
-        };
-        let total = total.filter(|total| *total > rows.len() as u64);
-        Ok((rows, total))
+) -> Result<(Vec<BeadRow>, bool)> {
+    town.read(|reader| match narrowed(town, reader, filter, below)? {
+        Some(filter) => ready_rows(reader, &filter),
+        None => Ok((Vec::new(), false)),
     })
 }
 
@@ -44,7 +35,7 @@ pub fn claim_first(
         };
         filter.unassigned = true;
         filter.limit = Some(1);
-        let Some(row) = ready_rows(writer, &filter)?.into_iter().next() else {
+        let Some(row) = ready_rows(writer, &filter)?.0.into_iter().next() else {
             return Ok(None);
         };
         let claimed = claim_in(writer, &row.bead)?;
@@ -74,11 +65,12 @@ fn narrowed(
 }
 
 /// The store proposes by index; the evaluator decides.
-fn ready_rows(reader: &Reader<'_>, filter: &BeadFilter) -> Result<Vec<BeadRow>> {
+fn ready_rows(reader: &Reader<'_>, filter: &BeadFilter) -> Result<(Vec<BeadRow>, bool)> {
     let Some(readiness) = filter.ready else {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), false));
     };
-    let rows = reader.bead_rows(&reader.find(filter)?)?;
+    let (ids, more) = find_some(reader, filter)?;
+    let rows = reader.bead_rows(&ids)?;
     let mut ready = Vec::with_capacity(rows.len());
     for row in rows {
         let reasons = reasons(reader, &row.bead, readiness.now)?;
@@ -94,7 +86,7 @@ fn ready_rows(reader: &Reader<'_>, filter: &BeadFilter) -> Result<Vec<BeadRow>> 
             ready.push(row);
         }
     }
-    Ok(ready)
+    Ok((ready, more))
 }
 
 /// Every reason why a bead is not ready.
