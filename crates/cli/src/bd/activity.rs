@@ -11,7 +11,7 @@ use gt_records::ObjectWriter;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Printer, clock_time};
+use crate::output::{JsonList, Printer, clock_time};
 use crate::values::instant;
 
 /// How often a follower looks for news. Looking costs one read of a counter.
@@ -53,35 +53,75 @@ pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliE
     let town = context.town()?;
     let filter = filter(&town, args)?;
     let printer = context.printer;
+    let mut log = Log::new(printer, args.follow);
     let limit = match (args.limit, args.since.is_some()) {
-        (Some(0), _) | (None, true) => usize::MAX,
-        (Some(limit), _) => limit,
-        (None, false) => LIMIT,
+        (Some(0), _) | (None, true) => None,
+        (Some(limit), _) => Some(limit),
+        (None, false) => Some(LIMIT),
     };
-    if let Some(number) = args.after {
-        return follow(printer, &town, Follower::after(number, filter), args.follow);
-    }
-    // Before reading the past, so that nothing falls in between.
-    let follower = Follower::from_now(&town, filter.clone())?;
-    let past = follower.past(&town, limit)?;
-    if args.follow {
-        for event in &past {
-            print_event(printer, event)?;
+    let mut follower = match (args.after, limit) {
+        (Some(number), _) => Follower::after(number, filter),
+        (None, None) => Follower::after(0, filter),
+        (None, Some(limit)) => {
+            // The place to go on from is taken before the past is read: nothing falls in between.
+            let follower = Follower::from_now(&town, filter)?;
+            for event in follower.past(&town, limit)? {
+                log.push(&event)?;
+            }
+            if !args.follow {
+                return log.finish();
+            }
+            follower
         }
-        return follow(printer, &town, follower, true);
-    }
-    if printer.json() {
-        let mut list = printer.list();
-        for event in &past {
-            list.push(&event_json(event))?;
+    };
+    loop {
+        let news = follower.next(&town)?;
+        for event in &news {
+            log.push(event)?;
         }
-        return list.finish();
+        if news.is_empty() {
+            if !args.follow {
+                return log.finish();
+            }
+            printer.flush()?;
+            std::thread::sleep(LOOK_EVERY);
+        }
     }
-    if past.is_empty() {
-        return printer.done("Nothing happened yet");
+}
+
+/// Where events go: lines for people, a JSON array, or JSON lines if there is no end to them.
+struct Log<'p> {
+    printer: &'p Printer,
+    list: Option<JsonList<'p>>,
+    empty: bool,
+}
+
+impl<'p> Log<'p> {
+    fn new(printer: &'p Printer, endless: bool) -> Self {
+        let list = (printer.json() && !endless).then(|| printer.list());
+        Self {
+            printer,
+            list,
+            empty: true,
+        }
     }
-    past.iter()
-        .try_for_each(|event| printer.line(event_line(event)))
+
+    fn push(&mut self, event: &Event) -> Result<(), CliError> {
+        self.empty = false;
+        match &mut self.list {
+            Some(list) => list.push(&event_json(event)),
+            None if self.printer.json() => self.printer.json_line(&event_json(event)),
+            None => self.printer.line(event_line(event)),
+        }
+    }
+
+    fn finish(self) -> Result<(), CliError> {
+        match self.list {
+            Some(list) => list.finish(),
+            None if self.empty => self.printer.done("Nothing happened yet"),
+            None => Ok(()),
+        }
+    }
 }
 
 fn filter(town: &Town, args: &ActivityArgs) -> Result<EventFilter, CliError> {
@@ -121,35 +161,6 @@ fn filter(town: &Town, args: &ActivityArgs) -> Result<EventFilter, CliError> {
             .collect(),
         since: since.transpose()?,
     })
-}
-
-fn follow(
-    printer: &Printer,
-    town: &Town,
-    mut follower: Follower,
-    go_on: bool,
-) -> Result<(), CliError> {
-    loop {
-        let news = follower.next(town)?;
-        for event in &news {
-            print_event(printer, event)?;
-        }
-        printer.flush()?;
-        if news.is_empty() {
-            if !go_on {
-                return Ok(());
-            }
-            std::thread::sleep(LOOK_EVERY);
-        }
-    }
-}
-
-fn print_event(printer: &Printer, event: &Event) -> Result<(), CliError> {
-    if printer.json() {
-        printer.json_line(&event_json(event))
-    } else {
-        printer.line(event_line(event))
-    }
 }
 
 /// An event as JSON.
