@@ -172,14 +172,18 @@ impl<'w, 's> Import<'w, 's> {
         for (line, why) in lines {
             self.summary.skip(line, None, why);
         }
-        source.for_each_line(|number, position, text| {
-            progress(source.bytes() + position);
-            if self.invalid.contains_key(&number) {
-                return Ok(());
+        let (invalid, now) = (self.invalid, self.now);
+        let parse = |number: u64, text: &str| {
+            if invalid.contains_key(&number) {
+                return Ok(None);
             }
-            let parsed =
-                parse_line(text, self.now).map_err(|error| changed(source, number, &error))?;
-            match parsed {
+            parse_line(text, now)
+                .map(Some)
+                .map_err(|error| changed(source, number, &error))
+        };
+        source.for_each_parsed(parse, |number, position, line| {
+            progress(source.bytes() + position);
+            match line {
                 Line::Issue(record) => self.bead(number, *record),
                 Line::Memory { key, value } => {
                     self.writer
@@ -268,16 +272,15 @@ impl<'w, 's> Import<'w, 's> {
     }
 
     fn edges(&mut self, source: &Source, progress: &mut impl FnMut(u64)) -> Result<()> {
-        source.for_each_line(|number, position, text| {
-            progress(2 * source.bytes() + position);
-            if self.invalid.contains_key(&number) {
-                return Ok(());
+        let (invalid, now) = (self.invalid, self.now);
+        let parse = |number: u64, text: &str| {
+            if invalid.contains_key(&number) {
+                return Ok(None);
             }
-            let parsed = parse_dependencies(text, self.now)
-                .map_err(|error| changed(source, number, &error))?;
-            let Some((id, edges)) = parsed else {
-                return Ok(());
-            };
+            parse_dependencies(text, now).map_err(|error| changed(source, number, &error))
+        };
+        source.for_each_parsed(parse, |_, position, (id, edges)| {
+            progress(2 * source.bytes() + position);
             let Some(fate) = self.fates.get_mut(&id) else {
                 return Ok(());
             };

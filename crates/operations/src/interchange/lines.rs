@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 
 use gt_core::limits::LINE_BYTES_MAX;
 
@@ -124,4 +125,51 @@ impl Source {
             }
         }
     }
+
+    /// Like `for_each_line`, with `parse` running ahead on a thread of its own, so that whoever takes
+    /// the results (and holds the writer meanwhile) does not wait for it. `parse` may leave lines out.
+    pub(super) fn for_each_parsed<T: Send>(
+        &self,
+        parse: impl Fn(u64, &str) -> Result<Option<T>> + Send,
+        mut take: impl FnMut(u64, u64, T) -> Result<()>,
+    ) -> Result<()> {
+        std::thread::scope(|scope| {
+            let (sender, parsed) = mpsc::sync_channel(BATCHES_AHEAD);
+            let reader = scope.spawn(move || {
+                let mut batch = Vec::with_capacity(LINES_PER_BATCH);
+                let read = self.for_each_line(|number, position, text| {
+                    if let Some(value) = parse(number, text)? {
+                        batch.push((number, position, value));
+                    }
+                    if batch.len() == LINES_PER_BATCH {
+                        let full =
+                            std::mem::replace(&mut batch, Vec::with_capacity(LINES_PER_BATCH));
+                        // Nobody takes them any more: whoever did has an error to tell.
+                        sender
+                            .send(full)
+                            .map_err(|_| OperationError::rejected("abandoned"))?;
+                    }
+                    Ok(())
+                });
+                let _ = sender.send(batch);
+                read
+            });
+            let taken = parsed
+                .iter()
+                .flatten()
+                .try_for_each(|(number, position, value)| take(number, position, value));
+            drop(parsed);
+            let read = reader.join().unwrap_or_else(|_| {
+                Err(OperationError::rejected(format!(
+                    "{} could not be read",
+                    self.name
+                )))
+            });
+            taken.and(read)
+        })
+    }
 }
+
+/// How many lines are handed over at a time, and how many such batches may wait.
+const LINES_PER_BATCH: usize = 64;
+const BATCHES_AHEAD: usize = 4;
