@@ -71,7 +71,8 @@ fn run_bd(name: &str, arguments: &[OsString]) -> ExitCode {
 }
 
 fn finish(printer: &Printer, result: Result<(), CliError>) -> ExitCode {
-    match result {
+    // What could not be printed was not done, as far as the caller can tell.
+    match result.and_then(|()| printer.flush()) {
         // Whoever read the output has seen enough.
         Ok(()) | Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
         Err(error) => {

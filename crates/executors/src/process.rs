@@ -27,7 +27,10 @@ pub enum ProcessError {
 }
 
 /// A program that is about to be started.
-#[expect(clippy::disallowed_methods, reason = "this is the door that the rule points to")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the door that the rule points to"
+)]
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     Command::new(program)
 }
@@ -38,13 +41,19 @@ pub(crate) fn capture(mut command: Command) -> Result<Output, ProcessError> {
     let output = command
         .stdin(Stdio::null())
         .output()
-        .map_err(|source| ProcessError::Start { program: program.clone(), source })?;
+        .map_err(|source| ProcessError::Start {
+            program: program.clone(),
+            source,
+        })?;
     if output.status.success() {
         return Ok(output);
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    let message = last.map_or_else(|| output.status.to_string(), |line| line.trim().to_owned());
+    // Programs explain at length; the line that names the cause is marked, or the last one.
+    let marked = |line: &&str| line.starts_with("fatal:") || line.starts_with("error:");
+    let spoken = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let telling = spoken().find(marked).or_else(|| spoken().next_back());
+    let message = telling.map_or_else(|| output.status.to_string(), str::to_owned);
     Err(ProcessError::Failed { program, message })
 }
 
@@ -63,10 +72,16 @@ pub(crate) fn interactive(mut command: Command, file: &Path) -> Result<(), Proce
     let status = command
         .arg(file)
         .status()
-        .map_err(|source| ProcessError::Start { program: program.clone(), source })?;
+        .map_err(|source| ProcessError::Start {
+            program: program.clone(),
+            source,
+        })?;
     if status.success() {
         Ok(())
     } else {
-        Err(ProcessError::Failed { program, message: status.to_string() })
+        Err(ProcessError::Failed {
+            program,
+            message: status.to_string(),
+        })
     }
 }

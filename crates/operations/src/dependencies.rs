@@ -22,6 +22,8 @@ pub struct Added {
     pub kind: DependencyType,
     /// Whether it was there already.
     pub already: bool,
+    /// Whether the target exists; one that does not blocks from the day it appears.
+    pub target_exists: bool,
 }
 
 /// Makes `issue` depend on `target`. The same edge once more is fine; `retype` changes the type of an
@@ -37,35 +39,33 @@ pub fn add(
         let issue = resolve_in(town, writer, issue)?;
         let target = resolve_target(town, writer, target)?;
         check_levels(writer, &issue, &target, kind)?;
-        let mut new = edge(writer, &issue, &target, kind.clone());
-        if let Some(old) = writer.edge(&issue, &target)? {
-            if old.kind == *kind {
-                return Ok(Added {
-                    issue,
-                    target,
+        let old = writer.edge(&issue, &target)?;
+        let already = old.as_ref().is_some_and(|old| old.kind == *kind);
+        if !already {
+            let new = match old {
+                None => edge(writer, &issue, &target, kind.clone()),
+                Some(old) if retype => Dependency {
                     kind: kind.clone(),
-                    already: true,
-                });
-            }
-            if !retype {
-                return Err(OperationError::rejected(format!(
-                    "{issue} already depends on {target} as {}; remove that first with bd dep \
-                     remove {issue} {target}, or use --retype",
-                    old.kind
-                )));
-            }
-            new = Dependency {
-                kind: kind.clone(),
-                ..old
+                    ..old
+                },
+                Some(old) => {
+                    return Err(OperationError::rejected(format!(
+                        "{issue} already depends on {target} as {}; remove that first with bd dep \
+                         remove {issue} {target}, or use --retype",
+                        old.kind
+                    )));
+                }
             };
+            add_edge(writer, &new, true)?;
+            writer.touch_bead(&issue)?;
         }
-        add_edge(writer, &new, true)?;
-        writer.touch_bead(&issue)?;
+        let target_exists = writer.bead_exists(&target)?;
         Ok(Added {
             issue,
             target,
             kind: kind.clone(),
-            already: false,
+            already,
+            target_exists,
         })
     })
 }

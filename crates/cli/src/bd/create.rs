@@ -2,7 +2,7 @@
 
 use clap::Args;
 use gt_core::{DependencyType, IssueType, Json, Priority};
-use gt_operations::beads::{Direction, Link, NewBead, create};
+use gt_operations::beads::{Created, Direction, Link, NewBead, create};
 
 use super::shapes;
 use crate::context::Context;
@@ -129,8 +129,17 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
     let (silent, dry_run) = (args.silent, args.dry_run);
     let town = context.town()?;
     let new = new_bead(args, town.now())?;
-    let (bead, labels) = create(&town, &new, dry_run)?;
+    let Created {
+        bead,
+        labels,
+        missing,
+    } = create(&town, &new, dry_run)?;
     let printer = context.printer;
+    for id in missing {
+        printer.note(format!(
+            "note: {id} does not exist here; it counts from the day it appears"
+        ));
+    }
     if printer.json() {
         return printer.object(&shapes::bare(&bead, &labels));
     }

@@ -184,6 +184,12 @@ fn run_add(context: &Context<'_>, args: AddArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let added = add(&town, &args.issue, &target, &kind, args.retype)?;
     let printer = context.printer;
+    if !added.target_exists {
+        printer.note(format!(
+            "note: {} does not exist here; it counts from the day it appears",
+            added.target
+        ));
+    }
     if printer.json() {
         let ends = [added.issue.as_str(), added.target.as_str()];
         return print_pair(

@@ -161,11 +161,16 @@ pub(crate) fn usage_error(error: &clap::Error, json: bool) {
         }
         _ => text.to_owned(),
     };
+    // The first paragraph is the message; the rest is usage.
+    let (message, rest) = text.split_once("\n\n").unwrap_or((text.trim_end(), ""));
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     if json {
-        let first = text.lines().next().unwrap_or_default();
         let printer = Printer::new(true, false, &Environment::default());
         // If standard output is gone too, the exit code still tells.
-        let _ = printer.object(&format!("{{\"error\":{}}}", gt_core::Json::string(first)));
+        let _ = printer.object(&format!(
+            "{{\"error\":{}}}",
+            gt_core::Json::string(&message)
+        ));
     }
-    anstream::eprint!("Error: {text}");
+    anstream::eprint!("Error: {message}\n\n{rest}");
 }

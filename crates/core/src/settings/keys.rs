@@ -125,7 +125,7 @@ pub fn lookup(name: &str) -> Result<(&'static Setting, SettingName), Invalid> {
         .unwrap_or_default();
     let known: Vec<&str> = KEYS.iter().map(|setting| setting.name).collect();
     Err(Invalid(format!(
-        "unknown setting \"{}\"{hint} Known settings: {}",
+        "unknown setting \"{}\"{hint} (known settings: {})",
         name.chars().take(60).collect::<String>().escape_debug(),
         known.join(", ")
     )))

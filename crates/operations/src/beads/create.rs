@@ -85,16 +85,30 @@ pub struct NewBead {
     pub carried: Carried,
 }
 
+/// A bead that was made.
+#[derive(Debug, Clone)]
+pub struct Created {
+    /// The bead.
+    pub bead: Bead,
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// What it is linked with and does not exist; such a bead blocks from the day it appears.
+    pub missing: Vec<BeadId>,
+}
+
 /// Makes a bead, with its labels, its parent and its links, or nothing at all. A dry run gives the
 /// bead without making it.
-pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<(Bead, Vec<String>)> {
+pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<Created> {
     if dry_run {
         return town.read(|reader| {
             let plan = plan(town, reader, new, town.now())?;
-            let id = plan
-                .id
-                .map_or_else(|| Ok(plan.bead.id.clone()), Ok::<_, OperationError>)?;
-            Ok((Bead { id, ..plan.bead }, plan.labels))
+            let id = plan.id.unwrap_or_else(|| plan.bead.id.clone());
+            let bead = Bead { id, ..plan.bead };
+            Ok(Created {
+                bead,
+                labels: plan.labels,
+                missing: Vec::new(),
+            })
         });
     }
     town.write(|writer| {
@@ -121,8 +135,12 @@ pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<(Bead, Vec<St
                 false,
             )?;
         }
+        let mut missing = Vec::new();
         for link in &new.links {
             let other = resolve_target(town, writer, &link.other)?;
+            if !writer.bead_exists(&other)? {
+                missing.push(other.clone());
+            }
             let (issue, target) = match link.direction {
                 Direction::DependsOn => (&bead.id, &other),
                 Direction::DependedOnBy => (&other, &bead.id),
@@ -132,7 +150,11 @@ pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<(Bead, Vec<St
             add_edge(writer, &link_edge, true)?;
         }
         let bead = writer.bead(&bead.id)?.unwrap_or(bead);
-        Ok((bead, labels))
+        Ok(Created {
+            bead,
+            labels,
+            missing,
+        })
     })
 }
 

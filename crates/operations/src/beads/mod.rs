@@ -10,7 +10,7 @@ mod show;
 mod update;
 
 pub use close::{Close, Closed, close, reopen};
-pub use create::{Direction, Link, NewBead, create};
+pub use create::{Created, Direction, Link, NewBead, create};
 pub(crate) use create::{edge, resolve_target};
 pub use delete::{Deletion, delete, preview_delete};
 pub use list::{blocked, count, count_by, for_each_page, label_counts, statistics, total};
