@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gt_core::limits::WRITE_GROUP_MAX;
 
-use crate::store::Core;
+use crate::store::{Core, LOG_BYTES_GROUPED};
 use crate::transaction::{Group, Writer};
 use crate::{Authorship, StoreError};
 
@@ -99,7 +99,7 @@ fn write_groups(core: &Core, jobs: &Receiver<Job>) {
         let mut waiting = vec![first];
         waiting.extend(jobs.try_iter().take(WRITE_GROUP_MAX - 1));
         let mut settlements: Vec<Settle> = Vec::with_capacity(waiting.len());
-        let committed = core.with_group(|group| {
+        let committed = core.with_group(LOG_BYTES_GROUPED, |group| {
             for job in waiting {
                 // A job that panics loses its own changes with its savepoint, and its ticket.
                 match catch_unwind(AssertUnwindSafe(|| job(group))) {

@@ -11,6 +11,8 @@
 //! - Derived values (`open_blockers`, `blocking`, counters) are kept by the verb that changes what
 //!   they derive from. [`Reader::differences`] recomputes all of them from scratch.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod engine;
 mod error;
 mod group;

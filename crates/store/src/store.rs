@@ -64,6 +64,11 @@ enum Place {
     Memory,
 }
 
+/// How long the log may get when writers come and go, each reading it when it opens the store.
+const LOG_BYTES_ALONE: u64 = 1024 * 1024;
+/// How long the log may get under a writer that stays.
+pub(crate) const LOG_BYTES_GROUPED: u64 = 32 * 1024 * 1024;
+
 impl Store {
     /// Opens the store at `path`, bringing an older one up to date after a backup. A file that is not
     /// a store is refused untouched.
@@ -143,7 +148,7 @@ impl Store {
         by: &Authorship,
         work: impl FnOnce(&mut Writer<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.core.with_group(|group| {
+        self.core.with_group(LOG_BYTES_ALONE, |group| {
             let value = group.run(by, work)?;
             Ok((value, true))
         })
@@ -156,7 +161,7 @@ impl Store {
         items: impl IntoIterator<Item = I>,
         mut work: impl FnMut(&mut Writer<'_>, I) -> Result<T, E>,
     ) -> Result<Vec<Result<T, E>>, StoreError> {
-        self.core.with_group(|group| {
+        self.core.with_group(LOG_BYTES_ALONE, |group| {
             let run = |item| group.run_apart(by, |writer| work(writer, item));
             let results: Vec<Result<T, E>> = items.into_iter().map(run).collect();
             let any = results.iter().any(Result::is_ok);
@@ -176,6 +181,15 @@ impl Store {
         E: From<StoreError> + Send + 'static,
     {
         self.queue.submit(&self.core, by, work)
+    }
+
+    /// What the engine finds wrong with the file; nothing in a healthy one.
+    pub fn check_file(&self) -> Result<Vec<String>, StoreError> {
+        self.read(|reader| {
+            let found =
+                reader.rows("PRAGMA quick_check", &[], |row| Ok(row.text(0)?.to_owned()))?;
+            Ok(found.into_iter().filter(|line| line != "ok").collect())
+        })
     }
 
     /// The file this store lives in, unless it lives in memory.
@@ -204,6 +218,7 @@ impl Core {
     /// committing.
     pub(crate) fn with_group<T, E: From<StoreError>>(
         &self,
+        log_bytes_max: u64,
         work: impl FnOnce(&mut Group<'_>) -> Result<(T, bool), E>,
     ) -> Result<T, E> {
         let guard = self.writer(Access::Write)?;
@@ -218,6 +233,7 @@ impl Core {
         let (value, worth_committing) = work(&mut group)?;
         if worth_committing {
             group.commit()?;
+            connected(&guard)?.shorten_log(log_bytes_max);
         }
         Ok(value)
     }

@@ -177,6 +177,7 @@ impl<'c> Group<'c> {
         };
         let value = work(&mut writer)?;
         let events = writer.events;
+        self.check_open()?;
         self.write_events(by, &events)?;
         Ok(value)
     }
@@ -187,9 +188,13 @@ impl<'c> Group<'c> {
         by: &Authorship,
         work: impl FnOnce(&mut Writer<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
+        self.check_open()?;
         self.connection.execute("SAVEPOINT job", &[])?;
         let before = self.last_event;
         let result = self.run(by, work);
+        if !self.connection.in_transaction() {
+            return result;
+        }
         if result.is_err() {
             self.last_event = before;
             self.connection.execute("ROLLBACK TO job", &[])?;
@@ -200,12 +205,24 @@ impl<'c> Group<'c> {
 
     /// Undoes the job that left the group in the middle of it.
     pub(crate) fn undo_job(&mut self) -> Result<(), StoreError> {
+        self.check_open()?;
         self.connection.execute("ROLLBACK TO job", &[])?;
         self.connection.execute("RELEASE job", &[])?;
         self.last_event = Reader::new(self.connection)
             .number(MAX_EVENT, &[])?
             .max(self.first_event);
         Ok(())
+    }
+
+    /// A database that cannot write may give up the whole transaction by itself. What is written
+    /// after that would be committed at once, statement by statement.
+    fn check_open(&self) -> Result<(), StoreError> {
+        if self.connection.in_transaction() {
+            Ok(())
+        } else {
+            let why = "the database gave up the transaction it was part of";
+            Err(StoreError::NotCommitted(why.to_owned()))
+        }
     }
 
     fn write_events(&mut self, by: &Authorship, events: &[NewEvent]) -> Result<(), StoreError> {
@@ -229,6 +246,7 @@ impl<'c> Group<'c> {
     }
 
     pub(crate) fn commit(mut self) -> Result<(), StoreError> {
+        self.check_open()?;
         if self.last_event != self.first_event {
             self.connection
                 .execute(SET_LAST_EVENT, &[self.last_event.into()])?;
@@ -245,5 +263,52 @@ impl Drop for Group<'_> {
             // An error or a panic: SQLite may already have rolled back by itself.
             let _ = self.connection.execute("ROLLBACK", &[]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Scope;
+    use crate::engine::sqlite::{MIGRATIONS, memory_connection, migrate};
+
+    fn author() -> Authorship {
+        Authorship {
+            actor: "tester".to_owned(),
+            at: Timestamp::from_nanos(1),
+        }
+    }
+
+    fn put(group: &mut Group<'_>, key: &str, value: &str) -> Result<bool, StoreError> {
+        group.run_apart(&author(), |writer| {
+            writer.put_setting(Scope::Beads, key, Some(value))
+        })
+    }
+
+    #[test]
+    fn a_group_that_lost_its_transaction_writes_nothing_more() {
+        // Given a group with one job done, on a disk that is about to be full,
+        let connection = memory_connection().unwrap();
+        migrate(&connection, Path::new(":memory:"), MIGRATIONS, author().at).unwrap();
+        let mut group = Group::begin(&connection).unwrap();
+        put(&mut group, "before", "x").unwrap();
+        connection
+            .batch("PRAGMA max_page_count = 1", "fill the disk")
+            .unwrap();
+
+        // when a job finds no room, and another would need none,
+        let full = put(&mut group, "large", &"x".repeat(100_000));
+        let after = put(&mut group, "after", "x");
+
+        // then all of them are refused, and nothing of the group is left.
+        assert!(matches!(full, Err(StoreError::Full)), "{full:?}");
+        assert!(matches!(after, Err(StoreError::NotCommitted(_))));
+        assert!(matches!(group.commit(), Err(StoreError::NotCommitted(_))));
+        let reader = Reader::new(&connection);
+        assert_eq!(reader.settings(Scope::Beads).unwrap(), []);
+        assert_eq!(reader.last_event_number().unwrap(), 0);
+        assert_eq!(reader.differences().unwrap(), Vec::<String>::new());
     }
 }

@@ -73,7 +73,9 @@ CREATE TABLE beads (
     CHECK (status = 'closed' OR outcome IS NULL)
 ) STRICT;
 
-CREATE INDEX beads_ready ON beads (priority, created_at DESC, id)
+-- Columns that are always the same come first in some of these: without them SQLite would rather take
+-- beads_status, which holds more.
+CREATE INDEX beads_ready ON beads (open_blockers, workable, priority, created_at DESC, id)
     WHERE status = 'open' AND open_blockers = 0 AND workable = 1;
 CREATE INDEX beads_unclosed ON beads (priority, created_at DESC, id) WHERE status <> 'closed';
 CREATE INDEX beads_status ON beads (status, priority, created_at DESC, id);
@@ -82,7 +84,8 @@ CREATE INDEX beads_blocked ON beads (priority, created_at DESC, id)
 CREATE INDEX beads_assignee ON beads (assignee, status) WHERE assignee <> '';
 CREATE INDEX beads_type ON beads (issue_type, status);
 CREATE INDEX beads_rig ON beads (rig, status);
-CREATE INDEX beads_wake ON beads (defer_until) WHERE status = 'deferred' AND defer_until IS NOT NULL;
+CREATE INDEX beads_wake ON beads (status, defer_until)
+    WHERE status = 'deferred' AND defer_until IS NOT NULL;
 
 CREATE TABLE labels (
     bead     TEXT NOT NULL REFERENCES beads (id) ON DELETE CASCADE,

@@ -93,7 +93,7 @@ pub type EachRow<'f> = &'f mut dyn FnMut(&dyn Row) -> Result<ControlFlow<()>, St
 
 /// A connection in the middle of a transaction.
 pub trait Session {
-    /// Runs a query.
+    /// Runs a query. `each` may run others while it is being handed rows.
     fn query(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError>;
     /// Runs a statement and says how many rows it changed.
     fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;

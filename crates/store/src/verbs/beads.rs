@@ -41,6 +41,7 @@ statements! {
     PREFIX_LESS = "UPDATE prefixes SET beads = beads - 1 WHERE prefix = ?1 AND beads > 0";
     LAST_CHILD = "SELECT last_child FROM beads WHERE id = ?1";
     SET_LAST_CHILD = "UPDATE beads SET last_child = ?2 WHERE id = ?1";
+    KEEP_LAST_CHILD = "UPDATE beads SET last_child = ?2 WHERE id = ?1 AND last_child < ?2";
     CHILD_IDS = "SELECT id FROM beads WHERE id > ?1 AND id < ?2";
 }
 
@@ -79,7 +80,7 @@ impl Reader<'_> {
     pub fn ids_containing(&self, text: &str) -> Result<Vec<BeadId>, StoreError> {
         self.rows(
             CONTAINING,
-            &[(&super::filter::contains(text)).into()],
+            &[(&super::find::contains(text)).into()],
             |row| id_from(row, 0),
         )
     }
@@ -146,33 +147,45 @@ impl Writer<'_> {
                 columns[..1].iter().chain(&columns[2..]).copied().collect();
             self.execute(UPDATE, &without_uid)
         })?;
-        if (&old.status, old.outcome) != (&new.status, new.outcome) {
-            self.refresh_after_state_of(&new.id)?;
-        }
         let payload = Json::object(&[
             ("title".to_owned(), Json::string(new.title.as_str())),
             ("changes".to_owned(), Json::object(&changes)),
         ]);
+        // The cause before its effects: what the change unblocks is told after it.
         self.record(bead_event(new, kind, payload));
+        if (&old.status, old.outcome) != (&new.status, new.outcome) {
+            self.refresh_after_state_of(&new.id)?;
+        }
         Ok(true)
     }
 
     /// Removes a bead, its labels, comments and every edge from and to it.
     pub fn delete_bead(&mut self, bead: &Bead) -> Result<(), StoreError> {
-        for dependency in self
-            .edges_to(&bead.id)?
-            .iter()
-            .chain(&self.edges_from(&bead.id)?)
-        {
-            self.remove_dependency(dependency, false)?;
-        }
-        self.execute(DELETE, &[(&bead.id).into()])?;
-        if !bead.id.is_child() {
-            self.execute(PREFIX_LESS, &[id_space(&bead.id).into()])?;
-        }
         let title = ("title".to_owned(), Json::string(bead.title.as_str()));
         self.record(bead_event(bead, EventKind::Deleted, Json::object(&[title])));
-        Ok(())
+        // What waits for this bead goes before its parts do, or it would be told of a family that
+        // is only just falling apart.
+        let (waiting, others): (Vec<_>, Vec<_>) = self
+            .edges_to(&bead.id)?
+            .into_iter()
+            .partition(|edge| edge.kind.can_block());
+        for edge in waiting.iter().chain(&others) {
+            self.remove_dependency(edge, false)?;
+        }
+        // Its own edges go with it: nothing is unblocked by being deleted.
+        let own = self.edges_from(&bead.id)?;
+        self.execute(DELETE, &[(&bead.id).into()])?;
+        for edge in &own {
+            self.refresh_after_parting(&edge.kind, &edge.target)?;
+        }
+        match child_number(&bead.id) {
+            Some((parent, number)) => {
+                self.execute(KEEP_LAST_CHILD, &[parent.into(), number.into()])
+            }
+            None if bead.id.is_child() => Ok(0),
+            None => self.execute(PREFIX_LESS, &[id_space(&bead.id).into()]),
+        }
+        .map(drop)
     }
 
     /// Notes that something around the bead changed just now.
@@ -186,20 +199,29 @@ impl Writer<'_> {
         let mut last = self.number(LAST_CHILD, &[parent.into()])?;
         if last == 0 {
             let (from, to) = (format!("{parent}."), format!("{parent}/"));
-            let ids = self.rows(CHILD_IDS, &[(&from).into(), (&to).into()], |row| {
-                Ok(row.text(0)?[from.len()..].parse::<i64>().unwrap_or(0))
+            let numbers = self.rows(CHILD_IDS, &[(&from).into(), (&to).into()], |row| {
+                Ok(row.text(0)?[from.len()..].parse::<u32>().unwrap_or(0))
             })?;
-            last = ids.into_iter().max().unwrap_or(0);
+            last = numbers.into_iter().max().unwrap_or(0).into();
         }
-        loop {
+        while let Ok(number) = u32::try_from(last + 1) {
             last += 1;
-            let id = parent.child(u32::try_from(last).unwrap_or(u32::MAX));
+            let id = parent.child(number);
             if !self.bead_exists(&id)? {
                 self.execute(SET_LAST_CHILD, &[parent.into(), last.into()])?;
                 return Ok(id);
             }
         }
+        Err(StoreError::Corrupt(format!(
+            "no number is left for another child of {parent}"
+        )))
     }
+}
+
+/// The parent's id and the number of `gt-abc.3`, as [`Writer::next_child_id`] would give it.
+fn child_number(id: &BeadId) -> Option<(&str, i64)> {
+    let (parent, number) = id.as_str().rsplit_once('.')?;
+    Some((parent, number.parse::<u32>().ok()?.into()))
 }
 
 /// What an id shares with the others that were drawn from the same pool: `hq-cv` of `hq-cv-x1y2z`.

@@ -1,6 +1,7 @@
 //! Recomputing what is derived, to see whether it is true.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use gt_core::BeadId;
 
@@ -22,10 +23,8 @@ impl Reader<'_> {
     pub fn differences(&self) -> Result<Vec<String>, StoreError> {
         let mut differences = Vec::new();
         let mut blockers: HashMap<BeadId, i64> = HashMap::new();
-        let edges = self.rows(EDGES, &[], |row| {
-            Ok((dependency_from(row, 0)?, row.flag(8)?))
-        })?;
-        for (edge, stored) in edges {
+        self.scan(EDGES, &[], |row| {
+            let (edge, stored) = (dependency_from(row, 0)?, row.flag(8)?);
             let blocks = self.blocks_now(&edge, self.facts_of(&edge.target)?.as_ref())?;
             if blocks != stored {
                 differences.push(format!(
@@ -37,10 +36,14 @@ impl Reader<'_> {
                     word(blocks)
                 ));
             }
-            *blockers.entry(edge.issue).or_default() += i64::from(blocks);
-        }
+            if blocks {
+                *blockers.entry(edge.issue).or_default() += 1;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
         let mut prefixes: HashMap<String, i64> = HashMap::new();
-        for (id, stored) in self.rows(COUNTS, &[], |row| Ok((id_from(row, 0)?, row.int(1)?)))? {
+        self.scan(COUNTS, &[], |row| {
+            let (id, stored) = (id_from(row, 0)?, row.int(1)?);
             let counted = blockers.get(&id).copied().unwrap_or(0);
             if stored != counted {
                 differences.push(format!(
@@ -52,7 +55,8 @@ impl Reader<'_> {
             {
                 *prefixes.entry(space.to_owned()).or_default() += 1;
             }
-        }
+            Ok(ControlFlow::Continue(()))
+        })?;
         let stored = self.rows(PREFIXES, &[], |row| {
             Ok((row.text(0)?.to_owned(), row.int(1)?))
         })?;

@@ -92,30 +92,29 @@ impl Writer<'_> {
             &[(&edge.issue).into(), (&edge.target).into()],
             |row| Ok((dependency_from(row, 0)?, row.flag(8)?)),
         )?;
-        let blocks = self.blocks_now(edge, self.facts_of(&edge.target)?.as_ref())?;
-        let change = match &before {
-            None => {
-                self.write_edge(INSERT, edge, blocks)?;
-                DependencyChange::Added
-            }
+        let (sql, change, kind) = match &before {
+            None => (INSERT, DependencyChange::Added, EventKind::DependencyAdded),
             Some((old, _)) if old == edge => return Ok(DependencyChange::Same),
-            Some(_) => {
-                self.write_edge(UPDATE, edge, blocks)?;
-                DependencyChange::Changed
-            }
+            Some(_) => (
+                UPDATE,
+                DependencyChange::Changed,
+                EventKind::DependencyChanged,
+            ),
         };
-        let blocked_before = before.as_ref().is_some_and(|(_, blocked)| *blocked);
-        self.add_blockers(&edge.issue, i64::from(blocks) - i64::from(blocked_before))?;
-        self.refresh_after_parting(&edge.kind, &edge.target)?;
-        if let Some((old, _)) = &before {
-            self.refresh_after_parting(&old.kind, &old.target)?;
-        }
+        let (was_part, blocked_before) =
+            before.as_ref().map_or((false, false), |(old, blocked)| {
+                (old.kind == DependencyType::ParentChild, *blocked)
+            });
+        // An edge that was a part of its target counts as one until it is written; it is asked when
+        // all edges to the target are.
+        let blocks = !was_part && self.blocks_now(edge, self.facts_of(&edge.target)?.as_ref())?;
+        self.write_edge(sql, edge, blocks)?;
         if announce {
-            let kind = match change {
-                DependencyChange::Added => EventKind::DependencyAdded,
-                _ => EventKind::DependencyChanged,
-            };
             self.record_edge(edge, kind)?;
+        }
+        self.add_blockers(&edge.issue, i64::from(blocks) - i64::from(blocked_before))?;
+        if was_part || edge.kind == DependencyType::ParentChild {
+            self.refresh_edges_to(&edge.target)?;
         }
         Ok(change)
     }
@@ -151,12 +150,11 @@ impl Writer<'_> {
             return Ok(());
         };
         self.execute(DELETE, &ends)?;
-        self.add_blockers(&edge.issue, -i64::from(blocked))?;
-        self.refresh_after_parting(&edge.kind, &edge.target)?;
         if announce {
             self.record_edge(edge, EventKind::DependencyRemoved)?;
         }
-        Ok(())
+        self.add_blockers(&edge.issue, -i64::from(blocked))?;
+        self.refresh_after_parting(&edge.kind, &edge.target)
     }
 
     fn record_edge(&mut self, edge: &Dependency, kind: EventKind) -> Result<(), StoreError> {

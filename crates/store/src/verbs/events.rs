@@ -67,6 +67,9 @@ impl Reader<'_> {
     ) -> Result<(Vec<Event>, u64), StoreError> {
         let mut reached = number;
         let mut found = Vec::new();
+        if limit == 0 {
+            return Ok((found, reached));
+        }
         let after = i64::try_from(number).unwrap_or(i64::MAX);
         self.scan(AFTER, &[after.into()], |row| {
             let event = event_from(row)?;
@@ -90,6 +93,9 @@ impl Reader<'_> {
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
         let mut found = Vec::new();
+        if limit == 0 {
+            return Ok(found);
+        }
         let of_bead: Vec<Param<'_>> = filter.bead.iter().map(Param::from).collect();
         let sql = if of_bead.is_empty() { LATEST } else { OF_BEAD };
         self.scan(sql, &of_bead, |row| {

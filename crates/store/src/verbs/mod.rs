@@ -7,6 +7,7 @@ mod comments;
 mod dependencies;
 mod events;
 mod filter;
+mod find;
 mod hydrate;
 mod labels;
 mod rigs;
@@ -32,7 +33,7 @@ macro_rules! statements {
 }
 use statements;
 
-/// Every fixed statement there is. Filters build theirs; their test prepares those.
+/// Every fixed statement there is. Filters and pages build theirs; their tests run those.
 pub fn all_statements() -> Vec<&'static str> {
     [
         crate::transaction::STATEMENTS,
@@ -42,6 +43,7 @@ pub fn all_statements() -> Vec<&'static str> {
         comments::STATEMENTS,
         dependencies::STATEMENTS,
         events::STATEMENTS,
+        find::STATEMENTS,
         labels::STATEMENTS,
         rigs::STATEMENTS,
         settings::STATEMENTS,

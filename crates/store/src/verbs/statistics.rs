@@ -8,7 +8,7 @@ statements! {
     BLOCKED = "SELECT COUNT(*) FROM beads WHERE open_blockers > 0 AND status <> 'closed' \
         AND status <> 'pinned' AND ephemeral = 0";
     READY = "SELECT COUNT(*) FROM beads WHERE status = 'open' AND open_blockers = 0 AND ephemeral = 0";
-    LEAD_TIME = "SELECT COUNT(*), COALESCE(SUM((closed_at - created_at) / 1000000000), 0) \
+    LEAD_TIME = "SELECT COUNT(*), COALESCE(SUM(closed_at / 1000000000 - created_at / 1000000000), 0) \
         FROM beads WHERE closed_at IS NOT NULL AND ephemeral = 0";
     CLOSABLE_EPICS = "SELECT COUNT(*) FROM beads e WHERE e.issue_type = 'epic' \
         AND e.status <> 'closed' AND e.ephemeral = 0 \
@@ -37,6 +37,12 @@ impl Statistics {
     /// How many there are.
     pub fn total(&self) -> i64 {
         self.by_status.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Mean time from making to closing, in hours.
+    #[expect(clippy::cast_precision_loss, reason = "hours for people to read")]
+    pub fn lead_time_hours(&self) -> f64 {
+        self.lead_time_seconds as f64 / 3600.0
     }
 
     /// How many have this status.

@@ -83,9 +83,14 @@ impl Connection {
         if cfg!(target_os = "macos") {
             inner.execute_batch("PRAGMA fullfsync = ON;")?;
         }
-        if access == Access::Read {
-            inner.execute_batch("PRAGMA query_only = ON;")?;
-        }
+        inner.execute_batch(match access {
+            Access::Read => "PRAGMA query_only = ON;",
+            // The store decides when the log is folded into the file; see `shorten_log`.
+            // A large import touches every page of every index again and again.
+            Access::Write | Access::Create => {
+                "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -32000;"
+            }
+        })?;
         Ok(())
     }
 
@@ -94,6 +99,30 @@ impl Connection {
         self.inner
             .execute_batch(sql)
             .map_err(|error| self.explain(doing, error))
+    }
+
+    /// Whether a transaction is under way. SQLite ends one by itself when it cannot write.
+    pub(crate) fn in_transaction(&self) -> bool {
+        !self.inner.is_autocommit()
+    }
+
+    /// Folds the log into the file if it is longer than `bytes_max` and nobody reads it right now.
+    ///
+    /// Whoever opens the store first reads the whole log, so commands that come and go want it short,
+    /// while a busy writer wants to fold rarely. What was committed is durable either way.
+    pub(crate) fn shorten_log(&self, bytes_max: u64) {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let bytes = std::fs::metadata(log).map_or(0, |about| about.len());
+        if bytes > bytes_max {
+            let fold = |_: &rusqlite::Row<'_>| Ok(());
+            // Waiting for a reader to end would make this write pay for it; the next one tries again.
+            let _ = self.inner.busy_timeout(Duration::ZERO);
+            let _ = self
+                .inner
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], fold);
+            let _ = self.inner.busy_timeout(BUSY_TIMEOUT);
+        }
     }
 
     /// Copies the whole store, consistently, to a new file.
@@ -226,4 +255,84 @@ fn is_write_error(error: &rusqlite::Error) -> bool {
         || code == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
         || code == Some(rusqlite::ffi::SQLITE_IOERR_FSYNC)
         || code == Some(rusqlite::ffi::SQLITE_IOERR_TRUNCATE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows_in(connection: &Connection) -> i64 {
+        let mut count = 0;
+        connection
+            .query("SELECT COUNT(*) FROM things", &[], &mut |row| {
+                count = row.int(0)?;
+                Ok(ControlFlow::Break(()))
+            })
+            .unwrap();
+        count
+    }
+
+    #[test]
+    fn a_connection_for_reading_cannot_write() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("gt.db");
+        let writing = open_connection(&path, Access::Create).unwrap();
+        writing
+            .batch("CREATE TABLE things (n INTEGER)", "test")
+            .unwrap();
+        let before = std::fs::read(&path).unwrap();
+
+        let reading = open_connection(&path, Access::Read).unwrap();
+        for sql in [
+            "INSERT INTO things VALUES (1)",
+            "DELETE FROM things",
+            "CREATE TABLE more (n INTEGER)",
+            "PRAGMA user_version = 7",
+        ] {
+            let refused = reading.batch(sql, "test");
+            assert!(
+                matches!(refused, Err(StoreError::ReadOnly(_))),
+                "{sql}: {refused:?}"
+            );
+        }
+
+        assert_eq!(rows_in(&reading), 0);
+        drop(reading);
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn a_connection_never_makes_a_file_unless_told_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("gt.db");
+        for access in [Access::Read, Access::Write] {
+            assert!(open_connection(&path, access).is_err());
+            assert!(!path.exists());
+        }
+    }
+
+    #[test]
+    fn what_is_committed_is_on_the_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("gt.db");
+        drop(open_connection(&path, Access::Create).unwrap());
+        for access in [Access::Read, Access::Write] {
+            let connection = open_connection(&path, access).unwrap();
+            for (pragma, expected) in [
+                ("synchronous", "2"),
+                ("journal_mode", "wal"),
+                ("foreign_keys", "1"),
+            ] {
+                let sql = format!("SELECT CAST({pragma} AS TEXT) FROM pragma_{pragma}");
+                let mut value = String::new();
+                connection
+                    .query(&sql, &[], &mut |row| {
+                        value.push_str(row.text(0)?);
+                        Ok(ControlFlow::Break(()))
+                    })
+                    .unwrap();
+                assert_eq!(value, expected, "{pragma} {access:?}");
+            }
+        }
+    }
 }

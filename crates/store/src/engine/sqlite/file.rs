@@ -33,14 +33,15 @@ pub(crate) fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
             source,
         }
     };
-    let file = match File::open(path) {
+    // Asked before it is opened: opening a pipe would wait for somebody to write into it.
+    let about = match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(FileKind::Absent),
-        opened => opened.map_err(io("open"))?,
+        found => found.map_err(io("look at"))?,
     };
-    let is_file = file.metadata().map_err(io("look at"))?.is_file();
-    if !is_file {
+    if !about.is_file() {
         return Ok(FileKind::Foreign("not a regular file"));
     }
+    let file = File::open(path).map_err(io("open"))?;
     let mut header = Vec::with_capacity(HEADER_BYTES);
     file.take(HEADER_BYTES as u64)
         .read_to_end(&mut header)

@@ -1,0 +1,239 @@
+//! Submitted writes, which share commits.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+
+use gt_core::EventKind;
+
+use super::Subject;
+use super::kit::{Town, bead, by, id};
+use crate::{BeadFilter, Store, StoreError, Ticket, Writer};
+
+fn add(writer: &mut Writer<'_>, text: &str) -> Result<(), StoreError> {
+    writer.insert_bead(&bead(text), EventKind::Created)
+}
+
+fn submit(store: &Store, text: &str) -> Ticket<(), StoreError> {
+    let text = text.to_owned();
+    store.submit(by(1), move |writer| add(writer, &text))
+}
+
+fn panicking(store: &Store, text: &str) -> Ticket<(), StoreError> {
+    let text = text.to_owned();
+    store.submit(by(1), move |writer| {
+        add(writer, &text)?;
+        // Unlike `panic!`, this prints nothing.
+        resume_unwind(Box::new("in the middle of it"))
+    })
+}
+
+/// A job that keeps the writer until told to go on.
+struct Held {
+    ticket: Ticket<(), StoreError>,
+    release: Sender<()>,
+    running: Receiver<()>,
+}
+
+impl Held {
+    fn submit(store: &Store) -> Self {
+        let (release, released) = mpsc::channel();
+        let (started, running) = mpsc::channel();
+        let ticket = store.submit(by(1), move |_| {
+            // Both ends are dropped only when the case has failed already.
+            let _ = started.send(());
+            let _ = released.recv();
+            Ok(())
+        });
+        Self {
+            ticket,
+            release,
+            running,
+        }
+    }
+
+    fn wait_until_running(&self) {
+        self.running.recv().expect("the job is run");
+    }
+
+    fn finish(self) -> Result<(), StoreError> {
+        self.release.send(()).expect("the job waits");
+        self.ticket.wait()
+    }
+}
+
+/// Submits while the writer is busy, so that everything waits together and becomes one group.
+fn together(store: &Store, jobs: impl FnOnce()) {
+    let held = Held::submit(store);
+    held.wait_until_running();
+    jobs();
+    held.finish().expect("the held job does nothing");
+}
+
+pub(super) fn a_ticket_is_answered_when_the_write_is_there_for_all(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let other = subject.another(&town.store);
+
+    let answer = town
+        .store
+        .submit(by(1), |writer| {
+            add(writer, "gt-a")?;
+            writer.last_event_number()
+        })
+        .wait();
+
+    assert_eq!(answer.expect("the write succeeds"), 0);
+    let seen = other.read(|reader| reader.bead_exists(&id("gt-a")));
+    assert!(seen.expect("the read succeeds"));
+    assert_eq!(town.last_event(), 1);
+}
+
+pub(super) fn in_a_group_each_job_stands_or_falls_alone(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let mut tickets = Vec::new();
+    together(&town.store, || {
+        tickets.push(submit(&town.store, "gt-a"));
+        tickets.push(submit(&town.store, "gt-a"));
+        tickets.push(panicking(&town.store, "gt-lost"));
+        tickets.push(submit(&town.store, "gt-b"));
+        tickets.push(panicking(&town.store, "gt-b"));
+        tickets.push(submit(&town.store, "gt-c"));
+    });
+
+    let answers: Vec<Result<(), StoreError>> = tickets.into_iter().map(Ticket::wait).collect();
+
+    assert!(matches!(
+        answers[..],
+        [
+            Ok(()),
+            Err(StoreError::AlreadyExists(_)),
+            Err(StoreError::NotCommitted(_)),
+            Ok(()),
+            Err(_),
+            Ok(()),
+        ]
+    ));
+    town.finds(BeadFilter::default(), &["gt-a", "gt-b", "gt-c"]);
+    assert_eq!(town.last_event(), 3, "what failed leaves no gap");
+    town.check();
+}
+
+pub(super) fn the_first_job_of_a_store_may_panic(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let lost = panicking(&town.store, "gt-lost").wait();
+    assert!(matches!(lost, Err(StoreError::NotCommitted(_))));
+
+    submit(&town.store, "gt-a")
+        .wait()
+        .expect("the writer goes on");
+
+    town.finds(BeadFilter::default(), &["gt-a"]);
+    assert_eq!(town.last_event(), 1);
+}
+
+pub(super) fn no_answer_comes_before_the_commit(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let answered = Arc::new(AtomicBool::new(false));
+    let mut group = None;
+    together(&town.store, || {
+        group = Some((submit(&town.store, "gt-a"), Held::submit(&town.store)));
+    });
+    let (ticket, held) = group.expect("both were submitted");
+    let waiting = thread::spawn({
+        let answered = Arc::clone(&answered);
+        move || {
+            let answer = ticket.wait();
+            answered.store(true, Ordering::SeqCst);
+            answer
+        }
+    });
+
+    // The job is done, its group is not: another one of it is still at work.
+    held.wait_until_running();
+    assert!(!answered.load(Ordering::SeqCst));
+    if subject.reads_beside_writes() {
+        let other = subject.another(&town.store);
+        let seen = other.read(|reader| reader.bead_exists(&id("gt-a")));
+        assert!(!seen.expect("the read succeeds"));
+    }
+
+    held.finish().expect("the held job does nothing");
+    let answer = waiting.join().expect("the waiting thread ends");
+    answer.expect("the write succeeds");
+    town.finds(BeadFilter::default(), &["gt-a"]);
+}
+
+pub(super) fn jobs_of_one_submitter_are_written_in_order(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    // More than one group, and more than may wait at a time.
+    let tickets: Vec<_> = (0..1500)
+        .map(|number| submit(&town.store, &format!("gt-{number:04}")))
+        .collect();
+    for ticket in tickets {
+        ticket.wait().expect("the write succeeds");
+    }
+
+    let events = town.events_since(0);
+    assert_eq!(events.len(), 1500);
+    for (number, event) in events.iter().enumerate() {
+        assert_eq!(event.number, number as u64 + 1);
+        assert_eq!(event.bead, Some(id(&format!("gt-{number:04}"))));
+    }
+    town.check();
+}
+
+pub(super) fn many_submitters_lose_nothing(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let store = town.store.clone();
+            scope.spawn(move || {
+                for number in 0..25 {
+                    let ticket = submit(&store, &format!("gt-{thread}-{number}"));
+                    ticket.wait().expect("the write succeeds");
+                }
+            });
+        }
+    });
+
+    let counted = town.read(|reader| reader.count(&BeadFilter::default()));
+    assert_eq!((counted, town.last_event()), (200, 200));
+    town.check();
+}
+
+pub(super) fn submitted_and_plain_writes_get_along(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let other = subject.another(&town.store);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..40 {
+                let ticket = submit(&town.store, &format!("gt-s{number}"));
+                ticket.wait().expect("the write succeeds");
+            }
+        });
+        for (store, name) in [(&town.store, "w"), (&other, "o")] {
+            scope.spawn(move || {
+                for number in 0..40 {
+                    let text = format!("gt-{name}{number}");
+                    store
+                        .write(&by(1), |writer| add(writer, &text))
+                        .expect("the write succeeds");
+                }
+            });
+        }
+    });
+
+    assert_eq!(town.last_event(), 120);
+    town.check();
+}
+
+pub(super) fn a_write_nobody_waits_for_is_written_all_the_same(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    drop(submit(&town.store, "gt-a"));
+    submit(&town.store, "gt-b")
+        .wait()
+        .expect("the write succeeds");
+    town.finds(BeadFilter::default(), &["gt-a", "gt-b"]);
+}

@@ -1,0 +1,230 @@
+//! The list of all cases.
+
+/// Hands every case to the macro `$each`, as `group { case, case, … } group { … }`.
+///
+/// This is the only list of them. A case that is missing here is a function that nobody calls, which
+/// the compiler reports.
+#[macro_export]
+macro_rules! for_each_conformance_case {
+    ($each:ident) => {
+        $each! {
+            beads {
+                a_bead_reads_back_exactly_as_it_was_written,
+                a_bead_exists_only_under_its_exact_id,
+                a_bead_is_found_by_its_alias,
+                a_taken_id_is_refused_and_the_bead_there_stays,
+                a_state_that_contradicts_itself_is_refused,
+                a_new_bead_is_announced_with_what_it_is,
+                a_change_is_announced_with_every_field_that_differs,
+                every_field_of_a_bead_can_change_and_is_listed,
+                saving_what_has_not_changed_writes_nothing,
+                saving_leaves_alone_what_is_derived,
+                touching_moves_the_time_of_change_forward_only,
+                deleting_takes_along_what_belongs_to_the_bead,
+                a_deleted_id_can_be_used_again_without_its_past,
+                ids_are_found_by_a_part_of_them_taken_literally,
+                ids_containing_a_part_are_at_most_two_hundred,
+                a_change_is_written_by_whoever_made_it,
+            }
+            blocking {
+                a_bead_that_is_not_over_blocks_what_depends_on_it,
+                a_close_unblocks_its_dependents_in_the_same_transaction,
+                a_close_counts_as_done_unless_it_failed,
+                after_a_failure_dependents_wait_until_it_is_closed_again,
+                an_outcome_that_turns_into_a_failure_blocks_again,
+                a_conditional_edge_is_satisfied_by_any_close,
+                reopening_blocks_again,
+                a_pinned_bead_never_blocks,
+                edges_of_other_types_never_block,
+                an_absent_target_blocks_once_it_appears,
+                retyping_an_edge_blocks_and_unblocks,
+                removing_an_edge_unblocks,
+                deleting_a_blocker_unblocks,
+                deleting_a_blocked_bead_does_not_announce_it_as_unblocked,
+                a_bead_waits_for_the_last_of_its_blockers,
+                one_close_unblocks_everything_that_waited_for_it,
+                a_bead_that_is_over_is_not_announced_as_unblocked,
+                blockers_are_told_apart_by_what_would_help,
+                the_edges_of_a_new_bead_block_it_whoever_comes_first,
+            }
+            comments {
+                comments_read_back_oldest_first,
+                the_same_comment_is_not_added_twice,
+                a_comment_is_announced_only_when_asked_and_when_new,
+                a_bead_that_is_not_there_gets_no_comment,
+            }
+            counts {
+                beads_are_counted_by_each_group,
+                counts_obey_the_filter,
+                an_empty_store_has_empty_statistics,
+                statistics_count_what_is_not_ephemeral,
+                an_epic_whose_parts_are_all_over_could_be_closed,
+                the_longest_life_there_can_be_does_not_break_the_statistics,
+            }
+            dependencies {
+                an_edge_reads_back_exactly_as_it_was_written,
+                an_edge_is_added_then_the_same_then_changed,
+                an_edge_is_announced_only_when_asked,
+                edges_are_listed_from_both_ends_in_order,
+                a_removed_edge_is_gone_and_removing_it_again_is_nothing,
+                an_edge_may_point_to_a_bead_that_is_not_there,
+                an_edge_of_a_bead_that_is_not_there_is_refused,
+                a_bead_cannot_depend_on_itself,
+                only_edges_that_can_block_count_as_blocking,
+                a_bead_knows_its_parts_and_what_it_is_a_part_of,
+                the_edges_of_a_new_bead_are_written_in_one_go,
+                a_new_bead_with_two_edges_to_the_same_target_is_refused,
+            }
+            events {
+                an_empty_store_has_no_events,
+                numbers_are_gapless_and_in_order,
+                a_write_that_fails_leaves_no_event_and_no_gap,
+                a_write_that_changes_nothing_leaves_no_event,
+                an_event_says_who_when_and_where,
+                events_are_read_in_pages,
+                what_a_filter_passes_over_is_not_looked_at_again,
+                a_limit_of_nothing_gives_nothing,
+                a_place_beyond_the_end_is_kept,
+                the_latest_events_come_oldest_first,
+                events_are_filtered_by_each_field,
+                the_log_outlives_what_it_tells_about,
+            }
+            filters {
+                a_plain_list_shows_what_is_current,
+                by_id,
+                by_status,
+                by_being_blocked,
+                by_rig,
+                by_type,
+                by_flags,
+                by_priority,
+                by_assignee,
+                by_labels,
+                by_parent,
+                by_the_times_of_a_bead,
+                by_being_put_off,
+                by_being_overdue,
+                by_outcome,
+                by_several_fields_at_once,
+            }
+            groups {
+                a_ticket_is_answered_when_the_write_is_there_for_all,
+                in_a_group_each_job_stands_or_falls_alone,
+                the_first_job_of_a_store_may_panic,
+                no_answer_comes_before_the_commit,
+                jobs_of_one_submitter_are_written_in_order,
+                many_submitters_lose_nothing,
+                submitted_and_plain_writes_get_along,
+                a_write_nobody_waits_for_is_written_all_the_same,
+            }
+            identity {
+                a_free_id_is_the_first_that_nobody_has,
+                ids_grow_longer_as_their_prefix_fills_up,
+                each_prefix_fills_up_for_itself_and_children_do_not_count,
+                children_are_numbered_from_one,
+                the_number_of_a_deleted_child_is_not_given_again,
+                the_number_of_a_deleted_imported_child_is_not_given_again,
+                imported_children_keep_their_numbers,
+                a_number_that_was_not_used_is_not_lost,
+                absurd_numbers_of_imported_children_do_no_harm,
+            }
+            labels {
+                labels_are_sorted_and_remember_in_which_order_they_came,
+                a_label_is_there_or_not_but_never_twice,
+                a_label_is_announced_only_when_asked,
+                labels_are_told_apart_by_every_letter,
+                a_bead_that_is_not_there_gets_no_label,
+            }
+            orders {
+                every_order_and_its_reverse,
+                the_default_is_most_urgent_then_newest_first,
+                the_hybrid_order_puts_the_young_first_by_urgency,
+                the_hybrid_order_without_a_clock_is_oldest_first,
+                a_limit_cuts_the_end_off,
+                ids_with_numbers_come_in_their_natural_order,
+            }
+            races {
+                the_last_two_closes_unblock_once,
+                a_close_beside_a_new_dependency_blocks_nobody,
+                of_two_crossing_dependencies_one_is_a_circle,
+                one_of_many_takes_a_bead,
+                nobody_gets_the_id_of_somebody_else,
+            }
+            readiness {
+                only_open_beads_are_ready,
+                a_blocked_bead_becomes_ready_when_its_last_blocker_is_done,
+                a_deferred_bead_wakes_when_its_date_has_come,
+                a_woken_bead_takes_its_place_in_the_order,
+                the_parts_of_a_deferred_bead_wait_with_it,
+                what_is_not_work_is_ready_only_when_asked_for,
+                ephemeral_beads_are_ready_only_when_asked_for,
+                references_are_never_ready_and_templates_are_like_any_bead,
+                other_fields_narrow_what_is_ready,
+            }
+            rigs {
+                a_rig_reads_back_exactly_as_it_was_written,
+                an_id_belongs_to_the_rig_with_the_longest_prefix,
+                a_new_rig_adopts_the_beads_of_its_prefix,
+                a_bead_that_has_a_rig_is_not_adopted,
+                a_rig_with_a_taken_name_or_prefix_is_refused,
+                the_state_of_a_rig_changes_with_an_event,
+                removing_a_rig_keeps_its_beads,
+                a_rig_is_added_and_removed_with_an_event,
+                the_beads_of_a_rig_are_counted_by_status,
+                what_happens_to_a_bead_happens_in_its_rig,
+            }
+            rows {
+                a_row_shows_what_stands_around_a_bead,
+                a_bead_on_its_own_has_an_empty_row,
+                rows_come_in_the_order_asked_for_without_the_absent,
+                rows_are_read_in_pages_of_any_number,
+            }
+            settings {
+                a_setting_is_put_replaced_and_removed,
+                putting_what_is_there_already_writes_nothing,
+                scopes_do_not_see_each_other,
+                settings_are_listed_by_key,
+            }
+            texts {
+                a_search_looks_into_title_and_id,
+                a_search_takes_every_character_literally,
+                a_search_finds_text_in_any_script_as_it_was_written,
+                each_text_has_a_filter_of_its_own,
+                metadata_fields_are_compared_by_value,
+                metadata_fields_can_be_asked_for_by_name,
+                carried_fields_are_compared_by_value,
+            }
+            transactions {
+                a_writer_sees_what_it_has_written,
+                what_one_wrote_everybody_reads,
+                the_error_of_the_caller_comes_back,
+                a_panic_undoes_the_write_and_the_store_goes_on,
+                of_several_items_each_stands_or_falls_alone,
+                several_items_that_all_fail_change_nothing,
+                a_read_sees_one_state_while_somebody_writes,
+                nothing_is_wrong_with_the_file_of_a_healthy_store,
+            }
+            waiting {
+                a_target_without_children_is_waited_for_by_itself,
+                an_open_target_is_waited_for_whatever_its_children_do,
+                all_children_are_waited_for,
+                with_the_gate_any_children_one_is_enough,
+                a_child_that_failed_is_not_done,
+                reopening_a_child_blocks_again,
+                pinned_children_do_not_count,
+                a_new_child_of_a_closed_target_blocks_again,
+                a_child_that_moves_away_is_waited_for_there,
+                retyping_the_edge_of_a_part_makes_it_none,
+                a_part_that_becomes_a_waiter_does_not_wait_for_itself,
+                deleting_the_last_open_child_unblocks,
+                deleting_the_only_child_that_is_done_blocks_again,
+                deleting_the_target_unblocks_and_says_so_only_if_it_did,
+                changing_the_gate_counts_at_once,
+                a_target_that_appears_late_is_waited_for_with_its_children,
+                grandchildren_are_not_waited_for,
+                other_edges_do_not_look_at_children,
+                a_part_may_wait_for_its_siblings,
+            }
+        }
+    };
+}

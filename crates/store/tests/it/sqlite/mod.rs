@@ -1,0 +1,7 @@
+//! What only SQLite does: files, lock files, crashes, query plans.
+
+mod concurrency;
+mod crash;
+mod files;
+mod foreign;
+mod plans;
