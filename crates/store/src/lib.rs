@@ -26,6 +26,6 @@ pub use group::Ticket;
 pub use store::{Authorship, Options, SCHEMA_LEVEL, Store};
 pub use transaction::{Reader, Writer};
 pub use verbs::{
-    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, CountGroup, DependencyChange,
+    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CountGroup, DependencyChange,
     EventFilter, Readiness, RigCounts, Scope, Statistics, StatusFilter, all_statements,
 };

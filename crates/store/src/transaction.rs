@@ -20,6 +20,8 @@ pub struct Writer<'a> {
     reader: Reader<'a>,
     by: &'a Authorship,
     events: Vec<NewEvent>,
+    /// The number of the last event that is written.
+    last_event: i64,
 }
 
 impl<'a> Reader<'a> {
@@ -109,6 +111,32 @@ impl Writer<'_> {
     pub(crate) fn record(&mut self, event: NewEvent) {
         self.events.push(event);
     }
+
+    /// Writes the events so far if they have become many, for work that has more than fit in memory.
+    pub(crate) fn write_many_events(&mut self) -> Result<(), StoreError> {
+        if self.events.len() < EVENTS_WAITING_MAX {
+            return Ok(());
+        }
+        self.write_events()
+    }
+
+    fn write_events(&mut self) -> Result<(), StoreError> {
+        for event in std::mem::take(&mut self.events) {
+            self.last_event += 1;
+            let params = [
+                self.last_event.into(),
+                self.by.at.into(),
+                event.kind.as_str().into(),
+                event.bead.as_ref().into(),
+                event.rig.as_ref().map(gt_core::RigSlug::as_str).into(),
+                Param::Null,
+                self.by.actor.as_str().into(),
+                event.payload.as_str().into(),
+            ];
+            self.execute(INSERT_EVENT, &params)?;
+        }
+        Ok(())
+    }
 }
 
 /// A read transaction.
@@ -141,6 +169,9 @@ pub(crate) struct Group<'c> {
     finished: bool,
 }
 
+/// How many events wait in memory before they are written, where there may be very many.
+const EVENTS_WAITING_MAX: usize = 512;
+
 const LAST_EVENT: &str = "SELECT value FROM counters WHERE name = 'event'";
 const MAX_EVENT: &str = "SELECT COALESCE(MAX(number), 0) FROM events";
 const SET_LAST_EVENT: &str = "UPDATE counters SET value = ?1 WHERE name = 'event'";
@@ -170,15 +201,17 @@ impl<'c> Group<'c> {
         work: impl FnOnce(&mut Writer<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let reader = Reader::new(self.connection);
+        let last_event = self.last_event;
         let mut writer = Writer {
             reader,
             by,
             events: Vec::new(),
+            last_event,
         };
         let value = work(&mut writer)?;
-        let events = writer.events;
         self.check_open()?;
-        self.write_events(by, &events)?;
+        writer.write_events()?;
+        self.last_event = writer.last_event;
         Ok(value)
     }
 
@@ -190,13 +223,11 @@ impl<'c> Group<'c> {
     ) -> Result<T, E> {
         self.check_open()?;
         self.connection.execute("SAVEPOINT job", &[])?;
-        let before = self.last_event;
         let result = self.run(by, work);
         if !self.connection.in_transaction() {
             return result;
         }
         if result.is_err() {
-            self.last_event = before;
             self.connection.execute("ROLLBACK TO job", &[])?;
         }
         self.connection.execute("RELEASE job", &[])?;
@@ -223,26 +254,6 @@ impl<'c> Group<'c> {
             let why = "the database gave up the transaction it was part of";
             Err(StoreError::NotCommitted(why.to_owned()))
         }
-    }
-
-    fn write_events(&mut self, by: &Authorship, events: &[NewEvent]) -> Result<(), StoreError> {
-        for event in events {
-            self.last_event += 1;
-            self.connection.execute(
-                INSERT_EVENT,
-                &[
-                    self.last_event.into(),
-                    by.at.into(),
-                    event.kind.as_str().into(),
-                    event.bead.as_ref().into(),
-                    event.rig.as_ref().map(gt_core::RigSlug::as_str).into(),
-                    Param::Null,
-                    by.actor.as_str().into(),
-                    event.payload.as_str().into(),
-                ],
-            )?;
-        }
-        Ok(())
     }
 
     pub(crate) fn commit(mut self) -> Result<(), StoreError> {

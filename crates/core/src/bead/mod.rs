@@ -84,6 +84,17 @@ pub struct Bead {
     pub carried: Carried,
 }
 
+impl Bead {
+    /// What its id shares with the others that were drawn from the same pool (`hq-cv` of
+    /// `hq-cv-x1y2z`); nothing for a child, whose id is its parent's with a number.
+    pub fn id_space(&self) -> Option<&str> {
+        if self.id.is_child() {
+            return None;
+        }
+        self.id.as_str().rsplit_once('-').map(|(space, _)| space)
+    }
+}
+
 /// One remark on a bead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {

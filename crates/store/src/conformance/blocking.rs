@@ -3,7 +3,7 @@
 use gt_core::{DependencyType, EventKind, Outcome, Status};
 
 use super::Subject;
-use super::kit::{Town, bead, closed, edge, id};
+use super::kit::{Town, bead, closed, edge, id, import};
 use crate::BlockerFacts;
 
 const BLOCKS: DependencyType = DependencyType::Blocks;
@@ -252,10 +252,7 @@ pub(super) fn blockers_are_told_apart_by_what_would_help(subject: &dyn Subject) 
 pub(super) fn the_edges_of_a_new_bead_block_it_whoever_comes_first(subject: &dyn Subject) {
     let town = Town::new(subject);
     let write = |text: &str, target: &str| {
-        town.write(|writer| {
-            writer.insert_bead(&bead(text), EventKind::Imported)?;
-            writer.insert_dependencies_of_new(&id(text), &[edge(text, BLOCKS, target)])
-        });
+        town.write(|writer| import(writer, &bead(text), &[edge(text, BLOCKS, target)]));
     };
 
     write("gt-a", "gt-b");

@@ -1,9 +1,9 @@
 //! Edges between beads.
 
-use gt_core::{Dependency, DependencyType, EventKind};
+use gt_core::{Dependency, DependencyType};
 
 use super::Subject;
-use super::kit::{Town, bead, closed, edge, id, json};
+use super::kit::{Town, bead, closed, edge, id, import, json};
 use crate::DependencyChange;
 
 const BLOCKS: DependencyType = DependencyType::Blocks;
@@ -134,10 +134,6 @@ pub(super) fn an_edge_of_a_bead_that_is_not_there_is_refused(subject: &dyn Subje
     for kind in [BLOCKS, PART] {
         town.refuse(|writer| writer.put_dependency(&edge("gt-absent", kind, "gt-a"), true));
     }
-    town.refuse(|writer| {
-        let edges = [edge("gt-absent", BLOCKS, "gt-a")];
-        writer.insert_dependencies_of_new(&id("gt-absent"), &edges)
-    });
 }
 
 pub(super) fn a_bead_cannot_depend_on_itself(subject: &dyn Subject) {
@@ -210,10 +206,7 @@ pub(super) fn the_edges_of_a_new_bead_are_written_in_one_go(subject: &dyn Subjec
     ];
 
     let story = town.story_of(|town| {
-        town.write(|writer| {
-            writer.insert_bead(&bead("gt-new"), EventKind::Imported)?;
-            writer.insert_dependencies_of_new(&id("gt-new"), &edges)
-        });
+        town.write(|writer| import(writer, &bead("gt-new"), &edges));
     });
 
     assert_eq!(story, ["imported gt-new"]);
@@ -225,8 +218,5 @@ pub(super) fn a_new_bead_with_two_edges_to_the_same_target_is_refused(subject: &
     let town = Town::new(subject);
     town.add_open(&["gt-a"]);
     let edges = [edge("gt-new", BLOCKS, "gt-a"), edge("gt-new", PART, "gt-a")];
-    town.refuse(|writer| {
-        writer.insert_bead(&bead("gt-new"), EventKind::Imported)?;
-        writer.insert_dependencies_of_new(&id("gt-new"), &edges)
-    });
+    town.refuse(|writer| import(writer, &bead("gt-new"), &edges));
 }

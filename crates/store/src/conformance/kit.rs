@@ -1,7 +1,9 @@
 //! What the cases are told with: small beads, short sentences, and a town that checks itself.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 
+use gt_core::decide::TargetFacts;
 use gt_core::{
     Bead, BeadId, Comment, Dependency, DependencyType, Event, EventKind, ExecutorKind, IssueType,
     Json, Outcome, Prefix, Priority, Rig, RigSlug, RigState, Status, Timestamp, Title, Uid,
@@ -355,4 +357,20 @@ impl Town {
 pub(super) fn told(event: &Event) -> String {
     let bead = event.bead.as_ref().map(|id| format!(" {id}"));
     format!("{}{}", event.kind, bead.unwrap_or_default())
+}
+
+/// Adds a bead with its edges the way an import does.
+pub(super) fn import(
+    writer: &mut Writer<'_>,
+    bead: &Bead,
+    edges: &[Dependency],
+) -> Result<(), StoreError> {
+    let facts = TargetFacts {
+        status: bead.status.clone(),
+        outcome: bead.outcome,
+    };
+    let expected = HashMap::from([(bead.id.clone(), facts)]);
+    let mut bulk = writer.bulk(&expected)?;
+    bulk.insert(bead, &[], &[], edges)?;
+    bulk.finish()
 }

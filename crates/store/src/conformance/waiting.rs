@@ -1,9 +1,9 @@
 //! What `waits-for` does: it looks at its target and at the target's children.
 
-use gt_core::{DependencyType, EventKind, Outcome, Status};
+use gt_core::{DependencyType, Outcome, Status};
 
 use super::Subject;
-use super::kit::{Town, bead, edge, gated, id};
+use super::kit::{Town, bead, edge, gated, id, import};
 
 const WAITS: DependencyType = DependencyType::WaitsFor;
 const PART: DependencyType = DependencyType::ParentChild;
@@ -124,11 +124,7 @@ pub(super) fn a_new_child_of_a_closed_target_blocks_again(subject: &dyn Subject)
     assert_eq!(town.blockers_of("gt-w"), 1);
     town.unlink("gt-3", "gt-p");
     assert_eq!(town.blockers_of("gt-w"), 0);
-    town.write(|writer| {
-        writer.insert_bead(&bead("gt-new"), EventKind::Imported)?;
-        let edges = [edge("gt-new", PART, "gt-p")];
-        writer.insert_dependencies_of_new(&id("gt-new"), &edges)
-    });
+    town.write(|writer| import(writer, &bead("gt-new"), &[edge("gt-new", PART, "gt-p")]));
     assert_eq!(town.blockers_of("gt-w"), 1);
 }
 

@@ -22,7 +22,7 @@ statements! {
         no_history, pinned, is_template, estimated_minutes, title, owner, created_by, \
         close_reason, external_ref, metadata, description, design, acceptance_criteria, notes, \
         carried, open_blockers) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
-        ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, 0)";
+        ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)";
     UPDATE = "UPDATE beads SET rig = ?2, status = ?3, outcome = ?4, priority = ?5, issue_type = ?6, \
         assignee = ?7, created_at = ?8, updated_at = ?9, started_at = ?10, closed_at = ?11, \
         due_at = ?12, defer_until = ?13, ephemeral = ?14, no_history = ?15, pinned = ?16, \
@@ -36,8 +36,8 @@ statements! {
     CONTAINING = "SELECT id FROM beads WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT 200";
     TOUCH = "UPDATE beads SET updated_at = ?2 WHERE id = ?1 AND updated_at < ?2";
     PREFIX_COUNT = "SELECT beads FROM prefixes WHERE prefix = ?1";
-    PREFIX_MORE = "INSERT INTO prefixes (prefix, beads) VALUES (?1, 1) \
-        ON CONFLICT (prefix) DO UPDATE SET beads = prefixes.beads + 1";
+    PREFIX_MORE = "INSERT INTO prefixes (prefix, beads) VALUES (?1, ?2) \
+        ON CONFLICT (prefix) DO UPDATE SET beads = prefixes.beads + excluded.beads";
     PREFIX_LESS = "UPDATE prefixes SET beads = beads - 1 WHERE prefix = ?1 AND beads > 0";
     LAST_CHILD = "SELECT last_child FROM beads WHERE id = ?1";
     SET_LAST_CHILD = "UPDATE beads SET last_child = ?2 WHERE id = ?1";
@@ -109,11 +109,34 @@ impl Writer<'_> {
         if self.bead_exists(&bead.id)? {
             return Err(StoreError::AlreadyExists(bead.id.clone()));
         }
-        with_columns(bead, |columns| self.execute(INSERT, columns))?;
-        if !bead.id.is_child() {
-            self.execute(PREFIX_MORE, &[id_space(&bead.id).into()])?;
+        self.insert_row(bead, 0)?;
+        if let Some(space) = bead.id_space() {
+            self.count_ids(space, 1)?;
         }
         self.refresh_edges_to(&bead.id)?;
+        self.record_new(bead, kind);
+        Ok(())
+    }
+
+    /// Writes the row of a bead that is not there yet.
+    pub(super) fn insert_row(&mut self, bead: &Bead, blockers: usize) -> Result<(), StoreError> {
+        with_columns(bead, |columns| {
+            let blockers = i64::try_from(blockers).unwrap_or(i64::MAX);
+            let mut columns = columns.to_vec();
+            columns.push(blockers.into());
+            self.execute(INSERT, &columns)
+        })?;
+        Ok(())
+    }
+
+    /// Counts `more` top-level ids of a pool.
+    pub(super) fn count_ids(&mut self, space: &str, more: i64) -> Result<(), StoreError> {
+        self.execute(PREFIX_MORE, &[space.into(), more.into()])
+            .map(drop)
+    }
+
+    /// Tells of a bead that is new here.
+    pub(super) fn record_new(&mut self, bead: &Bead, kind: EventKind) {
         let payload = Json::object(&[
             ("title".to_owned(), Json::string(bead.title.as_str())),
             (
@@ -127,7 +150,6 @@ impl Writer<'_> {
             ),
         ]);
         self.record(bead_event(bead, kind, payload));
-        Ok(())
     }
 
     /// Writes a changed bead. `kind` says what the change was; the event lists what differs from `old`.
@@ -178,14 +200,12 @@ impl Writer<'_> {
         for edge in &own {
             self.refresh_after_parting(&edge.kind, &edge.target)?;
         }
-        match child_number(&bead.id) {
-            Some((parent, number)) => {
-                self.execute(KEEP_LAST_CHILD, &[parent.into(), number.into()])
-            }
-            None if bead.id.is_child() => Ok(0),
-            None => self.execute(PREFIX_LESS, &[id_space(&bead.id).into()]),
+        if let Some(space) = bead.id_space() {
+            self.execute(PREFIX_LESS, &[space.into()])?;
+        } else if let Some((parent, number)) = child_number(&bead.id) {
+            self.execute(KEEP_LAST_CHILD, &[parent.into(), number.into()])?;
         }
-        .map(drop)
+        Ok(())
     }
 
     /// Notes that something around the bead changed just now.
@@ -222,13 +242,6 @@ impl Writer<'_> {
 fn child_number(id: &BeadId) -> Option<(&str, i64)> {
     let (parent, number) = id.as_str().rsplit_once('.')?;
     Some((parent, number.parse::<u32>().ok()?.into()))
-}
-
-/// What an id shares with the others that were drawn from the same pool: `hq-cv` of `hq-cv-x1y2z`.
-fn id_space(id: &BeadId) -> &str {
-    id.as_str()
-        .rsplit_once('-')
-        .map_or(id.as_str(), |(space, _)| space)
 }
 
 pub(super) fn bead_event(bead: &Bead, kind: EventKind, payload: Json) -> NewEvent {

@@ -17,6 +17,8 @@ statements! {
     EDGES_TO = "SELECT issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, \
         carried, blocking FROM dependencies WHERE depends_on_id = ?1 \
         AND type IN ('blocks', 'conditional-blocks', 'waits-for')";
+    WAITS_FOR = "SELECT issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, \
+        carried, blocking FROM dependencies WHERE depends_on_id = ?1 AND type = 'waits-for'";
     PARENTS = "SELECT depends_on_id FROM dependencies WHERE issue_id = ?1 AND type = 'parent-child'";
     CHILDREN = "SELECT b.status, b.outcome FROM dependencies d JOIN beads b ON b.id = d.issue_id \
         WHERE d.depends_on_id = ?1 AND d.type = 'parent-child'";
@@ -92,7 +94,16 @@ impl Reader<'_> {
 impl Writer<'_> {
     /// Brings every edge to `target` up to date.
     pub(super) fn refresh_edges_to(&mut self, target: &BeadId) -> Result<(), StoreError> {
-        let edges = self.rows(EDGES_TO, &[target.into()], |row| {
+        self.refresh(EDGES_TO, target)
+    }
+
+    /// Brings every edge that looks at the children of `parent` up to date.
+    pub(super) fn refresh_waits_for(&mut self, parent: &BeadId) -> Result<(), StoreError> {
+        self.refresh(WAITS_FOR, parent)
+    }
+
+    fn refresh(&mut self, edges: &str, target: &BeadId) -> Result<(), StoreError> {
+        let edges = self.rows(edges, &[target.into()], |row| {
             Ok((dependency_from(row, 0)?, row.flag(8)?))
         })?;
         if edges.is_empty() {
@@ -115,7 +126,7 @@ impl Writer<'_> {
     pub(super) fn refresh_after_state_of(&mut self, id: &BeadId) -> Result<(), StoreError> {
         self.refresh_edges_to(id)?;
         for parent in self.parents(id)? {
-            self.refresh_edges_to(&parent)?;
+            self.refresh_waits_for(&parent)?;
         }
         Ok(())
     }
@@ -160,7 +171,7 @@ impl Writer<'_> {
         parent: &BeadId,
     ) -> Result<(), StoreError> {
         if *kind == DependencyType::ParentChild {
-            self.refresh_edges_to(parent)?;
+            self.refresh_waits_for(parent)?;
         }
         Ok(())
     }

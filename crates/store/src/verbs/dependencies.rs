@@ -113,30 +113,17 @@ impl Writer<'_> {
             self.record_edge(edge, kind)?;
         }
         self.add_blockers(&edge.issue, i64::from(blocks) - i64::from(blocked_before))?;
-        if was_part || edge.kind == DependencyType::ParentChild {
+        if was_part {
             self.refresh_edges_to(&edge.target)?;
+        } else {
+            self.refresh_after_parting(&edge.kind, &edge.target)?;
         }
         Ok(change)
     }
 
-    /// Adds the edges of a bead that has none yet, in one go: the writing half of an import.
-    pub fn insert_dependencies_of_new(
-        &mut self,
-        issue: &BeadId,
-        edges: &[Dependency],
-    ) -> Result<(), StoreError> {
-        let mut blockers = 0;
-        for edge in edges {
-            let blocks = edge.kind.can_block()
-                && self.blocks_now(edge, self.facts_of(&edge.target)?.as_ref())?;
-            self.write_edge(INSERT, edge, blocks)?;
-            blockers += i64::from(blocks);
-        }
-        self.add_blockers(issue, blockers)?;
-        for edge in edges {
-            self.refresh_after_parting(&edge.kind, &edge.target)?;
-        }
-        Ok(())
+    /// Writes the row of an edge that is not there yet.
+    pub(super) fn insert_edge(&self, edge: &Dependency, blocks: bool) -> Result<(), StoreError> {
+        self.write_edge(INSERT, edge, blocks)
     }
 
     /// Removes an edge.

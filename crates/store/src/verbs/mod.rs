@@ -2,6 +2,7 @@
 
 mod beads;
 mod blocking;
+mod bulk;
 mod check;
 mod comments;
 mod dependencies;
@@ -15,6 +16,7 @@ mod settings;
 mod statistics;
 
 pub use beads::BlockerFacts;
+pub use bulk::Bulk;
 pub use dependencies::DependencyChange;
 pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
@@ -39,6 +41,7 @@ pub fn all_statements() -> Vec<&'static str> {
         crate::transaction::STATEMENTS,
         beads::STATEMENTS,
         blocking::STATEMENTS,
+        bulk::STATEMENTS,
         check::STATEMENTS,
         comments::STATEMENTS,
         dependencies::STATEMENTS,

@@ -1,7 +1,8 @@
 //! One thing that happens in a random history, and how it is told to the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use gt_core::decide::TargetFacts;
 use gt_core::{
     Bead, BeadId, Dependency, DependencyType, EventKind, IssueType, Outcome, Priority, Title, Uid,
 };
@@ -196,13 +197,20 @@ impl Step {
                 if writer.bead_exists(&id(*place))? {
                     return Ok(());
                 }
-                create(writer, *place, *shape, EventKind::Imported)?;
+                let bead = bead(*place, *shape);
                 let edges: Vec<Dependency> = links
                     .iter()
                     .filter(|(target, _)| *target != place)
                     .map(|(target, link)| edge(*place, *target, *link))
                     .collect();
-                writer.insert_dependencies_of_new(&id(*place), &edges)
+                let facts = TargetFacts {
+                    status: bead.status.clone(),
+                    outcome: bead.outcome,
+                };
+                let expected = HashMap::from([(bead.id.clone(), facts)]);
+                let mut bulk = writer.bulk(&expected)?;
+                bulk.insert(&bead, &[], &[], &edges)?;
+                bulk.finish()
             }
             Self::Close(place, outcome) => save(writer, *place, EventKind::Closed, |bead| {
                 bead.status = Standing::CLOSED.status();
