@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gt_core::bead::check_label;
 use gt_operations::{Actor, Environment, StoreOptions, SystemClock, Town};
 
 use crate::error::CliError;
@@ -31,7 +32,7 @@ impl<'p> Context<'p> {
         })?;
         let directory = match directory {
             None => here,
-            Some(asked) => here.join(asked).canonicalize().map_err(|_| {
+            Some(asked) => enter(&here.join(asked)).map_err(|_| {
                 CliError::request(format!("there is no directory {}", asked.display()))
             })?,
         };
@@ -57,8 +58,10 @@ impl<'p> Context<'p> {
         Ok(Town::find(&self.place, &self.environment)?)
     }
 
-    pub(crate) fn actor(&self) -> Actor {
-        Actor::find(self.actor.as_deref(), &self.environment, &self.directory)
+    pub(crate) fn actor(&self) -> Result<Actor, CliError> {
+        let actor = Actor::find(self.actor.as_deref(), &self.environment, &self.directory);
+        check_label("actor", &actor.name)?;
+        Ok(actor)
     }
 
     /// The town around the working directory.
@@ -70,13 +73,20 @@ impl<'p> Context<'p> {
         Ok(Town::open(
             &root,
             &self.directory,
-            self.actor(),
+            self.actor()?,
             Arc::new(SystemClock),
             options,
         )?)
     }
 }
 
+/// Goes there, so that every path that follows begins there.
+fn enter(directory: &Path) -> std::io::Result<PathBuf> {
+    let directory = directory.canonicalize()?;
+    std::env::set_current_dir(&directory)?;
+    Ok(directory)
+}
+
 fn waiting() {
-    anstream::eprintln!("waiting for another gt to finish writing…");
+    crate::output::tell("waiting for another gt to finish writing…");
 }

@@ -52,7 +52,7 @@ impl CliError {
             }
             cause = error.source();
         }
-        text.replace('\n', " ")
+        crate::output::harmless(&text).into_owned()
     }
 }
 

@@ -26,7 +26,7 @@ use crate::output::Printer;
 
 /// Runs whatever the program was called as: `bd`, or `gt`.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     let called = arguments.first().map(std::path::PathBuf::from);
     let name = called
         .as_deref()
@@ -36,10 +36,27 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return run_bd("bd", &arguments);
     }
     // `gt bd …` is on every agent's hot path: it must not pay for the rest of gt's commands.
-    if arguments.get(1).is_some_and(|first| first == "bd") {
-        return run_bd("gt bd", &arguments[1..]);
+    if let Some(place) = place_of_bd(&arguments) {
+        arguments.remove(place);
+        return run_bd("gt bd", &arguments);
     }
     run_gt(&arguments)
+}
+
+/// Where `bd` stands as the command of `gt`: behind the flags that both take.
+fn place_of_bd(arguments: &[OsString]) -> Option<usize> {
+    let mut place = 1;
+    loop {
+        match arguments.get(place)?.to_str()? {
+            "bd" => return Some(place),
+            "--json" | "-q" | "--quiet" => place += 1,
+            "--actor" | "-C" | "--directory" => place += 2,
+            joined if joined.starts_with("--actor=") || joined.starts_with("--directory=") => {
+                place += 1;
+            }
+            _ => return None,
+        }
+    }
 }
 
 /// Runs `gt` with these arguments, the program's name included.

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use gt_core::{Json, Timestamp};
+use gt_records::contains_nul;
 
 use crate::error::CliError;
 
@@ -42,7 +43,12 @@ pub(crate) fn json_argument(text: &str) -> Result<Json, CliError> {
         Some(path) => text_of(path)?,
         None => text.to_owned(),
     };
-    Ok(Json::parse(&text).map_err(|error| gt_core::Invalid(format!("metadata: {error}")))?)
+    let json =
+        Json::parse(&text).map_err(|error| gt_core::Invalid(format!("metadata: {error}")))?;
+    if contains_nul(json.as_str()) {
+        return Err(CliError::request("the metadata contains a NUL character"));
+    }
+    Ok(json)
 }
 
 /// `key=value`, where the value is null, true, false, a number, or else text.

@@ -8,7 +8,7 @@ use gt_core::{Bead, BeadId};
 use gt_store::{DependencyChange, Reader, Writer};
 
 use crate::beads::resolve_in;
-use crate::beads::{edge, resolve_target};
+use crate::beads::{edge, resolve_target, target_name};
 use crate::{OperationError, Result, Town};
 
 /// What came of adding an edge.
@@ -80,8 +80,14 @@ pub fn remove(
     town.write(|writer| {
         let issue = resolve_in(town, writer, issue)?;
         let target = match resolve_in(town, writer, target) {
-            // An edge may point to something that does not exist.
-            Err(OperationError::NoBead(_)) => BeadId::parse(target)?,
+            // An edge may point to something that does not exist, by whatever name it came with.
+            Err(OperationError::NoBead(name)) => {
+                let as_written = BeadId::trusted(name.clone());
+                match writer.edge(&issue, &as_written)? {
+                    Some(_) => as_written,
+                    None => target_name(target).ok_or(OperationError::NoBead(name))?,
+                }
+            }
             resolved => resolved?,
         };
         let found = writer.edge(&issue, &target)?;
@@ -152,7 +158,7 @@ fn check_acyclic(
 }
 
 /// Epics and what is not an epic cannot block each other: an epic is done when its parts are.
-fn check_levels(
+pub(crate) fn check_levels(
     reader: &Reader<'_>,
     issue: &BeadId,
     target: &BeadId,
@@ -300,35 +306,52 @@ pub fn tree(town: &Town, input: &str, look: Look, depth_max: usize) -> Result<Ve
 /// One circle of blocking dependencies per tangle. Commands refuse to make one; this looks anyway.
 pub fn cycles(town: &Town) -> Result<Vec<Vec<Bead>>> {
     town.read(|reader| {
-        let found = cycles_in(&reader.all_blocking_edges()?);
         let bead = |id: BeadId| reader.bead(&id).transpose();
         let circle = |ids: Vec<BeadId>| -> Result<Vec<Bead>> {
             Ok(ids.into_iter().filter_map(bead).collect::<Result<_, _>>()?)
         };
-        found.into_iter().map(circle).collect()
+        Tangle::read(reader)?
+            .circles()
+            .into_iter()
+            .map(circle)
+            .collect()
     })
 }
 
-/// The circles among these edges.
-pub(crate) fn cycles_in(edges: &[(BeadId, BeadId)]) -> Vec<Vec<BeadId>> {
-    let mut numbers: HashMap<&BeadId, usize> = HashMap::new();
-    let mut names: Vec<&BeadId> = Vec::new();
-    let mut graph: Vec<Vec<usize>> = Vec::new();
-    let mut number = |id, names: &mut Vec<_>, graph: &mut Vec<Vec<usize>>| {
-        *numbers.entry(id).or_insert_with(|| {
-            names.push(id);
-            graph.push(Vec::new());
-            graph.len() - 1
-        })
-    };
-    for (issue, target) in edges {
-        let from = number(issue, &mut names, &mut graph);
-        let to = number(target, &mut names, &mut graph);
-        graph[from].push(to);
+/// All blocking dependencies, in as little memory as they need.
+#[derive(Default)]
+pub(crate) struct Tangle {
+    names: Vec<BeadId>,
+    numbers: HashMap<BeadId, usize>,
+    edges: Vec<Vec<usize>>,
+}
+
+impl Tangle {
+    pub(crate) fn read(reader: &Reader<'_>) -> Result<Self> {
+        let mut tangle = Self::default();
+        reader.for_each_blocking_edge(|issue, target| {
+            let (from, to) = (tangle.number(issue), tangle.number(target));
+            tangle.edges[from].push(to);
+        })?;
+        Ok(tangle)
     }
-    let name = |at: usize| names[at].clone();
-    find_cycles(&graph)
-        .into_iter()
-        .map(|circle| circle.into_iter().map(name).collect())
-        .collect()
+
+    fn number(&mut self, id: BeadId) -> usize {
+        if let Some(number) = self.numbers.get(&id) {
+            return *number;
+        }
+        self.names.push(id.clone());
+        self.numbers.insert(id, self.edges.len());
+        self.edges.push(Vec::new());
+        self.edges.len() - 1
+    }
+
+    /// One circle per tangle, as a path whose last bead depends on its first.
+    pub(crate) fn circles(&self) -> Vec<Vec<BeadId>> {
+        let name = |at: usize| self.names[at].clone();
+        let circles = find_cycles(&self.edges).into_iter();
+        circles
+            .map(|circle| circle.into_iter().map(name).collect())
+            .collect()
+    }
 }

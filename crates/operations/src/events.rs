@@ -1,9 +1,10 @@
 //! What happened.
 
-use gt_core::Event;
+use gt_core::{BeadId, Event};
 use gt_store::EventFilter;
 
-use crate::{Result, Town};
+use crate::beads::resolve;
+use crate::{OperationError, Result, Town};
 
 /// How many events are read at a time.
 const PAGE_EVENTS: usize = 500;
@@ -11,6 +12,24 @@ const PAGE_EVENTS: usize = 500;
 /// The last `limit` events that the filter admits, oldest first.
 pub fn latest(town: &Town, filter: &EventFilter, limit: usize) -> Result<Vec<Event>> {
     town.read(|reader| Ok(reader.latest_events(filter, limit)?))
+}
+
+/// The bead that `input` means, even if it was deleted: its history is still there.
+pub fn bead_with_history(town: &Town, input: &str) -> Result<BeadId> {
+    let missing = match resolve(town, input) {
+        Err(OperationError::NoBead(name)) => name,
+        resolved => return resolved,
+    };
+    if let Ok(id) = BeadId::parse(&missing) {
+        let of_bead = EventFilter {
+            bead: Some(id.clone()),
+            ..EventFilter::default()
+        };
+        if !latest(town, &of_bead, 1)?.is_empty() {
+            return Ok(id);
+        }
+    }
+    Err(OperationError::NoBead(missing))
 }
 
 /// Reads the log as it grows: nothing is skipped, nothing comes twice.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gt_executors::process;
 
-use crate::dependencies::cycles_in;
+use crate::dependencies::Tangle;
 use crate::{Result, Town, rigs, settings};
 
 /// How bad it is.
@@ -141,8 +141,8 @@ fn derived_values(town: &Town) -> Result<Check> {
 }
 
 fn circles(town: &Town) -> Result<Check> {
-    let edges = town.read(|reader| Ok(reader.all_blocking_edges()?))?;
-    Ok(match cycles_in(&edges).as_slice() {
+    let circles = town.read(|reader| Ok(Tangle::read(reader)?.circles()))?;
+    Ok(match circles.as_slice() {
         [] => Check::good("dependencies", "no circles"),
         [first, ..] => {
             let path: Vec<String> = first.iter().map(ToString::to_string).collect();

@@ -28,7 +28,14 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
     // Before the transaction: git may take its time.
     town.read(|reader| check_free(reader, &slug, prefix.as_ref()))?;
     let (repo, default_branch) = repository(new)?;
-    let rig = town.write(|writer| {
+    // Before the rig, because a directory without a rig does no harm.
+    let directory = town.root().join(slug.as_str());
+    std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
+        action: "create",
+        path: directory,
+        source,
+    })?;
+    town.write(|writer| {
         check_free(writer, &slug, prefix.as_ref())?;
         let taken: Vec<String> = writer
             .rigs()?
@@ -56,14 +63,7 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
         };
         writer.insert_rig(&rig)?;
         Ok(rig)
-    })?;
-    let directory = town.root().join(&rig.path);
-    std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
-        action: "create",
-        path: directory,
-        source,
-    })?;
-    Ok(rig)
+    })
 }
 
 fn check_free(reader: &Reader<'_>, slug: &RigSlug, prefix: Option<&Prefix>) -> Result<()> {
@@ -73,11 +73,7 @@ fn check_free(reader: &Reader<'_>, slug: &RigSlug, prefix: Option<&Prefix>) -> R
         )));
     }
     let Some(prefix) = prefix else { return Ok(()) };
-    if Prefix::RESERVED.contains(&prefix.as_str()) {
-        return Err(OperationError::rejected(format!(
-            "the prefix {prefix} is reserved; choose another with --prefix"
-        )));
-    }
+    refuse_reserved(prefix)?;
     match reader.rigs()?.into_iter().find(|rig| rig.prefix == *prefix) {
         Some(rig) => Err(OperationError::rejected(format!(
             "the prefix {prefix} belongs to the rig {}; choose another with --prefix",
@@ -85,6 +81,16 @@ fn check_free(reader: &Reader<'_>, slug: &RigSlug, prefix: Option<&Prefix>) -> R
         ))),
         None => Ok(()),
     }
+}
+
+/// Some prefixes belong to the town itself.
+pub(crate) fn refuse_reserved(prefix: &Prefix) -> Result<()> {
+    if Prefix::RESERVED.contains(&prefix.as_str()) {
+        return Err(OperationError::rejected(format!(
+            "the prefix {prefix} is reserved; choose another with --prefix"
+        )));
+    }
+    Ok(())
 }
 
 /// The repository as we keep it (a local path is made absolute) and the branch that work lands on.
@@ -162,7 +168,7 @@ pub fn set_state(town: &Town, name: &str, from: &[RigState], to: RigState) -> Re
     })
 }
 
-/// Removes a rig, unless it has open work. Its beads and its directory stay.
+/// Removes a rig and its settings, unless it has open work. Its beads and its directory stay.
 pub fn remove(town: &Town, name: &str) -> Result<Rig> {
     town.write(|writer| {
         let rig = require(writer, name)?;
@@ -173,13 +179,19 @@ pub fn remove(town: &Town, name: &str) -> Result<Rig> {
             .map(|(_, count)| count)
             .sum();
         if open > 0 {
+            let beads = if open == 1 {
+                "1 bead that is".to_owned()
+            } else {
+                format!("{open} beads that are")
+            };
             return Err(OperationError::rejected(format!(
-                "the rig {} has {open} beads that are not closed; close them, or take it out of \
-                 service with gt rig dock {}",
+                "the rig {} has {beads} not closed; close what is open, or take it out of service \
+                 with gt rig dock {}",
                 rig.slug, rig.slug
             )));
         }
         writer.delete_rig(&rig)?;
+        crate::settings::forget_rig(writer, &rig.slug)?;
         Ok(rig)
     })
 }

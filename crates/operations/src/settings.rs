@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use gt_core::settings::{Layers, Origin, Resolved, SettingName, lookup};
-use gt_core::{Invalid, RigSlug};
+use gt_core::{Invalid, RigSlug, Status};
 use gt_store::{Reader, Scope, Writer};
 
 use crate::{OperationError, Result, Town};
@@ -45,9 +45,7 @@ pub fn unset(town: &Town, name: &str) -> Result<(SettingName, bool)> {
 /// Takes the values of the older files into the store, where they can be changed. Gives what changed.
 pub fn import(town: &Town) -> Result<Vec<(SettingName, String)>> {
     let mut layers = Layers::default();
-    for (file, values) in files(town.root())? {
-        layers.add(values, &Origin::File(file))?;
-    }
+    add_files(&mut layers, town.root())?;
     let from_files = layers
         .all()
         .into_iter()
@@ -137,6 +135,17 @@ fn put(writer: &mut Writer<'_>, name: &SettingName, value: Option<&str>) -> Resu
     Ok(writer.put_setting(Scope::Town, name.as_str(), value)?)
 }
 
+/// Forgets what was set for a rig that goes.
+pub(crate) fn forget_rig(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<()> {
+    for (key, _) in writer.settings(Scope::Town)? {
+        let (_, name) = lookup(&key)?;
+        if rig_of(&name).as_ref() == Some(rig) {
+            writer.put_setting(Scope::Town, name.as_str(), None)?;
+        }
+    }
+    Ok(())
+}
+
 fn rig_of(name: &SettingName) -> Option<RigSlug> {
     let (slug, _) = name.as_str().strip_prefix("rig.")?.rsplit_once('.')?;
     Some(RigSlug::trusted(slug.to_owned()))
@@ -148,13 +157,18 @@ fn layers(town: &Town) -> Result<Layers> {
 
 fn layers_in(root: &Path, reader: &Reader<'_>) -> Result<Layers> {
     let mut layers = Layers::default();
+    add_files(&mut layers, root)?;
+    layers.add(reader.settings(Scope::Town)?, &Origin::Store)?;
+    Ok(layers)
+}
+
+fn add_files(layers: &mut Layers, root: &Path) -> Result<()> {
     for (file, values) in files(root)? {
         layers
             .add(values, &Origin::File(file.clone()))
             .map_err(|Invalid(why)| OperationError::rejected(format!("{file}: {why}")))?;
     }
-    layers.add(reader.settings(Scope::Town)?, &Origin::Store)?;
-    Ok(layers)
+    Ok(())
 }
 
 /// The name of a file and the settings in it.
@@ -176,17 +190,30 @@ fn files(root: &Path) -> Result<Vec<SettingsFile>> {
         };
         let json: serde_json::Value = serde_json::from_str(&text)
             .map_err(|error| OperationError::rejected(format!("{file} is not JSON: {error}")))?;
+        if !json.is_object() {
+            return Err(OperationError::rejected(format!(
+                "{file} is not a JSON object"
+            )));
+        }
         let mut values = Vec::new();
-        collect(&json, "", &mut values);
+        collect(&json, "", &mut values)
+            .map_err(|Invalid(why)| OperationError::rejected(format!("{file}: {why}")))?;
         found.push((file.to_owned(), values));
     }
     Ok(found)
 }
 
 /// The settings we know in a JSON file, nested or flat; the rest of the file is not ours.
-fn collect(json: &serde_json::Value, path: &str, into: &mut Vec<(String, String)>) {
+fn collect(
+    json: &serde_json::Value,
+    path: &str,
+    into: &mut Vec<(String, String)>,
+) -> Result<(), Invalid> {
     use serde_json::Value;
     match json {
+        Value::Array(_) | Value::Object(_) if lookup(path).is_ok() => {
+            return Err(Invalid(format!("{path} is not a single value")));
+        }
         Value::Object(fields) => {
             for (key, value) in fields {
                 let path = if path.is_empty() {
@@ -194,7 +221,7 @@ fn collect(json: &serde_json::Value, path: &str, into: &mut Vec<(String, String)
                 } else {
                     format!("{path}.{key}")
                 };
-                collect(value, &path, into);
+                collect(value, &path, into)?;
             }
         }
         Value::Null | Value::Array(_) => {}
@@ -206,6 +233,7 @@ fn collect(json: &serde_json::Value, path: &str, into: &mut Vec<(String, String)
         }
         _ => {}
     }
+    Ok(())
 }
 
 /// What `bd config` was told under this key.
@@ -224,5 +252,31 @@ pub fn put_free(town: &Town, key: &str, value: Option<&str>) -> Result<bool> {
         return Err(Invalid(format!("\"{}\" is not a key", key.escape_debug())).into());
     }
     gt_core::bead::check_text("value", value.unwrap_or_default())?;
+    if key == CUSTOM_STATUSES {
+        check_custom_statuses(value.unwrap_or_default())?;
+    }
     town.write(|writer| Ok(writer.put_setting(Scope::Beads, key, value)?))
+}
+
+/// The key under which `bd config` keeps the statuses of a team's own.
+pub(crate) const CUSTOM_STATUSES: &str = "status.custom";
+
+/// `name` or `name:category`, separated by commas.
+fn check_custom_statuses(value: &str) -> Result<()> {
+    const CATEGORIES: [&str; 4] = ["active", "wip", "done", "frozen"];
+    if value.is_empty() {
+        return Ok(());
+    }
+    for entry in value.split(',').map(str::trim) {
+        let (name, category) = entry.split_once(':').unwrap_or((entry, "active"));
+        let is_custom = matches!(Status::parse(name), Ok(Status::Custom(_)));
+        if !is_custom || !CATEGORIES.contains(&category) {
+            return Err(OperationError::rejected(format!(
+                "{CUSTOM_STATUSES}: \"{}\" is not a status of one's own; write name or \
+                 name:active|wip|done|frozen, with small letters, digits, - and _",
+                entry.escape_debug()
+            )));
+        }
+    }
+    Ok(())
 }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gt_core::{Event, EventKind, Json};
-use gt_operations::beads::resolve;
-use gt_operations::events::Follower;
+use gt_operations::events::{Follower, bead_with_history};
 use gt_operations::{EventFilter, Town, rigs};
 use gt_records::ObjectWriter;
 
@@ -148,7 +147,7 @@ fn filter(town: &Town, args: &ActivityArgs) -> Result<EventFilter, CliError> {
         bead: args
             .bead
             .as_deref()
-            .map(|input| resolve(town, input))
+            .map(|input| bead_with_history(town, input))
             .transpose()?,
         rig: args
             .rig

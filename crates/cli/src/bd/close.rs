@@ -63,15 +63,15 @@ pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliErro
             .clone()
             .or_else(|| environment.get("CLAUDE_SESSION_ID").map(str::to_owned)),
     };
-    let mut done = Vec::new();
+    let (mut done, mut refused) = (Vec::new(), Vec::new());
     for result in close(&town, &args.ids, &how)? {
         match result {
             Ok(closed) => done.push(closed),
-            Err(error) => printer.part_failed(error.to_string()),
+            Err(error) => refused.push(printer.part_failed(&error.into())),
         }
     }
     if done.is_empty() {
-        return Err(CliError::AlreadyTold("nothing was closed".to_owned()));
+        return Err(CliError::AlreadyTold(refused.join("; ")));
     }
     let mut claimed = None;
     if args.claim_next {

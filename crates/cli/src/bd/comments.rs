@@ -97,7 +97,8 @@ fn list(context: &Context<'_>, id: &str) -> Result<(), CliError> {
     }
     for comment in &found {
         let when = ago(comment.created_at, town.now());
-        printer.line(format!("{} ({when}): {}", comment.author, comment.text))?;
+        let said = comment.text.trim_end();
+        printer.text(&format!("{} ({when}): {said}", comment.author))?;
     }
     Ok(())
 }

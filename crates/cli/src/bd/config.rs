@@ -65,7 +65,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
             if printer.json() {
                 return printer.object(&pair(key, &value.unwrap_or_default()));
             }
-            printer.line(value.unwrap_or_else(|| format!("{key} (not set)")))
+            printer.data(value.unwrap_or_else(|| format!("{key} (not set)")))
         }
         ConfigVerb::List => {
             let values = list_free(&town)?;

@@ -26,7 +26,7 @@ pub(super) fn run(context: &Context<'_>, args: &ExportArgs) -> Result<(), CliErr
     let town = context.town()?;
     let printer = context.printer;
     let Some(path) = &args.output else {
-        export(&town, |line| printer.line(line))?;
+        export(&town, |line| printer.data(line))?;
         return Ok(());
     };
     let path = context.directory.join(path);

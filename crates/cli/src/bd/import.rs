@@ -55,7 +55,7 @@ pub(super) fn run(context: &Context<'_>, args: &ImportArgs) -> Result<(), CliErr
         skip_invalid: args.skip_invalid,
         dry_run: args.dry_run,
     };
-    let bar = progress_bar(source.bytes() * 3);
+    let bar = progress_bar(source.bytes() * 2);
     let summary = import(&town, &source, options, |bytes| bar.set_position(bytes));
     bar.finish_and_clear();
     print(printer, &summary?, args.dry_run)

@@ -26,7 +26,7 @@ pub(super) fn run(context: &Context<'_>, args: &InitArgs) -> Result<(), CliError
     let (root, prefix) = if let Ok(root) = context.root() {
         (root, None)
     } else {
-        let actor = context.actor();
+        let actor = context.actor()?;
         let prefix = args.prefix.as_deref();
         let prefix = start_store(&context.directory, prefix, &actor, &SystemClock)?;
         (context.directory.clone(), Some(prefix))

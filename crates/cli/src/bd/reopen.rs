@@ -22,28 +22,24 @@ pub(super) struct ReopenArgs {
 pub(super) fn run(context: &Context<'_>, args: &ReopenArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
-    let (mut reopened, mut failed) = (Vec::new(), false);
+    let (mut reopened, mut refused) = (Vec::new(), Vec::new());
     for result in reopen(&town, &args.ids, args.reason.as_deref())? {
         match result {
             Ok((bead, true)) => reopened.push(bead),
             Ok((bead, false)) => printer.note(format!("{} is already open", bead.id)),
-            Err(error) => {
-                failed = true;
-                printer.part_failed(error.to_string());
-            }
+            Err(error) => refused.push(printer.part_failed(&error.into())),
         }
     }
-    if printer.json() && !(failed && reopened.is_empty()) {
+    if printer.json() && (refused.is_empty() || !reopened.is_empty()) {
         let ids: Vec<String> = reopened.iter().map(|bead| bead.id.to_string()).collect();
         shapes::print_json(printer, &town, &ids)?;
     }
     for bead in &reopened {
         printer.done(format!("✓ Reopened {}", bead.id))?;
     }
-    if failed {
-        return Err(CliError::AlreadyTold(
-            "not everything was reopened".to_owned(),
-        ));
+    if refused.is_empty() {
+        Ok(())
+    } else {
+        Err(CliError::AlreadyTold(refused.join("; ")))
     }
-    Ok(())
 }

@@ -38,8 +38,8 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     let (found, missing): (Vec<_>, Vec<_>) =
         show(&town, &inputs)?.into_iter().partition(Result::is_ok);
     let found: Vec<Shown> = found.into_iter().filter_map(Result::ok).collect();
-    for error in missing.iter().filter_map(|result| result.as_ref().err()) {
-        printer.part_failed(error.to_string());
+    for error in missing.into_iter().filter_map(Result::err) {
+        printer.part_failed(&error.into());
     }
     if found.is_empty() {
         return Err(CliError::AlreadyTold(
@@ -78,8 +78,11 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
 
 fn print(printer: &Printer, shown: &Shown, now: gt_core::Timestamp) -> Result<(), CliError> {
     let bead = &shown.row.bead;
-    let bold = anstyle::Style::new().bold();
-    printer.line(format!("{bold}{}{bold:#}  {}", bead.id, bead.title))?;
+    let section = |name: &str| {
+        printer.line("")?;
+        printer.heading(name, "")
+    };
+    printer.heading(bead.id.as_str(), &format!("  {}", bead.title))?;
     let mut facts = vec![
         bead.priority.to_string(),
         bead.issue_type.to_string(),
@@ -127,14 +130,16 @@ fn print(printer: &Printer, shown: &Shown, now: gt_core::Timestamp) -> Result<()
         ("Notes", &bead.notes),
     ] {
         if !text.is_empty() {
-            printer.line(format!("\n{bold}{name}{bold:#}\n{}", text.trim_end()))?;
+            section(name)?;
+            printer.text(text.trim_end())?;
         }
     }
     if let Some(metadata) = &bead.metadata {
-        printer.line(format!("\n{bold}Metadata{bold:#}\n{metadata}"))?;
+        section("Metadata")?;
+        printer.line(metadata.as_str())?;
     }
     if !shown.dependencies.is_empty() {
-        printer.line(format!("\n{bold}Depends on{bold:#}"))?;
+        section("Depends on")?;
         for (edge, target) in &shown.dependencies {
             let state = target.as_ref().map_or_else(
                 || "not here".to_owned(),
@@ -144,7 +149,7 @@ fn print(printer: &Printer, shown: &Shown, now: gt_core::Timestamp) -> Result<()
         }
     }
     if !shown.dependents.is_empty() {
-        printer.line(format!("\n{bold}Needed by{bold:#}"))?;
+        section("Needed by")?;
         for (edge, bead) in &shown.dependents {
             printer.line(format!(
                 "  {} ({}) {} · {}",
@@ -153,10 +158,11 @@ fn print(printer: &Printer, shown: &Shown, now: gt_core::Timestamp) -> Result<()
         }
     }
     if !shown.comments.is_empty() {
-        printer.line(format!("\n{bold}Comments{bold:#}"))?;
+        section("Comments")?;
         for comment in &shown.comments {
             let when = ago(comment.created_at, now);
-            printer.line(format!("  {} ({when}): {}", comment.author, comment.text))?;
+            let said = comment.text.trim_end();
+            printer.text(&format!("  {} ({when}): {said}", comment.author))?;
         }
     }
     Ok(())

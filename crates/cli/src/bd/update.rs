@@ -119,17 +119,20 @@ pub(super) fn run(context: &Context<'_>, args: &UpdateArgs) -> Result<(), CliErr
     let town = context.town()?;
     let changes = changes(args, town.now())?;
     if changes.is_empty() {
+        if printer.json() {
+            return printer.list().finish();
+        }
         return printer.done("No updates specified");
     }
-    let mut changed = Vec::new();
+    let (mut changed, mut refused) = (Vec::new(), Vec::new());
     for result in update(&town, &args.ids, &changes)? {
         match result {
             Ok(id) => changed.push(id.to_string()),
-            Err(error) => printer.part_failed(error.to_string()),
+            Err(error) => refused.push(printer.part_failed(&error.into())),
         }
     }
     if changed.is_empty() {
-        return Err(CliError::AlreadyTold("nothing was updated".to_owned()));
+        return Err(CliError::AlreadyTold(refused.join("; ")));
     }
     if !printer.json() {
         return changed

@@ -29,5 +29,5 @@ pub(super) fn run(context: &Context<'_>, args: &CompletionsArgs) -> Result<(), C
     clap_complete::generate(args.shell, &mut command, &args.program, &mut script);
     context
         .printer
-        .line(String::from_utf8_lossy(&script).trim_end())
+        .data(String::from_utf8_lossy(&script).trim_end())
 }

@@ -64,7 +64,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
             if printer.json() {
                 return printer.object(&json(&resolved));
             }
-            printer.line(resolved.value)
+            printer.data(resolved.value)
         }
         ConfigVerb::List => list(printer, &town),
         ConfigVerb::Unset { key } => {
@@ -155,9 +155,13 @@ fn edit(context: &Context<'_>, town: &Town) -> Result<(), CliError> {
             ))
         }
         Err(error) => {
-            context
-                .printer
-                .note(format!("what you wrote is kept in {}", path.display()));
+            if std::fs::read_to_string(&path).is_ok_and(|text| text == before) {
+                std::fs::remove_file(&path).map_err(failed)?;
+            } else {
+                context
+                    .printer
+                    .note(format!("what you wrote is kept in {}", path.display()));
+            }
             Err(error)
         }
     }

@@ -84,7 +84,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         printer.table(table)?;
     }
     if !recent.is_empty() {
-        printer.line("\nLately")?;
+        printer.line("")?;
+        printer.line("Lately")?;
         recent
             .iter()
             .try_for_each(|event| printer.line(event_line(event)))?;

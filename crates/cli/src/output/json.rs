@@ -74,7 +74,7 @@ impl<'p> JsonList<'p> {
     pub(crate) fn finish(mut self) -> Result<(), CliError> {
         self.begin()?;
         self.elements.close(self.printer)?;
-        self.printer.line(if self.envelope {
+        self.printer.data(if self.envelope {
             ",\n  \"schema_version\": 1\n}"
         } else {
             ""
@@ -146,9 +146,9 @@ impl<'p> JsonSections<'p> {
             if let Some(elements) = self.open.take() {
                 elements.close(self.printer)?;
             }
-            return self.printer.line("\n  },\n  \"schema_version\": 1\n}");
+            return self.printer.data("\n  },\n  \"schema_version\": 1\n}");
         }
         self.field("schema_version", "1")?;
-        self.printer.line("\n}")
+        self.printer.data("\n}")
     }
 }

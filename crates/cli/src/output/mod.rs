@@ -6,7 +6,7 @@ mod text;
 
 pub(crate) use json::{JsonList, JsonSections};
 pub(crate) use table::{Cell, Table};
-pub(crate) use text::{ago, clock_time, plural, status_colour};
+pub(crate) use text::{ago, clock_time, harmless, plural, status_colour};
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
@@ -22,20 +22,23 @@ pub(crate) struct Printer {
     quiet: bool,
     envelope: bool,
     terminal: bool,
-    out: RefCell<io::BufWriter<anstream::AutoStream<io::Stdout>>>,
+    colours: bool,
+    out: RefCell<io::BufWriter<io::Stdout>>,
     wrote_json: RefCell<bool>,
 }
 
 impl Printer {
     pub(crate) fn new(json: bool, quiet: bool, environment: &Environment) -> Self {
         let envelope = environment.get("BD_JSON_ENVELOPE") == Some("1");
-        let out = io::BufWriter::with_capacity(64 * 1024, anstream::AutoStream::auto(io::stdout()));
+        let terminal = io::stdout().is_terminal();
+        let choice = anstream::AutoStream::choice(&io::stdout());
         Self {
             json,
             quiet,
             envelope,
-            terminal: io::stdout().is_terminal(),
-            out: RefCell::new(out),
+            terminal,
+            colours: terminal && choice != anstream::ColorChoice::Never,
+            out: RefCell::new(io::BufWriter::with_capacity(64 * 1024, io::stdout())),
             wrote_json: RefCell::new(false),
         }
     }
@@ -45,21 +48,41 @@ impl Printer {
         self.json
     }
 
-    /// A line of data.
+    /// Data, to the last byte, and the end of a line.
+    pub(crate) fn data(&self, text: impl AsRef<str>) -> Result<(), CliError> {
+        self.raw(text.as_ref())?;
+        self.raw("\n")
+    }
+
+    /// One line for people. Whatever text of others is in it, it stays one line and does nothing to
+    /// the terminal.
     pub(crate) fn line(&self, text: impl AsRef<str>) -> Result<(), CliError> {
-        let mut out = self.out.borrow_mut();
-        out.write_all(text.as_ref().as_bytes())?;
-        out.write_all(b"\n")?;
-        Ok(())
+        self.data(harmless(text.as_ref()))
+    }
+
+    /// Several lines for people, with the same promise.
+    pub(crate) fn text(&self, text: &str) -> Result<(), CliError> {
+        text.lines().try_for_each(|line| self.line(line))
+    }
+
+    /// A line for people whose beginning stands out.
+    pub(crate) fn heading(&self, beginning: &str, rest: &str) -> Result<(), CliError> {
+        let style = if self.colours {
+            anstyle::Style::new().bold()
+        } else {
+            anstyle::Style::new()
+        };
+        let (beginning, rest) = (harmless(beginning), harmless(rest));
+        self.data(format!("{style}{beginning}{style:#}{rest}"))
     }
 
     /// A table of data.
     pub(crate) fn table(&self, table: Table) -> Result<(), CliError> {
-        let text = table.render(self.terminal);
+        let text = table.render(self.terminal, self.colours);
         if text.is_empty() {
             Ok(())
         } else {
-            self.line(text)
+            self.data(text)
         }
     }
 
@@ -72,17 +95,17 @@ impl Printer {
     pub(crate) fn object(&self, compact: &str) -> Result<(), CliError> {
         *self.wrote_json.borrow_mut() = true;
         if self.envelope {
-            return self.line(pretty(&format!(
+            return self.data(pretty(&format!(
                 "{{\"data\":{compact},\"schema_version\":1}}"
             )));
         }
-        self.line(pretty(&sorted_object(compact)))
+        self.data(pretty(&sorted_object(compact)))
     }
 
     /// One line of JSON, for output that goes on.
     pub(crate) fn json_line(&self, compact: &str) -> Result<(), CliError> {
         *self.wrote_json.borrow_mut() = true;
-        self.line(escape_html(compact))
+        self.data(escape_html(compact))
     }
 
     /// A JSON array whose elements come one after the other.
@@ -105,17 +128,21 @@ impl Printer {
     /// A remark that is not data.
     pub(crate) fn note(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            anstream::eprintln!("{}", text.as_ref());
+            // After what was printed before it; if that cannot leave, the end of the command says so.
+            let _ = self.flush();
+            tell(&harmless(text.as_ref()));
         }
     }
 
-    /// What went wrong with one part of a request that goes on.
+    /// Says what went wrong with one part of a request that goes on, and gives the message back.
     #[expect(
         clippy::unused_self,
         reason = "printing is asked of the printer, whatever it needs"
     )]
-    pub(crate) fn part_failed(&self, text: impl AsRef<str>) {
-        anstream::eprintln!("Error: {}", text.as_ref());
+    pub(crate) fn part_failed(&self, error: &CliError) -> String {
+        let message = error.chain();
+        tell(&format!("Error: {message}"));
+        message
     }
 
     /// A confirmation for people; those who want JSON or quiet get none.
@@ -137,7 +164,7 @@ impl Printer {
         }
         let _ = self.flush();
         if !matches!(error, CliError::AlreadyTold(_)) {
-            anstream::eprintln!("Error: {message}");
+            tell(&format!("Error: {message}"));
         }
     }
 }
@@ -153,6 +180,13 @@ impl Drop for Printer {
 pub(crate) fn usage_error(error: &clap::Error, json: bool) {
     use clap::error::{ContextKind, ErrorKind};
     let rendered = error.render().to_string();
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        if json {
+            tell_programs("a command is missing; --help lists them");
+        }
+        tell(rendered.trim_end());
+        return;
+    }
     let text = rendered.strip_prefix("error: ").unwrap_or(&rendered);
     let text = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(argument)) if argument.to_string().starts_with('-') => {
@@ -165,12 +199,19 @@ pub(crate) fn usage_error(error: &clap::Error, json: bool) {
     let (message, rest) = text.split_once("\n\n").unwrap_or((text.trim_end(), ""));
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     if json {
-        let printer = Printer::new(true, false, &Environment::default());
-        // If standard output is gone too, the exit code still tells.
-        let _ = printer.object(&format!(
-            "{{\"error\":{}}}",
-            gt_core::Json::string(&message)
-        ));
+        tell_programs(&message);
     }
-    anstream::eprint!("Error: {message}\n\n{rest}");
+    tell(format!("Error: {message}\n\n{rest}").trim_end());
+}
+
+/// Writes to standard error. If nobody can be told, the exit code still tells.
+pub(crate) fn tell(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+fn tell_programs(message: &str) {
+    let printer = Printer::new(true, false, &Environment::default());
+    let message = gt_core::Json::string(message);
+    // If standard output is gone too, the exit code still tells.
+    let _ = printer.object(&format!("{{\"error\":{message}}}"));
 }

@@ -3,6 +3,8 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell as RawCell, Color, ContentArrangement, Row};
 
+use super::harmless;
+
 /// One value in a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
@@ -70,11 +72,9 @@ impl Table {
         self.rows.push(cells);
     }
 
-    pub(super) fn render(self, terminal: bool) -> String {
+    pub(super) fn render(self, terminal: bool, colours: bool) -> String {
         let mut table = comfy_table::Table::new();
         table.load_style(NOTHING);
-        let colours = terminal
-            && anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
         if terminal {
             table.set_content_arrangement(ContentArrangement::Dynamic);
             let width = terminal_size::terminal_size().map_or(80, |(width, _)| width.0);
@@ -83,7 +83,8 @@ impl Table {
         for cells in self.rows {
             let mut row = Row::new();
             for Cell { text, colour, bold } in cells {
-                let mut cell = RawCell::new(printable(&text));
+                // A tab is as wide as the terminal likes, which no table can know.
+                let mut cell = RawCell::new(harmless(&text).replace('\t', " "));
                 if let (Some(colour), true) = (colour, colours) {
                     cell = cell.fg(colour);
                 }
@@ -106,11 +107,4 @@ impl Table {
         let text = table.trim_fmt();
         text.trim_end_matches('\n').to_owned()
     }
-}
-
-/// Text of others may hold control characters; a table must not pass them to the terminal.
-pub(super) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
 }

@@ -1,5 +1,7 @@
 //! Small words.
 
+use std::borrow::Cow;
+
 use comfy_table::Color;
 use gt_core::{Status, Timestamp};
 use jiff::tz::TimeZone;
@@ -10,6 +12,17 @@ pub(crate) fn plural(count: u64, one: &str) -> String {
         format!("1 {one}")
     } else {
         format!("{count} {one}s")
+    }
+}
+
+/// One line of text without the control characters that text of others may hold: they must not reach
+/// the terminal.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    let harmful = |c: char| c.is_control() && c != '\t';
+    if text.contains(harmful) {
+        Cow::Owned(text.replace(harmful, " "))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

@@ -4,12 +4,12 @@ use gt_core::bead::{Title, Uid, check_label, check_text};
 use gt_core::decide::IdSeed;
 use gt_core::{
     Bead, BeadId, Carried, Dependency, DependencyType, EventKind, IssueType, Json, Prefix,
-    Priority, RigSlug, Status, Timestamp,
+    Priority, RigSlug, Status, Timestamp, limits,
 };
 use gt_store::{Reader, Writer};
 
 use super::resolve::{require, resolve_in};
-use crate::dependencies::add_edge;
+use crate::dependencies::{add_edge, check_levels};
 use crate::{OperationError, Result, Town};
 
 /// Which way a new bead is linked.
@@ -96,22 +96,10 @@ pub struct Created {
     pub missing: Vec<BeadId>,
 }
 
-/// Makes a bead, with its labels, its parent and its links, or nothing at all. A dry run gives the
-/// bead without making it.
+/// Makes a bead, with its labels, its parent and its links, or nothing at all. A dry run says what a
+/// run would say, and makes nothing.
 pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<Created> {
-    if dry_run {
-        return town.read(|reader| {
-            let plan = plan(town, reader, new, town.now())?;
-            let id = plan.id.unwrap_or_else(|| plan.bead.id.clone());
-            let bead = Bead { id, ..plan.bead };
-            Ok(Created {
-                bead,
-                labels: plan.labels,
-                missing: Vec::new(),
-            })
-        });
-    }
-    town.write(|writer| {
+    town.write_or_rehearse(dry_run, |writer| {
         let Plan {
             mut bead,
             id,
@@ -137,7 +125,10 @@ pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<Created> {
         }
         let mut missing = Vec::new();
         for link in &new.links {
-            let other = resolve_target(town, writer, &link.other)?;
+            let other = match link.direction {
+                Direction::DependsOn => resolve_target(town, writer, &link.other)?,
+                Direction::DependedOnBy => resolve_in(town, writer, &link.other)?,
+            };
             if !writer.bead_exists(&other)? {
                 missing.push(other.clone());
             }
@@ -145,9 +136,13 @@ pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<Created> {
                 Direction::DependsOn => (&bead.id, &other),
                 Direction::DependedOnBy => (&other, &bead.id),
             };
+            check_levels(writer, issue, target, &link.kind)?;
             let mut link_edge = edge(writer, issue, target, link.kind.clone());
             link_edge.metadata.clone_from(&link.metadata);
             add_edge(writer, &link_edge, true)?;
+            if link.direction == Direction::DependedOnBy {
+                writer.touch_bead(&other)?;
+            }
         }
         let bead = writer.bead(&bead.id)?.unwrap_or(bead);
         Ok(Created {
@@ -334,17 +329,32 @@ fn check_asked_id(reader: &Reader<'_>, id: &BeadId, force: bool) -> Result<()> {
 /// A dependency's target: a bead, or an id of another system, which is kept as it is.
 pub(crate) fn resolve_target(town: &Town, reader: &Reader<'_>, input: &str) -> Result<BeadId> {
     match resolve_in(town, reader, input) {
-        Err(OperationError::NoBead(_)) if is_foreign(reader, input)? => Ok(BeadId::parse(input)?),
+        Err(OperationError::NoBead(name)) => {
+            foreign(reader, input)?.ok_or(OperationError::NoBead(name))
+        }
         resolved => resolved,
     }
 }
 
-/// Whether `input` looks like an id of a place we know nothing of.
-fn is_foreign(reader: &Reader<'_>, input: &str) -> Result<bool> {
-    let Ok(id) = BeadId::parse(input) else {
-        return Ok(false);
+/// What `input` names, if it looks like something of a place we know nothing of.
+fn foreign(reader: &Reader<'_>, input: &str) -> Result<Option<BeadId>> {
+    let Some(id) = target_name(input) else {
+        return Ok(None);
     };
-    Ok(!id.has_prefix(Prefix::TOWN) && reader.rig_of_id(&id)?.is_none())
+    let is_ours = id.has_prefix(Prefix::TOWN) || reader.rig_of_id(&id)?.is_some();
+    Ok((!is_ours).then_some(id))
+}
+
+/// What may stand at the far end of an edge without being a bead here: an id, or a name such as
+/// `external:project:capability`.
+pub(crate) fn target_name(input: &str) -> Option<BeadId> {
+    let is_outside_name = input.starts_with("external:")
+        && input.len() <= limits::ID_BYTES_MAX
+        && input.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_outside_name {
+        return Some(BeadId::trusted(input.to_owned()));
+    }
+    BeadId::parse(input).ok()
 }
 
 /// A new edge, made now by whoever writes.

@@ -11,7 +11,7 @@ mod update;
 
 pub use close::{Close, Closed, close, reopen};
 pub use create::{Created, Direction, Link, NewBead, create};
-pub(crate) use create::{edge, resolve_target};
+pub(crate) use create::{edge, resolve_target, target_name};
 pub use delete::{Deletion, delete, preview_delete};
 pub use list::{blocked, count, count_by, for_each_page, label_counts, statistics, total};
 pub use ready::{Explained, ExplanationSummary, claim_first, explain, ready, ready_count};

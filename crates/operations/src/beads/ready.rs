@@ -7,7 +7,7 @@ use gt_store::{BeadFilter, BeadRow, BlockerFacts, Reader, StatusFilter};
 
 use super::list::find_some;
 use super::update::claim_in;
-use crate::dependencies::{cycles_in, descendants};
+use crate::dependencies::{Tangle, descendants};
 use crate::{Result, Town};
 
 /// The beads that can be worked on, in the filter's order, and whether its limit cut any off. `below`
@@ -189,7 +189,7 @@ pub fn explain<E: From<crate::OperationError>>(
                 }
             }
         }
-        summary.cycles = cycles_in(&reader.all_blocking_edges()?);
+        summary.cycles = Tangle::read(reader)?.circles();
         Ok(summary)
     })?;
     outcome.map(|()| summary)

@@ -10,6 +10,7 @@ use gt_store::{Reader, Scope, Writer};
 use super::create::edge;
 use super::resolve::{require, resolve_in};
 use crate::dependencies::add_edge;
+use crate::settings::CUSTOM_STATUSES;
 use crate::{OperationError, Result, Town};
 
 /// What to do with a field that may be empty.
@@ -152,7 +153,7 @@ pub fn update(
             kind = apply(writer, &mut new, &verb, "update")?.unwrap_or(kind);
         }
         apply_fields(&mut new, changes, writer.now())?;
-        if changes.status.is_none() && old.status != new.status {
+        if changes.status.is_none() && !changes.claim && old.status != new.status {
             kind = EventKind::StatusChanged;
         }
         let mut touched = change_labels(writer, &old, changes)?;
@@ -268,7 +269,7 @@ fn check_registered(reader: &Reader<'_>, status: &Status) -> Result<()> {
     };
     let name = status.as_str();
     let configured = reader
-        .setting(Scope::Beads, "status.custom")?
+        .setting(Scope::Beads, CUSTOM_STATUSES)?
         .unwrap_or_default();
     let mut known: Vec<&str> = vec!["staged_ready", "staged_warnings"];
     known.extend(
@@ -280,8 +281,10 @@ fn check_registered(reader: &Reader<'_>, status: &Status) -> Result<()> {
         return Ok(());
     }
     let built_in: Vec<String> = Status::BUILT_IN.iter().map(ToString::to_string).collect();
+    let before = if configured.is_empty() { "" } else { "," };
     Err(OperationError::rejected(format!(
-        "unknown status \"{name}\"; use {}, or add it with bd config set status.custom {name}",
+        "unknown status \"{name}\"; use {}, or add it with bd config set {CUSTOM_STATUSES} \
+         {configured}{before}{name}",
         built_in.join(", ")
     )))
 }

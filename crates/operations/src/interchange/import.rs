@@ -1,13 +1,15 @@
 //! Reading beads, all of them or none.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Display;
 
-use gt_core::{Bead, BeadId, Dependency, EventKind, Rig, RigSlug, Timestamp};
-use gt_records::{Line, Record, parse_dependencies, parse_line};
-use gt_store::{Scope, Writer};
+use gt_core::decide::TargetFacts;
+use gt_core::{Bead, BeadId, Comment, Dependency, EventKind, Rig, RigSlug, Timestamp};
+use gt_records::{Line, Record, parse_line};
+use gt_store::{Bulk, DependencyChange, Scope, Writer};
 
-use super::lines::Source;
-use crate::dependencies::cycles_in;
+use super::lines::{Source, Text};
+use crate::dependencies::Tangle;
 use crate::{OperationError, Result, Town};
 
 /// How to import.
@@ -67,7 +69,7 @@ impl ImportSummary {
 }
 
 /// Reads the beads of `source` into the town in one transaction. The whole file is checked before the
-/// store is touched; `progress` is told how many bytes of `3 × source.bytes()` are behind.
+/// store is touched; `progress` is told how many bytes of `2 × source.bytes()` are behind.
 pub fn import(
     town: &Town,
     source: &Source,
@@ -75,130 +77,119 @@ pub fn import(
     mut progress: impl FnMut(u64),
 ) -> Result<ImportSummary> {
     let now = town.now();
-    let mut invalid = HashMap::new();
-    source.for_each_line(|number, position, text| {
-        progress(position);
-        match parse_line(text, now) {
-            Ok(_) => Ok(()),
-            Err(error) if options.skip_invalid => {
-                invalid.insert(number, error.to_string());
-                Ok(())
-            }
-            Err(error) => Err(OperationError::rejected(format!(
-                "{}:{number}: {error} (nothing was imported; --skip-invalid leaves such lines out)",
-                source.name()
-            ))),
-        }
-    })?;
-    let by = town.authorship();
-    let written = town.store().write(&by, |writer| {
-        let mut import = Import::new(writer, now, &invalid)?;
-        import.beads(source, &mut progress)?;
-        import.edges(source, &mut progress)?;
-        import.untangle()?;
-        if options.dry_run {
-            return Err(Stop::DryRun(Box::new(import.summary)));
-        }
-        Ok(import.summary)
-    });
-    match written {
-        Ok(summary) => Ok(summary),
-        Err(Stop::DryRun(summary)) => Ok(*summary),
-        Err(Stop::Failed(error)) => Err(error),
-    }
-}
-
-/// Why the transaction is not committed.
-enum Stop {
-    DryRun(Box<ImportSummary>),
-    Failed(OperationError),
-}
-
-impl<E: Into<OperationError>> From<E> for Stop {
-    fn from(error: E) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-/// What the first pass did with a bead, which decides about its edges.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    /// It is new and has no edges yet.
-    New,
-    /// The record is newer: its edges replace those there are.
-    Replaced,
-    /// The record is as old: its edges join those there are.
-    Joined,
-}
-
-struct Import<'w, 's> {
-    writer: &'w mut Writer<'s>,
-    now: Timestamp,
-    invalid: &'w HashMap<u64, String>,
-    rigs: Vec<Rig>,
-    fates: HashMap<BeadId, Fate>,
-    any_blocking: bool,
-    summary: ImportSummary,
-}
-
-impl<'w, 's> Import<'w, 's> {
-    fn new(
-        writer: &'w mut Writer<'s>,
-        now: Timestamp,
-        invalid: &'w HashMap<u64, String>,
-    ) -> Result<Self> {
+    let survey = survey(source, options, now, &mut progress)?;
+    town.write_or_rehearse(options.dry_run, |writer| {
         let rigs = writer.rigs()?;
-        let fates = HashMap::new();
-        let summary = ImportSummary::default();
-        Ok(Self {
-            writer,
-            now,
-            invalid,
-            rigs,
-            fates,
-            any_blocking: false,
-            summary,
-        })
-    }
-
-    /// Everything but edges, so that every edge finds its target.
-    fn beads(&mut self, source: &Source, progress: &mut impl FnMut(u64)) -> Result<()> {
-        let mut lines: Vec<(u64, String)> = self
-            .invalid
-            .iter()
-            .map(|(line, why)| (*line, why.clone()))
-            .collect();
-        lines.sort();
-        for (line, why) in lines {
-            self.summary.skip(line, None, why);
+        let mut summary = ImportSummary::default();
+        for (line, why) in &survey.invalid {
+            summary.skip(*line, None, why.clone());
         }
-        let (invalid, now) = (self.invalid, self.now);
-        let parse = |number: u64, text: &str| {
-            if invalid.contains_key(&number) {
+        let bulk = writer.bulk(&survey.expected)?;
+        let mut import = Import {
+            bulk,
+            rigs,
+            summary,
+        };
+        let parse = |number: u64, text: Text<'_>| {
+            if survey.invalid.contains_key(&number) {
                 return Ok(None);
             }
-            parse_line(text, now)
-                .map(Some)
-                .map_err(|error| changed(source, number, &error))
+            let text = text.map_err(|why| changed(source, number, why))?;
+            let line = parse_line(text, now);
+            line.map(Some)
+                .map_err(|error| changed(source, number, error))
         };
         source.for_each_parsed(parse, |number, position, line| {
             progress(source.bytes() + position);
-            match line {
-                Line::Issue(record) => self.bead(number, *record),
-                Line::Memory { key, value } => {
-                    self.writer
-                        .put_setting(Scope::Memory, &key, Some(value.as_str()))?;
-                    self.summary.memories += 1;
-                    Ok(())
-                }
-                Line::Tombstone(id) => {
-                    self.summary
-                        .skip(number, Some(id), "deleted where it comes from");
-                    Ok(())
-                }
-                Line::Header => Ok(()),
+            import.line(number, line)
+        })?;
+        let Import {
+            bulk, mut summary, ..
+        } = import;
+        bulk.finish()?;
+        if survey.any_blocking {
+            untangle(writer, &survey.expected, &mut summary)?;
+        }
+        Ok(summary)
+    })
+}
+
+/// What the first look at a file tells.
+struct Survey {
+    /// Lines that are wrong, and why.
+    invalid: BTreeMap<u64, String>,
+    /// How each bead of the file stands.
+    expected: HashMap<BeadId, TargetFacts>,
+    any_blocking: bool,
+}
+
+/// Checks every line, without the store.
+fn survey(
+    source: &Source,
+    options: ImportOptions,
+    now: Timestamp,
+    progress: &mut impl FnMut(u64),
+) -> Result<Survey> {
+    let mut survey = Survey {
+        invalid: BTreeMap::new(),
+        expected: HashMap::new(),
+        any_blocking: false,
+    };
+    source.for_each_line(|number, position, text| {
+        progress(position);
+        let parsed = text.map_err(str::to_owned);
+        let parsed = parsed.and_then(|text| parse_line(text, now).map_err(|e| e.to_string()));
+        match parsed {
+            Ok(Line::Issue(record)) => {
+                let Bead {
+                    id,
+                    status,
+                    outcome,
+                    ..
+                } = record.bead;
+                survey.expected.insert(id, TargetFacts { status, outcome });
+                survey.any_blocking |= record.dependencies.iter().any(|edge| edge.kind.can_block());
             }
-        })
+            Ok(_) => {}
+            Err(problem) if options.skip_invalid => {
+                survey.invalid.insert(number, problem);
+            }
+            Err(problem) => {
+                return Err(OperationError::rejected(format!(
+                    "{}:{number}: {problem} (nothing was imported; --skip-invalid leaves such \
+                     lines out)",
+                    source.name()
+                )));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(survey)
+}
+
+struct Import<'w, 's> {
+    bulk: Bulk<'w, 's>,
+    rigs: Vec<Rig>,
+    summary: ImportSummary,
+}
+
+impl Import<'_, '_> {
+    fn line(&mut self, number: u64, line: Line) -> Result<()> {
+        match line {
+            Line::Issue(record) => self.bead(number, *record)?,
+            Line::Memory { key, value } => {
+                self.bulk
+                    .writer()
+                    .put_setting(Scope::Memory, &key, Some(value.as_str()))?;
+                self.summary.memories += 1;
+            }
+            Line::Tombstone(id) => {
+                self.summary
+                    .skip(number, Some(id), "deleted where it comes from");
+            }
+            Line::Header => {}
+        }
+        Ok(())
     }
 
     fn bead(&mut self, line: u64, record: Record) -> Result<()> {
@@ -212,23 +203,15 @@ impl<'w, 's> Import<'w, 's> {
         if carries_old_queue_state(&bead, &labels) {
             self.summary.old_queue_state += 1;
         }
-        self.any_blocking |= dependencies.iter().any(|edge| edge.kind.can_block());
         for reason in repairs {
             if self.summary.repaired.len() < DETAILS_MAX {
                 let id = Some(bead.id.clone());
                 self.summary.repaired.push(Skipped { line, id, reason });
             }
         }
-        let Some(local) = self.writer.bead(&bead.id)? else {
+        let Some(local) = self.bulk.writer().bead(&bead.id)? else {
             bead.rig = self.rig_of(&bead.id);
-            self.writer.insert_bead(&bead, EventKind::Imported)?;
-            for label in &labels {
-                self.writer.add_label(&bead, label, false)?;
-            }
-            for comment in &comments {
-                self.writer.add_comment(&bead, comment, false)?;
-            }
-            self.fates.insert(bead.id, Fate::New);
+            self.bulk.insert(&bead, &labels, &comments, &dependencies)?;
             self.summary.created += 1;
             return Ok(());
         };
@@ -240,110 +223,58 @@ impl<'w, 's> Import<'w, 's> {
             self.summary.skip(line, Some(bead.id), reason);
             return Ok(());
         }
-        let newer = bead.updated_at > local.updated_at;
         bead.uid = local.uid;
         bead.rig.clone_from(&local.rig);
         bead.open_blockers = local.open_blockers;
-        let mut changed = bead != local;
-        if changed {
-            self.writer.save_bead(&local, &bead, EventKind::Imported)?;
-        }
-        if newer {
-            for label in self.writer.labels_in_order(&bead)? {
-                if !labels.contains(&label) {
-                    changed |= self.writer.remove_label(&bead, &label, false)?;
-                }
-            }
-        }
-        for label in &labels {
-            changed |= self.writer.add_label(&bead, label, false)?;
-        }
-        for comment in &comments {
-            changed |= self.writer.add_comment(&bead, comment, false)?;
-        }
+        let changed = self.update(&local, &bead, &labels, &comments, &dependencies)?;
         if changed {
             self.summary.updated += 1;
         } else {
             self.summary.unchanged += 1;
         }
-        let fate = if newer { Fate::Replaced } else { Fate::Joined };
-        self.fates.entry(bead.id).or_insert(fate);
         Ok(())
     }
 
-    fn edges(&mut self, source: &Source, progress: &mut impl FnMut(u64)) -> Result<()> {
-        let (invalid, now) = (self.invalid, self.now);
-        let parse = |number: u64, text: &str| {
-            if invalid.contains_key(&number) {
-                return Ok(None);
-            }
-            parse_dependencies(text, now).map_err(|error| changed(source, number, &error))
-        };
-        source.for_each_parsed(parse, |_, position, (id, edges)| {
-            progress(2 * source.bytes() + position);
-            let Some(fate) = self.fates.get_mut(&id) else {
-                return Ok(());
-            };
-            match std::mem::replace(fate, Fate::Joined) {
-                Fate::New => self.writer.insert_dependencies_of_new(&id, &edges)?,
-                Fate::Joined => self.join_edges(&edges)?,
-                Fate::Replaced => {
-                    let wanted: HashSet<&BeadId> = edges.iter().map(|edge| &edge.target).collect();
-                    for old in self.writer.edges_from(&id)? {
-                        if !wanted.contains(&old.target) {
-                            self.writer.remove_dependency(&old, false)?;
-                        }
-                    }
-                    self.join_edges(&edges)?;
+    /// Brings a bead that is there up to the record. A newer record replaces labels and edges; an
+    /// equally old one adds its own.
+    fn update(
+        &mut self,
+        local: &Bead,
+        bead: &Bead,
+        labels: &[String],
+        comments: &[Comment],
+        edges: &[Dependency],
+    ) -> Result<bool> {
+        let newer = bead.updated_at > local.updated_at;
+        let writer = self.bulk.writer();
+        let mut changed = bead != local;
+        if changed {
+            writer.save_bead(local, bead, EventKind::Imported)?;
+        }
+        if newer {
+            for label in writer.labels_in_order(bead)? {
+                if !labels.contains(&label) {
+                    changed |= writer.remove_label(bead, &label, false)?;
                 }
             }
-            Ok(())
-        })
-    }
-
-    fn join_edges(&mut self, edges: &[Dependency]) -> Result<()> {
+            let wanted: HashSet<&BeadId> = edges.iter().map(|edge| &edge.target).collect();
+            for old in writer.edges_from(&bead.id)? {
+                if !wanted.contains(&old.target) {
+                    writer.remove_dependency(&old, false)?;
+                    changed = true;
+                }
+            }
+        }
+        for label in labels {
+            changed |= writer.add_label(bead, label, false)?;
+        }
+        for comment in comments {
+            changed |= writer.add_comment(bead, comment, false)?;
+        }
         for edge in edges {
-            self.writer.put_dependency(edge, false)?;
+            changed |= self.bulk.put_dependency(edge)? != DependencyChange::Same;
         }
-        Ok(())
-    }
-
-    /// Takes out edges that close a circle. The store had none before, so each circle has an edge of
-    /// a bead that came with this file.
-    fn untangle(&mut self) -> Result<()> {
-        if !self.any_blocking {
-            return Ok(());
-        }
-        let mut edges = self.writer.all_blocking_edges()?;
-        loop {
-            let mut removed = HashSet::new();
-            for circle in cycles_in(&edges) {
-                let next = circle.iter().cycle().skip(1);
-                let pairs: Vec<(&BeadId, &BeadId)> = circle.iter().zip(next).collect();
-                let ours = pairs
-                    .iter()
-                    .rev()
-                    .find(|(issue, _)| self.fates.contains_key(issue));
-                let Some((issue, target)) = ours.or(pairs.last()) else {
-                    continue;
-                };
-                let path: Vec<String> = circle.iter().map(ToString::to_string).collect();
-                let reason = format!(
-                    "its dependency on {target} would be a cycle ({} → {})",
-                    path.join(" → "),
-                    path[0]
-                );
-                if let Some(edge) = self.writer.edge(issue, target)? {
-                    self.writer.remove_dependency(&edge, false)?;
-                    self.summary.skip(0, Some((*issue).clone()), reason);
-                }
-                removed.insert(((*issue).clone(), (*target).clone()));
-            }
-            if removed.is_empty() {
-                return Ok(());
-            }
-            edges.retain(|edge| !removed.contains(edge));
-        }
+        Ok(changed)
     }
 
     fn rig_of(&self, id: &BeadId) -> Option<RigSlug> {
@@ -357,8 +288,44 @@ impl<'w, 's> Import<'w, 's> {
     }
 }
 
+/// Takes out edges that close a circle. The store had none before, so each circle has an edge of a bead
+/// that came with this file.
+fn untangle(
+    writer: &mut Writer<'_>,
+    came: &HashMap<BeadId, TargetFacts>,
+    summary: &mut ImportSummary,
+) -> Result<()> {
+    loop {
+        let circles = Tangle::read(writer)?.circles();
+        if circles.is_empty() {
+            return Ok(());
+        }
+        for circle in circles {
+            let next = circle.iter().cycle().skip(1);
+            let pairs: Vec<(&BeadId, &BeadId)> = circle.iter().zip(next).collect();
+            let ours = pairs
+                .iter()
+                .rev()
+                .find(|(issue, _)| came.contains_key(issue));
+            let Some((issue, target)) = ours.or(pairs.last()) else {
+                continue;
+            };
+            if let Some(edge) = writer.edge(issue, target)? {
+                writer.remove_dependency(&edge, false)?;
+            }
+            let path: Vec<&str> = circle.iter().map(BeadId::as_str).collect();
+            let reason = format!(
+                "its dependency on {target} would be a cycle ({} → {})",
+                path.join(" → "),
+                path[0]
+            );
+            summary.skip(0, Some((*issue).clone()), reason);
+        }
+    }
+}
+
 /// The file was fine a moment ago, so somebody is writing to it.
-fn changed(source: &Source, line: u64, error: &gt_records::RecordError) -> OperationError {
+fn changed(source: &Source, line: u64, error: impl Display) -> OperationError {
     OperationError::rejected(format!(
         "{}:{line}: the file changed while it was read ({error}); nothing was imported",
         source.name()

@@ -9,6 +9,9 @@ use gt_core::limits::LINE_BYTES_MAX;
 
 use crate::{OperationError, Result};
 
+/// The text of a line, or why it has none.
+pub(super) type Text<'a> = Result<&'a str, &'static str>;
+
 /// A file of lines.
 #[derive(Debug)]
 pub struct Source {
@@ -83,7 +86,7 @@ impl Source {
     /// Hands every line that is not blank to `each`, with its number and where it ends in the file.
     pub(super) fn for_each_line(
         &self,
-        mut each: impl FnMut(u64, u64, &str) -> Result<()>,
+        mut each: impl FnMut(u64, u64, Text<'_>) -> Result<()>,
     ) -> Result<()> {
         let failed = |source| OperationError::File {
             action: "read",
@@ -104,23 +107,26 @@ impl Source {
             }
             number += 1;
             position += read as u64;
-            let at = |why: &str| OperationError::rejected(format!("{}:{number}: {why}", self.name));
+            let is_whole = line.ends_with(b"\n");
             while line
                 .last()
                 .is_some_and(|byte| matches!(byte, b'\n' | b'\r'))
             {
                 line.pop();
             }
-            if line.len() > LINE_BYTES_MAX {
-                return Err(at("the line is longer than 64 MiB"));
-            }
-            let text = std::str::from_utf8(&line).map_err(|_| at("the line is not UTF-8"))?;
-            let text = if number == 1 {
-                text.trim_start_matches('\u{feff}')
+            let text = if line.len() > LINE_BYTES_MAX {
+                if !is_whole {
+                    position += skip_line(&mut reader).map_err(failed)?;
+                }
+                Err("the line is longer than 64 MiB")
             } else {
-                text
+                std::str::from_utf8(&line).map_err(|_| "the line is not UTF-8")
             };
-            if !text.trim().is_empty() {
+            let text = match text {
+                Ok(text) if number == 1 => Ok(text.trim_start_matches('\u{feff}')),
+                text => text,
+            };
+            if text.is_err() || text.is_ok_and(|text| !text.trim().is_empty()) {
                 each(number, position, text)?;
             }
         }
@@ -130,7 +136,7 @@ impl Source {
     /// the results (and holds the writer meanwhile) does not wait for it. `parse` may leave lines out.
     pub(super) fn for_each_parsed<T: Send>(
         &self,
-        parse: impl Fn(u64, &str) -> Result<Option<T>> + Send,
+        parse: impl Fn(u64, Text<'_>) -> Result<Option<T>> + Send,
         mut take: impl FnMut(u64, u64, T) -> Result<()>,
     ) -> Result<()> {
         std::thread::scope(|scope| {
@@ -167,6 +173,23 @@ impl Source {
             });
             taken.and(read)
         })
+    }
+}
+
+/// Reads on to the end of a line without keeping it. Returns how far that was.
+fn skip_line(reader: &mut impl BufRead) -> io::Result<u64> {
+    let mut skipped = 0;
+    loop {
+        let buffer = reader.fill_buf()?;
+        let (length, ended) = match buffer.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        reader.consume(length);
+        skipped += length as u64;
+        if ended {
+            return Ok(skipped);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `town.toml`: which store a town uses.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -53,12 +54,13 @@ pub(super) fn read(root: &Path) -> Result<TownFile> {
     })
 }
 
-/// Writes the file last, so that a town exists only when everything else of it does.
+/// Writes the file last, so that a town exists only when everything else of it does. Of two who make
+/// the same town at once, the first one's file stays.
 pub(super) fn write(root: &Path, file: &TownFile) -> Result<()> {
     let path = path(root);
     let text = toml::to_string(file)
         .map_err(|error| OperationError::rejected(format!("cannot write town.toml: {error}")))?;
-    let temporary = path.with_extension("toml.new");
+    let temporary = path.with_extension(format!("toml.{}.new", std::process::id()));
     let io = |action| {
         let path = path.clone();
         move |source| OperationError::File {
@@ -68,5 +70,11 @@ pub(super) fn write(root: &Path, file: &TownFile) -> Result<()> {
         }
     };
     std::fs::write(&temporary, text).map_err(io("write"))?;
-    std::fs::rename(&temporary, &path).map_err(io("write"))
+    match std::fs::hard_link(&temporary, &path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            // Not every file system has links.
+            std::fs::rename(&temporary, &path).map_err(io("write"))
+        }
+        _ => std::fs::remove_file(&temporary).map_err(io("tidy up beside")),
+    }
 }

@@ -7,10 +7,11 @@ use gt_store::{Authorship, Options, Store};
 
 use super::file::{self, TownFile};
 use super::{DIRECTORY, STORE, around};
-use crate::{Actor, OperationError, Result};
+use crate::{Actor, OperationError, Result, rigs};
 
 /// Makes a town in `directory`. Says whether it is new; an existing one is left as it is.
 pub fn install(directory: &Path, clock: &dyn Clock) -> Result<(PathBuf, bool)> {
+    refuse_inside_a_town(directory)?;
     std::fs::create_dir_all(directory).map_err(|source| OperationError::File {
         action: "create",
         path: directory.to_owned(),
@@ -23,18 +24,27 @@ pub fn install(directory: &Path, clock: &dyn Clock) -> Result<(PathBuf, bool)> {
             path: directory.to_owned(),
             source,
         })?;
-    match around(&root) {
-        Some(existing) if existing == root => Ok((root, false)),
-        Some(existing) => Err(OperationError::rejected(format!(
-            "{} is inside the town {}; towns do not nest",
-            root.display(),
-            existing.display()
-        ))),
-        None => {
-            make(&root, clock, |_| Ok(()))?;
-            Ok((root, true))
-        }
+    if around(&root).is_some() {
+        return Ok((root, false));
     }
+    make(&root, clock, |_| Ok(()))?;
+    Ok((root, true))
+}
+
+/// Asked before anything is made, so that nothing has to be unmade.
+fn refuse_inside_a_town(directory: &Path) -> Result<()> {
+    let made = directory.ancestors().find_map(|at| at.canonicalize().ok());
+    let Some(existing) = made.as_deref().and_then(around) else {
+        return Ok(());
+    };
+    if directory.canonicalize().is_ok_and(|root| root == existing) {
+        return Ok(());
+    }
+    Err(OperationError::rejected(format!(
+        "{} is inside the town {}; towns do not nest",
+        directory.display(),
+        existing.display()
+    )))
 }
 
 /// Makes a stand-alone store in `directory`: a town of one rig, whose directory is the town's.
@@ -59,7 +69,11 @@ pub fn start_store(
         .collect();
     let name = name.trim_matches(['-', '_']).to_owned();
     let prefix = match prefix {
-        Some(prefix) => Prefix::parse(prefix)?,
+        Some(prefix) => {
+            let prefix = Prefix::parse(prefix)?;
+            rigs::refuse_reserved(&prefix)?;
+            prefix
+        }
         None => Prefix::derive(&name, |_| false).map_err(|_| {
             OperationError::rejected(
                 "this directory's name gives no prefix; give one with --prefix",
@@ -88,12 +102,19 @@ pub fn start_store(
             actor: actor.name.clone(),
             at: now,
         };
-        store.write(&by, |writer| Ok(writer.insert_rig(&rig)?))
-    })?;
-    Ok(prefix)
+        store.write(&by, |writer| {
+            // Somebody may have come this far before, and no further.
+            let existing = writer.rigs()?.into_iter().find(|rig| rig.path == ".");
+            if let Some(existing) = existing {
+                return Ok(existing.prefix);
+            }
+            writer.insert_rig(&rig)?;
+            Ok(prefix)
+        })
+    })
 }
 
-fn make(root: &Path, clock: &dyn Clock, furnish: impl FnOnce(&Store) -> Result<()>) -> Result<()> {
+fn make<T>(root: &Path, clock: &dyn Clock, furnish: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
     let directory = root.join(DIRECTORY);
     std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
         action: "create",
@@ -101,7 +122,7 @@ fn make(root: &Path, clock: &dyn Clock, furnish: impl FnOnce(&Store) -> Result<(
         source,
     })?;
     let store = Store::create(&directory.join(STORE), clock.now(), Options::default())?;
-    furnish(&store)?;
+    let furnished = furnish(&store)?;
     // A town inside a git repository stays out of its history.
     let ignore = directory.join(".gitignore");
     std::fs::write(&ignore, "*\n").map_err(|source| OperationError::File {
@@ -115,5 +136,6 @@ fn make(root: &Path, clock: &dyn Clock, furnish: impl FnOnce(&Store) -> Result<(
             id: Uid::fresh().to_string(),
             database_url: None,
         },
-    )
+    )?;
+    Ok(furnished)
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gt_core::{Clock, Rig, Timestamp};
-use gt_store::{Authorship, Options, Reader, Store, Writer};
+use gt_store::{Authorship, Options, Reader, Store, StoreError, Writer};
 
 use crate::{Actor, Environment, OperationError, Result};
 
@@ -135,6 +135,26 @@ impl Town {
         self.store.write(&self.authorship(), work)
     }
 
+    /// Like [`Town::write`]; a rehearsal does everything and then undoes it.
+    pub(crate) fn write_or_rehearse<T>(
+        &self,
+        rehearsal: bool,
+        work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let written = self.store.write(&self.authorship(), |writer| {
+            let done = work(writer).map_err(Undone::Failed)?;
+            if rehearsal {
+                Err(Undone::Rehearsed(done))
+            } else {
+                Ok(done)
+            }
+        });
+        match written {
+            Ok(done) | Err(Undone::Rehearsed(done)) => Ok(done),
+            Err(Undone::Failed(error)) => Err(error),
+        }
+    }
+
     pub(crate) fn write_each<I, T>(
         &self,
         items: impl IntoIterator<Item = I>,
@@ -152,6 +172,18 @@ impl Town {
         inside
             .max_by_key(|rig| if rig.path == "." { 0 } else { rig.path.len() })
             .cloned()
+    }
+}
+
+/// Why a transaction is not committed.
+enum Undone<T> {
+    Rehearsed(T),
+    Failed(OperationError),
+}
+
+impl<T> From<StoreError> for Undone<T> {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
     }
 }
 

@@ -163,7 +163,8 @@ pub(super) fn only_edges_that_can_block_count_as_blocking(subject: &dyn Subject)
     let mut targets = town.read(|reader| reader.blocking_targets(&id("gt-a")));
     targets.sort();
     assert_eq!(targets, [id("gt-t0"), id("gt-t1"), id("gt-t2")]);
-    let mut all = town.read(|reader| reader.all_blocking_edges());
+    let mut all = Vec::new();
+    town.read(|reader| reader.for_each_blocking_edge(|from, to| all.push((from, to))));
     all.sort();
     let from_a = ["gt-t0", "gt-t1", "gt-t2"].map(|target| (id("gt-a"), id(target)));
     assert_eq!(all[..3], from_a);

@@ -1,5 +1,7 @@
 //! Edges between beads.
 
+use std::ops::ControlFlow;
+
 use gt_core::{BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, RigSlug, Timestamp};
 
 use super::beads::{carried_from, carried_text, id_from};
@@ -66,10 +68,14 @@ impl Reader<'_> {
         self.rows(BLOCKING_TARGETS, &[id.into()], |row| id_from(row, 0))
     }
 
-    /// Every edge of a type that can block, by issue.
-    pub fn all_blocking_edges(&self) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
-        self.rows(ALL_BLOCKING, &[], |row| {
-            Ok((id_from(row, 0)?, id_from(row, 1)?))
+    /// Hands every edge of a type that can block to `each`: the bead that depends, and on which.
+    pub fn for_each_blocking_edge(
+        &self,
+        mut each: impl FnMut(BeadId, BeadId),
+    ) -> Result<(), StoreError> {
+        self.scan(ALL_BLOCKING, &[], |row| {
+            each(id_from(row, 0)?, id_from(row, 1)?);
+            Ok(ControlFlow::Continue(()))
         })
     }
 
