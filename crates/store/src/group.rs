@@ -1,5 +1,6 @@
 //! Many writers, one commit.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -14,9 +15,9 @@ use crate::{Authorship, StoreError};
 /// Jobs that may wait before a submitter has to.
 const WAITING_MAX: usize = 1024;
 
-/// Runs inside the group's transaction and leaves behind what to tell its submitter once the
-/// transaction is over.
-type Job = Box<dyn FnOnce(&mut Group<'_>) -> Settle + Send>;
+/// Runs inside the group's transaction (or hears why there is none) and leaves behind what to tell its
+/// submitter once that is over.
+type Job = Box<dyn FnOnce(Result<&mut Group<'_>, &str>) -> Settle + Send>;
 type Settle = Box<dyn FnOnce(Result<(), &str>) + Send>;
 
 /// Where submitted jobs wait for the thread that writes them. The thread starts with the first job
@@ -60,7 +61,10 @@ impl Queue {
     {
         let (tell, answer) = mpsc::sync_channel(1);
         let job: Job = Box::new(move |group| {
-            let result = group.run_apart(&by, work);
+            let result = match group {
+                Ok(group) => group.run_apart(&by, work),
+                Err(why) => Err(StoreError::NotCommitted(why.to_owned()).into()),
+            };
             Box::new(move |committed| {
                 let final_result = match committed {
                     Ok(()) => result,
@@ -96,13 +100,13 @@ impl Queue {
 /// one. There is no timer: an idle store answers at once, a busy one fills its groups by itself.
 fn write_groups(core: &Core, jobs: &Receiver<Job>) {
     while let Ok(first) = jobs.recv() {
-        let mut waiting = vec![first];
+        let mut waiting = VecDeque::from([first]);
         waiting.extend(jobs.try_iter().take(WRITE_GROUP_MAX - 1));
         let mut settlements: Vec<Settle> = Vec::with_capacity(waiting.len());
         let committed = core.with_group(LOG_BYTES_GROUPED, |group| {
-            for job in waiting {
+            while let Some(job) = waiting.pop_front() {
                 // A job that panics loses its own changes with its savepoint, and its ticket.
-                match catch_unwind(AssertUnwindSafe(|| job(group))) {
+                match catch_unwind(AssertUnwindSafe(|| job(Ok(group)))) {
                     Ok(settle) => settlements.push(settle),
                     Err(_) => group.undo_job()?,
                 }
@@ -110,6 +114,10 @@ fn write_groups(core: &Core, jobs: &Receiver<Job>) {
             Ok::<_, StoreError>(((), true))
         });
         let outcome = committed.map_err(|error| error.to_string());
+        if let Err(why) = &outcome {
+            // Those whose turn never came hear of it too.
+            settlements.extend(waiting.drain(..).map(|job| job(Err(why))));
+        }
         for settle in settlements {
             settle(outcome.as_ref().copied().map_err(String::as_str));
         }

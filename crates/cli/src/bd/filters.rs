@@ -237,7 +237,7 @@ impl FilterArgs {
             overdue_at: self.times.overdue.then_some(now),
             outcome: self.outcome.as_deref().map(Outcome::parse).transpose()?,
             metadata: fields(&self.metadata_field)?,
-            metadata_keys: self.has_metadata_key.clone(),
+            metadata_keys: metadata_keys(&self.has_metadata_key)?,
             carried: carried
                 .into_iter()
                 .filter_map(|(name, value)| value.clone().map(|value| (name, value)))
@@ -287,12 +287,26 @@ pub(super) fn types(values: &[String]) -> Result<Vec<IssueType>, CliError> {
         .collect::<Result<_, _>>()?)
 }
 
+/// The name of a top-level metadata field. What looks like a path would be taken for one.
+fn metadata_key(key: &str) -> Result<String, CliError> {
+    if key.is_empty() || key.starts_with(['$', '[']) || key.contains('"') {
+        return Err(CliError::request(format!("\"{key}\" cannot be searched as a metadata field")));
+    }
+    Ok(key.to_owned())
+}
+
+/// Metadata fields that must exist.
+pub(super) fn metadata_keys(keys: &[String]) -> Result<Vec<String>, CliError> {
+    keys.iter().map(|key| metadata_key(key)).collect()
+}
+
+/// Metadata fields and the values to look for.
 pub(super) fn fields(values: &[String]) -> Result<Vec<(String, String)>, CliError> {
     let field = |text: &String| {
         let (key, value) = text
             .split_once('=')
             .ok_or_else(|| CliError::request(format!("\"{text}\" is not of the form key=value")))?;
-        Ok((key.to_owned(), value.to_owned()))
+        Ok((metadata_key(key)?, value.to_owned()))
     };
     values.iter().map(field).collect()
 }

@@ -7,7 +7,7 @@ use gt_operations::beads::{Explained, claim_first, explain, ready};
 use gt_operations::{BeadFilter, BeadRow, Readiness, Town, rigs};
 use gt_records::ObjectWriter;
 
-use super::filters::{fields, limit, order, types};
+use super::filters::{fields, limit, metadata_keys, order, types};
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
@@ -147,7 +147,7 @@ fn filter(town: &Town, args: &ReadyArgs) -> Result<BeadFilter, CliError> {
         include_templates: true,
         include_ephemeral: args.include_ephemeral,
         metadata: fields(&args.metadata_field)?,
-        metadata_keys: args.has_metadata_key.clone(),
+        metadata_keys: metadata_keys(&args.has_metadata_key)?,
         carried: carried.collect(),
         order: order(&args.sort),
         limit: limit(args.limit, Some(LIMIT)),

@@ -128,6 +128,10 @@ pub struct Dependency {
 impl Dependency {
     /// The gate named in this edge's metadata.
     pub fn gate(&self) -> Gate {
+        // Nearly no edge names one, and every edge is asked.
+        if !self.metadata.contains("any-children") {
+            return Gate::AllChildren;
+        }
         let named = Json::parse(&self.metadata)
             .ok()
             .and_then(|json| json.string_field("gate"));

@@ -74,7 +74,7 @@ pub struct Bead {
     pub ephemeral: bool,
     /// Kept, but without history.
     pub no_history: bool,
-    /// A fixed reference: never work, never in the way.
+    /// Never offered as work. (Only the *status* pinned keeps a bead from being in the way.)
     pub pinned: bool,
     /// A pattern for other beads: never closed.
     pub is_template: bool,

@@ -1,5 +1,7 @@
 //! Many beads.
 
+use std::collections::HashSet;
+
 use gt_core::BeadId;
 use gt_core::limits::PAGE_BEADS;
 use gt_store::{BeadFilter, BeadRow, CountGroup, Reader, Statistics};
@@ -15,7 +17,7 @@ pub fn for_each_page<E: From<crate::OperationError>>(
 ) -> Result<bool, E> {
     let mut outcome = Ok(());
     let more = town.read(|reader| {
-        let (ids, more) = find_some(reader, filter)?;
+        let (ids, more) = find_some(reader, filter, None)?;
         for page in ids.chunks(PAGE_BEADS) {
             outcome = each(reader.bead_rows(page)?);
             if outcome.is_err() {
@@ -27,14 +29,23 @@ pub fn for_each_page<E: From<crate::OperationError>>(
     outcome.map(|()| more)
 }
 
-/// The ids that `filter` admits, and whether its limit cut any off. Counting all of them only to say
-/// how many there are would cost more than the list.
-pub(super) fn find_some(reader: &Reader<'_>, filter: &BeadFilter) -> Result<(Vec<BeadId>, bool)> {
+/// The ids that `filter` admits (of this `family`, if one is given), and whether its limit cut any off.
+/// Counting all of them only to say how many there are would cost more than the list.
+pub(super) fn find_some(
+    reader: &Reader<'_>,
+    filter: &BeadFilter,
+    family: Option<&HashSet<BeadId>>,
+) -> Result<(Vec<BeadId>, bool)> {
     let one_more = filter.limit.map(|limit| limit.saturating_add(1));
+    // A family may be larger than a statement can name.
+    let limit = if family.is_some() { None } else { one_more };
     let mut ids = reader.find(&BeadFilter {
-        limit: one_more,
+        limit,
         ..filter.clone()
     })?;
+    if let Some(family) = family {
+        ids.retain(|id| family.contains(id));
+    }
     let more = filter.limit.is_some_and(|limit| ids.len() > limit);
     ids.truncate(filter.limit.unwrap_or(usize::MAX));
     Ok((ids, more))
@@ -58,11 +69,6 @@ pub fn label_counts(town: &Town) -> Result<Vec<(String, i64)>> {
 /// Numbers about the whole town.
 pub fn statistics(town: &Town) -> Result<Statistics> {
     town.read(|reader| Ok(reader.statistics()?))
-}
-
-/// How many beads there are.
-pub fn total(town: &Town) -> Result<i64> {
-    Ok(statistics(town)?.total())
 }
 
 /// Hands every bead that something blocks to `each`, with what blocks it.

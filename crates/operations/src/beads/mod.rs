@@ -13,7 +13,7 @@ pub use close::{Close, Closed, close, reopen};
 pub use create::{Created, Direction, Link, NewBead, create};
 pub(crate) use create::{edge, resolve_target, target_name};
 pub use delete::{Deletion, delete, preview_delete};
-pub use list::{blocked, count, count_by, for_each_page, label_counts, statistics, total};
+pub use list::{blocked, count, count_by, for_each_page, label_counts, statistics};
 pub use ready::{Explained, ExplanationSummary, claim_first, explain, ready, ready_count};
 pub use resolve::resolve;
 pub(crate) use resolve::{require, resolve_in};

@@ -1,5 +1,7 @@
 //! What can be worked on, and why the rest cannot.
 
+use std::collections::HashSet;
+
 use gt_core::decide::{ReadinessFacts, WaitReason, wait_reasons};
 use gt_core::limits::PAGE_BEADS;
 use gt_core::{Bead, BeadId, EventKind, Timestamp};
@@ -17,9 +19,9 @@ pub fn ready(
     filter: &BeadFilter,
     below: Option<&str>,
 ) -> Result<(Vec<BeadRow>, bool)> {
-    town.read(|reader| match narrowed(town, reader, filter, below)? {
-        Some(filter) => ready_rows(reader, &filter),
-        None => Ok((Vec::new(), false)),
+    town.read(|reader| {
+        let family = family(town, reader, below)?;
+        ready_rows(reader, filter, family.as_ref())
     })
 }
 
@@ -30,12 +32,14 @@ pub fn claim_first(
     below: Option<&str>,
 ) -> Result<Option<BeadRow>> {
     town.write(|writer| {
-        let Some(mut filter) = narrowed(town, writer, filter, below)? else {
-            return Ok(None);
+        let family = family(town, writer, below)?;
+        let first = BeadFilter {
+            unassigned: true,
+            limit: Some(1),
+            ..filter.clone()
         };
-        filter.unassigned = true;
-        filter.limit = Some(1);
-        let Some(row) = ready_rows(writer, &filter)?.0.into_iter().next() else {
+        let (rows, _) = ready_rows(writer, &first, family.as_ref())?;
+        let Some(row) = rows.into_iter().next() else {
             return Ok(None);
         };
         let claimed = claim_in(writer, &row.bead)?;
@@ -47,29 +51,28 @@ pub fn claim_first(
     })
 }
 
-fn narrowed(
+/// Every part of the bead that `below` means, at any depth.
+fn family(
     town: &Town,
     reader: &Reader<'_>,
-    filter: &BeadFilter,
     below: Option<&str>,
-) -> Result<Option<BeadFilter>> {
-    let mut filter = filter.clone();
-    if let Some(input) = below {
-        let top = super::resolve_in(town, reader, input)?;
-        filter.ids = descendants(reader, &top)?.into_iter().collect();
-        if filter.ids.is_empty() {
-            return Ok(None);
-        }
-    }
-    Ok(Some(filter))
+) -> Result<Option<HashSet<BeadId>>> {
+    let top = below
+        .map(|input| super::resolve_in(town, reader, input))
+        .transpose()?;
+    top.map(|top| descendants(reader, &top)).transpose()
 }
 
 /// The store proposes by index; the evaluator decides.
-fn ready_rows(reader: &Reader<'_>, filter: &BeadFilter) -> Result<(Vec<BeadRow>, bool)> {
+fn ready_rows(
+    reader: &Reader<'_>,
+    filter: &BeadFilter,
+    family: Option<&HashSet<BeadId>>,
+) -> Result<(Vec<BeadRow>, bool)> {
     let Some(readiness) = filter.ready else {
         return Ok((Vec::new(), false));
     };
-    let (ids, more) = find_some(reader, filter)?;
+    let (ids, more) = find_some(reader, filter, family)?;
     let rows = reader.bead_rows(&ids)?;
     let mut ready = Vec::with_capacity(rows.len());
     for row in rows {
@@ -148,18 +151,16 @@ pub fn explain<E: From<crate::OperationError>>(
     let mut outcome = Ok(());
     let summary = town.read(|reader| {
         let mut summary = ExplanationSummary::default();
-        let Some(filter) = narrowed(town, reader, filter, below)? else {
-            return Ok(summary);
-        };
+        let family = family(town, reader, below)?;
         let limit = filter.limit.map_or(u64::MAX, |limit| limit as u64);
         let all = BeadFilter {
             ready: None,
             limit: None,
             status: StatusFilter::Current,
-            exclude_types: [filter.exclude_types, not_work()].concat(),
-            ..filter
+            exclude_types: [filter.exclude_types.clone(), not_work()].concat(),
+            ..filter.clone()
         };
-        let ids = reader.find(&all)?;
+        let (ids, _) = find_some(reader, &all, family.as_ref())?;
         for wanted in [true, false] {
             for page in ids.chunks(PAGE_BEADS) {
                 for row in reader.bead_rows(page)? {

@@ -88,6 +88,7 @@ pub fn import(
         let mut import = Import {
             bulk,
             rigs,
+            now,
             summary,
         };
         let parse = |number: u64, text: Text<'_>| {
@@ -118,8 +119,10 @@ pub fn import(
 struct Survey {
     /// Lines that are wrong, and why.
     invalid: BTreeMap<u64, String>,
-    /// How each bead of the file stands.
+    /// How each bead of the file will stand.
     expected: HashMap<BeadId, TargetFacts>,
+    /// Beads that the file has more than once.
+    repeated: HashSet<BeadId>,
     any_blocking: bool,
 }
 
@@ -133,6 +136,7 @@ fn survey(
     let mut survey = Survey {
         invalid: BTreeMap::new(),
         expected: HashMap::new(),
+        repeated: HashSet::new(),
         any_blocking: false,
     };
     source.for_each_line(|number, position, text| {
@@ -147,7 +151,10 @@ fn survey(
                     outcome,
                     ..
                 } = record.bead;
-                survey.expected.insert(id, TargetFacts { status, outcome });
+                let facts = TargetFacts { status, outcome };
+                if survey.expected.insert(id.clone(), facts).is_some() {
+                    survey.repeated.insert(id);
+                }
                 survey.any_blocking |= record.dependencies.iter().any(|edge| edge.kind.can_block());
             }
             Ok(_) => {}
@@ -164,12 +171,42 @@ fn survey(
         }
         Ok(())
     })?;
+    if !survey.repeated.is_empty() {
+        survey.expect_the_newest(source, now)?;
+    }
     Ok(survey)
+}
+
+impl Survey {
+    /// Of several records of a bead, the newest is what it will be like; of equally old ones the last.
+    fn expect_the_newest(&mut self, source: &Source, now: Timestamp) -> Result<()> {
+        let mut newest: HashMap<BeadId, Timestamp> = HashMap::new();
+        source.for_each_line(|_, _, text| {
+            let Some(Ok(Line::Issue(record))) = text.ok().map(|text| parse_line(text, now)) else {
+                return Ok(());
+            };
+            let Bead {
+                id,
+                status,
+                outcome,
+                updated_at,
+                ..
+            } = record.bead;
+            let is_newest = newest.get(&id).is_none_or(|newest| *newest <= updated_at);
+            if is_newest && self.repeated.contains(&id) {
+                self.expected
+                    .insert(id.clone(), TargetFacts { status, outcome });
+                newest.insert(id, updated_at);
+            }
+            Ok(())
+        })
+    }
 }
 
 struct Import<'w, 's> {
     bulk: Bulk<'w, 's>,
     rigs: Vec<Rig>,
+    now: Timestamp,
     summary: ImportSummary,
 }
 
@@ -226,13 +263,32 @@ impl Import<'_, '_> {
         bead.uid = local.uid;
         bead.rig.clone_from(&local.rig);
         bead.open_blockers = local.open_blockers;
-        let changed = self.update(&local, &bead, &labels, &comments, &dependencies)?;
+        self.settle_times(&mut bead, &local);
+        let changed = self.update(&local, &bead, &labels, &comments, dependencies)?;
         if changed {
             self.summary.updated += 1;
         } else {
             self.summary.unchanged += 1;
         }
         Ok(())
+    }
+
+    /// Gives a record that came without times those of the bead it describes, so that the same record
+    /// changes nothing the second time. One that says something new is as new as the import.
+    fn settle_times(&self, bead: &mut Bead, local: &Bead) {
+        let now = self.now;
+        if bead.created_at == now {
+            bead.created_at = local.created_at;
+        }
+        if bead.closed_at == Some(now) {
+            bead.closed_at = local.closed_at.or(bead.closed_at);
+        }
+        if bead.updated_at == now {
+            bead.updated_at = local.updated_at;
+            if bead != local {
+                bead.updated_at = now;
+            }
+        }
     }
 
     /// Brings a bead that is there up to the record. A newer record replaces labels and edges; an
@@ -243,14 +299,13 @@ impl Import<'_, '_> {
         bead: &Bead,
         labels: &[String],
         comments: &[Comment],
-        edges: &[Dependency],
+        edges: Vec<Dependency>,
     ) -> Result<bool> {
         let newer = bead.updated_at > local.updated_at;
         let writer = self.bulk.writer();
-        let mut changed = bead != local;
-        if changed {
-            writer.save_bead(local, bead, EventKind::Imported)?;
-        }
+        // The event about the bead tells the rest too; without one, the rest tells for itself.
+        let mut changed = writer.save_bead(local, bead, EventKind::Imported)?;
+        let announce = !changed;
         if newer {
             for label in writer.labels_in_order(bead)? {
                 if !labels.contains(&label) {
@@ -266,13 +321,18 @@ impl Import<'_, '_> {
             }
         }
         for label in labels {
-            changed |= writer.add_label(bead, label, false)?;
+            changed |= writer.add_label(bead, label, announce)?;
         }
         for comment in comments {
-            changed |= writer.add_comment(bead, comment, false)?;
+            changed |= writer.add_comment(bead, comment, announce)?;
         }
-        for edge in edges {
-            changed |= self.bulk.put_dependency(edge)? != DependencyChange::Same;
+        for mut edge in edges {
+            if edge.created_at == self.now
+                && let Some(old) = self.bulk.writer().edge(&edge.issue, &edge.target)?
+            {
+                edge.created_at = old.created_at;
+            }
+            changed |= self.bulk.put_dependency(&edge)? != DependencyChange::Same;
         }
         Ok(changed)
     }

@@ -76,13 +76,10 @@ impl Reader<'_> {
         })
     }
 
-    /// Ids that contain `text`, at most 200.
+    /// Ids that contain `text` somewhere after a `-`, at most 200.
     pub fn ids_containing(&self, text: &str) -> Result<Vec<BeadId>, StoreError> {
-        self.rows(
-            CONTAINING,
-            &[(&super::find::contains(text)).into()],
-            |row| id_from(row, 0),
-        )
+        let pattern = format!("%-{}", super::find::contains(text));
+        self.rows(CONTAINING, &[(&pattern).into()], |row| id_from(row, 0))
     }
 
     pub(super) fn facts_of(&self, id: &BeadId) -> Result<Option<TargetFacts>, StoreError> {
@@ -164,11 +161,17 @@ impl Writer<'_> {
         if changes.is_empty() {
             return Ok(false);
         }
-        with_columns(new, |columns| {
+        let written = with_columns(new, |columns| {
             let without_uid: Vec<Param<'_>> =
                 columns[..1].iter().chain(&columns[2..]).copied().collect();
             self.execute(UPDATE, &without_uid)
         })?;
+        if written == 0 {
+            return Err(StoreError::Corrupt(format!(
+                "{} is gone and cannot be changed",
+                new.id
+            )));
+        }
         let payload = Json::object(&[
             ("title".to_owned(), Json::string(new.title.as_str())),
             ("changes".to_owned(), Json::object(&changes)),
