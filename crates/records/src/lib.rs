@@ -17,7 +17,8 @@ mod tokens;
 mod write;
 
 pub use error::RecordError;
-pub use read::{Line, Record, parse_dependencies, parse_line};
+pub use read::{Line, Record, parse_line};
+pub use tokens::contains_nul;
 pub use write::{
     ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, export_line, export_memory_line,
     pretty, sorted_object, write_bead, write_comment, write_dependency,

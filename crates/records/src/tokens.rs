@@ -59,7 +59,7 @@ pub(crate) fn compact(text: &str) -> String {
 }
 
 /// Whether a string or key in this JSON holds a NUL character, which JSON can only spell as an escape.
-pub(crate) fn contains_nul(json: &str) -> bool {
+pub fn contains_nul(json: &str) -> bool {
     json.match_indices("\\u0000").any(|(at, _)| {
         let backslashes_before = json.as_bytes()[..at]
             .iter()

@@ -40,14 +40,14 @@ fn parse_comment(
     fields.take("issue_id");
     let author = fields.text("author")?;
     let text = fields.text("text")?;
-    let created_at = fields.timestamp("created_at")?.unwrap_or(imported_at);
-    let id = given_id.unwrap_or_else(|| derived_id(bead, &author, &text, created_at));
+    let said_at = fields.timestamp("created_at")?;
+    let id = given_id.unwrap_or_else(|| derived_id(bead, &author, &text, said_at));
     Ok(Comment {
         id,
         bead: bead.clone(),
         author,
         text,
-        created_at,
+        created_at: said_at.unwrap_or(imported_at),
         carried: fields.carried()?,
     })
 }
@@ -69,7 +69,7 @@ fn id(raw: &RawValue) -> Result<String, Invalid> {
 
 /// An id for a comment that came without one. Derived from what makes two comments the same, so that a
 /// second import of the same file does not double them.
-fn derived_id(bead: &BeadId, author: &str, text: &str, created_at: Timestamp) -> String {
+fn derived_id(bead: &BeadId, author: &str, text: &str, said_at: Option<Timestamp>) -> String {
     let name = BeadId::trusted(format!("{bead}\0{author}\0{text}"));
-    Uid::of_bead(&name, created_at).to_string()
+    Uid::of_bead(&name, said_at.unwrap_or(Timestamp::from_nanos(0))).to_string()
 }

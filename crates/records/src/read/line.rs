@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use gt_core::{BeadId, Dependency, Invalid, Json, Timestamp};
+use gt_core::{BeadId, Invalid, Json, Timestamp};
 
 use super::fields::Fields;
-use super::{Record, dependencies, issue, values};
+use super::{Record, issue, values};
 use crate::RecordError;
 
 /// One line of a JSONL file.
@@ -47,23 +47,6 @@ pub fn parse_line(text: &str, imported_at: Timestamp) -> Result<Line, RecordErro
         Kind::Header => Ok(Line::Header),
         Kind::Tombstone(id) => Ok(Line::Tombstone(id)),
     }
-}
-
-/// A cheap second look at a line that [`parse_line`] accepted: only the id and the dependencies.
-///
-/// An edge may point at a bead further down in the file; an import that writes beads first and edges
-/// second reads the file twice instead of holding it in memory. Lines that are not issues give `None`.
-pub fn parse_dependencies(
-    text: &str,
-    imported_at: Timestamp,
-) -> Result<Option<(BeadId, Vec<Dependency>)>, RecordError> {
-    let mut fields = Fields::parse(text)?;
-    let Kind::Issue(id) = kind(&mut fields)? else {
-        return Ok(None);
-    };
-    let raw = fields.take("dependencies");
-    let edges = dependencies::parse(raw, &id, imported_at, &mut Vec::new())?;
-    Ok(Some((id, edges)))
 }
 
 fn kind(fields: &mut Fields<'_>) -> Result<Kind, RecordError> {

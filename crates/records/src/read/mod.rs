@@ -9,4 +9,4 @@ mod values;
 
 pub(crate) use fields::Fields;
 pub use issue::Record;
-pub use line::{Line, parse_dependencies, parse_line};
+pub use line::{Line, parse_line};

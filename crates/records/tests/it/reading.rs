@@ -1,7 +1,7 @@
 //! What a line means and why it is refused.
 
-use gt_core::{BeadId, DependencyType, Json, Priority, Status, Timestamp, Uid};
-use gt_records::{Line, parse_dependencies};
+use gt_core::{BeadId, DependencyType, Json, Priority, Status, Uid};
+use gt_records::Line;
 use proptest::prelude::*;
 
 use crate::{imported_at, issue, issue_with, read, refusal};
@@ -193,19 +193,9 @@ fn other_lines_are_told_apart() {
         ),
     ] {
         assert_eq!(read(text).unwrap(), expected);
-        assert_eq!(parse_dependencies(text, imported_at()).unwrap(), None);
     }
     let issue = issue(r#"{"_type":"issue","id":"gt-a","title":"T","_schema":1}"#);
     assert_eq!(issue.bead.carried[0].0, "_schema");
-}
-
-#[test]
-fn the_second_look_sees_the_same_edges() {
-    let line = r#"{"id":"gt-a","title":"T","dependencies":[{"depends_on_id":"gt-b"},{"depends_on_id":"gt-a"},{"depends_on_id":"gt-b","type":"tracks"}]}"#;
-    let (id, edges) = parse_dependencies(line, imported_at()).unwrap().unwrap();
-    assert_eq!(id.as_str(), "gt-a");
-    assert_eq!(edges, issue(line).dependencies);
-    assert_eq!(edges.len(), 1);
 }
 
 #[test]
@@ -350,6 +340,5 @@ proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in ".{0,200}") {
         let _ = read(&text);
-        let _ = parse_dependencies(&text, Timestamp::from_nanos(0));
     }
 }

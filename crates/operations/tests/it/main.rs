@@ -1,0 +1,4 @@
+//! Operations over a town in memory.
+
+mod import;
+mod town;
