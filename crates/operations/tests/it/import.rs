@@ -144,9 +144,9 @@ proptest! {
 
         let summary = import_text(&second, &out.join("\n"), false);
 
-        prop_assert_eq!(summary.created as usize, out.len());
+        prop_assert_eq!(summary.created, out.len() as u64);
         prop_assert_eq!(&exported(&second), &out);
         let again = import_text(&second, &out.join("\n"), false);
-        prop_assert_eq!(again.unchanged as usize, out.len());
+        prop_assert_eq!(again.unchanged, out.len() as u64);
     }
 }
