@@ -73,10 +73,19 @@ pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliE
             follower
         }
     };
+    // Who goes on from a number may take as many as they can handle at a time.
+    let mut left = match (args.after, args.limit, args.follow) {
+        (Some(_), Some(limit @ 1..), false) => limit,
+        _ => usize::MAX,
+    };
     loop {
         let news = follower.next(&town)?;
-        for event in &news {
+        for event in news.iter().take(left) {
             log.push(event)?;
+        }
+        left = left.saturating_sub(news.len());
+        if left == 0 {
+            return log.finish();
         }
         if news.is_empty() {
             if !args.follow {

@@ -290,7 +290,9 @@ pub(super) fn types(values: &[String]) -> Result<Vec<IssueType>, CliError> {
 /// The name of a top-level metadata field. What looks like a path would be taken for one.
 fn metadata_key(key: &str) -> Result<String, CliError> {
     if key.is_empty() || key.starts_with(['$', '[']) || key.contains('"') {
-        return Err(CliError::request(format!("\"{key}\" cannot be searched as a metadata field")));
+        return Err(CliError::request(format!(
+            "\"{key}\" cannot be searched as a metadata field"
+        )));
     }
     Ok(key.to_owned())
 }

@@ -1,0 +1,146 @@
+//! `gt status`, `gt doctor`, `gt completions`: how the town stands.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Steps as _, assert_says, keys, town, town_with_rigs};
+
+#[test]
+fn status_counts_beads_and_rigs() {
+    let town = town_with_rigs(&["web"]);
+    let first = town.create("First", &["--rig", "web"]);
+    town.create("Second", &["--rig", "web", "--deps", &first]);
+    town.create("Mine", &[]);
+    let done = town.create("Done", &[]);
+    town.bd(["close", &done]).ok();
+    town.bd(["update", &first, "--claim"]).ok();
+
+    let status = town.gt_json(&["status"]);
+
+    assert_eq!(status["town"], town.cwd().display().to_string());
+    assert_eq!(
+        status["beads"],
+        json!({"total": 4, "open": 2, "in_progress": 1, "closed": 1})
+    );
+    assert_eq!(
+        (&status["ready"], &status["waiting"], &status["active"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
+    assert_eq!(
+        status["rigs"],
+        json!([{
+            "name": "web", "prefix": "we", "state": "active",
+            "beads": {"in_progress": 1, "open": 1},
+        }])
+    );
+    assert_eq!(status["recent_events"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn status_is_readable() {
+    let town = town_with_rigs(&["web"]);
+    let id = town.create("Boil water", &["--rig", "web"]);
+
+    let status = town.gt(["status"]).ok();
+
+    assert_says(
+        &status.stdout,
+        &[
+            "1 bead: 1 ready, 0 in progress, 0 waiting, 0 closed",
+            "web",
+            "active",
+            "Lately",
+            &format!("{id} created · Boil water"),
+        ],
+    );
+    assert_eq!(status.stderr, "");
+}
+
+#[test]
+fn status_of_an_empty_town_says_what_comes_next() {
+    let status = town().gt(["status"]).ok();
+    assert_says(&status.stdout, &["0 beads", "gt rig add"]);
+}
+
+/// The grade the doctor gives to what this check looks at.
+#[track_caller]
+fn grade<'a>(examined: &'a Value, check: &str) -> &'a str {
+    let checks = examined.as_array().unwrap();
+    let found = checks.iter().find(|found| found["check"] == check);
+    found.expect("such a check")["grade"].as_str().unwrap()
+}
+
+#[test]
+fn a_healthy_town_gets_a_clean_bill() {
+    let town = town_with_rigs(&["web"]);
+    let first = town.create("First", &[]);
+    town.create("Second", &["--deps", &first]);
+
+    let examined = town.gt_json(&["doctor"]);
+
+    for check in examined.as_array().unwrap() {
+        assert_eq!(check["grade"], "good", "{check}");
+        assert_eq!(keys(check), ["check", "detail", "grade"]);
+    }
+    let said = town.gt(["doctor"]).ok();
+    assert_says(
+        &said.stdout,
+        &["✓", "store", "derived values", "rig", "git"],
+    );
+}
+
+#[test]
+fn a_missing_rig_directory_is_a_warning() {
+    let town = town_with_rigs(&["web"]);
+    fs::remove_dir(town.cwd().join("web")).unwrap();
+
+    let examined = town.gt(["doctor", "--json"]).ok().json();
+
+    assert_eq!(grade(&examined, "rig"), "warning");
+    let said = town.gt(["doctor"]).ok();
+    assert_says(&said.stdout, &["its directory", "is gone", "mkdir"]);
+}
+
+#[test]
+fn a_problem_makes_the_doctor_fail() {
+    let town = town();
+    let repository = town.git_repository("project");
+    town.gt(["rig", "add", "web", repository.to_str().unwrap()])
+        .ok();
+    fs::remove_dir_all(&repository).unwrap();
+
+    let examined = town.gt(["doctor", "--json"]).fails(1);
+
+    assert_eq!(grade(&examined.json(), "rig"), "problem");
+    assert_says(&examined.stderr, &["Error: 1 problem was found"]);
+    let said = town.gt(["doctor"]).fails(1);
+    assert_says(&said.stdout, &["✗", "is gone", "gt rig dock web"]);
+}
+
+#[test]
+fn an_unreadable_settings_file_is_a_problem() {
+    let town = town();
+    town.write("settings/config.json", "not JSON");
+
+    let examined = town.gt(["doctor", "--json"]).fails(1);
+
+    assert_eq!(grade(&examined.json(), "settings"), "problem");
+}
+
+#[test]
+fn completions_are_made_for_every_shell_and_both_programs() {
+    let town = town();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let gt = town.gt(["completions", shell]).ok();
+        assert_says(&gt.stdout, &["doctor", "bd"]);
+        let bd = town.gt(["completions", shell, "--program", "bd"]).ok();
+        assert_says(&bd.stdout, &["ready", "activity"]);
+    }
+}
+
+#[test]
+fn completions_need_no_town() {
+    let sandbox = crate::support::nowhere();
+    sandbox.gt(["completions", "bash"]).ok();
+}
