@@ -1,6 +1,6 @@
 //! Whether one dependency holds a bead up right now.
 
-use crate::bead::{DependencyType, Gate, Outcome, Status};
+use crate::bead::{Bead, DependencyType, Gate, Outcome, Status};
 
 /// What is known of a dependency's target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,11 @@ impl TargetFacts {
     /// Pinned beads are references: they are never in the way, and never count as done.
     fn is_pinned(&self) -> bool {
         self.status == Status::Pinned
+    }
+
+    /// Whether this is how `bead` stands.
+    pub fn describe(&self, bead: &Bead) -> bool {
+        self.status == bead.status && self.outcome == bead.outcome
     }
 
     /// Over, and not as a failure. A close without outcome is a success.

@@ -1,7 +1,9 @@
 //! Reading beads, all of them or none.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Display;
+use std::ops::ControlFlow;
 
 use gt_core::decide::TargetFacts;
 use gt_core::{Bead, BeadId, Comment, Dependency, EventKind, Rig, RigSlug, Timestamp};
@@ -116,6 +118,7 @@ pub fn import(
 }
 
 /// What the first look at a file tells.
+#[derive(Default)]
 struct Survey {
     /// Lines that are wrong, and why.
     invalid: BTreeMap<u64, String>,
@@ -133,44 +136,31 @@ fn survey(
     now: Timestamp,
     progress: &mut impl FnMut(u64),
 ) -> Result<Survey> {
-    let mut survey = Survey {
-        invalid: BTreeMap::new(),
-        expected: HashMap::new(),
-        repeated: HashSet::new(),
-        any_blocking: false,
-    };
-    source.for_each_line(|number, position, text| {
-        progress(position);
+    let look = |survey: &mut Survey, number: u64, text: Text<'_>| {
         let parsed = text.map_err(str::to_owned);
-        let parsed = parsed.and_then(|text| parse_line(text, now).map_err(|e| e.to_string()));
-        match parsed {
-            Ok(Line::Issue(record)) => {
-                let Bead {
-                    id,
-                    status,
-                    outcome,
-                    ..
-                } = record.bead;
-                let facts = TargetFacts { status, outcome };
-                if survey.expected.insert(id.clone(), facts).is_some() {
-                    survey.repeated.insert(id);
-                }
-                survey.any_blocking |= record.dependencies.iter().any(|edge| edge.kind.can_block());
-            }
+        match parsed.and_then(|text| parse_line(text, now).map_err(|error| error.to_string())) {
+            Ok(Line::Issue(record)) => survey.expect(&record),
             Ok(_) => {}
-            Err(problem) if options.skip_invalid => {
-                survey.invalid.insert(number, problem);
-            }
             Err(problem) => {
-                return Err(OperationError::rejected(format!(
-                    "{}:{number}: {problem} (nothing was imported; --skip-invalid leaves such \
-                     lines out)",
-                    source.name()
-                )));
+                survey.invalid.insert(number, problem);
+                if !options.skip_invalid {
+                    return ControlFlow::Break(());
+                }
             }
         }
-        Ok(())
-    })?;
+        ControlFlow::Continue(())
+    };
+    let mut survey = Survey::default();
+    for part in source.survey(look, progress)? {
+        survey.join(part);
+    }
+    if let (Some((line, problem)), false) = (survey.invalid.first_key_value(), options.skip_invalid)
+    {
+        return Err(OperationError::rejected(format!(
+            "{}:{line}: {problem} (nothing was imported; --skip-invalid leaves such lines out)",
+            source.name()
+        )));
+    }
     if !survey.repeated.is_empty() {
         survey.expect_the_newest(source, now)?;
     }
@@ -178,6 +168,37 @@ fn survey(
 }
 
 impl Survey {
+    fn expect(&mut self, record: &Record) {
+        let Record {
+            bead, dependencies, ..
+        } = record;
+        let facts = TargetFacts {
+            status: bead.status.clone(),
+            outcome: bead.outcome,
+        };
+        if self.expected.insert(bead.id.clone(), facts).is_some() {
+            self.repeated.insert(bead.id.clone());
+        }
+        self.any_blocking |= dependencies.iter().any(|edge| edge.kind.can_block());
+    }
+
+    /// Takes over what another looker found.
+    fn join(&mut self, other: Self) {
+        self.invalid.extend(other.invalid);
+        self.repeated.extend(other.repeated);
+        self.any_blocking |= other.any_blocking;
+        if self.expected.is_empty() {
+            self.expected = other.expected;
+            return;
+        }
+        for (id, facts) in other.expected {
+            match self.expected.entry(id) {
+                Entry::Occupied(taken) => drop(self.repeated.insert(taken.key().clone())),
+                Entry::Vacant(free) => drop(free.insert(facts)),
+            }
+        }
+    }
+
     /// Of several records of a bead, the newest is what it will be like; of equally old ones the last.
     fn expect_the_newest(&mut self, source: &Source, now: Timestamp) -> Result<()> {
         let mut newest: HashMap<BeadId, Timestamp> = HashMap::new();
@@ -332,7 +353,7 @@ impl Import<'_, '_> {
             {
                 edge.created_at = old.created_at;
             }
-            changed |= self.bulk.put_dependency(&edge)? != DependencyChange::Same;
+            changed |= self.bulk.put_dependency(&edge, announce)? != DependencyChange::Same;
         }
         Ok(changed)
     }

@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
 
 use gt_core::limits::LINE_BYTES_MAX;
 
@@ -132,6 +134,64 @@ impl Source {
         }
     }
 
+    /// Looks at every line, several at a time and in no order. What the lookers found is returned, one
+    /// result for each. A looker that breaks off ends the reading, but every line before the one it
+    /// broke off at is still looked at.
+    pub(super) fn survey<T: Default + Send>(
+        &self,
+        look: impl Fn(&mut T, u64, Text<'_>) -> ControlFlow<()> + Sync,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Vec<T>> {
+        let (sender, batches) = mpsc::sync_channel::<Vec<(u64, Line)>>(BATCHES_AHEAD);
+        let batches = Mutex::new(batches);
+        let enough = AtomicBool::new(false);
+        let looker = || {
+            let mut found = T::default();
+            loop {
+                let next = batches
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .recv();
+                let Ok(batch) = next else { return found };
+                for (number, line) in batch {
+                    let text = line.as_deref().map_err(|why| *why);
+                    if look(&mut found, number, text).is_break() {
+                        enough.store(true, Ordering::Relaxed);
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let lookers: Vec<_> = (0..LOOKERS).map(|_| scope.spawn(looker)).collect();
+            let mut batch = Vec::with_capacity(LINES_PER_BATCH);
+            let read = self.for_each_line(|number, position, text| {
+                progress(position);
+                batch.push((number, text.map(str::to_owned)));
+                if batch.len() < LINES_PER_BATCH {
+                    return Ok(());
+                }
+                // The lookers leave only when there is nothing more to come.
+                let _ = sender.send(std::mem::take(&mut batch));
+                if enough.load(Ordering::Relaxed) {
+                    Err(abandoned())
+                } else {
+                    Ok(())
+                }
+            });
+            let _ = sender.send(batch);
+            drop(sender);
+            let found = lookers
+                .into_iter()
+                .map(|looker| looker.join().map_err(|_| abandoned()));
+            let found = found.collect::<Result<Vec<T>>>()?;
+            if enough.load(Ordering::Relaxed) {
+                Ok(found)
+            } else {
+                read.map(|()| found)
+            }
+        })
+    }
+
     /// Like `for_each_line`, with `parse` running ahead on a thread of its own, so that whoever takes
     /// the results (and holds the writer meanwhile) does not wait for it. `parse` may leave lines out.
     pub(super) fn for_each_parsed<T: Send>(
@@ -193,6 +253,16 @@ fn skip_line(reader: &mut impl BufRead) -> io::Result<u64> {
     }
 }
 
+/// Why a reader stops when nobody wants more; whoever stopped it has something better to say.
+fn abandoned() -> OperationError {
+    OperationError::rejected("the file was not read to its end")
+}
+
+/// The text of a line that is handed to another thread, or why it has none.
+type Line = Result<String, &'static str>;
+
+/// How many look at lines at the same time.
+const LOOKERS: usize = 2;
 /// How many lines are handed over at a time, and how many such batches may wait.
 const LINES_PER_BATCH: usize = 64;
 const BATCHES_AHEAD: usize = 4;

@@ -22,7 +22,7 @@ statements! {
         no_history, pinned, is_template, estimated_minutes, title, owner, created_by, \
         close_reason, external_ref, metadata, description, design, acceptance_criteria, notes, \
         carried, open_blockers) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
-        ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)";
+        ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31) ON CONFLICT (id) DO NOTHING";
     UPDATE = "UPDATE beads SET rig = ?2, status = ?3, outcome = ?4, priority = ?5, issue_type = ?6, \
         assignee = ?7, created_at = ?8, updated_at = ?9, started_at = ?10, closed_at = ?11, \
         due_at = ?12, defer_until = ?13, ephemeral = ?14, no_history = ?15, pinned = ?16, \
@@ -103,9 +103,6 @@ impl Reader<'_> {
 impl Writer<'_> {
     /// Adds a bead. Beads that already depend on its id are blocked by it from now on.
     pub fn insert_bead(&mut self, bead: &Bead, kind: EventKind) -> Result<(), StoreError> {
-        if self.bead_exists(&bead.id)? {
-            return Err(StoreError::AlreadyExists(bead.id.clone()));
-        }
         self.insert_row(bead, 0)?;
         if let Some(space) = bead.id_space() {
             self.count_ids(space, 1)?;
@@ -115,14 +112,17 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes the row of a bead that is not there yet.
+    /// Writes the row of a bead, unless its id is taken.
     pub(super) fn insert_row(&mut self, bead: &Bead, blockers: usize) -> Result<(), StoreError> {
-        with_columns(bead, |columns| {
+        let written = with_columns(bead, |columns| {
             let blockers = i64::try_from(blockers).unwrap_or(i64::MAX);
             let mut columns = columns.to_vec();
             columns.push(blockers.into());
             self.execute(INSERT, &columns)
         })?;
+        if written == 0 {
+            return Err(StoreError::AlreadyExists(bead.id.clone()));
+        }
         Ok(())
     }
 

@@ -9,16 +9,13 @@ use gt_core::decide::{ChildrenFacts, TargetFacts, edge_blocks};
 use gt_core::{BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, RigSlug, Status};
 
 use super::beads::{facts_from, id_from};
-use super::dependencies::dependency_from;
+use super::dependencies::{dependency_from, edge_columns};
 use super::statements;
 use crate::{BlockerFacts, Reader, StoreError, Writer};
 
 statements! {
-    EDGES_TO = "SELECT issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, \
-        carried, blocking FROM dependencies WHERE depends_on_id = ?1 \
-        AND type IN ('blocks', 'conditional-blocks', 'waits-for')";
-    WAITS_FOR = "SELECT issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, \
-        carried, blocking FROM dependencies WHERE depends_on_id = ?1 AND type = 'waits-for'";
+    EDGES_TO = concat!("SELECT ", edge_columns!(), ", blocking FROM dependencies WHERE depends_on_id = ?1 AND type IN ('blocks', 'conditional-blocks', 'waits-for')");
+    WAITS_FOR = concat!("SELECT ", edge_columns!(), ", blocking FROM dependencies WHERE depends_on_id = ?1 AND type = 'waits-for'");
     PARENTS = "SELECT depends_on_id FROM dependencies WHERE issue_id = ?1 AND type = 'parent-child'";
     CHILDREN = "SELECT b.status, b.outcome FROM dependencies d JOIN beads b ON b.id = d.issue_id \
         WHERE d.depends_on_id = ?1 AND d.type = 'parent-child'";

@@ -70,6 +70,13 @@ impl<'s> Bulk<'_, 's> {
         let blockers = blocks.iter().filter(|blocks| **blocks).count();
         self.writer.insert_row(bead, blockers)?;
         self.inserted += 1;
+        if self
+            .expected
+            .get(&bead.id)
+            .is_none_or(|facts| !facts.describe(bead))
+        {
+            self.doubtful.insert(bead.id.clone());
+        }
         if let Some(space) = bead.id_space() {
             match self.prefixes.get_mut(space) {
                 Some(count) => *count += 1,
@@ -98,11 +105,15 @@ impl<'s> Bulk<'_, 's> {
     }
 
     /// Adds or changes an edge of a bead that is there; its target may still come.
-    pub fn put_dependency(&mut self, edge: &Dependency) -> Result<DependencyChange, StoreError> {
+    pub fn put_dependency(
+        &mut self,
+        edge: &Dependency,
+        announce: bool,
+    ) -> Result<DependencyChange, StoreError> {
         if edge.kind.can_block() && !self.writer.bead_exists(&edge.target)? {
             self.doubtful.insert(edge.target.clone());
         }
-        self.writer.put_dependency(edge, false)
+        self.writer.put_dependency(edge, announce)
     }
 
     /// Whether this edge will block, as far as can be told now.

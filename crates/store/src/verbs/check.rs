@@ -6,13 +6,12 @@ use std::ops::ControlFlow;
 use gt_core::BeadId;
 
 use super::beads::id_from;
-use super::dependencies::dependency_from;
+use super::dependencies::{dependency_from, edge_columns};
 use super::statements;
 use crate::{Reader, StoreError};
 
 statements! {
-    EDGES = "SELECT issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, \
-        carried, blocking FROM dependencies ORDER BY issue_id, depends_on_id";
+    EDGES = concat!("SELECT ", edge_columns!(), ", blocking FROM dependencies ORDER BY issue_id, depends_on_id");
     COUNTS = "SELECT id, open_blockers FROM beads ORDER BY id";
     PREFIXES = "SELECT prefix, beads FROM prefixes ORDER BY prefix";
     EVENTS = "SELECT COUNT(*), COALESCE(MIN(number), 0), COALESCE(MAX(number), 0) FROM events";

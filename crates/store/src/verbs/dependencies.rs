@@ -10,16 +10,17 @@ use crate::engine::Row;
 use crate::{Reader, StoreError, Writer};
 
 /// The columns of an edge, in the order [`dependency_from`] reads them.
-pub(super) const COLUMNS: &str =
-    "issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, carried";
+macro_rules! edge_columns {
+    () => {
+        "issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, carried"
+    };
+}
+pub(super) use edge_columns;
 
 statements! {
-    EDGE = "SELECT issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, \
-        carried, blocking FROM dependencies WHERE issue_id = ?1 AND depends_on_id = ?2";
-    FROM = "SELECT issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, \
-        carried FROM dependencies WHERE issue_id = ?1 ORDER BY depends_on_id";
-    TO = "SELECT issue_id, depends_on_id, type, created_at, created_by, metadata, thread_id, \
-        carried FROM dependencies WHERE depends_on_id = ?1 ORDER BY issue_id";
+    EDGE = concat!("SELECT ", edge_columns!(), ", blocking FROM dependencies WHERE issue_id = ?1 AND depends_on_id = ?2");
+    FROM = concat!("SELECT ", edge_columns!(), " FROM dependencies WHERE issue_id = ?1 ORDER BY depends_on_id");
+    TO = concat!("SELECT ", edge_columns!(), " FROM dependencies WHERE depends_on_id = ?1 ORDER BY issue_id");
     INSERT = "INSERT INTO dependencies (issue_id, depends_on_id, type, created_at, created_by, \
         metadata, thread_id, carried, blocking) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     UPDATE = "UPDATE dependencies SET type = ?3, created_at = ?4, created_by = ?5, metadata = ?6, \
@@ -190,7 +191,7 @@ impl Writer<'_> {
     }
 }
 
-/// Reads an edge from a row of [`COLUMNS`] that begins at column `first`.
+/// Reads an edge from a row of `edge_columns!` that begins at column `first`.
 pub(super) fn dependency_from(row: &dyn Row, first: usize) -> Result<Dependency, StoreError> {
     Ok(Dependency {
         issue: id_from(row, first)?,

@@ -8,15 +8,19 @@ use super::statements;
 use crate::engine::{Param, Row};
 use crate::{Reader, StoreError};
 
+/// The columns of an event, in the order [`event_from`] reads them.
+macro_rules! event_columns {
+    () => {
+        "number, at, type, bead, rig, run, actor, payload"
+    };
+}
+
 statements! {
     LAST = "SELECT value FROM counters WHERE name = 'event'";
     FIRST_KEPT = "SELECT COALESCE(MIN(number), 0) FROM events";
-    AFTER = "SELECT number, at, type, bead, rig, run, actor, payload FROM events \
-        WHERE number > ?1 ORDER BY number";
-    LATEST = "SELECT number, at, type, bead, rig, run, actor, payload FROM events \
-        ORDER BY number DESC";
-    OF_BEAD = "SELECT number, at, type, bead, rig, run, actor, payload FROM events \
-        WHERE bead = ?1 ORDER BY number DESC";
+    AFTER = concat!("SELECT ", event_columns!(), " FROM events WHERE number > ?1 ORDER BY number");
+    LATEST = concat!("SELECT ", event_columns!(), " FROM events ORDER BY number DESC");
+    OF_BEAD = concat!("SELECT ", event_columns!(), " FROM events WHERE bead = ?1 ORDER BY number DESC");
 }
 
 /// Which events.

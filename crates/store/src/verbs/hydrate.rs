@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use gt_core::{Bead, BeadId, Dependency, DependencyType};
 
 use super::beads::{self, bead_from, id_from};
-use super::dependencies::{self, dependency_from};
+use super::dependencies::{dependency_from, edge_columns};
 use crate::engine::Param;
 use crate::{Reader, StoreError};
 
@@ -110,7 +110,7 @@ impl Reader<'_> {
         let (list, params) = placeholders(ids);
         let sql = format!(
             "SELECT {} FROM dependencies WHERE issue_id IN ({list}) ORDER BY issue_id, depends_on_id",
-            dependencies::COLUMNS
+            edge_columns!()
         );
         let mut found: HashMap<BeadId, Vec<Dependency>> = HashMap::new();
         self.scan(&sql, &params, |row| {

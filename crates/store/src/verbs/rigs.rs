@@ -8,14 +8,18 @@ use super::statements;
 use crate::engine::{Param, Row};
 use crate::{Reader, StoreError, Writer};
 
+/// The columns of a rig, in the order [`rig_from`] reads them.
+macro_rules! rig_columns {
+    () => {
+        "slug, uid, prefix, title, path, repo, default_branch, executor, state, external_ref, \
+         settings, created_at, updated_at"
+    };
+}
+
 statements! {
-    ALL = "SELECT slug, uid, prefix, title, path, repo, default_branch, executor, state, \
-        external_ref, settings, created_at, updated_at FROM rigs ORDER BY slug";
-    ONE = "SELECT slug, uid, prefix, title, path, repo, default_branch, executor, state, \
-        external_ref, settings, created_at, updated_at FROM rigs WHERE slug = ?1";
-    INSERT = "INSERT INTO rigs (slug, uid, prefix, title, path, repo, default_branch, executor, \
-        state, external_ref, settings, created_at, updated_at) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    ALL = concat!("SELECT ", rig_columns!(), " FROM rigs ORDER BY slug");
+    ONE = concat!("SELECT ", rig_columns!(), " FROM rigs WHERE slug = ?1");
+    INSERT = concat!("INSERT INTO rigs (", rig_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
     SET_STATE = "UPDATE rigs SET state = ?2, updated_at = ?3 WHERE slug = ?1";
     DELETE = "DELETE FROM rigs WHERE slug = ?1";
     WITHOUT_RIG = "SELECT id FROM beads WHERE rig IS NULL AND id > ?1 AND id < ?2";

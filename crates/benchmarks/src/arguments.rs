@@ -1,0 +1,137 @@
+//! The command line, read by hand: the baselines start this program too, and must start fast.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::sample::Sample;
+use crate::{Result, baseline, benchmarks, measure};
+
+/// What `--help` prints.
+pub(crate) const USAGE: &str = "\
+Usage: scripts/bench [--quick] [--only NAME]... [--write FILE]
+
+Measures gt against baselines in the same run and prints a Markdown table.
+
+  --quick        small stores and few rounds: does it work, not how fast is it
+  --only NAME    only this one (can be repeated): ready, create, import, grouped,
+                 contention, memory
+  --write FILE   also put the table between the markers in FILE
+  --help         this text
+";
+
+/// What was asked for.
+pub(crate) enum Request {
+    /// The text above.
+    Help,
+    /// Measurements.
+    Run(Run),
+    /// What the program starts itself for.
+    Part(Part),
+}
+
+/// Which measurements.
+#[derive(Default)]
+pub(crate) struct Run {
+    /// Small and few.
+    pub(crate) quick: bool,
+    /// Their names; empty for all.
+    pub(crate) only: Vec<String>,
+    /// Where the table goes besides standard output.
+    pub(crate) write: Option<PathBuf>,
+}
+
+/// What a measurement needs in a process of its own.
+pub(crate) enum Part {
+    /// Writes the file that is imported, to try things by hand.
+    Sample { beads: u32, file: PathBuf },
+    /// Opens the database, adds one bead, and ends.
+    Commit {
+        database: PathBuf,
+        id: String,
+        leave_log: bool,
+    },
+    /// Copies all rows from one database to another and prints the nanoseconds of the inserts.
+    Copy { from: PathBuf, to: PathBuf },
+    /// Writes as fast as the store can until standard input ends.
+    Saturate { store: PathBuf },
+    /// Runs a command and prints the KiB it had in memory at most.
+    Peak { command: Vec<OsString> },
+}
+
+impl Part {
+    /// Does it.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        match self {
+            Self::Sample { beads, file } => Sample::new(beads).write(&file)?,
+            Self::Commit {
+                database,
+                id,
+                leave_log,
+            } => baseline::commit_one(&database, &id, leave_log)?,
+            Self::Copy { from, to } => baseline::copy_all(&from, &to)?,
+            Self::Saturate { store } => benchmarks::saturate(&store)?,
+            Self::Peak { command } => return measure::print_peak(&command),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Understands the arguments, the program's name left out.
+pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Request> {
+    let arguments: Vec<OsString> = arguments.collect();
+    if let Some(part) = part(&arguments) {
+        return Ok(Request::Part(part));
+    }
+    let mut run = Run::default();
+    let mut rest = arguments.into_iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().ok_or("an argument lacks its value");
+        match argument.to_str() {
+            Some("--quick") => run.quick = true,
+            Some("--only") => run.only.push(known(value()?)?),
+            Some("--write") => run.write = Some(value()?.into()),
+            Some("--help" | "-h") => return Ok(Request::Help),
+            _ => return Err(format!("unknown argument {}", argument.display()).into()),
+        }
+    }
+    if run.write.is_some() && (run.quick || !run.only.is_empty()) {
+        return Err("--write is for a complete run, without --quick and --only".into());
+    }
+    Ok(Request::Run(run))
+}
+
+fn known(name: OsString) -> Result<String> {
+    let name = name.into_string().map_err(|_| "a name is not UTF-8")?;
+    if benchmarks::ALL.iter().any(|known| known.name == name) {
+        Ok(name)
+    } else {
+        Err(format!("there is no benchmark {name}").into())
+    }
+}
+
+fn part(arguments: &[OsString]) -> Option<Part> {
+    let (name, rest) = arguments.split_first()?;
+    match (name.to_str()?, rest) {
+        ("sample", [beads, file]) => Some(Part::Sample {
+            beads: beads.to_str()?.parse().ok()?,
+            file: file.into(),
+        }),
+        ("baseline-commit", [database, id, close]) => Some(Part::Commit {
+            database: database.into(),
+            id: id.to_str()?.to_owned(),
+            leave_log: close == "leave-log",
+        }),
+        ("baseline-copy", [from, to]) => Some(Part::Copy {
+            from: from.into(),
+            to: to.into(),
+        }),
+        ("saturate", [store]) => Some(Part::Saturate {
+            store: store.into(),
+        }),
+        ("peak", command) if !command.is_empty() => Some(Part::Peak {
+            command: command.to_vec(),
+        }),
+        _ => None,
+    }
+}

@@ -1,0 +1,207 @@
+//! Durable creates from many threads of one process.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gt_core::decide::IdSeed;
+use gt_core::limits::WRITE_GROUP_MAX;
+use gt_core::{
+    Bead, BeadId, Clock, EventKind, IssueType, Prefix, Priority, Status, Timestamp, Title, Uid,
+};
+use gt_operations::SystemClock;
+use gt_store::{Authorship, Options, Store, StoreError, Writer};
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use crate::Result;
+use crate::baseline::{self, COUNT_EVENTS, COUNT_PREFIX, CREATOR, INSERT_EVENT, OWNER, PAYLOAD};
+use crate::lab::Lab;
+use crate::measure::{Arm, alternate, median};
+use crate::report::Row;
+use crate::sample::Random;
+
+const THREADS: u32 = 64;
+/// As many jobs as may wait in the store's own queue.
+const WAITING_MAX: usize = 1024;
+
+/// Creates through [`Store::submit`], against a loop that only inserts what arrived and commits.
+pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+    let each = lab.scale.creates_per_thread;
+    let ours: Arm<'_> = Box::new(|| in_directory(lab, |directory| through_store(directory, each)));
+    let bare: Arm<'_> = Box::new(|| in_directory(lab, |directory| through_loop(directory, each)));
+    let times = alternate(lab.scale.long_rounds * 2, [ours, bare])?;
+    let name = format!("grouped: durable creates from {THREADS} threads, against a bare loop");
+    Ok(vec![Row::speeds(
+        name,
+        THREADS * each,
+        median(&times[0]),
+        median(&times[1]),
+        Some(0.5),
+    )])
+}
+
+fn in_directory(lab: &Lab, work: impl Fn(&Path) -> Result<Duration>) -> Result<Duration> {
+    let directory: PathBuf = lab.path().join("grouped");
+    fs::create_dir(&directory)?;
+    let took = work(&directory);
+    fs::remove_dir_all(&directory)?;
+    took
+}
+
+fn through_store(directory: &Path, each: u32) -> Result<Duration> {
+    let store = Store::create(
+        &directory.join("gt.db"),
+        SystemClock.now(),
+        Options::default(),
+    )?;
+    let start = Instant::now();
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let store = &store;
+                scope.spawn(move || {
+                    (0..each).try_for_each(|number| create(store, thread * each + number))
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(died())))
+    })?;
+    Ok(start.elapsed())
+}
+
+/// Makes one bead as `bd create` does and waits until it is durable.
+pub(crate) fn create(store: &Store, number: u32) -> std::result::Result<(), StoreError> {
+    let at = SystemClock.now();
+    let actor = CREATOR.to_owned();
+    store
+        .submit(Authorship { actor, at }, move |writer| {
+            write_bead(writer, number)
+        })
+        .wait()
+}
+
+fn write_bead(writer: &mut Writer<'_>, number: u32) -> std::result::Result<(), StoreError> {
+    let now = writer.now();
+    // As long as the title that the baseline writes.
+    let title = format!("Retry the landing queue when the {number:011} lags");
+    let seed = IdSeed {
+        title: &title,
+        description: "",
+        creator: CREATOR,
+        at: now,
+    };
+    let id = writer.free_id(&Prefix::town(), &seed)?;
+    let bead = bead(id, Title::parse(&title)?, now);
+    writer.insert_bead(&bead, EventKind::Created)
+}
+
+fn bead(id: BeadId, title: Title, now: Timestamp) -> Bead {
+    Bead {
+        uid: Uid::of_bead(&id, now),
+        id,
+        rig: None,
+        title,
+        description: String::new(),
+        design: String::new(),
+        acceptance_criteria: String::new(),
+        notes: String::new(),
+        status: Status::Open,
+        priority: Priority::default(),
+        issue_type: IssueType::default(),
+        assignee: String::new(),
+        owner: OWNER.to_owned(),
+        estimated_minutes: None,
+        created_at: now,
+        created_by: CREATOR.to_owned(),
+        updated_at: now,
+        started_at: None,
+        closed_at: None,
+        close_reason: String::new(),
+        outcome: None,
+        due_at: None,
+        defer_until: None,
+        external_ref: None,
+        metadata: None,
+        ephemeral: false,
+        no_history: false,
+        pinned: false,
+        is_template: false,
+        open_blockers: 0,
+        carried: Vec::new(),
+    }
+}
+
+/// One bead that somebody waits for.
+struct Job {
+    id: String,
+    at: i64,
+    done: SyncSender<()>,
+}
+
+fn through_loop(directory: &Path, each: u32) -> Result<Duration> {
+    let connection = baseline::create(&directory.join("bare.db"))?;
+    let (sender, jobs) = mpsc::sync_channel::<Job>(WAITING_MAX);
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let sender = sender.clone();
+            scope.spawn(move || ask(&sender, thread, each));
+        }
+        drop(sender);
+        scope
+            .spawn(move || insert_groups(connection, &jobs).map_err(|error| error.to_string()))
+            .join()
+            .unwrap_or_else(|_| Err(died().to_string()))
+    })?;
+    Ok(start.elapsed())
+}
+
+/// Sends beads and waits for each.
+fn ask(sender: &SyncSender<Job>, thread: u32, each: u32) {
+    let mut random = Random::new(thread.into());
+    let (done, answer) = mpsc::sync_channel(1);
+    for _ in 0..each {
+        let job = Job {
+            id: random.id(7),
+            at: SystemClock.now().as_nanos(),
+            done: done.clone(),
+        };
+        // Nobody answers after an error, which the other end reports.
+        if sender.send(job).is_err() || answer.recv().is_err() {
+            return;
+        }
+    }
+}
+
+fn insert_groups(mut connection: Connection, jobs: &Receiver<Job>) -> Result<()> {
+    let mut event = 0_i64;
+    while let Ok(first) = jobs.recv() {
+        let mut group = vec![first];
+        group.extend(jobs.try_iter().take(WRITE_GROUP_MAX - 1));
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for Job { id, at, .. } in &group {
+            event += 1;
+            baseline::insert_bead(&transaction, id, *at)?;
+            transaction.prepare_cached(COUNT_PREFIX)?.execute(["hq"])?;
+            let none = None::<&str>;
+            transaction.prepare_cached(INSERT_EVENT)?.execute(params![
+                event, at, "created", id, none, none, CREATOR, PAYLOAD
+            ])?;
+        }
+        transaction.prepare_cached(COUNT_EVENTS)?.execute([event])?;
+        transaction.commit()?;
+        for job in group {
+            // The thread waits for exactly this.
+            let _ = job.done.send(());
+        }
+    }
+    Ok(())
+}
+
+fn died() -> StoreError {
+    StoreError::NotCommitted("a thread of the benchmark died".to_owned())
+}

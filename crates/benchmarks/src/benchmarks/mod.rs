@@ -1,0 +1,58 @@
+//! The benchmarks, one file each.
+
+mod contention;
+mod create;
+mod grouped;
+mod import;
+mod memory;
+mod ready;
+
+pub(crate) use contention::saturate;
+
+use crate::Result;
+use crate::lab::Lab;
+use crate::report::Row;
+
+/// Something that can be measured.
+pub(crate) struct Benchmark {
+    /// What `--only` calls it.
+    pub(crate) name: &'static str,
+    /// What it does, for people who wait.
+    pub(crate) about: &'static str,
+    /// Does it.
+    pub(crate) run: fn(&Lab) -> Result<Vec<Row>>,
+}
+
+/// All of them.
+pub(crate) const ALL: &[Benchmark] = &[
+    Benchmark {
+        name: "ready",
+        about: "bd ready in a large town against a small one",
+        run: ready::run,
+    },
+    Benchmark {
+        name: "create",
+        about: "bd create against a process that commits one row",
+        run: create::run,
+    },
+    Benchmark {
+        name: "import",
+        about: "bd import against a prepared insert loop",
+        run: import::run,
+    },
+    Benchmark {
+        name: "grouped",
+        about: "creates from 64 threads against a bare group-commit loop",
+        run: grouped::run,
+    },
+    Benchmark {
+        name: "contention",
+        about: "16 bd create at once, beside a saturated writer and alone",
+        run: contention::run,
+    },
+    Benchmark {
+        name: "memory",
+        about: "the peak memory of commands in a large town",
+        run: memory::run,
+    },
+];

@@ -1,0 +1,216 @@
+//! Where programs are measured: a directory of its own, a clean environment, towns with beads.
+
+use std::cell::OnceCell;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::Result;
+use crate::sample::Sample;
+
+/// The only git configuration that programs see.
+const GIT_CONFIGURATION: &str = "[user]\n\tname = Bench Mark\n\temail = bench@example.com\n";
+
+/// How large and how often.
+pub(crate) struct Scale {
+    /// Beads of the large town.
+    pub(crate) large: u32,
+    /// Beads of the small one.
+    pub(crate) small: u32,
+    /// Rounds of programs that take milliseconds.
+    pub(crate) short_rounds: usize,
+    /// Rounds of what takes seconds.
+    pub(crate) long_rounds: usize,
+    /// What each of the threads writes in a round of grouped creates.
+    pub(crate) creates_per_thread: u32,
+    /// How often sixteen programs write at once, beside a busy writer and without.
+    pub(crate) bursts: usize,
+}
+
+/// The directory, removed with this value, and what lies in it.
+pub(crate) struct Lab {
+    directory: TempDir,
+    binaries: PathBuf,
+    /// How large and how often.
+    pub(crate) scale: Scale,
+    small: OnceCell<Town>,
+    large: OnceCell<Town>,
+}
+
+/// A town.
+pub(crate) struct Town {
+    /// Its directory.
+    pub(crate) path: PathBuf,
+    /// The file its beads came from; empty for none.
+    pub(crate) source: PathBuf,
+}
+
+impl Town {
+    /// Its database.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.path.join(".gt/gt.db")
+    }
+}
+
+impl Lab {
+    /// An empty one. `quick` makes everything in it small.
+    pub(crate) fn new(quick: bool) -> Result<Self> {
+        let directory = tempfile::Builder::new().prefix("gt-bench-").tempdir()?;
+        fs::create_dir(directory.path().join("home"))?;
+        fs::write(directory.path().join("home/.gitconfig"), GIT_CONFIGURATION)?;
+        let program = std::env::current_exe()?;
+        let binaries = program.parent().ok_or("no directory around the program")?;
+        let scale = if quick {
+            Scale {
+                large: 5_000,
+                small: 500,
+                short_rounds: 10,
+                long_rounds: 1,
+                creates_per_thread: 20,
+                bursts: 2,
+            }
+        } else {
+            Scale {
+                large: 100_000,
+                small: 1_000,
+                short_rounds: 200,
+                long_rounds: 5,
+                creates_per_thread: 500,
+                bursts: 15,
+            }
+        };
+        Ok(Self {
+            binaries: binaries.to_owned(),
+            directory,
+            scale,
+            small: OnceCell::new(),
+            large: OnceCell::new(),
+        })
+    }
+
+    /// Everything lies below it.
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A program that was built beside this one, with nothing of our environment and nothing to read
+    /// or to print to.
+    pub(crate) fn program(&self, name: &str, directory: &Path) -> Result<Command> {
+        let home = self.path().join("home");
+        let errors = File::options()
+            .create(true)
+            .append(true)
+            .open(self.path().join("errors.txt"))?;
+        let mut command = Command::new(self.binaries.join(name));
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", &home)
+            .env("GIT_CONFIG_GLOBAL", home.join(".gitconfig"))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("TMPDIR", self.path())
+            .env("LANG", "C.UTF-8")
+            .env("TZ", "UTC")
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(errors);
+        Ok(command)
+    }
+
+    /// How long a command takes, from its start until it has been waited for.
+    pub(crate) fn time(&self, command: &mut Command) -> Result<Duration> {
+        let start = Instant::now();
+        let status = command.status()?;
+        let took = start.elapsed();
+        if status.success() {
+            Ok(took)
+        } else {
+            Err(self.failure(command))
+        }
+    }
+
+    /// What a command prints.
+    pub(crate) fn output(&self, command: &mut Command) -> Result<String> {
+        let output = command.stdout(Stdio::piped()).spawn()?.wait_with_output()?;
+        if output.status.success() {
+            Ok(String::from_utf8(output.stdout)?)
+        } else {
+            Err(self.failure(command))
+        }
+    }
+
+    /// Runs `bd` in a town.
+    pub(crate) fn bd<I, S>(&self, town: &Town, arguments: I) -> Result<Command>
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let mut command = self.program("bd", &town.path)?;
+        command.args(arguments);
+        Ok(command)
+    }
+
+    /// This program itself, with a part of it to run.
+    pub(crate) fn part(&self, name: &str) -> Result<Command> {
+        let mut command = self.program("gt-benchmarks", self.path())?;
+        command.arg(name);
+        Ok(command)
+    }
+
+    /// A new town without beads.
+    pub(crate) fn empty_town(&self, name: &str) -> Result<Town> {
+        let path = self.path().join(name);
+        let mut install = self.program("gt", self.path())?;
+        self.time(install.arg("install").arg(&path))?;
+        Ok(Town {
+            path,
+            source: PathBuf::new(),
+        })
+    }
+
+    /// A file with so many beads and three times as many dependencies; the same every time.
+    pub(crate) fn source(&self, beads: u32) -> Result<PathBuf> {
+        let path = self.path().join(format!("{beads}.jsonl"));
+        if !path.exists() {
+            Sample::new(beads).write(&path)?;
+        }
+        Ok(path)
+    }
+
+    /// A new town with so many beads, imported.
+    pub(crate) fn filled_town(&self, name: &str, beads: u32) -> Result<Town> {
+        let mut town = self.empty_town(name)?;
+        town.source = self.source(beads)?;
+        self.time(self.bd(&town, ["import"])?.arg(&town.source))?;
+        Ok(town)
+    }
+
+    /// A town with few beads that nobody changes.
+    pub(crate) fn small(&self) -> Result<&Town> {
+        self.kept(&self.small, "small", self.scale.small)
+    }
+
+    /// A town with many beads that nobody changes.
+    pub(crate) fn large(&self) -> Result<&Town> {
+        self.kept(&self.large, "large", self.scale.large)
+    }
+
+    fn kept<'l>(&'l self, slot: &'l OnceCell<Town>, name: &str, beads: u32) -> Result<&'l Town> {
+        if let Some(town) = slot.get() {
+            return Ok(town);
+        }
+        let town = self.filled_town(name, beads)?;
+        Ok(slot.get_or_init(|| town))
+    }
+
+    fn failure(&self, command: &Command) -> Box<dyn std::error::Error> {
+        let errors = fs::read_to_string(self.path().join("errors.txt")).unwrap_or_default();
+        let last = errors.lines().last().unwrap_or("it said nothing");
+        format!("{command:?} failed: {last}").into()
+    }
+}
