@@ -18,7 +18,7 @@ mod values;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use gt_operations::Environment;
 
 use crate::error::CliError;
@@ -61,7 +61,11 @@ fn place_of_bd(arguments: &[OsString]) -> Option<usize> {
 
 /// Runs `gt` with these arguments, the program's name included.
 fn run_gt(arguments: &[OsString]) -> ExitCode {
-    match gt::Gt::try_parse_from(arguments) {
+    // `bd` never gets here as a command, but it is part of the help.
+    let parsed = gt_command()
+        .try_get_matches_from(arguments)
+        .and_then(|matches| gt::Gt::from_arg_matches(&matches));
+    match parsed {
         Ok(parsed) => {
             let environment = Environment::from_process();
             let printer = Printer::new(parsed.global.json, parsed.global.quiet, &environment);
@@ -76,7 +80,7 @@ fn run_bd(name: &str, arguments: &[OsString]) -> ExitCode {
     let command = bd::Bd::command().bin_name(name);
     let parsed = command
         .try_get_matches_from(arguments)
-        .and_then(|matches| <bd::Bd as clap::FromArgMatches>::from_arg_matches(&matches));
+        .and_then(|matches| bd::Bd::from_arg_matches(&matches));
     match parsed {
         Ok(parsed) => {
             let environment = Environment::from_process();

@@ -20,7 +20,10 @@ pub fn list(town: &Town) -> Result<Vec<Resolved>> {
 
 /// One setting, by its name or an alias.
 pub fn get(town: &Town, name: &str) -> Result<Resolved> {
-    lookup(name)?;
+    let (_, full_name) = lookup(name)?;
+    if let Some(slug) = rig_of(&full_name) {
+        town.read(|reader| crate::rigs::require(reader, slug.as_str()))?;
+    }
     Ok(layers(town)?.get(name)?)
 }
 
@@ -253,7 +256,7 @@ pub fn put_free(town: &Town, key: &str, value: Option<&str>) -> Result<bool> {
     }
     gt_core::bead::check_text("value", value.unwrap_or_default())?;
     if key == CUSTOM_STATUSES {
-        check_custom_statuses(value.unwrap_or_default())?;
+        custom_statuses(value.unwrap_or_default())?;
     }
     town.write(|writer| Ok(writer.put_setting(Scope::Beads, key, value)?))
 }
@@ -261,22 +264,47 @@ pub fn put_free(town: &Town, key: &str, value: Option<&str>) -> Result<bool> {
 /// The key under which `bd config` keeps the statuses of a team's own.
 pub(crate) const CUSTOM_STATUSES: &str = "status.custom";
 
-/// `name` or `name:category`, separated by commas.
-fn check_custom_statuses(value: &str) -> Result<()> {
+/// The statuses of a team's own in a value of that key, each with its category: `name` or
+/// `name:category`, separated by commas.
+fn custom_statuses(value: &str) -> Result<Vec<(Status, String)>> {
     const CATEGORIES: [&str; 4] = ["active", "wip", "done", "frozen"];
-    if value.is_empty() {
-        return Ok(());
-    }
-    for entry in value.split(',').map(str::trim) {
+    let entries = value
+        .split(',')
+        .map(str::trim)
+        .filter(|_| !value.is_empty());
+    let status = |entry: &str| {
         let (name, category) = entry.split_once(':').unwrap_or((entry, "active"));
-        let is_custom = matches!(Status::parse(name), Ok(Status::Custom(_)));
-        if !is_custom || !CATEGORIES.contains(&category) {
-            return Err(OperationError::rejected(format!(
+        match Status::parse(name) {
+            Ok(status @ Status::Custom(_)) if CATEGORIES.contains(&category) => {
+                Ok((status, category.to_owned()))
+            }
+            _ => Err(OperationError::rejected(format!(
                 "{CUSTOM_STATUSES}: \"{}\" is not a status of one's own; write name or \
                  name:active|wip|done|frozen, with small letters, digits, - and _",
                 entry.escape_debug()
-            )));
+            ))),
         }
-    }
-    Ok(())
+    };
+    entries.map(status).collect()
+}
+
+/// The statuses of a team's own, each with its category; staged convoys have two of theirs.
+pub(crate) fn known_custom_statuses(reader: &Reader<'_>) -> Result<Vec<(Status, String)>> {
+    let configured = reader
+        .setting(Scope::Beads, CUSTOM_STATUSES)?
+        .unwrap_or_default();
+    let mut known = custom_statuses("staged_ready,staged_warnings")?;
+    known.extend(custom_statuses(&configured)?);
+    Ok(known)
+}
+
+/// The statuses of a team's own that mean that nobody needs to look any more.
+pub fn retired_statuses(town: &Town) -> Result<Vec<Status>> {
+    let known = town.read(known_custom_statuses)?;
+    let retired = |category: &str| matches!(category, "done" | "frozen");
+    Ok(known
+        .into_iter()
+        .filter(|(_, c)| retired(c))
+        .map(|(status, _)| status)
+        .collect())
 }

@@ -41,6 +41,7 @@ pub(super) fn run(context: &Context<'_>, args: &CountArgs) -> Result<(), CliErro
     // A count without a filter is a count of everything.
     if filter.status == StatusFilter::Current {
         filter.status = StatusFilter::All;
+        filter.exclude_statuses.clear();
     }
     let total = count(&town, &filter)?;
     let group = [

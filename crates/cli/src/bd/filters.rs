@@ -2,8 +2,8 @@
 
 use clap::Args;
 use gt_core::{IssueType, Outcome, Priority, Status, Timestamp};
-use gt_operations::beads::resolve;
-use gt_operations::{BeadFilter, BeadOrder, Between, StatusFilter, Town, rigs};
+use gt_operations::beads::{check_status, resolve};
+use gt_operations::{BeadFilter, BeadOrder, Between, StatusFilter, Town, rigs, settings};
 
 use crate::error::CliError;
 use crate::values::{comma_separated, instant};
@@ -178,7 +178,8 @@ impl FilterArgs {
         ];
         Ok(BeadFilter {
             ids,
-            status: self.statuses()?,
+            status: self.statuses(town)?,
+            exclude_statuses: self.retired(town)?,
             rig: self
                 .rig
                 .as_deref()
@@ -246,7 +247,15 @@ impl FilterArgs {
         })
     }
 
-    fn statuses(&self) -> Result<StatusFilter, CliError> {
+    /// Statuses that a plain list leaves out, besides closed and pinned.
+    fn retired(&self, town: &Town) -> Result<Vec<Status>, CliError> {
+        if self.status.is_some() || self.all {
+            return Ok(Vec::new());
+        }
+        Ok(settings::retired_statuses(town)?)
+    }
+
+    fn statuses(&self, town: &Town) -> Result<StatusFilter, CliError> {
         let names = comma_separated(self.status.as_slice());
         if names.iter().any(|name| name == "all") || (names.is_empty() && self.all) {
             return Ok(StatusFilter::All);
@@ -265,7 +274,10 @@ impl FilterArgs {
         let statuses = names
             .iter()
             .map(|name| Status::parse(name))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
+        for status in &statuses {
+            check_status(town, status)?;
+        }
         Ok(StatusFilter::OneOf(statuses))
     }
 

@@ -1,9 +1,8 @@
 //! `bd list`.
 
 use clap::Args;
-use gt_core::Status;
 use gt_operations::beads::for_each_page;
-use gt_operations::{BeadFilter, Environment, Readiness, StatusFilter, Town};
+use gt_operations::{BeadFilter, Environment, Readiness, Town};
 
 use super::filters::{FilterArgs, ORDERS, limit, order};
 use super::shapes;
@@ -63,9 +62,6 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
             now: town.now(),
             include_deferred: false,
         });
-    }
-    if filter.status == StatusFilter::OneOf(vec![Status::Pinned]) {
-        filter.pinned = filter.pinned.filter(|pinned| !pinned);
     }
     print(printer, &town, &filter)
 }

@@ -144,3 +144,16 @@ fn search_and_filters_take_or_refuse_any_words() {
         check(&town.bd(["search", "--json", &flag, "--", &words]))
     });
 }
+
+#[test]
+fn the_help_of_gt_knows_bd() {
+    let town = town();
+
+    assert!(town.gt(["--help"]).ok().stdout.contains("\n  bd "));
+    assert!(
+        town.gt(["help", "bd"])
+            .ok()
+            .stdout
+            .contains("Track work as beads")
+    );
+}

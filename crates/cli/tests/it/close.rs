@@ -290,3 +290,25 @@ fn a_reason_with_a_nul_opens_nothing() {
     assert_says(&error, &["reason", "NUL"]);
     assert_eq!(town.show("hq-a")["status"], "open");
 }
+
+#[test]
+fn a_molecule_with_a_failed_step_has_failed() {
+    let town = town();
+    town.bead("hq-mol", &["-t", "molecule"]);
+    town.bead("hq-after", &["--deps", "hq-mol"]);
+    for step in ["hq-1", "hq-2"] {
+        town.bead(step, &[]);
+        town.bd(["update", step, "--parent", "hq-mol"]).ok();
+    }
+
+    town.bd(["close", "hq-1", "--outcome", "failed"]).ok();
+    town.bd(["close", "hq-2"]).ok();
+
+    let molecule = town.show("hq-mol");
+
+    assert_eq!(
+        (&molecule["status"], &molecule["outcome"]),
+        (&json!("closed"), &json!("failed"))
+    );
+    assert!(!town.ready().contains(&"hq-after".to_owned()));
+}

@@ -272,3 +272,16 @@ fn a_status_of_ones_own_must_be_a_name() {
     assert_eq!(town.last_event(), 0);
     town.bd(["config", "set", "status.custom", ""]).ok();
 }
+
+#[test]
+fn a_setting_of_a_rig_that_is_not_there_has_no_value() {
+    let town = town();
+
+    let ran = town.gt(["config", "get", "rig.nope.max_polecats"]).fails(1);
+
+    assert!(
+        ran.stderr.contains("rig \"nope\" not found"),
+        "{}",
+        ran.stderr
+    );
+}

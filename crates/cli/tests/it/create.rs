@@ -4,7 +4,9 @@ use gt_core::Timestamp;
 use gt_core::time::parse_duration;
 use serde_json::{Value, json};
 
-use crate::support::{Steps as _, assert_says, json_refusal, printed_keys, refusal, town};
+use crate::support::{
+    Steps as _, assert_says, json_refusal, printed_keys, refusal, town, town_with_rigs,
+};
 
 #[test]
 fn a_title_is_enough() {
@@ -392,4 +394,13 @@ fn an_actor_must_be_a_name() {
         assert_says(&error, &["is not a valid actor"]);
     }
     assert_eq!(town.last_event(), 0);
+}
+
+#[test]
+fn a_rig_may_be_named_by_its_directory() {
+    let town = town_with_rigs(&["web"]);
+
+    let id = town.create("By path", &["--repo", "web/"]);
+
+    assert!(id.starts_with("we-"), "{id}");
 }

@@ -317,3 +317,39 @@ fn a_wrong_filter_is_an_error_in_json_too() {
         json_refusal(&list.run());
     }
 }
+
+#[test]
+fn a_status_that_nobody_knows_is_a_slip() {
+    let town = town();
+    town.bead("hq-a", &[]);
+
+    assert_says(
+        &refusal(&town.bd(["list", "--status", "opne"])),
+        &["unknown status", "opne"],
+    );
+
+    town.import(r#"{"id":"hq-b","title":"b","status":"odd"}"#);
+    assert_eq!(listed(&town, &["--status", "odd"]), ["hq-b"]);
+}
+
+#[test]
+fn statuses_of_a_team_that_mean_done_or_frozen_are_left_out() {
+    let town = town();
+    town.bd([
+        "config",
+        "set",
+        "status.custom",
+        "review,shipped:done,iced:frozen",
+    ])
+    .ok();
+    for status in ["review", "shipped", "iced"] {
+        let id = format!("hq-{status}");
+        town.bead(&id, &[]);
+        town.bd(["update", &id, "--status", status]).ok();
+    }
+
+    assert_eq!(listed(&town, &[]), ["hq-review"]);
+    assert_eq!(listed(&town, &["--status", "shipped"]), ["hq-shipped"]);
+    assert_eq!(listed(&town, &["--all"]).len(), 3);
+    assert_eq!(town.json(&["count"])["count"], 3);
+}

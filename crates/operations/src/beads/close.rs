@@ -120,7 +120,17 @@ fn close_finished_molecules(writer: &mut Writer<'_>, id: &BeadId) -> Result<Vec<
         }
         let mut new = old.clone();
         let kind = apply(writer, &mut new, &Verb::Close { force: true }, "close")?;
-        finish(&mut new, "all steps complete", None);
+        // What waits for the molecule waits for its steps, and one of them did not work.
+        let mut outcome = None;
+        for step in writer.children(&parent)? {
+            if writer
+                .bead(&step)?
+                .is_some_and(|step| step.outcome == Some(Outcome::Failed))
+            {
+                outcome = Some(Outcome::Failed);
+            }
+        }
+        finish(&mut new, "all steps complete", outcome);
         new.updated_at = writer.now().max(old.updated_at);
         writer.save_bead(&old, &new, kind.unwrap_or(EventKind::Closed))?;
         closed.push(parent.clone());

@@ -1,10 +1,12 @@
 //! Making a bead.
 
+use std::path::Path;
+
 use gt_core::bead::{Title, Uid, check_label, check_text};
 use gt_core::decide::IdSeed;
 use gt_core::{
     Bead, BeadId, Carried, Dependency, DependencyType, EventKind, IssueType, Json, Prefix,
-    Priority, RigSlug, Status, Timestamp, limits,
+    Priority, Rig, RigSlug, Status, Timestamp, limits,
 };
 use gt_store::{Reader, Writer};
 
@@ -285,14 +287,19 @@ fn home(
 ) -> Result<(Option<RigSlug>, Prefix)> {
     let rigs = reader.rigs()?;
     if let Some(name) = &new.rig {
-        let rig = rigs
-            .iter()
-            .find(|rig| rig.slug.as_str() == name || rig.prefix.as_str() == name);
-        let rig = rig.ok_or_else(|| OperationError::NoRig {
+        let named = |rig: &&Rig| rig.slug.as_str() == name || rig.prefix.as_str() == name;
+        let rig = rigs.iter().find(named).cloned();
+        // Other implementations name a project by its directory.
+        let by_path = || {
+            name.contains('/')
+                .then(|| town.rig_at(&rigs, Path::new(name)))
+                .flatten()
+        };
+        let rig = rig.or_else(by_path).ok_or_else(|| OperationError::NoRig {
             name: name.clone(),
             known: rigs.iter().map(|rig| rig.slug.to_string()).collect(),
         })?;
-        return Ok((Some(rig.slug.clone()), rig.prefix.clone()));
+        return Ok((Some(rig.slug), rig.prefix));
     }
     if let Some(id) = asked {
         return Ok((

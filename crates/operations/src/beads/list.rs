@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
-use gt_core::BeadId;
 use gt_core::limits::PAGE_BEADS;
-use gt_store::{BeadFilter, BeadRow, CountGroup, Reader, Statistics};
+use gt_core::{BeadId, Status};
+use gt_store::{BeadFilter, BeadRow, CountGroup, Reader, Statistics, StatusFilter};
+
+use super::update::check_registered;
 
 use crate::{Result, Town};
 
@@ -91,4 +93,32 @@ pub fn blocked<E: From<crate::OperationError>>(
         Ok(())
     })?;
     outcome
+}
+
+/// Refuses a status that is neither known nor the status of any bead, which is most likely a slip.
+pub fn check_status(town: &Town, status: &Status) -> Result<()> {
+    town.read(|reader| {
+        let one = vec![status.clone()];
+        let has_it = BeadFilter {
+            status: StatusFilter::OneOf(one),
+            limit: Some(1),
+            ..everything()
+        };
+        if reader.find(&has_it)?.is_empty() {
+            check_registered(reader, status)
+        } else {
+            Ok(())
+        }
+    })
+}
+
+/// A filter that admits every bead.
+pub(crate) fn everything() -> BeadFilter {
+    BeadFilter {
+        status: StatusFilter::All,
+        include_hidden: true,
+        include_templates: true,
+        include_ephemeral: true,
+        ..BeadFilter::default()
+    }
 }

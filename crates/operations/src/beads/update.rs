@@ -10,7 +10,7 @@ use gt_store::{Reader, Scope, Writer};
 use super::create::edge;
 use super::resolve::{require, resolve_in};
 use crate::dependencies::add_edge;
-use crate::settings::CUSTOM_STATUSES;
+use crate::settings::{CUSTOM_STATUSES, known_custom_statuses};
 use crate::{OperationError, Result, Town};
 
 /// What to do with a field that may be empty.
@@ -263,28 +263,24 @@ fn enter(bead: &mut Bead, status: Status, now: Timestamp) {
 }
 
 /// A status must be built in, belong to staged convoys, or be named in `status.custom`.
-fn check_registered(reader: &Reader<'_>, status: &Status) -> Result<()> {
+pub(super) fn check_registered(reader: &Reader<'_>, status: &Status) -> Result<()> {
     let Status::Custom(_) = status else {
         return Ok(());
     };
-    let name = status.as_str();
+    if known_custom_statuses(reader)?
+        .iter()
+        .any(|(known, _)| known == status)
+    {
+        return Ok(());
+    }
     let configured = reader
         .setting(Scope::Beads, CUSTOM_STATUSES)?
         .unwrap_or_default();
-    let mut known: Vec<&str> = vec!["staged_ready", "staged_warnings"];
-    known.extend(
-        configured
-            .split(',')
-            .filter_map(|entry| entry.trim().split(':').next()),
-    );
-    if known.contains(&name) {
-        return Ok(());
-    }
     let built_in: Vec<String> = Status::BUILT_IN.iter().map(ToString::to_string).collect();
     let before = if configured.is_empty() { "" } else { "," };
     Err(OperationError::rejected(format!(
-        "unknown status \"{name}\"; use {}, or add it with bd config set {CUSTOM_STATUSES} \
-         {configured}{before}{name}",
+        "unknown status \"{status}\"; use {}, or add it with bd config set {CUSTOM_STATUSES} \
+         {configured}{before}{status}",
         built_in.join(", ")
     )))
 }

@@ -3,7 +3,9 @@
 use gt_core::Json;
 use gt_core::limits::PAGE_BEADS;
 use gt_records::{BeadView, Counts, export_line, export_memory_line};
-use gt_store::{BeadFilter, BeadOrder, Scope, StatusFilter};
+use gt_store::{BeadFilter, BeadOrder, Scope};
+
+use crate::beads::everything;
 
 use crate::{OperationError, Result, Town};
 
@@ -14,12 +16,8 @@ pub fn export<E: From<OperationError>>(
     mut each: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<u64, E> {
     let everything = BeadFilter {
-        status: StatusFilter::All,
-        include_hidden: true,
-        include_templates: true,
-        include_ephemeral: true,
         order: BeadOrder::Id,
-        ..BeadFilter::default()
+        ..everything()
     };
     let mut outcome = Ok(());
     let mut count = 0;

@@ -165,7 +165,14 @@ impl Town {
 
     /// The rig whose directory the caller stands in.
     pub(crate) fn rig_here(&self, rigs: &[Rig]) -> Option<Rig> {
-        let here = self.working_directory.strip_prefix(&self.root).ok()?;
+        self.rig_at(rigs, &self.working_directory)
+    }
+
+    /// The rig whose directory holds `path`.
+    pub(crate) fn rig_at(&self, rigs: &[Rig], path: &Path) -> Option<Rig> {
+        let path = self.working_directory.join(path);
+        let path = path.canonicalize().unwrap_or(path);
+        let here = path.strip_prefix(&self.root).ok()?;
         let inside = rigs
             .iter()
             .filter(|rig| rig.path == "." || here.starts_with(&rig.path));

@@ -67,6 +67,8 @@ pub struct BeadFilter {
     pub ids: Vec<BeadId>,
     /// Only these statuses.
     pub status: StatusFilter,
+    /// None of these statuses.
+    pub exclude_statuses: Vec<Status>,
     /// Only beads that can be worked on.
     pub ready: Option<Readiness>,
     /// Only beads that something blocks.

@@ -196,6 +196,10 @@ impl Reader<'_> {
                 clauses.add(format!("status IN ({list})"));
             }
         }
+        if !filter.exclude_statuses.is_empty() {
+            let list = clauses.texts(filter.exclude_statuses.iter().map(Status::as_str));
+            clauses.add(format!("status NOT IN ({list})"));
+        }
         if let Some(ready) = filter.ready {
             clauses.add("open_blockers = 0");
             if ready.include_deferred {
