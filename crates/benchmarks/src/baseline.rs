@@ -41,18 +41,23 @@ pub(crate) const PAYLOAD: &str = r#"{"title":"Retry the landing queue when the r
 pub(crate) fn create(path: &Path) -> Result<Connection> {
     let connection = Connection::open(path)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
-    settle(&connection)?;
+    settle(&connection, LOG_PAGES_STAYING)?;
     connection.execute_batch(SCHEMA)?;
     Ok(connection)
 }
 
-/// The settings of the product's connections that write. It folds the log into the file when that has
-/// grown to 32 MiB under a writer that stays.
-fn settle(connection: &Connection) -> Result<()> {
-    connection.execute_batch(
+/// How many pages of log the product lets a writer that stays pile up before it folds them into the
+/// file: 32 MiB.
+const LOG_PAGES_STAYING: u32 = 8192;
+/// And a writer that comes and goes: 1 MiB.
+const LOG_PAGES_PASSING: u32 = 256;
+
+/// The settings of the product's connections that write.
+fn settle(connection: &Connection, log_pages: u32) -> Result<()> {
+    connection.execute_batch(&format!(
         "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; \
-         PRAGMA wal_autocheckpoint = 8192;",
-    )?;
+         PRAGMA wal_autocheckpoint = {log_pages};"
+    ))?;
     Ok(())
 }
 
@@ -76,7 +81,7 @@ pub(crate) fn commit_one(database: &Path, id: &str, leave_log: bool) -> Result<(
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(database, flags)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave_log)?;
-    settle(&connection)?;
+    settle(&connection, LOG_PAGES_PASSING)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     insert_bead(&transaction, id, 1_790_000_000_123_456_789)?;
     transaction.commit()?;

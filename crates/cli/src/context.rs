@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gt_core::bead::check_label;
 use gt_operations::{Actor, Environment, StoreOptions, SystemClock, Town};
 
+use crate::common::Common;
 use crate::error::CliError;
 use crate::output::Printer;
 
@@ -24,15 +25,14 @@ impl<'p> Context<'p> {
     pub(crate) fn new(
         printer: &'p Printer,
         environment: Environment,
-        directory: Option<&Path>,
-        actor: Option<String>,
+        common: Common,
     ) -> Result<Self, CliError> {
         let here = std::env::current_dir().map_err(|_| {
             CliError::request("the current directory is gone; change to another one")
         })?;
-        let directory = match directory {
+        let directory = match common.directory {
             None => here,
-            Some(asked) => enter(&here.join(asked)).map_err(|_| {
+            Some(asked) => enter(&here.join(&asked)).map_err(|_| {
                 CliError::request(format!("there is no directory {}", asked.display()))
             })?,
         };
@@ -41,7 +41,7 @@ impl<'p> Context<'p> {
             environment,
             place: directory.clone(),
             directory,
-            actor,
+            actor: common.actor,
         })
     }
 

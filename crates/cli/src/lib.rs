@@ -8,6 +8,7 @@
 //!   standard error.
 
 mod bd;
+mod common;
 mod context;
 mod error;
 mod gt;
@@ -68,7 +69,7 @@ fn run_gt(arguments: &[OsString]) -> ExitCode {
     match parsed {
         Ok(parsed) => {
             let environment = Environment::from_process();
-            let printer = Printer::new(parsed.global.json, parsed.global.quiet, &environment);
+            let printer = Printer::new(parsed.common.json, parsed.common.quiet, &environment);
             finish(&printer, gt::run(parsed, &printer, environment))
         }
         Err(error) => usage(&error, arguments, 2),
@@ -84,7 +85,11 @@ fn run_bd(name: &str, arguments: &[OsString]) -> ExitCode {
     match parsed {
         Ok(parsed) => {
             let environment = Environment::from_process();
-            let printer = Printer::new(parsed.global.json(), parsed.global.quiet, &environment);
+            let printer = Printer::new(
+                parsed.global.json(),
+                parsed.global.common.quiet,
+                &environment,
+            );
             finish(&printer, bd::run(parsed, &printer, environment))
         }
         Err(error) => usage(&error, arguments, 1),

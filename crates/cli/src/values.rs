@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use clap::Args;
 use gt_core::{Json, Timestamp};
 use gt_records::contains_nul;
 
@@ -35,6 +36,38 @@ pub(crate) fn text_of(path: &str) -> Result<String, CliError> {
     };
     read.map_err(|error| CliError::request(format!("cannot read {path}: {error}")))?;
     String::from_utf8(bytes).map_err(|_| CliError::request(format!("{path} is not UTF-8 text")))
+}
+
+/// Where a description comes from.
+#[derive(Debug, Args)]
+pub(crate) struct DescriptionArgs {
+    /// What is to be done, at length
+    #[arg(
+        short,
+        long,
+        visible_alias = "body",
+        short_alias = 'm',
+        value_name = "TEXT"
+    )]
+    description: Option<String>,
+    /// Take the description from this file (- is standard input)
+    #[arg(long, value_name = "FILE", conflicts_with = "description")]
+    body_file: Option<String>,
+    /// Take the description from standard input
+    #[arg(long, conflicts_with_all = ["description", "body_file"])]
+    stdin: bool,
+}
+
+impl DescriptionArgs {
+    /// The description, if one was given.
+    pub(crate) fn read(&self) -> Result<Option<String>, CliError> {
+        match (&self.description, &self.body_file, self.stdin) {
+            (Some(text), _, _) => Ok(Some(text.clone())),
+            (None, Some(path), _) => text_of(path).map(Some),
+            (None, None, true) => text_of("-").map(Some),
+            (None, None, false) => Ok(None),
+        }
+    }
 }
 
 /// JSON given on the command line, or `@file`.

@@ -7,7 +7,7 @@ use gt_operations::beads::{Created, Direction, Link, NewBead, create};
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::values::{comma_separated, instant, json_argument, text_of};
+use crate::values::{DescriptionArgs, comma_separated, instant, json_argument, text_of};
 
 /// Make a bead
 #[derive(Debug, Args)]
@@ -32,21 +32,8 @@ pub(super) struct CreateArgs {
     /// How urgent it is: 0 (highest) to 4
     #[arg(short, long, allow_hyphen_values = true)]
     priority: Option<String>,
-    /// What is to be done, at length
-    #[arg(
-        short,
-        long,
-        visible_alias = "body",
-        short_alias = 'm',
-        value_name = "TEXT"
-    )]
-    description: Option<String>,
-    /// Take the description from this file (- is standard input)
-    #[arg(long, value_name = "FILE", conflicts_with = "description")]
-    body_file: Option<String>,
-    /// Take the description from standard input
-    #[arg(long, conflicts_with_all = ["description", "body_file"])]
-    stdin: bool,
+    #[command(flatten)]
+    description: DescriptionArgs,
     /// How it is to be done
     #[arg(long, value_name = "TEXT")]
     design: Option<String>,
@@ -159,12 +146,7 @@ fn new_bead(args: CreateArgs, now: gt_core::Timestamp) -> Result<NewBead, CliErr
         .title
         .or(args.title_flag)
         .ok_or_else(|| CliError::request("give a title: bd create \"What is to be done\""))?;
-    let description = match (args.description, args.body_file, args.stdin) {
-        (Some(text), _, _) => text,
-        (None, Some(path), _) => text_of(&path)?,
-        (None, None, true) => text_of("-")?,
-        (None, None, false) => String::new(),
-    };
+    let description = args.description.read()?.unwrap_or_default();
     let design = match (args.design, args.design_file) {
         (Some(text), _) => text,
         (None, Some(path)) => text_of(&path)?,

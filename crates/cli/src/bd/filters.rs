@@ -32,21 +32,8 @@ pub(super) struct FilterArgs {
     /// Only beads nobody has
     #[arg(long, visible_alias = "unassigned", conflicts_with = "assignee")]
     no_assignee: bool,
-    /// Only these types, separated by commas
-    #[arg(short = 't', long = "type", value_name = "TYPE")]
-    types: Vec<String>,
-    /// None of these types, separated by commas
-    #[arg(long, value_name = "TYPE")]
-    exclude_type: Vec<String>,
-    /// Every one of these labels (can be repeated)
-    #[arg(short, long, value_name = "LABEL")]
-    label: Vec<String>,
-    /// At least one of these labels
-    #[arg(long, value_name = "LABEL")]
-    label_any: Vec<String>,
-    /// None of these labels
-    #[arg(long, value_name = "LABEL")]
-    exclude_label: Vec<String>,
+    #[command(flatten)]
+    traits: TraitArgs,
     /// No label at all
     #[arg(long)]
     no_labels: bool,
@@ -74,9 +61,6 @@ pub(super) struct FilterArgs {
     /// Parts of no bead
     #[arg(long, conflicts_with = "parent")]
     no_parent: bool,
-    /// Only this rig
-    #[arg(long)]
-    rig: Option<String>,
     /// How it ended
     #[arg(long, value_parser = ["success", "failed", "cancelled"])]
     outcome: Option<String>,
@@ -84,16 +68,83 @@ pub(super) struct FilterArgs {
     times: TimeArgs,
     #[command(flatten)]
     hidden: HiddenArgs,
+    #[arg(long, hide = true)]
+    mol_type: Option<String>,
+    #[arg(long, hide = true)]
+    wisp_type: Option<String>,
+}
+
+/// What beads have in common; also asked of `ready`.
+#[derive(Debug, Args)]
+pub(super) struct TraitArgs {
+    /// Only these types, separated by commas
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    types: Vec<String>,
+    /// None of these types, separated by commas
+    #[arg(long, value_name = "TYPE")]
+    exclude_type: Vec<String>,
+    /// Every one of these labels (can be repeated)
+    #[arg(short, long, value_name = "LABEL")]
+    label: Vec<String>,
+    /// At least one of these labels
+    #[arg(long, value_name = "LABEL")]
+    label_any: Vec<String>,
+    /// None of these labels
+    #[arg(long, value_name = "LABEL")]
+    exclude_label: Vec<String>,
+    /// Only this rig
+    #[arg(long)]
+    rig: Option<String>,
     /// A metadata field has this value (can be repeated)
     #[arg(long, value_name = "KEY=VALUE")]
     metadata_field: Vec<String>,
     /// A metadata field exists (can be repeated)
     #[arg(long, value_name = "KEY")]
     has_metadata_key: Vec<String>,
-    #[arg(long, hide = true)]
-    mol_type: Option<String>,
-    #[arg(long, hide = true)]
-    wisp_type: Option<String>,
+}
+
+impl TraitArgs {
+    /// A filter that asks for these and nothing else.
+    pub(super) fn filter(&self, town: &Town) -> Result<BeadFilter, CliError> {
+        Ok(BeadFilter {
+            rig: self
+                .rig
+                .as_deref()
+                .map(|name| rigs::slug(town, name))
+                .transpose()?,
+            types: types(&self.types)?,
+            exclude_types: types(&self.exclude_type)?,
+            labels: comma_separated(&self.label),
+            labels_any: comma_separated(&self.label_any),
+            exclude_labels: comma_separated(&self.exclude_label),
+            metadata: fields(&self.metadata_field)?,
+            metadata_keys: metadata_keys(&self.has_metadata_key)?,
+            ..BeadFilter::default()
+        })
+    }
+}
+
+/// In which order, and how many.
+#[derive(Debug, Args)]
+pub(super) struct OrderArgs {
+    /// In this order
+    #[arg(long, value_parser = ORDERS)]
+    sort: Option<String>,
+    /// Turn the order round
+    #[arg(short, long)]
+    reverse: bool,
+    /// At most this many; 0 for all
+    #[arg(short = 'n', long)]
+    limit: Option<usize>,
+}
+
+impl OrderArgs {
+    /// Asks for this order and number, or for `default` many.
+    pub(super) fn apply(&self, filter: &mut BeadFilter, default: Option<usize>) {
+        filter.order = order(self.sort.as_deref().unwrap_or_default());
+        filter.reverse = self.reverse;
+        filter.limit = limit(self.limit, default);
+    }
 }
 
 /// When things happened.
@@ -164,8 +215,8 @@ impl FilterArgs {
     pub(super) fn filter(&self, town: &Town) -> Result<BeadFilter, CliError> {
         let now = town.now();
         let (from, to) = self.priorities()?;
-        let wanted = types(&self.types)?;
-        let infrastructure = wanted.iter().any(IssueType::is_infrastructure);
+        let traits = self.traits.filter(town)?;
+        let infrastructure = traits.types.iter().any(IssueType::is_infrastructure);
         let include_hidden = self.hidden.include_infra || self.hidden.include_gates;
         let mut ids = Vec::new();
         for input in comma_separated(&self.id) {
@@ -180,13 +231,6 @@ impl FilterArgs {
             ids,
             status: self.statuses(town)?,
             exclude_statuses: self.retired(town)?,
-            rig: self
-                .rig
-                .as_deref()
-                .map(|name| rigs::slug(town, name))
-                .transpose()?,
-            types: wanted,
-            exclude_types: types(&self.exclude_type)?,
             include_hidden,
             include_templates: self.hidden.include_templates,
             include_ephemeral: self.hidden.include_ephemeral || include_hidden || infrastructure,
@@ -195,9 +239,6 @@ impl FilterArgs {
             priority_to: to,
             assignee: self.assignee.clone(),
             unassigned: self.no_assignee,
-            labels: comma_separated(&self.label),
-            labels_any: comma_separated(&self.label_any),
-            exclude_labels: comma_separated(&self.exclude_label),
             no_labels: self.no_labels,
             title_contains: self.title.clone(),
             description_contains: self.desc_contains.clone(),
@@ -237,13 +278,11 @@ impl FilterArgs {
             only_deferred: self.times.deferred,
             overdue_at: self.times.overdue.then_some(now),
             outcome: self.outcome.as_deref().map(Outcome::parse).transpose()?,
-            metadata: fields(&self.metadata_field)?,
-            metadata_keys: metadata_keys(&self.has_metadata_key)?,
             carried: carried
                 .into_iter()
                 .filter_map(|(name, value)| value.clone().map(|value| (name, value)))
                 .collect(),
-            ..BeadFilter::default()
+            ..traits
         })
     }
 
@@ -292,7 +331,7 @@ impl FilterArgs {
 }
 
 /// Types as a person writes them.
-pub(super) fn types(values: &[String]) -> Result<Vec<IssueType>, CliError> {
+fn types(values: &[String]) -> Result<Vec<IssueType>, CliError> {
     Ok(comma_separated(values)
         .iter()
         .map(|name| IssueType::parse(name))
@@ -310,12 +349,12 @@ fn metadata_key(key: &str) -> Result<String, CliError> {
 }
 
 /// Metadata fields that must exist.
-pub(super) fn metadata_keys(keys: &[String]) -> Result<Vec<String>, CliError> {
+fn metadata_keys(keys: &[String]) -> Result<Vec<String>, CliError> {
     keys.iter().map(|key| metadata_key(key)).collect()
 }
 
 /// Metadata fields and the values to look for.
-pub(super) fn fields(values: &[String]) -> Result<Vec<(String, String)>, CliError> {
+fn fields(values: &[String]) -> Result<Vec<(String, String)>, CliError> {
     let field = |text: &String| {
         let (key, value) = text
             .split_once('=')
@@ -342,7 +381,7 @@ fn either(yes: bool, no: bool) -> Option<bool> {
 }
 
 /// The orders a person can ask for.
-pub(super) const ORDERS: [&str; 9] = [
+const ORDERS: [&str; 9] = [
     "priority", "created", "updated", "closed", "status", "id", "title", "type", "assignee",
 ];
 

@@ -4,7 +4,7 @@ use clap::Args;
 use gt_operations::beads::for_each_page;
 use gt_operations::{BeadFilter, Environment, Readiness, Town};
 
-use super::filters::{FilterArgs, ORDERS, limit, order};
+use super::filters::{FilterArgs, OrderArgs};
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
@@ -26,15 +26,8 @@ pub(super) struct ListArgs {
     /// Only beads that can be worked on
     #[arg(long)]
     ready: bool,
-    /// In this order
-    #[arg(long, value_parser = ORDERS)]
-    sort: Option<String>,
-    /// Turn the order round
-    #[arg(short, long)]
-    reverse: bool,
-    /// At most this many; 0 for all
-    #[arg(short = 'n', long)]
-    limit: Option<usize>,
+    #[command(flatten)]
+    order: OrderArgs,
     #[arg(long, hide = true)]
     flat: bool,
     #[arg(long, hide = true)]
@@ -49,14 +42,12 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
     let town = context.town()?;
     let printer = context.printer;
     let mut filter = args.filter.filter(&town)?;
-    filter.order = order(args.sort.as_deref().unwrap_or_default());
-    filter.reverse = args.reverse;
     let default = if args.filter.all {
         None
     } else {
         Some(default_limit(&context.environment))
     };
-    filter.limit = limit(args.limit, default);
+    args.order.apply(&mut filter, default);
     if args.ready {
         filter.ready = Some(Readiness {
             now: town.now(),

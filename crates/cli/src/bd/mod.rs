@@ -28,6 +28,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use gt_operations::Environment;
 
+use crate::common::Common;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Printer;
@@ -52,9 +53,8 @@ pub(crate) struct Bd {
 /// Flags that every verb takes.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Print JSON
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
     #[arg(long, global = true, value_name = "FORMAT", hide = true, value_parser = ["json", "text", "mermaid"])]
     format: Option<String>,
     /// Use the store this file belongs to
@@ -66,15 +66,6 @@ pub(crate) struct Global {
         hide = true
     )]
     db: Option<PathBuf>,
-    /// Act as this person or agent
-    #[arg(long, global = true, value_name = "NAME")]
-    actor: Option<String>,
-    /// Work in this directory
-    #[arg(short = 'C', long, global = true, value_name = "DIR")]
-    directory: Option<PathBuf>,
-    /// Print only what was asked for
-    #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
     #[command(flatten)]
     ignored: Ignored,
 }
@@ -104,7 +95,7 @@ struct Ignored {
 
 impl Global {
     pub(crate) fn json(&self) -> bool {
-        self.json || self.format.as_deref() == Some("json")
+        self.common.json || self.format.as_deref() == Some("json")
     }
 }
 
@@ -138,13 +129,9 @@ enum Verb {
 /// Runs a parsed command.
 pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result<(), CliError> {
     let Global {
-        actor,
-        directory,
-        db,
-        format,
-        ..
+        common, db, format, ..
     } = bd.global;
-    let context = Context::new(printer, environment, directory.as_deref(), actor)?;
+    let context = Context::new(printer, environment, common)?;
     let context = context.with_store(db.as_deref());
     let diagram = format.as_deref() == Some("mermaid");
     if diagram && !matches!(&bd.verb, Verb::Dep(args) if args.is_tree()) {

@@ -4,15 +4,14 @@ use clap::Args;
 use gt_core::decide::WaitReason;
 use gt_core::{Bead, BeadId, Json, Priority};
 use gt_operations::beads::{Explained, claim_first, explain, ready};
-use gt_operations::{BeadFilter, BeadRow, Readiness, Town, rigs};
+use gt_operations::{BeadFilter, BeadRow, Readiness, Town};
 use gt_records::ObjectWriter;
 
-use super::filters::{fields, limit, metadata_keys, order, types};
+use super::filters::{TraitArgs, limit, order};
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Printer, plural};
-use crate::values::comma_separated;
 
 const LIMIT: usize = 100;
 
@@ -39,33 +38,11 @@ pub(super) struct ReadyArgs {
     /// In this order
     #[arg(short, long, default_value = "priority", value_parser = ["priority", "oldest", "hybrid"])]
     sort: String,
-    /// Every one of these labels (can be repeated)
-    #[arg(short, long, value_name = "LABEL")]
-    label: Vec<String>,
-    /// At least one of these labels
-    #[arg(long, value_name = "LABEL")]
-    label_any: Vec<String>,
-    /// None of these labels
-    #[arg(long, value_name = "LABEL")]
-    exclude_label: Vec<String>,
-    /// Only these types
-    #[arg(short = 't', long = "type", value_name = "TYPE")]
-    types: Vec<String>,
-    /// None of these types
-    #[arg(long, value_name = "TYPE")]
-    exclude_type: Vec<String>,
+    #[command(flatten)]
+    traits: TraitArgs,
     /// Only parts of this bead, at any depth
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
-    /// Only this rig
-    #[arg(long)]
-    rig: Option<String>,
-    /// A metadata field has this value (can be repeated)
-    #[arg(long, value_name = "KEY=VALUE")]
-    metadata_field: Vec<String>,
-    /// A metadata field exists (can be repeated)
-    #[arg(long, value_name = "KEY")]
-    has_metadata_key: Vec<String>,
     /// Also beads that were put off
     #[arg(long)]
     include_deferred: bool,
@@ -130,28 +107,16 @@ fn filter(town: &Town, args: &ReadyArgs) -> Result<BeadFilter, CliError> {
             now: town.now(),
             include_deferred: args.include_deferred,
         }),
-        rig: args
-            .rig
-            .as_deref()
-            .map(|name| rigs::slug(town, name))
-            .transpose()?,
         priority_from: priority,
         priority_to: priority,
         assignee: args.assignee.clone(),
         unassigned: args.unassigned,
-        labels: comma_separated(&args.label),
-        labels_any: comma_separated(&args.label_any),
-        exclude_labels: comma_separated(&args.exclude_label),
-        types: types(&args.types)?,
-        exclude_types: types(&args.exclude_type)?,
         include_templates: true,
         include_ephemeral: args.include_ephemeral,
-        metadata: fields(&args.metadata_field)?,
-        metadata_keys: metadata_keys(&args.has_metadata_key)?,
         carried: carried.collect(),
         order: order(&args.sort),
         limit: limit(args.limit, Some(LIMIT)),
-        ..BeadFilter::default()
+        ..args.traits.filter(town)?
     })
 }
 

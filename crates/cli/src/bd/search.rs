@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::filters::{FilterArgs, ORDERS, limit, order};
+use super::filters::{FilterArgs, OrderArgs};
 use crate::context::Context;
 use crate::error::CliError;
 
@@ -17,15 +17,8 @@ pub(super) struct SearchArgs {
     text: String,
     #[command(flatten)]
     filter: FilterArgs,
-    /// In this order
-    #[arg(long, value_parser = ORDERS)]
-    sort: Option<String>,
-    /// Turn the order round
-    #[arg(short, long)]
-    reverse: bool,
-    /// At most this many; 0 for all
-    #[arg(short = 'n', long)]
-    limit: Option<usize>,
+    #[command(flatten)]
+    order: OrderArgs,
 }
 
 pub(super) fn run(context: &Context<'_>, args: &SearchArgs) -> Result<(), CliError> {
@@ -33,8 +26,6 @@ pub(super) fn run(context: &Context<'_>, args: &SearchArgs) -> Result<(), CliErr
     let printer = context.printer;
     let mut filter = args.filter.filter(&town)?;
     filter.text = Some(args.text.clone());
-    filter.order = order(args.sort.as_deref().unwrap_or_default());
-    filter.reverse = args.reverse;
-    filter.limit = limit(args.limit, Some(LIMIT));
+    args.order.apply(&mut filter, Some(LIMIT));
     super::list::print(printer, &town, &filter)
 }

@@ -7,7 +7,7 @@ use gt_operations::beads::{BeadChanges, Edit, update};
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::values::{comma_separated, instant, json_argument, text_of, typed_field};
+use crate::values::{DescriptionArgs, comma_separated, instant, json_argument, typed_field};
 
 /// Change beads; each one changes whole or not at all
 #[derive(Debug, Args)]
@@ -37,15 +37,8 @@ pub(super) struct UpdateArgs {
     /// Who has it; "" for nobody
     #[arg(short, long, value_name = "NAME")]
     assignee: Option<String>,
-    /// What is to be done, at length
-    #[arg(short, long, visible_alias = "body", value_name = "TEXT")]
-    description: Option<String>,
-    /// Take the description from this file (- is standard input)
-    #[arg(long, value_name = "FILE", conflicts_with = "description")]
-    body_file: Option<String>,
-    /// Take the description from standard input
-    #[arg(long, conflicts_with_all = ["description", "body_file"])]
-    stdin: bool,
+    #[command(flatten)]
+    description: DescriptionArgs,
     #[arg(long, hide = true)]
     allow_empty_description: bool,
     /// How it is to be done
@@ -143,12 +136,6 @@ pub(super) fn run(context: &Context<'_>, args: &UpdateArgs) -> Result<(), CliErr
 }
 
 fn changes(args: &UpdateArgs, now: Timestamp) -> Result<BeadChanges, CliError> {
-    let description = match (&args.description, &args.body_file, args.stdin) {
-        (Some(text), _, _) => Some(text.clone()),
-        (None, Some(path), _) => Some(text_of(path)?),
-        (None, None, true) => Some(text_of("-")?),
-        (None, None, false) => None,
-    };
     let mut metadata = Vec::new();
     if let Some(text) = &args.metadata {
         let object = json_argument(text)?;
@@ -173,7 +160,7 @@ fn changes(args: &UpdateArgs, now: Timestamp) -> Result<BeadChanges, CliError> {
         claim: args.claim,
         status: args.status.as_deref().map(Status::parse).transpose()?,
         title: args.title.clone(),
-        description,
+        description: args.description.read()?,
         design: args.design.clone(),
         acceptance_criteria: args.acceptance.clone(),
         notes: args.notes.clone(),

@@ -8,11 +8,10 @@ mod install;
 mod rig;
 mod status;
 
-use std::path::PathBuf;
-
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use gt_operations::Environment;
 
+use crate::common::Common;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Printer;
@@ -28,26 +27,9 @@ use crate::output::Printer;
 )]
 pub(crate) struct Gt {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) common: Common,
     #[command(subcommand)]
     verb: Verb,
-}
-
-/// Flags that every verb takes.
-#[derive(Debug, Args)]
-pub(crate) struct Global {
-    /// Print JSON
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Act as this person or agent
-    #[arg(long, global = true, value_name = "NAME")]
-    actor: Option<String>,
-    /// Work in this directory
-    #[arg(short = 'C', long, global = true, value_name = "DIR")]
-    directory: Option<PathBuf>,
-    /// Print only what was asked for
-    #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -63,10 +45,7 @@ enum Verb {
 
 /// Runs a parsed command.
 pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result<(), CliError> {
-    let Global {
-        actor, directory, ..
-    } = gt.global;
-    let context = Context::new(printer, environment, directory.as_deref(), actor)?;
+    let context = Context::new(printer, environment, gt.common)?;
     match gt.verb {
         Verb::Install(args) => install::run(&context, &args),
         Verb::Rig(args) => rig::run(&context, &args),

@@ -70,22 +70,9 @@ impl Reader<'_> {
         limit: usize,
     ) -> Result<(Vec<Event>, u64), StoreError> {
         let mut reached = number;
-        let mut found = Vec::new();
-        if limit == 0 {
-            return Ok((found, reached));
-        }
         let after = i64::try_from(number).unwrap_or(i64::MAX);
-        self.scan(AFTER, &[after.into()], |row| {
-            let event = event_from(row)?;
+        let found = self.admitted(AFTER, &[after.into()], filter, limit, |event| {
             reached = event.number;
-            if filter.admits(&event) {
-                found.push(event);
-            }
-            Ok(if found.len() < limit {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            })
         })?;
         Ok((found, reached))
     }
@@ -96,14 +83,30 @@ impl Reader<'_> {
         filter: &EventFilter,
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
+        let of_bead: Vec<Param<'_>> = filter.bead.iter().map(Param::from).collect();
+        let sql = if of_bead.is_empty() { LATEST } else { OF_BEAD };
+        let mut found = self.admitted(sql, &of_bead, filter, limit, |_| {})?;
+        found.reverse();
+        Ok(found)
+    }
+
+    /// The first `limit` events of an answer that the filter admits; every one looked at is shown to
+    /// `seen`.
+    fn admitted(
+        &self,
+        sql: &str,
+        params: &[Param<'_>],
+        filter: &EventFilter,
+        limit: usize,
+        mut seen: impl FnMut(&Event),
+    ) -> Result<Vec<Event>, StoreError> {
         let mut found = Vec::new();
         if limit == 0 {
             return Ok(found);
         }
-        let of_bead: Vec<Param<'_>> = filter.bead.iter().map(Param::from).collect();
-        let sql = if of_bead.is_empty() { LATEST } else { OF_BEAD };
-        self.scan(sql, &of_bead, |row| {
+        self.scan(sql, params, |row| {
             let event = event_from(row)?;
+            seen(&event);
             if filter.admits(&event) {
                 found.push(event);
             }
@@ -113,7 +116,6 @@ impl Reader<'_> {
                 ControlFlow::Break(())
             })
         })?;
-        found.reverse();
         Ok(found)
     }
 }
