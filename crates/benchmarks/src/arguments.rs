@@ -46,11 +46,7 @@ pub(crate) enum Part {
     /// Writes the file that is imported, to try things by hand.
     Sample { beads: u32, file: PathBuf },
     /// Opens the database, adds one bead, and ends.
-    Commit {
-        database: PathBuf,
-        id: String,
-        leave_log: bool,
-    },
+    Commit { database: PathBuf, id: String, leave_log: bool },
     /// Copies all rows from one database to another and prints the nanoseconds of the inserts.
     Copy { from: PathBuf, to: PathBuf },
     /// Writes as fast as the store can until standard input ends.
@@ -64,11 +60,9 @@ impl Part {
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self {
             Self::Sample { beads, file } => Sample::new(beads).write(&file)?,
-            Self::Commit {
-                database,
-                id,
-                leave_log,
-            } => baseline::commit_one(&database, &id, leave_log)?,
+            Self::Commit { database, id, leave_log } => {
+                baseline::commit_one(&database, &id, leave_log)?
+            }
             Self::Copy { from, to } => baseline::copy_all(&from, &to)?,
             Self::Saturate { store } => benchmarks::saturate(&store)?,
             Self::Peak { command } => return measure::print_peak(&command),
@@ -113,25 +107,17 @@ fn known(name: OsString) -> Result<String> {
 fn part(arguments: &[OsString]) -> Option<Part> {
     let (name, rest) = arguments.split_first()?;
     match (name.to_str()?, rest) {
-        ("sample", [beads, file]) => Some(Part::Sample {
-            beads: beads.to_str()?.parse().ok()?,
-            file: file.into(),
-        }),
+        ("sample", [beads, file]) => {
+            Some(Part::Sample { beads: beads.to_str()?.parse().ok()?, file: file.into() })
+        }
         ("baseline-commit", [database, id, close]) => Some(Part::Commit {
             database: database.into(),
             id: id.to_str()?.to_owned(),
             leave_log: close == "leave-log",
         }),
-        ("baseline-copy", [from, to]) => Some(Part::Copy {
-            from: from.into(),
-            to: to.into(),
-        }),
-        ("saturate", [store]) => Some(Part::Saturate {
-            store: store.into(),
-        }),
-        ("peak", command) if !command.is_empty() => Some(Part::Peak {
-            command: command.to_vec(),
-        }),
+        ("baseline-copy", [from, to]) => Some(Part::Copy { from: from.into(), to: to.into() }),
+        ("saturate", [store]) => Some(Part::Saturate { store: store.into() }),
+        ("peak", command) if !command.is_empty() => Some(Part::Peak { command: command.to_vec() }),
         _ => None,
     }
 }

@@ -101,10 +101,8 @@ impl Lab {
     /// or to print to.
     pub(crate) fn program(&self, name: &str, directory: &Path) -> Result<Command> {
         let home = self.path().join("home");
-        let errors = File::options()
-            .create(true)
-            .append(true)
-            .open(self.path().join("errors.txt"))?;
+        let errors =
+            File::options().create(true).append(true).open(self.path().join("errors.txt"))?;
         let mut command = Command::new(self.binaries.join(name));
         command
             .env_clear()
@@ -127,11 +125,7 @@ impl Lab {
         let start = Instant::now();
         let status = command.status()?;
         let took = start.elapsed();
-        if status.success() {
-            Ok(took)
-        } else {
-            Err(self.failure(command))
-        }
+        if status.success() { Ok(took) } else { Err(self.failure(command)) }
     }
 
     /// What a command prints.
@@ -167,10 +161,7 @@ impl Lab {
         let path = self.path().join(name);
         let mut install = self.program("gt", self.path())?;
         self.time(install.arg("install").arg(&path))?;
-        Ok(Town {
-            path,
-            source: PathBuf::new(),
-        })
+        Ok(Town { path, source: PathBuf::new() })
     }
 
     /// A file with so many beads and three times as many dependencies; the same every time.

@@ -42,10 +42,7 @@ pub(crate) fn median(sorted: &[Duration]) -> Duration {
 /// The time that so many of a hundred stay below, of sorted times.
 pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     let index = sorted.len() * percent / 100;
-    sorted
-        .get(index.min(sorted.len().saturating_sub(1)))
-        .copied()
-        .unwrap_or_default()
+    sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
 /// How many times `baseline` fits into `ours`.
@@ -63,11 +60,7 @@ pub(crate) fn print_peak(command: &[OsString]) -> Result<ExitCode> {
         .stdout(Stdio::null())
         .status()?;
     println!("{}", getrusage(UsageWho::RUSAGE_CHILDREN)?.max_rss());
-    Ok(if status.success() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[cfg(test)]

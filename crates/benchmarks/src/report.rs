@@ -88,19 +88,9 @@ pub(crate) fn render(rows: &[Row], quick: bool) -> String {
             Some(false) => "**no**",
             None => "",
         };
-        let Row {
-            name,
-            ours,
-            baseline,
-            ratio,
-            target,
-            ..
-        } = row;
+        let Row { name, ours, baseline, ratio, target, .. } = row;
         // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "| {name} | {ours} | {baseline} | {ratio} | {target} | {met} |"
-        );
+        let _ = writeln!(text, "| {name} | {ours} | {baseline} | {ratio} | {target} | {met} |");
     }
     text
 }
@@ -108,16 +98,10 @@ pub(crate) fn render(rows: &[Row], quick: bool) -> String {
 /// Puts the table between the markers of `file`.
 pub(crate) fn rewrite(file: &Path, table: &str) -> Result<()> {
     let text = fs::read_to_string(file)?;
-    let parts = text
-        .split_once(BEGIN)
-        .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let parts =
+        text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
     let (before, after) = parts.ok_or_else(|| {
-        format!(
-            "{} lacks the markers {} {}",
-            file.display(),
-            BEGIN.trim_end(),
-            END.trim_end()
-        )
+        format!("{} lacks the markers {} {}", file.display(), BEGIN.trim_end(), END.trim_end())
     })?;
     fs::write(file, format!("{before}{BEGIN}{table}{END}{after}"))?;
     Ok(())

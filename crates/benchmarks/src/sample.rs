@@ -122,9 +122,7 @@ impl Random {
     pub(crate) fn id(&mut self, digits: usize) -> String {
         let mut id = "hq-".to_owned();
         for _ in 0..digits {
-            id.push(char::from(
-                b"0123456789abcdefghijklmnopqrstuvwxyz"[self.below(36)],
-            ));
+            id.push(char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[self.below(36)]));
         }
         id
     }
@@ -163,23 +161,14 @@ impl Sample {
             ranks[*bead] = rank;
         }
         let epics: Vec<bool> = (0..count).map(|_| random.percent(3)).collect();
-        let mut sample = Self {
-            ids,
-            ranks,
-            epics,
-            edges: vec![Vec::new(); count],
-            random,
-        };
+        let mut sample = Self { ids, ranks, epics, edges: vec![Vec::new(); count], random };
         sample.connect(&by_rank);
         sample
     }
 
     fn connect(&mut self, by_rank: &[usize]) {
-        let epics_by_rank: Vec<usize> = by_rank
-            .iter()
-            .copied()
-            .filter(|bead| self.epics[*bead])
-            .collect();
+        let epics_by_rank: Vec<usize> =
+            by_rank.iter().copied().filter(|bead| self.epics[*bead]).collect();
         let wanted = by_rank.len() * DEPENDENCIES_PER_BEAD;
         let mut made = 0;
         while made < wanted {
@@ -264,11 +253,7 @@ impl Sample {
         }
         if closed {
             let reason = random.words(5);
-            write!(
-                line,
-                r#","closed_at":"{}","close_reason":"{reason}""#,
-                instant(changed)
-            )?;
+            write!(line, r#","closed_at":"{}","close_reason":"{reason}""#, instant(changed))?;
         }
         if random.percent(20) {
             let words = 10 + random.below(40);
@@ -276,10 +261,7 @@ impl Sample {
         }
         if random.percent(5) {
             let metadata = random.below(1000);
-            write!(
-                line,
-                r#","metadata":{{"branch":"work/{id}","attempt":{metadata}}}"#
-            )?;
+            write!(line, r#","metadata":{{"branch":"work/{id}","attempt":{metadata}}}"#)?;
         }
         if random.percent(50) {
             let first = random.below(LABELS.len());
@@ -338,11 +320,7 @@ mod tests {
             .flat_map(|bead| sample.edges[bead].iter().map(move |edge| (bead, edge.0)))
             .collect();
         assert_eq!(edges.len(), 1_500);
-        assert!(
-            edges
-                .iter()
-                .all(|(bead, target)| sample.ranks[*target] < sample.ranks[*bead])
-        );
+        assert!(edges.iter().all(|(bead, target)| sample.ranks[*target] < sample.ranks[*bead]));
         assert!(edges.iter().any(|(bead, target)| target < bead));
         assert!(edges.iter().any(|(bead, target)| target > bead));
     }

@@ -36,13 +36,7 @@ impl<'p> Context<'p> {
                 CliError::request(format!("there is no directory {}", asked.display()))
             })?,
         };
-        Ok(Self {
-            printer,
-            environment,
-            place: directory.clone(),
-            directory,
-            actor: common.actor,
-        })
+        Ok(Self { printer, environment, place: directory.clone(), directory, actor: common.actor })
     }
 
     /// Looks for the town that this file belongs to.
@@ -67,16 +61,8 @@ impl<'p> Context<'p> {
     /// The town around the working directory.
     pub(crate) fn town(&self) -> Result<Town, CliError> {
         let root = self.root()?;
-        let options = StoreOptions {
-            on_wait: Some(Arc::new(waiting)),
-        };
-        Ok(Town::open(
-            &root,
-            &self.directory,
-            self.actor()?,
-            Arc::new(SystemClock),
-            options,
-        )?)
+        let options = StoreOptions { on_wait: Some(Arc::new(waiting)) };
+        Ok(Town::open(&root, &self.directory, self.actor()?, Arc::new(SystemClock), options)?)
     }
 }
 

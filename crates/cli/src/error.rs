@@ -32,10 +32,7 @@ impl CliError {
     }
 
     /// The exit code.
-    #[expect(
-        clippy::unused_self,
-        reason = "every failure is a 1 today; later ones differ"
-    )]
+    #[expect(clippy::unused_self, reason = "every failure is a 1 today; later ones differ")]
     pub(crate) fn code(&self) -> u8 {
         1
     }

@@ -29,10 +29,7 @@ use crate::output::Printer;
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     let called = arguments.first().map(std::path::PathBuf::from);
-    let name = called
-        .as_deref()
-        .and_then(std::path::Path::file_stem)
-        .unwrap_or_default();
+    let name = called.as_deref().and_then(std::path::Path::file_stem).unwrap_or_default();
     if name == "bd" {
         return run_bd("bd", &arguments);
     }
@@ -85,11 +82,8 @@ fn run_bd(name: &str, arguments: &[OsString]) -> ExitCode {
     match parsed {
         Ok(parsed) => {
             let environment = Environment::from_process();
-            let printer = Printer::new(
-                parsed.global.json(),
-                parsed.global.common.quiet,
-                &environment,
-            );
+            let printer =
+                Printer::new(parsed.global.json(), parsed.global.common.quiet, &environment);
             finish(&printer, bd::run(parsed, &printer, environment))
         }
         Err(error) => usage(&error, arguments, 1),

@@ -17,27 +17,17 @@ pub fn settings_markdown() -> String {
     );
     page.push_str("| setting | default | value | meaning |\n|---|---|---|---|\n");
     for setting in KEYS {
-        let also: Vec<String> = setting
-            .aliases
-            .iter()
-            .map(|alias| format!("`{alias}`"))
-            .collect();
-        let also = if also.is_empty() {
-            String::new()
-        } else {
-            format!(" (also {})", also.join(", "))
-        };
+        let also: Vec<String> = setting.aliases.iter().map(|alias| format!("`{alias}`")).collect();
+        let also =
+            if also.is_empty() { String::new() } else { format!(" (also {})", also.join(", ")) };
         let default = if setting.default.is_empty() {
             "none".to_owned()
         } else {
             format!("`{}`", setting.default)
         };
         let kind = setting.kind.describe();
-        let _ = writeln!(
-            page,
-            "| `{}`{also} | {default} | {kind} | {} |",
-            setting.name, setting.help
-        );
+        let _ =
+            writeln!(page, "| `{}`{also} | {default} | {kind} | {} |", setting.name, setting.help);
     }
     page
 }
@@ -60,11 +50,8 @@ fn describe(command: &Command, above: &str, page: &mut String) {
     let visible =
         |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
     let is_global = |arg: &Arg| arg.is_global_set() && !above.is_empty() && name != "gt bd";
-    let args: Vec<&Arg> = command
-        .get_arguments()
-        .filter(visible)
-        .filter(|arg| !is_global(arg))
-        .collect();
+    let args: Vec<&Arg> =
+        command.get_arguments().filter(visible).filter(|arg| !is_global(arg)).collect();
     if !args.is_empty() {
         for arg in args {
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -75,10 +62,8 @@ fn describe(command: &Command, above: &str, page: &mut String) {
     if let Some(examples) = command.get_after_help() {
         let _ = write!(page, "```text\n{}\n```\n", examples.to_string().trim_end());
     }
-    let mut below: Vec<&Command> = command
-        .get_subcommands()
-        .filter(|c| !c.is_hide_set() && c.get_name() != "help")
-        .collect();
+    let mut below: Vec<&Command> =
+        command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help").collect();
     below.sort_by_key(|command| command.get_name().to_owned());
     for command in below {
         describe(command, &format!("{name} "), page);
@@ -99,16 +84,9 @@ fn usage(arg: &Arg) -> String {
     if arg.is_positional() {
         return value();
     }
-    let mut flags: Vec<String> = arg
-        .get_short()
-        .map(|short| format!("-{short}"))
-        .into_iter()
-        .collect();
+    let mut flags: Vec<String> =
+        arg.get_short().map(|short| format!("-{short}")).into_iter().collect();
     flags.extend(arg.get_long().map(|long| format!("--{long}")));
     let flags = flags.join(", ");
-    if arg.get_action().takes_values() {
-        format!("{flags} {}", value())
-    } else {
-        flags
-    }
+    if arg.get_action().takes_values() { format!("{flags} {}", value()) } else { flags }
 }

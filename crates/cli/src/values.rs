@@ -12,11 +12,7 @@ use crate::error::CliError;
 /// Splits `a,b` and `-l a -l b` alike.
 pub(crate) fn comma_separated(values: &[String]) -> Vec<String> {
     let parts = values.iter().flat_map(|value| value.split(','));
-    parts
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .map(str::to_owned)
-        .collect()
+    parts.map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// A point in time as a person writes it.
@@ -42,13 +38,7 @@ pub(crate) fn text_of(path: &str) -> Result<String, CliError> {
 #[derive(Debug, Args)]
 pub(crate) struct DescriptionArgs {
     /// What is to be done, at length
-    #[arg(
-        short,
-        long,
-        visible_alias = "body",
-        short_alias = 'm',
-        value_name = "TEXT"
-    )]
+    #[arg(short, long, visible_alias = "body", short_alias = 'm', value_name = "TEXT")]
     description: Option<String>,
     /// Take the description from this file (- is standard input)
     #[arg(long, value_name = "FILE", conflicts_with = "description")]
@@ -93,10 +83,6 @@ pub(crate) fn typed_field(text: &str) -> Result<(String, Json), CliError> {
     let is_typed = matches!(value, "null" | "true" | "false")
         || (value.starts_with(|c: char| c == '-' || c.is_ascii_digit())
             && Json::parse(value).is_ok());
-    let value = if is_typed {
-        Json::trusted(value.to_owned())
-    } else {
-        Json::string(value)
-    };
+    let value = if is_typed { Json::trusted(value.to_owned()) } else { Json::string(value) };
     Ok((key.to_owned(), value))
 }

@@ -154,14 +154,8 @@ mod tests {
     #[test]
     fn an_object_is_edited_in_place() {
         let json = Json::parse(r#"{"b":1,"a":2}"#).unwrap();
-        assert_eq!(
-            json.with("b", &Json::string("x")).as_str(),
-            r#"{"b":"x","a":2}"#
-        );
-        assert_eq!(
-            json.with("c", &Json::string("x")).as_str(),
-            r#"{"b":1,"a":2,"c":"x"}"#
-        );
+        assert_eq!(json.with("b", &Json::string("x")).as_str(), r#"{"b":"x","a":2}"#);
+        assert_eq!(json.with("c", &Json::string("x")).as_str(), r#"{"b":1,"a":2,"c":"x"}"#);
         assert_eq!(json.without("b").as_str(), r#"{"a":2}"#);
     }
 

@@ -9,18 +9,15 @@ use crate::{Invalid, Json, Timestamp, bead::Uid};
 pub struct RigSlug(String);
 
 /// Names that mean something else in addresses or directories.
-const RESERVED_SLUGS: [&str; 10] = [
-    "hq", "wq", "mayor", "deacon", "settings", "inbox", "crew", "polecats", "witness", "refinery",
-];
+const RESERVED_SLUGS: [&str; 10] =
+    ["hq", "wq", "mayor", "deacon", "settings", "inbox", "crew", "polecats", "witness", "refinery"];
 
 impl RigSlug {
     /// Checks a name a person gave.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let well_formed = (1..=50).contains(&text.len())
             && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && text
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
         let shown: String = text.chars().take(60).collect();
         if !well_formed {
             return Err(Invalid(format!(
@@ -29,9 +26,7 @@ impl RigSlug {
             )));
         }
         if RESERVED_SLUGS.contains(&text) {
-            return Err(Invalid(format!(
-                "the rig name \"{shown}\" is reserved; choose another"
-            )));
+            return Err(Invalid(format!("the rig name \"{shown}\" is reserved; choose another")));
         }
         Ok(Self(text.to_owned()))
     }
@@ -69,9 +64,7 @@ impl Prefix {
         let well_formed = (1..=32).contains(&prefix.len())
             && prefix.starts_with(|c: char| c.is_ascii_alphanumeric())
             && prefix.ends_with(|c: char| c.is_ascii_alphanumeric())
-            && prefix
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+            && prefix.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
         if !well_formed {
             return Err(Invalid(format!(
                 "\"{}\" is not a prefix; use letters, digits, - and _, at most 32",
@@ -100,18 +93,13 @@ impl Prefix {
     /// longer while `taken` says so.
     pub fn derive(name: &str, taken: impl Fn(&str) -> bool) -> Result<Self, Invalid> {
         let lower = name.to_ascii_lowercase();
-        let parts: Vec<&str> = lower
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .filter(|p| !p.is_empty())
-            .collect();
+        let parts: Vec<&str> =
+            lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|p| !p.is_empty()).collect();
         let letters: String = parts.concat();
         let first = match parts.as_slice() {
             [] => return Err(Invalid(format!("cannot derive a prefix from \"{name}\""))),
             [one] => one.chars().take(2).collect(),
-            several => several
-                .iter()
-                .filter_map(|part| part.chars().next())
-                .collect::<String>(),
+            several => several.iter().filter_map(|part| part.chars().next()).collect::<String>(),
         };
         let free =
             |candidate: &String| !Self::RESERVED.contains(&candidate.as_str()) && !taken(candidate);
@@ -120,11 +108,7 @@ impl Prefix {
             .chain((2..1000).map(|number| format!("{first}{number}")))
             .find(free)
             .map_or_else(
-                || {
-                    Err(Invalid(format!(
-                        "no free prefix for \"{name}\"; give one with --prefix"
-                    )))
-                },
+                || Err(Invalid(format!("no free prefix for \"{name}\"; give one with --prefix"))),
                 |prefix| Self::parse(&prefix),
             )
     }
@@ -154,10 +138,7 @@ impl RigState {
             "active" => Ok(Self::Active),
             "parked" => Ok(Self::Parked),
             "docked" => Ok(Self::Docked),
-            other => Err(Invalid(format!(
-                "\"{}\" is not a rig state",
-                other.escape_debug()
-            ))),
+            other => Err(Invalid(format!("\"{}\" is not a rig state", other.escape_debug()))),
         }
     }
 
@@ -195,10 +176,7 @@ impl ExecutorKind {
             "ssh" => Ok(Self::Ssh),
             "pull" => Ok(Self::Pull),
             "none" => Ok(Self::None),
-            other => Err(Invalid(format!(
-                "\"{}\" is not an executor",
-                other.escape_debug()
-            ))),
+            other => Err(Invalid(format!("\"{}\" is not an executor", other.escape_debug()))),
         }
     }
 

@@ -133,19 +133,12 @@ pub fn parse_duration(text: &str) -> Result<Duration, Invalid> {
         rest = &rest[digits..];
         let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
         let unit = &rest[..letters];
-        let (_, nanos) = UNITS
-            .iter()
-            .find(|(name, _)| *name == unit)
-            .ok_or_else(invalid)?;
+        let (_, nanos) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(invalid)?;
         let part = number.checked_mul(*nanos).ok_or_else(invalid)?;
         total = total.checked_add(part).ok_or_else(invalid)?;
         rest = &rest[letters..];
     }
-    if text.is_empty() {
-        Err(invalid())
-    } else {
-        Ok(Duration::from_nanos(total))
-    }
+    if text.is_empty() { Err(invalid()) } else { Ok(Duration::from_nanos(total)) }
 }
 
 /// Writes a duration the way [`parse_duration`] reads it, in its largest units.
@@ -156,10 +149,7 @@ pub fn format_duration(duration: Duration) -> String {
     }
     let mut text = String::new();
     for unit in ["d", "h", "m", "s", "ms", "us", "ns"] {
-        let size = UNITS
-            .iter()
-            .find(|(name, _)| *name == unit)
-            .map_or(1, |(_, size)| *size);
+        let size = UNITS.iter().find(|(name, _)| *name == unit).map_or(1, |(_, size)| *size);
         if nanos >= size {
             let _ = write!(text, "{}{unit}", nanos / size);
             nanos %= size;
@@ -180,10 +170,7 @@ mod tests {
             ("2026-05-31T12:34:56Z", "2026-05-31T12:34:56Z"),
             ("2026-05-31T12:34:56.5Z", "2026-05-31T12:34:56.5Z"),
             ("2026-05-31T12:34:56.500Z", "2026-05-31T12:34:56.5Z"),
-            (
-                "2026-05-31T12:34:56.789012345Z",
-                "2026-05-31T12:34:56.789012345Z",
-            ),
+            ("2026-05-31T12:34:56.789012345Z", "2026-05-31T12:34:56.789012345Z"),
             ("2026-05-31T14:34:56+02:00", "2026-05-31T12:34:56Z"),
         ] {
             assert_eq!(Timestamp::parse(given).unwrap().to_string(), expected);
@@ -200,19 +187,9 @@ mod tests {
             ("tomorrow", "2026-06-01T00:00:00Z"),
             ("2026-07-01", "2026-07-01T00:00:00Z"),
         ] {
-            assert_eq!(
-                Timestamp::parse_relative(given, now).unwrap().to_string(),
-                expected
-            );
+            assert_eq!(Timestamp::parse_relative(given, now).unwrap().to_string(), expected);
         }
-        for given in [
-            "",
-            "yesterdayish",
-            "+",
-            "+2",
-            "2026-13-01",
-            "+99999999999999999999d",
-        ] {
+        for given in ["", "yesterdayish", "+", "+2", "2026-13-01", "+99999999999999999999d"] {
             assert!(Timestamp::parse_relative(given, now).is_err(), "{given}");
         }
     }

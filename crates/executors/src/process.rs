@@ -27,10 +27,7 @@ pub enum ProcessError {
 }
 
 /// A program that is about to be started.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the door that the rule points to"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the door that the rule points to")]
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     Command::new(program)
 }
@@ -41,10 +38,7 @@ pub(crate) fn capture(mut command: Command) -> Result<Output, ProcessError> {
     let output = command
         .stdin(Stdio::null())
         .output()
-        .map_err(|source| ProcessError::Start {
-            program: program.clone(),
-            source,
-        })?;
+        .map_err(|source| ProcessError::Start { program: program.clone(), source })?;
     if output.status.success() {
         return Ok(output);
     }
@@ -72,16 +66,10 @@ pub(crate) fn interactive(mut command: Command, file: &Path) -> Result<(), Proce
     let status = command
         .arg(file)
         .status()
-        .map_err(|source| ProcessError::Start {
-            program: program.clone(),
-            source,
-        })?;
+        .map_err(|source| ProcessError::Start { program: program.clone(), source })?;
     if status.success() {
         Ok(())
     } else {
-        Err(ProcessError::Failed {
-            program,
-            message: status.to_string(),
-        })
+        Err(ProcessError::Failed { program, message: status.to_string() })
     }
 }

@@ -7,10 +7,7 @@ use gt_core::{Clock, Timestamp};
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the clock that the rule points to"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the clock that the rule points to")]
     fn now(&self) -> Timestamp {
         let nanos = jiff::Timestamp::now().as_nanosecond();
         Timestamp::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))

@@ -44,10 +44,7 @@ pub fn add(
         if !already {
             let new = match old {
                 None => edge(writer, &issue, &target, kind.clone()),
-                Some(old) if retype => Dependency {
-                    kind: kind.clone(),
-                    ..old
-                },
+                Some(old) if retype => Dependency { kind: kind.clone(), ..old },
                 Some(old) => {
                     return Err(OperationError::rejected(format!(
                         "{issue} already depends on {target} as {}; remove that first with bd dep \
@@ -60,13 +57,7 @@ pub fn add(
             writer.touch_bead(&issue)?;
         }
         let target_exists = writer.bead_exists(&target)?;
-        Ok(Added {
-            issue,
-            target,
-            kind: kind.clone(),
-            already,
-            target_exists,
-        })
+        Ok(Added { issue, target, kind: kind.clone(), already, target_exists })
     })
 }
 
@@ -109,9 +100,7 @@ pub(crate) fn add_edge(
 ) -> Result<DependencyChange> {
     let (issue, target) = (&edge.issue, &edge.target);
     if issue == target {
-        return Err(OperationError::rejected(format!(
-            "{issue} cannot depend on itself"
-        )));
+        return Err(OperationError::rejected(format!("{issue} cannot depend on itself")));
     }
     if edge.kind.can_block() {
         if ancestors(writer, issue)?.contains(target) {
@@ -125,10 +114,8 @@ pub(crate) fn add_edge(
         check_acyclic(edge, |id| Ok(writer.parents(id)?))?;
         let mut above = ancestors(writer, target)?;
         above.insert(target.clone());
-        if let Some(waited) = writer
-            .blocking_targets(issue)?
-            .into_iter()
-            .find(|t| above.contains(t))
+        if let Some(waited) =
+            writer.blocking_targets(issue)?.into_iter().find(|t| above.contains(t))
         {
             return Err(OperationError::rejected(format!(
                 "{issue} waits for {waited} and cannot become a part of it"
@@ -148,11 +135,7 @@ fn check_acyclic(
             let mut circle = vec![edge.issue.clone()];
             circle.extend(path);
             let (issue, target) = (edge.issue.clone(), edge.target.clone());
-            Err(OperationError::Cycle {
-                issue,
-                target,
-                path: circle,
-            })
+            Err(OperationError::Cycle { issue, target, path: circle })
         }
     }
 }
@@ -285,13 +268,7 @@ pub fn tree(town: &Town, input: &str, look: Look, depth_max: usize) -> Result<Ve
             let mut below = edges(reader, &id, look)?;
             below.retain(|edge| edge.kind.as_str() != "relates-to");
             let truncated = !below.is_empty() && (!first_visit || depth >= depth_max);
-            nodes.push(TreeNode {
-                bead,
-                depth,
-                above,
-                kind,
-                truncated,
-            });
+            nodes.push(TreeNode { bead, depth, above, kind, truncated });
             if first_visit && depth < depth_max {
                 for edge in below.into_iter().rev() {
                     let next = far_end(&edge, look).clone();
@@ -310,11 +287,7 @@ pub fn cycles(town: &Town) -> Result<Vec<Vec<Bead>>> {
         let circle = |ids: Vec<BeadId>| -> Result<Vec<Bead>> {
             Ok(ids.into_iter().filter_map(bead).collect::<Result<_, _>>()?)
         };
-        Tangle::read(reader)?
-            .circles()
-            .into_iter()
-            .map(circle)
-            .collect()
+        Tangle::read(reader)?.circles().into_iter().map(circle).collect()
     })
 }
 
@@ -350,8 +323,6 @@ impl Tangle {
     pub(crate) fn circles(&self) -> Vec<Vec<BeadId>> {
         let name = |at: usize| self.names[at].clone();
         let circles = find_cycles(&self.edges).into_iter();
-        circles
-            .map(|circle| circle.into_iter().map(name).collect())
-            .collect()
+        circles.map(|circle| circle.into_iter().map(name).collect()).collect()
     }
 }

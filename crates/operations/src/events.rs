@@ -21,10 +21,7 @@ pub fn bead_with_history(town: &Town, input: &str) -> Result<BeadId> {
         resolved => return resolved,
     };
     if let Ok(id) = BeadId::parse(&missing) {
-        let of_bead = EventFilter {
-            bead: Some(id.clone()),
-            ..EventFilter::default()
-        };
+        let of_bead = EventFilter { bead: Some(id.clone()), ..EventFilter::default() };
         if !latest(town, &of_bead, 1)?.is_empty() {
             return Ok(id);
         }
@@ -49,18 +46,12 @@ impl Follower {
     /// The last `limit` events of the past that the filter admits, oldest first.
     pub fn past(&self, town: &Town, limit: usize) -> Result<Vec<Event>> {
         let past = latest(town, &self.filter, limit)?;
-        Ok(past
-            .into_iter()
-            .filter(|event| event.number <= self.reached)
-            .collect())
+        Ok(past.into_iter().filter(|event| event.number <= self.reached).collect())
     }
 
     /// Begins after event `number`.
     pub fn after(number: u64, filter: EventFilter) -> Self {
-        Self {
-            filter,
-            reached: number,
-        }
+        Self { filter, reached: number }
     }
 
     /// The next events, in order; empty if there are none yet.

@@ -33,12 +33,7 @@ pub struct Check {
 
 impl Check {
     fn good(name: &'static str, detail: impl Into<String>) -> Self {
-        Self {
-            name,
-            grade: Grade::Good,
-            detail: detail.into(),
-            fix: String::new(),
-        }
+        Self { name, grade: Grade::Good, detail: detail.into(), fix: String::new() }
     }
 
     fn bad(
@@ -47,12 +42,7 @@ impl Check {
         detail: impl Into<String>,
         fix: impl Into<String>,
     ) -> Self {
-        Self {
-            name,
-            grade,
-            detail: detail.into(),
-            fix: fix.into(),
-        }
+        Self { name, grade, detail: detail.into(), fix: fix.into() }
     }
 }
 
@@ -81,34 +71,18 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
 fn store_file(town: &Town) -> Result<Check> {
     let found = town.store().check_file()?;
     Ok(match found.as_slice() {
-        [] => Check::good(
-            "store",
-            format!("schema {}, intact", gt_store::SCHEMA_LEVEL),
-        ),
+        [] => Check::good("store", format!("schema {}, intact", gt_store::SCHEMA_LEVEL)),
         [first, ..] => {
             let detail = format!("damaged: {first}");
-            Check::bad(
-                "store",
-                Grade::Problem,
-                detail,
-                "restore a backup from .gt/backups",
-            )
+            Check::bad("store", Grade::Problem, detail, "restore a backup from .gt/backups")
         }
     })
 }
 
 /// Locks and shared memory do not work on network file systems.
 fn file_system(town: &Town) -> Check {
-    const UNSAFE: [&str; 8] = [
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb3",
-        "9p",
-        "fuse.sshfs",
-        "vboxsf",
-        "virtiofs",
-    ];
+    const UNSAFE: [&str; 8] =
+        ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "vboxsf", "virtiofs"];
     let kind = file_system_of(town.root()).unwrap_or_else(|| "unknown".to_owned());
     if UNSAFE.contains(&kind.as_str()) {
         let detail = format!("the town is on {kind}, where SQLite's locks are not safe");
@@ -158,17 +132,8 @@ fn rig_directories(town: &Town) -> Result<Vec<Check>> {
         let directory = town.root().join(&rig.path);
         let is_local = rig.repo.starts_with('/');
         checks.push(if !directory.is_dir() {
-            let detail = format!(
-                "{}: its directory {} is gone",
-                rig.slug,
-                directory.display()
-            );
-            Check::bad(
-                "rig",
-                Grade::Warning,
-                detail,
-                format!("mkdir {}", directory.display()),
-            )
+            let detail = format!("{}: its directory {} is gone", rig.slug, directory.display());
+            Check::bad("rig", Grade::Warning, detail, format!("mkdir {}", directory.display()))
         } else if is_local && !Path::new(&rig.repo).exists() {
             let detail = format!("{}: its repository {} is gone", rig.slug, rig.repo);
             let fix = format!("bring it back, or gt rig dock {}", rig.slug);

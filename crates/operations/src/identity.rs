@@ -38,9 +38,7 @@ impl Environment {
             let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
             Some((name, value))
         };
-        Self {
-            values: VARIABLES.into_iter().filter_map(read).collect(),
-        }
+        Self { values: VARIABLES.into_iter().filter_map(read).collect() }
     }
 
     /// The value of a variable that is set.
@@ -55,9 +53,7 @@ impl Environment {
 
     /// The person's editor.
     pub fn editor(&self) -> &str {
-        self.get("VISUAL")
-            .or_else(|| self.get("EDITOR"))
-            .unwrap_or("vi")
+        self.get("VISUAL").or_else(|| self.get("EDITOR")).unwrap_or("vi")
     }
 }
 
@@ -91,9 +87,6 @@ impl Actor {
             .or(from_git.name)
             .or_else(|| environment.get("USER").map(str::to_owned))
             .unwrap_or_else(|| "unknown".to_owned());
-        Self {
-            name,
-            owner: known_owner.or(from_git.email).unwrap_or_default(),
-        }
+        Self { name, owner: known_owner.or(from_git.email).unwrap_or_default() }
     }
 }

@@ -37,11 +37,8 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
     })?;
     town.write(|writer| {
         check_free(writer, &slug, prefix.as_ref())?;
-        let taken: Vec<String> = writer
-            .rigs()?
-            .into_iter()
-            .map(|rig| rig.prefix.to_string())
-            .collect();
+        let taken: Vec<String> =
+            writer.rigs()?.into_iter().map(|rig| rig.prefix.to_string()).collect();
         let prefix = match prefix {
             Some(prefix) => prefix,
             None => Prefix::derive(new.name, |prefix| taken.iter().any(|t| t == prefix))?,
@@ -68,9 +65,7 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
 
 fn check_free(reader: &Reader<'_>, slug: &RigSlug, prefix: Option<&Prefix>) -> Result<()> {
     if reader.rig(slug.as_str())?.is_some() {
-        return Err(OperationError::rejected(format!(
-            "the rig {slug} exists already"
-        )));
+        return Err(OperationError::rejected(format!("the rig {slug} exists already")));
     }
     let Some(prefix) = prefix else { return Ok(()) };
     refuse_reserved(prefix)?;
@@ -100,13 +95,11 @@ fn repository(new: &NewRig<'_>) -> Result<(String, String)> {
     };
     let local = Path::new(given);
     let repository = if local.exists() {
-        let absolute = local
-            .canonicalize()
-            .map_err(|source| OperationError::File {
-                action: "find",
-                path: local.to_owned(),
-                source,
-            })?;
+        let absolute = local.canonicalize().map_err(|source| OperationError::File {
+            action: "find",
+            path: local.to_owned(),
+            source,
+        })?;
         absolute.to_string_lossy().into_owned()
     } else {
         given.to_owned()
@@ -155,11 +148,7 @@ pub fn set_state(town: &Town, name: &str, from: &[RigState], to: RigState) -> Re
                 "the rig {} is {}; use gt rig {} {} first",
                 rig.slug,
                 rig.state.as_str(),
-                if rig.state == RigState::Docked {
-                    "undock"
-                } else {
-                    "unpark"
-                },
+                if rig.state == RigState::Docked { "undock" } else { "unpark" },
                 rig.slug
             )));
         }
@@ -200,15 +189,8 @@ pub(crate) fn require(reader: &Reader<'_>, name: &str) -> Result<Rig> {
     if let Some(rig) = reader.rig(name)? {
         return Ok(rig);
     }
-    let known = reader
-        .rigs()?
-        .into_iter()
-        .map(|rig| rig.slug.to_string())
-        .collect();
-    Err(OperationError::NoRig {
-        name: name.to_owned(),
-        known,
-    })
+    let known = reader.rigs()?.into_iter().map(|rig| rig.slug.to_string()).collect();
+    Err(OperationError::NoRig { name: name.to_owned(), known })
 }
 
 /// The rig of this name, for commands that narrow to one.

@@ -49,10 +49,8 @@ pub fn unset(town: &Town, name: &str) -> Result<(SettingName, bool)> {
 pub fn import(town: &Town) -> Result<Vec<(SettingName, String)>> {
     let mut layers = Layers::default();
     add_files(&mut layers, town.root())?;
-    let from_files = layers
-        .all()
-        .into_iter()
-        .filter(|resolved| matches!(resolved.origin, Origin::File(_)));
+    let from_files =
+        layers.all().into_iter().filter(|resolved| matches!(resolved.origin, Origin::File(_)));
     town.write(|writer| {
         let mut changed = Vec::new();
         for resolved in from_files {
@@ -69,20 +67,10 @@ pub fn as_text(town: &Town) -> Result<String> {
     let mut text = String::from(
         "# One setting per line: name = value. A line that is removed or commented out is unset.\n",
     );
-    for Resolved {
-        setting,
-        name,
-        value,
-        origin,
-    } in list(town)?
-    {
+    for Resolved { setting, name, value, origin } in list(town)? {
         let mark = if origin == Origin::Store { "" } else { "# " };
         let kind = setting.kind.describe();
-        let _ = write!(
-            text,
-            "\n# {} ({kind})\n{mark}{name} = {value}\n",
-            setting.help
-        );
+        let _ = write!(text, "\n# {} ({kind})\n{mark}{name} = {value}\n", setting.help);
     }
     Ok(text)
 }
@@ -185,18 +173,12 @@ fn files(root: &Path) -> Result<Vec<SettingsFile>> {
         let path = root.join(file);
         let text = match std::fs::read_to_string(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            read => read.map_err(|source| OperationError::File {
-                action: "read",
-                path,
-                source,
-            })?,
+            read => read.map_err(|source| OperationError::File { action: "read", path, source })?,
         };
         let json: serde_json::Value = serde_json::from_str(&text)
             .map_err(|error| OperationError::rejected(format!("{file} is not JSON: {error}")))?;
         if !json.is_object() {
-            return Err(OperationError::rejected(format!(
-                "{file} is not a JSON object"
-            )));
+            return Err(OperationError::rejected(format!("{file} is not a JSON object")));
         }
         let mut values = Vec::new();
         collect(&json, "", &mut values)
@@ -219,19 +201,13 @@ fn collect(
         }
         Value::Object(fields) => {
             for (key, value) in fields {
-                let path = if path.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{path}.{key}")
-                };
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 collect(value, &path, into)?;
             }
         }
         Value::Null | Value::Array(_) => {}
         value if lookup(path).is_ok() => {
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             into.push((path.to_owned(), text));
         }
         _ => {}
@@ -268,10 +244,7 @@ pub(crate) const CUSTOM_STATUSES: &str = "status.custom";
 /// `name:category`, separated by commas.
 fn custom_statuses(value: &str) -> Result<Vec<(Status, String)>> {
     const CATEGORIES: [&str; 4] = ["active", "wip", "done", "frozen"];
-    let entries = value
-        .split(',')
-        .map(str::trim)
-        .filter(|_| !value.is_empty());
+    let entries = value.split(',').map(str::trim).filter(|_| !value.is_empty());
     let status = |entry: &str| {
         let (name, category) = entry.split_once(':').unwrap_or((entry, "active"));
         match Status::parse(name) {
@@ -290,9 +263,7 @@ fn custom_statuses(value: &str) -> Result<Vec<(Status, String)>> {
 
 /// The statuses of a team's own, each with its category; staged convoys have two of theirs.
 pub(crate) fn known_custom_statuses(reader: &Reader<'_>) -> Result<Vec<(Status, String)>> {
-    let configured = reader
-        .setting(Scope::Beads, CUSTOM_STATUSES)?
-        .unwrap_or_default();
+    let configured = reader.setting(Scope::Beads, CUSTOM_STATUSES)?.unwrap_or_default();
     let mut known = custom_statuses("staged_ready,staged_warnings")?;
     known.extend(custom_statuses(&configured)?);
     Ok(known)
@@ -302,9 +273,5 @@ pub(crate) fn known_custom_statuses(reader: &Reader<'_>) -> Result<Vec<(Status, 
 pub fn retired_statuses(town: &Town) -> Result<Vec<Status>> {
     let known = town.read(known_custom_statuses)?;
     let retired = |category: &str| matches!(category, "done" | "frozen");
-    Ok(known
-        .into_iter()
-        .filter(|(_, c)| retired(c))
-        .map(|(status, _)| status)
-        .collect())
+    Ok(known.into_iter().filter(|(_, c)| retired(c)).map(|(status, _)| status).collect())
 }

@@ -16,10 +16,7 @@ pub struct RecordError {
 impl RecordError {
     /// A problem with the line as a whole.
     pub(crate) fn line(problem: impl Into<String>) -> Self {
-        Self {
-            path: String::new(),
-            problem: problem.into(),
-        }
+        Self { path: String::new(), problem: problem.into() }
     }
 
     /// A line that is no JSON. It is one line by definition, so only the column helps to find the spot.
@@ -33,10 +30,7 @@ impl RecordError {
 
     /// A problem with one field.
     pub(crate) fn field(name: &str, Invalid(problem): Invalid) -> Self {
-        Self {
-            path: name.to_owned(),
-            problem,
-        }
+        Self { path: name.to_owned(), problem }
     }
 
     /// A field that a record cannot do without.
@@ -47,17 +41,10 @@ impl RecordError {
     /// The same problem, seen from the object that holds `element` number `index` of `list`.
     pub(crate) fn inside(self, list: &str, index: usize) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
-        Self {
-            path: format!("{list}[{index}]{dot}{}", self.path),
-            problem: self.problem,
-        }
+        Self { path: format!("{list}[{index}]{dot}{}", self.path), problem: self.problem }
     }
 }
 
 fn shown_path(path: &str) -> String {
-    if path.is_empty() {
-        String::new()
-    } else {
-        format!("field \"{}\": ", path.escape_debug())
-    }
+    if path.is_empty() { String::new() } else { format!("field \"{}\": ", path.escape_debug()) }
 }

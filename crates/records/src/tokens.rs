@@ -16,9 +16,7 @@ impl<'a> Iterator for Tokens<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        self.rest = self
-            .rest
-            .trim_start_matches(|c: char| c.is_ascii_whitespace());
+        self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace());
         let length = match self.rest.as_bytes() {
             [] => return None,
             [b'"', inside @ ..] => 1 + string_length(inside),
@@ -61,11 +59,8 @@ pub(crate) fn compact(text: &str) -> String {
 /// Whether a string or key in this JSON holds a NUL character, which JSON can only spell as an escape.
 pub fn contains_nul(json: &str) -> bool {
     json.match_indices("\\u0000").any(|(at, _)| {
-        let backslashes_before = json.as_bytes()[..at]
-            .iter()
-            .rev()
-            .take_while(|byte| **byte == b'\\')
-            .count();
+        let backslashes_before =
+            json.as_bytes()[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
         backslashes_before.is_multiple_of(2)
     })
 }

@@ -56,11 +56,7 @@ pub(crate) struct Core {
 
 #[derive(Debug)]
 enum Place {
-    File {
-        path: PathBuf,
-        turnstile: Mutex<Option<Arc<Turnstile>>>,
-        options: Options,
-    },
+    File { path: PathBuf, turnstile: Mutex<Option<Arc<Turnstile>>>, options: Options },
     Memory,
 }
 
@@ -111,10 +107,7 @@ impl Store {
     }
 
     fn from_core(core: Core) -> Self {
-        Self {
-            core: Arc::new(core),
-            queue: Arc::default(),
-        }
+        Self { core: Arc::new(core), queue: Arc::default() }
     }
 
     /// Runs `work` on one consistent state of the store.
@@ -204,11 +197,7 @@ impl Store {
 impl Core {
     fn at_file(path: &Path, options: Options) -> Self {
         Self {
-            place: Place::File {
-                path: path.to_owned(),
-                turnstile: Mutex::default(),
-                options,
-            },
+            place: Place::File { path: path.to_owned(), turnstile: Mutex::default(), options },
             writer: Mutex::default(),
             readers: Mutex::default(),
         }
@@ -243,19 +232,13 @@ impl Core {
             return Ok(());
         };
         let turnstile = self.turnstile()?;
-        let _turn = turnstile
-            .as_ref()
-            .map(|t| t.enter(options.on_wait.as_ref()))
-            .transpose()?;
+        let _turn = turnstile.as_ref().map(|t| t.enter(options.on_wait.as_ref())).transpose()?;
         let guard = self.writer(access)?;
         migrate(connected(&guard)?, path, MIGRATIONS, now).map(drop)
     }
 
     fn turnstile(&self) -> Result<Option<Arc<Turnstile>>, StoreError> {
-        let Place::File {
-            path, turnstile, ..
-        } = &self.place
-        else {
+        let Place::File { path, turnstile, .. } = &self.place else {
             return Ok(None);
         };
         let mut slot = turnstile.lock().unwrap_or_else(PoisonError::into_inner);
@@ -283,20 +266,13 @@ impl Core {
 fn connected<'g>(
     guard: &'g MutexGuard<'_, Option<Connection>>,
 ) -> Result<&'g Connection, StoreError> {
-    guard
-        .as_ref()
-        .ok_or_else(|| StoreError::NotCommitted("the store is closed".to_owned()))
+    guard.as_ref().ok_or_else(|| StoreError::NotCommitted("the store is closed".to_owned()))
 }
 
 fn migrate_is_needed(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     let (found, needed) = crate::engine::sqlite::level(connection)?;
     if needed > LEVEL {
-        return Err(StoreError::TooNew {
-            path: path.to_owned(),
-            found,
-            needed,
-            known: LEVEL,
-        });
+        return Err(StoreError::TooNew { path: path.to_owned(), found, needed, known: LEVEL });
     }
     Ok(found < LEVEL)
 }

@@ -183,12 +183,7 @@ pub(crate) const STATEMENTS: &[&str] = &[LAST_EVENT, MAX_EVENT, SET_LAST_EVENT, 
 impl<'c> Group<'c> {
     pub(crate) fn begin(connection: &'c Connection) -> Result<Self, StoreError> {
         connection.execute("BEGIN IMMEDIATE", &[])?;
-        let mut group = Self {
-            connection,
-            last_event: 0,
-            first_event: 0,
-            finished: false,
-        };
+        let mut group = Self { connection, last_event: 0, first_event: 0, finished: false };
         group.last_event = Reader::new(connection).number(LAST_EVENT, &[])?;
         group.first_event = group.last_event;
         Ok(group)
@@ -202,12 +197,7 @@ impl<'c> Group<'c> {
     ) -> Result<T, E> {
         let reader = Reader::new(self.connection);
         let last_event = self.last_event;
-        let mut writer = Writer {
-            reader,
-            by,
-            events: Vec::new(),
-            last_event,
-        };
+        let mut writer = Writer { reader, by, events: Vec::new(), last_event };
         let value = work(&mut writer)?;
         self.check_open()?;
         writer.write_events()?;
@@ -239,9 +229,8 @@ impl<'c> Group<'c> {
         self.check_open()?;
         self.connection.execute("ROLLBACK TO job", &[])?;
         self.connection.execute("RELEASE job", &[])?;
-        self.last_event = Reader::new(self.connection)
-            .number(MAX_EVENT, &[])?
-            .max(self.first_event);
+        self.last_event =
+            Reader::new(self.connection).number(MAX_EVENT, &[])?.max(self.first_event);
         Ok(())
     }
 
@@ -259,8 +248,7 @@ impl<'c> Group<'c> {
     pub(crate) fn commit(mut self) -> Result<(), StoreError> {
         self.check_open()?;
         if self.last_event != self.first_event {
-            self.connection
-                .execute(SET_LAST_EVENT, &[self.last_event.into()])?;
+            self.connection.execute(SET_LAST_EVENT, &[self.last_event.into()])?;
         }
         self.connection.execute("COMMIT", &[])?;
         self.finished = true;
@@ -286,16 +274,11 @@ mod tests {
     use crate::engine::sqlite::{MIGRATIONS, memory_connection, migrate};
 
     fn author() -> Authorship {
-        Authorship {
-            actor: "tester".to_owned(),
-            at: Timestamp::from_nanos(1),
-        }
+        Authorship { actor: "tester".to_owned(), at: Timestamp::from_nanos(1) }
     }
 
     fn put(group: &mut Group<'_>, key: &str, value: &str) -> Result<bool, StoreError> {
-        group.run_apart(&author(), |writer| {
-            writer.put_setting(Scope::Beads, key, Some(value))
-        })
+        group.run_apart(&author(), |writer| writer.put_setting(Scope::Beads, key, Some(value)))
     }
 
     #[test]
@@ -305,9 +288,7 @@ mod tests {
         migrate(&connection, Path::new(":memory:"), MIGRATIONS, author().at).unwrap();
         let mut group = Group::begin(&connection).unwrap();
         put(&mut group, "before", "x").unwrap();
-        connection
-            .batch("PRAGMA max_page_count = 1", "fill the disk")
-            .unwrap();
+        connection.batch("PRAGMA max_page_count = 1", "fill the disk").unwrap();
 
         // when a job finds no room, and another would need none,
         let full = put(&mut group, "large", &"x".repeat(100_000));

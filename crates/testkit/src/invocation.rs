@@ -64,18 +64,13 @@ impl Invocation {
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
     {
-        self.arguments.extend(
-            arguments
-                .into_iter()
-                .map(|argument| argument.as_ref().to_owned()),
-        );
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
         self
     }
 
     /// Sets a variable of the environment, on top of the sandbox's own.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.environment
-            .insert(name.as_ref().to_owned(), value.as_ref().to_owned());
+        self.environment.insert(name.as_ref().to_owned(), value.as_ref().to_owned());
         self
     }
 
@@ -120,11 +115,7 @@ impl Invocation {
             .env_clear()
             .envs(&self.environment)
             .current_dir(&self.directory)
-            .stdin(if self.input.is_some() {
-                Stdio::piped()
-            } else {
-                Stdio::null()
-            })
+            .stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = match command.spawn() {
@@ -152,14 +143,9 @@ impl Invocation {
     /// The command line as a person would type it, and where.
     fn describe(&self) -> String {
         let program = self.program.file_name().unwrap_or_default();
-        let words = self
-            .arguments
-            .iter()
-            .map(|argument| quoted_if_needed(argument));
-        let line: Vec<String> = [program.to_string_lossy().into_owned()]
-            .into_iter()
-            .chain(words)
-            .collect();
+        let words = self.arguments.iter().map(|argument| quoted_if_needed(argument));
+        let line: Vec<String> =
+            [program.to_string_lossy().into_owned()].into_iter().chain(words).collect();
         format!("{}    (in {})", line.join(" "), self.directory.display())
     }
 }
@@ -232,24 +218,18 @@ impl Running {
     /// Kills it if it still runs, and returns what it wrote until then.
     pub fn kill(mut self) -> Ran {
         let status = self.end();
-        holds_within(LAST_OUTPUT_LIMIT, || {
-            self.stdout.finished() && self.stderr.finished()
-        });
+        holds_within(LAST_OUTPUT_LIMIT, || self.stdout.finished() && self.stderr.finished());
         self.ran(status)
     }
 
     fn poll(&mut self) -> Option<ExitStatus> {
-        self.child
-            .try_wait()
-            .expect("the state of a child of ours can be asked for")
+        self.child.try_wait().expect("the state of a child of ours can be asked for")
     }
 
     fn end(&mut self) -> ExitStatus {
         // Killing fails only if it has ended already, and then waiting returns at once.
         self.child.kill().ok();
-        self.child
-            .wait()
-            .expect("a killed child of ours can be waited for")
+        self.child.wait().expect("a killed child of ours can be waited for")
     }
 
     fn ran(&self, status: ExitStatus) -> Ran {
@@ -289,9 +269,7 @@ impl Reader {
             let mut buffer = [0; 16 * 1024];
             // An error ends the output as the end of the file does: the exit code tells the rest.
             while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-                sink.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .extend(&buffer[..count]);
+                sink.lock().unwrap_or_else(PoisonError::into_inner).extend(&buffer[..count]);
             }
         });
         Self { bytes, thread }
@@ -320,10 +298,7 @@ mod tests {
     #[test]
     fn code_and_both_streams_come_back() {
         let ran = shell("echo out; echo err >&2; exit 3").run().fails(3);
-        assert_eq!(
-            (ran.stdout.as_str(), ran.stderr.as_str()),
-            ("out\n", "err\n")
-        );
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("out\n", "err\n"));
     }
 
     #[test]
@@ -351,29 +326,20 @@ mod tests {
 
     #[test]
     fn variables_are_set_and_taken_away() {
-        let ran = shell("echo ${A-none} ${B-none}")
-            .env("A", "1")
-            .env("B", "2")
-            .env_remove("B");
+        let ran = shell("echo ${A-none} ${B-none}").env("A", "1").env("B", "2").env_remove("B");
         assert_eq!(ran.run().ok().line(), "1 none");
     }
 
     #[test]
     #[should_panic(expected = "did not end within 100ms\n$ sh -c \"echo begun; exec sleep 30\"")]
     fn a_program_that_hangs_is_killed() {
-        shell("echo begun; exec sleep 30")
-            .time_limit(Duration::from_millis(100))
-            .run()
-            .ok();
+        shell("echo begun; exec sleep 30").time_limit(Duration::from_millis(100)).run().ok();
     }
 
     #[test]
     #[should_panic(expected = "still holds its output open within 100ms")]
     fn a_grandchild_that_holds_the_pipe_does_not_hang_the_test() {
-        shell("sleep 2 & exit 0")
-            .time_limit(Duration::from_millis(100))
-            .run()
-            .ok();
+        shell("sleep 2 & exit 0").time_limit(Duration::from_millis(100)).run().ok();
     }
 
     #[test]

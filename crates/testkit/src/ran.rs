@@ -23,20 +23,14 @@ pub struct Ran {
 impl Ran {
     /// Expects success; panics with a transcript otherwise.
     #[track_caller]
-    #[expect(
-        clippy::return_self_not_must_use,
-        reason = "expecting it can be the whole test"
-    )]
+    #[expect(clippy::return_self_not_must_use, reason = "expecting it can be the whole test")]
     pub fn ok(self) -> Self {
         self.fails(0)
     }
 
     /// Expects this exit code; panics with a transcript otherwise.
     #[track_caller]
-    #[expect(
-        clippy::return_self_not_must_use,
-        reason = "expecting it can be the whole test"
-    )]
+    #[expect(clippy::return_self_not_must_use, reason = "expecting it can be the whole test")]
     pub fn fails(self, code: i32) -> Self {
         assert!(self.code == code, "expected exit code {code}\n{self}");
         self
@@ -56,10 +50,7 @@ impl Ran {
     pub fn json_lines(&self) -> Vec<Value> {
         let parse = |(index, line)| match serde_json::from_str(line) {
             Ok(value) => value,
-            Err(error) => panic!(
-                "expected JSON on line {} of stdout: {error}\n{self}",
-                index + 1
-            ),
+            Err(error) => panic!("expected JSON on line {} of stdout: {error}\n{self}", index + 1),
         };
         self.stdout.lines().enumerate().map(parse).collect()
     }
@@ -140,11 +131,7 @@ mod tests {
         // Two bytes each, and a limit that falls in the middle of one.
         let text = format!("x{}end", "é".repeat(TRANSCRIPT_BYTES_MAX));
         let transcript = ran(0, &text, "").to_string();
-        assert!(
-            transcript.len() < TRANSCRIPT_BYTES_MAX + 200,
-            "{} bytes",
-            transcript.len()
-        );
+        assert!(transcript.len() < TRANSCRIPT_BYTES_MAX + 200, "{} bytes", transcript.len());
         assert!(transcript.contains("éend\n"));
         assert!(transcript.contains("without its first"));
     }

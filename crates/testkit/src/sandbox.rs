@@ -42,23 +42,13 @@ impl Sandbox {
     /// A directory without a town. Tests of gt-cli pass `env!("CARGO_BIN_EXE_gt")`.
     #[track_caller]
     pub fn new(gt: impl Into<PathBuf>) -> Self {
-        let directory = tempfile::Builder::new()
-            .prefix("gt-test-")
-            .tempdir()
-            .expect("make a sandbox");
-        let root = directory
-            .path()
-            .canonicalize()
-            .expect("the sandbox has a path");
+        let directory =
+            tempfile::Builder::new().prefix("gt-test-").tempdir().expect("make a sandbox");
+        let root = directory.path().canonicalize().expect("the sandbox has a path");
         // Absolute, because programs run in other directories than the test itself.
         let gt = std::path::absolute(gt.into()).expect("the binary has a path");
         let cwd = root.join("work");
-        let sandbox = Self {
-            directory: Arc::new(directory),
-            root,
-            cwd,
-            gt,
-        };
+        let sandbox = Self { directory: Arc::new(directory), root, cwd, gt };
         for name in ["work", "home", "tmp", "runtime"] {
             sandbox.make_dir(sandbox.root.join(name));
         }
@@ -95,10 +85,7 @@ impl Sandbox {
     pub fn in_dir(&self, directory: impl AsRef<Path>) -> Self {
         let cwd = self.cwd.join(directory);
         assert!(cwd.is_dir(), "there is no directory {}", cwd.display());
-        Self {
-            cwd,
-            ..self.clone()
-        }
+        Self { cwd, ..self.clone() }
     }
 
     /// Makes a directory, with those above it, and returns its path. A relative path starts from
@@ -147,11 +134,7 @@ impl Sandbox {
     /// Any program, to be given arguments, input and variables before it runs here. A name
     /// without a slash is looked for on `PATH`.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Invocation {
-        Invocation::new(
-            PathBuf::from(program.as_ref()),
-            self.environment(),
-            self.cwd.clone(),
-        )
+        Invocation::new(PathBuf::from(program.as_ref()), self.environment(), self.cwd.clone())
     }
 
     /// Makes a git repository with one commit on the branch `main` and returns its path, which is
@@ -200,10 +183,7 @@ impl Sandbox {
             ("GIT_CEILING_DIRECTORIES", self.directory.path().into()),
             ("GIT_TERMINAL_PROMPT", "0".into()),
         ];
-        variables
-            .into_iter()
-            .map(|(name, value)| (name.into(), value))
-            .collect()
+        variables.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }
 }
 
@@ -220,10 +200,7 @@ mod tests {
     #[test]
     fn gt_runs_in_the_current_directory() {
         let sandbox = shell();
-        assert_eq!(
-            sandbox.gt(["-c", "pwd -P"]).ok().line(),
-            sandbox.cwd().to_str().unwrap()
-        );
+        assert_eq!(sandbox.gt(["-c", "pwd -P"]).ok().line(), sandbox.cwd().to_str().unwrap());
         assert!(sandbox.cwd().starts_with(sandbox.root()));
     }
 
@@ -241,27 +218,15 @@ mod tests {
     fn only_the_sandbox_is_in_the_environment() {
         let sandbox = shell();
         let environment = sandbox.command("env").run().ok();
-        let names: Vec<&str> = environment
-            .stdout
-            .lines()
-            .filter_map(|line| Some(line.split_once('=')?.0))
-            .collect();
+        let names: Vec<&str> =
+            environment.stdout.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
         assert_eq!(names.len(), 14, "{environment}");
         // Cargo sets it for the tests themselves, so it would be here if anything leaked.
         assert!(env::var_os("CARGO_MANIFEST_DIR").is_some());
         assert!(!names.contains(&"CARGO_MANIFEST_DIR"));
-        for name in [
-            "HOME",
-            "TMPDIR",
-            "XDG_CONFIG_HOME",
-            "XDG_RUNTIME_DIR",
-            "GIT_CONFIG_GLOBAL",
-        ] {
+        for name in ["HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "GIT_CONFIG_GLOBAL"] {
             let value = sandbox.gt(["-c", &format!("echo ${name}")]).ok();
-            assert!(
-                Path::new(value.line()).starts_with(sandbox.root()),
-                "{name}\n{value}"
-            );
+            assert!(Path::new(value.line()).starts_with(sandbox.root()), "{name}\n{value}");
         }
     }
 
@@ -271,10 +236,7 @@ mod tests {
         let made = sandbox.make_dir("deep/inside");
         let inside = sandbox.in_dir("deep").in_dir("inside");
         assert_eq!(inside.cwd(), made);
-        assert_eq!(
-            inside.gt(["-c", "pwd -P"]).ok().line(),
-            made.to_str().unwrap()
-        );
+        assert_eq!(inside.gt(["-c", "pwd -P"]).ok().line(), made.to_str().unwrap());
         let once = sandbox.command("pwd").dir("deep").run().ok();
         assert_eq!(once.line(), sandbox.cwd().join("deep").to_str().unwrap());
     }
@@ -310,19 +272,10 @@ mod tests {
         let sandbox = shell();
         let repository = sandbox.in_dir(sandbox.git_repository("kitchen"));
         let git = |arguments: &[&str]| {
-            repository
-                .command("git")
-                .args(arguments)
-                .run()
-                .ok()
-                .line()
-                .to_owned()
+            repository.command("git").args(arguments).run().ok().line().to_owned()
         };
         assert_eq!(git(&["branch", "--show-current"]), "main");
-        assert_eq!(
-            git(&["log", "--format=%an <%ae>"]),
-            "Test Person <test@example.com>"
-        );
+        assert_eq!(git(&["log", "--format=%an <%ae>"]), "Test Person <test@example.com>");
         assert_eq!(git(&["status", "--porcelain"]), "");
         // The same every time, and for everyone.
         let other = shell();
@@ -333,10 +286,6 @@ mod tests {
 
     #[test]
     fn a_repository_around_the_sandbox_is_not_found() {
-        shell()
-            .command("git")
-            .args(["rev-parse", "--show-toplevel"])
-            .run()
-            .fails(128);
+        shell().command("git").args(["rev-parse", "--show-toplevel"]).run().fails(128);
     }
 }

@@ -5,10 +5,7 @@
 /// conjunction all. An expression that cannot be read is an error, and so never allowed.
 pub fn is_allowed(expression: &str, allowed: &[&str]) -> Result<bool, String> {
     let tokens = tokens(expression);
-    let mut parser = Parser {
-        tokens: &tokens,
-        allowed,
-    };
+    let mut parser = Parser { tokens: &tokens, allowed };
     let verdict = parser.alternatives()?;
     match parser.tokens.first() {
         None => Ok(verdict),
@@ -64,11 +61,7 @@ impl<'a> Parser<'a> {
     fn operand(&mut self) -> Result<bool, String> {
         if self.accept("(") {
             let verdict = self.alternatives()?;
-            return if self.accept(")") {
-                Ok(verdict)
-            } else {
-                Err("missing `)`".to_owned())
-            };
+            return if self.accept(")") { Ok(verdict) } else { Err("missing `)`".to_owned()) };
         }
         let licence = self.name()?;
         if self.accept("WITH") {
@@ -107,20 +100,11 @@ impl<'a> Parser<'a> {
 mod tests {
     use super::*;
 
-    const ALLOWED: &[&str] = &[
-        "MIT",
-        "Apache-2.0",
-        "Apache-2.0 WITH LLVM-exception",
-        "Zlib",
-    ];
+    const ALLOWED: &[&str] = &["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "Zlib"];
 
     #[track_caller]
     fn check(expression: &str, expected: bool) {
-        assert_eq!(
-            is_allowed(expression, ALLOWED),
-            Ok(expected),
-            "{expression}"
-        );
+        assert_eq!(is_allowed(expression, ALLOWED), Ok(expected), "{expression}");
     }
 
     #[track_caller]

@@ -65,10 +65,7 @@ pub fn entries(manifest: &str, wanted: impl Fn(&str) -> bool) -> Vec<Entry> {
 /// Whether a section lists dependencies, for all platforms or for some.
 pub fn lists_dependencies(section: &str) -> bool {
     let last = section.rsplit('.').next().unwrap_or(section);
-    matches!(
-        last,
-        "dependencies" | "dev-dependencies" | "build-dependencies"
-    )
+    matches!(last, "dependencies" | "dev-dependencies" | "build-dependencies")
 }
 
 /// Whether an entry takes its version from the workspace.
@@ -133,17 +130,9 @@ five = []
 
     #[test]
     fn entries_are_found_with_their_lines() {
-        let found: Vec<(String, usize)> = workspace()
-            .into_iter()
-            .map(|entry| (entry.name, entry.line))
-            .collect();
-        let expected = [
-            ("ours", 6),
-            ("one", 9),
-            ("two", 10),
-            ("three", 17),
-            ("four", 19),
-        ];
+        let found: Vec<(String, usize)> =
+            workspace().into_iter().map(|entry| (entry.name, entry.line)).collect();
+        let expected = [("ours", 6), ("one", 9), ("two", 10), ("three", 17), ("four", 19)];
         assert_eq!(found, expected.map(|(name, line)| (name.to_owned(), line)));
     }
 

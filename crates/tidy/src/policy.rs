@@ -57,16 +57,8 @@ pub const LAYERS: &[Layer] = &[
         may_use: MayUse::Only(&[]),
         why: "it tests the others from outside",
     },
-    Layer {
-        package: "gt-benchmarks",
-        may_use: MayUse::Anything,
-        why: "it measures every layer",
-    },
-    Layer {
-        package: "gt-tidy",
-        may_use: MayUse::Anything,
-        why: "it checks every layer",
-    },
+    Layer { package: "gt-benchmarks", may_use: MayUse::Anything, why: "it measures every layer" },
+    Layer { package: "gt-tidy", may_use: MayUse::Anything, why: "it checks every layer" },
 ];
 
 /// The packages that may use `rusqlite`: the store, and the baselines it is measured against.
@@ -96,10 +88,7 @@ pub const BANNED_PACKAGES: &[(&str, &str)] = &[
     ("beads_rust", "its licence forbids our use"),
     ("chrono", "we use jiff; one library for time"),
     ("fsqlite", "its licence forbids our use"),
-    (
-        "openssl-sys",
-        "needs a system library at build and at run time",
-    ),
+    ("openssl-sys", "needs a system library at build and at run time"),
     ("rich_rust", "its licence forbids our use"),
     ("tru", "its licence forbids our use"),
 ];

@@ -6,22 +6,15 @@
 const LEFT_BEHIND: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME")];
 
 /// Macros that say the same in code.
-const LEFT_BEHIND_MACROS: &[&str] = &[
-    concat!("to", "do!"),
-    concat!("unimple", "mented!"),
-    concat!("db", "g!"),
-];
+const LEFT_BEHIND_MACROS: &[&str] =
+    &[concat!("to", "do!"), concat!("unimple", "mented!"), concat!("db", "g!")];
 
 /// The attribute of a test that does not run.
 const IGNORED: &str = concat!("#[", "ignore");
 
 /// Where the files of developers and of build machines lie.
-const MACHINE_PATHS: &[&str] = &[
-    concat!("/wo", "rk/"),
-    concat!("/ho", "me/"),
-    concat!("/ro", "ot/"),
-    concat!("/Us", "ers/"),
-];
+const MACHINE_PATHS: &[&str] =
+    &[concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/")];
 
 /// What a string with SQL begins with, after white space. `UPDATE` is looked at separately: it is
 /// an English word as well.
@@ -63,9 +56,7 @@ pub fn ignored_tests(source: &str) -> Vec<usize> {
 /// web address or after a variable, are none.
 pub fn machine_paths(text: &str) -> Vec<usize> {
     let inside_path = |character: char| is_word(character) || ".-/~$})>*".contains(character);
-    lines_with(text, MACHINE_PATHS, |before, _| {
-        !before.is_some_and(inside_path)
-    })
+    lines_with(text, MACHINE_PATHS, |before, _| !before.is_some_and(inside_path))
 }
 
 /// String literals that begin with SQL, in Rust.
@@ -130,48 +121,30 @@ mod tests {
     #[test]
     fn left_behind_words_stand_alone() {
         let word = LEFT_BEHIND[0];
-        assert_eq!(
-            left_behind(&format!("one\n// {word}: two\n({word})")),
-            [2, 3]
-        );
-        assert_eq!(
-            left_behind(&format!("{word}S MY{word} {word}_LIST")),
-            [0; 0]
-        );
+        assert_eq!(left_behind(&format!("one\n// {word}: two\n({word})")), [2, 3]);
+        assert_eq!(left_behind(&format!("{word}S MY{word} {word}_LIST")), [0; 0]);
         assert_eq!(left_behind(&word.to_lowercase()), [0; 0]);
     }
 
     #[test]
     fn macros_are_found_where_they_are_called() {
         for name in LEFT_BEHIND_MACROS {
-            assert_eq!(
-                left_behind_macros(&format!("fn f() {{\n    {name}(\"x\")\n}}")),
-                [2]
-            );
+            assert_eq!(left_behind_macros(&format!("fn f() {{\n    {name}(\"x\")\n}}")), [2]);
             assert_eq!(left_behind_macros(&format!("let x = std::{name}[1];")), [1]);
-            assert_eq!(
-                left_behind_macros(&format!("my_{name}(1); // {name} is a macro")),
-                [0; 0]
-            );
+            assert_eq!(left_behind_macros(&format!("my_{name}(1); // {name} is a macro")), [0; 0]);
         }
     }
 
     #[test]
     fn ignored_tests_are_found_with_and_without_a_reason() {
-        assert_eq!(
-            ignored_tests(&format!("{IGNORED}]\n{IGNORED} = \"slow\"]")),
-            [1, 2]
-        );
+        assert_eq!(ignored_tests(&format!("{IGNORED}]\n{IGNORED} = \"slow\"]")), [1, 2]);
         assert_eq!(ignored_tests(&format!("{IGNORED}d]")), [0; 0]);
     }
 
     #[test]
     fn machine_paths_begin_at_the_root() {
         for path in MACHINE_PATHS {
-            assert_eq!(
-                machine_paths(&format!("cd {path}x\n\"{path}\"\n={path}y")),
-                [1, 2, 3]
-            );
+            assert_eq!(machine_paths(&format!("cd {path}x\n\"{path}\"\n={path}y")), [1, 2, 3]);
             let elsewhere =
                 format!("https://host{path} $HOME{path} {{root}}{path} ~{path} ..{path}");
             assert_eq!(machine_paths(&elsewhere), [0; 0], "{elsewhere}");

@@ -36,15 +36,11 @@ impl SourceFile {
 
     /// Whether it holds nothing but tests. A module of tests inside a source file counts as source.
     pub fn is_test(&self) -> bool {
-        self.path
-            .split('/')
-            .any(|part| part == "tests" || part == "tests.rs")
+        self.path.split('/').any(|part| part == "tests" || part == "tests.rs")
     }
 
     fn has_extension(&self, wanted: &[&str]) -> bool {
-        let extension = Path::new(&self.path)
-            .extension()
-            .and_then(|extension| extension.to_str());
+        let extension = Path::new(&self.path).extension().and_then(|extension| extension.to_str());
         extension.is_some_and(|extension| wanted.contains(&extension))
     }
 }
@@ -52,15 +48,8 @@ impl SourceFile {
 /// The directory that holds the root manifest.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = here
-        .ancestors()
-        .nth(2)
-        .expect("this crate lies two levels below the root");
-    assert!(
-        root.join("Cargo.lock").is_file(),
-        "{} is not the root",
-        root.display()
-    );
+    let root = here.ancestors().nth(2).expect("this crate lies two levels below the root");
+    assert!(root.join("Cargo.lock").is_file(), "{} is not the root", root.display());
     root.to_owned()
 }
 
@@ -79,15 +68,7 @@ pub fn files() -> Vec<SourceFile> {
     // The setting lets git answer when the checkout belongs to another user, as in a container.
     let listing = output(
         "git",
-        &[
-            "-c",
-            "safe.directory=*",
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ],
+        &["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
     );
     let root = root();
     let files: Vec<SourceFile> = listing
@@ -147,10 +128,7 @@ fn try_output(program: &str, arguments: &[&str]) -> Result<String, String> {
         "cargo" => env::var_os("CARGO").unwrap_or_else(|| OsString::from(program)),
         other => OsString::from(other),
     };
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the rules must not depend on what they check"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the rules must not depend on what they check")]
     let mut command = Command::new(path);
     let output = command
         .args(arguments)
@@ -159,21 +137,14 @@ fn try_output(program: &str, arguments: &[&str]) -> Result<String, String> {
         .map_err(|error| format!("cannot start {program}: {error}"))?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        return Err(format!(
-            "{program} {} failed:\n{stderr}",
-            arguments.join(" ")
-        ));
+        return Err(format!("{program} {} failed:\n{stderr}", arguments.join(" ")));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[track_caller]
 fn metadata(arguments: &[&str]) -> Value {
-    let arguments = [
-        &["metadata", "--format-version", "1", "--offline"],
-        arguments,
-    ]
-    .concat();
+    let arguments = [&["metadata", "--format-version", "1", "--offline"], arguments].concat();
     let text = match try_output("cargo", &arguments) {
         Ok(text) => text,
         // A build fetches the packages of its own platform only, and the rules hold for all.

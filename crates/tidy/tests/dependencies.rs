@@ -22,10 +22,7 @@ fn shipped_dependencies(package: &Value) -> impl Iterator<Item = &str> {
 fn crates_depend_on_each_other_one_way() {
     let metadata = own_metadata();
     let packages = array(&metadata, "packages");
-    let ours: Vec<&str> = packages
-        .iter()
-        .map(|package| text(package, "name"))
-        .collect();
+    let ours: Vec<&str> = packages.iter().map(|package| text(package, "name")).collect();
     let mut findings = Vec::new();
     for package in packages {
         let name = text(package, "name");
@@ -40,11 +37,8 @@ fn crates_depend_on_each_other_one_way() {
         };
         for dependency in shipped_dependencies(package) {
             if ours.contains(&dependency) && !allowed.contains(&dependency) {
-                let allowed = if allowed.is_empty() {
-                    "none of ours".to_owned()
-                } else {
-                    allowed.join(", ")
-                };
+                let allowed =
+                    if allowed.is_empty() { "none of ours".to_owned() } else { allowed.join(", ") };
                 findings.push(format!(
                     "{name} -> {dependency}: {name} may depend on {allowed}, because {}",
                     layer.why
@@ -54,16 +48,10 @@ fn crates_depend_on_each_other_one_way() {
     }
     for layer in LAYERS {
         if !ours.contains(&layer.package) {
-            findings.push(format!(
-                "{} is in LAYERS but not in the workspace",
-                layer.package
-            ));
+            findings.push(format!("{} is in LAYERS but not in the workspace", layer.package));
         }
     }
-    assert_none(
-        "dependencies between our crates point from the outside in:",
-        &findings,
-    );
+    assert_none("dependencies between our crates point from the outside in:", &findings);
 }
 
 #[test]
@@ -75,9 +63,7 @@ fn sqlite_is_used_by_the_store_alone() {
         let uses_sqlite = shipped_dependencies(package)
             .any(|name| ["rusqlite", "libsqlite3-sys"].contains(&name));
         if uses_sqlite && !MAY_USE_SQLITE.contains(&name) {
-            findings.push(format!(
-                "{name} depends on it: give gt-store a verb for what it needs"
-            ));
+            findings.push(format!("{name} depends on it: give gt-store a verb for what it needs"));
         }
     }
     assert_none("SQLite is behind gt-store:", &findings);
@@ -90,9 +76,8 @@ fn every_package_may_be_used() {
     let mut findings = Vec::new();
     for package in array(&metadata, "packages") {
         let name = format!("{}@{}", text(package, "name"), text(package, "version"));
-        if let Some((_, why)) = BANNED_PACKAGES
-            .iter()
-            .find(|(banned, _)| *banned == text(package, "name"))
+        if let Some((_, why)) =
+            BANNED_PACKAGES.iter().find(|(banned, _)| *banned == text(package, "name"))
         {
             findings.push(format!(
                 "{name} is banned: {why}; `cargo tree --workspace --invert {name}` says who uses it"
@@ -106,9 +91,8 @@ fn every_package_may_be_used() {
                     findings.push(format!("{name}: the licence {expression} is not allowed"));
                 }
                 Err(reason) => {
-                    findings.push(format!(
-                        "{name}: cannot read the licence `{expression}`: {reason}"
-                    ));
+                    findings
+                        .push(format!("{name}: cannot read the licence `{expression}`: {reason}"));
                 }
             },
         }
@@ -120,10 +104,7 @@ fn every_package_may_be_used() {
             None => findings.push(format!("{name} lies outside the workspace, in {manifest}")),
         }
     }
-    assert_none(
-        "packages we build upon, see crates/tidy/src/policy.rs:",
-        &findings,
-    );
+    assert_none("packages we build upon, see crates/tidy/src/policy.rs:", &findings);
 }
 
 #[test]
@@ -145,10 +126,7 @@ fn every_dependency_is_justified() {
         .filter(|entry| !WELL_KNOWN.contains(&entry.name.as_str()))
         .map(|entry| format!("Cargo.toml:{}: {}", entry.line, entry.name))
         .collect();
-    assert_none(
-        "say in a comment on the line above why we need it:",
-        &findings,
-    );
+    assert_none("say in a comment on the line above why we need it:", &findings);
 }
 
 #[test]

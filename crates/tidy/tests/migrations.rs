@@ -15,13 +15,8 @@ const CHECKSUMS: &str = "crates/store/migrations/CHECKSUMS";
 
 /// Reads lines of `<sha256>  <path>` into the checksum of each path.
 fn parse(listing: &str) -> BTreeMap<&str, &str> {
-    let lines = listing
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .filter_map(|line| line.split_once("  "))
-        .map(|(sum, path)| (path, sum))
-        .collect()
+    let lines = listing.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once("  ")).map(|(sum, path)| (path, sum)).collect()
 }
 
 /// The paths of all migrations, from their directory.
@@ -34,11 +29,7 @@ fn migrations() -> Vec<String> {
             let names = names_in(&inside).into_iter();
             let is_sql =
                 |name: &String| Path::new(name).extension().is_some_and(|end| end == "sql");
-            found.extend(
-                names
-                    .filter(is_sql)
-                    .map(|name| format!("{database}/{name}")),
-            );
+            found.extend(names.filter(is_sql).map(|name| format!("{database}/{name}")));
         }
     }
     found.sort();
@@ -61,10 +52,7 @@ fn migrations_are_never_changed() {
         migrations.iter().any(|path| path.starts_with("sqlite/")),
         "there are no migrations for SQLite in {DIRECTORY}"
     );
-    let paths: Vec<String> = migrations
-        .iter()
-        .map(|path| format!("{DIRECTORY}/{path}"))
-        .collect();
+    let paths: Vec<String> = migrations.iter().map(|path| format!("{DIRECTORY}/{path}")).collect();
     let arguments: Vec<&str> = paths.iter().map(String::as_str).collect();
     let listing = output("sha256sum", &arguments);
     let actual = parse(&listing);
@@ -86,13 +74,8 @@ fn migrations_are_never_changed() {
             Some(_) => {}
         }
     }
-    for path in recorded
-        .keys()
-        .filter(|path| !migrations.iter().any(|known| known == *path))
-    {
-        findings.push(format!(
-            "{path} is gone; stores that have run it still need it"
-        ));
+    for path in recorded.keys().filter(|path| !migrations.iter().any(|known| known == *path)) {
+        findings.push(format!("{path} is gone; stores that have run it still need it"));
     }
     assert_none("migrations are immutable:", &findings);
 }

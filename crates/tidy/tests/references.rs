@@ -47,18 +47,12 @@ fn first_difference(written: &str, generated: &str) -> String {
 
 #[test]
 fn the_reference_of_settings_is_current() {
-    check(
-        "docs/reference/settings.md",
-        &gt_cli::reference::settings_markdown(),
-    );
+    check("docs/reference/settings.md", &gt_cli::reference::settings_markdown());
 }
 
 #[test]
 fn the_reference_of_commands_is_current() {
-    check(
-        "docs/reference/commands.md",
-        &gt_cli::reference::commands_markdown(),
-    );
+    check("docs/reference/commands.md", &gt_cli::reference::commands_markdown());
 }
 
 #[test]

@@ -35,10 +35,7 @@ fn sql_lives_in_the_store_alone() {
 
 #[test]
 fn nothing_is_left_behind() {
-    let findings = search(
-        |file| !file.is_data() && !file.is_foreign(),
-        scan::left_behind,
-    );
+    let findings = search(|file| !file.is_data() && !file.is_foreign(), scan::left_behind);
     assert_none("do it now, or open an issue:", &findings);
     let findings = search(SourceFile::is_rust, scan::left_behind_macros);
     assert_none("unfinished code, or output for debugging:", &findings);
@@ -47,10 +44,7 @@ fn nothing_is_left_behind() {
 #[test]
 fn every_test_runs() {
     let findings = search(SourceFile::is_rust, scan::ignored_tests);
-    assert_none(
-        "a test that does not run says nothing; repair or remove it:",
-        &findings,
-    );
+    assert_none("a test that does not run says nothing; repair or remove it:", &findings);
 }
 
 #[test]
@@ -62,17 +56,11 @@ fn files_stay_short() {
         .filter(|(lines, _)| *lines > FILE_LINES_MAX)
         .map(|(lines, path)| format!("{path}: {lines} lines"))
         .collect();
-    assert_none(
-        &format!("split files of more than {FILE_LINES_MAX} lines:"),
-        &findings,
-    );
+    assert_none(&format!("split files of more than {FILE_LINES_MAX} lines:"), &findings);
 }
 
 #[test]
 fn no_file_names_a_path_of_one_machine() {
     let findings = search(|_| true, scan::machine_paths);
-    assert_none(
-        "it does not exist elsewhere; start from a variable or from the root:",
-        &findings,
-    );
+    assert_none("it does not exist elsewhere; start from a variable or from the root:", &findings);
 }

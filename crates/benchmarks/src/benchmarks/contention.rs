@@ -93,11 +93,7 @@ impl Saturated {
 
     fn stop(mut self) -> Result<()> {
         drop(self.0.stdin.take());
-        if self.0.wait()?.success() {
-            Ok(())
-        } else {
-            Err("the saturating writer failed".into())
-        }
+        if self.0.wait()?.success() { Ok(()) } else { Err("the saturating writer failed".into()) }
     }
 }
 

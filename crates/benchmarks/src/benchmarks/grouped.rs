@@ -33,13 +33,7 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
     let bare: Arm<'_> = Box::new(|| in_directory(lab, |directory| through_loop(directory, each)));
     let times = alternate(lab.scale.long_rounds * 2, [ours, bare])?;
     let name = format!("grouped: durable creates from {THREADS} threads, against a bare loop");
-    Ok(vec![Row::speeds(
-        name,
-        THREADS * each,
-        median(&times[0]),
-        median(&times[1]),
-        Some(0.5),
-    )])
+    Ok(vec![Row::speeds(name, THREADS * each, median(&times[0]), median(&times[1]), Some(0.5))])
 }
 
 fn in_directory(lab: &Lab, work: impl Fn(&Path) -> Result<Duration>) -> Result<Duration> {
@@ -51,11 +45,7 @@ fn in_directory(lab: &Lab, work: impl Fn(&Path) -> Result<Duration>) -> Result<D
 }
 
 fn through_store(directory: &Path, each: u32) -> Result<Duration> {
-    let store = Store::create(
-        &directory.join("gt.db"),
-        SystemClock.now(),
-        Options::default(),
-    )?;
+    let store = Store::create(&directory.join("gt.db"), SystemClock.now(), Options::default())?;
     let start = Instant::now();
     thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
@@ -66,9 +56,7 @@ fn through_store(directory: &Path, each: u32) -> Result<Duration> {
                 })
             })
             .collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(died())))
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(died())))
     })?;
     Ok(start.elapsed())
 }
@@ -77,23 +65,14 @@ fn through_store(directory: &Path, each: u32) -> Result<Duration> {
 pub(crate) fn create(store: &Store, number: u32) -> std::result::Result<(), StoreError> {
     let at = SystemClock.now();
     let actor = CREATOR.to_owned();
-    store
-        .submit(Authorship { actor, at }, move |writer| {
-            write_bead(writer, number)
-        })
-        .wait()
+    store.submit(Authorship { actor, at }, move |writer| write_bead(writer, number)).wait()
 }
 
 fn write_bead(writer: &mut Writer<'_>, number: u32) -> std::result::Result<(), StoreError> {
     let now = writer.now();
     // As long as the title that the baseline writes.
     let title = format!("Retry the landing queue when the {number:011} lags");
-    let seed = IdSeed {
-        title: &title,
-        description: "",
-        creator: CREATOR,
-        at: now,
-    };
+    let seed = IdSeed { title: &title, description: "", creator: CREATOR, at: now };
     let id = writer.free_id(&Prefix::town(), &seed)?;
     let bead = bead(id, Title::parse(&title)?, now);
     writer.insert_bead(&bead, EventKind::Created)
@@ -165,11 +144,7 @@ fn ask(sender: &SyncSender<Job>, thread: u32, each: u32) {
     let mut random = Random::new(thread.into());
     let (done, answer) = mpsc::sync_channel(1);
     for _ in 0..each {
-        let job = Job {
-            id: random.id(7),
-            at: SystemClock.now().as_nanos(),
-            done: done.clone(),
-        };
+        let job = Job { id: random.id(7), at: SystemClock.now().as_nanos(), done: done.clone() };
         // Nobody answers after an error, which the other end reports.
         if sender.send(job).is_err() || answer.recv().is_err() {
             return;
@@ -188,9 +163,9 @@ fn insert_groups(mut connection: Connection, jobs: &Receiver<Job>) -> Result<()>
             baseline::insert_bead(&transaction, id, *at)?;
             transaction.prepare_cached(COUNT_PREFIX)?.execute(["hq"])?;
             let none = None::<&str>;
-            transaction.prepare_cached(INSERT_EVENT)?.execute(params![
-                event, at, "created", id, none, none, CREATOR, PAYLOAD
-            ])?;
+            transaction
+                .prepare_cached(INSERT_EVENT)?
+                .execute(params![event, at, "created", id, none, none, CREATOR, PAYLOAD])?;
         }
         transaction.prepare_cached(COUNT_EVENTS)?.execute([event])?;
         transaction.commit()?;

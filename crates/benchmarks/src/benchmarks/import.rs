@@ -32,11 +32,5 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
         lab.scale.large,
         3 * lab.scale.large
     );
-    Ok(vec![Row::speeds(
-        name,
-        lab.scale.large,
-        median(&times[0]),
-        median(&times[1]),
-        Some(0.5),
-    )])
+    Ok(vec![Row::speeds(name, lab.scale.large, median(&times[0]), median(&times[1]), Some(0.5))])
 }

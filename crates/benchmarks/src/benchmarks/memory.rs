@@ -49,11 +49,7 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
         let words: Vec<&str> = command.split(' ').collect();
         add(&format!("`{command}`"), town, &words)?;
     }
-    add(
-        "`bd import` of the same again",
-        town,
-        &["bd", "import", source],
-    )?;
+    add("`bd import` of the same again", town, &["bd", "import", source])?;
     Ok(rows)
 }
 
@@ -61,9 +57,7 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
 fn peak(lab: &Lab, town: &Town, command: &[&str]) -> Result<(u64, Duration)> {
     let mut part = lab.part("peak")?;
     let program = lab.program(command[0], &town.path)?;
-    part.current_dir(&town.path)
-        .arg(program.get_program())
-        .args(&command[1..]);
+    part.current_dir(&town.path).arg(program.get_program()).args(&command[1..]);
     let start = Instant::now();
     let kib = lab.output(&mut part)?;
     Ok((kib.trim().parse()?, start.elapsed()))

@@ -16,12 +16,7 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
         "ready: `bd ready --json --limit 20`, {} beads against {}",
         lab.scale.large, lab.scale.small
     );
-    Ok(vec![Row::times(
-        name,
-        median(&times[0]),
-        median(&times[1]),
-        Some(2.0),
-    )])
+    Ok(vec![Row::times(name, median(&times[0]), median(&times[1]), Some(2.0))])
 }
 
 fn one(lab: &Lab, town: &Town) -> Result<std::time::Duration> {

@@ -107,11 +107,7 @@ struct Log<'p> {
 impl<'p> Log<'p> {
     fn new(printer: &'p Printer, endless: bool) -> Self {
         let list = (printer.json() && !endless).then(|| printer.list());
-        Self {
-            printer,
-            list,
-            empty: true,
-        }
+        Self { printer, list, empty: true }
     }
 
     fn push(&mut self, event: &Event) -> Result<(), CliError> {
@@ -153,20 +149,9 @@ fn filter(town: &Town, args: &ActivityArgs) -> Result<EventFilter, CliError> {
         }
     }
     Ok(EventFilter {
-        bead: args
-            .bead
-            .as_deref()
-            .map(|input| bead_with_history(town, input))
-            .transpose()?,
-        rig: args
-            .rig
-            .as_deref()
-            .map(|name| rigs::slug(town, name))
-            .transpose()?,
-        kinds: kinds
-            .iter()
-            .map(|kind| EventKind::from_name(kind))
-            .collect(),
+        bead: args.bead.as_deref().map(|input| bead_with_history(town, input)).transpose()?,
+        rig: args.rig.as_deref().map(|name| rigs::slug(town, name)).transpose()?,
+        kinds: kinds.iter().map(|kind| EventKind::from_name(kind)).collect(),
         since: since.transpose()?,
     })
 }
@@ -207,17 +192,9 @@ pub(crate) fn event_line(event: &Event) -> String {
         (None, None) => "town".to_owned(),
     };
     let detail = detail(event);
-    let detail = if detail.is_empty() {
-        detail
-    } else {
-        format!(" · {detail}")
-    };
+    let detail = if detail.is_empty() { detail } else { format!(" · {detail}") };
     let action = event.kind.as_str().replace('_', " ");
-    format!(
-        "[{}] {symbol} {subject} {action}{detail} ({})",
-        clock_time(event.at),
-        event.actor
-    )
+    format!("[{}] {symbol} {subject} {action}{detail} ({})", clock_time(event.at), event.actor)
 }
 
 fn detail(event: &Event) -> String {
@@ -236,10 +213,7 @@ fn detail(event: &Event) -> String {
 
 fn new_status(payload: &Json) -> String {
     let field = |json: &Json, name: &str| {
-        json.fields()?
-            .into_iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value)
+        json.fields()?.into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
     };
     field(payload, "changes")
         .and_then(|changes| field(&changes, "status"))

@@ -30,16 +30,8 @@ pub(super) fn run(context: &Context<'_>, args: &BlockedArgs) -> Result<(), CliEr
     let printer = context.printer;
     let filter = BeadFilter {
         blocked: true,
-        rig: args
-            .rig
-            .as_deref()
-            .map(|name| rigs::slug(&town, name))
-            .transpose()?,
-        parent: args
-            .parent
-            .as_deref()
-            .map(|input| resolve(&town, input))
-            .transpose()?,
+        rig: args.rig.as_deref().map(|name| rigs::slug(&town, name)).transpose()?,
+        parent: args.parent.as_deref().map(|input| resolve(&town, input)).transpose()?,
         limit: limit(args.limit, None),
         ..BeadFilter::default()
     };
@@ -58,9 +50,5 @@ pub(super) fn run(context: &Context<'_>, args: &BlockedArgs) -> Result<(), CliEr
         let names: Vec<&str> = blockers.iter().map(BeadId::as_str).collect();
         shapes::print_rows(printer, [(row, format!("blocked by {}", names.join(", ")))])
     })?;
-    if any {
-        Ok(())
-    } else {
-        printer.done("Nothing is blocked")
-    }
+    if any { Ok(()) } else { printer.done("Nothing is blocked") }
 }

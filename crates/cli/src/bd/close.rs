@@ -75,25 +75,12 @@ pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliErro
     }
     let mut claimed = None;
     if args.claim_next {
-        let ready = Some(Readiness {
-            now: town.now(),
-            include_deferred: false,
-        });
-        claimed = claim_first(
-            &town,
-            &BeadFilter {
-                ready,
-                ..BeadFilter::default()
-            },
-            None,
-        )?;
+        let ready = Some(Readiness { now: town.now(), include_deferred: false });
+        claimed = claim_first(&town, &BeadFilter { ready, ..BeadFilter::default() }, None)?;
     }
     if !printer.json() {
         for closed in &done {
-            printer.done(format!(
-                "✓ Closed {}: {}",
-                closed.bead.id, closed.bead.close_reason
-            ))?;
+            printer.done(format!("✓ Closed {}: {}", closed.bead.id, closed.bead.close_reason))?;
             for id in &closed.also_closed {
                 printer.done(format!("✓ Closed {id}: all steps complete"))?;
             }
@@ -109,10 +96,7 @@ pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliErro
         return Ok(());
     }
     if !args.suggest_next && !args.claim_next {
-        let ids: Vec<String> = done
-            .iter()
-            .map(|closed| closed.bead.id.to_string())
-            .collect();
+        let ids: Vec<String> = done.iter().map(|closed| closed.bead.id.to_string()).collect();
         return shapes::print_json(printer, &town, &ids);
     }
     let mut out = String::new();

@@ -78,9 +78,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
                 object.finish();
                 return printer.object(&out);
             }
-            values
-                .iter()
-                .try_for_each(|(key, value)| printer.line(format!("{key} = {value}")))
+            values.iter().try_for_each(|(key, value)| printer.line(format!("{key} = {value}")))
         }
         ConfigVerb::Unset { key } => {
             put_free(&town, key, None)?;

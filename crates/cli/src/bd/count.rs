@@ -51,19 +51,10 @@ pub(super) fn run(context: &Context<'_>, args: &CountArgs) -> Result<(), CliErro
         (args.by_assignee, CountGroup::Assignee),
         (args.by_label, CountGroup::Label),
     ];
-    let group = group
-        .into_iter()
-        .find(|(asked, _)| *asked)
-        .map(|(_, group)| group);
-    let groups = group
-        .map(|group| count_by(&town, &filter, group))
-        .transpose()?;
+    let group = group.into_iter().find(|(asked, _)| *asked).map(|(_, group)| group);
+    let groups = group.map(|group| count_by(&town, &filter, group)).transpose()?;
     let name_of = |name: &str| {
-        if name.is_empty() {
-            "(none)".to_owned()
-        } else {
-            name.to_owned()
-        }
+        if name.is_empty() { "(none)".to_owned() } else { name.to_owned() }
     };
     if printer.json() {
         let mut out = String::new();
@@ -90,10 +81,7 @@ pub(super) fn run(context: &Context<'_>, args: &CountArgs) -> Result<(), CliErro
     };
     let mut table = Table::new();
     for (name, count) in groups {
-        table.row(vec![
-            Cell::new(name_of(&name)),
-            Cell::new(count.to_string()),
-        ]);
+        table.row(vec![Cell::new(name_of(&name)), Cell::new(count.to_string())]);
     }
     table.row(vec![Cell::bold("total"), Cell::bold(total.to_string())]);
     printer.table(table)

@@ -19,12 +19,7 @@ pub(super) struct CreateArgs {
     /// What is to be done, in one line
     #[arg(value_name = "TITLE")]
     title: Option<String>,
-    #[arg(
-        long = "title",
-        value_name = "TITLE",
-        hide = true,
-        conflicts_with = "title"
-    )]
+    #[arg(long = "title", value_name = "TITLE", hide = true, conflicts_with = "title")]
     title_flag: Option<String>,
     /// Its type: task, bug, feature, chore, epic, …
     #[arg(short = 't', long = "type", value_name = "TYPE")]
@@ -116,16 +111,10 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
     let (silent, dry_run) = (args.silent, args.dry_run);
     let town = context.town()?;
     let new = new_bead(args, town.now())?;
-    let Created {
-        bead,
-        labels,
-        missing,
-    } = create(&town, &new, dry_run)?;
+    let Created { bead, labels, missing } = create(&town, &new, dry_run)?;
     let printer = context.printer;
     for id in missing {
-        printer.note(format!(
-            "note: {id} does not exist here; it counts from the day it appears"
-        ));
+        printer.note(format!("note: {id} does not exist here; it counts from the day it appears"));
     }
     if printer.json() {
         return printer.object(&shapes::bare(&bead, &labels));
@@ -133,11 +122,7 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
     if silent {
         return printer.line(bead.id.as_str());
     }
-    let verb = if dry_run {
-        "Would create"
-    } else {
-        "✓ Created"
-    };
+    let verb = if dry_run { "Would create" } else { "✓ Created" };
     printer.done(format!("{verb} {}: {}", bead.id, bead.title))
 }
 
@@ -152,20 +137,12 @@ fn new_bead(args: CreateArgs, now: gt_core::Timestamp) -> Result<NewBead, CliErr
         (None, Some(path)) => text_of(&path)?,
         (None, None) => String::new(),
     };
-    let mut links = args
-        .deps
-        .iter()
-        .flat_map(|value| value.split(','))
-        .map(str::trim);
-    let mut links: Vec<Link> = links
-        .by_ref()
-        .filter(|link| !link.is_empty())
-        .map(link)
-        .collect::<Result<_, _>>()?;
+    let mut links = args.deps.iter().flat_map(|value| value.split(',')).map(str::trim);
+    let mut links: Vec<Link> =
+        links.by_ref().filter(|link| !link.is_empty()).map(link).collect::<Result<_, _>>()?;
     if let Some(other) = args.waits_for {
-        let metadata = args
-            .waits_for_gate
-            .map(|gate| format!("{{\"gate\":{}}}", Json::string(&gate)));
+        let metadata =
+            args.waits_for_gate.map(|gate| format!("{{\"gate\":{}}}", Json::string(&gate)));
         links.push(Link {
             kind: DependencyType::WaitsFor,
             direction: Direction::DependsOn,
@@ -173,11 +150,8 @@ fn new_bead(args: CreateArgs, now: gt_core::Timestamp) -> Result<NewBead, CliErr
             metadata: metadata.unwrap_or_default(),
         });
     }
-    let carried = [
-        ("spec_id", args.spec_id),
-        ("wisp_type", args.wisp_type),
-        ("mol_type", args.mol_type),
-    ];
+    let carried =
+        [("spec_id", args.spec_id), ("wisp_type", args.wisp_type), ("mol_type", args.mol_type)];
     let carried = carried
         .into_iter()
         .filter_map(|(name, value)| value.map(|value| (name.to_owned(), Json::string(&value))));
@@ -187,17 +161,8 @@ fn new_bead(args: CreateArgs, now: gt_core::Timestamp) -> Result<NewBead, CliErr
         design,
         acceptance_criteria: args.acceptance.unwrap_or_default(),
         notes: args.notes.unwrap_or_default(),
-        issue_type: args
-            .issue_type
-            .as_deref()
-            .map(IssueType::parse)
-            .transpose()?,
-        priority: args
-            .priority
-            .as_deref()
-            .map(Priority::parse)
-            .transpose()?
-            .unwrap_or_default(),
+        issue_type: args.issue_type.as_deref().map(IssueType::parse).transpose()?,
+        priority: args.priority.as_deref().map(Priority::parse).transpose()?.unwrap_or_default(),
         assignee: args.assignee.unwrap_or_default(),
         labels: comma_separated(&args.labels),
         id: args.id,
@@ -210,16 +175,8 @@ fn new_bead(args: CreateArgs, now: gt_core::Timestamp) -> Result<NewBead, CliErr
         no_history: args.no_history,
         external_ref: args.external_ref,
         estimated_minutes: args.estimate,
-        due_at: args
-            .due
-            .as_deref()
-            .map(|text| instant(text, now))
-            .transpose()?,
-        defer_until: args
-            .defer
-            .as_deref()
-            .map(|text| instant(text, now))
-            .transpose()?,
+        due_at: args.due.as_deref().map(|text| instant(text, now)).transpose()?,
+        defer_until: args.defer.as_deref().map(|text| instant(text, now)).transpose()?,
         metadata: args.metadata.as_deref().map(json_argument).transpose()?,
         carried: carried.collect(),
     })
@@ -243,10 +200,5 @@ fn link(text: &str) -> Result<Link, CliError> {
     if other.is_empty() {
         return Err(CliError::request(format!("\"{text}\" names no bead")));
     }
-    Ok(Link {
-        kind,
-        direction,
-        other: other.to_owned(),
-        metadata: String::new(),
-    })
+    Ok(Link { kind, direction, other: other.to_owned(), metadata: String::new() })
 }

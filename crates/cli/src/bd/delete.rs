@@ -37,11 +37,7 @@ pub(super) fn run(context: &Context<'_>, args: &DeleteArgs) -> Result<(), CliErr
     if let Some(path) = &args.from_file {
         let text = text_of(path)?;
         let lines = text.lines().map(str::trim);
-        ids.extend(
-            lines
-                .filter(|l| !l.is_empty() && !l.starts_with('#'))
-                .map(str::to_owned),
-        );
+        ids.extend(lines.filter(|l| !l.is_empty() && !l.starts_with('#')).map(str::to_owned));
     }
     if ids.is_empty() {
         return Err(CliError::request("which bead? bd delete <id>"));
@@ -56,24 +52,13 @@ pub(super) fn run(context: &Context<'_>, args: &DeleteArgs) -> Result<(), CliErr
     if printer.json() {
         let mut out = String::new();
         let mut object = ObjectWriter::new(&mut out);
-        let key = if args.force {
-            "deleted"
-        } else {
-            "would_delete"
-        };
+        let key = if args.force { "deleted" } else { "would_delete" };
         object.array(key, |array| {
             for bead in &deletion.beads {
                 array.text(bead.id.as_str());
             }
         });
-        object.count(
-            "deleted_count",
-            if args.force {
-                deletion.beads.len() as u64
-            } else {
-                0
-            },
-        );
+        object.count("deleted_count", if args.force { deletion.beads.len() as u64 } else { 0 });
         object.count("dependencies_removed", deletion.dependencies as u64);
         object.count("labels_removed", deletion.labels as u64);
         object.count("comments_removed", deletion.comments as u64);
@@ -85,11 +70,7 @@ pub(super) fn run(context: &Context<'_>, args: &DeleteArgs) -> Result<(), CliErr
         object.finish();
         return printer.object(&out);
     }
-    let verb = if args.force {
-        "✓ Deleted"
-    } else {
-        "Would delete"
-    };
+    let verb = if args.force { "✓ Deleted" } else { "Would delete" };
     for bead in &deletion.beads {
         printer.done(format!("{verb} {}: {}", bead.id, bead.title))?;
     }

@@ -60,20 +60,10 @@ struct AddArgs {
     /// The bead it depends on
     #[arg(value_name = "DEPENDS-ON")]
     target: Option<String>,
-    #[arg(
-        long,
-        visible_alias = "depends-on",
-        value_name = "ID",
-        conflicts_with = "target"
-    )]
+    #[arg(long, visible_alias = "depends-on", value_name = "ID", conflicts_with = "target")]
     blocked_by: Option<String>,
     /// How: blocks, waits-for, parent-child, tracks, related, … or any other word
-    #[arg(
-        short = 't',
-        long = "type",
-        default_value = "blocks",
-        value_name = "TYPE"
-    )]
+    #[arg(short = 't', long = "type", default_value = "blocks", value_name = "TYPE")]
     kind: String,
     /// Change the type of a dependency that is there
     #[arg(long)]
@@ -169,9 +159,7 @@ pub(super) fn run(context: &Context<'_>, args: DepArgs, diagram: bool) -> Result
             }
             printer.done(format!("✓ {} blocks {}", added.target, added.issue))
         }
-        _ => Err(CliError::request(
-            "what about it? bd dep add|remove|list|tree|cycles",
-        )),
+        _ => Err(CliError::request("what about it? bd dep add|remove|list|tree|cycles")),
     }
 }
 
@@ -192,27 +180,14 @@ fn run_add(context: &Context<'_>, args: AddArgs) -> Result<(), CliError> {
     }
     if printer.json() {
         let ends = [added.issue.as_str(), added.target.as_str()];
-        return print_pair(
-            printer,
-            "added",
-            ["issue_id", "depends_on_id"],
-            ends,
-            kind.as_str(),
-        );
+        return print_pair(printer, "added", ["issue_id", "depends_on_id"], ends, kind.as_str());
     }
     let already = if added.already { " already" } else { "" };
-    printer.done(format!(
-        "✓ {}{already} depends on {} ({kind})",
-        added.issue, added.target
-    ))
+    printer.done(format!("✓ {}{already} depends on {} ({kind})", added.issue, added.target))
 }
 
 fn run_remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), CliError> {
-    let kind = args
-        .kind
-        .as_deref()
-        .map(DependencyType::parse)
-        .transpose()?;
+    let kind = args.kind.as_deref().map(DependencyType::parse).transpose()?;
     let town = context.town()?;
     let (issue, target, removed) = remove(&town, &args.issue, &args.target, kind.as_ref())?;
     let printer = context.printer;
@@ -247,11 +222,7 @@ fn print_pair(
 }
 
 fn run_list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
-    let kind = args
-        .kind
-        .as_deref()
-        .map(DependencyType::parse)
-        .transpose()?;
+    let kind = args.kind.as_deref().map(DependencyType::parse).transpose()?;
     let town = context.town()?;
     let printer = context.printer;
     let several = args.ids.len() > 1;
@@ -280,11 +251,8 @@ fn run_list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
     }
     for (id, look, edges) in &found {
         if edges.is_empty() {
-            let nothing = if *look == Look::Down {
-                "depends on nothing"
-            } else {
-                "is needed by nothing"
-            };
+            let nothing =
+                if *look == Look::Down { "depends on nothing" } else { "is needed by nothing" };
             printer.done(format!("{id} {nothing}"))?;
         }
         for (edge, bead) in edges {
@@ -292,9 +260,7 @@ fn run_list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
                 Look::Down => (&edge.target, "depends on"),
                 Look::Up => (&edge.issue, "is needed by"),
             };
-            let what = bead
-                .as_ref()
-                .map_or_else(|| "not here".to_owned(), describe);
+            let what = bead.as_ref().map_or_else(|| "not here".to_owned(), describe);
             printer.line(format!("{id} {relation} {other} ({}) {what}", edge.kind))?;
         }
     }
@@ -328,11 +294,7 @@ fn run_tree(context: &Context<'_>, args: &TreeArgs, diagram: bool) -> Result<(),
         return list.finish();
     }
     for node in &nodes {
-        let kind = node
-            .kind
-            .as_ref()
-            .map(|kind| format!(" ({kind})"))
-            .unwrap_or_default();
+        let kind = node.kind.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
         let more = if node.truncated { " …" } else { "" };
         printer.line(format!(
             "{}{}{kind} {}{more}",
@@ -362,17 +324,10 @@ fn print_mermaid(printer: &Printer, nodes: &[TreeNode]) -> Result<(), CliError> 
     let name = |id: &str| id.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     printer.line("flowchart TD")?;
     for node in nodes {
-        let (id, title) = (
-            node.bead.id.as_str(),
-            node.bead.title.as_str().replace('"', "'"),
-        );
+        let (id, title) = (node.bead.id.as_str(), node.bead.title.as_str().replace('"', "'"));
         printer.line(format!("  {}[\"{id}: {title}\"]", name(id)))?;
         if let (Some(above), Some(kind)) = (&node.above, &node.kind) {
-            printer.line(format!(
-                "  {} -->|{kind}| {}",
-                name(above.as_str()),
-                name(id)
-            ))?;
+            printer.line(format!("  {} -->|{kind}| {}", name(above.as_str()), name(id)))?;
         }
     }
     Ok(())

@@ -37,9 +37,7 @@ pub(super) fn run(context: &Context<'_>, args: &ExportArgs) -> Result<(), CliErr
     let write = || -> Result<u64, CliError> {
         let mut file = BufWriter::new(File::create(&temporary).map_err(failed)?);
         let count = export(&town, |line| {
-            file.write_all(line.as_bytes())
-                .and_then(|()| file.write_all(b"\n"))
-                .map_err(failed)
+            file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(failed)
         })?;
         file.flush().map_err(failed)?;
         file.get_ref().sync_all().map_err(failed)?;
@@ -50,11 +48,7 @@ pub(super) fn run(context: &Context<'_>, args: &ExportArgs) -> Result<(), CliErr
         // Leave no half of an export behind; the old file is untouched.
         let _ = std::fs::remove_file(&temporary);
     })?;
-    printer.note(format!(
-        "✓ Exported {} to {}",
-        plural(count, "bead"),
-        path.display()
-    ));
+    printer.note(format!("✓ Exported {} to {}", plural(count, "bead"), path.display()));
     Ok(())
 }
 

@@ -107,11 +107,7 @@ impl TraitArgs {
     /// A filter that asks for these and nothing else.
     pub(super) fn filter(&self, town: &Town) -> Result<BeadFilter, CliError> {
         Ok(BeadFilter {
-            rig: self
-                .rig
-                .as_deref()
-                .map(|name| rigs::slug(town, name))
-                .transpose()?,
+            rig: self.rig.as_deref().map(|name| rigs::slug(town, name)).transpose()?,
             types: types(&self.types)?,
             exclude_types: types(&self.exclude_type)?,
             labels: comma_separated(&self.label),
@@ -222,11 +218,8 @@ impl FilterArgs {
         for input in comma_separated(&self.id) {
             ids.push(resolve(town, &input)?);
         }
-        let carried = [
-            ("spec_id", &self.spec),
-            ("mol_type", &self.mol_type),
-            ("wisp_type", &self.wisp_type),
-        ];
+        let carried =
+            [("spec_id", &self.spec), ("mol_type", &self.mol_type), ("wisp_type", &self.wisp_type)];
         Ok(BeadFilter {
             ids,
             status: self.statuses(town)?,
@@ -244,11 +237,7 @@ impl FilterArgs {
             description_contains: self.desc_contains.clone(),
             notes_contain: self.notes_contains.clone(),
             empty_description: self.empty_description,
-            parent: self
-                .parent
-                .as_deref()
-                .map(|input| resolve(town, input))
-                .transpose()?,
+            parent: self.parent.as_deref().map(|input| resolve(town, input)).transpose()?,
             no_parent: self.no_parent,
             created: between(
                 self.times.created_after.as_ref(),
@@ -265,11 +254,7 @@ impl FilterArgs {
                 self.times.closed_before.as_ref(),
                 now,
             )?,
-            due: between(
-                self.times.due_after.as_ref(),
-                self.times.due_before.as_ref(),
-                now,
-            )?,
+            due: between(self.times.due_after.as_ref(), self.times.due_before.as_ref(), now)?,
             deferred: between(
                 self.times.defer_after.as_ref(),
                 self.times.defer_before.as_ref(),
@@ -304,16 +289,10 @@ impl FilterArgs {
                 || self.times.closed_after.is_some()
                 || self.times.closed_before.is_some()
                 || self.hidden.pinned;
-            return Ok(if closed {
-                StatusFilter::All
-            } else {
-                StatusFilter::Current
-            });
+            return Ok(if closed { StatusFilter::All } else { StatusFilter::Current });
         }
-        let statuses = names
-            .iter()
-            .map(|name| Status::parse(name))
-            .collect::<Result<Vec<_>, _>>()?;
+        let statuses =
+            names.iter().map(|name| Status::parse(name)).collect::<Result<Vec<_>, _>>()?;
         for status in &statuses {
             check_status(town, status)?;
         }
@@ -323,10 +302,7 @@ impl FilterArgs {
     fn priorities(&self) -> Result<(Option<Priority>, Option<Priority>), CliError> {
         let parse = |text: &Option<String>| text.as_deref().map(Priority::parse).transpose();
         let exact = parse(&self.priority)?;
-        Ok((
-            exact.or(parse(&self.priority_min)?),
-            exact.or(parse(&self.priority_max)?),
-        ))
+        Ok((exact.or(parse(&self.priority_min)?), exact.or(parse(&self.priority_max)?)))
     }
 }
 
@@ -341,9 +317,7 @@ fn types(values: &[String]) -> Result<Vec<IssueType>, CliError> {
 /// The name of a top-level metadata field. What looks like a path would be taken for one.
 fn metadata_key(key: &str) -> Result<String, CliError> {
     if key.is_empty() || key.starts_with(['$', '[']) || key.contains('"') {
-        return Err(CliError::request(format!(
-            "\"{key}\" cannot be searched as a metadata field"
-        )));
+        return Err(CliError::request(format!("\"{key}\" cannot be searched as a metadata field")));
     }
     Ok(key.to_owned())
 }
@@ -370,10 +344,7 @@ fn between(
     now: Timestamp,
 ) -> Result<Between, CliError> {
     let parse = |text: Option<&String>| text.map(|text| instant(text, now)).transpose();
-    Ok(Between {
-        after: parse(after)?,
-        before: parse(before)?,
-    })
+    Ok(Between { after: parse(after)?, before: parse(before)? })
 }
 
 fn either(yes: bool, no: bool) -> Option<bool> {
@@ -381,9 +352,8 @@ fn either(yes: bool, no: bool) -> Option<bool> {
 }
 
 /// The orders a person can ask for.
-const ORDERS: [&str; 9] = [
-    "priority", "created", "updated", "closed", "status", "id", "title", "type", "assignee",
-];
+const ORDERS: [&str; 9] =
+    ["priority", "created", "updated", "closed", "status", "id", "title", "type", "assignee"];
 
 /// The order of this name.
 pub(super) fn order(name: &str) -> BeadOrder {

@@ -43,18 +43,11 @@ pub(super) fn run(context: &Context<'_>, args: &ImportArgs) -> Result<(), CliErr
         CliError::request("which file? bd import <file>, or - for standard input")
     })?;
     let source = if path.as_os_str() == "-" {
-        Source::spool(
-            std::io::stdin(),
-            "standard input".to_owned(),
-            &std::env::temp_dir(),
-        )?
+        Source::spool(std::io::stdin(), "standard input".to_owned(), &std::env::temp_dir())?
     } else {
         Source::open(&context.directory.join(path))?
     };
-    let options = ImportOptions {
-        skip_invalid: args.skip_invalid,
-        dry_run: args.dry_run,
-    };
+    let options = ImportOptions { skip_invalid: args.skip_invalid, dry_run: args.dry_run };
     let bar = progress_bar(source.bytes() * 2);
     let summary = import(&town, &source, options, |bytes| bar.set_position(bytes));
     bar.finish_and_clear();
@@ -76,19 +69,12 @@ fn print(printer: &Printer, summary: &ImportSummary, dry_run: bool) -> Result<()
     if printer.json() {
         return printer.object(&json(summary, dry_run));
     }
-    let prefix = if dry_run {
-        "Would import: "
-    } else {
-        "✓ Imported: "
-    };
+    let prefix = if dry_run { "Would import: " } else { "✓ Imported: " };
     printer.done(format!(
         "{prefix}{} created, {} updated, {} unchanged, {} skipped",
         summary.created, summary.updated, summary.unchanged, summary.skipped
     ))?;
-    for (name, list) in [
-        ("skipped", &summary.skipped_details),
-        ("mended", &summary.repaired),
-    ] {
+    for (name, list) in [("skipped", &summary.skipped_details), ("mended", &summary.repaired)] {
         for entry in list.iter().take(LISTED_MAX) {
             printer.done(format!("  {name} {}", describe(entry)))?;
         }
@@ -109,20 +95,10 @@ fn print(printer: &Printer, summary: &ImportSummary, dry_run: bool) -> Result<()
 }
 
 fn describe(entry: &Skipped) -> String {
-    let line = if entry.line > 0 {
-        format!("line {}", entry.line)
-    } else {
-        String::new()
-    };
-    let id = entry
-        .id
-        .as_ref()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let parts: Vec<&str> = [line.as_str(), id.as_str()]
-        .into_iter()
-        .filter(|p| !p.is_empty())
-        .collect();
+    let line = if entry.line > 0 { format!("line {}", entry.line) } else { String::new() };
+    let id = entry.id.as_ref().map(ToString::to_string).unwrap_or_default();
+    let parts: Vec<&str> =
+        [line.as_str(), id.as_str()].into_iter().filter(|p| !p.is_empty()).collect();
     format!("{}: {}", parts.join(" "), entry.reason)
 }
 
@@ -136,10 +112,9 @@ fn json(summary: &ImportSummary, dry_run: bool) -> String {
     object.count("skipped", summary.skipped);
     object.count("memories", summary.memories);
     object.count("old_queue_state", summary.old_queue_state);
-    for (name, list) in [
-        ("skipped_details", &summary.skipped_details),
-        ("repaired", &summary.repaired),
-    ] {
+    for (name, list) in
+        [("skipped_details", &summary.skipped_details), ("repaired", &summary.repaired)]
+    {
         object.array(name, |array| {
             for entry in list {
                 array.object(|object| {

@@ -43,13 +43,9 @@ pub(super) fn run(context: &Context<'_>, args: &InitArgs) -> Result<(), CliError
         return printer.object(&out);
     }
     match prefix {
-        Some(prefix) => printer.done(format!(
-            "✓ Made a store in {} (prefix {prefix})",
-            root.display()
-        )),
-        None => printer.done(format!(
-            "Already inside the town {}; nothing to do",
-            root.display()
-        )),
+        Some(prefix) => {
+            printer.done(format!("✓ Made a store in {} (prefix {prefix})", root.display()))
+        }
+        None => printer.done(format!("Already inside the town {}; nothing to do", root.display())),
     }
 }

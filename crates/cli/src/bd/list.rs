@@ -42,17 +42,10 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
     let town = context.town()?;
     let printer = context.printer;
     let mut filter = args.filter.filter(&town)?;
-    let default = if args.filter.all {
-        None
-    } else {
-        Some(default_limit(&context.environment))
-    };
+    let default = if args.filter.all { None } else { Some(default_limit(&context.environment)) };
     args.order.apply(&mut filter, default);
     if args.ready {
-        filter.ready = Some(Readiness {
-            now: town.now(),
-            include_deferred: false,
-        });
+        filter.ready = Some(Readiness { now: town.now(), include_deferred: false });
     }
     print(printer, &town, &filter)
 }
@@ -62,8 +55,7 @@ pub(super) fn print(printer: &Printer, town: &Town, filter: &BeadFilter) -> Resu
     let more = if printer.json() {
         let mut list = printer.list();
         let more = for_each_page(town, filter, |rows| {
-            rows.iter()
-                .try_for_each(|row| list.push(&shapes::listed(row, |_| {})))
+            rows.iter().try_for_each(|row| list.push(&shapes::listed(row, |_| {})))
         })?;
         list.finish()?;
         more
@@ -79,16 +71,13 @@ pub(super) fn print(printer: &Printer, town: &Town, filter: &BeadFilter) -> Resu
         more
     };
     if let (true, Some(limit)) = (more, filter.limit) {
-        printer.note(format!(
-            "Showing the first {limit}; there are more, use --limit 0 for all"
-        ));
+        printer.note(format!("Showing the first {limit}; there are more, use --limit 0 for all"));
     }
     Ok(())
 }
 
 fn default_limit(environment: &Environment) -> usize {
-    let is_agent = ["BD_AGENT_MODE", "CLAUDE_CODE"]
-        .iter()
-        .any(|name| environment.get(name).is_some());
+    let is_agent =
+        ["BD_AGENT_MODE", "CLAUDE_CODE"].iter().any(|name| environment.get(name).is_some());
     if is_agent { LIMIT_FOR_AGENTS } else { LIMIT }
 }

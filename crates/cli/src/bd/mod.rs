@@ -37,12 +37,7 @@ pub(crate) use activity::{ActivityArgs, event_json, event_line, run as run_activ
 
 /// Track work as beads: tasks, bugs, epics and how they depend on each other
 #[derive(Debug, Parser)]
-#[command(
-    name = "bd",
-    version,
-    subcommand_required = true,
-    arg_required_else_help = true
-)]
+#[command(name = "bd", version, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Bd {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -58,13 +53,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FORMAT", hide = true, value_parser = ["json", "text", "mermaid"])]
     format: Option<String>,
     /// Use the store this file belongs to
-    #[arg(
-        long,
-        global = true,
-        value_name = "FILE",
-        conflicts_with = "directory",
-        hide = true
-    )]
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "directory", hide = true)]
     db: Option<PathBuf>,
     #[command(flatten)]
     ignored: Ignored,
@@ -128,16 +117,12 @@ enum Verb {
 
 /// Runs a parsed command.
 pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result<(), CliError> {
-    let Global {
-        common, db, format, ..
-    } = bd.global;
+    let Global { common, db, format, .. } = bd.global;
     let context = Context::new(printer, environment, common)?;
     let context = context.with_store(db.as_deref());
     let diagram = format.as_deref() == Some("mermaid");
     if diagram && !matches!(&bd.verb, Verb::Dep(args) if args.is_tree()) {
-        return Err(CliError::request(
-            "only bd dep tree prints --format mermaid",
-        ));
+        return Err(CliError::request("only bd dep tree prints --format mermaid"));
     }
     match bd.verb {
         Verb::Init(args) => init::run(&context, &args),

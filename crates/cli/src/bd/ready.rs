@@ -89,24 +89,16 @@ pub(super) fn run(context: &Context<'_>, args: &ReadyArgs) -> Result<(), CliErro
     }
     if more {
         let shown = rows.len();
-        printer.note(format!(
-            "Showing the first {shown}; there are more, use --limit 0 for all"
-        ));
+        printer.note(format!("Showing the first {shown}; there are more, use --limit 0 for all"));
     }
     Ok(())
 }
 
 fn filter(town: &Town, args: &ReadyArgs) -> Result<BeadFilter, CliError> {
     let priority = args.priority.as_deref().map(Priority::parse).transpose()?;
-    let carried = args
-        .mol_type
-        .iter()
-        .map(|value| ("mol_type", value.clone()));
+    let carried = args.mol_type.iter().map(|value| ("mol_type", value.clone()));
     Ok(BeadFilter {
-        ready: Some(Readiness {
-            now: town.now(),
-            include_deferred: args.include_deferred,
-        }),
+        ready: Some(Readiness { now: town.now(), include_deferred: args.include_deferred }),
         priority_from: priority,
         priority_to: priority,
         assignee: args.assignee.clone(),
@@ -154,10 +146,7 @@ fn explain_all(
         let path: Vec<String> = cycle.iter().map(ToString::to_string).collect();
         printer.line(format!("cycle: {} → {}", path.join(" → "), path[0]))?;
     }
-    printer.done(format!(
-        "{} ready, {} waiting",
-        summary.ready, summary.waiting
-    ))
+    printer.done(format!("{} ready, {} waiting", summary.ready, summary.waiting))
 }
 
 /// `{"ready": […], "blocked": […], "cycles"?, "summary"}`, printed while it is found out.
@@ -185,10 +174,8 @@ fn explain_json(
     if !summary.cycles.is_empty() {
         sections.array("cycles")?;
         for cycle in &summary.cycles {
-            let ids: Vec<String> = cycle
-                .iter()
-                .map(|id| Json::string(id.as_str()).to_string())
-                .collect();
+            let ids: Vec<String> =
+                cycle.iter().map(|id| Json::string(id.as_str()).to_string()).collect();
             sections.push(&format!("[{}]", ids.join(",")))?;
         }
     }

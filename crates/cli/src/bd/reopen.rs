@@ -37,9 +37,5 @@ pub(super) fn run(context: &Context<'_>, args: &ReopenArgs) -> Result<(), CliErr
     for bead in &reopened {
         printer.done(format!("✓ Reopened {}", bead.id))?;
     }
-    if refused.is_empty() {
-        Ok(())
-    } else {
-        Err(CliError::AlreadyTold(refused.join("; ")))
-    }
+    if refused.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(refused.join("; "))) }
 }

@@ -11,14 +11,7 @@ use crate::output::{Cell, Printer, Table, status_colour};
 /// A bead by itself.
 pub(super) fn bare(bead: &Bead, labels: &[String]) -> String {
     let mut out = String::new();
-    write_bead(
-        &mut out,
-        &BeadView {
-            labels,
-            ..BeadView::bare(bead)
-        },
-        |_| {},
-    );
+    write_bead(&mut out, &BeadView { labels, ..BeadView::bare(bead) }, |_| {});
     out
 }
 
@@ -64,10 +57,7 @@ impl Shown<'_> {
         let shown = self.about;
         let row = &shown.row;
         let mut out = String::new();
-        let view = BeadView {
-            labels: &row.labels,
-            ..BeadView::bare(&row.bead)
-        };
+        let view = BeadView { labels: &row.labels, ..BeadView::bare(&row.bead) };
         write_bead(&mut out, &view, |object| {
             if !shown.dependencies.is_empty() {
                 object.array("dependencies", |array| {

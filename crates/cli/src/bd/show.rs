@@ -42,30 +42,18 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
         printer.part_failed(&error.into());
     }
     if found.is_empty() {
-        return Err(CliError::AlreadyTold(
-            "no issues found matching the provided IDs".to_owned(),
-        ));
+        return Err(CliError::AlreadyTold("no issues found matching the provided IDs".to_owned()));
     }
     if printer.json() {
         let mut list = printer.list();
         for shown in &found {
             let (dependents, comments) = (args.include_dependents, args.include_comments);
-            list.push(
-                &shapes::Shown {
-                    about: shown,
-                    dependents,
-                    comments,
-                }
-                .json(),
-            )?;
+            list.push(&shapes::Shown { about: shown, dependents, comments }.json())?;
         }
         return list.finish();
     }
     if args.short {
-        return shapes::print_rows(
-            printer,
-            found.iter().map(|shown| (&shown.row, String::new())),
-        );
+        return shapes::print_rows(printer, found.iter().map(|shown| (&shown.row, String::new())));
     }
     for (at, shown) in found.iter().enumerate() {
         if at > 0 {
@@ -83,11 +71,8 @@ fn print(printer: &Printer, shown: &Shown, now: gt_core::Timestamp) -> Result<()
         printer.heading(name, "")
     };
     printer.heading(bead.id.as_str(), &format!("  {}", bead.title))?;
-    let mut facts = vec![
-        bead.priority.to_string(),
-        bead.issue_type.to_string(),
-        bead.status.to_string(),
-    ];
+    let mut facts =
+        vec![bead.priority.to_string(), bead.issue_type.to_string(), bead.status.to_string()];
     if let Some(outcome) = bead.outcome {
         facts.push(outcome.as_str().to_owned());
     }
@@ -98,22 +83,15 @@ fn print(printer: &Printer, shown: &Shown, now: gt_core::Timestamp) -> Result<()
         facts.push(format!("rig {rig}"));
     }
     printer.line(facts.join(" · "))?;
-    let creator = if bead.created_by.is_empty() {
-        String::new()
-    } else {
-        format!(" by {}", bead.created_by)
-    };
+    let creator =
+        if bead.created_by.is_empty() { String::new() } else { format!(" by {}", bead.created_by) };
     printer.line(format!(
         "created {}{creator}, changed {}",
         ago(bead.created_at, now),
         ago(bead.updated_at, now)
     ))?;
     if let Some(closed_at) = bead.closed_at {
-        printer.line(format!(
-            "closed {}: {}",
-            ago(closed_at, now),
-            bead.close_reason
-        ))?;
+        printer.line(format!("closed {}: {}", ago(closed_at, now), bead.close_reason))?;
     }
     for (name, at) in [("due", bead.due_at), ("deferred until", bead.defer_until)] {
         if let Some(at) = at {
@@ -151,10 +129,8 @@ fn print(printer: &Printer, shown: &Shown, now: gt_core::Timestamp) -> Result<()
     if !shown.dependents.is_empty() {
         section("Needed by")?;
         for (edge, bead) in &shown.dependents {
-            printer.line(format!(
-                "  {} ({}) {} · {}",
-                bead.id, edge.kind, bead.status, bead.title
-            ))?;
+            printer
+                .line(format!("  {} ({}) {} · {}", bead.id, edge.kind, bead.status, bead.title))?;
         }
     }
     if !shown.comments.is_empty() {

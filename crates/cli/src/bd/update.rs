@@ -128,9 +128,7 @@ pub(super) fn run(context: &Context<'_>, args: &UpdateArgs) -> Result<(), CliErr
         return Err(CliError::AlreadyTold(refused.join("; ")));
     }
     if !printer.json() {
-        return changed
-            .iter()
-            .try_for_each(|id| printer.done(format!("✓ Updated {id}")));
+        return changed.iter().try_for_each(|id| printer.done(format!("✓ Updated {id}")));
     }
     shapes::print_json(printer, &town, &changed)
 }
@@ -139,9 +137,8 @@ fn changes(args: &UpdateArgs, now: Timestamp) -> Result<BeadChanges, CliError> {
     let mut metadata = Vec::new();
     if let Some(text) = &args.metadata {
         let object = json_argument(text)?;
-        let fields = object
-            .fields()
-            .ok_or_else(|| CliError::request("--metadata needs a JSON object"))?;
+        let fields =
+            object.fields().ok_or_else(|| CliError::request("--metadata needs a JSON object"))?;
         metadata.extend(fields.into_iter().map(|(key, value)| (key, Some(value))));
     }
     for text in &args.set_metadata {
@@ -166,11 +163,7 @@ fn changes(args: &UpdateArgs, now: Timestamp) -> Result<BeadChanges, CliError> {
         notes: args.notes.clone(),
         append_notes: args.append_notes.clone(),
         priority: args.priority.as_deref().map(Priority::parse).transpose()?,
-        issue_type: args
-            .issue_type
-            .as_deref()
-            .map(IssueType::parse)
-            .transpose()?,
+        issue_type: args.issue_type.as_deref().map(IssueType::parse).transpose()?,
         assignee: args.assignee.clone(),
         external_ref: edit(args.external_ref.as_deref(), |text| Ok(text.to_owned()))?,
         estimated_minutes: args.estimate,

@@ -20,14 +20,8 @@ pub(super) struct CompletionsArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &CompletionsArgs) -> Result<(), CliError> {
-    let mut command = if args.program == "bd" {
-        crate::bd_command()
-    } else {
-        crate::gt_command()
-    };
+    let mut command = if args.program == "bd" { crate::bd_command() } else { crate::gt_command() };
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, &args.program, &mut script);
-    context
-        .printer
-        .data(String::from_utf8_lossy(&script).trim_end())
+    context.printer.data(String::from_utf8_lossy(&script).trim_end())
 }

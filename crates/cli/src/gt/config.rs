@@ -91,10 +91,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
             for (name, value) in &changed {
                 printer.done(format!("Set {name} = {value}"))?;
             }
-            printer.done(format!(
-                "✓ {} imported",
-                plural(changed.len() as u64, "setting")
-            ))
+            printer.done(format!("✓ {} imported", plural(changed.len() as u64, "setting")))
         }
     }
 }
@@ -121,9 +118,7 @@ fn list(printer: &Printer, town: &Town) -> Result<(), CliError> {
 
 /// Opens the settings in the person's editor and applies what they leave there.
 fn edit(context: &Context<'_>, town: &Town) -> Result<(), CliError> {
-    let path = town
-        .root()
-        .join(format!(".gt/settings-{}.edit", std::process::id()));
+    let path = town.root().join(format!(".gt/settings-{}.edit", std::process::id()));
     let failed = |error: std::io::Error| {
         CliError::request(format!("cannot use {}: {error}", path.display()))
     };
@@ -134,11 +129,7 @@ fn edit(context: &Context<'_>, town: &Town) -> Result<(), CliError> {
         .map_err(CliError::from)
         .and_then(|()| std::fs::read_to_string(&path).map_err(failed));
     let applied = edited.and_then(|text| {
-        if text == before {
-            Ok(Vec::new())
-        } else {
-            Ok(settings::apply_text(town, &text)?)
-        }
+        if text == before { Ok(Vec::new()) } else { Ok(settings::apply_text(town, &text)?) }
     });
     match applied {
         Ok(changed) => {
@@ -149,18 +140,13 @@ fn edit(context: &Context<'_>, town: &Town) -> Result<(), CliError> {
                     None => format!("Unset {name}"),
                 })?;
             }
-            context.printer.done(format!(
-                "✓ {} changed",
-                plural(changed.len() as u64, "setting")
-            ))
+            context.printer.done(format!("✓ {} changed", plural(changed.len() as u64, "setting")))
         }
         Err(error) => {
             if std::fs::read_to_string(&path).is_ok_and(|text| text == before) {
                 std::fs::remove_file(&path).map_err(failed)?;
             } else {
-                context
-                    .printer
-                    .note(format!("what you wrote is kept in {}", path.display()));
+                context.printer.note(format!("what you wrote is kept in {}", path.display()));
             }
             Err(error)
         }

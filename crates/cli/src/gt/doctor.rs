@@ -18,10 +18,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let checks = examine(&town)?;
-    let problems = checks
-        .iter()
-        .filter(|check| check.grade == Grade::Problem)
-        .count();
+    let problems = checks.iter().filter(|check| check.grade == Grade::Problem).count();
     if printer.json() {
         let mut list = printer.list();
         for check in &checks {
@@ -36,11 +33,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
                 Grade::Warning => ("!", Color::Yellow),
                 Grade::Problem => ("✗", Color::Red),
             };
-            let fix = if check.fix.is_empty() {
-                String::new()
-            } else {
-                format!(" → {}", check.fix)
-            };
+            let fix =
+                if check.fix.is_empty() { String::new() } else { format!(" → {}", check.fix) };
             table.row(vec![
                 Cell::coloured(mark, Some(colour)),
                 Cell::new(check.name),

@@ -34,7 +34,5 @@ pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliEr
         return printer.done(format!("{root} is a town already; nothing to do"));
     }
     printer.done(format!("✓ Made a town in {root}"))?;
-    printer.done(format!(
-        "Next: cd {root} && gt rig add <name> <git-url-or-path>"
-    ))
+    printer.done(format!("Next: cd {root} && gt rig add <name> <git-url-or-path>"))
 }

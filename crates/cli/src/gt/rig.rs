@@ -82,34 +82,24 @@ pub(super) fn run(context: &Context<'_>, args: &RigArgs) -> Result<(), CliError>
         RigVerb::Status(args) => status(printer, &town, &args.name),
         RigVerb::Park(args) => change(args, &[RigState::Active], RigState::Parked, "parked"),
         RigVerb::Unpark(args) => change(args, &[RigState::Parked], RigState::Active, "active"),
-        RigVerb::Dock(args) => change(
-            args,
-            &[RigState::Active, RigState::Parked],
-            RigState::Docked,
-            "docked",
-        ),
+        RigVerb::Dock(args) => {
+            change(args, &[RigState::Active, RigState::Parked], RigState::Docked, "docked")
+        }
         RigVerb::Undock(args) => change(args, &[RigState::Docked], RigState::Active, "active"),
         RigVerb::Remove(args) => {
             let rig = rigs::remove(&town, &args.name)?;
             if printer.json() {
                 return printer.object(&json(&rig, None));
             }
-            printer.done(format!(
-                "✓ Removed the rig {}; its beads and its directory stay",
-                rig.slug
-            ))
+            printer
+                .done(format!("✓ Removed the rig {}; its beads and its directory stay", rig.slug))
         }
     }
 }
 
 fn add(context: &Context<'_>, town: &gt_operations::Town, args: &AddArgs) -> Result<(), CliError> {
-    let local = args
-        .repository
-        .as_ref()
-        .map(|given| context.directory.join(given));
-    let local = local
-        .filter(|path| path.exists())
-        .map(|path| path.to_string_lossy().into_owned());
+    let local = args.repository.as_ref().map(|given| context.directory.join(given));
+    let local = local.filter(|path| path.exists()).map(|path| path.to_string_lossy().into_owned());
     let new = NewRig {
         name: &args.name,
         repository: local.as_deref().or(args.repository.as_deref()),
@@ -121,14 +111,8 @@ fn add(context: &Context<'_>, town: &gt_operations::Town, args: &AddArgs) -> Res
     if printer.json() {
         return printer.object(&json(&rig, None));
     }
-    printer.done(format!(
-        "✓ Added the rig {} (prefix {})",
-        rig.slug, rig.prefix
-    ))?;
-    printer.done(format!(
-        "Next: gt bd create \"What is to be done\" --rig {}",
-        rig.slug
-    ))
+    printer.done(format!("✓ Added the rig {} (prefix {})", rig.slug, rig.prefix))?;
+    printer.done(format!("Next: gt bd create \"What is to be done\" --rig {}", rig.slug))
 }
 
 fn list(printer: &Printer, town: &gt_operations::Town) -> Result<(), CliError> {
@@ -143,20 +127,11 @@ fn list(printer: &Printer, town: &gt_operations::Town) -> Result<(), CliError> {
     if rigs.is_empty() {
         return printer.done("No rigs yet; add one with gt rig add <name> <git-url-or-path>");
     }
-    let mut table = Table::with_header(&[
-        "RIG",
-        "PREFIX",
-        "STATE",
-        "OPEN",
-        "ACTIVE",
-        "CLOSED",
-        "REPOSITORY",
-    ]);
+    let mut table =
+        Table::with_header(&["RIG", "PREFIX", "STATE", "OPEN", "ACTIVE", "CLOSED", "REPOSITORY"]);
     for (rig, counts) in &rigs {
         let count = |names: &[&str]| {
-            let matching = counts
-                .iter()
-                .filter(|(status, _)| names.contains(&status.as_str()));
+            let matching = counts.iter().filter(|(status, _)| names.contains(&status.as_str()));
             matching.map(|(_, count)| count).sum::<i64>().to_string()
         };
         table.row(vec![
@@ -191,10 +166,7 @@ fn status(printer: &Printer, town: &gt_operations::Town, name: &str) -> Result<(
         table.row(vec![Cell::bold(name), Cell::new(value)]);
     }
     for (status, count) in counts {
-        table.row(vec![
-            Cell::bold(format!("beads {status}")),
-            Cell::new(count.to_string()),
-        ]);
+        table.row(vec![Cell::bold(format!("beads {status}")), Cell::new(count.to_string())]);
     }
     printer.table(table)
 }

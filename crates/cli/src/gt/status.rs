@@ -86,9 +86,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     if !recent.is_empty() {
         printer.line("")?;
         printer.line("Lately")?;
-        recent
-            .iter()
-            .try_for_each(|event| printer.line(event_line(event)))?;
+        recent.iter().try_for_each(|event| printer.line(event_line(event)))?;
     }
     Ok(())
 }

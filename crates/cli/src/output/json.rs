@@ -42,26 +42,14 @@ pub(crate) struct JsonList<'p> {
 impl<'p> JsonList<'p> {
     pub(super) fn new(printer: &'p Printer, envelope: bool) -> Self {
         let indent = if envelope { "    " } else { "  " };
-        Self {
-            printer,
-            elements: Elements {
-                indent,
-                empty: true,
-            },
-            begun: false,
-            envelope,
-        }
+        Self { printer, elements: Elements { indent, empty: true }, begun: false, envelope }
     }
 
     fn begin(&mut self) -> Result<(), CliError> {
         if std::mem::replace(&mut self.begun, true) {
             return Ok(());
         }
-        self.printer.raw(if self.envelope {
-            "{\n  \"data\": ["
-        } else {
-            "["
-        })
+        self.printer.raw(if self.envelope { "{\n  \"data\": [" } else { "[" })
     }
 
     /// Adds an element, given as compact JSON.
@@ -74,11 +62,7 @@ impl<'p> JsonList<'p> {
     pub(crate) fn finish(mut self) -> Result<(), CliError> {
         self.begin()?;
         self.elements.close(self.printer)?;
-        self.printer.data(if self.envelope {
-            ",\n  \"schema_version\": 1\n}"
-        } else {
-            ""
-        })
+        self.printer.data(if self.envelope { ",\n  \"schema_version\": 1\n}" } else { "" })
     }
 }
 
@@ -92,12 +76,7 @@ pub(crate) struct JsonSections<'p> {
 
 impl<'p> JsonSections<'p> {
     pub(super) fn new(printer: &'p Printer, envelope: bool) -> Self {
-        Self {
-            printer,
-            open: None,
-            empty: true,
-            envelope,
-        }
+        Self { printer, open: None, empty: true, envelope }
     }
 
     fn key(&mut self, name: &str) -> Result<(), CliError> {
@@ -111,17 +90,14 @@ impl<'p> JsonSections<'p> {
             (false, false) => ",\n  ",
         };
         self.empty = false;
-        self.printer
-            .raw(&format!("{before}{}: ", Json::string(name)))
+        self.printer.raw(&format!("{before}{}: ", Json::string(name)))
     }
 
     /// Opens an array under this name; what is pushed next goes there.
     pub(crate) fn array(&mut self, name: &str) -> Result<(), CliError> {
         self.key(name)?;
-        self.open = Some(Elements {
-            indent: if self.envelope { "      " } else { "    " },
-            empty: true,
-        });
+        self.open =
+            Some(Elements { indent: if self.envelope { "      " } else { "    " }, empty: true });
         self.printer.raw("[")
     }
 

@@ -67,11 +67,7 @@ impl Printer {
 
     /// A line for people whose beginning stands out.
     pub(crate) fn heading(&self, beginning: &str, rest: &str) -> Result<(), CliError> {
-        let style = if self.colours {
-            anstyle::Style::new().bold()
-        } else {
-            anstyle::Style::new()
-        };
+        let style = if self.colours { anstyle::Style::new().bold() } else { anstyle::Style::new() };
         let (beginning, rest) = (harmless(beginning), harmless(rest));
         self.data(format!("{style}{beginning}{style:#}{rest}"))
     }
@@ -79,11 +75,7 @@ impl Printer {
     /// A table of data.
     pub(crate) fn table(&self, table: Table) -> Result<(), CliError> {
         let text = table.render(self.terminal, self.colours);
-        if text.is_empty() {
-            Ok(())
-        } else {
-            self.data(text)
-        }
+        if text.is_empty() { Ok(()) } else { self.data(text) }
     }
 
     /// Makes sure that what was printed has left, for output that somebody waits for.
@@ -95,9 +87,7 @@ impl Printer {
     pub(crate) fn object(&self, compact: &str) -> Result<(), CliError> {
         *self.wrote_json.borrow_mut() = true;
         if self.envelope {
-            return self.data(pretty(&format!(
-                "{{\"data\":{compact},\"schema_version\":1}}"
-            )));
+            return self.data(pretty(&format!("{{\"data\":{compact},\"schema_version\":1}}")));
         }
         self.data(pretty(&sorted_object(compact)))
     }
@@ -135,10 +125,7 @@ impl Printer {
     }
 
     /// Says what went wrong with one part of a request that goes on, and gives the message back.
-    #[expect(
-        clippy::unused_self,
-        reason = "printing is asked of the printer, whatever it needs"
-    )]
+    #[expect(clippy::unused_self, reason = "printing is asked of the printer, whatever it needs")]
     pub(crate) fn part_failed(&self, error: &CliError) -> String {
         let message = error.chain();
         tell(&format!("Error: {message}"));
@@ -147,11 +134,7 @@ impl Printer {
 
     /// A confirmation for people; those who want JSON or quiet get none.
     pub(crate) fn done(&self, text: impl AsRef<str>) -> Result<(), CliError> {
-        if self.json || self.quiet {
-            Ok(())
-        } else {
-            self.line(text)
-        }
+        if self.json || self.quiet { Ok(()) } else { self.line(text) }
     }
 
     /// Ends a command that failed.

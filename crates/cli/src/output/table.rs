@@ -16,29 +16,17 @@ pub(crate) struct Cell {
 impl Cell {
     /// Plain text.
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            colour: None,
-            bold: false,
-        }
+        Self { text: text.into(), colour: None, bold: false }
     }
 
     /// Coloured text; the colour only repeats what the text says.
     pub(crate) fn coloured(text: impl Into<String>, colour: Option<Color>) -> Self {
-        Self {
-            text: text.into(),
-            colour,
-            bold: false,
-        }
+        Self { text: text.into(), colour, bold: false }
     }
 
     /// Text that stands out.
     pub(crate) fn bold(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            colour: None,
-            bold: true,
-        }
+        Self { text: text.into(), colour: None, bold: true }
     }
 }
 
@@ -62,9 +50,7 @@ impl Table {
 
     /// A table with a line of names above.
     pub(crate) fn with_header(names: &[&str]) -> Self {
-        Self {
-            rows: vec![names.iter().map(|name| Cell::bold(*name)).collect()],
-        }
+        Self { rows: vec![names.iter().map(|name| Cell::bold(*name)).collect()] }
     }
 
     /// Adds a row.

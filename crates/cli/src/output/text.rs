@@ -8,11 +8,7 @@ use jiff::tz::TimeZone;
 
 /// `1 bead`, `2 beads`.
 pub(crate) fn plural(count: u64, one: &str) -> String {
-    if count == 1 {
-        format!("1 {one}")
-    } else {
-        format!("{count} {one}s")
-    }
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
 /// One line of text without the control characters that text of others may hold: they must not reach
@@ -39,10 +35,7 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
 
 /// The time of day where the reader is.
 pub(crate) fn clock_time(at: Timestamp) -> String {
-    at.to_jiff()
-        .to_zoned(TimeZone::system())
-        .strftime("%H:%M:%S")
-        .to_string()
+    at.to_jiff().to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
 }
 
 /// The colour that goes with a status.

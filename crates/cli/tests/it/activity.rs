@@ -24,24 +24,13 @@ fn events_tell_what_happened_to_what_by_whom_and_when() {
     let event = &events[1];
     assert_eq!(
         keys(event),
-        [
-            "actor",
-            "created_at",
-            "event_type",
-            "issue_id",
-            "number",
-            "payload",
-            "rig"
-        ]
+        ["actor", "created_at", "event_type", "issue_id", "number", "payload", "rig"]
     );
     assert_eq!(
         (&event["number"], &event["event_type"], &event["issue_id"]),
         (&json!(2), &json!("created"), &json!(id))
     );
-    assert_eq!(
-        (&event["actor"], &event["rig"]),
-        (&json!("ann"), &json!("web"))
-    );
+    assert_eq!((&event["actor"], &event["rig"]), (&json!("ann"), &json!("web")));
     assert_eq!(event["payload"]["title"], "Boil water");
     assert_eq!(event["created_at"], town.show(&id)["created_at"]);
     let said = town.bd(["activity"]).ok();
@@ -74,10 +63,7 @@ fn a_script_goes_on_where_it_stopped() {
     assert_eq!(numbers(&town.json(&["activity", "--after", "1"])), [2, 3]);
     let few = town.json(&["activity", "--after", "1", "--limit", "1"]);
     assert_eq!(numbers(&few), [2], "as many as it can handle at a time");
-    assert_eq!(
-        numbers(&town.json(&["activity", "--after", "0"])),
-        [1, 2, 3]
-    );
+    assert_eq!(numbers(&town.json(&["activity", "--after", "0"])), [1, 2, 3]);
     assert_eq!(numbers(&town.json(&["activity", "--after", "3"])), [0; 0]);
     assert_eq!(numbers(&town.json(&["activity", "--after", "99"])), [0; 0]);
 }
@@ -99,18 +85,13 @@ fn events_are_filtered_by_bead_type_and_time() {
         (&["--after", "2", "--type", "closed"], &["closed"]),
     ] {
         let activity = town.start_bd(&["activity", "--json"]).args(flags).run();
-        assert_eq!(
-            texts(&activity.ok().json(), "event_type"),
-            expected,
-            "{flags:?}"
-        );
+        assert_eq!(texts(&activity.ok().json(), "event_type"), expected, "{flags:?}");
     }
     let error = refusal(&town.bd(["activity", "--type", "nonsense"]));
     assert_says(&error, &["nonsense", "created", "label_added"]);
     let error = json_refusal(&town.bd(["activity", "--json", "--since", "lately"]));
     assert_says(&error, &["lately"]);
-    town.bd(["activity", "--after", "1", "--since", "1h"])
-        .fails(1);
+    town.bd(["activity", "--after", "1", "--since", "1h"]).fails(1);
 }
 
 #[test]
@@ -142,17 +123,13 @@ fn a_follower_sees_the_past_and_then_every_later_write() {
     let town = town();
     town.bead("hq-a", &[]);
     let follower = town.start_bd(&["activity", "--follow", "--json"]).start();
-    wait_until("the past is shown", || {
-        follower.stdout().lines().count() == 1
-    });
+    wait_until("the past is shown", || follower.stdout().lines().count() == 1);
 
     town.bead("hq-b", &["--deps", "hq-a"]);
     town.bd(["close", "hq-a", "hq-b"]).ok();
     let expected = town.last_event();
 
-    wait_until("everything is shown", || {
-        follower.stdout().lines().count() as u64 >= expected
-    });
+    wait_until("everything is shown", || follower.stdout().lines().count() as u64 >= expected);
     let events = json!(follower.kill().json_lines());
     assert_eq!(numbers(&events), (1..=expected).collect::<Vec<_>>());
     assert_eq!(events, json!(town.events()), "the same as in the log");
@@ -163,20 +140,14 @@ fn a_follower_begins_where_it_is_told_and_filters() {
     let town = town();
     town.bead("hq-a", &[]);
     town.bead("hq-b", &[]);
-    let flags = [
-        "feed", "--follow", "--json", "--after", "1", "--type", "created",
-    ];
+    let flags = ["feed", "--follow", "--json", "--after", "1", "--type", "created"];
     let follower = town.command(town.gt_path()).args(flags).start();
-    wait_until("the past is shown", || {
-        follower.stdout().lines().count() == 1
-    });
+    wait_until("the past is shown", || follower.stdout().lines().count() == 1);
 
     town.bd(["close", "hq-a"]).ok();
     town.bead("hq-c", &[]);
 
-    wait_until("the next is shown", || {
-        follower.stdout().lines().count() >= 2
-    });
+    wait_until("the next is shown", || follower.stdout().lines().count() >= 2);
     let events = json!(follower.kill().json_lines());
     assert_eq!(texts(&events, "issue_id"), ["hq-b", "hq-c"]);
 }

@@ -112,13 +112,10 @@ fn update_takes_or_refuses_any_words() {
 fn dependencies_take_or_refuse_any_words() {
     let town = furnished();
     let verb = prop::sample::select(vec!["add", "remove"]);
-    with_few_cases(
-        &(verb, text(), text(), text()),
-        |(verb, kind, issue, target)| {
-            let kind = format!("--type={kind}");
-            check(&town.bd(["dep", verb, "--json", &kind, "--", &issue, &target]))
-        },
-    );
+    with_few_cases(&(verb, text(), text(), text()), |(verb, kind, issue, target)| {
+        let kind = format!("--type={kind}");
+        check(&town.bd(["dep", verb, "--json", &kind, "--", &issue, &target]))
+    });
     town.gt(["doctor"]).ok();
 }
 
@@ -150,10 +147,5 @@ fn the_help_of_gt_knows_bd() {
     let town = town();
 
     assert!(town.gt(["--help"]).ok().stdout.contains("\n  bd "));
-    assert!(
-        town.gt(["help", "bd"])
-            .ok()
-            .stdout
-            .contains("Track work as beads")
-    );
+    assert!(town.gt(["help", "bd"]).ok().stdout.contains("Track work as beads"));
 }

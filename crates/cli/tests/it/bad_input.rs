@@ -17,10 +17,7 @@ fn a_title_is_one_line_of_1_to_500_bytes() {
         ("an \u{1b}[31mescape", "one line"),
         (long.as_str(), "at most 500 bytes, this one has 502"),
     ] {
-        for command in [
-            &["create", title][..],
-            &["update", "hq-a", "--title", title],
-        ] {
+        for command in [&["create", title][..], &["update", "hq-a", "--title", title]] {
             let error = refusal(&town.bd(command));
             assert_says(&error, &["title", reason]);
         }
@@ -35,15 +32,8 @@ fn a_title_is_one_line_of_1_to_500_bytes() {
 fn a_title_may_be_written_in_any_script() {
     let town = town();
     let longest = "x".repeat(500);
-    for title in [
-        "🫖 tea",
-        "שלום עולם",
-        "مرحبا",
-        "日本語",
-        "e\u{301}",
-        "<b>&\"'\\",
-        &longest,
-    ] {
+    for title in ["🫖 tea", "שלום עולם", "مرحبا", "日本語", "e\u{301}", "<b>&\"'\\", &longest]
+    {
         let id = town.create(title, &[]);
         assert_eq!(town.show(&id)["title"], title);
         let listed = town.bd(["list", "--id", &id]).ok();
@@ -177,16 +167,7 @@ fn numbers_are_numbers() {
 fn an_id_looks_like_one() {
     let town = town();
     let long = format!("hq-{}", "x".repeat(200));
-    for id in [
-        "",
-        "nohyphen",
-        "-abc",
-        "hq abc",
-        "hq-\u{e4}",
-        "hq-a,b",
-        "hq-a\nb",
-        &long,
-    ] {
+    for id in ["", "nohyphen", "-abc", "hq abc", "hq-\u{e4}", "hq-a,b", "hq-a\nb", &long] {
         let error = refusal(&town.bd(["create", "A task", &format!("--id={id}"), "--force"]));
         assert_says(&error, &["bead id"]);
     }
@@ -199,11 +180,9 @@ fn files_are_text_that_can_be_read() {
     town.bead("hq-a", &[]);
     town.make_dir("directory");
     town.write("binary", b"\xff\xfe\0");
-    for (file, reason) in [
-        ("missing", "No such file"),
-        ("directory", "directory"),
-        ("binary", "UTF-8"),
-    ] {
+    for (file, reason) in
+        [("missing", "No such file"), ("directory", "directory"), ("binary", "UTF-8")]
+    {
         for command in [
             &["create", "A task", "--body-file", file][..],
             &["create", "A task", "--design-file", file],

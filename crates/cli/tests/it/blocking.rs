@@ -120,13 +120,7 @@ fn a_conditional_blocker_may_end_as_it_likes() {
 fn other_types_never_block() {
     let town = town();
     town.bead("hq-a", &[]);
-    for kind in [
-        "parent-child",
-        "tracks",
-        "related",
-        "discovered-from",
-        "my-own",
-    ] {
+    for kind in ["parent-child", "tracks", "related", "discovered-from", "my-own"] {
         let id = format!("hq-{kind}");
         town.bead(&id, &[]);
         town.bd(["dep", "add", &id, "hq-a", "--type", kind]).ok();
@@ -180,10 +174,7 @@ fn waiting_for_any_part_ends_with_the_first() {
     town.bead("hq-s", &[]);
     town.create("One", &["--parent", "hq-s"]);
     town.create("Two", &["--parent", "hq-s"]);
-    town.bead(
-        "hq-w",
-        &["--waits-for", "hq-s", "--waits-for-gate", "any-children"],
-    );
+    town.bead("hq-w", &["--waits-for", "hq-s", "--waits-for-gate", "any-children"]);
 
     town.bd(["close", "hq-s.1"]).ok();
     assert_eq!(blockers(&town, "hq-w"), ["hq-s"], "the bead itself is open");
@@ -245,10 +236,7 @@ fn a_deleted_blocker_blocks_no_more() {
 
     assert_eq!(town.ready(), ["hq-b"]);
     assert_eq!(
-        texts(&town.gt_json(&["doctor"]), "grade")
-            .iter()
-            .filter(|grade| *grade != "good")
-            .count(),
+        texts(&town.gt_json(&["doctor"]), "grade").iter().filter(|grade| *grade != "good").count(),
         0
     );
 }

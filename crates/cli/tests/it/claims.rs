@@ -21,8 +21,7 @@ fn a_claim_makes_the_bead_mine_and_starts_it() {
 fn the_second_claimer_is_refused() {
     let town = town();
     town.bead("hq-a", &[]);
-    town.bd(["update", "hq-a", "--claim", "--actor", "ann"])
-        .ok();
+    town.bd(["update", "hq-a", "--claim", "--actor", "ann"]).ok();
     let before = (town.show("hq-a"), town.last_event());
 
     let error = refusal(&town.bd(["update", "hq-a", "--claim", "--actor", "bob"]));
@@ -37,12 +36,10 @@ fn the_second_claimer_is_refused() {
 fn claiming_again_is_fine_and_changes_nothing() {
     let town = town();
     town.bead("hq-a", &[]);
-    town.bd(["update", "hq-a", "--claim", "--actor", "ann"])
-        .ok();
+    town.bd(["update", "hq-a", "--claim", "--actor", "ann"]).ok();
     let before = (town.show("hq-a"), town.last_event());
 
-    town.bd(["update", "hq-a", "--claim", "--actor", "ann"])
-        .ok();
+    town.bd(["update", "hq-a", "--claim", "--actor", "ann"]).ok();
 
     assert_eq!((town.show("hq-a"), town.last_event()), before);
 }
@@ -54,8 +51,7 @@ fn what_is_assigned_is_claimed_by_its_assignee_only() {
 
     let error = refusal(&town.bd(["update", "hq-a", "--claim", "--actor", "bob"]));
     assert_says(&error, &["already claimed by ann"]);
-    town.bd(["update", "hq-a", "--claim", "--actor", "ann"])
-        .ok();
+    town.bd(["update", "hq-a", "--claim", "--actor", "ann"]).ok();
 }
 
 #[test]
@@ -78,17 +74,10 @@ fn a_claim_and_other_changes_are_one() {
     town.bead("hq-b", &["-a", "ann"]);
 
     let update = ["update", "hq-a", "hq-b", "--claim", "--actor", "bob"];
-    let updated = town
-        .start_bd(&update)
-        .args(["--add-label", "mine", "--json"])
-        .run()
-        .ok();
+    let updated = town.start_bd(&update).args(["--add-label", "mine", "--json"]).run().ok();
 
     assert_eq!(texts(&updated.json(), "id"), ["hq-a"]);
-    assert_says(
-        &updated.stderr,
-        &["claiming hq-b: issue already claimed by ann"],
-    );
+    assert_says(&updated.stderr, &["claiming hq-b: issue already claimed by ann"]);
     assert_eq!(town.show("hq-a")["labels"], json!(["mine"]));
     assert_eq!(town.show("hq-b").get("labels"), None);
 }

@@ -15,10 +15,7 @@ fn a_bead_is_closed_with_a_reason() {
 
     assert_eq!(said.line(), "✓ Closed hq-a: merged");
     let bead = town.show("hq-a");
-    assert_eq!(
-        (&bead["status"], &bead["close_reason"]),
-        (&json!("closed"), &json!("merged"))
-    );
+    assert_eq!((&bead["status"], &bead["close_reason"]), (&json!("closed"), &json!("merged")));
     assert!(bead["closed_at"].is_string());
     assert_eq!(texts(&json, "id"), ["hq-b"]);
     assert_eq!(json[0]["close_reason"], "Closed", "if nothing is said");
@@ -40,11 +37,7 @@ fn reasons_go_by_many_names_and_from_files() {
         let reason = town.show(&id)["close_reason"].clone();
         assert_says(
             reason.as_str().unwrap(),
-            &[if flags[0].ends_with("file") {
-                "from a file"
-            } else {
-                "why"
-            }],
+            &[if flags[0].ends_with("file") { "from a file" } else { "why" }],
         );
     }
 }
@@ -56,13 +49,9 @@ fn each_bead_has_its_reason_and_the_last_serves_for_the_rest() {
         town.bead(id, &[]);
     }
 
-    town.bd(["close", "hq-a", "hq-b", "hq-c", "-r", "one", "-r", "two"])
-        .ok();
+    town.bd(["close", "hq-a", "hq-b", "hq-c", "-r", "one", "-r", "two"]).ok();
 
-    let reasons = texts(
-        &town.json(&["show", "hq-a", "hq-b", "hq-c"]),
-        "close_reason",
-    );
+    let reasons = texts(&town.json(&["show", "hq-a", "hq-b", "hq-c"]), "close_reason");
     assert_eq!(reasons, ["one", "two", "two"]);
 }
 
@@ -73,8 +62,7 @@ fn the_session_is_kept() {
     town.bead("hq-b", &[]);
 
     town.bd(["close", "hq-a", "--session", "s1"]).ok();
-    town.bd_with("CLAUDE_SESSION_ID", "s2", &["close", "hq-b"])
-        .ok();
+    town.bd_with("CLAUDE_SESSION_ID", "s2", &["close", "hq-b"]).ok();
 
     assert_eq!(town.show("hq-a")["closed_by_session"], "s1");
     assert_eq!(town.show("hq-b")["closed_by_session"], "s2");
@@ -87,10 +75,7 @@ fn what_something_blocks_is_not_closed() {
     town.bead("hq-b", &["--deps", "hq-a"]);
 
     let error = refusal(&town.bd(["close", "hq-b"]));
-    assert_eq!(
-        error,
-        "cannot close hq-b: blocked by open issues [hq-a] (use --force to override)"
-    );
+    assert_eq!(error, "cannot close hq-b: blocked by open issues [hq-a] (use --force to override)");
     let error = json_refusal(&town.bd(["close", "hq-b", "--json"]));
     assert_says(&error, &["blocked by open issues [hq-a]"]);
     assert_eq!(town.show("hq-b")["status"], "open");
@@ -174,8 +159,7 @@ fn blockers_may_be_closed_before_what_they_block_in_one_command() {
 fn closing_again_replaces_reason_and_outcome() {
     let town = town();
     town.bead("hq-a", &[]);
-    town.bd(["close", "hq-a", "-r", "first", "--outcome", "failed"])
-        .ok();
+    town.bd(["close", "hq-a", "-r", "first", "--outcome", "failed"]).ok();
     assert_eq!(town.show("hq-a")["outcome"], "failed");
 
     town.bd(["close", "hq-a", "-r", "second"]).ok();
@@ -225,18 +209,14 @@ fn an_epic_is_not_over_by_itself() {
     town.bd(["close", "hq-e.1"]).ok();
 
     assert_eq!(town.show("hq-e")["status"], "open");
-    assert_eq!(
-        town.json(&["stats"])["summary"]["epics_eligible_for_closure"],
-        1
-    );
+    assert_eq!(town.json(&["stats"])["summary"]["epics_eligible_for_closure"], 1);
 }
 
 #[test]
 fn a_closed_bead_is_opened_again() {
     let town = town();
     town.bead("hq-a", &[]);
-    town.bd(["close", "hq-a", "-r", "merged", "--outcome", "failed"])
-        .ok();
+    town.bd(["close", "hq-a", "-r", "merged", "--outcome", "failed"]).ok();
 
     let reopened = town.json(&["reopen", "hq-a", "--reason", "it came back"]);
 
@@ -306,9 +286,6 @@ fn a_molecule_with_a_failed_step_has_failed() {
 
     let molecule = town.show("hq-mol");
 
-    assert_eq!(
-        (&molecule["status"], &molecule["outcome"]),
-        (&json!("closed"), &json!("failed"))
-    );
+    assert_eq!((&molecule["status"], &molecule["outcome"]), (&json!("closed"), &json!("failed")));
     assert!(!town.ready().contains(&"hq-after".to_owned()));
 }

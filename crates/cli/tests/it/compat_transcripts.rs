@@ -7,8 +7,7 @@ use crate::support::{Steps as _, assert_says, refusal, texts, town, town_with_ri
 #[test]
 fn beads_are_made_as_gas_town_makes_them() {
     let town = town_with_rigs(&["gastown"]);
-    town.bd(["create", "--title=Epic", "--type=epic", "--id=ga-epic"])
-        .ok();
+    town.bd(["create", "--title=Epic", "--type=epic", "--id=ga-epic"]).ok();
 
     let created = town
         .bd([
@@ -29,18 +28,8 @@ fn beads_are_made_as_gas_town_makes_them() {
     assert_eq!(created["id"], "ga-epic.1");
     assert_eq!(created["created_by"], "mayor");
     assert_eq!(created["assignee"], "gastown/polecats/Toast");
-    let message = [
-        "create",
-        "--title=Ping",
-        "--type=message",
-        "--ephemeral",
-        "--wisp-type=ping",
-    ];
-    let id = town
-        .start_bd(&message)
-        .args(["--silent", "--repo=gastown"])
-        .run()
-        .ok();
+    let message = ["create", "--title=Ping", "--type=message", "--ephemeral", "--wisp-type=ping"];
+    let id = town.start_bd(&message).args(["--silent", "--repo=gastown"]).run().ok();
     assert!(id.line().starts_with("ga-wisp-"), "{id}");
 }
 
@@ -52,26 +41,11 @@ fn beads_are_listed_as_gas_town_lists_them() {
     town.bd(["update", "hq-a", "--status=hooked"]).ok();
 
     for (flags, expected) in [
-        (
-            &["--json", "--flat", "--limit=0", "--status=hooked"][..],
-            &["hq-a"][..],
-        ),
-        (
-            &["--json", "--type=convoy", "--all", "--no-pager"],
-            &["hq-cv-1"],
-        ),
-        (
-            &["--json", "--label=gt:convoy", "--status=all"],
-            &["hq-cv-1"],
-        ),
-        (
-            &["--json", "--assignee=mayor", "--status=hooked"],
-            &["hq-a"],
-        ),
-        (
-            &["--json", "--desc-contains=molecule:", "--limit=10"],
-            &["hq-a"],
-        ),
+        (&["--json", "--flat", "--limit=0", "--status=hooked"][..], &["hq-a"][..]),
+        (&["--json", "--type=convoy", "--all", "--no-pager"], &["hq-cv-1"]),
+        (&["--json", "--label=gt:convoy", "--status=all"], &["hq-cv-1"]),
+        (&["--json", "--assignee=mayor", "--status=hooked"], &["hq-a"]),
+        (&["--json", "--desc-contains=molecule:", "--limit=10"], &["hq-a"]),
         (&["--json", "--priority=1", "--include-infra"], &["hq-cv-1"]),
         (&["--json", "--no-assignee", "--sort=updated"], &["hq-cv-1"]),
     ] {
@@ -86,18 +60,8 @@ fn ready_and_show_are_asked_as_gas_town_asks() {
     town.bead("hq-a", &["-l", "gt:task"]);
     town.bead("hq-b", &[]);
 
-    assert_eq!(
-        town.bd(["ready", "--json", "--limit=0"])
-            .ok()
-            .json()
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
-    let ready = town
-        .bd(["ready", "--json", "--label", "gt:task", "-n", "100"])
-        .ok();
+    assert_eq!(town.bd(["ready", "--json", "--limit=0"]).ok().json().as_array().unwrap().len(), 2);
+    let ready = town.bd(["ready", "--json", "--label", "gt:task", "-n", "100"]).ok();
     assert_eq!(texts(&ready.json(), "id"), ["hq-a"]);
     let shown = town.bd(["show", "hq-a", "--json", "--allow-stale"]).ok();
     assert_eq!(shown.json()[0]["id"], "hq-a");
@@ -111,20 +75,14 @@ fn convoys_track_as_gas_town_makes_them_track() {
     town.bead("hq-cv-1", &["-t", "convoy"]);
     town.bead("hq-a", &[]);
 
-    town.bd(["dep", "add", "hq-cv-1", "hq-a", "--type=tracks"])
-        .ok();
+    town.bd(["dep", "add", "hq-cv-1", "hq-a", "--type=tracks"]).ok();
 
     let tracked = town.json(&["dep", "list", "hq-cv-1", "-t", "tracks"]);
     assert_eq!(texts(&tracked, "id"), ["hq-a"]);
     let up = town.json(&["dep", "list", "hq-a", "--direction=up", "--type=tracks"]);
     assert_eq!(texts(&up, "id"), ["hq-cv-1"]);
-    assert_eq!(
-        town.ready(),
-        ["hq-a", "hq-cv-1"],
-        "tracking holds nothing up"
-    );
-    town.bd(["dep", "remove", "hq-cv-1", "hq-a", "--type=tracks"])
-        .ok();
+    assert_eq!(town.ready(), ["hq-a", "hq-cv-1"], "tracking holds nothing up");
+    town.bd(["dep", "remove", "hq-cv-1", "hq-a", "--type=tracks"]).ok();
     assert_eq!(town.json(&["dep", "list", "hq-cv-1"]), json!([]));
 }
 
@@ -156,14 +114,8 @@ fn the_environment_of_a_worker_is_understood() {
 fn the_words_that_scripts_look_for_are_there() {
     let town = town();
     assert_says(&refusal(&town.bd(["show", "hq-none"])), &["no issue found"]);
-    assert_says(
-        &refusal(&town.gt(["rig", "status", "none"])),
-        &["not found"],
-    );
-    assert_says(
-        &town.bd(["list", "--x"]).fails(1).stderr,
-        &["unknown flag: --x"],
-    );
+    assert_says(&refusal(&town.gt(["rig", "status", "none"])), &["not found"]);
+    assert_says(&town.bd(["list", "--x"]).fails(1).stderr, &["unknown flag: --x"]);
     assert_eq!(town.bd(["list"]).ok().stdout, "No issues found.\n");
 }
 
@@ -192,26 +144,12 @@ fn a_session_from_install_to_done() {
 
     sandbox.gt(["install", "town"]).ok();
     let town = sandbox.in_dir("town");
-    town.gt(["rig", "add", "web", repository.to_str().unwrap()])
+    town.gt(["rig", "add", "web", repository.to_str().unwrap()]).ok();
+    town.bd(["create", "Ship it", "--rig", "web", "--id", "we-ship"]).ok();
+    town.bd(["create", "Test it", "--rig", "web", "--id", "we-test", "--deps", "blocks:we-ship"])
         .ok();
-    town.bd(["create", "Ship it", "--rig", "web", "--id", "we-ship"])
-        .ok();
-    town.bd([
-        "create",
-        "Test it",
-        "--rig",
-        "web",
-        "--id",
-        "we-test",
-        "--deps",
-        "blocks:we-ship",
-    ])
-    .ok();
 
-    assert_eq!(
-        town.bd(["ready"]).ok().stdout,
-        "we-test  P2  task  open  Test it\n"
-    );
+    assert_eq!(town.bd(["ready"]).ok().stdout, "we-test  P2  task  open  Test it\n");
     assert_eq!(
         town.bd(["blocked"]).ok().stdout,
         "we-ship  P2  task  open  Ship it — blocked by we-test\n"
@@ -221,9 +159,7 @@ fn a_session_from_install_to_done() {
         "✓ Claimed we-test: Test it\n"
     );
     assert_eq!(
-        town.bd(["close", "we-test", "-r", "green", "--suggest-next"])
-            .ok()
-            .stdout,
+        town.bd(["close", "we-test", "-r", "green", "--suggest-next"]).ok().stdout,
         "✓ Closed we-test: green\n  ready now: we-ship\n"
     );
     assert_eq!(

@@ -45,10 +45,7 @@ fn sixteen_creates_at_once_all_succeed() {
         gt.args(["bd", "create", &title, "--silent"]).start()
     });
 
-    let ids: HashSet<String> = created
-        .into_iter()
-        .map(|ran| ran.ok().line().to_owned())
-        .collect();
+    let ids: HashSet<String> = created.into_iter().map(|ran| ran.ok().line().to_owned()).collect();
     assert_eq!(ids.len(), 16);
     let listed: HashSet<String> = town.ids(&["list"]).into_iter().collect();
     assert_eq!(listed, ids);
@@ -74,8 +71,7 @@ fn sixteen_creates_beside_a_saturated_writer_all_succeed() {
         let created = at_once(16, |number| {
             let title = format!("Task {round}/{number}");
             let gt = town.command(town.gt_path());
-            gt.args(["bd", "create", &title, "--silent", "--label", "created"])
-                .start()
+            gt.args(["bd", "create", &title, "--silent", "--label", "created"]).start()
         });
         for ran in created {
             let ran = ran.ok();
@@ -85,14 +81,8 @@ fn sixteen_creates_beside_a_saturated_writer_all_succeed() {
 
     town.write("stop", "");
     writer.wait().ok();
-    assert_eq!(
-        town.ids(&["list", "--label", "created", "-n", "0"]).len(),
-        32
-    );
-    assert_eq!(
-        town.ids(&["list", "--label", "imported", "-n", "0"]).len(),
-        2000
-    );
+    assert_eq!(town.ids(&["list", "--label", "created", "-n", "0"]).len(), 32);
+    assert_eq!(town.ids(&["list", "--label", "imported", "-n", "0"]).len(), 2000);
     assert_gapless(&town);
     town.gt(["doctor"]).ok();
 }
@@ -106,18 +96,11 @@ fn of_two_that_claim_the_same_bead_one_wins() {
 
         let claims = at_once(2, |number| {
             let actor = ["ann", "bob"][number];
-            town.start_bd(&["update", &id, "--claim", "--actor", actor])
-                .start()
+            town.start_bd(&["update", &id, "--claim", "--actor", actor]).start()
         });
 
         let winners: Vec<usize> = (0..2).filter(|number| claims[*number].code == 0).collect();
-        assert_eq!(
-            winners.len(),
-            1,
-            "round {round}\n{}\n{}",
-            claims[0],
-            claims[1]
-        );
+        assert_eq!(winners.len(), 1, "round {round}\n{}\n{}", claims[0], claims[1]);
         let winner = ["ann", "bob"][winners[0]];
         let error = refusal(&claims[1 - winners[0]]);
         assert_says(&error, &[&format!("issue already claimed by {winner}")]);
@@ -135,8 +118,7 @@ fn of_eight_that_take_what_is_ready_each_gets_another() {
 
     let claimed = at_once(8, |number| {
         let actor = format!("worker {number}");
-        town.start_bd(&["ready", "--claim", "--json", "--actor", &actor])
-            .start()
+        town.start_bd(&["ready", "--claim", "--json", "--actor", &actor]).start()
     });
 
     let ids: HashSet<String> = claimed
@@ -172,15 +154,10 @@ fn parts_made_at_once_get_numbers_of_their_own() {
     let town = town();
     town.bead("hq-e", &["-t", "epic"]);
 
-    let created = at_once(8, |_| {
-        town.start_bd(&["create", "Part", "--parent", "hq-e", "--silent"])
-            .start()
-    });
+    let created =
+        at_once(8, |_| town.start_bd(&["create", "Part", "--parent", "hq-e", "--silent"]).start());
 
-    let mut ids: Vec<String> = created
-        .into_iter()
-        .map(|ran| ran.ok().line().to_owned())
-        .collect();
+    let mut ids: Vec<String> = created.into_iter().map(|ran| ran.ok().line().to_owned()).collect();
     ids.sort();
     let expected: Vec<String> = (1..=8).map(|number| format!("hq-e.{number}")).collect();
     assert_eq!(ids, expected);
@@ -190,12 +167,8 @@ fn parts_made_at_once_get_numbers_of_their_own() {
 fn eight_that_install_the_same_town_agree() {
     let sandbox = crate::support::nowhere();
 
-    let installed = at_once(8, |_| {
-        sandbox
-            .command(sandbox.gt_path())
-            .args(["install", "town"])
-            .start()
-    });
+    let installed =
+        at_once(8, |_| sandbox.command(sandbox.gt_path()).args(["install", "town"]).start());
 
     for ran in installed {
         ran.ok();
@@ -218,10 +191,7 @@ fn eight_that_init_the_same_store_agree() {
         ran.ok();
     }
     assert!(project.create("A task", &[]).starts_with("ki-"));
-    assert_eq!(
-        project.gt_json(&["rig", "list"]).as_array().unwrap().len(),
-        1
-    );
+    assert_eq!(project.gt_json(&["rig", "list"]).as_array().unwrap().len(), 1);
     assert_gapless(&project);
 }
 
@@ -229,11 +199,7 @@ fn eight_that_init_the_same_store_agree() {
 fn eight_that_add_the_same_rig_add_one() {
     let town = town();
 
-    let added = at_once(8, |_| {
-        town.command(town.gt_path())
-            .args(["rig", "add", "web"])
-            .start()
-    });
+    let added = at_once(8, |_| town.command(town.gt_path()).args(["rig", "add", "web"]).start());
 
     let won = added.iter().filter(|ran| ran.code == 0).count();
     assert_eq!(won, 1);
@@ -304,9 +270,7 @@ fn readers_see_all_of_an_import_or_none() {
     });
 
     import.wait().ok();
-    let partial: Vec<&String> = counts
-        .iter()
-        .filter(|c| !["0", "3000"].contains(&c.as_str()))
-        .collect();
+    let partial: Vec<&String> =
+        counts.iter().filter(|c| !["0", "3000"].contains(&c.as_str())).collect();
     assert!(partial.is_empty(), "{partial:?}");
 }

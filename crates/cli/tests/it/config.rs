@@ -10,9 +10,7 @@ use crate::support::{
 fn a_setting_is_set_read_and_unset() {
     let town = town();
 
-    let set = town
-        .gt(["config", "set", "scheduler.max_polecats", "5"])
-        .ok();
+    let set = town.gt(["config", "set", "scheduler.max_polecats", "5"]).ok();
     assert_eq!(set.line(), "Set scheduler.max_polecats = 5");
     let get = town.gt(["config", "get", "scheduler.max_polecats"]).ok();
     assert_eq!(get.stdout, "5\n");
@@ -27,11 +25,9 @@ fn a_setting_is_set_read_and_unset() {
 #[test]
 fn negative_numbers_need_no_quoting() {
     let town = town();
-    town.gt(["config", "set", "scheduler.max_polecats", "3"])
-        .ok();
+    town.gt(["config", "set", "scheduler.max_polecats", "3"]).ok();
 
-    town.gt(["config", "set", "scheduler.max_polecats", "-1"])
-        .ok();
+    town.gt(["config", "set", "scheduler.max_polecats", "-1"]).ok();
 
     let get = town.gt(["config", "get", "scheduler.max_polecats"]).ok();
     assert_eq!(get.line(), "-1");
@@ -44,11 +40,7 @@ fn older_names_mean_the_same_setting() {
     for (alias, name, value) in [
         ("queue.batch_size", "scheduler.batch_size", "3"),
         ("queue.spawn_delay", "scheduler.spawn_delay", "2s"),
-        (
-            "polecat_spawn_batch_size",
-            "scheduler.spawn_parallelism",
-            "7",
-        ),
+        ("polecat_spawn_batch_size", "scheduler.spawn_parallelism", "7"),
         ("queue_max_polecats", "queue.max_polecats", "4"),
     ] {
         town.gt(["config", "set", alias, value]).ok();
@@ -145,8 +137,7 @@ fn settings_of_a_rig_need_the_rig() {
 #[test]
 fn the_list_has_every_setting_with_value_and_origin() {
     let town = town_with_rigs(&["web"]);
-    town.gt(["config", "set", "rig.web.command", "make it so"])
-        .ok();
+    town.gt(["config", "set", "rig.web.command", "make it so"]).ok();
 
     let list = town.gt_json(&["config", "list"]);
 
@@ -161,10 +152,7 @@ fn the_list_has_every_setting_with_value_and_origin() {
         assert_eq!(entry["origin"], origin, "{entry}");
     }
     let said = town.gt(["config", "list"]).ok();
-    assert_says(
-        &said.stdout,
-        &["SETTING", "VALUE", "FROM", "make it so", "store", "default"],
-    );
+    assert_says(&said.stdout, &["SETTING", "VALUE", "FROM", "make it so", "store", "default"]);
 }
 
 #[test]
@@ -193,20 +181,11 @@ fn bd_remembers_what_scripts_tell_it() {
     assert_eq!(set.line(), "Set my.key = my value");
     assert_eq!(town.bd(["config", "get", "my.key"]).ok().line(), "my value");
     let json = town.json(&["config", "get", "my.key"]);
-    assert_eq!(
-        json,
-        json!({"key": "my.key", "value": "my value", "schema_version": 1})
-    );
-    assert_eq!(
-        town.json(&["config", "list"]),
-        json!({"my.key": "my value", "schema_version": 1})
-    );
+    assert_eq!(json, json!({"key": "my.key", "value": "my value", "schema_version": 1}));
+    assert_eq!(town.json(&["config", "list"]), json!({"my.key": "my value", "schema_version": 1}));
 
     town.bd(["config", "unset", "my.key"]).ok();
-    assert_eq!(
-        town.bd(["config", "get", "my.key"]).ok().line(),
-        "my.key (not set)"
-    );
+    assert_eq!(town.bd(["config", "get", "my.key"]).ok().line(), "my.key (not set)");
     assert_eq!(town.json(&["config", "list"]), json!({"schema_version": 1}));
 }
 
@@ -238,13 +217,7 @@ fn a_status_of_ones_own_must_be_registered() {
     assert_says(&error, &["unknown status", "bd config set status.custom"]);
     assert_eq!(town.show("hq-a")["status"], "open");
 
-    town.bd([
-        "config",
-        "set",
-        "status.custom",
-        "testing:wip,review:active",
-    ])
-    .ok();
+    town.bd(["config", "set", "status.custom", "testing:wip,review:active"]).ok();
     town.bd(["update", "hq-a", "--status", "review"]).ok();
     assert_eq!(town.ids(&["list", "--status", "review"]), ["hq-a"]);
     assert_eq!(town.ready(), [""; 0], "only open beads are ready");
@@ -254,8 +227,7 @@ fn a_status_of_ones_own_must_be_registered() {
 fn the_hint_for_a_new_status_keeps_those_there_are() {
     let town = town();
     town.bead("hq-a", &[]);
-    town.bd(["config", "set", "status.custom", "testing:wip"])
-        .ok();
+    town.bd(["config", "set", "status.custom", "testing:wip"]).ok();
 
     let error = refusal(&town.bd(["update", "hq-a", "--status", "review"]));
 
@@ -279,9 +251,5 @@ fn a_setting_of_a_rig_that_is_not_there_has_no_value() {
 
     let ran = town.gt(["config", "get", "rig.nope.max_polecats"]).fails(1);
 
-    assert!(
-        ran.stderr.contains("rig \"nope\" not found"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("rig \"nope\" not found"), "{}", ran.stderr);
 }

@@ -20,11 +20,7 @@ fn in_force(town: &Sandbox, key: &str) -> (String, String) {
 
 #[track_caller]
 fn assert_in_force(town: &Sandbox, key: &str, value: &str, origin: &str) {
-    assert_eq!(
-        in_force(town, key),
-        (value.to_owned(), origin.to_owned()),
-        "{key}"
-    );
+    assert_eq!(in_force(town, key), (value.to_owned(), origin.to_owned()), "{key}");
 }
 
 #[test]
@@ -83,14 +79,8 @@ fn a_file_that_cannot_be_read_is_an_error_never_unlimited() {
         ("5", "object"),
         (r#"{"scheduler": {"max_polecats": "many"}}"#, "whole number"),
         (r#"{"scheduler": {"max_polecats": 2.5}}"#, "whole number"),
-        (
-            r#"{"scheduler": {"max_polecats": [5]}}"#,
-            "scheduler.max_polecats",
-        ),
-        (
-            r#"{"scheduler": {"max_polecats": {}}}"#,
-            "scheduler.max_polecats",
-        ),
+        (r#"{"scheduler": {"max_polecats": [5]}}"#, "scheduler.max_polecats"),
+        (r#"{"scheduler": {"max_polecats": {}}}"#, "scheduler.max_polecats"),
         (r#"{"queue": {"enabled": "perhaps"}}"#, "queue.enabled"),
     ] {
         let town = town();
@@ -120,17 +110,11 @@ fn a_directory_in_place_of_a_file_is_an_error() {
 fn values_of_files_can_be_taken_into_the_store() {
     let town = town();
     town.write(CONFIG, r#"{"scheduler": {"max_polecats": 7}}"#);
-    town.write(
-        TOWN_SETTINGS,
-        r#"{"scheduler.max_polecats": 9, "queue.enabled": true}"#,
-    );
+    town.write(TOWN_SETTINGS, r#"{"scheduler.max_polecats": 9, "queue.enabled": true}"#);
 
     let imported = town.gt_json(&["config", "import"]);
 
-    assert_eq!(
-        texts(&imported, "key"),
-        ["scheduler.max_polecats", "queue.enabled"]
-    );
+    assert_eq!(texts(&imported, "key"), ["scheduler.max_polecats", "queue.enabled"]);
     assert_in_force(&town, "scheduler.max_polecats", "7", "store");
     assert_in_force(&town, "queue.enabled", "true", "store");
     assert_eq!(town.gt_json(&["config", "import"]), json!([]));
@@ -141,10 +125,7 @@ fn values_of_files_can_be_taken_into_the_store() {
 #[test]
 fn an_import_with_an_unknown_rig_changes_nothing() {
     let town = town();
-    town.write(
-        CONFIG,
-        r#"{"queue.enabled": true, "rig": {"nope": {"max_polecats": 2}}}"#,
-    );
+    town.write(CONFIG, r#"{"queue.enabled": true, "rig": {"nope": {"max_polecats": 2}}}"#);
 
     let error = refusal(&town.gt(["config", "import"]));
 
@@ -192,13 +173,7 @@ fn the_editor_sees_every_setting_and_leaving_it_alone_changes_nothing() {
     assert_eq!(town.last_event(), before);
     assert_eq!(files_in(town.cwd().join(".gt")), files);
     let seen = fs::read_to_string(town.cwd().join("seen")).unwrap();
-    assert_says(
-        &seen,
-        &[
-            "\nqueue.enabled = true\n",
-            "\n# scheduler.order = priority\n",
-        ],
-    );
+    assert_says(&seen, &["\nqueue.enabled = true\n", "\n# scheduler.order = priority\n"]);
 }
 
 #[test]
@@ -237,10 +212,8 @@ fn an_editor_that_fails_changes_nothing_and_leaves_nothing() {
 #[test]
 fn visual_is_over_editor_and_may_have_arguments() {
     let town = town();
-    let editor = town.write_script(
-        "editor",
-        "[ \"$1\" = --wait ] && echo 'queue.enabled = yes' > \"$2\"",
-    );
+    let editor =
+        town.write_script("editor", "[ \"$1\" = --wait ] && echo 'queue.enabled = yes' > \"$2\"");
     let edit = town.command(town.gt_path()).args(["config", "edit"]);
 
     edit.env("VISUAL", format!("{} --wait", editor.display()))

@@ -36,8 +36,7 @@ fn ids_are_the_prefix_and_three_letters_or_digits() {
         assert_eq!(prefix, "hq");
         assert_eq!(rest.len(), 3, "{id}");
         assert!(
-            rest.bytes()
-                .all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase()),
+            rest.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase()),
             "{id}"
         );
     }
@@ -104,22 +103,14 @@ fn everything_can_be_said_at_once() {
     let shown = town.show(bead["id"].as_str().unwrap());
     assert_eq!(shown["labels"], json!(["a", "b", "c"]));
     let export = town.export();
-    assert_says(
-        &export,
-        &[
-            r#""metadata":{"b":1,"a":[1.50,null]}"#,
-            r#""labels":["b","a","c"]"#,
-        ],
-    );
+    assert_says(&export, &[r#""metadata":{"b":1,"a":[1.50,null]}"#, r#""labels":["b","a","c"]"#]);
 }
 
 #[test]
 fn the_answer_is_one_object_with_sorted_keys_and_no_counts() {
     let town = town();
 
-    let created = town
-        .bd(["create", "A task", "-d", "x", "-l", "y", "--json"])
-        .ok();
+    let created = town.bd(["create", "A task", "-d", "x", "-l", "y", "--json"]).ok();
 
     let keys = printed_keys(&created.stdout, 2);
     let mut sorted = keys.clone();
@@ -143,11 +134,7 @@ fn silent_prints_only_the_id() {
 fn the_title_can_be_a_flag_but_not_both() {
     let town = town();
 
-    let id = town
-        .bd(["create", "--title", "By flag", "--silent"])
-        .ok()
-        .line()
-        .to_owned();
+    let id = town.bd(["create", "--title", "By flag", "--silent"]).ok().line().to_owned();
 
     assert_eq!(town.show(&id)["title"], "By flag");
     town.bd(["create", "One", "--title", "Two"]).fails(1);
@@ -200,10 +187,7 @@ fn the_design_and_the_metadata_come_from_files_too() {
     town.write("design.md", "# How\n");
     town.write("metadata.json", "{\"k\": 1}\n");
 
-    let id = town.create(
-        "A task",
-        &["--design-file", "design.md", "--metadata", "@metadata.json"],
-    );
+    let id = town.create("A task", &["--design-file", "design.md", "--metadata", "@metadata.json"]);
 
     let bead = town.show(&id);
     assert_eq!(bead["design"], "# How\n");
@@ -250,15 +234,8 @@ fn ephemeral_beads_have_ids_of_their_own_kind() {
     assert!(message.starts_with("hq-wisp-"), "{message}");
     assert!(!plain.contains("wisp"), "{plain}");
     let bead = town.show(&wisp);
-    assert_eq!(
-        (&bead["ephemeral"], &bead["wisp_type"]),
-        (&json!(true), &json!("patrol"))
-    );
-    assert_eq!(
-        town.show(&message)["ephemeral"],
-        true,
-        "machinery always is"
-    );
+    assert_eq!((&bead["ephemeral"], &bead["wisp_type"]), (&json!(true), &json!("patrol")));
+    assert_eq!(town.show(&message)["ephemeral"], true, "machinery always is");
     assert_eq!(town.show(&plain)["no_history"], true);
     let error = refusal(&town.bd(["create", "Both", "--ephemeral", "--no-history"]));
     assert_says(&error, &["either ephemeral or"]);
@@ -277,8 +254,7 @@ fn an_id_may_be_chosen_within_the_known_prefixes() {
     assert_says(&error, &["we-custom already exists"]);
     let error = refusal(&town.bd(["create", "Foreign", "--id", "zz-1"]));
     assert_says(&error, &["zz-1", "known prefixes", "--force"]);
-    town.bd(["create", "Foreign", "--id", "zz-1", "--force"])
-        .ok();
+    town.bd(["create", "Foreign", "--id", "zz-1", "--force"]).ok();
     assert_eq!(town.show("zz-1")["title"], "Foreign");
 }
 
@@ -298,14 +274,8 @@ fn times_can_be_relative() {
     for (field, distance) in [("due_at", "2d"), ("defer_until", "1h30m")] {
         let distance = parse_duration(distance).unwrap();
         let at = instant(&bead, field);
-        assert!(
-            instant(&before, "created_at").plus(distance) <= at,
-            "{field}"
-        );
-        assert!(
-            at <= instant(&after, "created_at").plus(distance),
-            "{field}"
-        );
+        assert!(instant(&before, "created_at").plus(distance) <= at, "{field}");
+        assert!(at <= instant(&after, "created_at").plus(distance), "{field}");
     }
 }
 
@@ -357,11 +327,7 @@ fn a_dry_run_says_what_a_run_would_say() {
 
     let part = town.json(&["create", "Part", "--parent", "hq-p", "--dry-run"]);
     assert_eq!(part["id"], "hq-p.2");
-    for flags in [
-        ["--parent", "hq-none"],
-        ["--deps", "hq-none"],
-        ["--id", "hq-p"],
-    ] {
+    for flags in [["--parent", "hq-none"], ["--deps", "hq-none"], ["--id", "hq-p"]] {
         let create = town.start_bd(&["create", "Wrong", "--dry-run"]);
         refusal(&create.args(flags).run());
     }

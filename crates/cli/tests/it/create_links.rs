@@ -10,10 +10,8 @@ fn dependencies(bead: &Value) -> Vec<(String, String)> {
         return Vec::new();
     };
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let mut pairs: Vec<_> = edges
-        .iter()
-        .map(|edge| (text(&edge["dependency_type"]), text(&edge["id"])))
-        .collect();
+    let mut pairs: Vec<_> =
+        edges.iter().map(|edge| (text(&edge["dependency_type"]), text(&edge["id"]))).collect();
     pairs.sort();
     pairs
 }
@@ -115,10 +113,7 @@ fn blocks_is_the_other_way_round() {
     let id = town.create("First", &["--deps", "blocks:hq-later"]);
 
     assert_ne!(town.show("hq-later")["updated_at"], updated, "it changed");
-    assert_eq!(
-        dependencies(&town.show("hq-later")),
-        pairs(&[("blocks", &id)])
-    );
+    assert_eq!(dependencies(&town.show("hq-later")), pairs(&[("blocks", &id)]));
     assert_eq!(dependencies(&town.show(&id)), []);
     assert_eq!(town.ready(), [id]);
 }
@@ -130,10 +125,7 @@ fn dependencies_resolve_partial_ids() {
 
     let id = town.create("Tea", &["--deps", "kettle"]);
 
-    assert_eq!(
-        dependencies(&town.show(&id)),
-        pairs(&[("blocks", "hq-kettle")])
-    );
+    assert_eq!(dependencies(&town.show(&id)), pairs(&[("blocks", "hq-kettle")]));
 }
 
 #[test]
@@ -143,21 +135,15 @@ fn a_bead_can_wait_for_the_children_of_another() {
     town.create("Part", &["--parent", "hq-e"]);
 
     let all = town.create("After all", &["--waits-for", "hq-e"]);
-    let any = town.create(
-        "After any",
-        &["--waits-for", "hq-e", "--waits-for-gate", "any-children"],
-    );
+    let any =
+        town.create("After any", &["--waits-for", "hq-e", "--waits-for-gate", "any-children"]);
 
     for id in [&all, &any] {
         let bead = town.show(id);
         assert_eq!(dependencies(&bead), pairs(&[("waits-for", "hq-e")]));
     }
-    assert_says(
-        &town.export(),
-        &[r#""metadata":"{\"gate\":\"any-children\"}""#],
-    );
-    town.bd(["create", "No", "--waits-for-gate", "any-children"])
-        .fails(1);
+    assert_says(&town.export(), &[r#""metadata":"{\"gate\":\"any-children\"}""#]);
+    town.bd(["create", "No", "--waits-for-gate", "any-children"]).fails(1);
 }
 
 #[test]
@@ -174,10 +160,7 @@ fn what_goes_wrong_with_a_link_leaves_no_bead() {
         (["--deps", "blocks:"], "names no bead"),
         (["--deps", "hq-e"], "can only block other"),
         (["--deps", "blocks:hq-e"], "can only block other"),
-        (
-            ["--deps", "blocks:other-1"],
-            "no issue found matching \"other-1\"",
-        ),
+        (["--deps", "blocks:other-1"], "no issue found matching \"other-1\""),
         (["--parent", "hq-none"], "no issue found matching"),
         (["--waits-for", "hq-none"], "no issue found matching"),
     ] {
@@ -208,8 +191,5 @@ fn a_target_of_another_place_is_kept_and_never_blocks() {
 
     assert_eq!(town.ready(), [id.as_str()]);
     let listed = town.json(&["list"]);
-    assert_eq!(
-        texts(&listed[0]["dependencies"], "depends_on_id"),
-        ["other-123"]
-    );
+    assert_eq!(texts(&listed[0]["dependencies"], "depends_on_id"), ["other-123"]);
 }

@@ -16,22 +16,13 @@ fn store(town: &Sandbox) -> PathBuf {
 fn assert_refused_untouched(town: &Sandbox, why: &str) {
     let contents = fs::read(store(town)).unwrap();
     let files = files_in(town.cwd().join(".gt"));
-    for command in [
-        &["bd", "list"][..],
-        &["bd", "create", "x"],
-        &["doctor"],
-        &["status"],
-    ] {
+    for command in [&["bd", "list"][..], &["bd", "create", "x"], &["doctor"], &["status"]] {
         let error = refusal(&town.gt(command));
         assert_says(&error, &["gt.db", why]);
     }
     json_refusal(&town.bd(["list", "--json"]));
     assert_eq!(fs::read(store(town)).unwrap(), contents, "it was touched");
-    assert_eq!(
-        files_in(town.cwd().join(".gt")),
-        files,
-        "files came or went"
-    );
+    assert_eq!(files_in(town.cwd().join(".gt")), files, "files came or went");
 }
 
 /// Puts this in place of the store.
@@ -47,12 +38,7 @@ fn replace_store(town: &Sandbox, contents: &[u8]) {
 #[test]
 fn a_file_that_is_no_database_is_refused_untouched() {
     let town = town();
-    for contents in [
-        &b"hello, I am a letter"[..],
-        b"S",
-        b"SQLite format 2\0",
-        &[0; 4096],
-    ] {
+    for contents in [&b"hello, I am a letter"[..], b"S", b"SQLite format 2\0", &[0; 4096]] {
         replace_store(&town, contents);
         assert_refused_untouched(&town, "not an SQLite database");
     }
@@ -78,15 +64,9 @@ fn a_store_that_is_missing_or_no_file_is_named() {
         assert_says(&refusal(&town.bd(command)), &["gt.db"]);
     }
     fs::remove_file(store(&town)).unwrap();
-    assert_says(
-        &refusal(&town.bd(["list"])),
-        &["there is no store", "gt.db"],
-    );
+    assert_says(&refusal(&town.bd(["list"])), &["there is no store", "gt.db"]);
     fs::create_dir(store(&town)).unwrap();
-    assert_says(
-        &refusal(&town.bd(["list"])),
-        &["gt.db", "not a regular file"],
-    );
+    assert_says(&refusal(&town.bd(["list"])), &["gt.db", "not a regular file"]);
     town.bd(["create", "x"]).fails(1);
     assert_eq!(files_in(store(&town)), [""; 0]);
 }
@@ -118,24 +98,13 @@ fn with_room_for(town: &Sandbox, kibibytes: u32, command: &[&str]) -> Ran {
 fn a_full_disk_is_said_to_be_full_and_nothing_is_half_written() {
     let town = town();
     town.bead("hq-a", &["-l", "x"]);
-    town.write(
-        "in.jsonl",
-        "{\"id\":\"hq-i\",\"title\":\"i\"}\n".repeat(100),
-    );
+    town.write("in.jsonl", "{\"id\":\"hq-i\",\"title\":\"i\"}\n".repeat(100));
     let before = (town.export(), town.last_event());
 
     for kibibytes in [1, 16, 64] {
         for command in [
             &["bd", "create", "full", "-l", "a,b"][..],
-            &[
-                "bd",
-                "update",
-                "hq-a",
-                "--title",
-                "full",
-                "--add-label",
-                "y",
-            ],
+            &["bd", "update", "hq-a", "--title", "full", "--add-label", "y"],
             &["bd", "close", "hq-a"],
             &["bd", "import", "in.jsonl"],
             &["bd", "delete", "hq-a", "--force"],
@@ -162,10 +131,7 @@ fn a_disk_that_fills_up_during_a_large_import_leaves_nothing_of_it() {
     let before = (town.export(), town.last_event());
     let lines: Vec<String> = (0..5000)
         .map(|number| {
-            format!(
-                r#"{{"id":"hq-{number}","title":"t","description":"{}"}}"#,
-                "x".repeat(1000)
-            )
+            format!(r#"{{"id":"hq-{number}","title":"t","description":"{}"}}"#, "x".repeat(1000))
         })
         .collect();
     town.write("in.jsonl", lines.join("\n"));

@@ -18,12 +18,7 @@ fn without_force_it_only_says_what_would_go() {
 
     assert_says(
         &said.stdout,
-        &[
-            "Would delete hq-a",
-            "1 dependency, 2 labels and 1 comment",
-            "hq-b",
-            "--force",
-        ],
+        &["Would delete hq-a", "1 dependency, 2 labels and 1 comment", "hq-b", "--force"],
     );
     assert_eq!(
         json,
@@ -51,11 +46,7 @@ fn with_force_it_is_gone_with_everything_of_it() {
     assert_eq!(town.json(&["label", "list-all"]), json!([]));
     assert_eq!(town.export().lines().count(), 1);
     let kinds = texts(&json!(town.events()), "event_type");
-    assert_eq!(
-        kinds.last().map(String::as_str),
-        Some("unblocked"),
-        "{kinds:?}"
-    );
+    assert_eq!(kinds.last().map(String::as_str), Some("unblocked"), "{kinds:?}");
     assert!(kinds.contains(&"deleted".to_owned()), "{kinds:?}");
 }
 
@@ -95,8 +86,7 @@ fn ids_can_come_from_a_file_or_standard_input() {
     }
     town.write("ids.txt", "# these go\nhq-a\n\n");
 
-    town.bd(["delete", "--from-file", "ids.txt", "--force"])
-        .ok();
+    town.bd(["delete", "--from-file", "ids.txt", "--force"]).ok();
     let delete = town.start_bd(&["delete", "--from-file", "-", "--force"]);
     delete.stdin("  hq-b\n").run().ok();
 

@@ -76,13 +76,9 @@ fn there_is_one_edge_between_two_beads_and_its_type_is_changed_on_purpose() {
     assert_says(&error, &["already depends on hq-a as blocks", "--retype"]);
     assert_eq!(town.ready(), ["hq-a"]);
 
-    town.bd(["dep", "add", "hq-b", "hq-a", "-t", "related", "--retype"])
-        .ok();
+    town.bd(["dep", "add", "hq-b", "hq-a", "-t", "related", "--retype"]).ok();
     assert_eq!(town.ready(), ["hq-a", "hq-b"]);
-    assert_eq!(
-        town.show("hq-b")["dependencies"][0]["dependency_type"],
-        "related"
-    );
+    assert_eq!(town.show("hq-b")["dependencies"][0]["dependency_type"], "related");
     town.bd(["dep", "add", "hq-b", "hq-a", "--retype"]).ok();
     assert_eq!(town.ready(), ["hq-a"]);
 }
@@ -93,8 +89,7 @@ fn any_short_word_is_a_type() {
     town.bead("hq-a", &[]);
     town.bead("hq-b", &[]);
 
-    town.bd(["dep", "add", "hq-b", "hq-a", "-t", "inspired by"])
-        .ok();
+    town.bd(["dep", "add", "hq-b", "hq-a", "-t", "inspired by"]).ok();
 
     let listed = town.json(&["dep", "list", "hq-b"]);
     assert_eq!(listed[0]["dependency_type"], "inspired by");
@@ -130,11 +125,9 @@ fn a_circle_that_blocks_nothing_is_fine() {
     let town = town();
     town.bead("hq-a", &[]);
     town.bead("hq-b", &[]);
-    town.bd(["dep", "add", "hq-b", "hq-a", "-t", "related"])
-        .ok();
+    town.bd(["dep", "add", "hq-b", "hq-a", "-t", "related"]).ok();
 
-    town.bd(["dep", "add", "hq-a", "hq-b", "-t", "related"])
-        .ok();
+    town.bd(["dep", "add", "hq-a", "hq-b", "-t", "related"]).ok();
 }
 
 #[test]
@@ -155,15 +148,11 @@ fn epics_and_others_do_not_block_each_other() {
     town.bead("hq-t", &[]);
 
     let error = refusal(&town.bd(["dep", "add", "hq-t", "hq-e"]));
-    assert_says(
-        &error,
-        &["tasks can only block other tasks, not epics", "waits-for"],
-    );
+    assert_says(&error, &["tasks can only block other tasks, not epics", "waits-for"]);
     let error = refusal(&town.bd(["dep", "add", "hq-e", "hq-t"]));
     assert_says(&error, &["epics can only block other epics", "waits-for"]);
     town.bd(["dep", "add", "hq-e", "hq-f"]).ok();
-    town.bd(["dep", "add", "hq-t", "hq-e", "-t", "waits-for"])
-        .ok();
+    town.bd(["dep", "add", "hq-t", "hq-e", "-t", "waits-for"]).ok();
 }
 
 #[test]
@@ -197,10 +186,7 @@ fn unknown_ids_are_refused_unless_they_are_of_another_place() {
     let said = town.bd(["dep", "list", "hq-a"]).ok();
     assert_says(
         &said.stdout,
-        &[
-            "other-1 (blocks) not here",
-            "external:project:capability (blocks)",
-        ],
+        &["other-1 (blocks) not here", "external:project:capability (blocks)"],
     );
     assert_eq!(town.ready(), ["hq-a"]);
 }
@@ -211,9 +197,7 @@ fn an_edge_is_removed_and_removing_nothing_is_fine() {
     town.bead("hq-a", &[]);
     town.bead("hq-b", &["--deps", "hq-a"]);
 
-    let other = town
-        .bd(["dep", "remove", "hq-b", "hq-a", "--type", "related"])
-        .ok();
+    let other = town.bd(["dep", "remove", "hq-b", "hq-a", "--type", "related"]).ok();
     assert_says(&other.stdout, &["nothing to do"]);
     assert_eq!(town.ready(), ["hq-a"]);
 
@@ -261,10 +245,7 @@ fn neighbours_are_listed_in_both_directions() {
     assert_eq!(texts(&down, "dependency_type"), ["blocks", "tracks"]);
     assert_eq!(down[0]["title"], "hq-a");
     assert_eq!(town.ids(&["dep", "list", "hq-b", "-t", "tracks"]), ["hq-x"]);
-    assert_eq!(
-        town.ids(&["dep", "list", "hq-b", "--direction=up"]),
-        ["hq-c"]
-    );
+    assert_eq!(town.ids(&["dep", "list", "hq-b", "--direction=up"]), ["hq-c"]);
     let both = town.ids(&["dep", "list", "hq-b", "--direction", "both"]);
     assert_eq!(both, ["hq-a", "hq-x", "hq-c"]);
     assert_eq!(town.json(&["dep", "list", "hq-a"]), json!([]));
@@ -279,26 +260,12 @@ fn several_beads_are_listed_as_edges() {
     town.bead("hq-b", &["--deps", "hq-a"]);
     town.bead("hq-c", &["--deps", "hq-b,other-1"]);
 
-    let listed = town
-        .bd(["dep", "list", "hq-b", "hq-c", "hq-none", "--json"])
-        .ok();
+    let listed = town.bd(["dep", "list", "hq-b", "hq-c", "hq-none", "--json"]).ok();
 
     let edges = listed.json();
     assert_eq!(texts(&edges, "depends_on_id"), ["hq-a", "hq-b", "other-1"]);
-    assert_eq!(
-        keys(&edges[0]),
-        [
-            "created_at",
-            "created_by",
-            "depends_on_id",
-            "issue_id",
-            "type"
-        ]
-    );
-    assert_says(
-        &listed.stderr,
-        &["warning: no issue found matching \"hq-none\""],
-    );
+    assert_eq!(keys(&edges[0]), ["created_at", "created_by", "depends_on_id", "issue_id", "type"]);
+    assert_says(&listed.stderr, &["warning: no issue found matching \"hq-none\""]);
     refusal(&town.bd(["dep", "list", "hq-none"]));
 }
 
@@ -313,24 +280,13 @@ fn a_tree_shows_everything_below_once() {
     let tree = town.json(&["dep", "tree", "hq-d"]);
 
     assert_eq!(texts(&tree, "id"), ["hq-d", "hq-b", "hq-a", "hq-c", "hq-a"]);
-    let depths: Vec<_> = tree
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|node| &node["depth"])
-        .collect();
+    let depths: Vec<_> = tree.as_array().unwrap().iter().map(|node| &node["depth"]).collect();
     assert_eq!(depths, [0, 1, 2, 1, 2]);
-    assert_eq!(
-        texts(&tree, "parent_id"),
-        ["", "hq-d", "hq-b", "hq-d", "hq-c"]
-    );
+    assert_eq!(texts(&tree, "parent_id"), ["", "hq-d", "hq-b", "hq-d", "hq-c"]);
     assert_eq!(tree[0].get("edge_from_parent"), None);
     assert_eq!(tree[1]["edge_from_parent"], "blocks");
     let said = town.bd(["dep", "tree", "hq-d"]).ok();
-    assert_says(
-        &said.stdout,
-        &["hq-d open · hq-d\n  hq-b (blocks) open · hq-b\n    hq-a"],
-    );
+    assert_says(&said.stdout, &["hq-d open · hq-d\n  hq-b (blocks) open · hq-b\n    hq-a"]);
 }
 
 #[test]
@@ -343,27 +299,14 @@ fn a_tree_can_be_cut_turned_and_drawn() {
     let cut = town.json(&["dep", "tree", "hq-c", "-d", "1"]);
     assert_eq!(texts(&cut, "id"), ["hq-c", "hq-b"]);
     assert_eq!(cut[1]["truncated"], true);
-    assert_eq!(
-        town.ids(&["dep", "tree", "hq-a", "--direction", "up"]),
-        ["hq-a", "hq-b", "hq-c"]
-    );
-    assert_eq!(
-        town.ids(&["dep", "tree", "hq-b", "--direction", "both"]),
-        ["hq-b", "hq-a", "hq-c"]
-    );
+    assert_eq!(town.ids(&["dep", "tree", "hq-a", "--direction", "up"]), ["hq-a", "hq-b", "hq-c"]);
+    assert_eq!(town.ids(&["dep", "tree", "hq-b", "--direction", "both"]), ["hq-b", "hq-a", "hq-c"]);
     town.bd(["close", "hq-a"]).ok();
-    assert_eq!(
-        town.ids(&["dep", "tree", "hq-c", "--status", "open"]),
-        ["hq-c", "hq-b"]
-    );
+    assert_eq!(town.ids(&["dep", "tree", "hq-c", "--status", "open"]), ["hq-c", "hq-b"]);
     let drawn = town.bd(["dep", "tree", "hq-c", "--format", "mermaid"]).ok();
     assert_says(
         &drawn.stdout,
-        &[
-            "flowchart TD\n",
-            "hq_c[\"hq-c: hq-c\"]",
-            "hq_c -->|blocks| hq_b",
-        ],
+        &["flowchart TD\n", "hq_c[\"hq-c: hq-c\"]", "hq_c -->|blocks| hq_b"],
     );
 }
 
@@ -371,13 +314,7 @@ fn a_tree_can_be_cut_turned_and_drawn() {
 fn what_is_missing_is_asked_for() {
     let town = town();
     town.bead("hq-a", &[]);
-    assert_says(
-        &refusal(&town.bd(["dep"])),
-        &["bd dep add|remove|list|tree|cycles"],
-    );
-    assert_says(
-        &refusal(&town.bd(["dep", "add", "hq-a"])),
-        &["on which bead?"],
-    );
+    assert_says(&refusal(&town.bd(["dep"])), &["bd dep add|remove|list|tree|cycles"]);
+    assert_says(&refusal(&town.bd(["dep", "add", "hq-a"])), &["on which bead?"]);
     town.bd(["dep", "add"]).fails(1);
 }

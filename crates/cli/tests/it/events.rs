@@ -21,31 +21,19 @@ fn every_change_writes_its_events() {
     for (command, expected) in [
         (&["create", "New"][..], &["created"][..]),
         (&["update", "hq-a", "--title", "Newer"], &["updated"]),
-        (
-            &["update", "hq-a", "--status", "blocked"],
-            &["status_changed"],
-        ),
+        (&["update", "hq-a", "--status", "blocked"], &["status_changed"]),
         (&["update", "hq-a", "--status", "open"], &["status_changed"]),
         (&["update", "hq-a", "--claim"], &["claimed"]),
         (&["update", "hq-a", "--add-label", "x"], &["label_added"]),
         (&["label", "remove", "hq-a", "x"], &["label_removed"]),
-        (
-            &["update", "hq-b", "--parent", "hq-e"],
-            &["dependency_added"],
-        ),
+        (&["update", "hq-b", "--parent", "hq-e"], &["dependency_added"]),
         (&["update", "hq-b", "--parent", ""], &["dependency_removed"]),
         (&["dep", "add", "hq-b", "hq-a"], &["dependency_added"]),
-        (
-            &["dep", "add", "hq-b", "hq-a", "-t", "waits-for", "--retype"],
-            &["dependency_changed"],
-        ),
+        (&["dep", "add", "hq-b", "hq-a", "-t", "waits-for", "--retype"], &["dependency_changed"]),
         (&["comments", "add", "hq-a", "hello"], &["commented"]),
         (&["close", "hq-a"], &["closed", "unblocked"]),
         (&["reopen", "hq-a"], &["reopened"]),
-        (
-            &["dep", "remove", "hq-b", "hq-a"],
-            &["dependency_removed", "unblocked"],
-        ),
+        (&["dep", "remove", "hq-b", "hq-a"], &["dependency_removed", "unblocked"]),
         (&["delete", "hq-a", "--force"], &["deleted"]),
         (&["config", "set", "k", "v"], &["setting_changed"]),
     ] {
@@ -66,10 +54,7 @@ fn rigs_write_theirs() {
     town.gt(["rig", "unpark", "web"]).ok();
     town.gt(["rig", "remove", "web"]).ok();
 
-    assert_eq!(
-        since(&town, 0),
-        ["rig_added", "rig_changed", "rig_changed", "rig_removed"]
-    );
+    assert_eq!(since(&town, 0), ["rig_added", "rig_changed", "rig_changed", "rig_removed"]);
 }
 
 #[test]
@@ -77,8 +62,7 @@ fn an_update_tells_the_old_and_the_new_value() {
     let town = town();
     town.bead("hq-a", &["-p", "3"]);
 
-    town.bd(["update", "hq-a", "--priority", "1", "--status", "blocked"])
-        .ok();
+    town.bd(["update", "hq-a", "--priority", "1", "--status", "blocked"]).ok();
 
     let event = town.events().pop().unwrap();
     let changes = &event["payload"]["changes"];
@@ -101,16 +85,12 @@ fn the_log_has_no_gaps_whatever_failed_in_between() {
         town.bd(wrong).fails(1);
         town.create("Between", &[]);
     }
-    town.bd(["update", "hq-a", "hq-none", "--title", "Half"])
-        .ok();
+    town.bd(["update", "hq-a", "hq-none", "--title", "Half"]).ok();
     town.import(r#"{"id":"hq-i","title":"i"}"#);
 
     let events = town.events();
 
-    let numbers: Vec<u64> = events
-        .iter()
-        .map(|e| e["number"].as_u64().unwrap())
-        .collect();
+    let numbers: Vec<u64> = events.iter().map(|e| e["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=9).collect::<Vec<_>>());
     let time = |event: &Value| Timestamp::parse(event["created_at"].as_str().unwrap()).unwrap();
     let times: Vec<Timestamp> = events.iter().map(time).collect();
@@ -143,12 +123,7 @@ fn reading_writes_nothing() {
     ] {
         town.bd(command).ok();
     }
-    for command in [
-        &["status"][..],
-        &["doctor"],
-        &["rig", "list"],
-        &["config", "list"],
-    ] {
+    for command in [&["status"][..], &["doctor"], &["rig", "list"], &["config", "list"]] {
         town.gt(command).ok();
     }
 

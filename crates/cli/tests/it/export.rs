@@ -19,22 +19,10 @@ fn every_bead_is_one_line_sorted_by_id() {
     let export = town.bd(["export"]).ok();
 
     let lines: Vec<Value> = export.json_lines();
-    assert!(
-        export
-            .stdout
-            .starts_with("{\"_type\":\"issue\",\"id\":\"hq-a\",\"title\":")
-    );
+    assert!(export.stdout.starts_with("{\"_type\":\"issue\",\"id\":\"hq-a\",\"title\":"));
     assert_eq!(
         texts(&Value::Array(lines), "id"),
-        [
-            "hq-a",
-            "hq-b2",
-            "hq-b2.9",
-            "hq-b2.10",
-            "hq-b10",
-            "hq-gate",
-            "hq-wisp-1"
-        ]
+        ["hq-a", "hq-b2", "hq-b2.9", "hq-b2.10", "hq-b10", "hq-gate", "hq-wisp-1"]
     );
     assert_eq!(export.stderr, "");
 }

@@ -30,10 +30,7 @@ fn a_part_that_several_share_is_ambiguous() {
 
     let error = refusal(&town.bd(["show", "tea"]));
 
-    assert_says(
-        &error,
-        &["\"tea\" is ambiguous", "hq-tea1", "hq-tea2", "(3 match)"],
-    );
+    assert_says(&error, &["\"tea\" is ambiguous", "hq-tea1", "hq-tea2", "(3 match)"]);
 }
 
 #[test]

@@ -9,8 +9,7 @@ const FOREIGN: &str = include_str!("../../../records/tests/data/export_lines.jso
 
 /// A line of an export without the counts at its end, which are made anew.
 fn without_counts(line: &str) -> &str {
-    line.split_once(",\"dependency_count\"")
-        .map_or(line, |(record, _)| record)
+    line.split_once(",\"dependency_count\"").map_or(line, |(record, _)| record)
 }
 
 #[test]
@@ -76,20 +75,13 @@ fn every_character_survives() {
 #[test]
 fn an_export_imported_elsewhere_exports_the_same() {
     let town = town_with_rigs(&["web"]);
-    town.bead(
-        "hq-e",
-        &["-t", "epic", "-l", "b,a", "--metadata", r#"{"n": 1.0}"#],
-    );
+    town.bead("hq-e", &["-t", "epic", "-l", "b,a", "--metadata", r#"{"n": 1.0}"#]);
     town.create("Part", &["--parent", "hq-e", "--due", "+1d", "-e", "5"]);
-    town.bead(
-        "we-w",
-        &["--waits-for", "hq-e", "--waits-for-gate", "any-children"],
-    );
+    town.bead("we-w", &["--waits-for", "hq-e", "--waits-for-gate", "any-children"]);
     town.bead("hq-wisp-1", &["--ephemeral"]);
     town.bead("hq-x", &["--deps", "other-1", "-d", "<b>&\u{2028}"]);
     town.bd(["comments", "add", "hq-x", "hello"]).ok();
-    town.bd(["close", "hq-x", "--outcome", "failed", "--session", "s"])
-        .ok();
+    town.bd(["close", "hq-x", "--outcome", "failed", "--session", "s"]).ok();
     town.import("{\"_type\":\"memory\",\"key\":\"k\",\"value\":{\"z\":1,\"a\":null}}");
 
     let elsewhere = town_with_rigs(&["web"]);
@@ -109,12 +101,7 @@ fn importing_the_same_again_changes_nothing() {
 
     let summary = town.import(&export);
 
-    for (field, count) in [
-        ("created", 0),
-        ("updated", 0),
-        ("unchanged", 3),
-        ("skipped", 0),
-    ] {
+    for (field, count) in [("created", 0), ("updated", 0), ("unchanged", 3), ("skipped", 0)] {
         assert_eq!(summary[field], count, "{field}");
     }
     assert_eq!((town.export(), town.last_event()), (export, last));
@@ -132,17 +119,11 @@ fn importing_what_has_no_times_again_changes_nothing_either() {
 
     let summary = town.import(&lines.join("\n"));
 
-    assert_eq!(
-        (&summary["updated"], &summary["unchanged"]),
-        (&json!(0), &json!(2))
-    );
+    assert_eq!((&summary["updated"], &summary["unchanged"]), (&json!(0), &json!(2)));
     assert_eq!((town.export(), town.last_event()), before);
 
     let summary = town.import(r#"{"id":"hq-a","title":"new"}"#);
-    assert_eq!(
-        summary["updated"], 1,
-        "what it says is newer than what is there"
-    );
+    assert_eq!(summary["updated"], 1, "what it says is newer than what is there");
     assert_eq!(town.show("hq-a")["title"], "new");
 }
 
@@ -178,10 +159,7 @@ fn a_newer_record_replaces_labels_and_edges_too() {
 #[test]
 fn an_equally_old_record_adds_what_it_has() {
     let town = town();
-    town.import(&version(
-        1,
-        r#","labels":["one"],"dependencies":[{"depends_on_id":"hq-x"}]"#,
-    ));
+    town.import(&version(1, r#","labels":["one"],"dependencies":[{"depends_on_id":"hq-x"}]"#));
 
     let more = r#","labels":["two"],"dependencies":[{"depends_on_id":"hq-y"}]"#;
     let summary = town.import(&version(1, more));
@@ -198,10 +176,7 @@ fn whatever_a_record_adds_is_counted_and_told() {
     town.import(&version(1, ""));
     for (more, kind) in [
         (r#","labels":["x"]"#, "label_added"),
-        (
-            r#","comments":[{"id":"c","author":"zed","text":"hi"}]"#,
-            "commented",
-        ),
+        (r#","comments":[{"id":"c","author":"zed","text":"hi"}]"#, "commented"),
     ] {
         let last = town.last_event().to_string();
         let summary = town.import(&version(1, more));
@@ -223,10 +198,7 @@ fn an_older_record_is_skipped_and_said_to_be() {
 
     assert_eq!(summary["skipped"], 1);
     let skipped = &summary["skipped_details"][0];
-    assert_eq!(
-        (&skipped["line"], &skipped["id"]),
-        (&json!(1), &json!("hq-a"))
-    );
+    assert_eq!((&skipped["line"], &skipped["id"]), (&json!(1), &json!("hq-a")));
     assert_says(
         skipped["reason"].as_str().unwrap(),
         &["older", "2026-01-01T00:00:04Z", "2026-01-01T00:00:05Z"],
@@ -238,11 +210,7 @@ fn an_older_record_is_skipped_and_said_to_be() {
 fn of_two_lines_about_a_bead_the_newer_one_counts() {
     let (open, closed) = (version(1, ""), version(2, r#","status":"closed""#));
     let waits = r#"{"id":"hq-b","title":"b","dependencies":[{"depends_on_id":"hq-a"}]}"#;
-    for lines in [
-        [waits, &open, &closed],
-        [&open, waits, &closed],
-        [&closed, &open, waits],
-    ] {
+    for lines in [[waits, &open, &closed], [&open, waits, &closed], [&closed, &open, waits]] {
         let town = town();
         town.import(&lines.join("\n"));
         assert_eq!(town.show("hq-a")["title"], "v2");
@@ -311,10 +279,7 @@ fn headers_memories_and_tombstones_have_their_place() {
 
     let summary = town.import(&lines.join("\n"));
 
-    assert_eq!(
-        (&summary["created"], &summary["memories"]),
-        (&json!(1), &json!(2))
-    );
+    assert_eq!((&summary["created"], &summary["memories"]), (&json!(1), &json!(2)));
     assert_eq!(
         summary["skipped_details"],
         json!([{"line": 4, "id": "hq-gone", "reason": "deleted where it comes from"}])
@@ -362,10 +327,7 @@ fn a_file_or_standard_input_with_whatever_line_ends() {
     let piped = town.import(&line("hq-c"));
     assert_eq!(piped["created"], 1);
     let empty = town.import("");
-    assert_eq!(
-        (&empty["created"], &empty["skipped"]),
-        (&json!(0), &json!(0))
-    );
+    assert_eq!((&empty["created"], &empty["skipped"]), (&json!(0), &json!(0)));
 }
 
 #[test]
@@ -408,10 +370,7 @@ fn the_state_of_older_queues_is_counted_and_kept() {
 
     assert_eq!(summary["old_queue_state"], 3);
     assert_eq!(town.show("hq-a")["labels"], json!(["gt:queued", "x"]));
-    assert_eq!(
-        town.show("hq-c")["description"],
-        "text\n---gt:queue:v1---\nrig: web"
-    );
+    assert_eq!(town.show("hq-c")["description"], "text\n---gt:queue:v1---\nrig: web");
     let elsewhere = crate::support::town();
     elsewhere.write("in.jsonl", lines.join("\n"));
     let said = elsewhere.bd(["import", "in.jsonl"]).ok();
@@ -448,10 +407,6 @@ fn many_beads_come_in_with_one_event_each() {
 
     assert_eq!(summary["created"], 2000);
     assert_eq!(town.last_event(), 2000);
-    assert_eq!(
-        town.ready(),
-        ["hq-0"],
-        "everything else waits for an earlier one"
-    );
+    assert_eq!(town.ready(), ["hq-0"], "everything else waits for an earlier one");
     town.gt(["doctor"]).ok();
 }

@@ -24,43 +24,19 @@ fn bad_lines() -> Vec<(String, &'static str)> {
         (r#"{"id":"hq-a","title":""}"#, "may not be empty"),
         (r#"{"id":"hq-a","title":"a\u0000b"}"#, "NUL"),
         (r#"{"id":"hq-a","title":"a","description":"\u0000"}"#, "NUL"),
-        (
-            r#"{"id":"hq-a","title":"a","metadata":{"k":["\u0000"]}}"#,
-            "NUL",
-        ),
+        (r#"{"id":"hq-a","title":"a","metadata":{"k":["\u0000"]}}"#, "NUL"),
         (r#"{"id":"hq-a","title":"a","x":"\u0000"}"#, "NUL"),
         (r#"{"id":"hq-a","title":"\ud800"}"#, "\"title\""),
         (r#"{"id":"hq-a","title":"a","priority":5}"#, "\"priority\""),
-        (
-            r#"{"id":"hq-a","title":"a","priority":"1"}"#,
-            "\"priority\"",
-        ),
-        (
-            r#"{"id":"hq-a","title":"a","status":"No Such"}"#,
-            "\"status\"",
-        ),
-        (
-            r#"{"id":"hq-a","title":"a","issue_type":"a\nb"}"#,
-            "\"issue_type\"",
-        ),
-        (
-            r#"{"id":"hq-a","title":"a","created_at":"yesterday"}"#,
-            "\"created_at\"",
-        ),
-        (
-            r#"{"id":"hq-a","title":"a","updated_at":5}"#,
-            "\"updated_at\"",
-        ),
+        (r#"{"id":"hq-a","title":"a","priority":"1"}"#, "\"priority\""),
+        (r#"{"id":"hq-a","title":"a","status":"No Such"}"#, "\"status\""),
+        (r#"{"id":"hq-a","title":"a","issue_type":"a\nb"}"#, "\"issue_type\""),
+        (r#"{"id":"hq-a","title":"a","created_at":"yesterday"}"#, "\"created_at\""),
+        (r#"{"id":"hq-a","title":"a","updated_at":5}"#, "\"updated_at\""),
         (r#"{"id":"hq-a","title":"a","labels":"x"}"#, "\"labels\""),
         (r#"{"id":"hq-a","title":"a","labels":[1]}"#, "\"labels\""),
-        (
-            r#"{"id":"hq-a","title":"a","estimated_minutes":-1}"#,
-            "\"estimated_minutes\"",
-        ),
-        (
-            r#"{"id":"hq-a","title":"a","ephemeral":"yes"}"#,
-            "\"ephemeral\"",
-        ),
+        (r#"{"id":"hq-a","title":"a","estimated_minutes":-1}"#, "\"estimated_minutes\""),
+        (r#"{"id":"hq-a","title":"a","ephemeral":"yes"}"#, "\"ephemeral\""),
         (
             r#"{"id":"hq-a","title":"a","dependencies":[{"type":"blocks"}]}"#,
             "\"dependencies[0].depends_on_id\": missing",
@@ -69,15 +45,11 @@ fn bad_lines() -> Vec<(String, &'static str)> {
             r#"{"id":"hq-a","title":"a","comments":[{"text":"x"},{"created_at":"x"}]}"#,
             "\"comments[1].created_at\"",
         ),
-        (
-            r#"{"_type":"zebra","id":"hq-a","title":"a"}"#,
-            "unknown record type \"zebra\"",
-        ),
+        (r#"{"_type":"zebra","id":"hq-a","title":"a"}"#, "unknown record type \"zebra\""),
         (r#"{"_type":"memory","value":1}"#, "\"key\": missing"),
     ];
-    let mut lines: Vec<(String, &str)> = lines
-        .map(|(line, reason)| (line.to_owned(), reason))
-        .to_vec();
+    let mut lines: Vec<(String, &str)> =
+        lines.map(|(line, reason)| (line.to_owned(), reason)).to_vec();
     lines.push((long_title, "at most 500 bytes"));
     lines.push((long_id, "longer than 200 bytes"));
     lines
@@ -92,10 +64,7 @@ fn a_wrong_line_is_named_with_file_line_and_reason_and_nothing_changes() {
         let error = refusal(&town.bd(["import", "in.jsonl"]));
 
         let place = format!("{}:3: ", path.display());
-        assert_says(
-            &error,
-            &[&place, reason, "nothing was imported", "--skip-invalid"],
-        );
+        assert_says(&error, &[&place, reason, "nothing was imported", "--skip-invalid"]);
     }
     assert_eq!(town.export(), "");
     assert_eq!(town.last_event(), 0);
@@ -154,10 +123,7 @@ fn bytes_that_are_no_text_are_a_wrong_line() {
     assert_eq!(town.export(), "");
 
     let summary = town.json(&["import", "in.jsonl", "--skip-invalid"]);
-    assert_eq!(
-        (&summary["created"], &summary["skipped"]),
-        (&json!(2), &json!(1))
-    );
+    assert_eq!((&summary["created"], &summary["skipped"]), (&json!(2), &json!(1)));
 }
 
 #[test]
@@ -176,10 +142,7 @@ fn a_line_longer_than_64_mebibytes_is_a_wrong_line() {
     assert_eq!(town.export(), "");
 
     let summary = town.json(&["import", "in.jsonl", "--skip-invalid"]);
-    assert_eq!(
-        (&summary["created"], &summary["skipped"]),
-        (&json!(1), &json!(1))
-    );
+    assert_eq!((&summary["created"], &summary["skipped"]), (&json!(1), &json!(1)));
     assert_eq!(town.ids(&["list"]), ["hq-good"]);
 }
 
@@ -209,19 +172,10 @@ fn edges_that_close_a_circle_are_left_out_and_reported() {
         )
     };
 
-    let summary = town.import(
-        &[
-            edge("hq-a", "hq-b"),
-            edge("hq-b", "hq-c"),
-            edge("hq-c", "hq-a"),
-        ]
-        .join("\n"),
-    );
+    let summary =
+        town.import(&[edge("hq-a", "hq-b"), edge("hq-b", "hq-c"), edge("hq-c", "hq-a")].join("\n"));
 
-    assert_eq!(
-        (&summary["created"], &summary["skipped"]),
-        (&json!(3), &json!(1))
-    );
+    assert_eq!((&summary["created"], &summary["skipped"]), (&json!(3), &json!(1)));
     let reason = summary["skipped_details"][0]["reason"].as_str().unwrap();
     assert_says(reason, &["would be a cycle", "→"]);
     assert_eq!(town.json(&["dep", "cycles"]), json!([]));
@@ -243,11 +197,7 @@ fn a_circle_with_what_is_there_already_is_left_out_too() {
 
     assert_eq!(summary["skipped"], 1);
     assert_eq!(town.ready(), ["hq-a"]);
-    assert_eq!(
-        town.show("hq-b")["dependencies"][0]["id"],
-        "hq-a",
-        "ours stays"
-    );
+    assert_eq!(town.show("hq-b")["dependencies"][0]["id"], "hq-a", "ours stays");
 }
 
 #[test]
@@ -272,10 +222,7 @@ fn contradictions_are_mended_and_said_to_be() {
     let elsewhere = crate::support::town();
     elsewhere.write("in.jsonl", lines.join("\n"));
     let said = elsewhere.bd(["import", "in.jsonl"]).ok();
-    assert_says(
-        &said.stdout,
-        &["mended line 1 hq-a: closed without closed_at"],
-    );
+    assert_says(&said.stdout, &["mended line 1 hq-a: closed without closed_at"]);
 }
 
 #[test]

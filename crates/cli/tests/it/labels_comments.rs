@@ -23,10 +23,7 @@ fn a_label_is_added_to_several_beads_at_once() {
     assert_eq!(town.json(&["label", "list", "hq-a"]), json!(["soon"]));
     assert_ne!(town.show("hq-a")["updated_at"], updated, "it changed");
     let events = town.events();
-    let kinds: Vec<_> = events[2..]
-        .iter()
-        .map(|event| &event["event_type"])
-        .collect();
+    let kinds: Vec<_> = events[2..].iter().map(|event| &event["event_type"]).collect();
     assert_eq!(kinds, ["label_added", "label_added"]);
 }
 
@@ -37,10 +34,7 @@ fn a_label_is_removed() {
 
     let removed = town.json(&["label", "remove", "hq-a", "soon"]);
 
-    assert_eq!(
-        removed,
-        json!([{"status": "removed", "issue_id": "hq-a", "label": "soon"}])
-    );
+    assert_eq!(removed, json!([{"status": "removed", "issue_id": "hq-a", "label": "soon"}]));
     assert_eq!(town.json(&["label", "list", "hq-a"]), json!(["hot"]));
 }
 
@@ -109,17 +103,7 @@ fn comments_are_written_and_read_in_order() {
     let said = town.json(&["comments", "add", "hq-a", "first", "-a", "zed"]);
     town.bd(["comment", "hq-a", "second"]).ok();
 
-    assert_eq!(
-        keys(&said),
-        [
-            "author",
-            "created_at",
-            "id",
-            "issue_id",
-            "schema_version",
-            "text"
-        ]
-    );
+    assert_eq!(keys(&said), ["author", "created_at", "id", "issue_id", "schema_version", "text"]);
     assert_eq!(said["author"], "zed");
     assert_eq!(said["id"].as_str().unwrap().len(), 36);
     let comments = town.json(&["comments", "hq-a"]);

@@ -53,10 +53,7 @@ fn closed_and_pinned_beads_templates_and_machinery_are_left_out() {
     ] {
         let found = listed(&town, flags);
         for id in extra {
-            assert!(
-                found.iter().any(|known| known == id),
-                "{flags:?}: {found:?}"
-            );
+            assert!(found.iter().any(|known| known == id), "{flags:?}: {found:?}");
         }
     }
     assert_eq!(listed(&town, &["--type", "gate"]), ["hq-gate"]);
@@ -74,11 +71,7 @@ fn text_and_json_show_the_same_rows() {
 
     let text = town.bd(["list"]).ok();
 
-    let ids: Vec<&str> = text
-        .stdout
-        .lines()
-        .map(|line| line.split(' ').next().unwrap())
-        .collect();
+    let ids: Vec<&str> = text.stdout.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(ids, town.ids(&["list"]));
 }
 
@@ -91,10 +84,7 @@ fn by_status_one_several_or_all() {
         town.bd(["update", &id, "--status", status]).ok();
     }
     assert_eq!(listed(&town, &["--status", "closed"]), ["hq-closed"]);
-    assert_eq!(
-        listed(&town, &["-s", "closed,open"]),
-        ["hq-closed", "hq-open"]
-    );
+    assert_eq!(listed(&town, &["-s", "closed,open"]), ["hq-closed", "hq-open"]);
     assert_eq!(listed(&town, &["--state=blocked"]), ["hq-blocked"]);
     assert_eq!(listed(&town, &["--status=all"]).len(), 3);
     let error = refusal(&town.bd(["list", "--status", "No Such"]));
@@ -224,10 +214,7 @@ fn by_time() {
 #[test]
 fn by_metadata_and_outcome() {
     let town = town();
-    town.bead(
-        "hq-a",
-        &["--metadata", r#"{"n": 5, "s": "x", "a.b": true}"#],
-    );
+    town.bead("hq-a", &["--metadata", r#"{"n": 5, "s": "x", "a.b": true}"#]);
     town.bead("hq-b", &["--metadata", r#"{"n": 6, "nul": null}"#]);
     town.bead("hq-c", &[]);
     town.bd(["close", "hq-c", "--outcome", "failed"]).ok();
@@ -323,10 +310,7 @@ fn a_status_that_nobody_knows_is_a_slip() {
     let town = town();
     town.bead("hq-a", &[]);
 
-    assert_says(
-        &refusal(&town.bd(["list", "--status", "opne"])),
-        &["unknown status", "opne"],
-    );
+    assert_says(&refusal(&town.bd(["list", "--status", "opne"])), &["unknown status", "opne"]);
 
     town.import(r#"{"id":"hq-b","title":"b","status":"odd"}"#);
     assert_eq!(listed(&town, &["--status", "odd"]), ["hq-b"]);
@@ -335,13 +319,7 @@ fn a_status_that_nobody_knows_is_a_slip() {
 #[test]
 fn statuses_of_a_team_that_mean_done_or_frozen_are_left_out() {
     let town = town();
-    town.bd([
-        "config",
-        "set",
-        "status.custom",
-        "review,shipped:done,iced:frozen",
-    ])
-    .ok();
+    town.bd(["config", "set", "status.custom", "review,shipped:done,iced:frozen"]).ok();
     for status in ["review", "shipped", "iced"] {
         let id = format!("hq-{status}");
         town.bead(&id, &[]);

@@ -26,10 +26,7 @@ fn three() -> Sandbox {
 
 #[test]
 fn most_urgent_first_then_newest_unless_told_otherwise() {
-    assert_eq!(
-        three().ids(&["list", "--all"]),
-        ["hq-b.10", "hq-a", "hq-b.2"]
-    );
+    assert_eq!(three().ids(&["list", "--all"]), ["hq-b.10", "hq-a", "hq-b.2"]);
 }
 
 #[test]
@@ -44,11 +41,7 @@ fn every_order_can_be_turned_round() {
         ("type", ["hq-a", "hq-b.10", "hq-b.2"]),
         ("assignee", ["hq-b.10", "hq-b.2", "hq-a"]),
     ] {
-        assert_eq!(
-            town.ids(&["list", "--all", "--sort", order]),
-            expected,
-            "{order}"
-        );
+        assert_eq!(town.ids(&["list", "--all", "--sort", order]), expected, "{order}");
         let mut turned = expected;
         turned.reverse();
         let reversed = town.ids(&["list", "--all", "--sort", order, "--reverse"]);
@@ -104,9 +97,7 @@ fn agents_are_shown_twenty() {
     for variable in ["BD_AGENT_MODE", "CLAUDE_CODE"] {
         let list = town.bd_with(variable, "1", &["list", "--json"]).ok();
         assert_eq!(list.json().as_array().unwrap().len(), 20, "{variable}");
-        let list = town
-            .bd_with(variable, "1", &["list", "--json", "-n", "25"])
-            .ok();
+        let list = town.bd_with(variable, "1", &["list", "--json", "-n", "25"]).ok();
         assert_eq!(list.json().as_array().unwrap().len(), 25, "{variable}");
     }
 }

@@ -2,10 +2,7 @@
 //!
 //! Every test makes a town of its own and looks only at what a user sees: output, exit codes, files.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a panic is how the helpers of a test fail"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
 
 mod activity;
 mod arguments;

@@ -11,17 +11,13 @@ use crate::support::{
 fn json_is_indented_by_two_and_escaped_for_pages() {
     let town = town();
     town.bead("hq-a", &[]);
-    town.bd(["update", "hq-a", "--title", "<b> & \u{2028} \"q\" é"])
-        .ok();
+    town.bd(["update", "hq-a", "--title", "<b> & \u{2028} \"q\" é"]).ok();
 
     let shown = town.bd(["show", "hq-a", "--json"]).ok();
 
     assert!(shown.stdout.starts_with("[\n  {\n    \"id\": \"hq-a\",\n"));
     assert!(shown.stdout.ends_with("\n  }\n]\n"));
-    assert_says(
-        &shown.stdout,
-        &[r#""title": "\u003cb\u003e \u0026 \u2028 \"q\" é""#],
-    );
+    assert_says(&shown.stdout, &[r#""title": "\u003cb\u003e \u0026 \u2028 \"q\" é""#]);
 }
 
 #[test]
@@ -81,10 +77,7 @@ fn an_envelope_can_be_asked_for() {
     }
     let failed = town.bd_with("BD_JSON_ENVELOPE", "1", &["show", "hq-none", "--json"]);
     let failed = failed.fails(1).json();
-    assert_says(
-        failed["data"]["error"].as_str().unwrap(),
-        &["no issues found"],
-    );
+    assert_says(failed["data"]["error"].as_str().unwrap(), &["no issues found"]);
 }
 
 #[test]
@@ -135,10 +128,7 @@ fn a_wrong_flag_is_an_object_too_when_json_was_asked_for() {
     let wrong = town.gt(["status", "--no-such-flag", "--json"]).fails(2);
     assert_eq!(wrong.json()["error"], "unknown flag: --no-such-flag");
     let wrong = town.bd(["list", "--limit", "x", "--json"]).fails(1);
-    assert_says(
-        wrong.json()["error"].as_str().unwrap(),
-        &["invalid value 'x'"],
-    );
+    assert_says(wrong.json()["error"].as_str().unwrap(), &["invalid value 'x'"]);
 }
 
 #[test]
@@ -162,15 +152,7 @@ fn help_is_data_and_has_examples() {
         assert_says(&help.stdout, &["Usage: bd", command, "Example"]);
         assert_eq!(help.stderr, "");
     }
-    for command in [
-        "install",
-        "rig",
-        "config",
-        "status",
-        "feed",
-        "doctor",
-        "completions",
-    ] {
+    for command in ["install", "rig", "config", "status", "feed", "doctor", "completions"] {
         let help = sandbox.gt([command, "--help"]).ok();
         assert_says(&help.stdout, &["Usage: gt", command, "Example"]);
     }
@@ -187,10 +169,7 @@ fn a_command_without_its_verb_shows_what_there_is() {
         let shown = sandbox.gt(gt).fails(code);
         assert_eq!(shown.stdout, "");
         assert_says(&shown.stderr, &["Usage: gt"]);
-        assert!(
-            !shown.stderr.starts_with("Error: "),
-            "help is no error\n{shown}"
-        );
+        assert!(!shown.stderr.starts_with("Error: "), "help is no error\n{shown}");
     }
 }
 
@@ -199,12 +178,7 @@ fn quiet_prints_only_what_was_asked_for() {
     let town = town();
     town.bead("hq-a", &[]);
 
-    assert_eq!(
-        town.bd(["update", "hq-a", "--title", "b", "-q"])
-            .ok()
-            .stdout,
-        ""
-    );
+    assert_eq!(town.bd(["update", "hq-a", "--title", "b", "-q"]).ok().stdout, "");
     assert_eq!(town.bd(["close", "hq-a", "--quiet"]).ok().stdout, "");
     assert_says(&town.bd(["show", "hq-a", "-q"]).ok().stdout, &["hq-a"]);
     assert_eq!(town.gt(["install", ".", "-q"]).ok().stdout, "");
@@ -216,13 +190,8 @@ fn without_a_terminal_there_is_no_colour_and_nothing_is_cut() {
     let town = town();
     let title = "long ".repeat(90);
     let id = town.create(&title, &["-p", "0", "-l", "x"]);
-    for command in [
-        &["list"][..],
-        &["show", &id],
-        &["ready"],
-        &["ready", "--explain"],
-        &["stats"],
-    ] {
+    for command in [&["list"][..], &["show", &id], &["ready"], &["ready", "--explain"], &["stats"]]
+    {
         let printed = town.bd(command).ok();
         assert!(!printed.stdout.contains('\u{1b}'), "{printed}");
     }
@@ -239,12 +208,7 @@ fn on_terminal(town: &Sandbox, columns: usize, environment: &str, command: &str)
         town.bd_path().display()
     );
     let script = town.command("script").args(["-qec", &command, "/dev/null"]);
-    script
-        .env("TERM", "xterm")
-        .run()
-        .ok()
-        .stdout
-        .replace("\r\n", "\n")
+    script.env("TERM", "xterm").run().ok().stdout.replace("\r\n", "\n")
 }
 
 /// The text without escape sequences.
@@ -289,10 +253,7 @@ fn on_a_terminal_colour_can_be_declined() {
         ("", "list --json"),
     ] {
         let printed = on_terminal(&town, 80, environment, command);
-        assert!(
-            !printed.contains('\u{1b}'),
-            "{environment} {command}\n{printed}"
-        );
+        assert!(!printed.contains('\u{1b}'), "{environment} {command}\n{printed}");
         assert_says(&printed, &["hq-a"]);
     }
 }
@@ -330,9 +291,7 @@ fn text_of_others_cannot_reach_the_terminal() {
         "ready --explain",
     ] {
         let printed = on_terminal(&town, 120, "NO_COLOR=1", command);
-        let control = printed
-            .chars()
-            .find(|c| c.is_control() && !['\n', '\t'].contains(c));
+        let control = printed.chars().find(|c| c.is_control() && !['\n', '\t'].contains(c));
         assert_eq!(control, None, "{command}\n{printed:?}");
         assert!(!printed.contains("]0;owned\u{7}"), "{command}");
     }
@@ -354,10 +313,7 @@ fn crowded() -> Sandbox {
     let town = town();
     let lines: Vec<String> = (0..2000)
         .map(|number| {
-            format!(
-                r#"{{"id":"hq-{number}","title":"Task {number} {}"}}"#,
-                "x".repeat(80)
-            )
+            format!(r#"{{"id":"hq-{number}","title":"Task {number} {}"}}"#, "x".repeat(80))
         })
         .collect();
     town.import(&lines.join("\n"));
@@ -379,10 +335,8 @@ fn a_closed_pipe_ends_quietly() {
         "activity --follow --limit 0",
         "search Task --limit 0",
     ] {
-        let script = format!(
-            "set -o pipefail; '{}' {command} | head -n 1",
-            town.bd_path().display()
-        );
+        let script =
+            format!("set -o pipefail; '{}' {command} | head -n 1", town.bd_path().display());
         let ended = town.command("bash").args(["-c", &script]).run().ok();
         assert_eq!(ended.stderr, "", "{command}");
         assert_eq!(ended.stdout.lines().count(), 1, "{command}");
@@ -392,10 +346,7 @@ fn a_closed_pipe_ends_quietly() {
 #[test]
 fn help_into_a_closed_pipe_is_no_failure() {
     let sandbox = nowhere();
-    let script = format!(
-        "set -o pipefail; '{}' --help | true",
-        sandbox.bd_path().display()
-    );
+    let script = format!("set -o pipefail; '{}' --help | true", sandbox.bd_path().display());
     let ended = sandbox.command("bash").args(["-c", &script]).run().ok();
     assert_eq!(ended.stderr, "");
 }

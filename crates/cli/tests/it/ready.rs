@@ -13,27 +13,12 @@ fn only_open_work_that_nothing_holds_up() {
     town.bead("hq-open", &[]);
     town.bead("hq-epic", &["-t", "epic"]);
     town.bead("hq-waits", &["--deps", "hq-open"]);
-    for status in [
-        "in_progress",
-        "hooked",
-        "blocked",
-        "deferred",
-        "pinned",
-        "closed",
-    ] {
+    for status in ["in_progress", "hooked", "blocked", "deferred", "pinned", "closed"] {
         let id = format!("hq-{status}");
         town.bead(&id, &[]);
         town.bd(["update", &id, "--status", status]).ok();
     }
-    for kind in [
-        "merge-request",
-        "gate",
-        "molecule",
-        "message",
-        "agent",
-        "role",
-        "rig",
-    ] {
+    for kind in ["merge-request", "gate", "molecule", "message", "agent", "role", "rig"] {
         town.bead(&format!("hq-{kind}"), &["-t", kind]);
     }
     town.bead("hq-wisp-1", &["--ephemeral"]);
@@ -53,10 +38,7 @@ fn parts_of_a_deferred_bead_wait_with_it() {
     town.bead("hq-p", &["--defer", "+1d"]);
     town.create("Part", &["--parent", "hq-p"]);
     assert_eq!(town.ready(), [""; 0]);
-    assert_eq!(
-        town.ids(&["ready", "--include-deferred", "--sort", "oldest"]),
-        ["hq-p", "hq-p.1"]
-    );
+    assert_eq!(town.ids(&["ready", "--include-deferred", "--sort", "oldest"]), ["hq-p", "hq-p.1"]);
 
     town.bd(["update", "hq-p", "--defer", ""]).ok();
 
@@ -76,19 +58,7 @@ fn types_that_are_no_work_come_when_asked_for() {
 #[test]
 fn filters_narrow_it() {
     let town = town_with_rigs(&["web"]);
-    town.bead(
-        "hq-a",
-        &[
-            "-p",
-            "0",
-            "-l",
-            "x,y",
-            "-a",
-            "ann",
-            "--metadata",
-            r#"{"k":"v"}"#,
-        ],
-    );
+    town.bead("hq-a", &["-p", "0", "-l", "x,y", "-a", "ann", "--metadata", r#"{"k":"v"}"#]);
     town.bead("hq-b", &["-p", "1", "-l", "y", "-t", "bug"]);
     town.bead("we-c", &["-p", "1"]);
     town.create("Part", &["--parent", "we-c"]);
@@ -100,18 +70,12 @@ fn filters_narrow_it() {
         (&["--unassigned", "--label", "y"], &["hq-b"]),
         (&["--label", "x,y"], &["hq-a"]),
         (&["--label-any", "x,z"], &["hq-a"]),
-        (
-            &["--exclude-label", "x", "--rig", "web", "-p", "1"],
-            &["we-c"],
-        ),
+        (&["--exclude-label", "x", "--rig", "web", "-p", "1"], &["we-c"]),
         (&["--exclude-type", "task"], &["hq-b"]),
         (&["--type", "bug"], &["hq-b"]),
         (&["--metadata-field", "k=v"], &["hq-a"]),
         (&["--has-metadata-key", "k"], &["hq-a"]),
-        (
-            &["--parent", "we-c", "--sort", "oldest"],
-            &["we-c.1", "we-c.1.1"],
-        ),
+        (&["--parent", "we-c", "--sort", "oldest"], &["we-c.1", "we-c.1.1"]),
         (&["--parent", "hq-a"], &[]),
     ] {
         let mut command = vec!["ready"];
@@ -188,10 +152,7 @@ fn every_reason_to_wait_is_explained() {
 
     let explained = town.json(&["ready", "--explain"]);
 
-    assert_eq!(
-        keys(&explained),
-        ["blocked", "ready", "schema_version", "summary"]
-    );
+    assert_eq!(keys(&explained), ["blocked", "ready", "schema_version", "summary"]);
     assert_eq!(texts(&explained["ready"], "id"), ["hq-a"]);
     assert_eq!(explained["ready"][0]["reason"], "no blocking dependencies");
     assert_eq!(explained["ready"][0]["resolved_blockers"], json!([]));
@@ -205,10 +166,7 @@ fn every_reason_to_wait_is_explained() {
         bead["reasons"].clone()
     };
     assert_eq!(reasons("hq-b"), json!(["blocked by hq-a"]));
-    assert_eq!(
-        reasons("hq-c"),
-        json!(["deferred until 2200-01-01T00:00:00Z"])
-    );
+    assert_eq!(reasons("hq-c"), json!(["deferred until 2200-01-01T00:00:00Z"]));
     assert_eq!(reasons("hq-d"), json!(["status in_progress"]));
     assert_eq!(
         reasons("hq-c.1"),
@@ -221,10 +179,7 @@ fn every_reason_to_wait_is_explained() {
         json!([{"id": "hq-a", "title": "hq-a", "status": "open", "priority": 2}])
     );
     let said = town.bd(["ready", "--explain"]).ok();
-    assert_says(
-        &said.stdout,
-        &["hq-b", "blocked by hq-a", "1 ready, 4 waiting"],
-    );
+    assert_says(&said.stdout, &["hq-b", "blocked by hq-a", "1 ready, 4 waiting"]);
 }
 
 #[test]

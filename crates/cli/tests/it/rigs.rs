@@ -27,10 +27,7 @@ fn a_rig_is_added_with_the_path_of_its_repository() {
 
     let added = town.gt(["rig", "add", "web", "../project"]).ok();
 
-    assert_says(
-        &added.stdout,
-        &["Added the rig web (prefix we)", "--rig web"],
-    );
+    assert_says(&added.stdout, &["Added the rig web (prefix we)", "--rig web"]);
     let rig = town.gt_json(&["rig", "status", "web"]);
     assert_eq!(rig["repo"], repository.display().to_string());
     assert_eq!(rig["default_branch"], "main");
@@ -66,10 +63,7 @@ fn a_rig_needs_no_repository() {
 
     let rig = town.gt_json(&["rig", "add", "errands"]);
 
-    assert_eq!(
-        (&rig["repo"], &rig["default_branch"]),
-        (&json!(""), &json!(""))
-    );
+    assert_eq!((&rig["repo"], &rig["default_branch"]), (&json!(""), &json!("")));
 }
 
 #[test]

@@ -9,8 +9,7 @@ fn titles_and_ids_are_searched_in_any_case() {
     let town = town();
     town.bead("hq-kettle", &["-d", "holds water"]);
     town.bead("hq-b", &[]);
-    town.bd(["update", "hq-b", "--title", "Boil WATER, 100%_sure"])
-        .ok();
+    town.bd(["update", "hq-b", "--title", "Boil WATER, 100%_sure"]).ok();
 
     for (text, expected) in [
         ("water", &["hq-b"][..]),
@@ -23,18 +22,14 @@ fn titles_and_ids_are_searched_in_any_case() {
     ] {
         assert_eq!(town.ids(&["search", text]), expected, "{text}");
     }
-    assert_eq!(
-        town.ids(&["search", "kettle", "--desc-contains", "water"]),
-        ["hq-kettle"]
-    );
+    assert_eq!(town.ids(&["search", "kettle", "--desc-contains", "water"]), ["hq-kettle"]);
 }
 
 #[test]
 fn any_script_is_found_as_it_is_written() {
     let town = town();
     town.bead("hq-a", &[]);
-    town.bd(["update", "hq-a", "--title", "ÜBER Straße שלום 🫖"])
-        .ok();
+    town.bd(["update", "hq-a", "--title", "ÜBER Straße שלום 🫖"]).ok();
 
     for text in ["ÜBER", "straße", "שלום", "🫖"] {
         assert_eq!(town.ids(&["search", text]), ["hq-a"], "{text}");
@@ -48,14 +43,8 @@ fn closed_beads_are_found_when_asked_for() {
     town.bd(["close", "hq-kettle"]).ok();
 
     assert_eq!(town.json(&["search", "kettle"]), json!([]));
-    assert_eq!(
-        town.ids(&["search", "kettle", "--status", "all"]),
-        ["hq-kettle"]
-    );
-    assert_eq!(
-        town.ids(&["search", "kettle", "--status", "closed"]),
-        ["hq-kettle"]
-    );
+    assert_eq!(town.ids(&["search", "kettle", "--status", "all"]), ["hq-kettle"]);
+    assert_eq!(town.ids(&["search", "kettle", "--status", "closed"]), ["hq-kettle"]);
 }
 
 #[test]
@@ -132,10 +121,7 @@ fn beads_are_counted_with_the_filters_of_list() {
     town.bd(["close", "hq-c"]).ok();
 
     assert_eq!(town.bd(["count"]).ok().line(), "3");
-    assert_eq!(
-        town.json(&["count"]),
-        json!({"count": 3, "schema_version": 1})
-    );
+    assert_eq!(town.json(&["count"]), json!({"count": 3, "schema_version": 1}));
     assert_eq!(town.bd(["count", "--status", "open"]).ok().line(), "2");
     assert_eq!(town.bd(["count", "--label", "y"]).ok().line(), "1");
     let error = json_refusal(&town.bd(["count", "--json", "--priority", "x"]));

@@ -33,10 +33,7 @@ fn a_bead_is_shown_as_an_array_of_one_in_the_order_of_the_record() {
         ]
     );
     let bead = &shown.json()[0];
-    assert_eq!(
-        (&bead["dependency_count"], &bead["dependent_count"]),
-        (&json!(0), &json!(1))
-    );
+    assert_eq!((&bead["dependency_count"], &bead["dependent_count"]), (&json!(0), &json!(1)));
 }
 
 #[test]
@@ -103,10 +100,7 @@ fn dependents_and_comments_come_when_asked_for() {
     assert_eq!(full[0]["epic_closed_children"], 0);
     assert_eq!(full[0]["epic_closeable"], false);
     let comment = &full[0]["comments"][0];
-    assert_eq!(
-        keys(comment),
-        ["author", "created_at", "id", "issue_id", "text"]
-    );
+    assert_eq!(keys(comment), ["author", "created_at", "id", "issue_id", "text"]);
     assert_eq!(comment["text"], "hello");
 
     town.bd(["close", &part]).ok();
@@ -182,8 +176,7 @@ fn people_see_everything_too() {
             r#"{"k":1}"#,
         ],
     );
-    town.bd(["comments", "add", "hq-b", "Almost", "-a", "zed"])
-        .ok();
+    town.bd(["comments", "add", "hq-b", "Almost", "-a", "zed"]).ok();
 
     let shown = town.bd(["show", "hq-b"]).ok();
 

@@ -36,17 +36,8 @@ fn the_prefix_comes_from_the_directory_unless_one_is_given() {
         ("hq", &[], "hq2"),
     ] {
         let project = project(directory);
-        let made = project
-            .start_bd(&["init", "--json"])
-            .args(flags)
-            .run()
-            .ok()
-            .json();
-        assert_eq!(
-            keys(&made),
-            ["created", "prefix", "root", "schema_version"],
-            "{directory}"
-        );
+        let made = project.start_bd(&["init", "--json"]).args(flags).run().ok().json();
+        assert_eq!(keys(&made), ["created", "prefix", "root", "schema_version"], "{directory}");
         assert_eq!(made["prefix"], prefix, "{directory} {flags:?}");
         let id = project.create("A task", &[]);
         assert!(id.starts_with(&format!("{prefix}-")), "{id}");
@@ -131,28 +122,15 @@ fn a_foreign_beads_directory_is_never_touched() {
 
     let beads = project.cwd().join(".beads");
     assert_eq!(files_in(&beads), ["beads.db", "issues.jsonl"]);
-    assert_eq!(
-        fs::read_to_string(beads.join("issues.jsonl")).unwrap(),
-        "foreign\n"
-    );
-    assert_eq!(
-        fs::read_to_string(beads.join("beads.db")).unwrap(),
-        "not ours\n"
-    );
+    assert_eq!(fs::read_to_string(beads.join("issues.jsonl")).unwrap(), "foreign\n");
+    assert_eq!(fs::read_to_string(beads.join("beads.db")).unwrap(), "not ours\n");
 }
 
 #[test]
 fn flags_of_other_implementations_are_accepted() {
     let project = project("kitchen");
 
-    let init = [
-        "init",
-        "--quiet",
-        "--force",
-        "--server",
-        "--server-port",
-        "3307",
-    ];
+    let init = ["init", "--quiet", "--force", "--server", "--server-port", "3307"];
     let made = project.bd(init).ok();
 
     assert_eq!(made.stdout, "");

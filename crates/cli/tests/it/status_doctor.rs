@@ -19,10 +19,7 @@ fn status_counts_beads_and_rigs() {
     let status = town.gt_json(&["status"]);
 
     assert_eq!(status["town"], town.cwd().display().to_string());
-    assert_eq!(
-        status["beads"],
-        json!({"total": 4, "open": 2, "in_progress": 1, "closed": 1})
-    );
+    assert_eq!(status["beads"], json!({"total": 4, "open": 2, "in_progress": 1, "closed": 1}));
     assert_eq!(
         (&status["ready"], &status["waiting"], &status["active"]),
         (&json!(1), &json!(1), &json!(1))
@@ -84,10 +81,7 @@ fn a_healthy_town_gets_a_clean_bill() {
         assert_eq!(keys(check), ["check", "detail", "grade"]);
     }
     let said = town.gt(["doctor"]).ok();
-    assert_says(
-        &said.stdout,
-        &["✓", "store", "derived values", "rig", "git"],
-    );
+    assert_says(&said.stdout, &["✓", "store", "derived values", "rig", "git"]);
 }
 
 #[test]
@@ -106,8 +100,7 @@ fn a_missing_rig_directory_is_a_warning() {
 fn a_problem_makes_the_doctor_fail() {
     let town = town();
     let repository = town.git_repository("project");
-    town.gt(["rig", "add", "web", repository.to_str().unwrap()])
-        .ok();
+    town.gt(["rig", "add", "web", repository.to_str().unwrap()]).ok();
     fs::remove_dir_all(&repository).unwrap();
 
     let examined = town.gt(["doctor", "--json"]).fails(1);

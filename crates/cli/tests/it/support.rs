@@ -95,10 +95,7 @@ impl Steps for Sandbox {
 
     #[track_caller]
     fn bead(&self, id: &str, flags: &[&str]) {
-        self.start_bd(&["create", id, "--id", id, "--force"])
-            .args(flags)
-            .run()
-            .ok();
+        self.start_bd(&["create", id, "--id", id, "--force"]).args(flags).run().ok();
     }
 
     #[track_caller]
@@ -169,9 +166,7 @@ pub(crate) fn json_refusal(ran: &Ran) -> String {
     error_line(ran);
     let object = ran.json();
     let error = object["error"].as_str();
-    error
-        .unwrap_or_else(|| panic!("expected an error on stdout\n{ran}"))
-        .to_owned()
+    error.unwrap_or_else(|| panic!("expected an error on stdout\n{ran}")).to_owned()
 }
 
 /// The one line of standard error, which begins with `Error: `, without that.
@@ -214,18 +209,15 @@ pub(crate) fn printed_keys(text: &str, indent: usize) -> Vec<&str> {
         let rest = line.strip_prefix(&margin)?;
         rest.find("\": ").map(|end| margin.len() + end)
     };
-    text.lines()
-        .filter_map(|line| key(line).map(|end| &line[margin.len()..end]))
-        .collect()
+    text.lines().filter_map(|line| key(line).map(|end| &line[margin.len()..end])).collect()
 }
 
 /// The names of the files in a directory, in alphabetical order.
 #[track_caller]
 pub(crate) fn files_in(directory: impl AsRef<Path>) -> Vec<String> {
     let entries = fs::read_dir(directory.as_ref()).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }

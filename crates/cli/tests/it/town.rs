@@ -26,14 +26,8 @@ fn the_new_town_is_described_as_json() {
     let again = sandbox.gt_json(&["install", "town"]);
 
     assert_eq!(keys(&made), ["created", "root", "schema_version"]);
-    assert_eq!(
-        made["root"],
-        sandbox.cwd().join("town").display().to_string()
-    );
-    assert_eq!(
-        (&made["created"], &again["created"]),
-        (&true.into(), &false.into())
-    );
+    assert_eq!(made["root"], sandbox.cwd().join("town").display().to_string());
+    assert_eq!((&made["created"], &again["created"]), (&true.into(), &false.into()));
 }
 
 #[test]
@@ -74,10 +68,7 @@ fn a_place_that_cannot_be_a_directory_is_refused() {
         let error = json_refusal(&sandbox.gt(["install", place, "--json"]));
         assert_says(&error, &["cannot create", place]);
     }
-    assert_eq!(
-        fs::read(sandbox.cwd().join("file")).unwrap(),
-        b"just a file"
-    );
+    assert_eq!(fs::read(sandbox.cwd().join("file")).unwrap(), b"just a file");
 }
 
 #[test]
@@ -87,11 +78,7 @@ fn a_town_in_a_git_repository_stays_out_of_its_history() {
 
     repository.gt(["install", "."]).ok();
 
-    let git = repository
-        .command("git")
-        .args(["status", "--porcelain"])
-        .run()
-        .ok();
+    let git = repository.command("git").args(["status", "--porcelain"]).run().ok();
     assert_eq!(git.stdout, "");
 }
 
@@ -111,15 +98,11 @@ fn the_town_is_found_by_its_variables() {
     let elsewhere = town.in_dir(town.make_dir(town.root().join("elsewhere")));
 
     for variable in ["GT_TOWN_ROOT", "GT_ROOT"] {
-        let list = elsewhere
-            .bd_with(variable, town.cwd(), &["list", "--json"])
-            .ok();
+        let list = elsewhere.bd_with(variable, town.cwd(), &["list", "--json"]).ok();
         assert_eq!(list.json()[0]["id"], id.as_str(), "{variable}");
     }
     let beads = town.cwd().join(".beads");
-    let list = elsewhere
-        .bd_with("BEADS_DIR", beads, &["list", "--json"])
-        .ok();
+    let list = elsewhere.bd_with("BEADS_DIR", beads, &["list", "--json"]).ok();
     assert_eq!(list.json()[0]["id"], id.as_str());
 }
 
@@ -130,9 +113,7 @@ fn the_town_around_is_over_the_variables() {
     let id = here.create("Here", &[]);
     there.create("There", &[]);
 
-    let list = here
-        .bd_with("GT_ROOT", there.cwd(), &["list", "--json"])
-        .ok();
+    let list = here.bd_with("GT_ROOT", there.cwd(), &["list", "--json"]).ok();
 
     assert_eq!(list.json()[0]["id"], id.as_str());
 }

@@ -101,14 +101,7 @@ fn an_empty_value_clears_a_field() {
     .ok();
 
     let bead = town.show("hq-a");
-    for field in [
-        "assignee",
-        "external_ref",
-        "spec_id",
-        "due_at",
-        "description",
-        "notes",
-    ] {
+    for field in ["assignee", "external_ref", "spec_id", "due_at", "description", "notes"] {
         assert_eq!(bead.get(field), None, "{field}");
     }
 }
@@ -145,18 +138,9 @@ fn labels_are_added_removed_or_replaced() {
     town.bead("hq-a", &["-l", "a,b"]);
     let labels = || town.show("hq-a")["labels"].clone();
 
-    town.bd([
-        "update",
-        "hq-a",
-        "--add-label",
-        "c,d",
-        "--remove-label",
-        "a",
-    ])
-    .ok();
+    town.bd(["update", "hq-a", "--add-label", "c,d", "--remove-label", "a"]).ok();
     assert_eq!(labels(), json!(["b", "c", "d"]));
-    town.bd(["update", "hq-a", "--set-labels", "x", "--set-labels", "b"])
-        .ok();
+    town.bd(["update", "hq-a", "--set-labels", "x", "--set-labels", "b"]).ok();
     assert_eq!(labels(), json!(["b", "x"]));
     town.bd(["update", "hq-a", "--set-labels", ""]).ok();
     assert_eq!(labels(), json!(null));
@@ -180,9 +164,8 @@ fn metadata_fields_are_typed() {
         "quoted=\"x\"",
         "object={\"a\":1}",
     ];
-    let update = fields.into_iter().fold(update, |update, field| {
-        update.args(["--set-metadata", field])
-    });
+    let update =
+        fields.into_iter().fold(update, |update, field| update.args(["--set-metadata", field]));
     update.run().ok();
 
     assert_says(
@@ -200,18 +183,9 @@ fn a_metadata_object_is_merged_by_its_top_level_keys() {
     let town = town();
     town.bead("hq-a", &["--metadata", r#"{"a": 1, "b": {"x": 1}}"#]);
 
-    town.bd([
-        "update",
-        "hq-a",
-        "--metadata",
-        r#"{"b": {"y": 2}, "c": [3]}"#,
-    ])
-    .ok();
+    town.bd(["update", "hq-a", "--metadata", r#"{"b": {"y": 2}, "c": [3]}"#]).ok();
 
-    assert_eq!(
-        town.show("hq-a")["metadata"],
-        json!({"a": 1, "b": {"y": 2}, "c": [3]})
-    );
+    assert_eq!(town.show("hq-a")["metadata"], json!({"a": 1, "b": {"y": 2}, "c": [3]}));
 }
 
 #[test]
@@ -250,11 +224,7 @@ fn a_date_to_come_defers_and_none_opens_again() {
     assert_eq!(town.ready(), ["hq-a"]);
 
     town.bd(["update", "hq-a", "--defer", "2001-01-01"]).ok();
-    assert_eq!(
-        town.show("hq-a")["status"],
-        "open",
-        "the past defers nothing"
-    );
+    assert_eq!(town.show("hq-a")["status"], "open", "the past defers nothing");
 }
 
 #[test]
@@ -295,8 +265,7 @@ fn a_bead_is_ephemeral_or_unrecorded_but_not_both() {
     assert_eq!(town.show("hq-a")["ephemeral"], true);
     let error = refusal(&town.bd(["update", "hq-a", "--no-history"]));
     assert_says(&error, &["either ephemeral or"]);
-    town.bd(["update", "hq-a", "--persistent", "--no-history"])
-        .ok();
+    town.bd(["update", "hq-a", "--persistent", "--no-history"]).ok();
     let bead = town.show("hq-a");
     assert_eq!(bead.get("ephemeral"), None);
     assert_eq!(bead["no_history"], true);
@@ -351,16 +320,8 @@ fn what_cannot_all_be_done_is_not_done_at_all() {
         ["--priority", "7"],
         ["--due", "someday"],
     ] {
-        let update = [
-            "update",
-            "hq-a",
-            "--add-label",
-            "new",
-            "--remove-label",
-            "old",
-            "-d",
-            "changed",
-        ];
+        let update =
+            ["update", "hq-a", "--add-label", "new", "--remove-label", "old", "-d", "changed"];
         refusal(&town.start_bd(&update).args(wrong).run());
         assert_eq!(town.show("hq-a"), before.0, "{wrong:?}");
     }
@@ -373,20 +334,10 @@ fn each_bead_stands_and_falls_alone() {
     town.bead("hq-a", &[]);
     town.bead("hq-b", &[]);
 
-    let updated = town
-        .bd([
-            "update", "hq-a", "hq-none", "hq-b", "--title", "New", "--json",
-        ])
-        .ok();
+    let updated = town.bd(["update", "hq-a", "hq-none", "hq-b", "--title", "New", "--json"]).ok();
 
-    assert_eq!(
-        crate::support::texts(&updated.json(), "id"),
-        ["hq-a", "hq-b"]
-    );
-    assert_eq!(
-        updated.stderr,
-        "Error: no issue found matching \"hq-none\"\n"
-    );
+    assert_eq!(crate::support::texts(&updated.json(), "id"), ["hq-a", "hq-b"]);
+    assert_eq!(updated.stderr, "Error: no issue found matching \"hq-none\"\n");
     assert_eq!(town.show("hq-b")["title"], "New");
 }
 
@@ -408,17 +359,7 @@ fn nothing_to_change_is_fine() {
     let said = town.bd(["update", "hq-a"]).ok();
     assert_eq!(said.line(), "No updates specified");
     assert_eq!(town.json(&["update", "hq-a"]), json!([]));
-    town.bd([
-        "update",
-        "hq-a",
-        "--priority",
-        "1",
-        "--add-label",
-        "x",
-        "--status",
-        "open",
-    ])
-    .ok();
+    town.bd(["update", "hq-a", "--priority", "1", "--add-label", "x", "--status", "open"]).ok();
 
     assert_eq!((town.show("hq-a"), town.last_event()), before);
 }

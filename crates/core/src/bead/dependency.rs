@@ -132,9 +132,7 @@ impl Dependency {
         if !self.metadata.contains("any-children") {
             return Gate::AllChildren;
         }
-        let named = Json::parse(&self.metadata)
-            .ok()
-            .and_then(|json| json.string_field("gate"));
+        let named = Json::parse(&self.metadata).ok().and_then(|json| json.string_field("gate"));
         match named.as_deref() {
             Some("any-children") => Gate::AnyChildren,
             _ => Gate::AllChildren,

@@ -24,10 +24,7 @@ impl BeadId {
         if text.len() > limits::ID_BYTES_MAX {
             return invalid("is not a bead id: longer than 200 bytes");
         }
-        if !text
-            .bytes()
-            .all(|byte| byte.is_ascii_graphic() && !b"\"'`,<>\\".contains(&byte))
-        {
+        if !text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'`,<>\\".contains(&byte)) {
             return invalid("is not a bead id; ids look like gt-abc");
         }
         if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) || !text.contains('-') {
@@ -61,10 +58,7 @@ impl BeadId {
     ///
     /// Used where no registered prefix fits.
     pub fn guessed_prefix(&self) -> &str {
-        let mut prefix = self
-            .0
-            .rsplit_once('-')
-            .map_or(self.0.as_str(), |(head, _)| head);
+        let mut prefix = self.0.rsplit_once('-').map_or(self.0.as_str(), |(head, _)| head);
         while let Some((head, infix)) = prefix.rsplit_once('-') {
             if !["cv", "wisp", "mol", "ctx"].contains(&infix) {
                 break;
@@ -76,9 +70,7 @@ impl BeadId {
 
     /// Whether this id belongs to `prefix`: `gt-abc` to `gt`, and `my-app-x1` to both `my` and `my-app`.
     pub fn has_prefix(&self, prefix: &str) -> bool {
-        self.0
-            .strip_prefix(prefix)
-            .is_some_and(|rest| rest.len() > 1 && rest.starts_with('-'))
+        self.0.strip_prefix(prefix).is_some_and(|rest| rest.len() > 1 && rest.starts_with('-'))
     }
 }
 
@@ -170,9 +162,7 @@ mod tests {
     #[test]
     fn malformed_ids_are_refused() {
         let long = format!("gt-{}", "a".repeat(limits::ID_BYTES_MAX));
-        for id in [
-            "", "gt", "-abc", "gt abc", "gt-a\nb", "gt-\0", "gt-ä", "gt-a,b", &long,
-        ] {
+        for id in ["", "gt", "-abc", "gt abc", "gt-a\nb", "gt-\0", "gt-ä", "gt-a,b", &long] {
             assert!(BeadId::parse(id).is_err(), "{id}");
         }
     }

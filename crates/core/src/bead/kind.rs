@@ -10,16 +10,8 @@ use crate::Invalid;
 pub struct IssueType(String);
 
 /// Never offered as work by `ready` unless asked for by name.
-const NOT_WORK: [&str; 8] = [
-    "merge-request",
-    "gate",
-    "molecule",
-    "message",
-    "agent",
-    "role",
-    "rig",
-    "sling-context",
-];
+const NOT_WORK: [&str; 8] =
+    ["merge-request", "gate", "molecule", "message", "agent", "role", "rig", "sling-context"];
 const INFRASTRUCTURE: [&str; 4] = ["agent", "rig", "role", "message"];
 const ALIASES: [(&str, &str); 10] = [
     ("enhancement", "feature"),
@@ -42,10 +34,7 @@ impl IssueType {
 
     /// Reads a type as a person writes it: aliases become the name they stand for.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        let name = ALIASES
-            .iter()
-            .find(|(alias, _)| *alias == text)
-            .map_or(text, |(_, name)| name);
+        let name = ALIASES.iter().find(|(alias, _)| *alias == text).map_or(text, |(_, name)| name);
         check_name("issue type", name)?;
         Ok(Self(name.to_owned()))
     }

@@ -61,9 +61,7 @@ impl Status {
             return Err(Invalid(format!(
                 "\"{}\" is not a status; known: {}",
                 shown.escape_debug(),
-                Self::BUILT_IN
-                    .map(|status| status.as_str().to_owned())
-                    .join(", ")
+                Self::BUILT_IN.map(|status| status.as_str().to_owned()).join(", ")
             )));
         }
         Ok(Self::Custom(CustomStatus(name.to_owned())))
@@ -142,9 +140,7 @@ impl Priority {
     pub fn new(number: i64) -> Result<Self, Invalid> {
         match u8::try_from(number) {
             Ok(number @ 0..=4) => Ok(Self(number)),
-            _ => Err(Invalid(format!(
-                "priority {number} is not between 0 (highest) and 4"
-            ))),
+            _ => Err(Invalid(format!("priority {number} is not between 0 (highest) and 4"))),
         }
     }
 
@@ -189,10 +185,7 @@ mod tests {
         for status in Status::BUILT_IN {
             assert_eq!(Status::parse(status.as_str()).unwrap(), status);
         }
-        assert_eq!(
-            Status::parse("staged:ready").unwrap().as_str(),
-            "staged_ready"
-        );
+        assert_eq!(Status::parse("staged:ready").unwrap().as_str(), "staged_ready");
     }
 
     proptest! {

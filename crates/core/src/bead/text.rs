@@ -105,10 +105,7 @@ mod tests {
 
     #[test]
     fn titles_are_one_line() {
-        assert_eq!(
-            Title::parse("  Fix it 🔧 \n").unwrap().as_str(),
-            "Fix it 🔧"
-        );
+        assert_eq!(Title::parse("  Fix it 🔧 \n").unwrap().as_str(), "Fix it 🔧");
         assert!(Title::parse("שלום עולם").is_ok());
         for bad in ["", "  ", "a\nb", "a\0b", "a\x1b[31mb", &"x".repeat(501)] {
             assert!(Title::parse(bad).is_err(), "{bad:?}");

@@ -90,12 +90,7 @@ mod tests {
     }
 
     fn blocks(kind: &DependencyType, target: &TargetFacts) -> bool {
-        edge_blocks(
-            kind,
-            Gate::AllChildren,
-            Some(target),
-            ChildrenFacts::default,
-        )
+        edge_blocks(kind, Gate::AllChildren, Some(target), ChildrenFacts::default)
     }
 
     #[test]
@@ -104,19 +99,10 @@ mod tests {
             assert!(blocks(&kind, &target(Status::Open, None)));
             assert!(blocks(&kind, &target(Status::Hooked, None)));
             assert!(blocks(&kind, &target(Status::Deferred, None)));
-            assert!(blocks(
-                &kind,
-                &target(Status::Closed, Some(Outcome::Failed))
-            ));
+            assert!(blocks(&kind, &target(Status::Closed, Some(Outcome::Failed))));
             assert!(!blocks(&kind, &target(Status::Closed, None)));
-            assert!(!blocks(
-                &kind,
-                &target(Status::Closed, Some(Outcome::Success))
-            ));
-            assert!(!blocks(
-                &kind,
-                &target(Status::Closed, Some(Outcome::Cancelled))
-            ));
+            assert!(!blocks(&kind, &target(Status::Closed, Some(Outcome::Success))));
+            assert!(!blocks(&kind, &target(Status::Closed, Some(Outcome::Cancelled))));
         }
     }
 
@@ -124,34 +110,20 @@ mod tests {
     fn any_close_satisfies_conditional_blocks() {
         let kind = DependencyType::ConditionalBlocks;
         assert!(blocks(&kind, &target(Status::InProgress, None)));
-        assert!(!blocks(
-            &kind,
-            &target(Status::Closed, Some(Outcome::Failed))
-        ));
+        assert!(!blocks(&kind, &target(Status::Closed, Some(Outcome::Failed))));
     }
 
     #[test]
     fn pinned_and_absent_targets_never_block() {
         for kind in DependencyType::BLOCKING {
             assert!(!blocks(&kind, &target(Status::Pinned, None)));
-            assert!(!edge_blocks(
-                &kind,
-                Gate::AllChildren,
-                None,
-                ChildrenFacts::default
-            ));
+            assert!(!edge_blocks(&kind, Gate::AllChildren, None, ChildrenFacts::default));
         }
     }
 
     #[test]
     fn other_types_never_block() {
-        for name in [
-            "parent-child",
-            "tracks",
-            "related",
-            "discovered-from",
-            "anything",
-        ] {
+        for name in ["parent-child", "tracks", "related", "discovered-from", "anything"] {
             let kind = DependencyType::parse(name).unwrap();
             assert!(!blocks(&kind, &target(Status::Open, None)));
         }
@@ -164,9 +136,7 @@ mod tests {
         let failed = target(Status::Closed, Some(Outcome::Failed));
         let pinned = target(Status::Pinned, None);
         let waits = |gate, children: &[&TargetFacts]| {
-            let facts = children
-                .iter()
-                .fold(ChildrenFacts::default(), |f, child| f.with(child));
+            let facts = children.iter().fold(ChildrenFacts::default(), |f, child| f.with(child));
             edge_blocks(&DependencyType::WaitsFor, gate, Some(&done), || facts)
         };
         assert!(!waits(Gate::AllChildren, &[]));

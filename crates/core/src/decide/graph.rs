@@ -47,17 +47,14 @@ pub fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
             continue;
         }
         // Within a component every node reaches every other, so some successor leads back.
-        let cycle = edges[start]
-            .iter()
-            .filter(|node| inside.contains(node))
-            .find_map(|&first| {
-                let next = |node: &usize| {
-                    let within = edges[*node].iter().copied().filter(|n| inside.contains(n));
-                    Ok::<_, std::convert::Infallible>(within.collect())
-                };
-                let Ok(path) = find_path(&first, &start, next);
-                path
-            });
+        let cycle = edges[start].iter().filter(|node| inside.contains(node)).find_map(|&first| {
+            let next = |node: &usize| {
+                let within = edges[*node].iter().copied().filter(|n| inside.contains(n));
+                Ok::<_, std::convert::Infallible>(within.collect())
+            };
+            let Ok(path) = find_path(&first, &start, next);
+            path
+        });
         if let Some(mut path) = cycle {
             path.rotate_right(1);
             found.push(path);
@@ -135,9 +132,8 @@ mod tests {
 
     #[test]
     fn a_long_chain_does_not_overflow_the_stack() {
-        let edges: Vec<Vec<usize>> = (0..200_000)
-            .map(|n| if n < 199_999 { vec![n + 1] } else { vec![] })
-            .collect();
+        let edges: Vec<Vec<usize>> =
+            (0..200_000).map(|n| if n < 199_999 { vec![n + 1] } else { vec![] }).collect();
         assert!(cycles(&edges).is_empty());
     }
 

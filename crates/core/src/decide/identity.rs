@@ -20,12 +20,7 @@ pub struct IdSeed<'a> {
 impl IdSeed<'_> {
     /// The id with this length and nonce. Same input, same id.
     pub fn id(&self, prefix: &Prefix, length: usize, nonce: u32) -> BeadId {
-        let Self {
-            title,
-            description,
-            creator,
-            at,
-        } = self;
+        let Self { title, description, creator, at } = self;
         let content = format!("{title}|{description}|{creator}|{}|{nonce}", at.as_nanos());
         let digest = Sha256::digest(content.as_bytes());
         let bytes = match length {
@@ -34,10 +29,7 @@ impl IdSeed<'_> {
             5 | 6 => 4,
             _ => 5,
         };
-        let mut number = digest
-            .iter()
-            .take(bytes)
-            .fold(0_u64, |n, b| (n << 8) | u64::from(*b));
+        let mut number = digest.iter().take(bytes).fold(0_u64, |n, b| (n << 8) | u64::from(*b));
         let mut digits = vec![b'0'; length];
         for digit in digits.iter_mut().rev() {
             *digit =
@@ -78,9 +70,7 @@ pub fn adaptive_length(count: u64) -> usize {
 pub fn resolve_partial<'a>(input: &str, ids: impl Iterator<Item = &'a BeadId>) -> Vec<&'a BeadId> {
     ids.filter(|id| {
         let prefix = id.guessed_prefix().len();
-        id.as_str()
-            .get(prefix + 1..)
-            .is_some_and(|hash| hash.contains(input))
+        id.as_str().get(prefix + 1..).is_some_and(|hash| hash.contains(input))
     })
     .collect()
 }
@@ -92,19 +82,12 @@ mod tests {
     #[test]
     fn ids_are_short_lowercase_and_depend_on_the_nonce() {
         let at = Timestamp::from_nanos(1_780_230_896_789_012_345);
-        let seed = IdSeed {
-            title: "Fix login",
-            description: "Details",
-            creator: "jira-import",
-            at,
-        };
+        let seed =
+            IdSeed { title: "Fix login", description: "Details", creator: "jira-import", at };
         let prefix = Prefix::parse("bd").unwrap();
-        for (length, nonce, expected) in [
-            (3, 0, "bd-2q0"),
-            (3, 1, "bd-pa5"),
-            (3, 9, "bd-se9"),
-            (4, 0, "bd-nd1o"),
-        ] {
+        for (length, nonce, expected) in
+            [(3, 0, "bd-2q0"), (3, 1, "bd-pa5"), (3, 9, "bd-se9"), (4, 0, "bd-nd1o")]
+        {
             assert_eq!(seed.id(&prefix, length, nonce).as_str(), expected);
         }
     }

@@ -89,12 +89,8 @@ pub fn wait_reasons(facts: &ReadinessFacts<'_>, now: Timestamp) -> Vec<WaitReaso
 
 impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |ids: &[BeadId]| {
-            ids.iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
+        let list =
+            |ids: &[BeadId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         match self {
             Self::BlockedBy(ids) => write!(f, "blocked by {}", list(ids)),
             Self::BlockerFailed(ids) => write!(f, "blocker failed: {}", list(ids)),
@@ -133,14 +129,8 @@ mod tests {
         let now = Timestamp::from_nanos(5);
         let task = IssueType::default();
         assert!(wait_reasons(&facts(&Status::Open, &task), now).is_empty());
-        for status in Status::BUILT_IN
-            .iter()
-            .filter(|status| **status != Status::Open)
-        {
-            assert!(
-                !wait_reasons(&facts(status, &task), now).is_empty(),
-                "{status}"
-            );
+        for status in Status::BUILT_IN.iter().filter(|status| **status != Status::Open) {
+            assert!(!wait_reasons(&facts(status, &task), now).is_empty(), "{status}");
         }
     }
 
@@ -151,10 +141,7 @@ mod tests {
             let mut facts = facts(&status, &task);
             facts.defer_until = Some(Timestamp::from_nanos(10));
             let reasons = wait_reasons(&facts, Timestamp::from_nanos(9));
-            assert_eq!(
-                reasons,
-                [WaitReason::DeferredUntil(Timestamp::from_nanos(10))]
-            );
+            assert_eq!(reasons, [WaitReason::DeferredUntil(Timestamp::from_nanos(10))]);
             assert!(wait_reasons(&facts, Timestamp::from_nanos(10)).is_empty());
         }
     }

@@ -80,10 +80,7 @@ pub enum Refusal {
 }
 
 fn list(ids: &[BeadId]) -> String {
-    ids.iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What `verb` does to a bead that stands like this, when `actor` says it.
@@ -160,24 +157,10 @@ mod tests {
         assert_eq!(claim(&Status::Open, ""), Ok(Transition::Claimed));
         assert_eq!(claim(&Status::Open, "me"), Ok(Transition::Claimed));
         assert_eq!(claim(&Status::InProgress, "me"), Ok(Transition::Nothing));
-        assert_eq!(
-            claim(&Status::Open, "you"),
-            Err(Refusal::ClaimedBy("you".into()))
-        );
-        assert_eq!(
-            claim(&Status::InProgress, "you"),
-            Err(Refusal::ClaimedBy("you".into()))
-        );
-        for status in [
-            Status::Closed,
-            Status::Pinned,
-            Status::Blocked,
-            Status::Deferred,
-        ] {
-            assert_eq!(
-                claim(&status, ""),
-                Err(Refusal::NotClaimable(status.clone()))
-            );
+        assert_eq!(claim(&Status::Open, "you"), Err(Refusal::ClaimedBy("you".into())));
+        assert_eq!(claim(&Status::InProgress, "you"), Err(Refusal::ClaimedBy("you".into())));
+        for status in [Status::Closed, Status::Pinned, Status::Blocked, Status::Deferred] {
+            assert_eq!(claim(&status, ""), Err(Refusal::NotClaimable(status.clone())));
         }
     }
 
@@ -186,29 +169,17 @@ mod tests {
         let (task, epic) = (IssueType::default(), IssueType::parse("epic").unwrap());
         let blockers = [BeadId::parse("gt-a").unwrap()];
         let guarded = [
-            Standing {
-                pinned: true,
-                ..standing(&Status::Open, "", &task)
-            },
+            Standing { pinned: true, ..standing(&Status::Open, "", &task) },
             standing(&Status::Pinned, "", &task),
-            Standing {
-                has_open_children: true,
-                ..standing(&Status::Open, "", &epic)
-            },
-            Standing {
-                blockers: &blockers,
-                ..standing(&Status::Open, "", &task)
-            },
+            Standing { has_open_children: true, ..standing(&Status::Open, "", &epic) },
+            Standing { blockers: &blockers, ..standing(&Status::Open, "", &task) },
         ];
         for standing in &guarded {
             assert!(decide(&Verb::Close { force: false }, standing, "me").is_err());
             let forced = decide(&Verb::Close { force: true }, standing, "me");
             assert_eq!(forced, Ok(Transition::Closed));
         }
-        let template = Standing {
-            is_template: true,
-            ..standing(&Status::Open, "", &task)
-        };
+        let template = Standing { is_template: true, ..standing(&Status::Open, "", &task) };
         for verb in [Verb::Close { force: true }, Verb::SetStatus(Status::Closed)] {
             assert_eq!(decide(&verb, &template, "me"), Err(Refusal::Template));
         }
@@ -217,10 +188,7 @@ mod tests {
     #[test]
     fn open_children_hold_up_only_epics() {
         let task = IssueType::default();
-        let parent = Standing {
-            has_open_children: true,
-            ..standing(&Status::Open, "", &task)
-        };
+        let parent = Standing { has_open_children: true, ..standing(&Status::Open, "", &task) };
         let closed = decide(&Verb::Close { force: false }, &parent, "me");
         assert_eq!(closed, Ok(Transition::Closed));
     }
@@ -237,9 +205,6 @@ mod tests {
                 _ => assert_eq!(answer, Err(Refusal::Closed)),
             }
         }
-        assert_eq!(
-            decide(&Verb::Close { force: false }, &closed, "me"),
-            Ok(Transition::Closed)
-        );
+        assert_eq!(decide(&Verb::Close { force: false }, &closed, "me"), Ok(Transition::Closed));
     }
 }

@@ -35,10 +35,7 @@ impl std::fmt::Display for SettingName {
     }
 }
 
-const COUNT: SettingKind = SettingKind::Integer {
-    min: 0,
-    max: 1_000_000,
-};
+const COUNT: SettingKind = SettingKind::Integer { min: 0, max: 1_000_000 };
 
 macro_rules! settings {
     ($($name:literal $([$($alias:literal),*])? : $kind:expr, $default:literal, $help:literal;)*) => {
@@ -112,17 +109,13 @@ pub fn lookup(name: &str) -> Result<(&'static Setting, SettingName), Invalid> {
             return Ok((setting, SettingName(setting.name.to_owned())));
         }
         if let Some((head, tail)) = setting.name.split_once('*')
-            && let Some(slug) = name
-                .strip_prefix(head)
-                .and_then(|rest| rest.strip_suffix(tail))
+            && let Some(slug) = name.strip_prefix(head).and_then(|rest| rest.strip_suffix(tail))
         {
             RigSlug::parse(slug)?;
             return Ok((setting, SettingName(name.to_owned())));
         }
     }
-    let hint = suggest(name)
-        .map(|known| format!("; did you mean {known}?"))
-        .unwrap_or_default();
+    let hint = suggest(name).map(|known| format!("; did you mean {known}?")).unwrap_or_default();
     let known: Vec<&str> = KEYS.iter().map(|setting| setting.name).collect();
     Err(Invalid(format!(
         "unknown setting \"{}\"{hint} (known settings: {})",
@@ -174,24 +167,12 @@ mod tests {
 
     #[test]
     fn aliases_and_rigs_resolve() {
-        assert_eq!(
-            lookup("queue.batch_size").unwrap().1.as_str(),
-            "scheduler.batch_size"
-        );
-        assert_eq!(
-            lookup("queue_max_polecats").unwrap().1.as_str(),
-            "queue.max_polecats"
-        );
-        assert_eq!(
-            lookup("rig.web.max_polecats").unwrap().1.as_str(),
-            "rig.web.max_polecats"
-        );
+        assert_eq!(lookup("queue.batch_size").unwrap().1.as_str(), "scheduler.batch_size");
+        assert_eq!(lookup("queue_max_polecats").unwrap().1.as_str(), "queue.max_polecats");
+        assert_eq!(lookup("rig.web.max_polecats").unwrap().1.as_str(), "rig.web.max_polecats");
         assert!(lookup("rig..max_polecats").is_err());
         assert!(lookup("rig.*.max_polecats").is_err());
         let error = lookup("scheduler.max_polecat").unwrap_err().to_string();
-        assert!(
-            error.contains("did you mean scheduler.max_polecats?"),
-            "{error}"
-        );
+        assert!(error.contains("did you mean scheduler.max_polecats?"), "{error}");
     }
 }

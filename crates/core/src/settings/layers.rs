@@ -63,29 +63,14 @@ impl Layers {
             .get(&name)
             .cloned()
             .unwrap_or_else(|| (setting.default.to_owned(), Origin::Default));
-        Ok(Resolved {
-            setting,
-            name,
-            value,
-            origin,
-        })
+        Ok(Resolved { setting, name, value, origin })
     }
 
     /// Everything: every town-wide setting, and the per-rig ones that somebody set.
     pub fn all(&self) -> Vec<Resolved> {
-        let town_wide = super::KEYS
-            .iter()
-            .map(|setting| setting.name)
-            .filter(|n| !n.contains('*'));
-        let per_rig = self
-            .values
-            .keys()
-            .map(SettingName::as_str)
-            .filter(|n| n.starts_with("rig."));
-        town_wide
-            .chain(per_rig)
-            .filter_map(|name| self.get(name).ok())
-            .collect()
+        let town_wide = super::KEYS.iter().map(|setting| setting.name).filter(|n| !n.contains('*'));
+        let per_rig = self.values.keys().map(SettingName::as_str).filter(|n| n.starts_with("rig."));
+        town_wide.chain(per_rig).filter_map(|name| self.get(name).ok()).collect()
     }
 }
 
@@ -99,24 +84,13 @@ mod tests {
         let file = Origin::File("settings/config.json".into());
         let entry = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         layers
-            .add(
-                [
-                    entry("queue_max_polecats", "7"),
-                    entry("queue.batch_size", "2"),
-                ],
-                &file,
-            )
+            .add([entry("queue_max_polecats", "7"), entry("queue.batch_size", "2")], &file)
             .unwrap();
-        layers
-            .add([entry("queue.max_polecats", "3")], &Origin::Store)
-            .unwrap();
+        layers.add([entry("queue.max_polecats", "3")], &Origin::Store).unwrap();
         let get = |name| layers.get(name).map(|r| (r.value, r.origin)).unwrap();
         assert_eq!(get("queue_max_polecats"), ("3".into(), Origin::Store));
         assert_eq!(get("scheduler.batch_size"), ("2".into(), file));
-        assert_eq!(
-            get("scheduler.max_polecats"),
-            ("-1".into(), Origin::Default)
-        );
+        assert_eq!(get("scheduler.max_polecats"), ("-1".into(), Origin::Default));
     }
 
     #[test]

@@ -38,12 +38,7 @@ const BYTE_UNITS: [(&str, u64); 7] = [
 impl SettingKind {
     /// Checks `text` and gives its canonical spelling, which is what the store keeps.
     pub fn canonical(self, text: &str) -> Result<String, Invalid> {
-        let shown = text
-            .chars()
-            .take(60)
-            .collect::<String>()
-            .escape_debug()
-            .to_string();
+        let shown = text.chars().take(60).collect::<String>().escape_debug().to_string();
         let invalid = |wanted: &str| Err(Invalid(format!("\"{shown}\" is not {wanted}")));
         match self {
             Self::Bool => match text.to_ascii_lowercase().as_str() {

@@ -23,10 +23,7 @@ pub fn identity(directory: &Path, home: Option<&Path>, variables: &Variables) ->
     if let Some(global) = &variables.config_global {
         files.push(global.clone());
     } else if let Some(home) = home {
-        let config = variables
-            .xdg_config_home
-            .clone()
-            .unwrap_or_else(|| home.join(".config"));
+        let config = variables.xdg_config_home.clone().unwrap_or_else(|| home.join(".config"));
         files.push(config.join("git/config"));
         files.push(home.join(".gitconfig"));
     }
@@ -57,10 +54,7 @@ pub struct Variables {
 }
 
 fn repository_config(directory: &Path) -> Option<PathBuf> {
-    let git = directory
-        .ancestors()
-        .map(|at| at.join(".git"))
-        .find(|git| git.exists())?;
+    let git = directory.ancestors().map(|at| at.join(".git")).find(|git| git.exists())?;
     if git.is_dir() {
         return Some(git.join("config"));
     }
@@ -78,12 +72,7 @@ fn parse(text: &str) -> Option<Identity> {
     let mut section = String::new();
     for line in text.lines().map(str::trim) {
         if let Some(header) = line.strip_prefix('[') {
-            section = header
-                .split(']')
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .to_ascii_lowercase();
+            section = header.split(']').next().unwrap_or_default().trim().to_ascii_lowercase();
             if section.starts_with("include") {
                 return None;
             }
@@ -113,18 +102,12 @@ fn parse(text: &str) -> Option<Identity> {
 fn ask_git(directory: &Path) -> Identity {
     let ask = |key: &str| {
         let mut asked = git();
-        asked
-            .arg("-C")
-            .arg(directory)
-            .args(["config", "--get", key]);
+        asked.arg("-C").arg(directory).args(["config", "--get", key]);
         let output = capture(asked).ok()?;
         let value = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         (!value.is_empty()).then_some(value)
     };
-    Identity {
-        name: ask("user.name"),
-        email: ask("user.email"),
-    }
+    Identity { name: ask("user.name"), email: ask("user.email") }
 }
 
 #[cfg(test)]
@@ -141,11 +124,7 @@ mod tests {
         std::fs::write(directory.path().join(".gitconfig"), global).unwrap();
         std::fs::write(repository.join(".git/config"), "[User]\nEmail=work@x.y\n").unwrap();
         let variables = Variables::default();
-        let found = identity(
-            &repository.join("deep/inside"),
-            Some(directory.path()),
-            &variables,
-        );
+        let found = identity(&repository.join("deep/inside"), Some(directory.path()), &variables);
         assert_eq!(found.name.as_deref(), Some("Ada L"));
         assert_eq!(found.email.as_deref(), Some("work@x.y"));
     }

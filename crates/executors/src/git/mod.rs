@@ -23,9 +23,7 @@ fn git() -> Command {
     for variable in INHERITED {
         git.env_remove(variable);
     }
-    git.env("GIT_TERMINAL_PROMPT", "0")
-        .env("LC_ALL", "C")
-        .env("GIT_OPTIONAL_LOCKS", "0");
+    git.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
     git
 }
 
@@ -38,11 +36,7 @@ pub fn default_branch(repository: &str) -> Result<String, ProcessError> {
     let text = String::from_utf8_lossy(&output.stdout);
     let named = text.lines().find_map(|line| {
         let (reference, name) = line.strip_prefix("ref: ")?.split_once('\t')?;
-        if name == "HEAD" {
-            reference.strip_prefix("refs/heads/")
-        } else {
-            None
-        }
+        if name == "HEAD" { reference.strip_prefix("refs/heads/") } else { None }
     });
     if let Some(branch) = named {
         return Ok(branch.to_owned());

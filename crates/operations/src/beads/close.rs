@@ -41,29 +41,20 @@ pub fn close(town: &Town, inputs: &[String], how: &Close) -> Result<Vec<Result<C
         check_text("reason", reason)?;
     }
     let ids = town.read(|reader| {
-        inputs
-            .iter()
-            .map(|input| resolve_in(town, reader, input))
-            .collect::<Result<Vec<_>>>()
+        inputs.iter().map(|input| resolve_in(town, reader, input)).collect::<Result<Vec<_>>>()
     })?;
     let reason_of = |at: usize| {
-        how.reasons
-            .get(at)
-            .or(how.reasons.last())
-            .map_or(DEFAULT_REASON, String::as_str)
+        how.reasons.get(at).or(how.reasons.last()).map_or(DEFAULT_REASON, String::as_str)
     };
     town.write_each(ids.iter().enumerate(), |writer, (at, id)| {
-        let old = writer
-            .bead(id)?
-            .ok_or_else(|| OperationError::NoBead(id.to_string()))?;
+        let old = writer.bead(id)?.ok_or_else(|| OperationError::NoBead(id.to_string()))?;
         let mut new = old.clone();
         let verb = Verb::Close { force: how.force };
         let kind = apply(writer, &mut new, &verb, "close")?.unwrap_or(EventKind::Closed);
         finish(&mut new, reason_of(at), how.outcome);
         if let Some(session) = &how.session {
             new.carried.retain(|(key, _)| key != "closed_by_session");
-            new.carried
-                .push(("closed_by_session".to_owned(), Json::string(session)));
+            new.carried.push(("closed_by_session".to_owned(), Json::string(session)));
         }
         new.updated_at = writer.now().max(old.updated_at);
         let waiting = dependents_waiting(writer, id)?;
@@ -71,18 +62,11 @@ pub fn close(town: &Town, inputs: &[String], how: &Close) -> Result<Vec<Result<C
         let also_closed = close_finished_molecules(writer, id)?;
         let mut unblocked = Vec::new();
         for id in waiting {
-            if writer
-                .bead(&id)?
-                .is_some_and(|bead| bead.open_blockers == 0)
-            {
+            if writer.bead(&id)?.is_some_and(|bead| bead.open_blockers == 0) {
                 unblocked.push(id);
             }
         }
-        Ok(Closed {
-            bead: new,
-            unblocked,
-            also_closed,
-        })
+        Ok(Closed { bead: new, unblocked, also_closed })
     })
 }
 
@@ -92,11 +76,7 @@ fn dependents_waiting(writer: &Writer<'_>, id: &BeadId) -> Result<Vec<BeadId>> {
     for target in std::iter::once(id.clone()).chain(writer.parents(id)?) {
         for edge in writer.edges_to(&target)? {
             let waits = edge.kind.can_block() && !found.contains(&edge.issue);
-            let Some(bead) = (if waits {
-                writer.bead(&edge.issue)?
-            } else {
-                None
-            }) else {
+            let Some(bead) = (if waits { writer.bead(&edge.issue)? } else { None }) else {
                 continue;
             };
             if bead.open_blockers > 0 && bead.status != Status::Closed {
@@ -123,10 +103,7 @@ fn close_finished_molecules(writer: &mut Writer<'_>, id: &BeadId) -> Result<Vec<
         // What waits for the molecule waits for its steps, and one of them did not work.
         let mut outcome = None;
         for step in writer.children(&parent)? {
-            if writer
-                .bead(&step)?
-                .is_some_and(|step| step.outcome == Some(Outcome::Failed))
-            {
+            if writer.bead(&step)?.is_some_and(|step| step.outcome == Some(Outcome::Failed)) {
                 outcome = Some(Outcome::Failed);
             }
         }
@@ -147,9 +124,7 @@ pub fn reopen(
 ) -> Result<Vec<Result<(Bead, bool)>>> {
     town.write_each(inputs, |writer, input| {
         let id = resolve_in(town, writer, input)?;
-        let old = writer
-            .bead(&id)?
-            .ok_or_else(|| OperationError::NoBead(input.clone()))?;
+        let old = writer.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.clone()))?;
         let mut new = old.clone();
         let Some(kind) = apply(writer, &mut new, &Verb::Reopen, "reopen")? else {
             return Ok((old, false));

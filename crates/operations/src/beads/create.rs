@@ -102,12 +102,7 @@ pub struct Created {
 /// run would say, and makes nothing.
 pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<Created> {
     town.write_or_rehearse(dry_run, |writer| {
-        let Plan {
-            mut bead,
-            id,
-            labels,
-            parent,
-        } = plan(town, writer, new, writer.now())?;
+        let Plan { mut bead, id, labels, parent } = plan(town, writer, new, writer.now())?;
         bead.id = match (id, &parent) {
             (Some(id), _) => id,
             (None, Some(parent)) => writer.next_child_id(parent)?,
@@ -119,11 +114,7 @@ pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<Created> {
             writer.add_label(&bead, label, false)?;
         }
         if let Some(parent) = parent {
-            add_edge(
-                writer,
-                &edge(writer, &bead.id, &parent, DependencyType::ParentChild),
-                false,
-            )?;
+            add_edge(writer, &edge(writer, &bead.id, &parent, DependencyType::ParentChild), false)?;
         }
         let mut missing = Vec::new();
         for link in &new.links {
@@ -147,11 +138,7 @@ pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<Created> {
             }
         }
         let bead = writer.bead(&bead.id)?.unwrap_or(bead);
-        Ok(Created {
-            bead,
-            labels,
-            missing,
-        })
+        Ok(Created { bead, labels, missing })
     })
 }
 
@@ -167,17 +154,11 @@ struct Plan {
 
 fn plan(town: &Town, reader: &Reader<'_>, new: &NewBead, now: Timestamp) -> Result<Plan> {
     if new.id.is_some() && new.parent.is_some() {
-        return Err(OperationError::rejected(
-            "give either an id or a parent, not both",
-        ));
+        return Err(OperationError::rejected("give either an id or a parent, not both"));
     }
     let title = Title::parse(&new.title)?;
     check_texts(new)?;
-    let parent = new
-        .parent
-        .as_ref()
-        .map(|input| require(town, reader, input))
-        .transpose()?;
+    let parent = new.parent.as_ref().map(|input| require(town, reader, input)).transpose()?;
     let asked = new.id.as_deref().map(BeadId::parse).transpose()?;
     let (rig, prefix) = home(town, reader, new, parent.as_ref(), asked.as_ref())?;
     if let Some(id) = &asked {
@@ -186,22 +167,11 @@ fn plan(town: &Town, reader: &Reader<'_>, new: &NewBead, now: Timestamp) -> Resu
     let issue_type = new.issue_type.clone().unwrap_or_default();
     let ephemeral = new.ephemeral || issue_type.is_infrastructure();
     if ephemeral && new.no_history {
-        return Err(OperationError::rejected(
-            "a bead is either ephemeral or kept without history",
-        ));
+        return Err(OperationError::rejected("a bead is either ephemeral or kept without history"));
     }
     let creator = &town.actor().name;
-    let seed = IdSeed {
-        title: title.as_str(),
-        description: &new.description,
-        creator,
-        at: now,
-    };
-    let pool = if ephemeral {
-        Prefix::trusted(format!("{prefix}-wisp"))
-    } else {
-        prefix
-    };
+    let seed = IdSeed { title: title.as_str(), description: &new.description, creator, at: now };
+    let pool = if ephemeral { Prefix::trusted(format!("{prefix}-wisp")) } else { prefix };
     let drawn = match &asked {
         Some(id) => id.clone(),
         None => reader.free_id(&pool, &seed)?,
@@ -225,11 +195,7 @@ fn plan(town: &Town, reader: &Reader<'_>, new: &NewBead, now: Timestamp) -> Resu
         design: new.design.clone(),
         acceptance_criteria: new.acceptance_criteria.clone(),
         notes: new.notes.clone(),
-        status: if deferred {
-            Status::Deferred
-        } else {
-            Status::Open
-        },
+        status: if deferred { Status::Deferred } else { Status::Open },
         priority: new.priority,
         issue_type,
         assignee: new.assignee.clone(),
@@ -253,12 +219,7 @@ fn plan(town: &Town, reader: &Reader<'_>, new: &NewBead, now: Timestamp) -> Resu
         open_blockers: 0,
         carried: new.carried.clone(),
     };
-    Ok(Plan {
-        bead,
-        id: asked,
-        labels,
-        parent: parent.map(|parent| parent.id),
-    })
+    Ok(Plan { bead, id: asked, labels, parent: parent.map(|parent| parent.id) })
 }
 
 fn check_texts(new: &NewBead) -> Result<()> {
@@ -266,10 +227,7 @@ fn check_texts(new: &NewBead) -> Result<()> {
     check_text("design", &new.design)?;
     check_text("acceptance criteria", &new.acceptance_criteria)?;
     check_text("notes", &new.notes)?;
-    check_text(
-        "external reference",
-        new.external_ref.as_deref().unwrap_or_default(),
-    )?;
+    check_text("external reference", new.external_ref.as_deref().unwrap_or_default())?;
     if !new.assignee.is_empty() {
         check_label("assignee", &new.assignee)?;
     }
@@ -290,11 +248,7 @@ fn home(
         let named = |rig: &&Rig| rig.slug.as_str() == name || rig.prefix.as_str() == name;
         let rig = rigs.iter().find(named).cloned();
         // Other implementations name a project by its directory.
-        let by_path = || {
-            name.contains('/')
-                .then(|| town.rig_at(&rigs, Path::new(name)))
-                .flatten()
-        };
+        let by_path = || name.contains('/').then(|| town.rig_at(&rigs, Path::new(name))).flatten();
         let rig = rig.or_else(by_path).ok_or_else(|| OperationError::NoRig {
             name: name.clone(),
             known: rigs.iter().map(|rig| rig.slug.to_string()).collect(),
@@ -302,10 +256,7 @@ fn home(
         return Ok((Some(rig.slug), rig.prefix));
     }
     if let Some(id) = asked {
-        return Ok((
-            reader.rig_of_id(id)?,
-            Prefix::trusted(id.guessed_prefix().to_owned()),
-        ));
+        return Ok((reader.rig_of_id(id)?, Prefix::trusted(id.guessed_prefix().to_owned())));
     }
     if let Some(parent) = parent {
         let prefix = Prefix::trusted(parent.id.guessed_prefix().to_owned());
@@ -319,10 +270,7 @@ fn home(
 
 fn check_asked_id(reader: &Reader<'_>, id: &BeadId, force: bool) -> Result<()> {
     let rigs = reader.rigs()?;
-    let prefixes = rigs
-        .iter()
-        .map(|rig| rig.prefix.as_str())
-        .chain([Prefix::TOWN]);
+    let prefixes = rigs.iter().map(|rig| rig.prefix.as_str()).chain([Prefix::TOWN]);
     let known: Vec<&str> = prefixes.collect();
     if !force && !known.iter().any(|prefix| id.has_prefix(prefix)) {
         return Err(OperationError::rejected(format!(

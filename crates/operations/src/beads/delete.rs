@@ -44,10 +44,8 @@ pub fn delete(town: &Town, inputs: &[String], cascade: bool) -> Result<Deletion>
 
 fn plan(town: &Town, reader: &Reader<'_>, inputs: &[String], cascade: bool) -> Result<Deletion> {
     let mut doomed = BTreeSet::new();
-    let mut waiting = inputs
-        .iter()
-        .map(|input| resolve_in(town, reader, input))
-        .collect::<Result<Vec<_>>>()?;
+    let mut waiting =
+        inputs.iter().map(|input| resolve_in(town, reader, input)).collect::<Result<Vec<_>>>()?;
     while let Some(id) = waiting.pop() {
         if doomed.insert(id.clone()) && cascade {
             waiting.extend(reader.edges_to(&id)?.into_iter().map(|edge| edge.issue));
@@ -60,11 +58,7 @@ fn plan(town: &Town, reader: &Reader<'_>, inputs: &[String], cascade: bool) -> R
         let Some(bead) = reader.bead(id)? else {
             continue;
         };
-        for edge in reader
-            .edges_from(id)?
-            .into_iter()
-            .chain(reader.edges_to(id)?)
-        {
+        for edge in reader.edges_from(id)?.into_iter().chain(reader.edges_to(id)?) {
             if !doomed.contains(&edge.issue) {
                 bereft.insert(edge.issue.clone());
             }

@@ -41,10 +41,7 @@ pub(super) fn find_some(
     let one_more = filter.limit.map(|limit| limit.saturating_add(1));
     // A family may be larger than a statement can name.
     let limit = if family.is_some() { None } else { one_more };
-    let mut ids = reader.find(&BeadFilter {
-        limit,
-        ..filter.clone()
-    })?;
+    let mut ids = reader.find(&BeadFilter { limit, ..filter.clone() })?;
     if let Some(family) = family {
         ids.retain(|id| family.contains(id));
     }
@@ -99,16 +96,9 @@ pub fn blocked<E: From<crate::OperationError>>(
 pub fn check_status(town: &Town, status: &Status) -> Result<()> {
     town.read(|reader| {
         let one = vec![status.clone()];
-        let has_it = BeadFilter {
-            status: StatusFilter::OneOf(one),
-            limit: Some(1),
-            ..everything()
-        };
-        if reader.find(&has_it)?.is_empty() {
-            check_registered(reader, status)
-        } else {
-            Ok(())
-        }
+        let has_it =
+            BeadFilter { status: StatusFilter::OneOf(one), limit: Some(1), ..everything() };
+        if reader.find(&has_it)?.is_empty() { check_registered(reader, status) } else { Ok(()) }
     })
 }
 

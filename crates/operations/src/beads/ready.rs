@@ -33,21 +33,14 @@ pub fn claim_first(
 ) -> Result<Option<BeadRow>> {
     town.write(|writer| {
         let family = family(town, writer, below)?;
-        let first = BeadFilter {
-            unassigned: true,
-            limit: Some(1),
-            ..filter.clone()
-        };
+        let first = BeadFilter { unassigned: true, limit: Some(1), ..filter.clone() };
         let (rows, _) = ready_rows(writer, &first, family.as_ref())?;
         let Some(row) = rows.into_iter().next() else {
             return Ok(None);
         };
         let claimed = claim_in(writer, &row.bead)?;
         writer.save_bead(&row.bead, &claimed, EventKind::Claimed)?;
-        Ok(Some(BeadRow {
-            bead: claimed,
-            ..row
-        }))
+        Ok(Some(BeadRow { bead: claimed, ..row }))
     })
 }
 
@@ -57,9 +50,7 @@ fn family(
     reader: &Reader<'_>,
     below: Option<&str>,
 ) -> Result<Option<HashSet<BeadId>>> {
-    let top = below
-        .map(|input| super::resolve_in(town, reader, input))
-        .transpose()?;
+    let top = below.map(|input| super::resolve_in(town, reader, input)).transpose()?;
     top.map(|top| descendants(reader, &top)).transpose()
 }
 
@@ -94,11 +85,8 @@ fn ready_rows(
 
 /// Every reason why a bead is not ready.
 pub(crate) fn reasons(reader: &Reader<'_>, bead: &Bead, now: Timestamp) -> Result<Vec<WaitReason>> {
-    let blockers = if bead.open_blockers > 0 {
-        reader.blockers(&bead.id)?
-    } else {
-        BlockerFacts::default()
-    };
+    let blockers =
+        if bead.open_blockers > 0 { reader.blockers(&bead.id)? } else { BlockerFacts::default() };
     let mut parent_deferred = None;
     for parent in reader.parents(&bead.id)? {
         let until = reader.bead(&parent)?.and_then(|parent| parent.defer_until);
@@ -110,9 +98,7 @@ pub(crate) fn reasons(reader: &Reader<'_>, bead: &Bead, now: Timestamp) -> Resul
         pinned: bead.pinned,
         ephemeral: bead.ephemeral,
         defer_until: bead.defer_until,
-        parent_deferred: parent_deferred
-            .as_ref()
-            .map(|(until, parent)| (parent, *until)),
+        parent_deferred: parent_deferred.as_ref().map(|(until, parent)| (parent, *until)),
         open_blockers: &blockers.open,
         failed_blockers: &blockers.failed,
     };
@@ -165,11 +151,7 @@ pub fn explain<E: From<crate::OperationError>>(
             for page in ids.chunks(PAGE_BEADS) {
                 for row in reader.bead_rows(page)? {
                     let reasons = reasons(reader, &row.bead, now)?;
-                    let count = if wanted {
-                        &mut summary.ready
-                    } else {
-                        &mut summary.waiting
-                    };
+                    let count = if wanted { &mut summary.ready } else { &mut summary.waiting };
                     if reasons.is_empty() != wanted {
                         continue;
                     }
@@ -207,9 +189,7 @@ fn beads_in_the_way(reader: &Reader<'_>, bead: &Bead) -> Result<Vec<Bead>> {
 
 fn not_work() -> Vec<gt_core::IssueType> {
     let types = gt_core::IssueType::NOT_WORK.iter();
-    types
-        .map(|name| gt_core::IssueType::trusted((*name).to_owned()))
-        .collect()
+    types.map(|name| gt_core::IssueType::trusted((*name).to_owned())).collect()
 }
 
 fn resolved_blockers(row: &BeadRow) -> Vec<BeadId> {
@@ -219,14 +199,7 @@ fn resolved_blockers(row: &BeadRow) -> Vec<BeadId> {
 
 /// How many beads can be worked on.
 pub fn ready_count(town: &Town) -> Result<u64> {
-    let ready = Some(gt_store::Readiness {
-        now: town.now(),
-        include_deferred: false,
-    });
-    let filter = BeadFilter {
-        ready,
-        include_templates: true,
-        ..BeadFilter::default()
-    };
+    let ready = Some(gt_store::Readiness { now: town.now(), include_deferred: false });
+    let filter = BeadFilter { ready, include_templates: true, ..BeadFilter::default() };
     town.read(|reader| Ok(reader.count(&filter)?))
 }

@@ -30,10 +30,8 @@ pub(crate) fn resolve_in(town: &Town, reader: &Reader<'_>, input: &str) -> Resul
     }
     let rigs = reader.rigs()?;
     let here = town.rig_here(&rigs).map(|rig| rig.prefix);
-    let prefixes = here
-        .into_iter()
-        .chain([Prefix::town()])
-        .chain(rigs.into_iter().map(|r| r.prefix));
+    let prefixes =
+        here.into_iter().chain([Prefix::town()]).chain(rigs.into_iter().map(|r| r.prefix));
     for prefix in prefixes {
         if let Ok(id) = BeadId::parse(&format!("{prefix}-{input}"))
             && reader.bead_exists(&id)?
@@ -60,7 +58,5 @@ pub(crate) fn resolve_in(town: &Town, reader: &Reader<'_>, input: &str) -> Resul
 /// The bead that `input` means, whole.
 pub(crate) fn require(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Bead> {
     let id = resolve_in(town, reader, input)?;
-    reader
-        .bead(&id)?
-        .ok_or_else(|| OperationError::NoBead(input.to_owned()))
+    reader.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))
 }

@@ -26,9 +26,7 @@ impl Shown {
             let parts = self.dependents.iter();
             parts.filter(|(edge, _)| edge.kind == gt_core::DependencyType::ParentChild)
         };
-        let closed = children()
-            .filter(|(_, bead)| bead.closed_at.is_some())
-            .count();
+        let closed = children().filter(|(_, bead)| bead.closed_at.is_some()).count();
         (children().count(), closed)
     }
 }
@@ -38,17 +36,11 @@ pub fn show(town: &Town, inputs: &[String]) -> Result<Vec<Result<Shown>>> {
     town.read(|reader| {
         let one = |input: &String| -> Result<Shown> {
             let id: BeadId = resolve_in(town, reader, input)?;
-            let row = reader
-                .bead_rows(std::slice::from_ref(&id))?
-                .into_iter()
-                .next();
+            let row = reader.bead_rows(std::slice::from_ref(&id))?.into_iter().next();
             let row = row.ok_or_else(|| crate::OperationError::NoBead(input.clone()))?;
             let with_bead = |edge: &Dependency| Ok((edge.clone(), reader.bead(&edge.target)?));
-            let dependencies = row
-                .dependencies
-                .iter()
-                .map(with_bead)
-                .collect::<Result<Vec<_>>>()?;
+            let dependencies =
+                row.dependencies.iter().map(with_bead).collect::<Result<Vec<_>>>()?;
             let mut dependents = Vec::new();
             for edge in reader.edges_to(&id)? {
                 if let Some(bead) = reader.bead(&edge.issue)? {
@@ -56,12 +48,7 @@ pub fn show(town: &Town, inputs: &[String]) -> Result<Vec<Result<Shown>>> {
                 }
             }
             let comments = reader.comments(&id)?;
-            Ok(Shown {
-                row,
-                dependencies,
-                dependents,
-                comments,
-            })
+            Ok(Shown { row, dependencies, dependents, comments })
         };
         Ok(inputs.iter().map(one).collect())
     })

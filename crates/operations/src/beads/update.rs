@@ -104,15 +104,8 @@ impl BeadChanges {
             no_history,
             carried,
         } = self;
-        let texts = [
-            title,
-            description,
-            design,
-            acceptance_criteria,
-            notes,
-            append_notes,
-            assignee,
-        ];
+        let texts =
+            [title, description, design, acceptance_criteria, notes, append_notes, assignee];
         !claim
             && texts.iter().all(|text| text.is_none())
             && status.is_none()
@@ -182,10 +175,7 @@ pub(super) fn claim_in(writer: &Writer<'_>, bead: &Bead) -> Result<Bead> {
         has_open_children: false,
         blockers: &[],
     };
-    let refused = |refusal| OperationError::NotClaimed {
-        bead: bead.id.clone(),
-        refusal,
-    };
+    let refused = |refusal| OperationError::NotClaimed { bead: bead.id.clone(), refusal };
     let mut claimed = bead.clone();
     if decide(&Verb::Claim, &standing, writer.actor()).map_err(refused)? == Transition::Claimed {
         writer.actor().clone_into(&mut claimed.assignee);
@@ -219,12 +209,9 @@ pub(super) fn apply(
         has_open_children: closes && writer.has_open_children(&bead.id)?,
         blockers: &blockers,
     };
-    let transition =
-        decide(verb, &standing, writer.actor()).map_err(|refusal| OperationError::Refused {
-            verb: name,
-            bead: bead.id.clone(),
-            refusal,
-        })?;
+    let transition = decide(verb, &standing, writer.actor()).map_err(|refusal| {
+        OperationError::Refused { verb: name, bead: bead.id.clone(), refusal }
+    })?;
     let now = writer.now();
     Ok(match transition {
         Transition::Nothing | Transition::Claimed => None,
@@ -267,15 +254,10 @@ pub(super) fn check_registered(reader: &Reader<'_>, status: &Status) -> Result<(
     let Status::Custom(_) = status else {
         return Ok(());
     };
-    if known_custom_statuses(reader)?
-        .iter()
-        .any(|(known, _)| known == status)
-    {
+    if known_custom_statuses(reader)?.iter().any(|(known, _)| known == status) {
         return Ok(());
     }
-    let configured = reader
-        .setting(Scope::Beads, CUSTOM_STATUSES)?
-        .unwrap_or_default();
+    let configured = reader.setting(Scope::Beads, CUSTOM_STATUSES)?.unwrap_or_default();
     let built_in: Vec<String> = Status::BUILT_IN.iter().map(ToString::to_string).collect();
     let before = if configured.is_empty() { "" } else { "," };
     Err(OperationError::rejected(format!(
@@ -292,11 +274,7 @@ fn apply_fields(bead: &mut Bead, changes: &BeadChanges, now: Timestamp) -> Resul
     for (name, wanted, field) in [
         ("description", &changes.description, &mut bead.description),
         ("design", &changes.design, &mut bead.design),
-        (
-            "acceptance criteria",
-            &changes.acceptance_criteria,
-            &mut bead.acceptance_criteria,
-        ),
+        ("acceptance criteria", &changes.acceptance_criteria, &mut bead.acceptance_criteria),
         ("notes", &changes.notes, &mut bead.notes),
     ] {
         if let Some(text) = wanted {
@@ -390,12 +368,7 @@ fn change_labels(writer: &mut Writer<'_>, bead: &Bead, changes: &BeadChanges) ->
             }
         }
     }
-    for label in changes
-        .set_labels
-        .iter()
-        .flatten()
-        .chain(&changes.add_labels)
-    {
+    for label in changes.set_labels.iter().flatten().chain(&changes.add_labels) {
         check_label("label", label)?;
         changed |= writer.add_label(bead, label, true)?;
     }

@@ -15,10 +15,7 @@ pub fn export<E: From<OperationError>>(
     town: &Town,
     mut each: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<u64, E> {
-    let everything = BeadFilter {
-        order: BeadOrder::Id,
-        ..everything()
-    };
+    let everything = BeadFilter { order: BeadOrder::Id, ..everything() };
     let mut outcome = Ok(());
     let mut count = 0;
     town.read(|reader| {

@@ -61,11 +61,7 @@ impl ImportSummary {
     fn skip(&mut self, line: u64, id: Option<BeadId>, reason: impl Into<String>) {
         self.skipped += 1;
         if self.skipped_details.len() < DETAILS_MAX {
-            self.skipped_details.push(Skipped {
-                line,
-                id,
-                reason: reason.into(),
-            });
+            self.skipped_details.push(Skipped { line, id, reason: reason.into() });
         }
     }
 }
@@ -87,28 +83,20 @@ pub fn import(
             summary.skip(*line, None, why.clone());
         }
         let bulk = writer.bulk(&survey.expected)?;
-        let mut import = Import {
-            bulk,
-            rigs,
-            now,
-            summary,
-        };
+        let mut import = Import { bulk, rigs, now, summary };
         let parse = |number: u64, text: Text<'_>| {
             if survey.invalid.contains_key(&number) {
                 return Ok(None);
             }
             let text = text.map_err(|why| changed(source, number, why))?;
             let line = parse_line(text, now);
-            line.map(Some)
-                .map_err(|error| changed(source, number, error))
+            line.map(Some).map_err(|error| changed(source, number, error))
         };
         source.for_each_parsed(parse, |number, position, line| {
             progress(source.bytes() + position);
             import.line(number, line)
         })?;
-        let Import {
-            bulk, mut summary, ..
-        } = import;
+        let Import { bulk, mut summary, .. } = import;
         bulk.finish()?;
         if survey.any_blocking {
             untangle(writer, &survey.expected, &mut summary)?;
@@ -169,13 +157,8 @@ fn survey(
 
 impl Survey {
     fn expect(&mut self, record: &Record) {
-        let Record {
-            bead, dependencies, ..
-        } = record;
-        let facts = TargetFacts {
-            status: bead.status.clone(),
-            outcome: bead.outcome,
-        };
+        let Record { bead, dependencies, .. } = record;
+        let facts = TargetFacts { status: bead.status.clone(), outcome: bead.outcome };
         if self.expected.insert(bead.id.clone(), facts).is_some() {
             self.repeated.insert(bead.id.clone());
         }
@@ -206,17 +189,10 @@ impl Survey {
             let Some(Ok(Line::Issue(record))) = text.ok().map(|text| parse_line(text, now)) else {
                 return Ok(());
             };
-            let Bead {
-                id,
-                status,
-                outcome,
-                updated_at,
-                ..
-            } = record.bead;
+            let Bead { id, status, outcome, updated_at, .. } = record.bead;
             let is_newest = newest.get(&id).is_none_or(|newest| *newest <= updated_at);
             if is_newest && self.repeated.contains(&id) {
-                self.expected
-                    .insert(id.clone(), TargetFacts { status, outcome });
+                self.expected.insert(id.clone(), TargetFacts { status, outcome });
                 newest.insert(id, updated_at);
             }
             Ok(())
@@ -236,14 +212,11 @@ impl Import<'_, '_> {
         match line {
             Line::Issue(record) => self.bead(number, *record)?,
             Line::Memory { key, value } => {
-                self.bulk
-                    .writer()
-                    .put_setting(Scope::Memory, &key, Some(value.as_str()))?;
+                self.bulk.writer().put_setting(Scope::Memory, &key, Some(value.as_str()))?;
                 self.summary.memories += 1;
             }
             Line::Tombstone(id) => {
-                self.summary
-                    .skip(number, Some(id), "deleted where it comes from");
+                self.summary.skip(number, Some(id), "deleted where it comes from");
             }
             Line::Header => {}
         }
@@ -251,13 +224,7 @@ impl Import<'_, '_> {
     }
 
     fn bead(&mut self, line: u64, record: Record) -> Result<()> {
-        let Record {
-            mut bead,
-            labels,
-            comments,
-            repairs,
-            dependencies,
-        } = record;
+        let Record { mut bead, labels, comments, repairs, dependencies } = record;
         if carries_old_queue_state(&bead, &labels) {
             self.summary.old_queue_state += 1;
         }
@@ -359,13 +326,8 @@ impl Import<'_, '_> {
     }
 
     fn rig_of(&self, id: &BeadId) -> Option<RigSlug> {
-        let fitting = self
-            .rigs
-            .iter()
-            .filter(|rig| id.has_prefix(rig.prefix.as_str()));
-        fitting
-            .max_by_key(|rig| rig.prefix.as_str().len())
-            .map(|rig| rig.slug.clone())
+        let fitting = self.rigs.iter().filter(|rig| id.has_prefix(rig.prefix.as_str()));
+        fitting.max_by_key(|rig| rig.prefix.as_str().len()).map(|rig| rig.slug.clone())
     }
 }
 
@@ -384,10 +346,7 @@ fn untangle(
         for circle in circles {
             let next = circle.iter().cycle().skip(1);
             let pairs: Vec<(&BeadId, &BeadId)> = circle.iter().zip(next).collect();
-            let ours = pairs
-                .iter()
-                .rev()
-                .find(|(issue, _)| came.contains_key(issue));
+            let ours = pairs.iter().rev().find(|(issue, _)| came.contains_key(issue));
             let Some((issue, target)) = ours.or(pairs.last()) else {
                 continue;
             };
@@ -415,15 +374,7 @@ fn changed(source: &Source, line: u64, error: impl Display) -> OperationError {
 
 /// The first queues kept their state in labels and in a block of the description.
 fn carries_old_queue_state(bead: &Bead, labels: &[String]) -> bool {
-    const LABELS: [&str; 4] = [
-        "gt:queued",
-        "gt:queue-dispatched",
-        "gt:dispatch-failed",
-        "queued",
-    ];
+    const LABELS: [&str; 4] = ["gt:queued", "gt:queue-dispatched", "gt:dispatch-failed", "queued"];
     labels.iter().any(|label| LABELS.contains(&label.as_str()))
-        || bead
-            .description
-            .lines()
-            .any(|line| line == "---gt:queue:v1---")
+        || bead.description.lines().any(|line| line == "---gt:queue:v1---")
 }

@@ -25,13 +25,8 @@ pub struct Source {
 impl Source {
     /// The file at `path`.
     pub fn open(path: &Path) -> Result<Self> {
-        let io = |action| {
-            move |source| OperationError::File {
-                action,
-                path: path.to_owned(),
-                source,
-            }
-        };
+        let io =
+            |action| move |source| OperationError::File { action, path: path.to_owned(), source };
         let file = File::open(path).map_err(io("open"))?;
         let metadata = file.metadata().map_err(io("look at"))?;
         if metadata.is_dir() {
@@ -43,11 +38,7 @@ impl Source {
         if !metadata.is_file() {
             return Self::spool(file, path.display().to_string(), &std::env::temp_dir());
         }
-        Ok(Self {
-            file,
-            name: path.display().to_string(),
-            bytes: metadata.len(),
-        })
+        Ok(Self { file, name: path.display().to_string(), bytes: metadata.len() })
     }
 
     /// What can be read only once, kept in a file that has no name any more.
@@ -55,19 +46,11 @@ impl Source {
         let path: PathBuf = directory.join(format!("gt-import-{}", gt_core::Uid::fresh()));
         let io = |action| {
             let path = path.clone();
-            move |source| OperationError::File {
-                action,
-                path,
-                source,
-            }
+            move |source| OperationError::File { action, path, source }
         };
         let mut options = File::options();
-        let mut file = options
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(io("create"))?;
+        let mut file =
+            options.read(true).write(true).create_new(true).open(&path).map_err(io("create"))?;
         let unlinked = std::fs::remove_file(&path).map_err(io("unlink"));
         unlinked?;
         let bytes = io::copy(&mut input, &mut file).map_err(io("fill"))?;
@@ -110,10 +93,7 @@ impl Source {
             number += 1;
             position += read as u64;
             let is_whole = line.ends_with(b"\n");
-            while line
-                .last()
-                .is_some_and(|byte| matches!(byte, b'\n' | b'\r'))
-            {
+            while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
                 line.pop();
             }
             let text = if line.len() > LINE_BYTES_MAX {
@@ -148,10 +128,7 @@ impl Source {
         let looker = || {
             let mut found = T::default();
             loop {
-                let next = batches
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .recv();
+                let next = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok(batch) = next else { return found };
                 for (number, line) in batch {
                     let text = line.as_deref().map_err(|why| *why);
@@ -172,23 +149,13 @@ impl Source {
                 }
                 // The lookers leave only when there is nothing more to come.
                 let _ = sender.send(std::mem::take(&mut batch));
-                if enough.load(Ordering::Relaxed) {
-                    Err(abandoned())
-                } else {
-                    Ok(())
-                }
+                if enough.load(Ordering::Relaxed) { Err(abandoned()) } else { Ok(()) }
             });
             let _ = sender.send(batch);
             drop(sender);
-            let found = lookers
-                .into_iter()
-                .map(|looker| looker.join().map_err(|_| abandoned()));
+            let found = lookers.into_iter().map(|looker| looker.join().map_err(|_| abandoned()));
             let found = found.collect::<Result<Vec<T>>>()?;
-            if enough.load(Ordering::Relaxed) {
-                Ok(found)
-            } else {
-                read.map(|()| found)
-            }
+            if enough.load(Ordering::Relaxed) { Ok(found) } else { read.map(|()| found) }
         })
     }
 
@@ -211,9 +178,7 @@ impl Source {
                         let full =
                             std::mem::replace(&mut batch, Vec::with_capacity(LINES_PER_BATCH));
                         // Nobody takes them any more: whoever did has an error to tell.
-                        sender
-                            .send(full)
-                            .map_err(|_| OperationError::rejected("abandoned"))?;
+                        sender.send(full).map_err(|_| OperationError::rejected("abandoned"))?;
                     }
                     Ok(())
                 });
@@ -226,10 +191,7 @@ impl Source {
                 .try_for_each(|(number, position, value)| take(number, position, value));
             drop(parsed);
             let read = reader.join().unwrap_or_else(|_| {
-                Err(OperationError::rejected(format!(
-                    "{} could not be read",
-                    self.name
-                )))
+                Err(OperationError::rejected(format!("{} could not be read", self.name)))
             });
             taken.and(read)
         })

@@ -63,11 +63,7 @@ pub(super) fn write(root: &Path, file: &TownFile) -> Result<()> {
     let temporary = path.with_extension(format!("toml.{}.new", std::process::id()));
     let io = |action| {
         let path = path.clone();
-        move |source| OperationError::File {
-            action,
-            path,
-            source,
-        }
+        move |source| OperationError::File { action, path, source }
     };
     std::fs::write(&temporary, text).map_err(io("write"))?;
     match std::fs::hard_link(&temporary, &path) {

@@ -17,13 +17,11 @@ pub fn install(directory: &Path, clock: &dyn Clock) -> Result<(PathBuf, bool)> {
         path: directory.to_owned(),
         source,
     })?;
-    let root = directory
-        .canonicalize()
-        .map_err(|source| OperationError::File {
-            action: "find",
-            path: directory.to_owned(),
-            source,
-        })?;
+    let root = directory.canonicalize().map_err(|source| OperationError::File {
+        action: "find",
+        path: directory.to_owned(),
+        source,
+    })?;
     if around(&root).is_some() {
         return Ok((root, false));
     }
@@ -59,13 +57,7 @@ pub fn start_store(
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
         .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || c == '_' {
-                c
-            } else {
-                '-'
-            }
-        })
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' })
         .collect();
     let name = name.trim_matches(['-', '_']).to_owned();
     let prefix = match prefix {
@@ -98,10 +90,7 @@ pub fn start_store(
         updated_at: now,
     };
     make(directory, clock, |store| {
-        let by = Authorship {
-            actor: actor.name.clone(),
-            at: now,
-        };
+        let by = Authorship { actor: actor.name.clone(), at: now };
         store.write(&by, |writer| {
             // Somebody may have come this far before, and no further.
             let existing = writer.rigs()?.into_iter().find(|rig| rig.path == ".");
@@ -130,12 +119,6 @@ fn make<T>(root: &Path, clock: &dyn Clock, furnish: impl FnOnce(&Store) -> Resul
         path: ignore,
         source,
     })?;
-    file::write(
-        root,
-        &TownFile {
-            id: Uid::fresh().to_string(),
-            database_url: None,
-        },
-    )?;
+    file::write(root, &TownFile { id: Uid::fresh().to_string(), database_url: None })?;
     Ok(furnished)
 }

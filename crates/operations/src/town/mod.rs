@@ -44,10 +44,7 @@ impl Town {
         if let Some(root) = around(directory) {
             return Ok(root);
         }
-        if let Some(root) = environment
-            .path("BEADS_DIR")
-            .and_then(|beads| around(&beads))
-        {
+        if let Some(root) = environment.path("BEADS_DIR").and_then(|beads| around(&beads)) {
             return Ok(root);
         }
         for name in ["GT_TOWN_ROOT", "GT_ROOT"] {
@@ -87,13 +84,7 @@ impl Town {
     pub fn in_memory(actor: Actor, clock: Arc<dyn Clock>) -> Result<Self> {
         let nowhere = PathBuf::from("/nonexistent");
         let store = Store::in_memory()?;
-        Ok(Self {
-            root: nowhere.clone(),
-            working_directory: nowhere,
-            store,
-            clock,
-            actor,
-        })
+        Ok(Self { root: nowhere.clone(), working_directory: nowhere, store, clock, actor })
     }
 
     /// The town's directory.
@@ -121,10 +112,7 @@ impl Town {
     }
 
     pub(crate) fn authorship(&self) -> Authorship {
-        Authorship {
-            actor: self.actor.name.clone(),
-            at: self.now(),
-        }
+        Authorship { actor: self.actor.name.clone(), at: self.now() }
     }
 
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T>) -> Result<T> {
@@ -143,11 +131,7 @@ impl Town {
     ) -> Result<T> {
         let written = self.store.write(&self.authorship(), |writer| {
             let done = work(writer).map_err(Undone::Failed)?;
-            if rehearsal {
-                Err(Undone::Rehearsed(done))
-            } else {
-                Ok(done)
-            }
+            if rehearsal { Err(Undone::Rehearsed(done)) } else { Ok(done) }
         });
         match written {
             Ok(done) | Err(Undone::Rehearsed(done)) => Ok(done),
@@ -173,12 +157,8 @@ impl Town {
         let path = self.working_directory.join(path);
         let path = path.canonicalize().unwrap_or(path);
         let here = path.strip_prefix(&self.root).ok()?;
-        let inside = rigs
-            .iter()
-            .filter(|rig| rig.path == "." || here.starts_with(&rig.path));
-        inside
-            .max_by_key(|rig| if rig.path == "." { 0 } else { rig.path.len() })
-            .cloned()
+        let inside = rigs.iter().filter(|rig| rig.path == "." || here.starts_with(&rig.path));
+        inside.max_by_key(|rig| if rig.path == "." { 0 } else { rig.path.len() }).cloned()
     }
 }
 

@@ -19,39 +19,22 @@ struct Entry {
 
 impl Entry {
     fn line(&self) -> String {
-        let Self {
-            id,
-            updated,
-            status,
-            outcome,
-            edges,
-            labels,
-        } = self;
+        let Self { id, updated, status, outcome, edges, labels } = self;
         let closed = *status == "closed";
         let outcome = outcome.filter(|_| closed);
         let edges: Vec<String> = edges
             .iter()
             .filter(|(target, ..)| target != id)
             .map(|(target, kind, any)| {
-                let gate = if *any {
-                    r#","metadata":"{\"gate\":\"any-children\"}""#
-                } else {
-                    ""
-                };
+                let gate = if *any { r#","metadata":"{\"gate\":\"any-children\"}""# } else { "" };
                 format!(r#"{{"depends_on_id":"gt-{target}","type":"{kind}"{gate}}}"#)
             })
             .collect();
         let labels: Vec<String> = labels.iter().map(|label| format!("\"l{label}\"")).collect();
         format!(
             r#"{{"id":"gt-{id}","title":"Bead {id}","status":"{status}"{}{},"priority":2,"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:{updated:02}Z","labels":[{}],"dependencies":[{}]}}"#,
-            outcome
-                .map(|o| format!(r#","outcome":"{o}""#))
-                .unwrap_or_default(),
-            if closed {
-                r#","closed_at":"2026-01-02T00:00:00Z""#
-            } else {
-                ""
-            },
+            outcome.map(|o| format!(r#","outcome":"{o}""#)).unwrap_or_default(),
+            if closed { r#","closed_at":"2026-01-02T00:00:00Z""# } else { "" },
             labels.join(","),
             edges.join(",")
         )
@@ -86,10 +69,7 @@ fn entry() -> impl Strategy<Value = Entry> {
 fn import_text(town: &Town, text: &str, dry_run: bool) -> ImportSummary {
     let directory = std::env::temp_dir();
     let source = Source::spool(text.as_bytes(), "test".to_owned(), &directory).unwrap();
-    let options = ImportOptions {
-        dry_run,
-        ..ImportOptions::default()
-    };
+    let options = ImportOptions { dry_run, ..ImportOptions::default() };
     import(town, &source, options, |_| {}).unwrap()
 }
 
@@ -106,9 +86,7 @@ fn exported(town: &Town) -> Vec<String> {
 fn problems(town: &Town) -> Vec<String> {
     let checks = health::examine(town).unwrap();
     let relevant = |name: &str| ["derived values", "dependencies"].contains(&name);
-    let bad = checks
-        .into_iter()
-        .filter(|c| relevant(c.name) && c.grade != health::Grade::Good);
+    let bad = checks.into_iter().filter(|c| relevant(c.name) && c.grade != health::Grade::Good);
     bad.map(|check| check.detail).collect()
 }
 

@@ -1,8 +1,5 @@
 //! Operations over a town in memory.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say where"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod import;
 mod town;

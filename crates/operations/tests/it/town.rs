@@ -18,9 +18,6 @@ impl Clock for TestClock {
 
 /// An empty town.
 pub(crate) fn town() -> Town {
-    let actor = Actor {
-        name: "tester".to_owned(),
-        owner: String::new(),
-    };
+    let actor = Actor { name: "tester".to_owned(), owner: String::new() };
     Town::in_memory(actor, Arc::new(TestClock::default())).unwrap()
 }

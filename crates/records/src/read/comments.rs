@@ -57,14 +57,9 @@ fn id(raw: &RawValue) -> Result<String, Invalid> {
     if raw.get().starts_with('"') {
         return values::text(raw).map(Cow::into_owned);
     }
-    values::whole_number(raw)
-        .map(|number| number.to_string())
-        .map_err(|_| {
-            Invalid(format!(
-                "expected a text or a whole number, found {}",
-                values::shown(raw.get())
-            ))
-        })
+    values::whole_number(raw).map(|number| number.to_string()).map_err(|_| {
+        Invalid(format!("expected a text or a whole number, found {}", values::shown(raw.get())))
+    })
 }
 
 /// An id for a comment that came without one. Derived from what makes two comments the same, so that a

@@ -60,9 +60,7 @@ fn parse_edge(
     Ok(Dependency {
         issue: id.clone(),
         target,
-        kind: fields
-            .parsed("type", DependencyType::parse)?
-            .unwrap_or(DependencyType::Blocks),
+        kind: fields.parsed("type", DependencyType::parse)?.unwrap_or(DependencyType::Blocks),
         created_at: fields.timestamp("created_at")?.unwrap_or(imported_at),
         created_by: fields.text("created_by")?,
         metadata: fields.read("metadata", metadata)?.unwrap_or_default(),
@@ -78,11 +76,7 @@ fn target(raw: &RawValue) -> Result<BeadId, Invalid> {
         let is_outside_name = !text.is_empty()
             && text.len() <= limits::ID_BYTES_MAX
             && text.bytes().all(|byte| byte.is_ascii_graphic());
-        if is_outside_name {
-            Ok(BeadId::trusted(text.into_owned()))
-        } else {
-            Err(invalid)
-        }
+        if is_outside_name { Ok(BeadId::trusted(text.into_owned())) } else { Err(invalid) }
     })
 }
 

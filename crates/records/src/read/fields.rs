@@ -111,10 +111,7 @@ impl<'a> Fields<'a> {
 
     /// Everything that nobody took, `null` included.
     pub(crate) fn carried(self) -> Result<Carried, RecordError> {
-        let left = self
-            .entries
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)));
+        let left = self.entries.into_iter().filter_map(|(name, value)| Some((name, value?)));
         left.map(|(name, value)| {
             let kept = values::refuse_nul("name", &name).and_then(|()| values::json(value));
             match kept {

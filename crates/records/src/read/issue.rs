@@ -32,12 +32,7 @@ pub struct Record {
 }
 
 /// Fields that say again what the edges and comments say; kept, they would become lies.
-const DERIVED: [&str; 4] = [
-    "dependency_count",
-    "dependent_count",
-    "comment_count",
-    "parent",
-];
+const DERIVED: [&str; 4] = ["dependency_count", "dependent_count", "comment_count", "parent"];
 
 /// Reads the rest of an issue whose `id` was taken already.
 pub(super) fn parse_issue(
@@ -94,13 +89,7 @@ pub(super) fn parse_issue(
         open_blockers: 0,
         carried: fields.carried()?,
     };
-    Ok(Record {
-        bead,
-        labels,
-        dependencies,
-        comments,
-        repairs,
-    })
+    Ok(Record { bead, labels, dependencies, comments, repairs })
 }
 
 /// The fields that must agree on whether the bead is closed.
@@ -117,17 +106,13 @@ impl Ending {
         updated_at: Timestamp,
         repairs: &mut Vec<String>,
     ) -> Result<Self, RecordError> {
-        let status = fields
-            .parsed("status", Status::parse)?
-            .unwrap_or(Status::Open);
+        let status = fields.parsed("status", Status::parse)?.unwrap_or(Status::Open);
         let mut closed_at = fields.timestamp("closed_at")?;
         let mut outcome = fields.parsed("outcome", Outcome::parse)?;
         if status == Status::Closed {
             if closed_at.is_none() {
                 closed_at = Some(updated_at);
-                repairs.push(format!(
-                    "closed without closed_at; took updated_at, {updated_at}"
-                ));
+                repairs.push(format!("closed without closed_at; took updated_at, {updated_at}"));
             }
         } else {
             if let Some(at) = closed_at.take() {
@@ -140,11 +125,7 @@ impl Ending {
                 ));
             }
         }
-        Ok(Self {
-            status,
-            closed_at,
-            outcome,
-        })
+        Ok(Self { status, closed_at, outcome })
     }
 }
 
@@ -156,12 +137,8 @@ fn issue_type(text: &str) -> Result<IssueType, Invalid> {
 
 fn minutes(raw: &RawValue) -> Result<u32, Invalid> {
     let minutes = values::whole_number(raw)?;
-    u32::try_from(minutes).map_err(|_| {
-        Invalid(format!(
-            "{minutes} minutes is not between 0 and {}",
-            u32::MAX
-        ))
-    })
+    u32::try_from(minutes)
+        .map_err(|_| Invalid(format!("{minutes} minutes is not between 0 and {}", u32::MAX)))
 }
 
 fn labels(raw: &RawValue) -> Result<Vec<String>, Invalid> {

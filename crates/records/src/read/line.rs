@@ -71,11 +71,7 @@ fn kind(fields: &mut Fields<'_>) -> Result<Kind, RecordError> {
     let is_tombstone = fields
         .peek("status")
         .is_some_and(|raw| values::text(raw).is_ok_and(|status| status == "tombstone"));
-    Ok(if is_tombstone {
-        Kind::Tombstone(id)
-    } else {
-        Kind::Issue(id)
-    })
+    Ok(if is_tombstone { Kind::Tombstone(id) } else { Kind::Issue(id) })
 }
 
 fn memory(mut fields: Fields<'_>) -> Result<Line, RecordError> {
@@ -84,9 +80,7 @@ fn memory(mut fields: Fields<'_>) -> Result<Line, RecordError> {
         .filter(|key| !key.is_empty())
         .map(Cow::into_owned)
         .ok_or_else(|| RecordError::missing("key"))?;
-    let raw = fields
-        .take_even_null("value")
-        .ok_or_else(|| RecordError::missing("value"))?;
+    let raw = fields.take_even_null("value").ok_or_else(|| RecordError::missing("value"))?;
     let value = values::json(raw).map_err(|invalid| RecordError::field("value", invalid))?;
     Ok(Line::Memory { key, value })
 }

@@ -64,9 +64,7 @@ pub(crate) fn flag(raw: &RawValue) -> Result<bool, Invalid> {
 
 /// An integer without fraction or exponent.
 pub(crate) fn whole_number(raw: &RawValue) -> Result<i64, Invalid> {
-    raw.get()
-        .parse()
-        .map_err(|_| expected("a whole number", raw))
+    raw.get().parse().map_err(|_| expected("a whole number", raw))
 }
 
 /// An instant, or none where Go wrote its zero.

@@ -11,12 +11,8 @@ mod carried {
     pub(super) const AFTER_NOTES: &[&str] = &["spec_id"];
     pub(super) const AFTER_OUTCOME: &[&str] = &["closed_by_session"];
     pub(super) const AFTER_EXTERNAL_REF: &[&str] = &["source_system"];
-    pub(super) const AFTER_METADATA: &[&str] = &[
-        "compaction_level",
-        "compacted_at",
-        "compacted_at_commit",
-        "original_size",
-    ];
+    pub(super) const AFTER_METADATA: &[&str] =
+        &["compaction_level", "compacted_at", "compacted_at_commit", "original_size"];
     pub(super) const AFTER_COMMENTS: &[&str] = &["sender"];
     pub(super) const AFTER_NO_HISTORY: &[&str] = &["wisp_type"];
     pub(super) const AFTER_IS_TEMPLATE: &[&str] = &[
@@ -86,11 +82,7 @@ pub fn export_memory_line(key: &str, value: &Json) -> String {
 const LINE_BYTES_USUAL: usize = 640;
 
 fn escaped(line: String) -> String {
-    if needs_html_escape(&line) {
-        escape_html(&line)
-    } else {
-        line
-    }
+    if needs_html_escape(&line) { escape_html(&line) } else { line }
 }
 
 fn write_fields(object: &mut ObjectWriter<'_>, view: &BeadView<'_>) {
@@ -113,10 +105,7 @@ fn write_fields(object: &mut ObjectWriter<'_>, view: &BeadView<'_>) {
     object.timestamp("created_at", bead.created_at);
     object.text_unless_empty("created_by", &bead.created_by);
     object.timestamp("updated_at", bead.updated_at);
-    for (key, at) in [
-        ("started_at", bead.started_at),
-        ("closed_at", bead.closed_at),
-    ] {
+    for (key, at) in [("started_at", bead.started_at), ("closed_at", bead.closed_at)] {
         if let Some(at) = at {
             object.timestamp(key, at);
         }
@@ -134,11 +123,7 @@ fn write_fields(object: &mut ObjectWriter<'_>, view: &BeadView<'_>) {
     object.text_unless_empty("external_ref", bead.external_ref.as_deref().unwrap_or(""));
     write_carried(object, bead, carried::AFTER_EXTERNAL_REF);
     // A record cannot tell null from absent here.
-    if let Some(metadata) = bead
-        .metadata
-        .as_ref()
-        .filter(|json| json.as_str() != "null")
-    {
+    if let Some(metadata) = bead.metadata.as_ref().filter(|json| json.as_str() != "null") {
         object.raw("metadata", metadata.as_str());
     }
     write_carried(object, bead, carried::AFTER_METADATA);

@@ -61,8 +61,7 @@ pub fn escape_html(compact: &str) -> String {
 
 /// Whether [`escape_html`] would change anything.
 pub(crate) fn needs_html_escape(text: &str) -> bool {
-    text.bytes()
-        .any(|byte| matches!(byte, b'<' | b'>' | b'&' | SEPARATOR_FIRST_BYTE))
+    text.bytes().any(|byte| matches!(byte, b'<' | b'>' | b'&' | SEPARATOR_FIRST_BYTE))
         && text.contains(['<', '>', '&', '\u{2028}', '\u{2029}'])
 }
 

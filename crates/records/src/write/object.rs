@@ -18,10 +18,7 @@ impl<'a> ObjectWriter<'a> {
     /// Opens the object. Without [`ObjectWriter::finish`] it stays open.
     pub fn new(out: &'a mut String) -> Self {
         out.push('{');
-        Self {
-            out,
-            is_empty: true,
-        }
+        Self { out, is_empty: true }
     }
 
     /// Starts a field and gives the place for its value, into which exactly one JSON value must go.
@@ -110,10 +107,7 @@ impl<'a> ArrayWriter<'a> {
     /// Opens the array. Without [`ArrayWriter::finish`] it stays open.
     pub fn new(out: &'a mut String) -> Self {
         out.push('[');
-        Self {
-            out,
-            is_empty: true,
-        }
+        Self { out, is_empty: true }
     }
 
     /// Starts an element and gives the place for it, into which exactly one JSON value must go.

@@ -34,13 +34,6 @@ pub struct BeadView<'a> {
 impl<'a> BeadView<'a> {
     /// The bead alone, for a caller that fills in what it has.
     pub fn bare(bead: &'a Bead) -> Self {
-        Self {
-            bead,
-            labels: &[],
-            dependencies: &[],
-            comments: &[],
-            counts: None,
-            parent: None,
-        }
+        Self { bead, labels: &[], dependencies: &[], comments: &[], counts: None, parent: None }
     }
 }

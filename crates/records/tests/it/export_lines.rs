@@ -13,11 +13,7 @@ fn foreign_lines_survive_unchanged() {
             labels: &record.labels,
             dependencies: &record.dependencies,
             comments: &record.comments,
-            counts: Some(Counts {
-                dependencies: 1,
-                dependents: 2,
-                comments: 1,
-            }),
+            counts: Some(Counts { dependencies: 1, dependents: 2, comments: 1 }),
             ..BeadView::bare(&record.bead)
         };
         assert_eq!(export_line(&view), line);

@@ -42,18 +42,9 @@ fn html_is_escaped_and_other_text_is_not() {
 fn sorted_objects_carry_the_version() {
     for (given, expected) in [
         ("{}", r#"{"schema_version":1}"#),
-        (
-            r#"{"z":{"b":1,"a":2},"a":1.0}"#,
-            r#"{"a":1.0,"schema_version":1,"z":{"b":1,"a":2}}"#,
-        ),
-        (
-            r#"{"b":1,"schema_version":9,"a":2,"b":3}"#,
-            r#"{"a":2,"b":3,"schema_version":1}"#,
-        ),
-        (
-            r#"{"é":1,"Z":2,"a\"":3}"#,
-            r#"{"Z":2,"a\"":3,"schema_version":1,"é":1}"#,
-        ),
+        (r#"{"z":{"b":1,"a":2},"a":1.0}"#, r#"{"a":1.0,"schema_version":1,"z":{"b":1,"a":2}}"#),
+        (r#"{"b":1,"schema_version":9,"a":2,"b":3}"#, r#"{"a":2,"b":3,"schema_version":1}"#),
+        (r#"{"é":1,"Z":2,"a\"":3}"#, r#"{"Z":2,"a\"":3,"schema_version":1,"é":1}"#),
     ] {
         assert_eq!(sorted_object(given), expected);
     }

@@ -1,9 +1,6 @@
 //! What the record format promises, seen from outside.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a panic is how the helpers of a test fail"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
 
 mod export_lines;
 mod layout;

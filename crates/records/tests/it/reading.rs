@@ -8,10 +8,7 @@ use crate::{imported_at, issue, issue_with, read, refusal};
 
 fn carried(fields: &str) -> Vec<(String, String)> {
     let carried = issue_with(fields).bead.carried;
-    carried
-        .into_iter()
-        .map(|(name, json)| (name, json.to_string()))
-        .collect()
+    carried.into_iter().map(|(name, json)| (name, json.to_string())).collect()
 }
 
 #[test]
@@ -21,10 +18,7 @@ fn a_minimal_issue_gets_the_defaults() {
     assert_eq!(bead.status, Status::Open);
     assert_eq!(bead.priority, Priority::HIGHEST);
     assert_eq!(bead.issue_type.as_str(), "task");
-    assert_eq!(
-        (bead.created_at, bead.updated_at),
-        (imported_at(), imported_at())
-    );
+    assert_eq!((bead.created_at, bead.updated_at), (imported_at(), imported_at()));
     assert_eq!(bead.uid, Uid::of_bead(&bead.id, imported_at()));
     assert_eq!((bead.open_blockers, &bead.rig), (0, &None));
     assert_eq!(record.repairs, Vec::<String>::new());
@@ -48,10 +42,7 @@ fn null_is_absent_only_where_we_know_the_field() {
     let fields = names.map(|name| format!(r#""{name}":null"#)).join(",");
     let record = issue_with(&fields);
     assert_eq!(record.bead.metadata, None);
-    assert_eq!(
-        carried(&fields),
-        [("title_of_mine".to_owned(), "null".to_owned())]
-    );
+    assert_eq!(carried(&fields), [("title_of_mine".to_owned(), "null".to_owned())]);
 }
 
 #[test]
@@ -63,10 +54,7 @@ fn unknown_fields_are_carried_in_order_and_as_spelled() {
         ("a", "-0"),
         ("content_hash", r#""x""#),
     ];
-    assert_eq!(
-        carried(fields),
-        expected.map(|(name, json)| (name.to_owned(), json.to_owned()))
-    );
+    assert_eq!(carried(fields), expected.map(|(name, json)| (name.to_owned(), json.to_owned())));
 }
 
 #[test]
@@ -98,11 +86,7 @@ fn a_wisp_is_ephemeral() {
     let bead = issue_with(r#""wisp":true"#).bead;
     assert!(bead.ephemeral);
     assert_eq!(bead.carried, []);
-    assert!(
-        !issue_with(r#""wisp":false,"ephemeral":false"#)
-            .bead
-            .ephemeral
-    );
+    assert!(!issue_with(r#""wisp":false,"ephemeral":false"#).bead.ephemeral);
 }
 
 #[test]
@@ -143,10 +127,7 @@ fn edges_get_the_defaults_and_keep_the_rest() {
     assert_eq!(edges[0].created_at, imported_at());
     assert_eq!(edges[1].target.as_str(), "external:proj:cap");
     assert_eq!(edges[1].metadata, r#"{"gate":"any-children"}"#);
-    assert_eq!(
-        edges[1].carried,
-        [("x".to_owned(), Json::trusted("[1,2]".to_owned()))]
-    );
+    assert_eq!(edges[1].carried, [("x".to_owned(), Json::trusted("[1,2]".to_owned()))]);
     assert_eq!(edges[2].metadata, "{ }");
     assert_eq!((&*edges[2].created_by, &*edges[2].thread_id), ("me", "t"));
 }
@@ -165,28 +146,14 @@ fn comments_may_have_numbers_for_ids_or_none() {
 
 #[test]
 fn other_lines_are_told_apart() {
-    let memory = |value: &str| Line::Memory {
-        key: "k".to_owned(),
-        value: Json::trusted(value.to_owned()),
-    };
+    let memory =
+        |value: &str| Line::Memory { key: "k".to_owned(), value: Json::trusted(value.to_owned()) };
     for (text, expected) in [
         (r#"{"_schema":"beads-jsonl/1","n":2}"#, Line::Header),
-        (
-            r#"{"_type":"header","_schema":"beads-jsonl/1"}"#,
-            Line::Header,
-        ),
-        (
-            r#"{"_type":"memory","key":"k","value":"v"}"#,
-            memory(r#""v""#),
-        ),
-        (
-            r#"{"_type":"memory","key":"k","value":{"a": null}}"#,
-            memory(r#"{"a":null}"#),
-        ),
-        (
-            r#"{"_type":"memory","key":"k","value":null}"#,
-            memory("null"),
-        ),
+        (r#"{"_type":"header","_schema":"beads-jsonl/1"}"#, Line::Header),
+        (r#"{"_type":"memory","key":"k","value":"v"}"#, memory(r#""v""#)),
+        (r#"{"_type":"memory","key":"k","value":{"a": null}}"#, memory(r#"{"a":null}"#)),
+        (r#"{"_type":"memory","key":"k","value":null}"#, memory("null")),
         (
             r#"{"_type":"issue","id":"gt-a","status":"tombstone"}"#,
             Line::Tombstone(BeadId::parse("gt-a").unwrap()),
@@ -201,47 +168,23 @@ fn other_lines_are_told_apart() {
 #[test]
 fn a_refusal_names_the_field() {
     for (fields, message) in [
-        (
-            r#""priority":"high""#,
-            r#"field "priority": expected a whole number, found "high""#,
-        ),
-        (
-            r#""priority":2.0"#,
-            r#"field "priority": expected a whole number, found 2.0"#,
-        ),
-        (
-            r#""priority":7"#,
-            r#"field "priority": priority 7 is not between 0 (highest) and 4"#,
-        ),
-        (
-            r#""title":"""#,
-            r#"field "title": a title may not be empty"#,
-        ),
+        (r#""priority":"high""#, r#"field "priority": expected a whole number, found "high""#),
+        (r#""priority":2.0"#, r#"field "priority": expected a whole number, found 2.0"#),
+        (r#""priority":7"#, r#"field "priority": priority 7 is not between 0 (highest) and 4"#),
+        (r#""title":"""#, r#"field "title": a title may not be empty"#),
         (r#""title":null"#, r#"field "title": missing"#),
-        (
-            r#""notes":[1]"#,
-            r#"field "notes": expected a text, found [1]"#,
-        ),
-        (
-            r#""notes":"a\u0000b""#,
-            r#"field "notes": the text contains a NUL character"#,
-        ),
+        (r#""notes":[1]"#, r#"field "notes": expected a text, found [1]"#),
+        (r#""notes":"a\u0000b""#, r#"field "notes": the text contains a NUL character"#),
         (
             r#""notes":"\ud800""#,
             r#"field "notes": expected a text without broken \u escapes, found "\ud800""#,
         ),
-        (
-            r#""pinned":1"#,
-            r#"field "pinned": expected true or false, found 1"#,
-        ),
+        (r#""pinned":1"#, r#"field "pinned": expected true or false, found 1"#),
         (
             r#""estimated_minutes":-1"#,
             r#"field "estimated_minutes": -1 minutes is not between 0 and 4294967295"#,
         ),
-        (
-            r#""due_at":7"#,
-            r#"field "due_at": expected a timestamp, found 7"#,
-        ),
+        (r#""due_at":7"#, r#"field "due_at": expected a timestamp, found 7"#),
         (
             r#""due_at":"soon""#,
             r#"field "due_at": "soon" is not a timestamp; write it like 2026-05-31T12:34:56Z"#,
@@ -254,34 +197,13 @@ fn a_refusal_names_the_field() {
             r#""metadata":{"a":"\u0000"}"#,
             r#"field "metadata": a text in it contains a NUL character"#,
         ),
-        (
-            r#""x":[{"\u0000":1}]"#,
-            r#"field "x": a text in it contains a NUL character"#,
-        ),
-        (
-            r#""x\u0000":1"#,
-            r#"field "x\0": the name contains a NUL character"#,
-        ),
-        (
-            r#""labels":["a",""]"#,
-            r#"field "labels": a label may not be empty"#,
-        ),
-        (
-            r#""labels":"a""#,
-            r#"field "labels": expected a list, found "a""#,
-        ),
-        (
-            r#""labels":[1]"#,
-            r#"field "labels": expected a text, found 1"#,
-        ),
-        (
-            r#""dependencies":[7]"#,
-            r#"field "dependencies[0]": expected an object, found 7"#,
-        ),
-        (
-            r#""dependencies":[{}]"#,
-            r#"field "dependencies[0].depends_on_id": missing"#,
-        ),
+        (r#""x":[{"\u0000":1}]"#, r#"field "x": a text in it contains a NUL character"#),
+        (r#""x\u0000":1"#, r#"field "x\0": the name contains a NUL character"#),
+        (r#""labels":["a",""]"#, r#"field "labels": a label may not be empty"#),
+        (r#""labels":"a""#, r#"field "labels": expected a list, found "a""#),
+        (r#""labels":[1]"#, r#"field "labels": expected a text, found 1"#),
+        (r#""dependencies":[7]"#, r#"field "dependencies[0]": expected an object, found 7"#),
+        (r#""dependencies":[{}]"#, r#"field "dependencies[0].depends_on_id": missing"#),
         (
             r#""dependencies":[{"depends_on_id":"a b"}]"#,
             r#"field "dependencies[0].depends_on_id": "a b" is not a bead id; ids look like gt-abc"#,
@@ -301,10 +223,7 @@ fn a_refusal_names_the_field() {
         (r#""_type":"memory""#, r#"field "key": missing"#),
         (r#""_type":"memory","key":"k""#, r#"field "value": missing"#),
         (r#""id":null"#, r#"field "id": missing"#),
-        (
-            r#""id":"no""#,
-            r#"field "id": "no" is not a bead id; ids look like gt-abc"#,
-        ),
+        (r#""id":"no""#, r#"field "id": "no" is not a bead id; ids look like gt-abc"#),
     ] {
         assert_eq!(refusal(fields), message);
     }
@@ -316,10 +235,7 @@ fn a_refusal_names_the_field() {
 fn a_line_that_is_no_object_is_refused_with_its_place() {
     for (text, message) in [
         ("", "not valid JSON: EOF while parsing a value at column 0"),
-        (
-            r#"{"id":"gt-a","title":}"#,
-            "not valid JSON: expected value at column 22",
-        ),
+        (r#"{"id":"gt-a","title":}"#, "not valid JSON: expected value at column 22"),
         ("{} {}", "not valid JSON: trailing characters at column 4"),
         ("[1]", "expected an object, found [1]"),
         ("7", "expected an object, found 7"),

@@ -13,10 +13,7 @@ fn a_closed_bead_gets_a_closing_time() {
     ));
     assert_eq!(record.bead.closed_at, Some(record.bead.updated_at));
     assert_eq!(record.bead.outcome, Some(Outcome::Failed));
-    assert_eq!(
-        record.repairs,
-        ["closed without closed_at; took updated_at, 2026-05-01T00:00:00Z"]
-    );
+    assert_eq!(record.repairs, ["closed without closed_at; took updated_at, 2026-05-01T00:00:00Z"]);
 }
 
 #[test]
@@ -56,14 +53,8 @@ fn of_two_edges_to_one_target_the_last_counts() {
     let record = issue_with(
         r#""dependencies":[{"depends_on_id":"gt-b"},{"depends_on_id":"gt-c"},{"depends_on_id":"gt-b","type":"tracks"}]"#,
     );
-    let kept: Vec<_> = record
-        .dependencies
-        .iter()
-        .map(|edge| (edge.target.as_str(), edge.kind.as_str()))
-        .collect();
+    let kept: Vec<_> =
+        record.dependencies.iter().map(|edge| (edge.target.as_str(), edge.kind.as_str())).collect();
     assert_eq!(kept, [("gt-c", "blocks"), ("gt-b", "tracks")]);
-    assert_eq!(
-        record.repairs,
-        ["dropped a blocks dependency on gt-b: there is a later one"]
-    );
+    assert_eq!(record.repairs, ["dropped a blocks dependency on gt-b: there is a later one"]);
 }

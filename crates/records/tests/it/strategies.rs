@@ -43,10 +43,8 @@ pub(crate) fn json() -> impl Strategy<Value = String> {
         prop_oneof![
             vec(inner.clone(), 0..5).prop_map(|items| format!("[{}]", items.join(","))),
             btree_map(text(), inner, 0..5).prop_map(|fields| {
-                let fields: Vec<_> = fields
-                    .into_iter()
-                    .map(|(key, value)| (key, Json::trusted(value)))
-                    .collect();
+                let fields: Vec<_> =
+                    fields.into_iter().map(|(key, value)| (key, Json::trusted(value))).collect();
                 Json::object(&fields).to_string()
             }),
         ]
@@ -58,10 +56,7 @@ fn carried(known: &'static [&'static str]) -> impl Strategy<Value = Carried> {
     let strange = prop_oneof![name(), text()].prop_map(|name| format!("x{name}"));
     let names = prop_oneof![prop::sample::select(known).prop_map(str::to_owned), strange];
     btree_map(names, json(), 0..4).prop_map(|fields| {
-        fields
-            .into_iter()
-            .map(|(name, value)| (name, Json::trusted(value)))
-            .collect()
+        fields.into_iter().map(|(name, value)| (name, Json::trusted(value))).collect()
     })
 }
 
@@ -78,71 +73,62 @@ fn status() -> impl Strategy<Value = Status> {
         prop::sample::select(Status::BUILT_IN.to_vec()),
         "[a-z][a-z0-9_-]{0,10}".prop_map(|name| Status::parse(&name).unwrap())
     ]
-    .prop_filter("a tombstone is no issue", |status| {
-        status.as_str() != "tombstone"
-    })
+    .prop_filter("a tombstone is no issue", |status| status.as_str() != "tombstone")
 }
 
 fn bead() -> impl Strategy<Value = Bead> {
     let outcomes = vec![Outcome::Success, Outcome::Failed, Outcome::Cancelled];
     let texts = vec(text(), 9);
     let times = (timestamp(), timestamp(), vec(option::of(timestamp()), 3));
-    let ending = (
-        status(),
-        timestamp(),
-        option::of(prop::sample::select(outcomes)),
-    );
+    let ending = (status(), timestamp(), option::of(prop::sample::select(outcomes)));
     let numbers = (0i64..5, option::of(any::<u32>()));
     let metadata = option::of(json().prop_filter("null is none", |json| json != "null"));
     let flags = any::<[bool; 4]>();
     let carried = carried(&["spec_id", "timeout", "payload", "content_hash", "_schema"]);
     let names = (id(), text(), name(), option::of(name()));
-    (
-        names, texts, times, ending, numbers, metadata, flags, carried,
+    (names, texts, times, ending, numbers, metadata, flags, carried).prop_map(
+        |(names, texts, times, ending, numbers, metadata, flags, carried)| {
+            let mut texts = texts.into_iter();
+            let mut text = || texts.next().unwrap();
+            let (id, title, issue_type, external_ref) = names;
+            let (created_at, updated_at, other_times) = times;
+            let (status, closed_at, outcome) = ending;
+            let is_closed = status == Status::Closed;
+            Bead {
+                uid: Uid::of_bead(&id, created_at),
+                id,
+                rig: None,
+                title: Title::imported(&format!("t{title}")).unwrap(),
+                description: text(),
+                design: text(),
+                acceptance_criteria: text(),
+                notes: text(),
+                status,
+                priority: Priority::new(numbers.0).unwrap(),
+                issue_type: IssueType::trusted(issue_type),
+                assignee: text(),
+                owner: text(),
+                estimated_minutes: numbers.1,
+                created_at,
+                created_by: text(),
+                updated_at,
+                started_at: other_times[0],
+                closed_at: is_closed.then_some(closed_at),
+                close_reason: text(),
+                outcome: outcome.filter(|_| is_closed),
+                due_at: other_times[1],
+                defer_until: other_times[2],
+                external_ref,
+                metadata: metadata.map(Json::trusted),
+                ephemeral: flags[0],
+                no_history: flags[1],
+                pinned: flags[2],
+                is_template: flags[3],
+                open_blockers: 0,
+                carried,
+            }
+        },
     )
-        .prop_map(
-            |(names, texts, times, ending, numbers, metadata, flags, carried)| {
-                let mut texts = texts.into_iter();
-                let mut text = || texts.next().unwrap();
-                let (id, title, issue_type, external_ref) = names;
-                let (created_at, updated_at, other_times) = times;
-                let (status, closed_at, outcome) = ending;
-                let is_closed = status == Status::Closed;
-                Bead {
-                    uid: Uid::of_bead(&id, created_at),
-                    id,
-                    rig: None,
-                    title: Title::imported(&format!("t{title}")).unwrap(),
-                    description: text(),
-                    design: text(),
-                    acceptance_criteria: text(),
-                    notes: text(),
-                    status,
-                    priority: Priority::new(numbers.0).unwrap(),
-                    issue_type: IssueType::trusted(issue_type),
-                    assignee: text(),
-                    owner: text(),
-                    estimated_minutes: numbers.1,
-                    created_at,
-                    created_by: text(),
-                    updated_at,
-                    started_at: other_times[0],
-                    closed_at: is_closed.then_some(closed_at),
-                    close_reason: text(),
-                    outcome: outcome.filter(|_| is_closed),
-                    due_at: other_times[1],
-                    defer_until: other_times[2],
-                    external_ref,
-                    metadata: metadata.map(Json::trusted),
-                    ephemeral: flags[0],
-                    no_history: flags[1],
-                    pinned: flags[2],
-                    is_template: flags[3],
-                    open_blockers: 0,
-                    carried,
-                }
-            },
-        )
 }
 
 fn dependency() -> impl Strategy<Value = Dependency> {
@@ -195,13 +181,7 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             for comment in &mut comments {
                 comment.bead = bead.id.clone();
             }
-            Record {
-                bead,
-                labels,
-                dependencies,
-                comments,
-                repairs: Vec::new(),
-            }
+            Record { bead, labels, dependencies, comments, repairs: Vec::new() }
         },
     )
 }

@@ -85,14 +85,8 @@ fn only_exported_lines_are_escaped_for_html() {
     write_bead(&mut out, &BeadView::bare(&record.bead), |_| {});
     assert!(out.contains("\"notes\":\"<\u{2028}&>\""), "{out}");
     let line = export_line(&BeadView::bare(&record.bead));
-    assert!(
-        line.starts_with(r#"{"_type":"issue","id":"gt-a","#),
-        "{line}"
-    );
-    assert!(
-        line.contains(r#""notes":"\u003c\u2028\u0026\u003e""#),
-        "{line}"
-    );
+    assert!(line.starts_with(r#"{"_type":"issue","id":"gt-a","#), "{line}");
+    assert!(line.contains(r#""notes":"\u003c\u2028\u0026\u003e""#), "{line}");
     assert!(line.ends_with(r#""x":"\u003c\u003c"}"#), "{line}");
 }
 
@@ -108,10 +102,7 @@ fn an_edge_is_written_as_it_came() {
 #[test]
 fn a_memory_survives() {
     let line = export_memory_line("a<b", &Json::parse("{\"v\": 1.0}").unwrap());
-    assert_eq!(
-        line,
-        r#"{"_type":"memory","key":"a\u003cb","value":{"v":1.0}}"#
-    );
+    assert_eq!(line, r#"{"_type":"memory","key":"a\u003cb","value":{"v":1.0}}"#);
     let gt_records::Line::Memory { key, value } = read(&line).unwrap() else {
         panic!("not a memory: {line}");
     };

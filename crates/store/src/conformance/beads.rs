@@ -90,31 +90,16 @@ pub(super) fn a_state_that_contradicts_itself_is_refused(subject: &dyn Subject) 
     let town = Town::new(subject);
     town.add_open(&["gt-a"]);
     let contradictions = [
-        gt_core::Bead {
-            closed_at: None,
-            ..closed("gt-b", None)
-        },
-        gt_core::Bead {
-            closed_at: Some(at(1)),
-            ..bead("gt-b")
-        },
-        gt_core::Bead {
-            outcome: Some(Outcome::Failed),
-            ..bead("gt-b")
-        },
-        gt_core::Bead {
-            rig: Some(super::kit::slug("nowhere")),
-            ..bead("gt-b")
-        },
+        gt_core::Bead { closed_at: None, ..closed("gt-b", None) },
+        gt_core::Bead { closed_at: Some(at(1)), ..bead("gt-b") },
+        gt_core::Bead { outcome: Some(Outcome::Failed), ..bead("gt-b") },
+        gt_core::Bead { rig: Some(super::kit::slug("nowhere")), ..bead("gt-b") },
     ];
     for contradiction in contradictions {
         town.refuse(|writer| writer.insert_bead(&contradiction, EventKind::Created));
         town.refuse(|writer| {
             let old = bead("gt-a");
-            let new = gt_core::Bead {
-                id: old.id.clone(),
-                ..contradiction.clone()
-            };
+            let new = gt_core::Bead { id: old.id.clone(), ..contradiction.clone() };
             writer.save_bead(&old, &new, EventKind::Updated)
         });
     }
@@ -165,11 +150,7 @@ pub(super) fn every_field_of_a_bead_can_change_and_is_listed(subject: &dyn Subje
     let town = Town::new(subject);
     town.write(|writer| writer.insert_rig(&super::kit::rig("gear", "gear")));
     let old = town.add(bead("gt-full"));
-    let new = gt_core::Bead {
-        uid: old.uid,
-        rig: Some(super::kit::slug("gear")),
-        ..full_bead()
-    };
+    let new = gt_core::Bead { uid: old.uid, rig: Some(super::kit::slug("gear")), ..full_bead() };
     let before = town.last_event();
 
     town.write(|writer| writer.save_bead(&old, &new, EventKind::Imported));
@@ -177,11 +158,8 @@ pub(super) fn every_field_of_a_bead_can_change_and_is_listed(subject: &dyn Subje
     assert_eq!(town.get("gt-full"), new);
     let payload = town.events_since(before)[0].payload.fields();
     let changes = payload.and_then(|fields| fields[1].1.fields());
-    let names: Vec<String> = changes
-        .expect("changes are an object")
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
+    let names: Vec<String> =
+        changes.expect("changes are an object").into_iter().map(|(name, _)| name).collect();
     // Everything but the id, the alias, the number of blockers and the time of the change itself.
     assert_eq!(names.len(), 27, "{names:?}");
 }
@@ -189,10 +167,7 @@ pub(super) fn every_field_of_a_bead_can_change_and_is_listed(subject: &dyn Subje
 pub(super) fn saving_what_has_not_changed_writes_nothing(subject: &dyn Subject) {
     let town = Town::new(subject);
     let old = town.add(bead("gt-a"));
-    let later = gt_core::Bead {
-        updated_at: at(999_999),
-        ..old.clone()
-    };
+    let later = gt_core::Bead { updated_at: at(999_999), ..old.clone() };
 
     for new in [&old, &later] {
         let story = town.story_of(|town| {
@@ -210,18 +185,11 @@ pub(super) fn saving_leaves_alone_what_is_derived(subject: &dyn Subject) {
     let stale = town.get("gt-a");
     town.link("gt-a", DependencyType::Blocks, "gt-b");
 
-    let new = gt_core::Bead {
-        notes: "new".to_owned(),
-        uid: Uid::fresh(),
-        ..stale.clone()
-    };
+    let new = gt_core::Bead { notes: "new".to_owned(), uid: Uid::fresh(), ..stale.clone() };
     town.write(|writer| writer.save_bead(&stale, &new, EventKind::Updated));
 
     let saved = town.get("gt-a");
-    assert_eq!(
-        (saved.open_blockers, saved.uid, saved.notes.as_str()),
-        (1, stale.uid, "new")
-    );
+    assert_eq!((saved.open_blockers, saved.uid, saved.notes.as_str()), (1, stale.uid, "new"));
 }
 
 pub(super) fn touching_moves_the_time_of_change_forward_only(subject: &dyn Subject) {
@@ -240,11 +208,7 @@ pub(super) fn touching_moves_the_time_of_change_forward_only(subject: &dyn Subje
 
     assert_eq!(touched_at(5000), at(5000));
     assert_eq!(touched_at(4000), at(5000));
-    assert_eq!(
-        town.last_event(),
-        before,
-        "a touch is not worth telling about"
-    );
+    assert_eq!(town.last_event(), before, "a touch is not worth telling about");
 }
 
 pub(super) fn deleting_takes_along_what_belongs_to_the_bead(subject: &dyn Subject) {
@@ -322,11 +286,7 @@ pub(super) fn a_change_is_written_by_whoever_made_it(subject: &dyn Subject) {
         let now = writer.now();
         writer.insert_bead(&bead("gt-a"), EventKind::Created)?;
         let old = writer.bead(&id("gt-a"))?.expect("the bead is there");
-        let new = gt_core::Bead {
-            updated_at: now,
-            notes: "new".to_owned(),
-            ..old.clone()
-        };
+        let new = gt_core::Bead { updated_at: now, notes: "new".to_owned(), ..old.clone() };
         writer.save_bead(&old, &new, EventKind::Updated)
     });
 

@@ -26,13 +26,9 @@ pub(super) fn a_bead_that_is_not_over_blocks_what_depends_on_it(subject: &dyn Su
         let town = b_after_a(subject, kind);
         assert_eq!(town.blockers_of("gt-b"), 1);
         let custom = Status::parse("staged_ready").expect("a custom status");
-        for status in [
-            Status::InProgress,
-            Status::Hooked,
-            Status::Blocked,
-            Status::Deferred,
-            custom,
-        ] {
+        for status in
+            [Status::InProgress, Status::Hooked, Status::Blocked, Status::Deferred, custom]
+        {
             town.set_status("gt-a", status.clone());
             assert_eq!(town.blockers_of("gt-b"), 1, "{status}");
         }
@@ -58,11 +54,7 @@ pub(super) fn a_close_unblocks_its_dependents_in_the_same_transaction(subject: &
         });
     });
 
-    assert_eq!(
-        story,
-        ["closed gt-a", "unblocked gt-b"],
-        "cause before effect"
-    );
+    assert_eq!(story, ["closed gt-a", "unblocked gt-b"], "cause before effect");
 }
 
 pub(super) fn a_close_counts_as_done_unless_it_failed(subject: &dyn Subject) {
@@ -214,12 +206,7 @@ pub(super) fn one_close_unblocks_everything_that_waited_for_it(subject: &dyn Sub
     let mut story = town.story_of(|town| town.close("gt-a"));
 
     story.sort();
-    let expected = [
-        "closed gt-a",
-        "unblocked gt-b",
-        "unblocked gt-c",
-        "unblocked gt-d",
-    ];
+    let expected = ["closed gt-a", "unblocked gt-b", "unblocked gt-c", "unblocked gt-d"];
     assert_eq!(story, expected);
 }
 

@@ -42,15 +42,9 @@ pub(super) fn the_same_comment_is_not_added_twice(subject: &dyn Subject) {
         !add(&a, &comment("gt-a", "2", "hello", 10)),
         "the same words, author and time under another id"
     );
-    assert!(
-        !add(&a, &comment("gt-a", "1", "other", 11)),
-        "the same id with other words"
-    );
+    assert!(!add(&a, &comment("gt-a", "1", "other", 11)), "the same id with other words");
     assert!(add(&a, &comment("gt-a", "3", "hello", 11)), "another time");
-    assert!(
-        add(&b, &comment("gt-b", "1", "hello", 10)),
-        "on another bead"
-    );
+    assert!(add(&b, &comment("gt-b", "1", "hello", 10)), "on another bead");
     let found = town.read(|reader| reader.comments(&a.id));
     assert_eq!(found.len(), 2);
     assert_eq!(found[0], first);

@@ -12,11 +12,9 @@ fn pairs<const N: usize>(pairs: [(&str, i64); N]) -> Vec<(String, i64)> {
 
 pub(super) fn beads_are_counted_by_each_group(subject: &dyn Subject) {
     let town = Town::new(subject);
-    for (text, number, name, assignee) in [
-        ("gt-a", 0, "task", "zoe"),
-        ("gt-b", 2, "bug", ""),
-        ("gt-c", 2, "task", "ann"),
-    ] {
+    for (text, number, name, assignee) in
+        [("gt-a", 0, "task", "zoe"), ("gt-b", 2, "bug", ""), ("gt-c", 2, "task", "ann")]
+    {
         town.add(Bead {
             priority: priority(number),
             issue_type: kind(name),
@@ -28,20 +26,13 @@ pub(super) fn beads_are_counted_by_each_group(subject: &dyn Subject) {
     for (text, label) in [("gt-a", "red"), ("gt-a", "blue"), ("gt-b", "red")] {
         town.label(text, label);
     }
-    let all = BeadFilter {
-        status: StatusFilter::All,
-        limit: Some(1),
-        ..BeadFilter::default()
-    };
+    let all = BeadFilter { status: StatusFilter::All, limit: Some(1), ..BeadFilter::default() };
     let by = |group| town.read(|reader| reader.count_by(&all, group));
 
     assert_eq!(by(CountGroup::Status), pairs([("closed", 1), ("open", 3)]));
     assert_eq!(by(CountGroup::Priority), pairs([("0", 1), ("2", 3)]));
     assert_eq!(by(CountGroup::Type), pairs([("bug", 1), ("task", 3)]));
-    assert_eq!(
-        by(CountGroup::Assignee),
-        pairs([("", 2), ("ann", 1), ("zoe", 1)])
-    );
+    assert_eq!(by(CountGroup::Assignee), pairs([("", 2), ("ann", 1), ("zoe", 1)]));
     assert_eq!(by(CountGroup::Label), pairs([("blue", 1), ("red", 2)]));
 }
 
@@ -85,20 +76,9 @@ pub(super) fn statistics_count_what_is_not_ephemeral(subject: &dyn Subject) {
     town.link("gt-b", DependencyType::Blocks, "gt-a");
     town.link("gt-c", DependencyType::Blocks, "gt-a");
     town.set_status("gt-c", Status::Pinned);
-    town.add(Bead {
-        ephemeral: true,
-        ..bead("gt-ephemeral")
-    });
-    town.add(Bead {
-        created_at: at(100),
-        closed_at: Some(at(160)),
-        ..closed("gt-quick", None)
-    });
-    town.add(Bead {
-        created_at: at(100),
-        closed_at: Some(at(400)),
-        ..closed("gt-slow", None)
-    });
+    town.add(Bead { ephemeral: true, ..bead("gt-ephemeral") });
+    town.add(Bead { created_at: at(100), closed_at: Some(at(160)), ..closed("gt-quick", None) });
+    town.add(Bead { created_at: at(100), closed_at: Some(at(400)), ..closed("gt-slow", None) });
 
     let statistics = town.read(|reader| reader.statistics());
 
@@ -116,18 +96,12 @@ pub(super) fn statistics_count_what_is_not_ephemeral(subject: &dyn Subject) {
 pub(super) fn an_epic_whose_parts_are_all_over_could_be_closed(subject: &dyn Subject) {
     let town = Town::new(subject);
     for text in ["gt-full", "gt-half", "gt-empty", "gt-over"] {
-        town.add(Bead {
-            issue_type: kind("epic"),
-            ..bead(text)
-        });
+        town.add(Bead { issue_type: kind("epic"), ..bead(text) });
     }
     town.add_open(&["gt-1", "gt-2", "gt-3", "gt-4", "gt-plain"]);
-    for (child, parent) in [
-        ("gt-1", "gt-full"),
-        ("gt-2", "gt-half"),
-        ("gt-3", "gt-half"),
-        ("gt-4", "gt-over"),
-    ] {
+    for (child, parent) in
+        [("gt-1", "gt-full"), ("gt-2", "gt-half"), ("gt-3", "gt-half"), ("gt-4", "gt-over")]
+    {
         town.link(child, DependencyType::ParentChild, parent);
     }
     for text in ["gt-1", "gt-2", "gt-4", "gt-over"] {

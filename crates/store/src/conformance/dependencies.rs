@@ -37,10 +37,7 @@ pub(super) fn an_edge_is_added_then_the_same_then_changed(subject: &dyn Subject)
     town.add_open(&["gt-a", "gt-b"]);
     let first = edge("gt-a", BLOCKS, "gt-b");
     let retyped = edge("gt-a", other("related"), "gt-b");
-    let annotated = Dependency {
-        metadata: r#"{"why":"because"}"#.to_owned(),
-        ..retyped.clone()
-    };
+    let annotated = Dependency { metadata: r#"{"why":"because"}"#.to_owned(), ..retyped.clone() };
 
     let story = town.story_of(|town| {
         assert_eq!(town.put(&first), DependencyChange::Added);
@@ -75,10 +72,7 @@ pub(super) fn an_edge_is_announced_only_when_asked(subject: &dyn Subject) {
     town.put(&related);
     let event = &town.events_since(before)[0];
     assert_eq!(event.bead, Some(id("gt-a")));
-    assert_eq!(
-        event.payload.as_str(),
-        r#"{"depends_on_id":"gt-b","type":"related"}"#
-    );
+    assert_eq!(event.payload.as_str(), r#"{"depends_on_id":"gt-b","type":"related"}"#);
 }
 
 pub(super) fn edges_are_listed_from_both_ends_in_order(subject: &dyn Subject) {

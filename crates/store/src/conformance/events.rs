@@ -22,10 +22,7 @@ fn ten_events(subject: &dyn Subject) -> Town {
 }
 
 fn labels_only() -> EventFilter {
-    EventFilter {
-        kinds: vec![EventKind::LabelAdded],
-        ..EventFilter::default()
-    }
+    EventFilter { kinds: vec![EventKind::LabelAdded], ..EventFilter::default() }
 }
 
 pub(super) fn an_empty_store_has_no_events(subject: &dyn Subject) {
@@ -84,10 +81,7 @@ pub(super) fn an_event_says_who_when_and_where(subject: &dyn Subject) {
     };
     town.store
         .write(&author, |writer| {
-            let new = Bead {
-                rig: Some(slug("gear")),
-                ..bead("gt-a")
-            };
+            let new = Bead { rig: Some(slug("gear")), ..bead("gt-a") };
             writer.insert_bead(&new, EventKind::Created)
         })
         .expect("the write succeeds");
@@ -95,10 +89,7 @@ pub(super) fn an_event_says_who_when_and_where(subject: &dyn Subject) {
     let event = town.events_since(1).remove(0);
 
     assert_eq!((event.actor, event.at), (author.actor, author.at));
-    assert_eq!(
-        (event.bead, event.rig, event.run),
-        (Some(id("gt-a")), Some(slug("gear")), None)
-    );
+    assert_eq!((event.bead, event.rig, event.run), (Some(id("gt-a")), Some(slug("gear")), None));
 }
 
 pub(super) fn events_are_read_in_pages(subject: &dyn Subject) {
@@ -129,11 +120,7 @@ pub(super) fn what_a_filter_passes_over_is_not_looked_at_again(subject: &dyn Sub
     let (page, next) = read(next, 100);
     assert_eq!((numbers(&page), next), (vec![8, 9, 10], 10));
     town.add_open(&["gt-new"]);
-    assert_eq!(
-        read(10, 100),
-        (vec![], 11),
-        "the last one looked at, admitted or not"
-    );
+    assert_eq!(read(10, 100), (vec![], 11), "the last one looked at, admitted or not");
 }
 
 pub(super) fn a_limit_of_nothing_gives_nothing(subject: &dyn Subject) {
@@ -160,10 +147,7 @@ pub(super) fn the_latest_events_come_oldest_first(subject: &dyn Subject) {
     assert_eq!(latest(&EventFilter::default(), 3), [8, 9, 10]);
     assert_eq!(latest(&EventFilter::default(), 100).len(), 10);
     assert_eq!(latest(&labels_only(), 2), [9, 10]);
-    let of_bead = EventFilter {
-        bead: Some(id("gt-1")),
-        ..EventFilter::default()
-    };
+    let of_bead = EventFilter { bead: Some(id("gt-1")), ..EventFilter::default() };
     assert_eq!(latest(&of_bead, 5), [2, 7]);
     assert_eq!(latest(&of_bead, 1), [7]);
 }
@@ -171,10 +155,7 @@ pub(super) fn the_latest_events_come_oldest_first(subject: &dyn Subject) {
 pub(super) fn events_are_filtered_by_each_field(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.write(|writer| writer.insert_rig(&rig("gear", "gt")));
-    let in_gear = Bead {
-        rig: Some(slug("gear")),
-        ..bead("gt-a")
-    };
+    let in_gear = Bead { rig: Some(slug("gear")), ..bead("gt-a") };
     for (seconds, new) in [(20_000, &in_gear), (30_000, &bead("hq-b"))] {
         town.store
             .write(&by(seconds), |w| w.insert_bead(new, EventKind::Created))
@@ -184,47 +165,13 @@ pub(super) fn events_are_filtered_by_each_field(subject: &dyn Subject) {
     let none = EventFilter::default;
     let filters = [
         (none(), 4),
+        (EventFilter { bead: Some(id("hq-b")), ..none() }, 2),
+        (EventFilter { rig: Some(slug("gear")), ..none() }, 2),
+        (EventFilter { kinds: vec![EventKind::Created, EventKind::RigAdded], ..none() }, 3),
+        (EventFilter { since: Some(at(20_000)), ..none() }, 2),
+        (EventFilter { since: Some(at(30_001)), ..none() }, 0),
         (
-            EventFilter {
-                bead: Some(id("hq-b")),
-                ..none()
-            },
-            2,
-        ),
-        (
-            EventFilter {
-                rig: Some(slug("gear")),
-                ..none()
-            },
-            2,
-        ),
-        (
-            EventFilter {
-                kinds: vec![EventKind::Created, EventKind::RigAdded],
-                ..none()
-            },
-            3,
-        ),
-        (
-            EventFilter {
-                since: Some(at(20_000)),
-                ..none()
-            },
-            2,
-        ),
-        (
-            EventFilter {
-                since: Some(at(30_001)),
-                ..none()
-            },
-            0,
-        ),
-        (
-            EventFilter {
-                bead: Some(id("hq-b")),
-                kinds: vec![EventKind::StatusChanged],
-                ..none()
-            },
+            EventFilter { bead: Some(id("hq-b")), kinds: vec![EventKind::StatusChanged], ..none() },
             1,
         ),
     ];

@@ -23,17 +23,11 @@ fn everything() -> BeadFilter {
 }
 
 fn after(seconds: i64) -> Between {
-    Between {
-        after: Some(at(seconds)),
-        before: None,
-    }
+    Between { after: Some(at(seconds)), before: None }
 }
 
 fn before(seconds: i64) -> Between {
-    Between {
-        after: None,
-        before: Some(at(seconds)),
-    }
+    Between { after: None, before: Some(at(seconds)) }
 }
 
 pub(super) fn a_plain_list_shows_what_is_current(subject: &dyn Subject) {
@@ -41,26 +35,11 @@ pub(super) fn a_plain_list_shows_what_is_current(subject: &dyn Subject) {
     town.add_open(&["gt-a"]);
     town.add(closed("gt-closed", None));
     let hidden = [
-        Bead {
-            status: Status::Pinned,
-            ..bead("gt-pinned-status")
-        },
-        Bead {
-            pinned: true,
-            ..bead("gt-pinned")
-        },
-        Bead {
-            is_template: true,
-            ..bead("gt-template")
-        },
-        Bead {
-            ephemeral: true,
-            ..bead("gt-ephemeral")
-        },
-        Bead {
-            issue_type: kind("gate"),
-            ..bead("gt-gate")
-        },
+        Bead { status: Status::Pinned, ..bead("gt-pinned-status") },
+        Bead { pinned: true, ..bead("gt-pinned") },
+        Bead { is_template: true, ..bead("gt-template") },
+        Bead { ephemeral: true, ..bead("gt-ephemeral") },
+        Bead { issue_type: kind("gate"), ..bead("gt-gate") },
     ];
     for bead in hidden {
         town.add(bead);
@@ -95,10 +74,7 @@ pub(super) fn by_status(subject: &dyn Subject) {
         ("gt-pinned", Status::Pinned),
         ("gt-staged", custom.clone()),
     ] {
-        town.add(Bead {
-            status,
-            ..bead(text)
-        });
+        town.add(Bead { status, ..bead(text) });
     }
     town.add(closed("gt-closed", None));
     let with = |status| BeadFilter { status, ..any() };
@@ -106,20 +82,10 @@ pub(super) fn by_status(subject: &dyn Subject) {
     town.finds(any(), &["gt-hooked", "gt-open", "gt-staged"]);
     town.finds(
         with(StatusFilter::All),
-        &[
-            "gt-closed",
-            "gt-hooked",
-            "gt-open",
-            "gt-pinned",
-            "gt-staged",
-        ],
+        &["gt-closed", "gt-hooked", "gt-open", "gt-pinned", "gt-staged"],
     );
     town.finds(
-        with(StatusFilter::OneOf(vec![
-            custom,
-            Status::Closed,
-            Status::Pinned,
-        ])),
+        with(StatusFilter::OneOf(vec![custom, Status::Closed, Status::Pinned])),
         &["gt-closed", "gt-pinned", "gt-staged"],
     );
     town.finds(with(StatusFilter::OneOf(vec![])), &[]);
@@ -132,11 +98,7 @@ pub(super) fn by_being_blocked(subject: &dyn Subject) {
     town.link("gt-c", DependencyType::Blocks, "gt-a");
     town.close("gt-c");
     for status in [StatusFilter::Current, StatusFilter::All] {
-        let blocked = BeadFilter {
-            blocked: true,
-            status,
-            ..any()
-        };
+        let blocked = BeadFilter { blocked: true, status, ..any() };
         town.finds(blocked, &["gt-b"]);
     }
 }
@@ -144,15 +106,9 @@ pub(super) fn by_being_blocked(subject: &dyn Subject) {
 pub(super) fn by_rig(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.write(|writer| writer.insert_rig(&rig("gear", "gt")));
-    town.add(Bead {
-        rig: Some(slug("gear")),
-        ..bead("gt-a")
-    });
+    town.add(Bead { rig: Some(slug("gear")), ..bead("gt-a") });
     town.add_open(&["hq-a"]);
-    let rig = |name| BeadFilter {
-        rig: Some(slug(name)),
-        ..any()
-    };
+    let rig = |name| BeadFilter { rig: Some(slug(name)), ..any() };
     town.finds(rig("gear"), &["gt-a"]);
     town.finds(rig("zoo"), &[]);
 }
@@ -160,42 +116,22 @@ pub(super) fn by_rig(subject: &dyn Subject) {
 pub(super) fn by_type(subject: &dyn Subject) {
     let town = Town::new(subject);
     for name in ["task", "bug", "epic", "gate", "agent", "molecule"] {
-        town.add(Bead {
-            issue_type: kind(name),
-            ..bead(&format!("gt-{name}"))
-        });
+        town.add(Bead { issue_type: kind(name), ..bead(&format!("gt-{name}")) });
     }
     let types = |names: &[&str]| names.iter().map(|name| kind(name)).collect::<Vec<_>>();
 
     town.finds(any(), &["gt-bug", "gt-epic", "gt-molecule", "gt-task"]);
+    town.finds(BeadFilter { types: types(&["bug", "gate"]), ..any() }, &["gt-bug", "gt-gate"]);
     town.finds(
-        BeadFilter {
-            types: types(&["bug", "gate"]),
-            ..any()
-        },
-        &["gt-bug", "gt-gate"],
-    );
-    town.finds(
-        BeadFilter {
-            exclude_types: types(&["bug", "molecule"]),
-            ..any()
-        },
+        BeadFilter { exclude_types: types(&["bug", "molecule"]), ..any() },
         &["gt-epic", "gt-task"],
     );
     town.finds(
-        BeadFilter {
-            exclude_types: types(&["task", "bug"]),
-            include_hidden: true,
-            ..any()
-        },
+        BeadFilter { exclude_types: types(&["task", "bug"]), include_hidden: true, ..any() },
         &["gt-agent", "gt-epic", "gt-gate", "gt-molecule"],
     );
     town.finds(
-        BeadFilter {
-            types: types(&["bug", "task"]),
-            exclude_types: types(&["bug"]),
-            ..any()
-        },
+        BeadFilter { types: types(&["bug", "task"]), exclude_types: types(&["bug"]), ..any() },
         &["gt-task"],
     );
 }
@@ -203,70 +139,17 @@ pub(super) fn by_type(subject: &dyn Subject) {
 pub(super) fn by_flags(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-plain"]);
-    town.add(Bead {
-        is_template: true,
-        ..bead("gt-template")
-    });
-    town.add(Bead {
-        ephemeral: true,
-        ..bead("gt-ephemeral")
-    });
-    town.add(Bead {
-        pinned: true,
-        ..bead("gt-pinned")
-    });
+    town.add(Bead { is_template: true, ..bead("gt-template") });
+    town.add(Bead { ephemeral: true, ..bead("gt-ephemeral") });
+    town.add(Bead { pinned: true, ..bead("gt-pinned") });
     let cases = [
-        (
-            BeadFilter {
-                include_templates: true,
-                ..any()
-            },
-            vec!["gt-plain", "gt-template"],
-        ),
-        (
-            BeadFilter {
-                include_ephemeral: true,
-                ..any()
-            },
-            vec!["gt-ephemeral", "gt-plain"],
-        ),
-        (
-            BeadFilter {
-                ephemeral: Some(true),
-                ..any()
-            },
-            vec!["gt-ephemeral"],
-        ),
-        (
-            BeadFilter {
-                ephemeral: Some(false),
-                include_ephemeral: true,
-                ..any()
-            },
-            vec!["gt-plain"],
-        ),
-        (
-            BeadFilter {
-                pinned: Some(true),
-                ..any()
-            },
-            vec!["gt-pinned"],
-        ),
-        (
-            BeadFilter {
-                pinned: Some(false),
-                status: StatusFilter::All,
-                ..any()
-            },
-            vec!["gt-plain"],
-        ),
-        (
-            BeadFilter {
-                status: StatusFilter::All,
-                ..any()
-            },
-            vec!["gt-pinned", "gt-plain"],
-        ),
+        (BeadFilter { include_templates: true, ..any() }, vec!["gt-plain", "gt-template"]),
+        (BeadFilter { include_ephemeral: true, ..any() }, vec!["gt-ephemeral", "gt-plain"]),
+        (BeadFilter { ephemeral: Some(true), ..any() }, vec!["gt-ephemeral"]),
+        (BeadFilter { ephemeral: Some(false), include_ephemeral: true, ..any() }, vec!["gt-plain"]),
+        (BeadFilter { pinned: Some(true), ..any() }, vec!["gt-pinned"]),
+        (BeadFilter { pinned: Some(false), status: StatusFilter::All, ..any() }, vec!["gt-plain"]),
+        (BeadFilter { status: StatusFilter::All, ..any() }, vec!["gt-pinned", "gt-plain"]),
     ];
     for (filter, expected) in cases {
         town.finds(filter, &expected);
@@ -276,10 +159,7 @@ pub(super) fn by_flags(subject: &dyn Subject) {
 pub(super) fn by_priority(subject: &dyn Subject) {
     let town = Town::new(subject);
     for number in 0..5 {
-        town.add(Bead {
-            priority: priority(number),
-            ..bead(&format!("gt-{number}"))
-        });
+        town.add(Bead { priority: priority(number), ..bead(&format!("gt-{number}")) });
     }
     let between = |from: Option<i64>, to: Option<i64>| BeadFilter {
         priority_from: from.map(priority),
@@ -295,70 +175,31 @@ pub(super) fn by_priority(subject: &dyn Subject) {
 pub(super) fn by_assignee(subject: &dyn Subject) {
     let town = Town::new(subject);
     for (text, assignee) in [("gt-a", "toast"), ("gt-b", "Toast"), ("gt-c", "")] {
-        town.add(Bead {
-            assignee: assignee.to_owned(),
-            ..bead(text)
-        });
+        town.add(Bead { assignee: assignee.to_owned(), ..bead(text) });
     }
-    let toast = BeadFilter {
-        assignee: Some("toast".to_owned()),
-        ..any()
-    };
+    let toast = BeadFilter { assignee: Some("toast".to_owned()), ..any() };
     town.finds(toast, &["gt-a"]);
-    let nobody = BeadFilter {
-        unassigned: true,
-        ..any()
-    };
+    let nobody = BeadFilter { unassigned: true, ..any() };
     town.finds(nobody, &["gt-c"]);
 }
 
 pub(super) fn by_labels(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-none", "gt-red", "gt-both", "gt-blue"]);
-    for (text, label) in [
-        ("gt-red", "red"),
-        ("gt-both", "red"),
-        ("gt-both", "blue"),
-        ("gt-blue", "blue"),
-    ] {
+    for (text, label) in
+        [("gt-red", "red"), ("gt-both", "red"), ("gt-both", "blue"), ("gt-blue", "blue")]
+    {
         town.label(text, label);
     }
     let cases = [
+        (BeadFilter { labels: texts(["red"]), ..any() }, vec!["gt-both", "gt-red"]),
+        (BeadFilter { labels: texts(["red", "blue"]), ..any() }, vec!["gt-both"]),
         (
-            BeadFilter {
-                labels: texts(["red"]),
-                ..any()
-            },
-            vec!["gt-both", "gt-red"],
-        ),
-        (
-            BeadFilter {
-                labels: texts(["red", "blue"]),
-                ..any()
-            },
-            vec!["gt-both"],
-        ),
-        (
-            BeadFilter {
-                labels_any: texts(["red", "blue", "green"]),
-                ..any()
-            },
+            BeadFilter { labels_any: texts(["red", "blue", "green"]), ..any() },
             vec!["gt-blue", "gt-both", "gt-red"],
         ),
-        (
-            BeadFilter {
-                exclude_labels: texts(["blue"]),
-                ..any()
-            },
-            vec!["gt-none", "gt-red"],
-        ),
-        (
-            BeadFilter {
-                no_labels: true,
-                ..any()
-            },
-            vec!["gt-none"],
-        ),
+        (BeadFilter { exclude_labels: texts(["blue"]), ..any() }, vec!["gt-none", "gt-red"]),
+        (BeadFilter { no_labels: true, ..any() }, vec!["gt-none"]),
         (
             BeadFilter {
                 labels: texts(["red"]),
@@ -368,13 +209,7 @@ pub(super) fn by_labels(subject: &dyn Subject) {
             },
             vec!["gt-red"],
         ),
-        (
-            BeadFilter {
-                labels: texts(["re"]),
-                ..any()
-            },
-            vec![],
-        ),
+        (BeadFilter { labels: texts(["re"]), ..any() }, vec![]),
     ];
     for (filter, expected) in cases {
         town.finds(filter, &expected);
@@ -388,17 +223,11 @@ pub(super) fn by_parent(subject: &dyn Subject) {
     town.link("gt-c", DependencyType::ParentChild, "gt-b");
     town.link("gt-c", DependencyType::Blocks, "gt-p");
 
-    let parent = |text| BeadFilter {
-        parent: Some(id(text)),
-        ..any()
-    };
+    let parent = |text| BeadFilter { parent: Some(id(text)), ..any() };
     town.finds(parent("gt-p"), &["gt-b"]);
     town.finds(parent("gt-b"), &["gt-c"]);
     town.finds(parent("gt-c"), &[]);
-    let top = BeadFilter {
-        no_parent: true,
-        ..any()
-    };
+    let top = BeadFilter { no_parent: true, ..any() };
     town.finds(top, &["gt-p", "gt-p.1"]);
 }
 
@@ -417,15 +246,8 @@ pub(super) fn by_the_times_of_a_bead(subject: &dyn Subject) {
             ..closed(text, None)
         });
     }
-    town.add(Bead {
-        created_at: at(20),
-        updated_at: at(120),
-        ..bead("gt-open")
-    });
-    let all = || BeadFilter {
-        status: StatusFilter::All,
-        ..any()
-    };
+    town.add(Bead { created_at: at(20), updated_at: at(120), ..bead("gt-open") });
+    let all = || BeadFilter { status: StatusFilter::All, ..any() };
     let fields: [(i64, Span, bool); 5] = [
         (0, |filter| &mut filter.created, true),
         (100, |filter| &mut filter.updated, true),
@@ -442,10 +264,7 @@ pub(super) fn by_the_times_of_a_bead(subject: &dyn Subject) {
         };
         finds(after(offset + 10), vec!["gt-b", "gt-c"], true);
         finds(before(offset + 30), vec!["gt-a", "gt-b"], true);
-        let inside = Between {
-            after: Some(at(offset + 10)),
-            before: Some(at(offset + 30)),
-        };
+        let inside = Between { after: Some(at(offset + 10)), before: Some(at(offset + 30)) };
         finds(inside, vec!["gt-b"], true);
         finds(after(offset + 30), vec![], false);
     }
@@ -454,18 +273,9 @@ pub(super) fn by_the_times_of_a_bead(subject: &dyn Subject) {
 pub(super) fn by_being_put_off(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a"]);
-    town.add(Bead {
-        status: Status::Deferred,
-        ..bead("gt-without-date")
-    });
-    town.add(Bead {
-        defer_until: Some(at(5)),
-        ..bead("gt-with-date")
-    });
-    let deferred = BeadFilter {
-        only_deferred: true,
-        ..any()
-    };
+    town.add(Bead { status: Status::Deferred, ..bead("gt-without-date") });
+    town.add(Bead { defer_until: Some(at(5)), ..bead("gt-with-date") });
+    let deferred = BeadFilter { only_deferred: true, ..any() };
     town.finds(deferred, &["gt-with-date", "gt-without-date"]);
 }
 
@@ -473,20 +283,10 @@ pub(super) fn by_being_overdue(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-no-date"]);
     for (text, seconds) in [("gt-late", 10), ("gt-now", 20), ("gt-later", 30)] {
-        town.add(Bead {
-            due_at: Some(at(seconds)),
-            ..bead(text)
-        });
+        town.add(Bead { due_at: Some(at(seconds)), ..bead(text) });
     }
-    town.add(Bead {
-        due_at: Some(at(10)),
-        ..closed("gt-done", None)
-    });
-    let overdue = BeadFilter {
-        overdue_at: Some(at(20)),
-        status: StatusFilter::All,
-        ..any()
-    };
+    town.add(Bead { due_at: Some(at(10)), ..closed("gt-done", None) });
+    let overdue = BeadFilter { overdue_at: Some(at(20)), status: StatusFilter::All, ..any() };
     town.finds(overdue, &["gt-late"]);
 }
 
@@ -494,17 +294,11 @@ pub(super) fn by_outcome(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-open"]);
     town.add(closed("gt-plain", None));
-    for (text, outcome) in [
-        ("gt-good", Outcome::Success),
-        ("gt-bad", Outcome::Failed),
-        ("gt-off", Outcome::Cancelled),
-    ] {
+    for (text, outcome) in
+        [("gt-good", Outcome::Success), ("gt-bad", Outcome::Failed), ("gt-off", Outcome::Cancelled)]
+    {
         town.add(closed(text, Some(outcome)));
-        let filter = BeadFilter {
-            outcome: Some(outcome),
-            status: StatusFilter::All,
-            ..any()
-        };
+        let filter = BeadFilter { outcome: Some(outcome), status: StatusFilter::All, ..any() };
         town.finds(filter, &[text]);
     }
 }
@@ -512,11 +306,7 @@ pub(super) fn by_outcome(subject: &dyn Subject) {
 pub(super) fn by_several_fields_at_once(subject: &dyn Subject) {
     let town = Town::new(subject);
     for (text, number, assignee) in [("gt-a", 1, "me"), ("gt-b", 1, ""), ("gt-c", 3, "me")] {
-        town.add(Bead {
-            priority: priority(number),
-            assignee: assignee.to_owned(),
-            ..bead(text)
-        });
+        town.add(Bead { priority: priority(number), assignee: assignee.to_owned(), ..bead(text) });
         town.label(text, "red");
     }
     let filter = BeadFilter {

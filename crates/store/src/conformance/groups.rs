@@ -47,11 +47,7 @@ impl Held {
             let _ = released.recv();
             Ok(())
         });
-        Self {
-            ticket,
-            release,
-            running,
-        }
+        Self { ticket, release, running }
     }
 
     fn wait_until_running(&self) {
@@ -125,9 +121,7 @@ pub(super) fn the_first_job_of_a_store_may_panic(subject: &dyn Subject) {
     let lost = panicking(&town.store, "gt-lost").wait();
     assert!(matches!(lost, Err(StoreError::NotCommitted(_))));
 
-    submit(&town.store, "gt-a")
-        .wait()
-        .expect("the writer goes on");
+    submit(&town.store, "gt-a").wait().expect("the writer goes on");
 
     town.finds(BeadFilter::default(), &["gt-a"]);
     assert_eq!(town.last_event(), 1);
@@ -168,9 +162,8 @@ pub(super) fn no_answer_comes_before_the_commit(subject: &dyn Subject) {
 pub(super) fn jobs_of_one_submitter_are_written_in_order(subject: &dyn Subject) {
     let town = Town::new(subject);
     // More than one group, and more than may wait at a time.
-    let tickets: Vec<_> = (0..1500)
-        .map(|number| submit(&town.store, &format!("gt-{number:04}")))
-        .collect();
+    let tickets: Vec<_> =
+        (0..1500).map(|number| submit(&town.store, &format!("gt-{number:04}"))).collect();
     for ticket in tickets {
         ticket.wait().expect("the write succeeds");
     }
@@ -217,9 +210,7 @@ pub(super) fn submitted_and_plain_writes_get_along(subject: &dyn Subject) {
             scope.spawn(move || {
                 for number in 0..40 {
                     let text = format!("gt-{name}{number}");
-                    store
-                        .write(&by(1), |writer| add(writer, &text))
-                        .expect("the write succeeds");
+                    store.write(&by(1), |writer| add(writer, &text)).expect("the write succeeds");
                 }
             });
         }
@@ -232,8 +223,6 @@ pub(super) fn submitted_and_plain_writes_get_along(subject: &dyn Subject) {
 pub(super) fn a_write_nobody_waits_for_is_written_all_the_same(subject: &dyn Subject) {
     let town = Town::new(subject);
     drop(submit(&town.store, "gt-a"));
-    submit(&town.store, "gt-b")
-        .wait()
-        .expect("the write succeeds");
+    submit(&town.store, "gt-b").wait().expect("the write succeeds");
     town.finds(BeadFilter::default(), &["gt-a", "gt-b"]);
 }

@@ -12,12 +12,7 @@ fn prefix(text: &str) -> Prefix {
 }
 
 fn seed(title: &str) -> IdSeed<'_> {
-    IdSeed {
-        title,
-        description: "",
-        creator: "tester",
-        at: at(1),
-    }
+    IdSeed { title, description: "", creator: "tester", at: at(1) }
 }
 
 fn length_of_a_free_id(town: &Town, of: &str) -> usize {

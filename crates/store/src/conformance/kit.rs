@@ -21,10 +21,7 @@ pub(super) const fn at(seconds: i64) -> Timestamp {
 }
 
 pub(super) fn by(seconds: i64) -> Authorship {
-    Authorship {
-        actor: ACTOR.to_owned(),
-        at: at(seconds),
-    }
+    Authorship { actor: ACTOR.to_owned(), at: at(seconds) }
 }
 
 pub(super) fn id(text: &str) -> BeadId {
@@ -91,12 +88,7 @@ pub(super) fn bead(text: &str) -> Bead {
 
 /// A bead that is over.
 pub(super) fn closed(text: &str, outcome: Option<Outcome>) -> Bead {
-    Bead {
-        status: Status::Closed,
-        closed_at: Some(at(2000)),
-        outcome,
-        ..bead(text)
-    }
+    Bead { status: Status::Closed, closed_at: Some(at(2000)), outcome, ..bead(text) }
 }
 
 /// `issue` depends on `target`.
@@ -159,10 +151,7 @@ pub(super) struct Town {
 
 impl Town {
     pub(super) fn new(subject: &dyn Subject) -> Self {
-        Self {
-            store: subject.fresh(),
-            seconds: Cell::new(10_000),
-        }
+        Self { store: subject.fresh(), seconds: Cell::new(10_000) }
     }
 
     fn next(&self) -> Authorship {
@@ -175,10 +164,7 @@ impl Town {
         &self,
         work: impl FnOnce(&mut Writer<'_>) -> Result<T, StoreError>,
     ) -> T {
-        let value = self
-            .store
-            .write(&self.next(), work)
-            .expect("the write succeeds");
+        let value = self.store.write(&self.next(), work).expect("the write succeeds");
         self.check();
         value
     }
@@ -189,11 +175,7 @@ impl Town {
         work: impl FnOnce(&mut Writer<'_>) -> Result<T, StoreError>,
     ) -> StoreError {
         let before = self.state();
-        let refused = self
-            .store
-            .write(&self.next(), work)
-            .err()
-            .expect("the write is refused");
+        let refused = self.store.write(&self.next(), work).err().expect("the write is refused");
         assert_eq!(self.state(), before, "a refused write changed something");
         self.check();
         refused
@@ -239,8 +221,7 @@ impl Town {
     }
 
     pub(super) fn get(&self, text: &str) -> Bead {
-        self.read(|reader| reader.bead(&id(text)))
-            .expect("the bead is there")
+        self.read(|reader| reader.bead(&id(text))).expect("the bead is there")
     }
 
     /// Changes a bead in place and saves it.
@@ -325,10 +306,7 @@ impl Town {
     /// The filter admits exactly these beads, and counts them.
     #[track_caller]
     pub(super) fn finds(&self, filter: BeadFilter, expected: &[&str]) {
-        let filter = BeadFilter {
-            order: BeadOrder::Id,
-            ..filter
-        };
+        let filter = BeadFilter { order: BeadOrder::Id, ..filter };
         assert_eq!(self.find(&filter), expected, "{filter:?}");
         let counted = self.read(|reader| reader.count(&filter));
         assert_eq!(counted, expected.len() as u64, "count of {filter:?}");
@@ -365,10 +343,7 @@ pub(super) fn import(
     bead: &Bead,
     edges: &[Dependency],
 ) -> Result<(), StoreError> {
-    let facts = TargetFacts {
-        status: bead.status.clone(),
-        outcome: bead.outcome,
-    };
+    let facts = TargetFacts { status: bead.status.clone(), outcome: bead.outcome };
     let expected = HashMap::from([(bead.id.clone(), facts)]);
     let mut bulk = writer.bulk(&expected)?;
     bulk.insert(bead, &[], &[], edges)?;

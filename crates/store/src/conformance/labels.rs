@@ -47,10 +47,7 @@ pub(super) fn a_label_is_announced_only_when_asked(subject: &dyn Subject) {
     let before = town.last_event();
     town.label("gt-a", "red");
     let payload = &town.events_since(before)[0].payload;
-    assert_eq!(
-        payload.as_str(),
-        r#"{"title":"Title of gt-a","label":"red"}"#
-    );
+    assert_eq!(payload.as_str(), r#"{"title":"Title of gt-a","label":"red"}"#);
 }
 
 pub(super) fn labels_are_told_apart_by_every_letter(subject: &dyn Subject) {
@@ -63,10 +60,7 @@ pub(super) fn labels_are_told_apart_by_every_letter(subject: &dyn Subject) {
 
     let all = town.read(|reader| reader.all_labels());
     let expected = [("Red", 1), ("größe 🔧", 1), ("gt:agent", 1), ("red", 2)];
-    assert_eq!(
-        all,
-        expected.map(|(label, count)| (label.to_owned(), count))
-    );
+    assert_eq!(all, expected.map(|(label, count)| (label.to_owned(), count)));
 }
 
 pub(super) fn a_bead_that_is_not_there_gets_no_label(subject: &dyn Subject) {

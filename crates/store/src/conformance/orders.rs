@@ -9,11 +9,7 @@ use crate::{BeadFilter, BeadOrder, Readiness, StatusFilter};
 const DAY: i64 = 24 * 60 * 60;
 
 fn ordered(order: BeadOrder) -> BeadFilter {
-    BeadFilter {
-        order,
-        status: StatusFilter::All,
-        ..BeadFilter::default()
-    }
+    BeadFilter { order, status: StatusFilter::All, ..BeadFilter::default() }
 }
 
 /// The order gives exactly this, its reverse the opposite.
@@ -21,10 +17,7 @@ fn comes_as(town: &Town, filter: &BeadFilter, expected: &[&str]) {
     assert_eq!(town.find(filter), expected, "{:?}", filter.order);
     let mut reversed = expected.to_vec();
     reversed.reverse();
-    let filter = BeadFilter {
-        reverse: true,
-        ..filter.clone()
-    };
+    let filter = BeadFilter { reverse: true, ..filter.clone() };
     assert_eq!(town.find(&filter), reversed, "{:?} reversed", filter.order);
 }
 
@@ -89,11 +82,7 @@ pub(super) fn every_order_and_its_reverse(subject: &dyn Subject) {
 
 pub(super) fn the_default_is_most_urgent_then_newest_first(subject: &dyn Subject) {
     let town = four(subject);
-    assert_eq!(
-        town.find(&BeadFilter::default()),
-        ["gt-2", "gt-10"],
-        "of what is current"
-    );
+    assert_eq!(town.find(&BeadFilter::default()), ["gt-2", "gt-10"], "of what is current");
     assert_eq!(BeadOrder::default(), BeadOrder::Priority);
 }
 
@@ -108,17 +97,10 @@ pub(super) fn the_hybrid_order_puts_the_young_first_by_urgency(subject: &dyn Sub
         ("gt-young-urgent-too", 1, DAY),
         ("gt-two-days", 3, 2 * DAY),
     ] {
-        town.add(Bead {
-            priority: priority(number),
-            created_at: at(now - age),
-            ..bead(text)
-        });
+        town.add(Bead { priority: priority(number), created_at: at(now - age), ..bead(text) });
     }
     let hybrid = BeadFilter {
-        ready: Some(Readiness {
-            now: at(now),
-            include_deferred: false,
-        }),
+        ready: Some(Readiness { now: at(now), include_deferred: false }),
         ..ordered(BeadOrder::Hybrid)
     };
     let expected = [
@@ -142,16 +124,10 @@ pub(super) fn a_limit_cuts_the_end_off(subject: &dyn Subject) {
     let town = four(subject);
     for order in [BeadOrder::Priority, BeadOrder::Id, BeadOrder::Title] {
         for reverse in [false, true] {
-            let filter = BeadFilter {
-                reverse,
-                ..ordered(order)
-            };
+            let filter = BeadFilter { reverse, ..ordered(order) };
             let all = town.find(&filter);
             for limit in [0, 1, 3, 4, 100, usize::MAX] {
-                let limited = BeadFilter {
-                    limit: Some(limit),
-                    ..filter.clone()
-                };
+                let limited = BeadFilter { limit: Some(limit), ..filter.clone() };
                 let kept = &all[..limit.min(all.len())];
                 assert_eq!(town.find(&limited), kept, "{order:?} {limit}");
                 let counted = town.read(|reader| reader.count(&limited));

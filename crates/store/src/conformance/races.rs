@@ -38,11 +38,7 @@ fn race<T: Send, const N: usize>(
 
 fn close(writer: &mut Writer<'_>, text: &str) -> Result<bool, StoreError> {
     let old = writer.bead(&id(text))?.expect("the bead is there");
-    let new = Bead {
-        status: Status::Closed,
-        closed_at: Some(writer.now()),
-        ..old.clone()
-    };
+    let new = Bead { status: Status::Closed, closed_at: Some(writer.now()), ..old.clone() };
     writer.save_bead(&old, &new, EventKind::Closed)
 }
 
@@ -143,12 +139,7 @@ pub(super) fn nobody_gets_the_id_of_somebody_else(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-p"]);
     let prefix = Prefix::parse("gt").expect("a valid prefix");
-    let seed = IdSeed {
-        title: "The same title",
-        description: "",
-        creator: "everybody",
-        at: at(1),
-    };
+    let seed = IdSeed { title: "The same title", description: "", creator: "everybody", at: at(1) };
 
     let answers: [Vec<(BeadId, BeadId)>; 8] = race(subject, &town, |store, _| {
         let make = |writer: &mut Writer<'_>| {

@@ -11,20 +11,14 @@ const NOW: i64 = 50_000;
 
 fn ready() -> BeadFilter {
     BeadFilter {
-        ready: Some(Readiness {
-            now: at(NOW),
-            include_deferred: false,
-        }),
+        ready: Some(Readiness { now: at(NOW), include_deferred: false }),
         ..BeadFilter::default()
     }
 }
 
 fn ready_or_deferred() -> BeadFilter {
     BeadFilter {
-        ready: Some(Readiness {
-            now: at(NOW),
-            include_deferred: true,
-        }),
+        ready: Some(Readiness { now: at(NOW), include_deferred: true }),
         ..BeadFilter::default()
     }
 }
@@ -78,10 +72,7 @@ pub(super) fn only_open_beads_are_ready(subject: &dyn Subject) {
         let text = format!("gt-{status}");
         town.add(match status {
             Status::Closed => closed(&text, None),
-            status => Bead {
-                status,
-                ..bead(&text)
-            },
+            status => Bead { status, ..bead(&text) },
         });
         all.push(text);
     }
@@ -116,11 +107,7 @@ pub(super) fn a_deferred_bead_wakes_when_its_date_has_come(subject: &dyn Subject
             ("later", Some(NOW + 1)),
         ] {
             let text = format!("gt-{name}-{when}");
-            town.add(Bead {
-                status: status.clone(),
-                defer_until: until.map(at),
-                ..bead(&text)
-            });
+            town.add(Bead { status: status.clone(), defer_until: until.map(at), ..bead(&text) });
             all.push(text);
         }
     }
@@ -156,32 +143,17 @@ pub(super) fn a_woken_bead_takes_its_place_in_the_order(subject: &dyn Subject) {
             ..bead(text)
         });
     }
-    assert_eq!(
-        town.find(&ready()),
-        texts(["gt-urgent", "gt-woken", "gt-low"])
-    );
-    let first = BeadFilter {
-        limit: Some(2),
-        ..ready()
-    };
+    assert_eq!(town.find(&ready()), texts(["gt-urgent", "gt-woken", "gt-low"]));
+    let first = BeadFilter { limit: Some(2), ..ready() };
     assert_eq!(town.find(&first), texts(["gt-urgent", "gt-woken"]));
 }
 
 pub(super) fn the_parts_of_a_deferred_bead_wait_with_it(subject: &dyn Subject) {
     let town = Town::new(subject);
-    let all = [
-        "gt-child",
-        "gt-due",
-        "gt-friend",
-        "gt-grandchild",
-        "gt-later",
-    ];
+    let all = ["gt-child", "gt-due", "gt-friend", "gt-grandchild", "gt-later"];
     town.add_open(&["gt-child", "gt-friend", "gt-grandchild"]);
     for (text, seconds) in [("gt-due", NOW), ("gt-later", NOW + 1)] {
-        town.add(Bead {
-            defer_until: Some(at(seconds)),
-            ..bead(text)
-        });
+        town.add(Bead { defer_until: Some(at(seconds)), ..bead(text) });
     }
     town.link("gt-child", DependencyType::ParentChild, "gt-later");
     town.link("gt-grandchild", DependencyType::ParentChild, "gt-child");
@@ -191,99 +163,45 @@ pub(super) fn the_parts_of_a_deferred_bead_wait_with_it(subject: &dyn Subject) {
 
     town.unlink("gt-child", "gt-later");
     town.link("gt-child", DependencyType::ParentChild, "gt-due");
-    is_ready(
-        &town,
-        &all,
-        &["gt-child", "gt-due", "gt-friend", "gt-grandchild"],
-    );
+    is_ready(&town, &all, &["gt-child", "gt-due", "gt-friend", "gt-grandchild"]);
 }
 
 pub(super) fn what_is_not_work_is_ready_only_when_asked_for(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-task"]);
-    town.add(Bead {
-        issue_type: kind("epic"),
-        ..bead("gt-epic")
-    });
+    town.add(Bead { issue_type: kind("epic"), ..bead("gt-epic") });
     let mut all = vec!["gt-epic".to_owned(), "gt-task".to_owned()];
     for name in IssueType::NOT_WORK {
         let text = format!("gt-{name}");
-        town.add(Bead {
-            issue_type: kind(name),
-            ..bead(&text)
-        });
-        town.finds(
-            BeadFilter {
-                types: vec![kind(name)],
-                ..ready()
-            },
-            &[&text],
-        );
+        town.add(Bead { issue_type: kind(name), ..bead(&text) });
+        town.finds(BeadFilter { types: vec![kind(name)], ..ready() }, &[&text]);
         all.push(text);
     }
     all.sort();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     is_ready(&town, &all, &["gt-epic", "gt-task"]);
-    town.finds(
-        BeadFilter {
-            include_hidden: true,
-            ..ready()
-        },
-        &all,
-    );
+    town.finds(BeadFilter { include_hidden: true, ..ready() }, &all);
 }
 
 pub(super) fn ephemeral_beads_are_ready_only_when_asked_for(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-plain"]);
     for (text, name) in [("gt-gate", "gate"), ("gt-task", "task")] {
-        town.add(Bead {
-            ephemeral: true,
-            issue_type: kind(name),
-            ..bead(text)
-        });
+        town.add(Bead { ephemeral: true, issue_type: kind(name), ..bead(text) });
     }
     is_ready(&town, &["gt-gate", "gt-plain", "gt-task"], &["gt-plain"]);
-    town.finds(
-        BeadFilter {
-            include_ephemeral: true,
-            ..ready()
-        },
-        &["gt-plain", "gt-task"],
-    );
-    town.finds(
-        BeadFilter {
-            ephemeral: Some(true),
-            ..ready()
-        },
-        &["gt-task"],
-    );
+    town.finds(BeadFilter { include_ephemeral: true, ..ready() }, &["gt-plain", "gt-task"]);
+    town.finds(BeadFilter { ephemeral: Some(true), ..ready() }, &["gt-task"]);
 }
 
 pub(super) fn references_are_never_ready_and_templates_are_like_any_bead(subject: &dyn Subject) {
     let town = Town::new(subject);
     let all = ["gt-flagged", "gt-pinned", "gt-template"];
-    town.add(Bead {
-        pinned: true,
-        ..bead("gt-flagged")
-    });
-    town.add(Bead {
-        pinned: true,
-        status: Status::Pinned,
-        ..bead("gt-pinned")
-    });
-    town.add(Bead {
-        is_template: true,
-        ..bead("gt-template")
-    });
+    town.add(Bead { pinned: true, ..bead("gt-flagged") });
+    town.add(Bead { pinned: true, status: Status::Pinned, ..bead("gt-pinned") });
+    town.add(Bead { is_template: true, ..bead("gt-template") });
     is_ready(&town, &all, &["gt-template"]);
-    town.finds(
-        BeadFilter {
-            types: vec![kind("task")],
-            ..ready()
-        },
-        &["gt-template"],
-    );
+    town.finds(BeadFilter { types: vec![kind("task")], ..ready() }, &["gt-template"]);
 }
 
 pub(super) fn other_fields_narrow_what_is_ready(subject: &dyn Subject) {
@@ -292,14 +210,8 @@ pub(super) fn other_fields_narrow_what_is_ready(subject: &dyn Subject) {
     town.label("gt-a", "red");
     town.label("gt-b", "red");
     town.link("gt-b", DependencyType::Blocks, "gt-c");
-    let red = BeadFilter {
-        labels: texts(["red"]),
-        ..ready()
-    };
+    let red = BeadFilter { labels: texts(["red"]), ..ready() };
     town.finds(red, &["gt-a"]);
-    let chosen = BeadFilter {
-        ids: vec![id("gt-b"), id("gt-c")],
-        ..ready()
-    };
+    let chosen = BeadFilter { ids: vec![id("gt-b"), id("gt-c")], ..ready() };
     town.finds(chosen, &["gt-c"]);
 }

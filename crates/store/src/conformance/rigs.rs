@@ -31,11 +31,7 @@ pub(super) fn a_rig_reads_back_exactly_as_it_was_written(subject: &dyn Subject) 
 
     assert_eq!(town.read(|reader| reader.rig("zoo")), Some(zoo.clone()));
     assert_eq!(town.read(|reader| reader.rig("absent")), None);
-    assert_eq!(
-        town.read(|reader| reader.rigs()),
-        [gear, zoo],
-        "listed by name"
-    );
+    assert_eq!(town.read(|reader| reader.rigs()), [gear, zoo], "listed by name");
 }
 
 pub(super) fn an_id_belongs_to_the_rig_with_the_longest_prefix(subject: &dyn Subject) {
@@ -76,10 +72,7 @@ pub(super) fn a_new_rig_adopts_the_beads_of_its_prefix(subject: &dyn Subject) {
 pub(super) fn a_bead_that_has_a_rig_is_not_adopted(subject: &dyn Subject) {
     let town = Town::new(subject);
     add(&town, rig("mine", "my"));
-    town.add(Bead {
-        rig: Some(slug("mine")),
-        ..bead("my-app-1")
-    });
+    town.add(Bead { rig: Some(slug("mine")), ..bead("my-app-1") });
 
     add(&town, rig("app", "my-app"));
 
@@ -89,14 +82,9 @@ pub(super) fn a_bead_that_has_a_rig_is_not_adopted(subject: &dyn Subject) {
 pub(super) fn a_rig_with_a_taken_name_or_prefix_is_refused(subject: &dyn Subject) {
     let town = Town::new(subject);
     let first = add(&town, rig("gear", "gt"));
-    for second in [
-        rig("gear", "other"),
-        rig("other", "gt"),
-        Rig {
-            uid: first.uid,
-            ..rig("other", "other")
-        },
-    ] {
+    for second in
+        [rig("gear", "other"), rig("other", "gt"), Rig { uid: first.uid, ..rig("other", "other") }]
+    {
         town.refuse(|writer| writer.insert_rig(&second));
     }
     assert_eq!(town.read(|reader| reader.rigs()), [first]);
@@ -112,15 +100,9 @@ pub(super) fn the_state_of_a_rig_changes_with_an_event(subject: &dyn Subject) {
 
         assert_eq!(event.kind.as_str(), "rig_changed");
         assert_eq!(event.rig, Some(slug("gear")));
-        let payload = format!(
-            r#"{{"old":"{}","new":"{}"}}"#,
-            gear.state.as_str(),
-            state.as_str()
-        );
+        let payload = format!(r#"{{"old":"{}","new":"{}"}}"#, gear.state.as_str(), state.as_str());
         assert_eq!(event.payload.as_str(), payload);
-        gear = town
-            .read(|reader| reader.rig("gear"))
-            .expect("the rig is there");
+        gear = town.read(|reader| reader.rig("gear")).expect("the rig is there");
         assert_eq!((gear.state, gear.updated_at), (state, event.at));
     }
 }
@@ -128,10 +110,7 @@ pub(super) fn the_state_of_a_rig_changes_with_an_event(subject: &dyn Subject) {
 pub(super) fn removing_a_rig_keeps_its_beads(subject: &dyn Subject) {
     let town = Town::new(subject);
     let gear = add(&town, rig("gear", "gt"));
-    town.add(Bead {
-        rig: Some(slug("gear")),
-        ..bead("gt-a")
-    });
+    town.add(Bead { rig: Some(slug("gear")), ..bead("gt-a") });
 
     let story = town.story_of(|town| {
         town.write(|writer| writer.delete_rig(&gear));
@@ -165,18 +144,12 @@ pub(super) fn the_beads_of_a_rig_are_counted_by_status(subject: &dyn Subject) {
     add(&town, rig("gear", "gt"));
     add(&town, rig("zoo", "zoo"));
     let in_gear = |bead: Bead| {
-        town.add(Bead {
-            rig: Some(slug("gear")),
-            ..bead
-        });
+        town.add(Bead { rig: Some(slug("gear")), ..bead });
     };
     in_gear(bead("gt-a"));
     in_gear(bead("gt-b"));
     in_gear(closed("gt-c", None));
-    in_gear(Bead {
-        ephemeral: true,
-        ..bead("gt-d")
-    });
+    in_gear(Bead { ephemeral: true, ..bead("gt-d") });
     town.add_open(&["hq-a"]);
 
     let mut counts = town.read(|reader| reader.rig_counts(&slug("gear")));
@@ -189,10 +162,7 @@ pub(super) fn the_beads_of_a_rig_are_counted_by_status(subject: &dyn Subject) {
 pub(super) fn what_happens_to_a_bead_happens_in_its_rig(subject: &dyn Subject) {
     let town = Town::new(subject);
     add(&town, rig("gear", "gt"));
-    let a = town.add(Bead {
-        rig: Some(slug("gear")),
-        ..bead("gt-a")
-    });
+    let a = town.add(Bead { rig: Some(slug("gear")), ..bead("gt-a") });
     town.add_open(&["gt-b"]);
     let before = town.last_event();
 

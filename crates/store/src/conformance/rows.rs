@@ -22,9 +22,7 @@ pub(super) fn a_row_shows_what_stands_around_a_bead(subject: &dyn Subject) {
         writer.add_comment(&a, &comment("gt-a", "2", "two", 2), true)
     });
 
-    let row = town
-        .read(|reader| reader.bead_rows(&[id("gt-a")]))
-        .remove(0);
+    let row = town.read(|reader| reader.bead_rows(&[id("gt-a")])).remove(0);
 
     assert_eq!(row.bead, a);
     assert_eq!(row.bead.open_blockers, 1);
@@ -43,16 +41,11 @@ pub(super) fn a_row_shows_what_stands_around_a_bead(subject: &dyn Subject) {
 pub(super) fn a_bead_on_its_own_has_an_empty_row(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a"]);
-    let row = town
-        .read(|reader| reader.bead_rows(&[id("gt-a")]))
-        .remove(0);
+    let row = town.read(|reader| reader.bead_rows(&[id("gt-a")])).remove(0);
     assert_eq!(row.labels, texts([]));
     assert_eq!(row.dependencies, []);
     assert_eq!(row.parent(), None);
-    assert_eq!(
-        (row.dependents, row.dependents_blocked, row.comments),
-        (0, 0, 0)
-    );
+    assert_eq!((row.dependents, row.dependents_blocked, row.comments), (0, 0, 0));
 }
 
 pub(super) fn rows_come_in_the_order_asked_for_without_the_absent(subject: &dyn Subject) {
@@ -61,9 +54,7 @@ pub(super) fn rows_come_in_the_order_asked_for_without_the_absent(subject: &dyn 
     let rows = |ids: &[&str]| {
         let ids: Vec<BeadId> = ids.iter().map(|text| id(text)).collect();
         let rows = town.read(|reader| reader.bead_rows(&ids));
-        rows.iter()
-            .map(|row| row.bead.id.to_string())
-            .collect::<Vec<_>>()
+        rows.iter().map(|row| row.bead.id.to_string()).collect::<Vec<_>>()
     };
 
     assert_eq!(rows(&["gt-c", "gt-x", "gt-a"]), ["gt-c", "gt-a"]);

@@ -23,11 +23,8 @@ pub(super) fn a_setting_is_put_replaced_and_removed(subject: &dyn Subject) {
     assert!(put(&town, Scope::Town, "a.b", None));
     assert_eq!(get(&town, Scope::Town, "a.b"), None);
 
-    let payloads: Vec<String> = town
-        .events_since(0)
-        .iter()
-        .map(|event| event.payload.to_string())
-        .collect();
+    let payloads: Vec<String> =
+        town.events_since(0).iter().map(|event| event.payload.to_string()).collect();
     let expected = [
         r#"{"scope":"gt","key":"a.b","old":null,"new":"1"}"#,
         r#"{"scope":"gt","key":"a.b","old":"1","new":""}"#,
@@ -50,11 +47,9 @@ pub(super) fn putting_what_is_there_already_writes_nothing(subject: &dyn Subject
 
 pub(super) fn scopes_do_not_see_each_other(subject: &dyn Subject) {
     let town = Town::new(subject);
-    for (scope, value) in [
-        (Scope::Town, "town"),
-        (Scope::Beads, "beads"),
-        (Scope::Memory, "memory"),
-    ] {
+    for (scope, value) in
+        [(Scope::Town, "town"), (Scope::Beads, "beads"), (Scope::Memory, "memory")]
+    {
         put(&town, scope, "key", Some(value));
     }
     put(&town, Scope::Beads, "key", None);

@@ -11,27 +11,18 @@ fn any() -> BeadFilter {
 }
 
 fn titled(text: &str, title: &str) -> Bead {
-    Bead {
-        title: Title::trusted(title.to_owned()),
-        ..bead(text)
-    }
+    Bead { title: Title::trusted(title.to_owned()), ..bead(text) }
 }
 
 fn text(text: &str) -> BeadFilter {
-    BeadFilter {
-        text: Some(text.to_owned()),
-        ..any()
-    }
+    BeadFilter { text: Some(text.to_owned()), ..any() }
 }
 
 pub(super) fn a_search_looks_into_title_and_id(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add(titled("gt-login", "Something else"));
     town.add(titled("gt-a", "Fix Login page"));
-    town.add(Bead {
-        description: "login".to_owned(),
-        ..titled("gt-b", "Other")
-    });
+    town.add(Bead { description: "login".to_owned(), ..titled("gt-b", "Other") });
     for spelling in ["login", "LOGIN", "Login"] {
         town.finds(text(spelling), &["gt-a", "gt-login"]);
     }
@@ -64,46 +55,19 @@ pub(super) fn each_text_has_a_filter_of_its_own(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add(titled("gt-word", "nothing"));
     town.add(titled("gt-title", "The Word"));
-    town.add(Bead {
-        description: "a\nWORD\nin it".to_owned(),
-        ..bead("gt-description")
-    });
-    town.add(Bead {
-        notes: "wording".to_owned(),
-        ..bead("gt-notes")
-    });
+    town.add(Bead { description: "a\nWORD\nin it".to_owned(), ..bead("gt-description") });
+    town.add(Bead { notes: "wording".to_owned(), ..bead("gt-notes") });
     let word = || Some("word".to_owned());
 
     let cases = [
-        (
-            BeadFilter {
-                title_contains: word(),
-                ..any()
-            },
-            "gt-title",
-        ),
-        (
-            BeadFilter {
-                description_contains: word(),
-                ..any()
-            },
-            "gt-description",
-        ),
-        (
-            BeadFilter {
-                notes_contain: word(),
-                ..any()
-            },
-            "gt-notes",
-        ),
+        (BeadFilter { title_contains: word(), ..any() }, "gt-title"),
+        (BeadFilter { description_contains: word(), ..any() }, "gt-description"),
+        (BeadFilter { notes_contain: word(), ..any() }, "gt-notes"),
     ];
     for (filter, expected) in cases {
         town.finds(filter, &[expected]);
     }
-    let empty = BeadFilter {
-        empty_description: true,
-        ..any()
-    };
+    let empty = BeadFilter { empty_description: true, ..any() };
     town.finds(empty, &["gt-notes", "gt-title", "gt-word"]);
 }
 
@@ -119,10 +83,7 @@ pub(super) fn metadata_fields_are_compared_by_value(subject: &dyn Subject) {
         ("gt-null", r#"{"k":null}"#),
         ("gt-escaped", r#"{"k":"\u00e4 \"q\""}"#),
     ] {
-        town.add(Bead {
-            metadata: Some(json(metadata)),
-            ..bead(text)
-        });
+        town.add(Bead { metadata: Some(json(metadata)), ..bead(text) });
     }
     town.add_open(&["gt-without"]);
     let field = |key: &str, value: &str| BeadFilter {
@@ -140,10 +101,7 @@ pub(super) fn metadata_fields_are_compared_by_value(subject: &dyn Subject) {
     town.finds(field("k", "ä \"q\""), &["gt-escaped"]);
     town.finds(field("absent", "v"), &[]);
     let both = BeadFilter {
-        metadata: vec![
-            ("k".to_owned(), "5".to_owned()),
-            ("n".to_owned(), "5".to_owned()),
-        ],
+        metadata: vec![("k".to_owned(), "5".to_owned()), ("n".to_owned(), "5".to_owned())],
         ..any()
     };
     town.finds(both, &["gt-number"]);
@@ -151,20 +109,12 @@ pub(super) fn metadata_fields_are_compared_by_value(subject: &dyn Subject) {
 
 pub(super) fn metadata_fields_can_be_asked_for_by_name(subject: &dyn Subject) {
     let town = Town::new(subject);
-    for (text, metadata) in [
-        ("gt-both", r#"{"a":1,"b":2}"#),
-        ("gt-a", r#"{"a":0}"#),
-        ("gt-none", "{}"),
-    ] {
-        town.add(Bead {
-            metadata: Some(json(metadata)),
-            ..bead(text)
-        });
+    for (text, metadata) in
+        [("gt-both", r#"{"a":1,"b":2}"#), ("gt-a", r#"{"a":0}"#), ("gt-none", "{}")]
+    {
+        town.add(Bead { metadata: Some(json(metadata)), ..bead(text) });
     }
-    let keys = |keys: Vec<String>| BeadFilter {
-        metadata_keys: keys,
-        ..any()
-    };
+    let keys = |keys: Vec<String>| BeadFilter { metadata_keys: keys, ..any() };
     town.finds(keys(texts(["a"])), &["gt-a", "gt-both"]);
     town.finds(keys(texts(["a", "b"])), &["gt-both"]);
     town.finds(keys(texts(["c"])), &[]);
@@ -173,15 +123,10 @@ pub(super) fn metadata_fields_can_be_asked_for_by_name(subject: &dyn Subject) {
 pub(super) fn carried_fields_are_compared_by_value(subject: &dyn Subject) {
     let town = Town::new(subject);
     for (text, value) in [("gt-a", "\"spec\""), ("gt-b", "7"), ("gt-c", "\"7\"")] {
-        town.add(Bead {
-            carried: vec![("spec_id".to_owned(), json(value))],
-            ..bead(text)
-        });
+        town.add(Bead { carried: vec![("spec_id".to_owned(), json(value))], ..bead(text) });
     }
-    let carried = |value: &str| BeadFilter {
-        carried: vec![("spec_id", value.to_owned())],
-        ..any()
-    };
+    let carried =
+        |value: &str| BeadFilter { carried: vec![("spec_id", value.to_owned())], ..any() };
     town.finds(carried("spec"), &["gt-a"]);
     town.finds(carried("7"), &["gt-b", "gt-c"]);
     town.finds(carried("x"), &[]);

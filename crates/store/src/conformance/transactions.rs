@@ -23,9 +23,7 @@ impl From<StoreError> for Mine {
 }
 
 fn count(store: &Store) -> u64 {
-    store
-        .read(|reader| reader.count(&BeadFilter::default()))
-        .expect("the read succeeds")
+    store.read(|reader| reader.count(&BeadFilter::default())).expect("the read succeeds")
 }
 
 fn add(writer: &mut Writer<'_>, text: &str) -> Result<(), StoreError> {
@@ -39,10 +37,7 @@ pub(super) fn a_writer_sees_what_it_has_written(subject: &dyn Subject) {
         assert!(writer.bead_exists(&id("gt-a"))?);
         assert_eq!(writer.count(&BeadFilter::default())?, 1);
         let old = writer.bead(&id("gt-a"))?.expect("the bead is there");
-        let hooked = Bead {
-            status: Status::Hooked,
-            ..old.clone()
-        };
+        let hooked = Bead { status: Status::Hooked, ..old.clone() };
         writer.save_bead(&old, &hooked, EventKind::StatusChanged)?;
         assert_eq!(writer.bead(&id("gt-a"))?, Some(hooked));
         Ok(())
@@ -78,10 +73,7 @@ pub(super) fn the_error_of_the_caller_comes_back(subject: &dyn Subject) {
         add(writer, "gt-a")?;
         Ok(add(writer, "gt-a")?)
     });
-    assert!(matches!(
-        failed,
-        Err(Mine::Store(StoreError::AlreadyExists(_)))
-    ));
+    assert!(matches!(failed, Err(Mine::Store(StoreError::AlreadyExists(_)))));
     let unread: Result<(), Mine> = town.store.read(|_| Err(Mine::Refused("not now")));
     assert!(matches!(unread, Err(Mine::Refused("not now"))));
 
@@ -102,9 +94,8 @@ pub(super) fn a_panic_undoes_the_write_and_the_store_goes_on(subject: &dyn Subje
     }));
     assert!(panicked.is_err());
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let read: Result<(), StoreError> = town
-            .store
-            .read(|_| resume_unwind(Box::new("while reading")));
+        let read: Result<(), StoreError> =
+            town.store.read(|_| resume_unwind(Box::new("while reading")));
         read
     }));
     assert!(panicked.is_err());
@@ -145,15 +136,11 @@ pub(super) fn several_items_that_all_fail_change_nothing(subject: &dyn Subject) 
     let town = Town::new(subject);
     town.add_open(&["gt-a"]);
 
-    let results = town
-        .store
-        .write_each(&by(1), ["gt-a", "gt-a"], add)
-        .expect("the group is written");
+    let results =
+        town.store.write_each(&by(1), ["gt-a", "gt-a"], add).expect("the group is written");
     assert!(results.iter().all(Result::is_err));
-    let none = town
-        .store
-        .write_each(&by(1), std::iter::empty::<&str>(), add)
-        .expect("nothing is written");
+    let none =
+        town.store.write_each(&by(1), std::iter::empty::<&str>(), add).expect("nothing is written");
     assert!(none.is_empty());
 
     assert_eq!(town.last_event(), 1);
@@ -165,9 +152,7 @@ pub(super) fn a_read_sees_one_state_while_somebody_writes(subject: &dyn Subject)
     town.add_open(&["gt-a"]);
     let other = subject.another(&town.store);
     let write = || {
-        other
-            .write(&by(1), |writer| add(writer, "gt-b"))
-            .expect("the write succeeds");
+        other.write(&by(1), |writer| add(writer, "gt-b")).expect("the write succeeds");
     };
 
     thread::scope(|scope| {

@@ -78,11 +78,7 @@ pub(super) fn a_child_that_failed_is_not_done(subject: &dyn Subject) {
         town.close_as("gt-2", Some(Outcome::Failed));
         assert_eq!(town.blockers_of("gt-w"), 1, "{gate}");
         let blockers = town.read(|reader| reader.blockers(&id("gt-w")));
-        assert_eq!(
-            blockers.open,
-            [id("gt-p")],
-            "{gate}: its family is not over"
-        );
+        assert_eq!(blockers.open, [id("gt-p")], "{gate}: its family is not over");
         town.close("gt-1");
         town.close("gt-2");
         assert_eq!(town.blockers_of("gt-w"), 0, "{gate}");
@@ -138,9 +134,7 @@ pub(super) fn a_child_that_moves_away_is_waited_for_there(subject: &dyn Subject)
 
     town.write(|writer| {
         writer.remove_dependency(&edge("gt-2", PART, "gt-p"), true)?;
-        writer
-            .put_dependency(&edge("gt-2", PART, "gt-q"), true)
-            .map(drop)
+        writer.put_dependency(&edge("gt-2", PART, "gt-q"), true).map(drop)
     });
 
     assert_eq!(town.blockers_of("gt-w"), 0);

@@ -57,11 +57,7 @@ pub struct BlockerFacts {
 impl Reader<'_> {
     /// The bead with exactly this id.
     pub fn bead(&self, id: &BeadId) -> Result<Option<Bead>, StoreError> {
-        self.first(
-            &format!("SELECT {COLUMNS} FROM beads WHERE id = ?1"),
-            &[id.into()],
-            bead_from,
-        )
+        self.first(&format!("SELECT {COLUMNS} FROM beads WHERE id = ?1"), &[id.into()], bead_from)
     }
 
     /// Whether there is a bead with exactly this id.
@@ -71,9 +67,7 @@ impl Reader<'_> {
 
     /// The bead with this alias.
     pub fn bead_by_uid(&self, uid: &Uid) -> Result<Option<BeadId>, StoreError> {
-        self.first(BY_UID, &[Param::Blob(uid.as_bytes())], |row| {
-            id_from(row, 0)
-        })
+        self.first(BY_UID, &[Param::Blob(uid.as_bytes())], |row| id_from(row, 0))
     }
 
     /// Ids that contain `text` somewhere after a `-`, at most 200.
@@ -94,9 +88,7 @@ impl Reader<'_> {
                 return Ok(id);
             }
         }
-        Err(StoreError::Corrupt(format!(
-            "no free id is left for the prefix {prefix}"
-        )))
+        Err(StoreError::Corrupt(format!("no free id is left for the prefix {prefix}")))
     }
 }
 
@@ -128,23 +120,16 @@ impl Writer<'_> {
 
     /// Counts `more` top-level ids of a pool.
     pub(super) fn count_ids(&mut self, space: &str, more: i64) -> Result<(), StoreError> {
-        self.execute(PREFIX_MORE, &[space.into(), more.into()])
-            .map(drop)
+        self.execute(PREFIX_MORE, &[space.into(), more.into()]).map(drop)
     }
 
     /// Tells of a bead that is new here.
     pub(super) fn record_new(&mut self, bead: &Bead, kind: EventKind) {
         let payload = Json::object(&[
             ("title".to_owned(), Json::string(bead.title.as_str())),
-            (
-                "issue_type".to_owned(),
-                Json::string(bead.issue_type.as_str()),
-            ),
+            ("issue_type".to_owned(), Json::string(bead.issue_type.as_str())),
             ("status".to_owned(), Json::string(bead.status.as_str())),
-            (
-                "priority".to_owned(),
-                Json::trusted(bead.priority.number().to_string()),
-            ),
+            ("priority".to_owned(), Json::trusted(bead.priority.number().to_string())),
         ]);
         self.record(bead_event(bead, kind, payload));
     }
@@ -167,10 +152,7 @@ impl Writer<'_> {
             self.execute(UPDATE, &without_uid)
         })?;
         if written == 0 {
-            return Err(StoreError::Corrupt(format!(
-                "{} is gone and cannot be changed",
-                new.id
-            )));
+            return Err(StoreError::Corrupt(format!("{} is gone and cannot be changed", new.id)));
         }
         let payload = Json::object(&[
             ("title".to_owned(), Json::string(new.title.as_str())),
@@ -190,10 +172,8 @@ impl Writer<'_> {
         self.record(bead_event(bead, EventKind::Deleted, Json::object(&[title])));
         // What waits for this bead goes before its parts do, or it would be told of a family that
         // is only just falling apart.
-        let (waiting, others): (Vec<_>, Vec<_>) = self
-            .edges_to(&bead.id)?
-            .into_iter()
-            .partition(|edge| edge.kind.can_block());
+        let (waiting, others): (Vec<_>, Vec<_>) =
+            self.edges_to(&bead.id)?.into_iter().partition(|edge| edge.kind.can_block());
         for edge in waiting.iter().chain(&others) {
             self.remove_dependency(edge, false)?;
         }
@@ -213,8 +193,7 @@ impl Writer<'_> {
 
     /// Notes that something around the bead changed just now.
     pub fn touch_bead(&mut self, id: &BeadId) -> Result<(), StoreError> {
-        self.execute(TOUCH, &[id.into(), self.now().into()])
-            .map(drop)
+        self.execute(TOUCH, &[id.into(), self.now().into()]).map(drop)
     }
 
     /// The id of the next child of `parent`. Numbers of deleted children are not given again.
@@ -235,9 +214,7 @@ impl Writer<'_> {
                 return Ok(id);
             }
         }
-        Err(StoreError::Corrupt(format!(
-            "no number is left for another child of {parent}"
-        )))
+        Err(StoreError::Corrupt(format!("no number is left for another child of {parent}")))
     }
 }
 
@@ -248,12 +225,7 @@ fn child_number(id: &BeadId) -> Option<(&str, i64)> {
 }
 
 pub(super) fn bead_event(bead: &Bead, kind: EventKind, payload: Json) -> NewEvent {
-    NewEvent {
-        kind,
-        bead: Some(bead.id.clone()),
-        rig: bead.rig.clone(),
-        payload,
-    }
+    NewEvent { kind, bead: Some(bead.id.clone()), rig: bead.rig.clone(), payload }
 }
 
 pub(super) fn id_from(row: &dyn Row, column: usize) -> Result<BeadId, StoreError> {
@@ -263,16 +235,12 @@ pub(super) fn id_from(row: &dyn Row, column: usize) -> Result<BeadId, StoreError
 pub(super) fn facts_from(row: &dyn Row, column: usize) -> Result<TargetFacts, StoreError> {
     Ok(TargetFacts {
         status: Status::parse(row.text(column)?)?,
-        outcome: row
-            .text_or_null(column + 1)?
-            .map(Outcome::parse)
-            .transpose()?,
+        outcome: row.text_or_null(column + 1)?.map(Outcome::parse).transpose()?,
     })
 }
 
 pub(super) fn carried_from(text: Option<&str>) -> Carried {
-    text.and_then(|text| Json::trusted(text.to_owned()).fields())
-        .unwrap_or_default()
+    text.and_then(|text| Json::trusted(text.to_owned()).fields()).unwrap_or_default()
 }
 
 pub(super) fn carried_text(carried: &Carried) -> Option<String> {
@@ -389,62 +357,27 @@ fn changes(old: &Bead, new: &Bead) -> Vec<(String, Json)> {
     let number = |number: i64| Json::trusted(number.to_string());
     let carried = |carried: &Carried| carried_text(carried).map(Json::trusted);
     compare("title", text(old.title.as_str()), text(new.title.as_str()));
-    compare(
-        "description",
-        text(&old.description),
-        text(&new.description),
-    );
+    compare("description", text(&old.description), text(&new.description));
     compare("design", text(&old.design), text(&new.design));
-    let criteria = (
-        text(&old.acceptance_criteria),
-        text(&new.acceptance_criteria),
-    );
+    let criteria = (text(&old.acceptance_criteria), text(&new.acceptance_criteria));
     compare("acceptance_criteria", criteria.0, criteria.1);
     compare("notes", text(&old.notes), text(&new.notes));
-    compare(
-        "status",
-        text(old.status.as_str()),
-        text(new.status.as_str()),
-    );
+    compare("status", text(old.status.as_str()), text(new.status.as_str()));
     let outcome = |bead: &Bead| bead.outcome.map(|outcome| Json::string(outcome.as_str()));
     compare("outcome", outcome(old), outcome(new));
-    compare(
-        "priority",
-        Some(number(old.priority.number())),
-        Some(number(new.priority.number())),
-    );
-    compare(
-        "issue_type",
-        text(old.issue_type.as_str()),
-        text(new.issue_type.as_str()),
-    );
+    compare("priority", Some(number(old.priority.number())), Some(number(new.priority.number())));
+    compare("issue_type", text(old.issue_type.as_str()), text(new.issue_type.as_str()));
     compare("assignee", text(&old.assignee), text(&new.assignee));
     compare("owner", text(&old.owner), text(&new.owner));
     let minutes = |bead: &Bead| bead.estimated_minutes.map(|minutes| number(minutes.into()));
     compare("estimated_minutes", minutes(old), minutes(new));
-    compare(
-        "created_at",
-        instant(Some(old.created_at)),
-        instant(Some(new.created_at)),
-    );
+    compare("created_at", instant(Some(old.created_at)), instant(Some(new.created_at)));
     compare("created_by", text(&old.created_by), text(&new.created_by));
-    compare(
-        "started_at",
-        instant(old.started_at),
-        instant(new.started_at),
-    );
+    compare("started_at", instant(old.started_at), instant(new.started_at));
     compare("closed_at", instant(old.closed_at), instant(new.closed_at));
-    compare(
-        "close_reason",
-        text(&old.close_reason),
-        text(&new.close_reason),
-    );
+    compare("close_reason", text(&old.close_reason), text(&new.close_reason));
     compare("due_at", instant(old.due_at), instant(new.due_at));
-    compare(
-        "defer_until",
-        instant(old.defer_until),
-        instant(new.defer_until),
-    );
+    compare("defer_until", instant(old.defer_until), instant(new.defer_until));
     let reference = |bead: &Bead| bead.external_ref.as_deref().map(Json::string);
     compare("external_ref", reference(old), reference(new));
     compare("metadata", old.metadata.clone(), new.metadata.clone());

@@ -36,11 +36,7 @@ impl Reader<'_> {
         self.scan(BLOCKERS, &[id.into()], |row| {
             let facts = facts_from(row, 1)?;
             let failed = facts.status == Status::Closed && !facts.is_satisfied();
-            let list = if failed {
-                &mut blockers.failed
-            } else {
-                &mut blockers.open
-            };
+            let list = if failed { &mut blockers.failed } else { &mut blockers.open };
             list.push(id_from(row, 0)?);
             Ok(ControlFlow::Continue(()))
         })?;
@@ -66,9 +62,7 @@ impl Reader<'_> {
         let mut asked = Ok(ChildrenFacts::default());
         let blocks = edge_blocks(&edge.kind, edge.gate(), target, || {
             asked = self.children_facts(&edge.target);
-            asked
-                .as_ref()
-                .map_or_else(|_| ChildrenFacts::default(), Clone::clone)
+            asked.as_ref().map_or_else(|_| ChildrenFacts::default(), Clone::clone)
         });
         asked.map(|_| blocks)
     }
@@ -100,9 +94,8 @@ impl Writer<'_> {
     }
 
     fn refresh(&mut self, edges: &str, target: &BeadId) -> Result<(), StoreError> {
-        let edges = self.rows(edges, &[target.into()], |row| {
-            Ok((dependency_from(row, 0)?, row.flag(8)?))
-        })?;
+        let edges =
+            self.rows(edges, &[target.into()], |row| Ok((dependency_from(row, 0)?, row.flag(8)?)))?;
         if edges.is_empty() {
             return Ok(());
         }
@@ -138,25 +131,13 @@ impl Writer<'_> {
             return Ok(());
         }
         let now = self.first(AFTER_CHANGE, &[id.into()], |row| {
-            let rig = row
-                .text_or_null(2)?
-                .map(|slug| RigSlug::trusted(slug.to_owned()));
-            Ok((
-                row.int(0)?,
-                row.text(1)? == "closed",
-                rig,
-                Json::string(row.text(3)?),
-            ))
+            let rig = row.text_or_null(2)?.map(|slug| RigSlug::trusted(slug.to_owned()));
+            Ok((row.int(0)?, row.text(1)? == "closed", rig, Json::string(row.text(3)?)))
         })?;
         if let Some((0, false, rig, title)) = now {
             let payload = Json::object(&[("title".to_owned(), title)]);
             let bead = Some(id.clone());
-            self.record(NewEvent {
-                kind: EventKind::Unblocked,
-                bead,
-                rig,
-                payload,
-            });
+            self.record(NewEvent { kind: EventKind::Unblocked, bead, rig, payload });
         }
         Ok(())
     }

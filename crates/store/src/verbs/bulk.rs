@@ -63,18 +63,11 @@ impl<'s> Bulk<'_, 's> {
         comments: &[Comment],
         edges: &[Dependency],
     ) -> Result<(), StoreError> {
-        let blocks = edges
-            .iter()
-            .map(|edge| self.expect(edge))
-            .collect::<Result<Vec<_>, _>>()?;
+        let blocks = edges.iter().map(|edge| self.expect(edge)).collect::<Result<Vec<_>, _>>()?;
         let blockers = blocks.iter().filter(|blocks| **blocks).count();
         self.writer.insert_row(bead, blockers)?;
         self.inserted += 1;
-        if self
-            .expected
-            .get(&bead.id)
-            .is_none_or(|facts| !facts.describe(bead))
-        {
+        if self.expected.get(&bead.id).is_none_or(|facts| !facts.describe(bead)) {
             self.doubtful.insert(bead.id.clone());
         }
         if let Some(space) = bead.id_space() {

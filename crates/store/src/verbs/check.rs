@@ -45,9 +45,7 @@ impl Reader<'_> {
             let (id, stored) = (id_from(row, 0)?, row.int(1)?);
             let counted = blockers.get(&id).copied().unwrap_or(0);
             if stored != counted {
-                differences.push(format!(
-                    "{id}: open_blockers is {stored}, should be {counted}"
-                ));
+                differences.push(format!("{id}: open_blockers is {stored}, should be {counted}"));
             }
             if !id.is_child()
                 && let Some((space, _)) = id.as_str().rsplit_once('-')
@@ -56,25 +54,15 @@ impl Reader<'_> {
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        let stored = self.rows(PREFIXES, &[], |row| {
-            Ok((row.text(0)?.to_owned(), row.int(1)?))
-        })?;
+        let stored = self.rows(PREFIXES, &[], |row| Ok((row.text(0)?.to_owned(), row.int(1)?)))?;
         for (prefix, stored) in stored {
             let counted = prefixes.remove(&prefix).unwrap_or(0);
             if stored != counted {
-                differences.push(format!(
-                    "prefix {prefix}: {stored} beads, should be {counted}"
-                ));
+                differences.push(format!("prefix {prefix}: {stored} beads, should be {counted}"));
             }
         }
-        differences.extend(
-            prefixes
-                .into_keys()
-                .map(|p| format!("prefix {p} is not counted")),
-        );
-        let numbers = self.first(EVENTS, &[], |row| {
-            Ok((row.int(0)?, row.int(1)?, row.int(2)?))
-        })?;
+        differences.extend(prefixes.into_keys().map(|p| format!("prefix {p} is not counted")));
+        let numbers = self.first(EVENTS, &[], |row| Ok((row.int(0)?, row.int(1)?, row.int(2)?)))?;
         if let Some((count, first, last)) = numbers
             && count > 0
             && (last - first + 1 != count

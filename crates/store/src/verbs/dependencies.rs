@@ -49,9 +49,7 @@ pub enum DependencyChange {
 impl Reader<'_> {
     /// The edge between two beads, of any type.
     pub fn edge(&self, issue: &BeadId, target: &BeadId) -> Result<Option<Dependency>, StoreError> {
-        self.first(EDGE, &[issue.into(), target.into()], |row| {
-            dependency_from(row, 0)
-        })
+        self.first(EDGE, &[issue.into(), target.into()], |row| dependency_from(row, 0))
     }
 
     /// What the bead depends on, of every type.
@@ -94,19 +92,13 @@ impl Writer<'_> {
         edge: &Dependency,
         announce: bool,
     ) -> Result<DependencyChange, StoreError> {
-        let before = self.first(
-            EDGE,
-            &[(&edge.issue).into(), (&edge.target).into()],
-            |row| Ok((dependency_from(row, 0)?, row.flag(8)?)),
-        )?;
+        let before = self.first(EDGE, &[(&edge.issue).into(), (&edge.target).into()], |row| {
+            Ok((dependency_from(row, 0)?, row.flag(8)?))
+        })?;
         let (sql, change, kind) = match &before {
             None => (INSERT, DependencyChange::Added, EventKind::DependencyAdded),
             Some((old, _)) if old == edge => return Ok(DependencyChange::Same),
-            Some(_) => (
-                UPDATE,
-                DependencyChange::Changed,
-                EventKind::DependencyChanged,
-            ),
+            Some(_) => (UPDATE, DependencyChange::Changed, EventKind::DependencyChanged),
         };
         let (was_part, blocked_before) =
             before.as_ref().map_or((false, false), |(old, blocked)| {
@@ -153,24 +145,14 @@ impl Writer<'_> {
 
     fn record_edge(&mut self, edge: &Dependency, kind: EventKind) -> Result<(), StoreError> {
         let rig = self.first(RIG_OF, &[(&edge.issue).into()], |row| {
-            Ok(row
-                .text_or_null(0)?
-                .map(|slug| RigSlug::trusted(slug.to_owned())))
+            Ok(row.text_or_null(0)?.map(|slug| RigSlug::trusted(slug.to_owned())))
         })?;
         let payload = Json::object(&[
-            (
-                "depends_on_id".to_owned(),
-                Json::string(edge.target.as_str()),
-            ),
+            ("depends_on_id".to_owned(), Json::string(edge.target.as_str())),
             ("type".to_owned(), Json::string(edge.kind.as_str())),
         ]);
         let bead = Some(edge.issue.clone());
-        self.record(NewEvent {
-            kind,
-            bead,
-            rig: rig.flatten(),
-            payload,
-        });
+        self.record(NewEvent { kind, bead, rig: rig.flatten(), payload });
         Ok(())
     }
 

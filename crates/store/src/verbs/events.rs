@@ -38,13 +38,8 @@ pub struct EventFilter {
 
 impl EventFilter {
     fn admits(&self, event: &Event) -> bool {
-        self.bead
-            .as_ref()
-            .is_none_or(|bead| event.bead.as_ref() == Some(bead))
-            && self
-                .rig
-                .as_ref()
-                .is_none_or(|rig| event.rig.as_ref() == Some(rig))
+        self.bead.as_ref().is_none_or(|bead| event.bead.as_ref() == Some(bead))
+            && self.rig.as_ref().is_none_or(|rig| event.rig.as_ref() == Some(rig))
             && (self.kinds.is_empty() || self.kinds.contains(&event.kind))
             && self.since.is_none_or(|since| event.at >= since)
     }
@@ -110,11 +105,7 @@ impl Reader<'_> {
             if filter.admits(&event) {
                 found.push(event);
             }
-            Ok(if found.len() < limit {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            })
+            Ok(if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         Ok(found)
     }

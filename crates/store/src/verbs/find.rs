@@ -36,10 +36,7 @@ impl Clauses {
     }
 
     fn texts<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> String {
-        texts
-            .map(|text| self.text(text))
-            .collect::<Vec<_>>()
-            .join(", ")
+        texts.map(|text| self.text(text)).collect::<Vec<_>>().join(", ")
     }
 
     fn add(&mut self, condition: impl Into<String>) {
@@ -81,11 +78,7 @@ impl Clauses {
     }
 
     fn where_clause(&self) -> String {
-        if self.conditions.is_empty() {
-            "1 = 1".to_owned()
-        } else {
-            self.conditions.join(" AND ")
-        }
+        if self.conditions.is_empty() { "1 = 1".to_owned() } else { self.conditions.join(" AND ") }
     }
 
     fn params(&self) -> Vec<Param<'_>> {
@@ -101,10 +94,7 @@ impl Clauses {
 
 /// A LIKE pattern for text that contains `text`, with escape character `\`.
 pub(super) fn contains(text: &str) -> String {
-    let escaped = text
-        .replace('\\', "\\\\")
-        .replace('%', "\\%")
-        .replace('_', "\\_");
+    let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     format!("%{escaped}%")
 }
 
@@ -126,10 +116,7 @@ impl Reader<'_> {
     /// How many beads `filter` admits, whatever its limit.
     pub fn count(&self, filter: &BeadFilter) -> Result<u64, StoreError> {
         let clauses = self.clauses(filter)?;
-        let sql = format!(
-            "SELECT COUNT(*) FROM beads WHERE {}",
-            clauses.where_clause()
-        );
+        let sql = format!("SELECT COUNT(*) FROM beads WHERE {}", clauses.where_clause());
         Ok(u64::try_from(self.number(&sql, &clauses.params())?).unwrap_or(0))
     }
 
@@ -145,9 +132,7 @@ impl Reader<'_> {
             "SELECT {value}, COUNT(*) FROM {from} WHERE {} GROUP BY {value} ORDER BY {value}",
             clauses.where_clause()
         );
-        self.rows(&sql, &clauses.params(), |row| {
-            Ok((row.text(0)?.to_owned(), row.int(1)?))
-        })
+        self.rows(&sql, &clauses.params(), |row| Ok((row.text(0)?.to_owned(), row.int(1)?)))
     }
 
     /// The statement behind [`Reader::find`], for tests that ask the engine about it.
@@ -163,10 +148,8 @@ impl Reader<'_> {
             BeadOrder::Id => "id".to_owned(),
             order => order_by(order, filter.reverse, filter.ready.map(|ready| ready.now)),
         };
-        let mut sql = format!(
-            "SELECT id FROM beads WHERE {} ORDER BY {order}",
-            clauses.where_clause()
-        );
+        let mut sql =
+            format!("SELECT id FROM beads WHERE {} ORDER BY {order}", clauses.where_clause());
         if let (Some(limit), true) = (filter.limit, filter.order != BeadOrder::Id) {
             let limit = clauses.bind(Value::Int(i64::try_from(limit).unwrap_or(i64::MAX)));
             sql.push_str(" LIMIT ");
@@ -238,10 +221,7 @@ impl CountGroup {
             Self::Priority => ("beads", "CAST(priority AS TEXT)"),
             Self::Type => ("beads", "issue_type"),
             Self::Assignee => ("beads", "assignee"),
-            Self::Label => (
-                "beads JOIN bead_labels ON bead_labels.bead = beads.id",
-                "label",
-            ),
+            Self::Label => ("beads JOIN bead_labels ON bead_labels.bead = beads.id", "label"),
         }
     }
 }
@@ -377,23 +357,15 @@ fn order_by(order: BeadOrder, reverse: bool, now: Option<Timestamp>) -> String {
     let two_days = std::time::Duration::from_hours(48);
     let terms: Vec<(String, bool)> = match order {
         BeadOrder::Priority => {
-            vec![
-                ("priority".into(), false),
-                ("created_at".into(), true),
-                ("id".into(), false),
-            ]
+            vec![("priority".into(), false), ("created_at".into(), true), ("id".into(), false)]
         }
         BeadOrder::Oldest => vec![("created_at".into(), false), ("id".into(), false)],
         BeadOrder::Hybrid => {
             let now = now.unwrap_or(Timestamp::from_nanos(i64::MAX));
-            let limit = now
-                .as_nanos()
-                .saturating_sub(Timestamp::from_nanos(0).plus(two_days).as_nanos());
+            let limit =
+                now.as_nanos().saturating_sub(Timestamp::from_nanos(0).plus(two_days).as_nanos());
             vec![
-                (
-                    format!("CASE WHEN created_at >= {limit} THEN priority ELSE 9 END"),
-                    false,
-                ),
+                (format!("CASE WHEN created_at >= {limit} THEN priority ELSE 9 END"), false),
                 ("created_at".into(), false),
                 ("id".into(), false),
             ]
@@ -401,10 +373,7 @@ fn order_by(order: BeadOrder, reverse: bool, now: Option<Timestamp>) -> String {
         BeadOrder::Created => vec![("created_at".into(), true), ("id".into(), false)],
         BeadOrder::Updated => vec![("updated_at".into(), true), ("id".into(), false)],
         BeadOrder::Closed => vec![
-            (
-                "CASE WHEN closed_at IS NULL THEN 1 ELSE 0 END".into(),
-                false,
-            ),
+            ("CASE WHEN closed_at IS NULL THEN 1 ELSE 0 END".into(), false),
             ("closed_at".into(), true),
             ("id".into(), false),
         ],
@@ -428,14 +397,9 @@ fn natural_order(a: &str, b: &str) -> std::cmp::Ordering {
         let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
         let (in_a, in_b) = (digits(a), digits(b));
         if in_a > 0 && in_b > 0 {
-            let (number_a, number_b) = (
-                a[..in_a].trim_start_matches('0'),
-                b[..in_b].trim_start_matches('0'),
-            );
-            let order = number_a
-                .len()
-                .cmp(&number_b.len())
-                .then(number_a.cmp(number_b));
+            let (number_a, number_b) =
+                (a[..in_a].trim_start_matches('0'), b[..in_b].trim_start_matches('0'));
+            let order = number_a.len().cmp(&number_b.len()).then(number_a.cmp(number_b));
             if order.is_ne() {
                 return order;
             }
@@ -460,10 +424,7 @@ mod tests {
     fn numbers_in_ids_sort_naturally() {
         let mut ids = ["gt-10", "gt-2", "gt-a.10", "gt-a.9", "gt-02a", "ga-1"];
         ids.sort_by(|a, b| natural_order(a, b));
-        assert_eq!(
-            ids,
-            ["ga-1", "gt-2", "gt-02a", "gt-10", "gt-a.9", "gt-a.10"]
-        );
+        assert_eq!(ids, ["ga-1", "gt-2", "gt-02a", "gt-10", "gt-a.9", "gt-a.10"]);
     }
 
     #[test]

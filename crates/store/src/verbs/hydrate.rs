@@ -30,18 +30,12 @@ pub struct BeadRow {
 impl BeadRow {
     /// How many beads it depends on with type `blocks`.
     pub fn dependencies_blocking(&self) -> u64 {
-        self.dependencies
-            .iter()
-            .filter(|edge| edge.kind == DependencyType::Blocks)
-            .count() as u64
+        self.dependencies.iter().filter(|edge| edge.kind == DependencyType::Blocks).count() as u64
     }
 
     /// The bead it is a part of.
     pub fn parent(&self) -> Option<&BeadId> {
-        let parent = self
-            .dependencies
-            .iter()
-            .find(|edge| edge.kind == DependencyType::ParentChild);
+        let parent = self.dependencies.iter().find(|edge| edge.kind == DependencyType::ParentChild);
         parent.map(|edge| &edge.target)
     }
 }
@@ -81,10 +75,7 @@ impl Reader<'_> {
         let (list, params) = placeholders(ids);
         let sql = format!("SELECT {} FROM beads WHERE id IN ({list})", beads::COLUMNS);
         let found = self.rows(&sql, &params, bead_from)?;
-        Ok(found
-            .into_iter()
-            .map(|bead| (bead.id.clone(), bead))
-            .collect())
+        Ok(found.into_iter().map(|bead| (bead.id.clone(), bead)).collect())
     }
 
     fn page_of_labels(&self, ids: &[BeadId]) -> Result<HashMap<BeadId, Vec<String>>, StoreError> {
@@ -94,10 +85,7 @@ impl Reader<'_> {
         );
         let mut found: HashMap<BeadId, Vec<String>> = HashMap::new();
         self.scan(&sql, &params, |row| {
-            found
-                .entry(id_from(row, 0)?)
-                .or_default()
-                .push(row.text(1)?.to_owned());
+            found.entry(id_from(row, 0)?).or_default().push(row.text(1)?.to_owned());
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(found)
@@ -149,13 +137,8 @@ const COMMENTS: (&str, &str) = ("SELECT bead, COUNT(*), 0 FROM comments", "bead"
 
 /// `?1, ?2, …` for at least as many ids as given, and the parameters, padded by repeating the last.
 fn placeholders(ids: &[BeadId]) -> (String, Vec<Param<'_>>) {
-    let size = SIZES
-        .into_iter()
-        .find(|size| *size >= ids.len())
-        .unwrap_or(ids.len());
+    let size = SIZES.into_iter().find(|size| *size >= ids.len()).unwrap_or(ids.len());
     let list: Vec<String> = (1..=size).map(|number| format!("?{number}")).collect();
-    let params = (0..size)
-        .filter_map(|at| ids.get(at).or(ids.last()).map(Param::from))
-        .collect();
+    let params = (0..size).filter_map(|at| ids.get(at).or(ids.last()).map(Param::from)).collect();
     (list.join(", "), params)
 }

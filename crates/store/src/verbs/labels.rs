@@ -24,9 +24,7 @@ impl Reader<'_> {
 
     /// The stored labels of a bead in the order they were added, as a record carries them.
     pub fn labels_in_order(&self, bead: &Bead) -> Result<Vec<String>, StoreError> {
-        self.rows(IN_ORDER, &[(&bead.id).into()], |row| {
-            Ok(row.text(0)?.to_owned())
-        })
+        self.rows(IN_ORDER, &[(&bead.id).into()], |row| Ok(row.text(0)?.to_owned()))
     }
 
     /// Every label there is, with how many beads have it.

@@ -43,20 +43,14 @@ impl Reader<'_> {
 
     /// How many beads of a rig have each status.
     pub fn rig_counts(&self, slug: &RigSlug) -> Result<RigCounts, StoreError> {
-        self.rows(COUNTS, &[slug.as_str().into()], |row| {
-            Ok((row.text(0)?.to_owned(), row.int(1)?))
-        })
+        self.rows(COUNTS, &[slug.as_str().into()], |row| Ok((row.text(0)?.to_owned(), row.int(1)?)))
     }
 
     /// The rig whose prefix is the longest that fits `id`.
     pub fn rig_of_id(&self, id: &BeadId) -> Result<Option<RigSlug>, StoreError> {
         let rigs = self.rigs()?;
-        let fitting = rigs
-            .into_iter()
-            .filter(|rig| id.has_prefix(rig.prefix.as_str()));
-        Ok(fitting
-            .max_by_key(|rig| rig.prefix.as_str().len())
-            .map(|rig| rig.slug))
+        let fitting = rigs.into_iter().filter(|rig| id.has_prefix(rig.prefix.as_str()));
+        Ok(fitting.max_by_key(|rig| rig.prefix.as_str().len()).map(|rig| rig.slug))
     }
 }
 
@@ -100,11 +94,7 @@ impl Writer<'_> {
 
     /// Parks, docks or reactivates a rig.
     pub fn set_rig_state(&mut self, rig: &Rig, state: RigState) -> Result<(), StoreError> {
-        let params = [
-            rig.slug.as_str().into(),
-            state.as_str().into(),
-            self.now().into(),
-        ];
+        let params = [rig.slug.as_str().into(), state.as_str().into(), self.now().into()];
         self.execute(SET_STATE, &params)?;
         let payload = Json::object(&[
             ("old".to_owned(), Json::string(rig.state.as_str())),
@@ -123,12 +113,7 @@ impl Writer<'_> {
     }
 
     fn record_rig(&mut self, rig: &Rig, kind: EventKind, payload: Json) {
-        self.record(NewEvent {
-            kind,
-            bead: None,
-            rig: Some(rig.slug.clone()),
-            payload,
-        });
+        self.record(NewEvent { kind, bead: None, rig: Some(rig.slug.clone()), payload });
     }
 }
 

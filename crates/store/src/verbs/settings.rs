@@ -66,13 +66,7 @@ impl Writer<'_> {
         match value {
             Some(value) => {
                 let [scope, key] = name;
-                let params = [
-                    scope,
-                    key,
-                    value.into(),
-                    self.now().into(),
-                    self.actor().into(),
-                ];
+                let params = [scope, key, value.into(), self.now().into(), self.actor().into()];
                 self.execute(PUT, &params)?
             }
             None => self.execute(DELETE, &name)?,
@@ -86,12 +80,7 @@ impl Writer<'_> {
             ("old".to_owned(), text(old.as_deref())),
             ("new".to_owned(), text(value)),
         ]);
-        self.record(NewEvent {
-            kind: EventKind::SettingChanged,
-            bead: None,
-            rig: None,
-            payload,
-        });
+        self.record(NewEvent { kind: EventKind::SettingChanged, bead: None, rig: None, payload });
         Ok(true)
     }
 }

@@ -47,10 +47,7 @@ impl Statistics {
 
     /// How many have this status.
     pub fn with_status(&self, status: &str) -> i64 {
-        self.by_status
-            .iter()
-            .find(|(name, _)| name == status)
-            .map_or(0, |(_, count)| *count)
+        self.by_status.iter().find(|(name, _)| name == status).map_or(0, |(_, count)| *count)
     }
 }
 
@@ -60,9 +57,8 @@ impl Reader<'_> {
         let lead = self.first(LEAD_TIME, &[], |row| Ok((row.int(0)?, row.int(1)?)))?;
         let (closed, seconds) = lead.unwrap_or((0, 0));
         Ok(Statistics {
-            by_status: self.rows(BY_STATUS, &[], |row| {
-                Ok((row.text(0)?.to_owned(), row.int(1)?))
-            })?,
+            by_status: self
+                .rows(BY_STATUS, &[], |row| Ok((row.text(0)?.to_owned(), row.int(1)?)))?,
             blocked: self.number(BLOCKED, &[])?,
             unblocked: self.number(READY, &[])?,
             closable_epics: self.number(CLOSABLE_EPICS, &[])?,

@@ -90,17 +90,11 @@ fn texts() -> Vec<String> {
 }
 
 fn readiness(include_deferred: bool) -> Readiness {
-    Readiness {
-        now: NOW,
-        include_deferred,
-    }
+    Readiness { now: NOW, include_deferred }
 }
 
 fn span() -> Between {
-    Between {
-        after: Some(Timestamp::from_nanos(1)),
-        before: Some(NOW),
-    }
+    Between { after: Some(Timestamp::from_nanos(1)), before: Some(NOW) }
 }
 
 fn reading(store: &Store, work: impl FnOnce(&Reader<'_>) -> Result<(), StoreError>) {
@@ -124,19 +118,13 @@ fn ask(reader: &Reader<'_>, filter: &BeadFilter) -> Result<(), StoreError> {
 fn every_fixed_statement_is_understood() {
     let statements = all_statements();
     assert!(statements.len() > 60, "the list has shrunk");
-    reading(&InMemory.fresh(), |reader| {
-        statements.iter().try_for_each(|sql| reader.prepare(sql))
-    });
+    reading(&InMemory.fresh(), |reader| statements.iter().try_for_each(|sql| reader.prepare(sql)));
 }
 
 #[test]
 fn a_statement_that_is_not_understood_is_noticed() {
     let store = InMemory.fresh();
-    for sql in [
-        "SELEKT 1",
-        "SELECT nothing FROM beads",
-        "DELETE FROM nowhere",
-    ] {
+    for sql in ["SELEKT 1", "SELECT nothing FROM beads", "DELETE FROM nowhere"] {
         let prepared = store.read(|reader| reader.prepare(sql));
         assert!(matches!(prepared, Err(StoreError::Engine { .. })), "{sql}");
     }
@@ -162,10 +150,7 @@ fn every_order_makes_a_statement_that_is_understood() {
     reading(&InMemory.fresh(), |reader| {
         for order in ORDERS {
             for change in CHANGES {
-                let mut filter = BeadFilter {
-                    order,
-                    ..BeadFilter::default()
-                };
+                let mut filter = BeadFilter { order, ..BeadFilter::default() };
                 change(&mut filter);
                 ask(reader, &filter)?;
             }

@@ -12,10 +12,7 @@ use tempfile::TempDir;
 pub(crate) const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
 pub(crate) fn author() -> Authorship {
-    Authorship {
-        actor: "tester".to_owned(),
-        at: NOW,
-    }
+    Authorship { actor: "tester".to_owned(), at: NOW }
 }
 
 /// Opens the store at `path`, making it if it is not there.
@@ -57,10 +54,7 @@ impl Subject for OnFiles {
     fn fresh(&self) -> Store {
         let (directory, path) = place();
         let store = store_at(&path);
-        self.directories
-            .lock()
-            .expect("no other test shares this")
-            .push(directory);
+        self.directories.lock().expect("no other test shares this").push(directory);
         store
     }
 

@@ -46,13 +46,8 @@ pub(crate) fn open_connection(path: &Path, access: Access) -> Result<Connection,
         };
     let inner = rusqlite::Connection::open_with_flags(path, flags)
         .map_err(|error| explain(path, "open the store", error))?;
-    let connection = Connection {
-        inner,
-        path: path.to_owned(),
-    };
-    connection
-        .configure(access)
-        .map_err(|error| explain(path, "set up the store", error))?;
+    let connection = Connection { inner, path: path.to_owned() };
+    connection.configure(access).map_err(|error| explain(path, "set up the store", error))?;
     Ok(connection)
 }
 
@@ -96,9 +91,7 @@ impl Connection {
 
     /// Runs statements that take no parameters and give no rows.
     pub(crate) fn batch(&self, sql: &str, doing: &str) -> Result<(), StoreError> {
-        self.inner
-            .execute_batch(sql)
-            .map_err(|error| self.explain(doing, error))
+        self.inner.execute_batch(sql).map_err(|error| self.explain(doing, error))
     }
 
     /// Whether a transaction is under way. SQLite ends one by itself when it cannot write.
@@ -118,9 +111,7 @@ impl Connection {
             let fold = |_: &rusqlite::Row<'_>| Ok(());
             // Waiting for a reader to end would make this write pay for it; the next one tries again.
             let _ = self.inner.busy_timeout(Duration::ZERO);
-            let _ = self
-                .inner
-                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], fold);
+            let _ = self.inner.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], fold);
             let _ = self.inner.busy_timeout(BUSY_TIMEOUT);
         }
     }
@@ -146,9 +137,8 @@ impl Session for Connection {
     fn query(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
         let explain = |error| self.explain(&format!("run: {sql}"), error);
         let mut statement = self.inner.prepare_cached(sql).map_err(explain)?;
-        let mut rows = statement
-            .query(rusqlite::params_from_iter(params.iter()))
-            .map_err(explain)?;
+        let mut rows =
+            statement.query(rusqlite::params_from_iter(params.iter())).map_err(explain)?;
         while let Some(row) = rows.next().map_err(explain)? {
             if each(&SqliteRow(row))? == ControlFlow::Break(()) {
                 break;
@@ -160,9 +150,8 @@ impl Session for Connection {
     fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         let explain = |error| self.explain(&format!("run: {sql}"), error);
         let mut statement = self.inner.prepare_cached(sql).map_err(explain)?;
-        let changed = statement
-            .execute(rusqlite::params_from_iter(params.iter()))
-            .map_err(explain)?;
+        let changed =
+            statement.execute(rusqlite::params_from_iter(params.iter())).map_err(explain)?;
         Ok(changed as u64)
     }
 
@@ -223,10 +212,7 @@ impl Row for SqliteRow<'_> {
 }
 
 fn unexpected(column: usize, wanted: &str, found: ValueRef<'_>) -> StoreError {
-    StoreError::Corrupt(format!(
-        "column {column} should hold {wanted}, not {}",
-        found.data_type()
-    ))
+    StoreError::Corrupt(format!("column {column} should hold {wanted}, not {}", found.data_type()))
 }
 
 /// Turns SQLite's error into one that says what a person can do.
@@ -242,10 +228,7 @@ fn explain(path: &Path, doing: &str, error: rusqlite::Error) -> StoreError {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             StoreError::Damaged(path.to_owned())
         }
-        _ => StoreError::Engine {
-            doing: doing.to_owned(),
-            source: Box::new(error),
-        },
+        _ => StoreError::Engine { doing: doing.to_owned(), source: Box::new(error) },
     }
 }
 
@@ -277,9 +260,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("gt.db");
         let writing = open_connection(&path, Access::Create).unwrap();
-        writing
-            .batch("CREATE TABLE things (n INTEGER)", "test")
-            .unwrap();
+        writing.batch("CREATE TABLE things (n INTEGER)", "test").unwrap();
         let before = std::fs::read(&path).unwrap();
 
         let reading = open_connection(&path, Access::Read).unwrap();
@@ -290,10 +271,7 @@ mod tests {
             "PRAGMA user_version = 7",
         ] {
             let refused = reading.batch(sql, "test");
-            assert!(
-                matches!(refused, Err(StoreError::ReadOnly(_))),
-                "{sql}: {refused:?}"
-            );
+            assert!(matches!(refused, Err(StoreError::ReadOnly(_))), "{sql}: {refused:?}");
         }
 
         assert_eq!(rows_in(&reading), 0);
@@ -318,11 +296,9 @@ mod tests {
         drop(open_connection(&path, Access::Create).unwrap());
         for access in [Access::Read, Access::Write] {
             let connection = open_connection(&path, access).unwrap();
-            for (pragma, expected) in [
-                ("synchronous", "2"),
-                ("journal_mode", "wal"),
-                ("foreign_keys", "1"),
-            ] {
+            for (pragma, expected) in
+                [("synchronous", "2"), ("journal_mode", "wal"), ("foreign_keys", "1")]
+            {
                 let sql = format!("SELECT CAST({pragma} AS TEXT) FROM pragma_{pragma}");
                 let mut value = String::new();
                 connection

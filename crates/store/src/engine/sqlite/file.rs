@@ -26,13 +26,7 @@ pub(crate) enum FileKind {
 /// Reads the header of the file at `path`. SQLite itself would create journals beside a file that is
 /// not ours.
 pub(crate) fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
-    let io = |action| {
-        move |source| StoreError::Io {
-            action,
-            path: path.to_owned(),
-            source,
-        }
-    };
+    let io = |action| move |source| StoreError::Io { action, path: path.to_owned(), source };
     // Asked before it is opened: opening a pipe would wait for somebody to write into it.
     let about = match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(FileKind::Absent),
@@ -43,9 +37,7 @@ pub(crate) fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
     }
     let file = File::open(path).map_err(io("open"))?;
     let mut header = Vec::with_capacity(HEADER_BYTES);
-    file.take(HEADER_BYTES as u64)
-        .read_to_end(&mut header)
-        .map_err(io("read"))?;
+    file.take(HEADER_BYTES as u64).read_to_end(&mut header).map_err(io("read"))?;
     if header.is_empty() {
         return Ok(FileKind::Absent);
     }
@@ -64,9 +56,6 @@ pub fn inspect(path: &Path) -> Result<(), StoreError> {
     match kind_of(path)? {
         FileKind::Store => Ok(()),
         FileKind::Absent => Err(StoreError::Missing(path.to_owned())),
-        FileKind::Foreign(why) => Err(StoreError::NotOurs {
-            path: path.to_owned(),
-            why,
-        }),
+        FileKind::Foreign(why) => Err(StoreError::NotOurs { path: path.to_owned(), why }),
     }
 }

@@ -48,33 +48,16 @@ pub(crate) fn migrate(
     let known = steps.last().map_or(0, |step| step.version);
     let (found, needed) = level(connection)?;
     if needed > known {
-        return Err(StoreError::TooNew {
-            path: path.to_owned(),
-            found,
-            needed,
-            known,
-        });
+        return Err(StoreError::TooNew { path: path.to_owned(), found, needed, known });
     }
     if found >= known {
         return Ok(None);
     }
-    let backup = if found > 0 {
-        Some(back_up(connection, path, found, now)?)
-    } else {
-        None
-    };
+    let backup = if found > 0 { Some(back_up(connection, path, found, now)?) } else { None };
     let doing = "migrate the store";
     connection.batch("BEGIN IMMEDIATE", doing)?;
-    let applied = apply(
-        connection,
-        steps.iter().filter(|step| step.version > found),
-        now,
-    );
-    let finish = if applied.is_ok() {
-        "COMMIT"
-    } else {
-        "ROLLBACK"
-    };
+    let applied = apply(connection, steps.iter().filter(|step| step.version > found), now);
+    let finish = if applied.is_ok() { "COMMIT" } else { "ROLLBACK" };
     let finished = connection.batch(finish, doing);
     applied.and(finished).map(|()| backup)
 }
@@ -86,10 +69,7 @@ fn apply<'s>(
 ) -> Result<(), StoreError> {
     connection.batch(LEDGER, "migrate the store")?;
     for step in steps {
-        connection.batch(
-            step.sql,
-            &format!("migrate the store to schema {}", step.version),
-        )?;
+        connection.batch(step.sql, &format!("migrate the store to schema {}", step.version))?;
         connection.execute(
             "INSERT INTO migrations (version, serves, applied_at) VALUES (?1, ?2, ?3)",
             &[step.version.into(), step.serves.into(), now.into()],
@@ -165,17 +145,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("gt.db");
         let connection = open_connection(&path, Access::Create).unwrap();
-        assert_eq!(
-            migrate(&connection, &path, &steps(1, 1), NOW).unwrap(),
-            None
-        );
-        connection
-            .batch("INSERT INTO one VALUES (1)", "test")
-            .unwrap();
+        assert_eq!(migrate(&connection, &path, &steps(1, 1), NOW).unwrap(), None);
+        connection.batch("INSERT INTO one VALUES (1)", "test").unwrap();
 
-        let backup = migrate(&connection, &path, &steps(3, 1), NOW)
-            .unwrap()
-            .unwrap();
+        let backup = migrate(&connection, &path, &steps(3, 1), NOW).unwrap().unwrap();
         assert_eq!(level(&connection).unwrap(), (3, 1));
 
         let old = open_connection(&backup, Access::Read).unwrap();
@@ -204,14 +177,6 @@ mod tests {
         assert!(migrate(&connection, &path, &steps(1, 1), NOW).is_ok());
         migrate(&connection, &path, &steps(3, 3), NOW).unwrap();
         let refused = migrate(&connection, &path, &steps(1, 1), NOW);
-        assert!(matches!(
-            refused,
-            Err(StoreError::TooNew {
-                found: 3,
-                needed: 3,
-                known: 1,
-                ..
-            })
-        ));
+        assert!(matches!(refused, Err(StoreError::TooNew { found: 3, needed: 3, known: 1, .. })));
     }
 }

@@ -39,27 +39,15 @@ impl Turnstile {
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let open = |name: &str| {
             let path = directory.join(name);
-            match OpenOptions::new()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .open(&path)
-            {
+            match OpenOptions::new().create(true).truncate(false).write(true).open(&path) {
                 Ok(file) => Ok(Lock { file, path }),
                 Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                     Err(StoreError::ReadOnly(directory.to_owned()))
                 }
-                Err(source) => Err(StoreError::Io {
-                    action: "open",
-                    path,
-                    source,
-                }),
+                Err(source) => Err(StoreError::Io { action: "open", path, source }),
             }
         };
-        Ok(Self {
-            next: open("next.lock")?,
-            write: open("write.lock")?,
-        })
+        Ok(Self { next: open("next.lock")?, write: open("write.lock")? })
     }
 
     /// Waits for the right to write, without limit; `notice` is called once if it takes long.
@@ -93,25 +81,16 @@ impl Lock {
                 }
             });
         }
-        let locked = self
-            .file
-            .lock()
-            .map_err(|source| self.error("lock", source));
+        let locked = self.file.lock().map_err(|source| self.error("lock", source));
         drop(done);
         locked
     }
 
     fn release(&self) -> Result<(), StoreError> {
-        self.file
-            .unlock()
-            .map_err(|source| self.error("unlock", source))
+        self.file.unlock().map_err(|source| self.error("unlock", source))
     }
 
     fn error(&self, action: &'static str, source: std::io::Error) -> StoreError {
-        StoreError::Io {
-            action,
-            path: self.path.clone(),
-            source,
-        }
+        StoreError::Io { action, path: self.path.clone(), source }
     }
 }

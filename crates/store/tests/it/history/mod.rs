@@ -61,16 +61,12 @@ fn apply(store: &Store, model: &mut Model, batch: &Batch) -> Result<(), String> 
     match batch {
         Batch::Alone(step) => {
             model.apply(step);
-            store
-                .write(&author(), |writer| step.perform(writer))
-                .map_err(told)
+            store.write(&author(), |writer| step.perform(writer)).map_err(told)
         }
         Batch::Together(steps) => {
             model.apply_all(steps);
             store
-                .write(&author(), |writer| {
-                    steps.iter().try_for_each(|step| step.perform(writer))
-                })
+                .write(&author(), |writer| steps.iter().try_for_each(|step| step.perform(writer)))
                 .map_err(told)
         }
         Batch::RolledBack(steps) => {
@@ -89,18 +85,12 @@ fn apply(store: &Store, model: &mut Model, batch: &Batch) -> Result<(), String> 
             let results = store
                 .write_each(&author(), steps, |writer, (step, fails)| {
                     step.perform(writer)?;
-                    if *fails {
-                        Err(changed_my_mind())
-                    } else {
-                        Ok(())
-                    }
+                    if *fails { Err(changed_my_mind()) } else { Ok(()) }
                 })
                 .map_err(told)?;
             let failed: Vec<bool> = results.iter().map(Result::is_err).collect();
             let expected: Vec<bool> = steps.iter().map(|(_, fails)| *fails).collect();
-            (failed == expected)
-                .then_some(())
-                .ok_or_else(|| format!("{results:?}"))
+            (failed == expected).then_some(()).ok_or_else(|| format!("{results:?}"))
         }
         Batch::Submitted(steps) => {
             model.apply_all(steps);
@@ -109,9 +99,7 @@ fn apply(store: &Store, model: &mut Model, batch: &Batch) -> Result<(), String> 
                 .cloned()
                 .map(|step| store.submit(author(), move |writer| step.perform(writer)))
                 .collect();
-            tickets
-                .into_iter()
-                .try_for_each(|ticket| ticket.wait().map_err(told))
+            tickets.into_iter().try_for_each(|ticket| ticket.wait().map_err(told))
         }
     }
 }
@@ -127,10 +115,7 @@ fn compare(store: &Store, model: &Model) -> Result<(), String> {
             ids.iter().map(ToString::to_string).collect()
         };
         let expected = |holds: &dyn Fn(Place) -> bool| -> BTreeSet<String> {
-            (0..PLACES)
-                .filter(|place| holds(*place))
-                .map(|place| id(place).to_string())
-                .collect()
+            (0..PLACES).filter(|place| holds(*place)).map(|place| id(place).to_string()).collect()
         };
         let ready = places(reader.find(&ready())?);
         let should_be = expected(&|place| model.is_ready(place));
@@ -156,10 +141,7 @@ fn compare(store: &Store, model: &Model) -> Result<(), String> {
 
 fn ready() -> BeadFilter {
     BeadFilter {
-        ready: Some(Readiness {
-            now: NOW,
-            include_deferred: false,
-        }),
+        ready: Some(Readiness { now: NOW, include_deferred: false }),
         ..BeadFilter::default()
     }
 }
@@ -182,9 +164,7 @@ fn compare_one(
 ) -> Result<Option<String>, StoreError> {
     let id = id(place);
     let difference = |what: &str, found: &dyn std::fmt::Debug, should: &dyn std::fmt::Debug| {
-        Ok(Some(format!(
-            "{id}: {what} is {found:?}, should be {should:?}"
-        )))
+        Ok(Some(format!("{id}: {what} is {found:?}, should be {should:?}")))
     };
     let (bead, member) = (reader.bead(&id)?, model.members.get(&place));
     let (Some(bead), Some(member)) = (&bead, member) else {
@@ -207,11 +187,8 @@ fn compare_one(
     if judged.is_empty() != model.is_ready(place) {
         return difference("reasons to wait", &judged, &model.is_ready(place));
     }
-    let edges: Vec<_> = reader
-        .edges_from(&id)?
-        .into_iter()
-        .map(|edge| (edge.target, edge.kind))
-        .collect();
+    let edges: Vec<_> =
+        reader.edges_from(&id)?.into_iter().map(|edge| (edge.target, edge.kind)).collect();
     let links: Vec<_> = model
         .links
         .iter()
@@ -230,10 +207,7 @@ fn compare_one(
 
 /// The beads that were announced as unblocked after event `number`.
 fn announced_since(store: &Store, number: u64) -> Result<BTreeSet<String>, String> {
-    let filter = EventFilter {
-        kinds: vec![EventKind::Unblocked],
-        ..EventFilter::default()
-    };
+    let filter = EventFilter { kinds: vec![EventKind::Unblocked], ..EventFilter::default() };
     let events = store
         .read(|reader| reader.events_after(number, &filter, 1000))
         .map_err(|error: StoreError| format!("{error:?}"))?;
@@ -256,11 +230,8 @@ fn run(store: &Store, history: &[Batch]) -> Result<(), String> {
             && !step.has_stages()
         {
             let announced = announced_since(store, last).map_err(context)?;
-            let freed: BTreeSet<String> = model
-                .freed_since(&before)
-                .into_iter()
-                .map(|place| id(place).to_string())
-                .collect();
+            let freed: BTreeSet<String> =
+                model.freed_since(&before).into_iter().map(|place| id(place).to_string()).collect();
             if announced != freed {
                 return Err(context(format!(
                     "announced as unblocked: {announced:?}, should be {freed:?}"
@@ -307,11 +278,7 @@ pub(crate) fn plain_bead(place: Place) -> gt_core::Bead {
 
 /// A history that leaves something blocked and counted.
 fn short_history() -> [Step; 3] {
-    [
-        Step::Create(0, PLAIN),
-        Step::Create(1, PLAIN),
-        Step::Put(1, 0, step::Link::Blocks),
-    ]
+    [Step::Create(0, PLAIN), Step::Create(1, PLAIN), Step::Put(1, 0, step::Link::Blocks)]
 }
 
 #[test]
@@ -339,13 +306,8 @@ fn whatever_is_changed_behind_the_back_of_the_store_is_noticed() {
         raw.execute(sql, []).expect("the file can be changed");
 
         // then both the store and the comparison say so.
-        let differences = store
-            .read(|reader| reader.differences())
-            .expect("the read succeeds");
-        assert!(
-            differences.iter().any(|line| line.contains(expected)),
-            "{sql}: {differences:?}"
-        );
+        let differences = store.read(|reader| reader.differences()).expect("the read succeeds");
+        assert!(differences.iter().any(|line| line.contains(expected)), "{sql}: {differences:?}");
         assert!(compare(&store, &model).is_err(), "{sql}");
     }
 }

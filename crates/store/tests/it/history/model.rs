@@ -35,8 +35,7 @@ impl Model {
                 if !self.members.contains_key(place) {
                     self.create(*place, *shape);
                     let own = links.iter().filter(|(target, _)| *target != place);
-                    self.links
-                        .extend(own.map(|(target, link)| ((*place, *target), *link)));
+                    self.links.extend(own.map(|(target, link)| ((*place, *target), *link)));
                 }
             }
             Step::Close(place, outcome) => self.change(*place, |member| {
@@ -63,25 +62,19 @@ impl Model {
             Step::Put(issue, target, link) => self.link(*issue, *target, *link),
             Step::Remove(issue, target) => drop(self.links.remove(&(*issue, *target))),
             Step::Reparent(child, parent) => {
-                self.links
-                    .retain(|(issue, _), link| issue != child || *link != Link::Part);
+                self.links.retain(|(issue, _), link| issue != child || *link != Link::Part);
                 self.link(*child, *parent, Link::Part);
             }
             Step::Delete(place) => {
                 if self.members.remove(place).is_some() {
-                    self.links
-                        .retain(|(issue, target), _| issue != place && target != place);
+                    self.links.retain(|(issue, target), _| issue != place && target != place);
                 }
             }
         }
     }
 
     fn create(&mut self, place: Place, shape: Shape) {
-        self.members.entry(place).or_insert(Member {
-            shape,
-            outcome: None,
-            labelled: false,
-        });
+        self.members.entry(place).or_insert(Member { shape, outcome: None, labelled: false });
     }
 
     fn change(&mut self, place: Place, change: impl FnOnce(&mut Member)) {

@@ -87,18 +87,12 @@ fn link() -> impl Strategy<Value = Link> {
 /// the last ones wait for it. Without it hardly any history has all that `waits-for` looks at.
 fn family() -> impl Strategy<Value = (Place, Link)> {
     let gate = prop_oneof![Just(Link::WaitsForAll), Just(Link::WaitsForAny)];
-    prop_oneof![
-        (1..PLACES / 2).prop_map(|part| (part, Link::Part)),
-        (PLACES / 2..PLACES, gate),
-    ]
+    prop_oneof![(1..PLACES / 2).prop_map(|part| (part, Link::Part)), (PLACES / 2..PLACES, gate),]
 }
 
 /// A link between two beads.
 fn links() -> impl Strategy<Value = (Place, Place, Link)> {
-    prop_oneof![
-        (place(), place(), link()),
-        family().prop_map(|(place, link)| (place, 0, link)),
-    ]
+    prop_oneof![(place(), place(), link()), family().prop_map(|(place, link)| (place, 0, link)),]
 }
 
 /// The links of a bead that is imported, of a family or not.
@@ -119,14 +113,7 @@ fn deferral() -> impl Strategy<Value = Deferral> {
 }
 
 fn status() -> impl Strategy<Value = Standing> {
-    let rare = [
-        "in_progress",
-        "hooked",
-        "blocked",
-        "deferred",
-        "pinned",
-        "staged_ready",
-    ];
+    let rare = ["in_progress", "hooked", "blocked", "deferred", "pinned", "staged_ready"];
     prop_oneof![
         3 => Just(Standing::OPEN),
         2 => Just(Standing::PINNED),
@@ -203,10 +190,7 @@ impl Step {
                     .filter(|(target, _)| *target != place)
                     .map(|(target, link)| edge(*place, *target, *link))
                     .collect();
-                let facts = TargetFacts {
-                    status: bead.status.clone(),
-                    outcome: bead.outcome,
-                };
+                let facts = TargetFacts { status: bead.status.clone(), outcome: bead.outcome };
                 let expected = HashMap::from([(bead.id.clone(), facts)]);
                 let mut bulk = writer.bulk(&expected)?;
                 bulk.insert(&bead, &[], &[], &edges)?;
@@ -302,9 +286,7 @@ fn put(writer: &mut Writer<'_>, issue: Place, target: Place, link: Link) -> Resu
     if issue == target || !writer.bead_exists(&id(issue))? {
         return Ok(());
     }
-    writer
-        .put_dependency(&edge(issue, target, link), true)
-        .map(drop)
+    writer.put_dependency(&edge(issue, target, link), true).map(drop)
 }
 
 fn edge(issue: Place, target: Place, link: Link) -> Dependency {

@@ -22,18 +22,9 @@ const SATURATED: usize = 96;
 /// Makes a bead as a command does: the id is chosen in the transaction.
 fn create(writer: &mut Writer<'_>, title: &str) -> Result<BeadId, StoreError> {
     let prefix = Prefix::trusted("gt".to_owned());
-    let seed = IdSeed {
-        title,
-        description: "",
-        creator: "tester",
-        at: NOW,
-    };
+    let seed = IdSeed { title, description: "", creator: "tester", at: NOW };
     let id = writer.free_id(&prefix, &seed)?;
-    let bead = Bead {
-        uid: gt_core::Uid::of_bead(&id, NOW),
-        id: id.clone(),
-        ..plain_bead(0)
-    };
+    let bead = Bead { uid: gt_core::Uid::of_bead(&id, NOW), id: id.clone(), ..plain_bead(0) };
     writer.insert_bead(&bead, EventKind::Created)?;
     Ok(id)
 }

@@ -55,11 +55,7 @@ fn the_victim_writes_until_it_is_killed() {
 )]
 fn start_victim(path: &Path, round: usize) -> Child {
     Command::new(env::current_exe().expect("this test is a program"))
-        .args([
-            "--exact",
-            "sqlite::crash::the_victim_writes_until_it_is_killed",
-            "--nocapture",
-        ])
+        .args(["--exact", "sqlite::crash::the_victim_writes_until_it_is_killed", "--nocapture"])
         .env(VICTIM_STORE, path)
         .env(VICTIM_ROUND, round.to_string())
         .stdout(Stdio::piped())

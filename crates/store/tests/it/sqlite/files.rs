@@ -11,9 +11,7 @@ use crate::subjects::{NOW, author, place, store_at};
 const MIGRATION: &str = include_str!("../../../migrations/sqlite/0001_foundation.sql");
 
 fn put(store: &Store, key: &str) -> Result<bool, StoreError> {
-    store.write(&author(), |writer| {
-        writer.put_setting(Scope::Beads, key, Some("value"))
-    })
+    store.write(&author(), |writer| writer.put_setting(Scope::Beads, key, Some("value")))
 }
 
 fn keys(store: &Store) -> Result<Vec<String>, StoreError> {
@@ -23,21 +21,14 @@ fn keys(store: &Store) -> Result<Vec<String>, StoreError> {
 
 fn raw(path: &Path, sql: &str) {
     let connection = rusqlite::Connection::open(path).expect("the file can be opened");
-    connection
-        .execute_batch(sql)
-        .expect("the file can be changed");
+    connection.execute_batch(sql).expect("the file can be changed");
 }
 
 #[test]
 fn the_types_that_are_not_work_are_the_same_in_schema_and_core() {
-    let (_, rest) = MIGRATION
-        .split_once("issue_type NOT IN (")
-        .expect("the schema has a list");
+    let (_, rest) = MIGRATION.split_once("issue_type NOT IN (").expect("the schema has a list");
     let (list, _) = rest.split_once(')').expect("the list ends");
-    let in_schema: Vec<&str> = list
-        .split(',')
-        .map(|name| name.trim().trim_matches('\''))
-        .collect();
+    let in_schema: Vec<&str> = list.split(',').map(|name| name.trim().trim_matches('\'')).collect();
     assert_eq!(in_schema, IssueType::NOT_WORK);
 }
 
@@ -133,20 +124,16 @@ fn a_store_of_a_newer_program_is_refused_unless_it_still_serves_us() {
     put(&store_at(&path), "key").expect("the write succeeds");
     let newer = SCHEMA_LEVEL + 5;
 
-    raw(
-        &path,
-        &format!("INSERT INTO migrations VALUES ({newer}, {SCHEMA_LEVEL}, 0)"),
-    );
+    raw(&path, &format!("INSERT INTO migrations VALUES ({newer}, {SCHEMA_LEVEL}, 0)"));
     let served = Store::open(&path, NOW, Options::default()).expect("an additive change");
     assert_eq!(keys(&served).expect("the read succeeds"), ["key"]);
     drop(served);
 
     raw(&path, &format!("UPDATE migrations SET serves = {newer}"));
     let before = fs::read(&path).expect("the file can be read");
-    for opened in [
-        Store::open(&path, NOW, Options::default()),
-        Store::create(&path, NOW, Options::default()),
-    ] {
+    for opened in
+        [Store::open(&path, NOW, Options::default()), Store::create(&path, NOW, Options::default())]
+    {
         assert!(
             matches!(
                 opened,
@@ -185,9 +172,6 @@ fn a_damaged_store_is_an_error_and_not_a_panic() {
             keys(&store)?;
             store.read(|reader| reader.differences())
         });
-        assert!(
-            matches!(answer, Err(StoreError::Damaged(_))),
-            "{name}: {answer:?}"
-        );
+        assert!(matches!(answer, Err(StoreError::Damaged(_))), "{name}: {answer:?}");
     }
 }

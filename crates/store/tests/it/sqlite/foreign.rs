@@ -30,22 +30,14 @@ fn is_refused(path: &Path) {
         Store::create(path, NOW, Options::default()).map(drop),
     ];
     for answer in answers {
-        assert!(
-            matches!(answer, Err(StoreError::NotOurs { .. })),
-            "{answer:?}"
-        );
+        assert!(matches!(answer, Err(StoreError::NotOurs { .. })), "{answer:?}");
     }
     assert_eq!(listing(directory), before);
 }
 
 #[test]
 fn a_file_that_is_not_sqlite_is_refused_untouched() {
-    for bytes in [
-        &b"Dear diary,\n"[..],
-        b"SQLite format 2\0and then some",
-        b"\0",
-        &[0xff; 8192],
-    ] {
+    for bytes in [&b"Dear diary,\n"[..], b"SQLite format 2\0and then some", b"\0", &[0xff; 8192]] {
         let (_directory, path) = place();
         fs::write(&path, bytes).expect("the file can be written");
         is_refused(&path);
@@ -64,9 +56,7 @@ fn a_database_of_another_program_is_refused_untouched() {
     for journal_mode in ["delete", "wal"] {
         let (_directory, path) = place();
         let other = rusqlite::Connection::open(&path).expect("the file can be made");
-        other
-            .pragma_update(None, "journal_mode", journal_mode)
-            .expect("the mode can be set");
+        other.pragma_update(None, "journal_mode", journal_mode).expect("the mode can be set");
         other
             .execute_batch("CREATE TABLE beads (id TEXT); INSERT INTO beads VALUES ('gt-a');")
             .expect("the table can be made");
@@ -100,14 +90,8 @@ fn where_there_is_nothing_opening_makes_nothing() {
             fs::write(&path, b"").expect("the file can be written");
         }
         let before = listing(directory.path());
-        for answer in [
-            inspect(&path),
-            Store::open(&path, NOW, Options::default()).map(drop),
-        ] {
-            assert!(
-                matches!(&answer, Err(StoreError::Missing(at)) if *at == path),
-                "{answer:?}"
-            );
+        for answer in [inspect(&path), Store::open(&path, NOW, Options::default()).map(drop)] {
+            assert!(matches!(&answer, Err(StoreError::Missing(at)) if *at == path), "{answer:?}");
         }
         assert_eq!(listing(directory.path()), before);
     }

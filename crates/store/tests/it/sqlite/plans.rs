@@ -10,9 +10,8 @@ use crate::subjects::{NOW, author, place, store_at};
 
 /// How SQLite would carry out the statement behind a filter.
 fn plan(store: &Store, path: &Path, filter: &BeadFilter) -> String {
-    let sql = store
-        .read(|reader| reader.statement_of(filter))
-        .expect("the filter makes a statement");
+    let sql =
+        store.read(|reader| reader.statement_of(filter)).expect("the filter makes a statement");
     plan_of(path, &sql)
 }
 
@@ -35,19 +34,13 @@ fn scans(filter: &BeadFilter, index: &str) {
     let store = store_at(&path);
     let plan = plan(&store, &path, filter);
     let first = plan.lines().next().unwrap_or_default();
-    assert!(
-        first.contains(&format!("INDEX {index}")),
-        "not on {index}:\n{plan}"
-    );
+    assert!(first.contains(&format!("INDEX {index}")), "not on {index}:\n{plan}");
     assert!(!plan.contains("TEMP B-TREE"), "it sorts:\n{plan}");
 }
 
 fn ready() -> BeadFilter {
     BeadFilter {
-        ready: Some(Readiness {
-            now: NOW,
-            include_deferred: false,
-        }),
+        ready: Some(Readiness { now: NOW, include_deferred: false }),
         limit: Some(20),
         ..BeadFilter::default()
     }
@@ -57,12 +50,7 @@ fn ready() -> BeadFilter {
 fn ready_is_a_scan_of_its_own_index() {
     scans(&ready(), "beads_ready");
     scans(
-        &BeadFilter {
-            unassigned: true,
-            labels: vec!["red".to_owned()],
-            limit: None,
-            ..ready()
-        },
+        &BeadFilter { unassigned: true, labels: vec!["red".to_owned()], limit: None, ..ready() },
         "beads_ready",
     );
 }
@@ -71,15 +59,9 @@ fn ready_is_a_scan_of_its_own_index() {
 fn ready_keeps_its_index_when_somebody_has_woken() {
     let (_directory, path) = place();
     let store = store_at(&path);
-    let woken = gt_core::Bead {
-        status: Status::Deferred,
-        defer_until: Some(NOW),
-        ..plain_bead(0)
-    };
+    let woken = gt_core::Bead { status: Status::Deferred, defer_until: Some(NOW), ..plain_bead(0) };
     store
-        .write(&author(), |writer| {
-            writer.insert_bead(&woken, gt_core::EventKind::Created)
-        })
+        .write(&author(), |writer| writer.insert_bead(&woken, gt_core::EventKind::Created))
         .expect("the write succeeds");
     let plan = plan(&store, &path, &ready());
     assert!(plan.contains("INDEX beads_ready"), "{plan}");
@@ -101,13 +83,7 @@ fn who_has_woken_is_looked_up_by_date() {
 
 #[test]
 fn what_is_blocked_is_a_scan_of_its_own_index() {
-    scans(
-        &BeadFilter {
-            blocked: true,
-            ..BeadFilter::default()
-        },
-        "beads_blocked",
-    );
+    scans(&BeadFilter { blocked: true, ..BeadFilter::default() }, "beads_blocked");
 }
 
 #[test]
@@ -116,10 +92,7 @@ fn the_default_list_is_a_scan_of_what_is_not_closed() {
     scans(
         &BeadFilter {
             limit: Some(50),
-            updated: gt_store::Between {
-                after: Some(Timestamp::from_nanos(0)),
-                before: None,
-            },
+            updated: gt_store::Between { after: Some(Timestamp::from_nanos(0)), before: None },
             ..BeadFilter::default()
         },
         "beads_unclosed",
@@ -142,9 +115,6 @@ fn a_list_of_one_status_is_a_scan_of_it() {
 fn a_scan_of_another_index_is_noticed() {
     let (_directory, path) = place();
     let store = store_at(&path);
-    let by_title = BeadFilter {
-        order: gt_store::BeadOrder::Title,
-        ..BeadFilter::default()
-    };
+    let by_title = BeadFilter { order: gt_store::BeadOrder::Title, ..BeadFilter::default() };
     assert!(plan(&store, &path, &by_title).contains("TEMP B-TREE"));
 }
