@@ -61,7 +61,7 @@ impl Part {
         match self {
             Self::Sample { beads, file } => Sample::new(beads).write(&file)?,
             Self::Commit { database, id, leave_log } => {
-                baseline::commit_one(&database, &id, leave_log)?
+                baseline::commit_one(&database, &id, leave_log)?;
             }
             Self::Copy { from, to } => baseline::copy_all(&from, &to)?,
             Self::Saturate { store } => benchmarks::saturate(&store)?,
@@ -110,11 +110,9 @@ fn part(arguments: &[OsString]) -> Option<Part> {
         ("sample", [beads, file]) => {
             Some(Part::Sample { beads: beads.to_str()?.parse().ok()?, file: file.into() })
         }
-        ("baseline-commit", [database, id, close]) => Some(Part::Commit {
-            database: database.into(),
-            id: id.to_str()?.to_owned(),
-            leave_log: close == "leave-log",
-        }),
+        ("baseline-commit", [database, id]) => {
+            Some(Part::Commit { database: database.into(), id: id.to_str()?.to_owned() })
+        }
         ("baseline-copy", [from, to]) => Some(Part::Copy { from: from.into(), to: to.into() }),
         ("saturate", [store]) => Some(Part::Saturate { store: store.into() }),
         ("peak", command) if !command.is_empty() => Some(Part::Peak { command: command.to_vec() }),

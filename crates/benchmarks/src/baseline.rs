@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Instant;
 
-use rusqlite::config::DbConfig;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params, params_from_iter};
 
@@ -41,23 +40,18 @@ pub(crate) const PAYLOAD: &str = r#"{"title":"Retry the landing queue when the r
 pub(crate) fn create(path: &Path) -> Result<Connection> {
     let connection = Connection::open(path)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
-    settle(&connection, LOG_PAGES_STAYING)?;
+    settle(&connection)?;
     connection.execute_batch(SCHEMA)?;
     Ok(connection)
 }
 
-/// How many pages of log the product lets a writer that stays pile up before it folds them into the
-/// file: 32 MiB.
-const LOG_PAGES_STAYING: u32 = 8192;
-/// And a writer that comes and goes: 1 MiB.
-const LOG_PAGES_PASSING: u32 = 256;
-
-/// The settings of the product's connections that write.
-fn settle(connection: &Connection, log_pages: u32) -> Result<()> {
-    connection.execute_batch(&format!(
+/// The settings of the product's connections that write. It folds the log into the file when a writer
+/// that stays has piled up 32 MiB of it.
+fn settle(connection: &Connection) -> Result<()> {
+    connection.execute_batch(
         "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; \
-         PRAGMA wal_autocheckpoint = {log_pages};"
-    ))?;
+         PRAGMA wal_autocheckpoint = 8192;",
+    )?;
     Ok(())
 }
 
@@ -76,12 +70,10 @@ pub(crate) fn insert_bead(transaction: &Transaction<'_>, id: &str, at: i64) -> R
 }
 
 /// The whole of `gt-benchmarks baseline-commit`: opens the database, adds one bead, and closes it.
-/// `leave_log` closes it as the product does, without moving the log into the database.
-pub(crate) fn commit_one(database: &Path, id: &str, leave_log: bool) -> Result<()> {
+pub(crate) fn commit_one(database: &Path, id: &str) -> Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(database, flags)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave_log)?;
-    settle(&connection, LOG_PAGES_PASSING)?;
+    settle(&connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     insert_bead(&transaction, id, 1_790_000_000_123_456_789)?;
     transaction.commit()?;
