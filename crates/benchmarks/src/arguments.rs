@@ -46,7 +46,7 @@ pub(crate) enum Part {
     /// Writes the file that is imported, to try things by hand.
     Sample { beads: u32, file: PathBuf },
     /// Opens the database, adds one bead, and ends.
-    Commit { database: PathBuf, id: String, leave_log: bool },
+    Commit { database: PathBuf, id: String },
     /// Copies all rows from one database to another and prints the nanoseconds of the inserts.
     Copy { from: PathBuf, to: PathBuf },
     /// Writes as fast as the store can until standard input ends.
@@ -60,9 +60,7 @@ impl Part {
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self {
             Self::Sample { beads, file } => Sample::new(beads).write(&file)?,
-            Self::Commit { database, id, leave_log } => {
-                baseline::commit_one(&database, &id, leave_log)?;
-            }
+            Self::Commit { database, id } => baseline::commit_one(&database, &id)?,
             Self::Copy { from, to } => baseline::copy_all(&from, &to)?,
             Self::Saturate { store } => benchmarks::saturate(&store)?,
             Self::Peak { command } => return measure::print_peak(&command),
