@@ -4,7 +4,7 @@
 //!
 //! - A command parses its arguments, calls an operation and prints. It holds no rule of the domain and
 //!   no SQL.
-//! - Everything printed goes through [`output::Printer`]: data to standard output, everything else to
+//! - Everything printed goes through the printer in `output`: data to standard output, everything else to
 //!   standard error.
 
 mod bd;
