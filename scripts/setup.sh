@@ -39,6 +39,8 @@ install_system_packages() {
     command -v git >/dev/null || missing+=(git)
     # SQLite is C, compiled in; Rust needs the same compiler to link.
     can_compile_c || missing+=(gcc libc6-dev)
+    # The tests look at what a terminal shows.
+    command -v script >/dev/null || missing+=(bsdutils)
     [ "${#missing[@]}" -gt 0 ] || return 0
 
     command -v apt-get >/dev/null || fail "please install: ${missing[*]} (no apt-get here)"

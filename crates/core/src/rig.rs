@@ -223,6 +223,27 @@ pub struct Rig {
     pub updated_at: Timestamp,
 }
 
+impl Rig {
+    /// A rig that has just been added, without a repository.
+    pub fn new(slug: RigSlug, title: &str, prefix: Prefix, path: &str, now: Timestamp) -> Self {
+        Self {
+            slug,
+            uid: Uid::fresh(),
+            title: title.to_owned(),
+            prefix,
+            path: path.to_owned(),
+            repo: String::new(),
+            default_branch: String::new(),
+            executor: ExecutorKind::Process,
+            state: RigState::Active,
+            external_ref: String::new(),
+            settings: Json::object(&[]),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_core::{ExecutorKind, Json, Prefix, Rig, RigSlug, RigState, Uid};
+use gt_core::{Prefix, Rig, RigSlug, RigState};
 use gt_executors::git;
 use gt_store::{Reader, RigCounts};
 
@@ -44,19 +44,9 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
             None => Prefix::derive(new.name, |prefix| taken.iter().any(|t| t == prefix))?,
         };
         let rig = Rig {
-            path: slug.to_string(),
-            title: new.name.to_owned(),
-            slug: slug.clone(),
-            uid: Uid::fresh(),
-            prefix,
             repo,
             default_branch,
-            executor: ExecutorKind::Process,
-            state: RigState::Active,
-            external_ref: String::new(),
-            settings: Json::object(&[]),
-            created_at: writer.now(),
-            updated_at: writer.now(),
+            ..Rig::new(slug.clone(), new.name, prefix, slug.as_str(), writer.now())
         };
         writer.insert_rig(&rig)?;
         Ok(rig)

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gt_core::{Clock, ExecutorKind, Json, Prefix, Rig, RigSlug, RigState, Uid};
+use gt_core::{Clock, Prefix, Rig, RigSlug, Uid};
 use gt_store::{Authorship, Options, Store};
 
 use super::file::{self, TownFile};
@@ -74,21 +74,7 @@ pub fn start_store(
     };
     let slug = RigSlug::parse(&name).or_else(|_| RigSlug::parse(&format!("{prefix}-rig")))?;
     let now = clock.now();
-    let rig = Rig {
-        title: name,
-        slug,
-        uid: Uid::fresh(),
-        prefix: prefix.clone(),
-        path: ".".to_owned(),
-        repo: String::new(),
-        default_branch: String::new(),
-        executor: ExecutorKind::Process,
-        state: RigState::Active,
-        external_ref: String::new(),
-        settings: Json::object(&[]),
-        created_at: now,
-        updated_at: now,
-    };
+    let rig = Rig::new(slug, &name, prefix.clone(), ".", now);
     make(directory, clock, |store| {
         let by = Authorship { actor: actor.name.clone(), at: now };
         store.write(&by, |writer| {
