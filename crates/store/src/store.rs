@@ -253,7 +253,11 @@ impl Core {
         // A panic inside a transaction rolled it back, so the connection is still good.
         let mut guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if let (None, Place::File { path, .. }) = (&*guard, &self.place) {
-            *guard = Some(open_connection(path, access)?);
+            let idle = self.readers().pop();
+            *guard = Some(match idle {
+                Some(reader) => reader.into_writer()?,
+                None => open_connection(path, access)?,
+            });
         }
         Ok(guard)
     }

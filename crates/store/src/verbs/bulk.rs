@@ -10,7 +10,6 @@ use crate::{DependencyChange, StoreError, Writer};
 
 statements! {
     ANY_EDGE = "SELECT 1 FROM dependencies LIMIT 1";
-    ADD_LABEL = "INSERT INTO labels (bead, label, position) VALUES (?1, ?2, ?3)";
 }
 
 /// Adds beads whose standing is known beforehand.
@@ -77,8 +76,7 @@ impl<'s> Bulk<'_, 's> {
             }
         }
         for (label, position) in labels.iter().zip(1_i64..) {
-            let params = [(&bead.id).into(), label.into(), position.into()];
-            self.writer.execute(ADD_LABEL, &params)?;
+            self.writer.insert_label(&bead.id, label, position)?;
         }
         for comment in comments {
             self.writer.add_comment(bead, comment, false)?;

@@ -1,6 +1,6 @@
 //! Labels.
 
-use gt_core::{Bead, EventKind, Json};
+use gt_core::{Bead, BeadId, EventKind, Json};
 
 use super::beads::bead_event;
 use super::statements;
@@ -9,9 +9,9 @@ use crate::{Reader, StoreError, Writer};
 statements! {
     OF = "SELECT label FROM bead_labels WHERE bead = ?1 ORDER BY label";
     IN_ORDER = "SELECT label FROM labels WHERE bead = ?1 ORDER BY position, label";
-    HAS = "SELECT 1 FROM labels WHERE bead = ?1 AND label = ?2";
-    ADD = "INSERT INTO labels (bead, label, position) VALUES (?1, ?2, \
-        (SELECT COALESCE(MAX(position), 0) + 1 FROM labels WHERE bead = ?1))";
+    LAST = "SELECT COALESCE(MAX(position), 0), COALESCE(MAX(CASE WHEN label = ?2 THEN 1 END), 0) \
+        FROM labels WHERE bead = ?1";
+    ADD = "INSERT INTO labels (bead, label, position) VALUES (?1, ?2, ?3)";
     REMOVE = "DELETE FROM labels WHERE bead = ?1 AND label = ?2";
     ALL = "SELECT label, COUNT(*) FROM bead_labels GROUP BY label ORDER BY label";
 }
@@ -41,14 +41,28 @@ impl Writer<'_> {
         label: &str,
         announce: bool,
     ) -> Result<bool, StoreError> {
-        if self.any(HAS, &[(&bead.id).into(), label.into()])? {
+        let last = self.first(LAST, &[(&bead.id).into(), label.into()], |row| {
+            Ok((row.int(0)?, row.flag(1)?))
+        })?;
+        let (position, is_there) = last.unwrap_or((0, false));
+        if is_there {
             return Ok(false);
         }
-        self.execute(ADD, &[(&bead.id).into(), label.into()])?;
+        self.insert_label(&bead.id, label, position + 1)?;
         if announce {
             self.record_label(bead, label, EventKind::LabelAdded);
         }
         Ok(true)
+    }
+
+    /// Writes the row of a label that the bead does not have yet.
+    pub(super) fn insert_label(
+        &self,
+        bead: &BeadId,
+        label: &str,
+        position: i64,
+    ) -> Result<(), StoreError> {
+        self.execute(ADD, &[bead.into(), label.into(), position.into()]).map(drop)
     }
 
     /// Removes a label; says whether it was there.

@@ -78,15 +78,26 @@ impl Connection {
         if cfg!(target_os = "macos") {
             inner.execute_batch("PRAGMA fullfsync = ON;")?;
         }
-        inner.execute_batch(match access {
-            Access::Read => "PRAGMA query_only = ON;",
-            // The store decides when the log is folded into the file; see `shorten_log`.
-            // A large import touches every page of every index again and again.
-            Access::Write | Access::Create => {
-                "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -32000;"
-            }
-        })?;
-        Ok(())
+        match access {
+            Access::Read => inner.execute_batch("PRAGMA query_only = ON;"),
+            Access::Write | Access::Create => self.allow_writing(),
+        }
+    }
+
+    fn allow_writing(&self) -> rusqlite::Result<()> {
+        self.inner.execute_batch(
+            // The store decides when the log is folded into the file; see `shorten_log`. A large
+            // import touches every page of every index again and again. Each job of a group can be
+            // undone, and what that takes is faster kept in memory than in a file.
+            "PRAGMA query_only = OFF; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -32000; \
+             PRAGMA temp_store = MEMORY;",
+        )
+    }
+
+    /// Turns a connection for reading into one for writing, which is cheaper than to open another.
+    pub(crate) fn into_writer(self) -> Result<Self, StoreError> {
+        self.allow_writing().map_err(|error| self.explain("set up the store", error))?;
+        Ok(self)
     }
 
     /// Runs statements that take no parameters and give no rows.
