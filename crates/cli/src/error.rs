@@ -31,12 +31,6 @@ impl CliError {
         Self::Request(message.into())
     }
 
-    /// The exit code.
-    #[expect(clippy::unused_self, reason = "every failure is a 1 today; later ones differ")]
-    pub(crate) fn code(&self) -> u8 {
-        1
-    }
-
     /// The message with its causes, on one line.
     pub(crate) fn chain(&self) -> String {
         let mut text = self.to_string();

@@ -59,11 +59,16 @@ fn place_of_bd(arguments: &[OsString]) -> Option<usize> {
 
 /// Runs `gt` with these arguments, the program's name included.
 fn run_gt(arguments: &[OsString]) -> ExitCode {
-    // `bd` never gets here as a command, but it is part of the help.
-    let parsed = gt_command()
-        .try_get_matches_from(arguments)
-        .and_then(|matches| gt::Gt::from_arg_matches(&matches));
-    match parsed {
+    let matches = gt_command().try_get_matches_from(arguments);
+    // Behind flags that are written in a way the fast path does not know.
+    if matches.as_ref().is_ok_and(|matches| matches.subcommand_name() == Some("bd"))
+        && let Some(place) = arguments.iter().position(|argument| argument == "bd")
+    {
+        let mut arguments = arguments.to_vec();
+        arguments.remove(place);
+        return run_bd("gt bd", &arguments);
+    }
+    match matches.and_then(|matches| gt::Gt::from_arg_matches(&matches)) {
         Ok(parsed) => {
             let environment = Environment::from_process();
             let printer = Printer::new(parsed.common.json, parsed.common.quiet, &environment);
@@ -97,7 +102,7 @@ fn finish(printer: &Printer, result: Result<(), CliError>) -> ExitCode {
         Ok(()) | Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
         Err(error) => {
             printer.failure(&error);
-            ExitCode::from(error.code())
+            ExitCode::FAILURE
         }
     }
 }

@@ -28,8 +28,8 @@ pub enum OperationError {
     },
     /// There is no town here.
     #[error(
-        "no town found in {} or above; make one with gt install <dir>, or a stand-alone store with \
-         bd init", .0.display()
+        "no town found in {} or above; name yours with GT_TOWN_ROOT, make one with gt install <dir>, or \
+         a stand-alone store with bd init", .0.display()
     )]
     NoTown(PathBuf),
     /// No rig goes by this name.

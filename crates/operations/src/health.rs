@@ -32,6 +32,12 @@ pub struct Check {
 }
 
 impl Check {
+    /// A town that cannot even be opened.
+    pub fn unopened(why: String) -> Self {
+        let fix = "mend it, or put a copy of .gt in its place";
+        Self::bad("town", Grade::Problem, why, fix)
+    }
+
     fn good(name: &'static str, detail: impl Into<String>) -> Self {
         Self { name, grade: Grade::Good, detail: detail.into(), fix: String::new() }
     }
@@ -50,6 +56,7 @@ impl Check {
 pub fn examine(town: &Town) -> Result<Vec<Check>> {
     let mut checks = vec![Check::good("town", town.root().display().to_string())];
     checks.push(store_file(town)?);
+    checks.push(writable(town));
     checks.push(file_system(town));
     checks.push(derived_values(town)?);
     checks.push(circles(town)?);
@@ -77,6 +84,18 @@ fn store_file(town: &Town) -> Result<Check> {
             Check::bad("store", Grade::Problem, detail, "restore a backup from .gt/backups")
         }
     })
+}
+
+/// A town that can be read may still be out of reach for every command that changes something.
+fn writable(town: &Town) -> Check {
+    let Some(path) = town.store_path() else { return Check::good("writable", "in memory") };
+    match std::fs::OpenOptions::new().write(true).open(path) {
+        Ok(_) => Check::good("writable", path.display().to_string()),
+        Err(error) => {
+            let detail = format!("{} cannot be written: {error}", path.display());
+            Check::bad("writable", Grade::Problem, detail, "check the permissions of .gt")
+        }
+    }
 }
 
 /// Locks and shared memory do not work on network file systems.

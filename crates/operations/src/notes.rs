@@ -15,6 +15,11 @@ pub fn label(
     add: bool,
 ) -> Result<Vec<(BeadId, bool)>> {
     check_label("label", label)?;
+    if add && label.contains(',') {
+        return Err(OperationError::rejected(
+            "a label may not contain a comma, which separates labels elsewhere",
+        ));
+    }
     town.write(|writer| {
         let mut changed = Vec::new();
         for input in inputs {

@@ -1,6 +1,6 @@
 //! Settings: the typed ones of the town, and the free ones of `bd config`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -75,9 +75,42 @@ pub fn as_text(town: &Town) -> Result<String> {
     Ok(text)
 }
 
-/// Makes the store's settings what the edited text says, all at once. Gives what changed.
-pub fn apply_text(town: &Town, text: &str) -> Result<Vec<(SettingName, Option<String>)>> {
-    let mut wanted: BTreeMap<SettingName, String> = BTreeMap::new();
+/// Applies what a person changed between the text they were given and the one they left, all at once.
+/// What others changed meanwhile stays, unless it is the same setting: then nothing is applied. Gives
+/// what changed.
+pub fn apply_text(
+    town: &Town,
+    before: &str,
+    after: &str,
+) -> Result<Vec<(SettingName, Option<String>)>> {
+    let (before, after) = (parse_text(before)?, parse_text(after)?);
+    let names: BTreeSet<&SettingName> = before.keys().chain(after.keys()).collect();
+    town.write(|writer| {
+        let mut changed = Vec::new();
+        for name in names {
+            let (old, new) = (before.get(name), after.get(name));
+            if old == new {
+                continue;
+            }
+            let now = writer.setting(Scope::Town, name.as_str())?;
+            if now.as_ref() != old {
+                return Err(OperationError::rejected(format!(
+                    "{name} was changed by somebody else meanwhile (it is {} now); nothing was \
+                     applied",
+                    now.as_deref().unwrap_or("unset")
+                )));
+            }
+            if put(writer, name, new.map(String::as_str))? {
+                changed.push((name.clone(), new.cloned()));
+            }
+        }
+        Ok(changed)
+    })
+}
+
+/// The settings in a text of `name = value` lines.
+fn parse_text(text: &str) -> Result<BTreeMap<SettingName, String>> {
+    let mut found = BTreeMap::new();
     for (at, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -89,23 +122,9 @@ pub fn apply_text(town: &Town, text: &str) -> Result<Vec<(SettingName, Option<St
             .ok_or_else(|| in_line(format!("\"{line}\" is not of the form name = value")))?;
         let (name, value) =
             checked(name.trim(), value.trim()).map_err(|error| in_line(error.to_string()))?;
-        wanted.insert(name, value);
+        found.insert(name, value);
     }
-    town.write(|writer| {
-        let mut changed = Vec::new();
-        for (key, _) in writer.settings(Scope::Town)? {
-            let (_, name) = lookup(&key)?;
-            if !wanted.contains_key(&name) && put(writer, &name, None)? {
-                changed.push((name, None));
-            }
-        }
-        for (name, value) in wanted {
-            if put(writer, &name, Some(&value))? {
-                changed.push((name, Some(value)));
-            }
-        }
-        Ok(changed)
-    })
+    Ok(found)
 }
 
 fn checked(name: &str, value: &str) -> Result<(SettingName, String)> {

@@ -42,7 +42,7 @@ pub(crate) struct ActivityArgs {
     /// Everything after this event number
     #[arg(long, value_name = "NUMBER", conflicts_with = "since")]
     pub(crate) after: Option<u64>,
-    /// At most this many of the past; 0 for all
+    /// At most this many of the past (50 unless said); 0 for all
     #[arg(short = 'n', long)]
     pub(crate) limit: Option<usize>,
 }
@@ -91,8 +91,7 @@ pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliE
             if !args.follow {
                 return log.finish();
             }
-            printer.flush()?;
-            std::thread::sleep(LOOK_EVERY);
+            printer.wait(LOOK_EVERY)?;
         }
     }
 }
@@ -122,7 +121,7 @@ impl<'p> Log<'p> {
     fn finish(self) -> Result<(), CliError> {
         match self.list {
             Some(list) => list.finish(),
-            None if self.empty => self.printer.done("Nothing happened yet"),
+            None if self.empty => self.printer.done("Nothing to show"),
             None => Ok(()),
         }
     }

@@ -80,7 +80,13 @@ pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliErro
     }
     if !printer.json() {
         for closed in &done {
-            printer.done(format!("✓ Closed {}: {}", closed.bead.id, closed.bead.close_reason))?;
+            let (id, reason) = (&closed.bead.id, &closed.bead.close_reason);
+            printer.done(match closed.bead.outcome {
+                Some(Outcome::Failed) => {
+                    format!("✓ Closed {id} as failed: {reason} (what depends on it keeps waiting)")
+                }
+                _ => format!("✓ Closed {id}: {reason}"),
+            })?;
             for id in &closed.also_closed {
                 printer.done(format!("✓ Closed {id}: all steps complete"))?;
             }

@@ -119,7 +119,7 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
     if printer.json() {
         return printer.object(&shapes::bare(&bead, &labels));
     }
-    if silent {
+    if silent || printer.quiet() {
         return printer.line(bead.id.as_str());
     }
     let verb = if dry_run { "Would create" } else { "✓ Created" };

@@ -129,7 +129,7 @@ pub(super) struct OrderArgs {
     /// Turn the order round
     #[arg(short, long)]
     reverse: bool,
-    /// At most this many; 0 for all
+    /// At most this many (50 unless said); 0 for all
     #[arg(short = 'n', long)]
     limit: Option<usize>,
 }

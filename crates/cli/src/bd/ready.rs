@@ -23,7 +23,7 @@ const LIMIT: usize = 100;
   bd ready --claim
   bd ready --explain")]
 pub(super) struct ReadyArgs {
-    /// At most this many; 0 for all
+    /// At most this many (100 unless said); 0 for all
     #[arg(short = 'n', long)]
     limit: Option<usize>,
     /// Only this priority

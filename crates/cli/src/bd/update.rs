@@ -128,7 +128,8 @@ pub(super) fn run(context: &Context<'_>, args: &UpdateArgs) -> Result<(), CliErr
         return Err(CliError::AlreadyTold(refused.join("; ")));
     }
     if !printer.json() {
-        return changed.iter().try_for_each(|id| printer.done(format!("✓ Updated {id}")));
+        let done = if args.claim { "Claimed" } else { "Updated" };
+        return changed.iter().try_for_each(|id| printer.done(format!("✓ {done} {id}")));
     }
     shapes::print_json(printer, &town, &changed)
 }

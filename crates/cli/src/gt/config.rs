@@ -128,9 +128,7 @@ fn edit(context: &Context<'_>, town: &Town) -> Result<(), CliError> {
         .map_err(gt_operations::OperationError::from)
         .map_err(CliError::from)
         .and_then(|()| std::fs::read_to_string(&path).map_err(failed));
-    let applied = edited.and_then(|text| {
-        if text == before { Ok(Vec::new()) } else { Ok(settings::apply_text(town, &text)?) }
-    });
+    let applied = edited.and_then(|text| Ok(settings::apply_text(town, &before, &text)?));
     match applied {
         Ok(changed) => {
             std::fs::remove_file(&path).map_err(failed)?;

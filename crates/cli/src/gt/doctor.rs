@@ -15,9 +15,15 @@ use crate::output::{Cell, Table};
 pub(super) struct DoctorArgs {}
 
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
-    let town = context.town()?;
     let printer = context.printer;
-    let checks = examine(&town)?;
+    // Somewhere without a town there is nothing to look at; a town that does not open is a finding.
+    let root = context.root()?;
+    let checks = match context.town() {
+        Ok(town) => examine(&town)?,
+        Err(error) => {
+            vec![Check::unopened(format!("{}: {}", root.display(), error.chain()))]
+        }
+    };
     let problems = checks.iter().filter(|check| check.grade == Grade::Problem).count();
     if printer.json() {
         let mut list = printer.list();

@@ -13,7 +13,7 @@ use crate::output::{Cell, Printer, Table};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt rig add web ~/src/web
-  gt rig add api https://example.org/api.git --prefix api
+  gt rig add api <git-url> --prefix api
   gt rig park web")]
 pub(super) struct RigArgs {
     #[command(subcommand)]

@@ -10,9 +10,12 @@ pub(crate) use text::{ago, clock_time, harmless, plural, status_colour};
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 use gt_operations::Environment;
 use gt_records::{escape_html, pretty, sorted_object};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::error::CliError;
 
@@ -41,6 +44,11 @@ impl Printer {
             out: RefCell::new(io::BufWriter::with_capacity(64 * 1024, io::stdout())),
             wrote_json: RefCell::new(false),
         }
+    }
+
+    /// Whether the caller wants only what they asked for.
+    pub(crate) fn quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Whether the caller wants JSON.
@@ -81,6 +89,20 @@ impl Printer {
     /// Makes sure that what was printed has left, for output that somebody waits for.
     pub(crate) fn flush(&self) -> Result<(), CliError> {
         Ok(self.out.borrow_mut().flush()?)
+    }
+
+    /// Lets what was printed leave, then waits this long, or until whoever reads it has gone.
+    pub(crate) fn wait(&self, time: Duration) -> Result<(), CliError> {
+        self.flush()?;
+        let stdout = io::stdout();
+        // Nothing is asked for, so only an error or the end of the other side ends the wait early.
+        let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+        let time = Timespec::try_from(time).map_err(|_| CliError::ClosedPipe)?;
+        match poll(&mut watched, Some(&time)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(_) => Err(CliError::ClosedPipe),
+            Err(error) => Err(io::Error::from(error).into()),
+        }
     }
 
     /// One JSON object; its keys are sorted and the version of the schema is added.

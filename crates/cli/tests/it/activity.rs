@@ -114,7 +114,7 @@ fn the_feed_of_the_town_is_filtered_by_rig() {
 #[test]
 fn nothing_happened_yet() {
     let town = town();
-    assert_eq!(town.bd(["activity"]).ok().line(), "Nothing happened yet");
+    assert_eq!(town.bd(["activity"]).ok().line(), "Nothing to show");
     assert_eq!(town.bd(["activity", "--json"]).ok().stdout, "[]\n");
 }
 
@@ -163,4 +163,16 @@ fn a_follower_for_people_prints_lines() {
     let shown = follower.kill();
     assert_eq!(shown.stdout.lines().count(), 1);
     assert_eq!(shown.stderr, "");
+}
+
+#[test]
+fn a_follower_ends_when_nobody_reads_any_more() {
+    let town = town();
+    town.bead("hq-a", &[]);
+
+    // No further event comes, so only the closed pipe can end it.
+    let script = "\"$0\" activity --follow --json | head -1; exit ${PIPESTATUS[0]}";
+    let ran = town.command("bash").args(["-c", script]).args([town.bd_path()]).run();
+
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran}");
 }

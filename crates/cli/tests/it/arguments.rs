@@ -149,3 +149,18 @@ fn the_help_of_gt_knows_bd() {
     assert!(town.gt(["--help"]).ok().stdout.contains("\n  bd "));
     assert!(town.gt(["help", "bd"]).ok().stdout.contains("Track work as beads"));
 }
+
+#[test]
+fn bd_is_found_behind_flags_in_every_spelling() {
+    let town = town();
+    let here = town.cwd().display().to_string();
+    for flags in [
+        &[format!("-C{here}")][..],
+        &["-q".into(), format!("-C={here}")],
+        &["--json".to_owned(), format!("--directory={here}")],
+    ] {
+        let mut words: Vec<String> = flags.to_vec();
+        words.extend(["bd".to_owned(), "count".to_owned()]);
+        town.gt(&words).ok();
+    }
+}

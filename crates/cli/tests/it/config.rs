@@ -253,3 +253,33 @@ fn a_setting_of_a_rig_that_is_not_there_has_no_value() {
 
     assert!(ran.stderr.contains("rig \"nope\" not found"), "{}", ran.stderr);
 }
+
+#[test]
+fn an_edit_leaves_alone_what_others_set_meanwhile() {
+    let town = town();
+    town.gt(["config", "set", "scheduler.batch_size", "4"]).ok();
+    let gt = town.gt_path().display().to_string();
+    let editor = town.write_script(
+        "editor",
+        &format!(
+            "'{gt}' -q config set recovery.max_attempts 7\necho 'scheduler.order = fifo' >> \"$1\""
+        ),
+    );
+
+    town.command(&gt).args(["config", "edit"]).env("EDITOR", &editor).run().ok();
+
+    for (name, value) in
+        [("recovery.max_attempts", "7"), ("scheduler.order", "fifo"), ("scheduler.batch_size", "4")]
+    {
+        assert_eq!(town.gt(["config", "get", name]).ok().line(), value, "{name}");
+    }
+
+    let rival = town.write_script(
+        "rival",
+        &format!("'{gt}' -q config set scheduler.batch_size 9\nsed -i 's/batch_size = 4/batch_size = 5/' \"$1\""),
+    );
+    let refused = town.command(&gt).args(["config", "edit"]).env("EDITOR", &rival).run().fails(1);
+
+    assert!(refused.stderr.contains("changed by somebody else"), "{refused}");
+    assert_eq!(town.gt(["config", "get", "scheduler.batch_size"]).ok().line(), "9");
+}

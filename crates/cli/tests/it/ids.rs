@@ -87,3 +87,16 @@ fn the_alias_is_as_good_as_the_id() {
     town.bd(["close", &alias]).ok();
     assert_eq!(town.show("hq-kettle")["status"], "closed");
 }
+
+#[test]
+fn the_beginning_of_an_id_is_enough_and_capitals_do_not_matter() {
+    let town = town();
+    town.bead("hq-qwerty", &[]);
+    town.bead("hq-qwaser", &[]);
+
+    for input in ["hq-qwe", "HQ-QWERTY", "qwe", "QWERTY"] {
+        assert_eq!(town.show(input)["id"], "hq-qwerty", "{input}");
+    }
+    let error = refusal(&town.bd(["show", "hq-qw"]));
+    assert_says(&error, &["ambiguous", "hq-qwerty", "hq-qwaser"]);
+}

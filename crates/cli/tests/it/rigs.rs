@@ -313,3 +313,20 @@ fn a_bead_in_an_unknown_rig_is_refused() {
     assert_says(&error, &["nope", "known rigs: web"]);
     assert_eq!(town.ids(&["list"]), [""; 0]);
 }
+
+#[test]
+fn the_repository_of_a_rig_is_a_place_of_the_rig() {
+    let town = town();
+    let repository = town.git_repository("code");
+    town.gt(["rig", "add", "web", repository.to_str().unwrap()]).ok();
+
+    let made = town
+        .command(town.bd_path())
+        .args(["create", "Here", "--silent"])
+        .env("GT_TOWN_ROOT", town.cwd())
+        .dir(&repository)
+        .run()
+        .ok();
+
+    assert!(made.line().starts_with("we-"), "{made}");
+}

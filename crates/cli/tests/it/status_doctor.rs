@@ -137,3 +137,13 @@ fn completions_need_no_town() {
     let sandbox = crate::support::nowhere();
     sandbox.gt(["completions", "bash"]).ok();
 }
+
+#[test]
+fn a_town_that_does_not_open_is_a_finding() {
+    let town = town();
+    std::fs::write(town.cwd().join(".gt/town.toml"), "id = [").unwrap();
+
+    let ran = town.gt(["doctor"]).fails(1);
+
+    assert!(ran.stdout.contains("town.toml is damaged"), "{ran}");
+}

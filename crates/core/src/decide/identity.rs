@@ -66,11 +66,14 @@ pub fn adaptive_length(count: u64) -> usize {
     }
 }
 
-/// Which of `ids` a shortened `input` may mean: those whose part after the prefix contains it.
+/// Which of `ids` a shortened `input` may mean: those whose part after the prefix contains it, or whose
+/// whole id does if `input` has a dash itself. Capitals do not matter.
 pub fn resolve_partial<'a>(input: &str, ids: impl Iterator<Item = &'a BeadId>) -> Vec<&'a BeadId> {
+    let input = input.to_ascii_lowercase();
     ids.filter(|id| {
-        let prefix = id.guessed_prefix().len();
-        id.as_str().get(prefix + 1..).is_some_and(|hash| hash.contains(input))
+        let whole = id.as_str().to_ascii_lowercase();
+        let from = if input.contains('-') { 0 } else { id.guessed_prefix().len() + 1 };
+        whole.get(from..).is_some_and(|part| part.contains(&input))
     })
     .collect()
 }
@@ -90,6 +93,18 @@ mod tests {
         {
             assert_eq!(seed.id(&prefix, length, nonce).as_str(), expected);
         }
+    }
+
+    #[test]
+    fn a_part_means_the_hash_unless_it_has_a_dash() {
+        let ids = ["gt-abc", "gt-abd", "web-gt1"].map(|id| BeadId::parse(id).unwrap());
+        let meant = |input: &str| resolve_partial(input, ids.iter()).len();
+        assert_eq!(meant("bc"), 1);
+        assert_eq!(meant("ab"), 2);
+        assert_eq!(meant("gt"), 1);
+        assert_eq!(meant("gt-a"), 2);
+        assert_eq!(meant("GT-ABC"), 1);
+        assert_eq!(meant("xyz"), 0);
     }
 
     #[test]

@@ -152,13 +152,18 @@ impl Town {
         self.rig_at(rigs, &self.working_directory)
     }
 
-    /// The rig whose directory holds `path`.
+    /// The rig whose directory, or whose own repository, holds `path`.
     pub(crate) fn rig_at(&self, rigs: &[Rig], path: &Path) -> Option<Rig> {
         let path = self.working_directory.join(path);
         let path = path.canonicalize().unwrap_or(path);
-        let here = path.strip_prefix(&self.root).ok()?;
-        let inside = rigs.iter().filter(|rig| rig.path == "." || here.starts_with(&rig.path));
-        inside.max_by_key(|rig| if rig.path == "." { 0 } else { rig.path.len() }).cloned()
+        let depth = |rig: &&Rig| {
+            let own = path.strip_prefix(&self.root).ok();
+            let inside = own.is_some_and(|own| rig.path == "." || own.starts_with(&rig.path));
+            let in_repository = rig.repo.starts_with('/') && path.starts_with(&rig.repo);
+            let own = if rig.path == "." { 1 } else { 1 + rig.path.len() };
+            (usize::from(inside) * own).max(usize::from(in_repository) * rig.repo.len())
+        };
+        rigs.iter().filter(|rig| depth(rig) > 0).max_by_key(depth).cloned()
     }
 }
 

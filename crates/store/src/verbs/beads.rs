@@ -70,9 +70,10 @@ impl Reader<'_> {
         self.first(BY_UID, &[Param::Blob(uid.as_bytes())], |row| id_from(row, 0))
     }
 
-    /// Ids that contain `text` somewhere after a `-`, at most 200.
+    /// Ids that contain `text` somewhere after a `-` (anywhere, if it has one itself), at most 200.
     pub fn ids_containing(&self, text: &str) -> Result<Vec<BeadId>, StoreError> {
-        let pattern = format!("%-{}", super::find::contains(text));
+        let anywhere = super::find::contains(text);
+        let pattern = if text.contains('-') { anywhere } else { format!("%-{anywhere}") };
         self.rows(CONTAINING, &[(&pattern).into()], |row| id_from(row, 0))
     }
 
