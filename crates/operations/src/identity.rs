@@ -12,7 +12,7 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 16] = [
+const VARIABLES: [&str; 17] = [
     "GT_TOWN_ROOT",
     "GT_ROOT",
     "BEADS_DIR",
@@ -26,6 +26,7 @@ const VARIABLES: [&str; 16] = [
     "GIT_CONFIG_GLOBAL",
     "XDG_CONFIG_HOME",
     "HOME",
+    "LOGNAME",
     "USER",
     "VISUAL",
     "EDITOR",
@@ -67,6 +68,9 @@ pub struct Actor {
 }
 
 impl Actor {
+    /// The name of somebody who has none.
+    pub(crate) const UNKNOWN: &str = "unknown";
+
     /// Finds out: what was asked for, else `BEADS_ACTOR`, `BD_ACTOR`, git's `user.name`, `$USER`.
     pub fn find(asked: Option<&str>, environment: &Environment, directory: &Path) -> Self {
         let named = asked
@@ -86,7 +90,8 @@ impl Actor {
         let name = named
             .or(from_git.name)
             .or_else(|| environment.get("USER").map(str::to_owned))
-            .unwrap_or_else(|| "unknown".to_owned());
+            .or_else(|| environment.get("LOGNAME").map(str::to_owned))
+            .unwrap_or_else(|| Self::UNKNOWN.to_owned());
         Self { name, owner: known_owner.or(from_git.email).unwrap_or_default() }
     }
 }

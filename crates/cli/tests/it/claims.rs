@@ -138,3 +138,19 @@ fn a_deferred_bead_whose_date_has_passed_can_be_claimed() {
 
     assert_eq!(town.show("hq-a")["status"], "in_progress");
 }
+
+#[test]
+fn somebody_without_a_name_claims_nothing() {
+    let town = town();
+    town.bead("hq-a", &[]);
+    let nobody = |words: &[&str]| {
+        let bare = town.start_bd(words).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        bare.env_remove("USER").env_remove("LOGNAME").run()
+    };
+
+    let ran = nobody(&["update", "hq-a", "--claim"]).fails(1);
+
+    assert!(ran.stderr.contains("nobody knows who you are"), "{ran}");
+    nobody(&["ready", "--claim"]).fails(1);
+    nobody(&["update", "hq-a", "--claim", "--actor", "ada"]).ok();
+}

@@ -11,7 +11,7 @@ use super::create::edge;
 use super::resolve::{require, resolve_in};
 use crate::dependencies::add_edge;
 use crate::settings::{CUSTOM_STATUSES, known_custom_statuses};
-use crate::{OperationError, Result, Town};
+use crate::{Actor, OperationError, Result, Town};
 
 /// What to do with a field that may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -163,6 +163,13 @@ pub fn update(
 
 /// What `bead` is when the writer's actor has taken it.
 pub(super) fn claim_in(writer: &Writer<'_>, bead: &Bead) -> Result<Bead> {
+    // Two strangers would both believe that the bead is theirs.
+    if writer.actor() == Actor::UNKNOWN {
+        return Err(OperationError::rejected(format!(
+            "claiming {}: nobody knows who you are; set BD_ACTOR or use --actor",
+            bead.id
+        )));
+    }
     let now = writer.now();
     let woken = bead.status == Status::Deferred && bead.defer_until.is_some_and(|at| at <= now);
     let open = Status::Open;
