@@ -49,7 +49,7 @@ pub const LAYERS: &[Layer] = &[
     },
     Layer {
         package: "gt-cli",
-        may_use: MayUse::Only(&["gt-core", "gt-records", "gt-operations", "gt-executors"]),
+        may_use: MayUse::Only(&["gt-core", "gt-records", "gt-operations"]),
         why: "a command asks an operation; with the store at hand it would go around them",
     },
     Layer {

@@ -116,39 +116,23 @@ fn list(printer: &Printer, town: &Town) -> Result<(), CliError> {
     printer.table(table)
 }
 
-/// Opens the settings in the person's editor and applies what they leave there.
 fn edit(context: &Context<'_>, town: &Town) -> Result<(), CliError> {
-    let path = town.root().join(format!(".gt/settings-{}.edit", std::process::id()));
-    let failed = |error: std::io::Error| {
-        CliError::request(format!("cannot use {}: {error}", path.display()))
-    };
-    let before = settings::as_text(town)?;
-    std::fs::write(&path, &before).map_err(failed)?;
-    let edited = gt_executors::editor::edit(context.environment.editor(), &path)
-        .map_err(gt_operations::OperationError::from)
-        .map_err(CliError::from)
-        .and_then(|()| std::fs::read_to_string(&path).map_err(failed));
-    let applied = edited.and_then(|text| Ok(settings::apply_text(town, &before, &text)?));
-    match applied {
-        Ok(changed) => {
-            std::fs::remove_file(&path).map_err(failed)?;
-            for (name, value) in &changed {
-                context.printer.done(match value {
-                    Some(value) => format!("Set {name} = {value}"),
-                    None => format!("Unset {name}"),
-                })?;
-            }
-            context.printer.done(format!("✓ {} changed", plural(changed.len() as u64, "setting")))
+    let printer = context.printer;
+    let changed = settings::edit(town, context.environment.editor())?;
+    if printer.json() {
+        let mut list = printer.list();
+        for (name, _) in &changed {
+            list.push(&json(&settings::get(town, name.as_str())?))?;
         }
-        Err(error) => {
-            if std::fs::read_to_string(&path).is_ok_and(|text| text == before) {
-                std::fs::remove_file(&path).map_err(failed)?;
-            } else {
-                context.printer.note(format!("what you wrote is kept in {}", path.display()));
-            }
-            Err(error)
-        }
+        return list.finish();
     }
+    for (name, value) in &changed {
+        printer.done(match value {
+            Some(value) => format!("Set {name} = {value}"),
+            None => format!("Unset {name}"),
+        })?;
+    }
+    printer.done(format!("✓ {} changed", plural(changed.len() as u64, "setting")))
 }
 
 fn origin(origin: &Origin) -> String {

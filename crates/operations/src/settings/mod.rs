@@ -1,7 +1,9 @@
 //! Settings: the typed ones of the town, and the free ones of `bd config`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
+mod edit;
+
+pub use edit::edit;
+
 use std::path::Path;
 
 use gt_core::settings::{Layers, Origin, Resolved, SettingName, lookup};
@@ -60,71 +62,6 @@ pub fn import(town: &Town) -> Result<Vec<(SettingName, String)>> {
         }
         Ok(changed)
     })
-}
-
-/// All settings as text that a person can edit: one `name = value` per line, defaults commented out.
-pub fn as_text(town: &Town) -> Result<String> {
-    let mut text = String::from(
-        "# One setting per line: name = value. A line that is removed or commented out is unset.\n",
-    );
-    for Resolved { setting, name, value, origin } in list(town)? {
-        let mark = if origin == Origin::Store { "" } else { "# " };
-        let kind = setting.kind.describe();
-        let _ = write!(text, "\n# {} ({kind})\n{mark}{name} = {value}\n", setting.help);
-    }
-    Ok(text)
-}
-
-/// Applies what a person changed between the text they were given and the one they left, all at once.
-/// What others changed meanwhile stays, unless it is the same setting: then nothing is applied. Gives
-/// what changed.
-pub fn apply_text(
-    town: &Town,
-    before: &str,
-    after: &str,
-) -> Result<Vec<(SettingName, Option<String>)>> {
-    let (before, after) = (parse_text(before)?, parse_text(after)?);
-    let names: BTreeSet<&SettingName> = before.keys().chain(after.keys()).collect();
-    town.write(|writer| {
-        let mut changed = Vec::new();
-        for name in names {
-            let (old, new) = (before.get(name), after.get(name));
-            if old == new {
-                continue;
-            }
-            let now = writer.setting(Scope::Town, name.as_str())?;
-            if now.as_ref() != old {
-                return Err(OperationError::rejected(format!(
-                    "{name} was changed by somebody else meanwhile (it is {} now); nothing was \
-                     applied",
-                    now.as_deref().unwrap_or("unset")
-                )));
-            }
-            if put(writer, name, new.map(String::as_str))? {
-                changed.push((name.clone(), new.cloned()));
-            }
-        }
-        Ok(changed)
-    })
-}
-
-/// The settings in a text of `name = value` lines.
-fn parse_text(text: &str) -> Result<BTreeMap<SettingName, String>> {
-    let mut found = BTreeMap::new();
-    for (at, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let in_line = |why: String| OperationError::rejected(format!("line {}: {why}", at + 1));
-        let (name, value) = line
-            .split_once('=')
-            .ok_or_else(|| in_line(format!("\"{line}\" is not of the form name = value")))?;
-        let (name, value) =
-            checked(name.trim(), value.trim()).map_err(|error| in_line(error.to_string()))?;
-        found.insert(name, value);
-    }
-    Ok(found)
 }
 
 fn checked(name: &str, value: &str) -> Result<(SettingName, String)> {
