@@ -80,11 +80,6 @@ impl Status {
             Self::Custom(CustomStatus(name)) => name,
         }
     }
-
-    /// Whether somebody has the bead.
-    pub fn is_claimed(&self) -> bool {
-        matches!(self, Self::InProgress | Self::Hooked)
-    }
 }
 
 impl fmt::Display for Status {

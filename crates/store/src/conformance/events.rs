@@ -29,7 +29,6 @@ pub(super) fn an_empty_store_has_no_events(subject: &dyn Subject) {
     let town = Town::new(subject);
     let all = EventFilter::default();
     assert_eq!(town.read(|reader| reader.last_event_number()), 0);
-    assert_eq!(town.read(|reader| reader.first_event_number()), 0);
     assert_eq!(town.read(|r| r.events_after(0, &all, 10)), (vec![], 0));
     assert_eq!(town.read(|r| r.latest_events(&all, 10)), []);
 }
@@ -45,7 +44,6 @@ pub(super) fn numbers_are_gapless_and_in_order(subject: &dyn Subject) {
 
     let expected: Vec<u64> = (1..=14).collect();
     assert_eq!(numbers(&town.events_since(0)), expected);
-    assert_eq!(town.read(|reader| reader.first_event_number()), 1);
     assert_eq!(town.read(|reader| reader.last_event_number()), 14);
 }
 

@@ -17,7 +17,6 @@ macro_rules! event_columns {
 
 statements! {
     LAST = "SELECT value FROM counters WHERE name = 'event'";
-    FIRST_KEPT = "SELECT COALESCE(MIN(number), 0) FROM events";
     AFTER = concat!("SELECT ", event_columns!(), " FROM events WHERE number > ?1 ORDER BY number");
     LATEST = concat!("SELECT ", event_columns!(), " FROM events ORDER BY number DESC");
     OF_BEAD = concat!("SELECT ", event_columns!(), " FROM events WHERE bead = ?1 ORDER BY number DESC");
@@ -49,11 +48,6 @@ impl Reader<'_> {
     /// The number of the last event.
     pub fn last_event_number(&self) -> Result<u64, StoreError> {
         Ok(u64::try_from(self.number(LAST, &[])?).unwrap_or(0))
-    }
-
-    /// The number of the first event that is still kept; 0 when there is none.
-    pub fn first_event_number(&self) -> Result<u64, StoreError> {
-        Ok(u64::try_from(self.number(FIRST_KEPT, &[])?).unwrap_or(0))
     }
 
     /// The events after `number` that the filter admits, in order, and the number to go on from: the
