@@ -62,7 +62,8 @@ impl<'p> Context<'p> {
     pub(crate) fn town(&self) -> Result<Town, CliError> {
         let root = self.root()?;
         let options = StoreOptions { on_wait: Some(Arc::new(waiting)) };
-        Ok(Town::open(&root, &self.directory, self.actor()?, Arc::new(SystemClock), options)?)
+        let (environment, clock) = (&self.environment, Arc::new(SystemClock));
+        Ok(Town::open(&root, &self.directory, environment, self.actor()?, clock, options)?)
     }
 }
 

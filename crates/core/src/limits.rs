@@ -12,6 +12,8 @@ pub const LABEL_BYTES_MAX: usize = 255;
 pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Most jobs that one write transaction takes together.
 pub const WRITE_GROUP_MAX: usize = 256;
+/// The same on a server, where others wait meanwhile.
+pub const SERVER_WRITE_GROUP_MAX: usize = 64;
 /// How many beads are read or printed at a time, so that no command holds a whole town in memory.
 pub const PAGE_BEADS: usize = 256;
 /// How many candidates an ambiguous id names before it says "and more".

@@ -71,6 +71,16 @@ pub enum OperationError {
     /// The request contradicts itself or the state of the town.
     #[error("{0}")]
     Rejected(String),
+    /// A variable of the environment names a store that cannot be used.
+    #[error("{variable} names a store that cannot be used; {fix}")]
+    Database {
+        /// Which variable.
+        variable: &'static str,
+        /// What to do if it was not meant for us.
+        fix: String,
+        /// Why not.
+        source: Box<StoreError>,
+    },
     /// A value is malformed.
     #[error(transparent)]
     Invalid(#[from] Invalid),

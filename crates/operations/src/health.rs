@@ -56,8 +56,10 @@ impl Check {
 pub fn examine(town: &Town) -> Result<Vec<Check>> {
     let mut checks = vec![Check::good("town", town.root().display().to_string())];
     checks.push(store_file(town)?);
-    checks.push(writable(town));
-    checks.push(file_system(town));
+    if let Some(path) = town.store_path() {
+        checks.push(writable(path));
+        checks.push(file_system(town));
+    }
     checks.push(derived_values(town)?);
     checks.push(circles(town)?);
     checks.push(match settings::list(town) {
@@ -78,7 +80,11 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
 fn store_file(town: &Town) -> Result<Check> {
     let found = town.store().check_file()?;
     Ok(match found.as_slice() {
-        [] => Check::good("store", format!("schema {}, intact", gt_store::SCHEMA_LEVEL)),
+        [] => {
+            let place = town.store().address().map(|address| format!("{address}, "));
+            let place = place.unwrap_or_default();
+            Check::good("store", format!("{place}schema {}, intact", gt_store::SCHEMA_LEVEL))
+        }
         [first, ..] => {
             let detail = format!("damaged: {first}");
             Check::bad("store", Grade::Problem, detail, "restore a backup from .gt/backups")
@@ -87,8 +93,7 @@ fn store_file(town: &Town) -> Result<Check> {
 }
 
 /// A town that can be read may still be out of reach for every command that changes something.
-fn writable(town: &Town) -> Check {
-    let Some(path) = town.store_path() else { return Check::good("writable", "in memory") };
+fn writable(path: &Path) -> Check {
     match std::fs::OpenOptions::new().write(true).open(path) {
         Ok(_) => Check::good("writable", path.display().to_string()),
         Err(error) => {

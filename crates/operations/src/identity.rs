@@ -12,7 +12,9 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 17] = [
+const VARIABLES: [&str; 19] = [
+    "DATABASE_URL",
+    "PGPASSWORD",
     "GT_TOWN_ROOT",
     "GT_ROOT",
     "BEADS_DIR",

@@ -11,23 +11,22 @@ pub enum StoreError {
     #[error("there is no store at {}", .0.display())]
     Missing(PathBuf),
     /// The file is something else; it was not touched.
-    #[error("{} is not a gt store ({why}); it was left untouched", path.display())]
+    #[error("{place} is not a gt store ({why}); it was left untouched")]
     NotOurs {
-        /// Which file.
-        path: PathBuf,
+        /// Which file or database.
+        place: String,
         /// How one can tell.
         why: &'static str,
     },
     /// A newer program changed the schema in a way this one cannot serve.
     #[error(
-        "the store at {} has schema {found}, which needs a program that knows schema {needed}; \
-         this one knows {known}. Install a newer gt",
-        path.display()
+        "the store at {place} has schema {found}, which needs a program that knows schema {needed}; \
+         this one knows {known}. Install a newer gt"
     )]
     TooNew {
-        /// Which file.
-        path: PathBuf,
-        /// The schema of the file.
+        /// Which file or database.
+        place: String,
+        /// The schema of the store.
         found: i64,
         /// The least a program must know to use it.
         needed: i64,
@@ -49,6 +48,64 @@ pub enum StoreError {
     /// The file is damaged.
     #[error("the store at {} is damaged; restore a backup", .0.display())]
     Damaged(PathBuf),
+    /// The URL of a database makes no sense.
+    #[error("{url} is not the address of a database: {why}")]
+    BadAddress {
+        /// The URL, without a password.
+        url: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The database holds no store yet.
+    #[error("{0} holds no gt store; make one with DATABASE_URL=… gt install")]
+    Empty(String),
+    /// No connection could be made.
+    #[error("cannot reach {server}; {why}")]
+    Unreachable {
+        /// Which server.
+        server: String,
+        /// What to do.
+        why: &'static str,
+        /// Why not.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The connection broke in the middle.
+    #[error("the connection to {server} broke; nothing was changed. Try again")]
+    Disconnected {
+        /// Which server.
+        server: String,
+        /// How.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The connection broke while a change was being committed, and the server cannot be asked.
+    #[error(
+        "the connection to {0} broke while the change was being committed: it may or may not have \
+         been made. Look before you repeat it; with --id or --idempotency-key repeating is safe"
+    )]
+    Unsettled(String),
+    /// Every connection is in use.
+    #[error(
+        "all {limit} connections to the database are in use; try again, or allow more with pool_max \
+         in its URL"
+    )]
+    Exhausted {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// The user of the database may not do this.
+    #[error("the database user may not do this in {server}")]
+    NotPermitted {
+        /// Which server.
+        server: String,
+        /// What it said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Prepared statements come and go: somebody in between changes connections.
+    #[error(
+        "a pooler between here and {0} changes connections between transactions; say so by adding \
+         pooler=transaction to the URL"
+    )]
+    Pooler(String),
     /// A file could not be used.
     #[error("cannot {action} {}", path.display())]
     Io {

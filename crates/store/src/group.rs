@@ -6,9 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gt_core::limits::WRITE_GROUP_MAX;
-
-use crate::store::{Core, LOG_BYTES_GROUPED};
+use crate::place::Place;
+use crate::store::Writes;
 use crate::transaction::{Group, Writer};
 use crate::{Authorship, StoreError};
 
@@ -51,7 +50,7 @@ impl<T, E: From<StoreError>> Ticket<T, E> {
 impl Queue {
     pub(crate) fn submit<T, E>(
         &self,
-        core: &Arc<Core>,
+        place: &Arc<Place>,
         by: Authorship,
         work: impl FnOnce(&mut Writer<'_>) -> Result<T, E> + Send + 'static,
     ) -> Ticket<T, E>
@@ -75,22 +74,22 @@ impl Queue {
             })
         });
         // If the thread could not be started the job is dropped, and with it the ticket's sender.
-        if let Ok(sender) = self.sender(core) {
+        if let Ok(sender) = self.sender(place) {
             let _ = sender.send(job);
         }
         Ticket { answer }
     }
 
-    fn sender(&self, core: &Arc<Core>) -> std::io::Result<SyncSender<Job>> {
+    fn sender(&self, place: &Arc<Place>) -> std::io::Result<SyncSender<Job>> {
         let mut slot = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = &*slot {
             return Ok(sender.clone());
         }
         let (sender, receiver) = mpsc::sync_channel(WAITING_MAX);
-        let core = Arc::clone(core);
+        let place = Arc::clone(place);
         std::thread::Builder::new()
             .name("gt-store-writer".to_owned())
-            .spawn(move || write_groups(&core, &receiver))?;
+            .spawn(move || write_groups(&place, &receiver))?;
         *slot = Some(sender.clone());
         Ok(sender)
     }
@@ -98,12 +97,12 @@ impl Queue {
 
 /// Takes what has arrived while the last group was being made durable, and writes it as the next
 /// one. There is no timer: an idle store answers at once, a busy one fills its groups by itself.
-fn write_groups(core: &Core, jobs: &Receiver<Job>) {
+fn write_groups(place: &Place, jobs: &Receiver<Job>) {
     while let Ok(first) = jobs.recv() {
         let mut waiting = VecDeque::from([first]);
-        waiting.extend(jobs.try_iter().take(WRITE_GROUP_MAX - 1));
+        waiting.extend(jobs.try_iter().take(place.group_max() - 1));
         let mut settlements: Vec<Settle> = Vec::with_capacity(waiting.len());
-        let committed = core.with_group(LOG_BYTES_GROUPED, |group| {
+        let committed = place.write(Writes::Grouped, |group| {
             while let Some(job) = waiting.pop_front() {
                 // A job that panics loses its own changes with its savepoint, and its ticket.
                 match catch_unwind(AssertUnwindSafe(|| job(Ok(group)))) {

@@ -11,19 +11,24 @@
 //! - Derived values (`open_blockers`, `blocking`, counters) are kept by the verb that changes what
 //!   they derive from. [`Reader::differences`] recomputes all of them from scratch.
 
+mod bell;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod engine;
 mod error;
 mod group;
+mod place;
 mod store;
 mod transaction;
 mod verbs;
 
-pub use engine::sqlite::{Notice, inspect};
+pub use bell::Bell;
+pub use engine::Notice;
+pub use engine::postgres::Server;
 pub use error::StoreError;
 pub use group::Ticket;
-pub use store::{Authorship, Options, SCHEMA_LEVEL, Store};
+pub(crate) use store::Writes;
+pub use store::{Address, Authorship, Options, SCHEMA_LEVEL, Store};
 pub use transaction::{Reader, Writer};
 pub use verbs::{
     BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CountGroup, DependencyChange,

@@ -2,17 +2,17 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use gt_core::Timestamp;
 
-use crate::engine::sqlite::{
-    Access, Connection, FileKind, LEVEL, MIGRATIONS, Notice, Turnstile, kind_of, memory_connection,
-    migrate, open_connection,
-};
+use crate::StoreError;
+use crate::bell::Bell;
+use crate::engine::postgres::Server;
+use crate::engine::{LEVEL, Notice};
 use crate::group::{Queue, Ticket};
-use crate::transaction::{Group, Reader, Snapshot, Writer};
-use crate::{StoreError, inspect};
+use crate::place::{FilePlace, MemoryPlace, Place, ServerPlace};
+use crate::transaction::{Reader, Writer};
 
 /// The schema this program knows.
 pub const SCHEMA_LEVEL: i64 = LEVEL;
@@ -39,75 +39,73 @@ impl fmt::Debug for Options {
     }
 }
 
+/// Where to find a store.
+#[derive(Debug, Clone)]
+pub enum Address {
+    /// In a file.
+    File(PathBuf),
+    /// On a PostgreSQL server.
+    Server(Box<Server>),
+}
+
+impl From<&Path> for Address {
+    fn from(path: &Path) -> Self {
+        Self::File(path.to_owned())
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Server(server) => f.write_str(server.shown()),
+        }
+    }
+}
+
+/// Whether the writer comes and goes, or stays and writes for many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writes {
+    Alone,
+    Grouped,
+}
+
 /// A town's records. Cheap to clone; every clone is the same store.
 #[derive(Debug, Clone)]
 pub struct Store {
-    core: Arc<Core>,
+    place: Arc<Place>,
     queue: Arc<Queue>,
 }
 
-/// The connections, shared by the callers and the thread that groups their writes.
-#[derive(Debug)]
-pub(crate) struct Core {
-    place: Place,
-    writer: Mutex<Option<Connection>>,
-    readers: Mutex<Vec<Connection>>,
-}
-
-#[derive(Debug)]
-enum Place {
-    File { path: PathBuf, turnstile: Mutex<Option<Arc<Turnstile>>>, options: Options },
-    Memory,
-}
-
-/// How long the log may get when writers come and go, each reading it when it opens the store.
-const LOG_BYTES_ALONE: u64 = 1024 * 1024;
-/// How long the log may get under a writer that stays.
-pub(crate) const LOG_BYTES_GROUPED: u64 = 32 * 1024 * 1024;
-
 impl Store {
-    /// Opens the store at `path`, bringing an older one up to date after a backup. A file that is not
-    /// a store is refused untouched.
-    pub fn open(path: &Path, now: Timestamp, options: Options) -> Result<Self, StoreError> {
-        inspect(path)?;
-        let core = Core::at_file(path, options);
-        let reader = open_connection(path, Access::Read)?;
-        // Only an out-of-date store needs the right to write.
-        if migrate_is_needed(&reader, path)? {
-            drop(reader);
-            core.bring_up_to_date(Access::Write, now)?;
-        } else {
-            core.readers().push(reader);
-        }
-        Ok(Self::from_core(core))
+    /// Opens the store at `address`, bringing an older one up to date; a file is backed up first. What
+    /// is not a store is refused untouched.
+    pub fn open(address: &Address, now: Timestamp, options: Options) -> Result<Self, StoreError> {
+        Ok(Self::at(match address {
+            Address::File(path) => Place::File(FilePlace::open(path, now, options)?),
+            Address::Server(server) => {
+                Place::Server(Box::new(ServerPlace::open(server, now, options)?))
+            }
+        }))
     }
 
-    /// Makes a store at `path`, or opens the one that is there.
-    pub fn create(path: &Path, now: Timestamp, options: Options) -> Result<Self, StoreError> {
-        match kind_of(path)? {
-            FileKind::Absent => {
-                let core = Core::at_file(path, options);
-                core.bring_up_to_date(Access::Create, now)?;
-                Ok(Self::from_core(core))
+    /// Makes a store at `address`, or opens the one that is there.
+    pub fn create(address: &Address, now: Timestamp, options: Options) -> Result<Self, StoreError> {
+        Ok(Self::at(match address {
+            Address::File(path) => Place::File(FilePlace::create(path, now, options)?),
+            Address::Server(server) => {
+                Place::Server(Box::new(ServerPlace::create(server, now, options)?))
             }
-            FileKind::Store | FileKind::Foreign(_) => Self::open(path, now, options),
-        }
+        }))
     }
 
     /// A store that lives as long as this value, for tests and the simulator.
     pub fn in_memory() -> Result<Self, StoreError> {
-        let connection = memory_connection()?;
-        let epoch = Timestamp::from_nanos(0);
-        migrate(&connection, Path::new(":memory:"), MIGRATIONS, epoch)?;
-        Ok(Self::from_core(Core {
-            place: Place::Memory,
-            writer: Mutex::new(Some(connection)),
-            readers: Mutex::default(),
-        }))
+        Ok(Self::at(Place::Memory(MemoryPlace::new()?)))
     }
 
-    fn from_core(core: Core) -> Self {
-        Self { core: Arc::new(core), queue: Arc::default() }
+    fn at(place: Place) -> Self {
+        Self { place: Arc::new(place), queue: Arc::default() }
     }
 
     /// Runs `work` on one consistent state of the store.
@@ -115,23 +113,7 @@ impl Store {
         &self,
         work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        match &self.core.place {
-            Place::Memory => {
-                let guard = self.core.writer(Access::Write)?;
-                let snapshot = Snapshot::begin(connected(&guard)?)?;
-                snapshot.run(work)
-            }
-            Place::File { path, .. } => {
-                let pooled = self.core.readers().pop();
-                let connection = match pooled {
-                    Some(connection) => connection,
-                    None => open_connection(path, Access::Read)?,
-                };
-                let result = Snapshot::begin(&connection)?.run(work);
-                self.core.readers().push(connection);
-                result
-            }
-        }
+        self.place.read(work)
     }
 
     /// Runs `work` as one transaction: what it changed and the events of it are durable when this
@@ -141,7 +123,7 @@ impl Store {
         by: &Authorship,
         work: impl FnOnce(&mut Writer<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.core.with_group(LOG_BYTES_ALONE, |group| {
+        self.place.write(Writes::Alone, |group| {
             let value = group.run(by, work)?;
             Ok((value, true))
         })
@@ -154,7 +136,7 @@ impl Store {
         items: impl IntoIterator<Item = I>,
         mut work: impl FnMut(&mut Writer<'_>, I) -> Result<T, E>,
     ) -> Result<Vec<Result<T, E>>, StoreError> {
-        self.core.with_group(LOG_BYTES_ALONE, |group| {
+        self.place.write(Writes::Alone, |group| {
             let run = |item| group.run_apart(by, |writer| work(writer, item));
             let results: Vec<Result<T, E>> = items.into_iter().map(run).collect();
             let any = results.iter().any(Result::is_ok);
@@ -173,11 +155,15 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.queue.submit(&self.core, by, work)
+        self.queue.submit(&self.place, by, work)
     }
 
-    /// What the engine finds wrong with the file; nothing in a healthy one.
+    /// What the engine finds wrong with the file; nothing in a healthy one. A server looks after its
+    /// own files.
     pub fn check_file(&self) -> Result<Vec<String>, StoreError> {
+        if matches!(*self.place, Place::Server(_)) {
+            return Ok(Vec::new());
+        }
         self.read(|reader| {
             let found =
                 reader.rows("PRAGMA quick_check", &[], |row| Ok(row.text(0)?.to_owned()))?;
@@ -185,98 +171,28 @@ impl Store {
         })
     }
 
-    /// The file this store lives in, unless it lives in memory.
+    /// Something that says when there may be news.
+    pub fn bell(&self) -> Bell {
+        match &*self.place {
+            Place::Server(place) => Bell::of_server(place.server()),
+            Place::File(_) | Place::Memory(_) => Bell::silent(),
+        }
+    }
+
+    /// Where this store is, unless it is in memory.
+    pub fn address(&self) -> Option<Address> {
+        match &*self.place {
+            Place::File(file) => Some(Address::File(file.path().to_owned())),
+            Place::Server(place) => Some(Address::Server(Box::new(Server::clone(place.server())))),
+            Place::Memory(_) => None,
+        }
+    }
+
+    /// The file this store lives in, if it lives in one.
     pub fn path(&self) -> Option<&Path> {
-        match &self.core.place {
-            Place::File { path, .. } => Some(path),
-            Place::Memory => None,
+        match &*self.place {
+            Place::File(file) => Some(file.path()),
+            Place::Memory(_) | Place::Server(_) => None,
         }
     }
-}
-
-impl Core {
-    fn at_file(path: &Path, options: Options) -> Self {
-        Self {
-            place: Place::File { path: path.to_owned(), turnstile: Mutex::default(), options },
-            writer: Mutex::default(),
-            readers: Mutex::default(),
-        }
-    }
-
-    /// Runs `work` inside a write transaction and commits it if `work` says that anything is worth
-    /// committing.
-    pub(crate) fn with_group<T, E: From<StoreError>>(
-        &self,
-        log_bytes_max: u64,
-        work: impl FnOnce(&mut Group<'_>) -> Result<(T, bool), E>,
-    ) -> Result<T, E> {
-        let guard = self.writer(Access::Write)?;
-        let turnstile = self.turnstile()?;
-        let _turn = match (&turnstile, &self.place) {
-            (Some(turnstile), Place::File { options, .. }) => {
-                Some(turnstile.enter(options.on_wait.as_ref())?)
-            }
-            _ => None,
-        };
-        let mut group = Group::begin(connected(&guard)?)?;
-        let (value, worth_committing) = work(&mut group)?;
-        if worth_committing {
-            group.commit()?;
-            connected(&guard)?.shorten_log(log_bytes_max);
-        }
-        Ok(value)
-    }
-
-    fn bring_up_to_date(&self, access: Access, now: Timestamp) -> Result<(), StoreError> {
-        let Place::File { path, options, .. } = &self.place else {
-            return Ok(());
-        };
-        let turnstile = self.turnstile()?;
-        let _turn = turnstile.as_ref().map(|t| t.enter(options.on_wait.as_ref())).transpose()?;
-        let guard = self.writer(access)?;
-        migrate(connected(&guard)?, path, MIGRATIONS, now).map(drop)
-    }
-
-    fn turnstile(&self) -> Result<Option<Arc<Turnstile>>, StoreError> {
-        let Place::File { path, turnstile, .. } = &self.place else {
-            return Ok(None);
-        };
-        let mut slot = turnstile.lock().unwrap_or_else(PoisonError::into_inner);
-        if slot.is_none() {
-            let directory = path.parent().unwrap_or(Path::new("."));
-            *slot = Some(Arc::new(Turnstile::open(directory)?));
-        }
-        Ok(slot.clone())
-    }
-
-    fn writer(&self, access: Access) -> Result<MutexGuard<'_, Option<Connection>>, StoreError> {
-        // A panic inside a transaction rolled it back, so the connection is still good.
-        let mut guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (None, Place::File { path, .. }) = (&*guard, &self.place) {
-            let idle = self.readers().pop();
-            *guard = Some(match idle {
-                Some(reader) => reader.into_writer()?,
-                None => open_connection(path, access)?,
-            });
-        }
-        Ok(guard)
-    }
-
-    fn readers(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn connected<'g>(
-    guard: &'g MutexGuard<'_, Option<Connection>>,
-) -> Result<&'g Connection, StoreError> {
-    guard.as_ref().ok_or_else(|| StoreError::NotCommitted("the store is closed".to_owned()))
-}
-
-fn migrate_is_needed(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
-    let (found, needed) = crate::engine::sqlite::level(connection)?;
-    if needed > LEVEL {
-        return Err(StoreError::TooNew { path: path.to_owned(), found, needed, known: LEVEL });
-    }
-    Ok(found < LEVEL)
 }

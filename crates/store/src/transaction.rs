@@ -4,8 +4,7 @@ use std::ops::{ControlFlow, Deref};
 
 use gt_core::{NewEvent, Timestamp};
 
-use crate::engine::sqlite::Connection;
-use crate::engine::{Param, Row, Session};
+use crate::engine::{Link, Param, Row, Session};
 use crate::{Authorship, StoreError};
 
 /// The reading verbs, over one consistent state of the store.
@@ -29,14 +28,15 @@ impl<'a> Reader<'a> {
         Self { session }
     }
 
-    /// Hands every row of an answer to `each`, until that stops.
+    /// Hands every row of an answer to `each`, until that stops; for answers that may be as large as
+    /// the store, or that `each` rarely wants to the end.
     pub(crate) fn scan(
         &self,
         sql: &str,
         params: &[Param<'_>],
         mut each: impl FnMut(&dyn Row) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
-        self.session.query(sql, params, &mut each)
+        self.session.stream(sql, params, &mut each)
     }
 
     /// Every row of an answer.
@@ -47,14 +47,14 @@ impl<'a> Reader<'a> {
         read: impl Fn(&dyn Row) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let mut found = Vec::new();
-        self.scan(sql, params, |row| {
+        self.session.query(sql, params, &mut |row| {
             found.push(read(row)?);
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(found)
     }
 
-    /// The first row of an answer.
+    /// The first row of an answer. Statements that could have many say `LIMIT 1` themselves.
     pub(crate) fn first<T>(
         &self,
         sql: &str,
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
         read: impl Fn(&dyn Row) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         let mut found = None;
-        self.scan(sql, params, |row| {
+        self.session.query(sql, params, &mut |row| {
             found = Some(read(row)?);
             Ok(ControlFlow::Break(()))
         })?;
@@ -108,6 +108,16 @@ impl Writer<'_> {
         self.reader.session.execute(sql, params)
     }
 
+    /// Lets the database look again at how its rows are distributed.
+    pub(crate) fn refresh_statistics(&self) -> Result<(), StoreError> {
+        self.reader.session.refresh_statistics()
+    }
+
+    /// Runs a statement that cannot be refused and whose answer nobody needs.
+    pub(crate) fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
+        self.reader.session.apply(sql, params)
+    }
+
     pub(crate) fn record(&mut self, event: NewEvent) {
         self.events.push(event);
     }
@@ -133,19 +143,19 @@ impl Writer<'_> {
                 self.by.actor.as_str().into(),
                 event.payload.as_str().into(),
             ];
-            self.execute(INSERT_EVENT, &params)?;
+            self.apply(INSERT_EVENT, &params)?;
         }
         Ok(())
     }
 }
 
 /// A read transaction.
-pub(crate) struct Snapshot<'c>(&'c Connection);
+pub(crate) struct Snapshot<'c, L: Link>(&'c L);
 
-impl<'c> Snapshot<'c> {
-    pub(crate) fn begin(connection: &'c Connection) -> Result<Self, StoreError> {
-        connection.execute("BEGIN", &[])?;
-        Ok(Self(connection))
+impl<'c, L: Link> Snapshot<'c, L> {
+    pub(crate) fn begin(link: &'c L) -> Result<Self, StoreError> {
+        link.begin_reading()?;
+        Ok(Self(link))
     }
 
     pub(crate) fn run<T, E>(self, work: impl FnOnce(&Reader<'_>) -> Result<T, E>) -> Result<T, E> {
@@ -153,16 +163,16 @@ impl<'c> Snapshot<'c> {
     }
 }
 
-impl Drop for Snapshot<'_> {
+impl<L: Link> Drop for Snapshot<'_, L> {
     fn drop(&mut self) {
         // Nothing was written, so there is nothing to lose if this fails.
-        let _ = self.0.execute("ROLLBACK", &[]);
+        let _ = self.0.roll_back();
     }
 }
 
 /// A write transaction that carries one or more jobs.
 pub(crate) struct Group<'c> {
-    connection: &'c Connection,
+    link: &'c dyn Link,
     /// The number of the last event, those of this group included.
     last_event: i64,
     first_event: i64,
@@ -181,12 +191,16 @@ const INSERT_EVENT: &str = "INSERT INTO events (number, at, type, bead, rig, run
 pub(crate) const STATEMENTS: &[&str] = &[LAST_EVENT, MAX_EVENT, SET_LAST_EVENT, INSERT_EVENT];
 
 impl<'c> Group<'c> {
-    pub(crate) fn begin(connection: &'c Connection) -> Result<Self, StoreError> {
-        connection.execute("BEGIN IMMEDIATE", &[])?;
-        let mut group = Self { connection, last_event: 0, first_event: 0, finished: false };
-        group.last_event = Reader::new(connection).number(LAST_EVENT, &[])?;
+    pub(crate) fn begin(link: &'c impl Link) -> Result<Self, StoreError> {
+        link.begin_writing()?;
+        let mut group = Self { link, last_event: 0, first_event: 0, finished: false };
+        group.last_event = group.reader().number(LAST_EVENT, &[])?;
         group.first_event = group.last_event;
         Ok(group)
+    }
+
+    fn reader(&self) -> Reader<'c> {
+        Reader::new(self.link)
     }
 
     /// Runs one job. If it fails, the whole group must be abandoned.
@@ -195,7 +209,7 @@ impl<'c> Group<'c> {
         by: &Authorship,
         work: impl FnOnce(&mut Writer<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let reader = Reader::new(self.connection);
+        let reader = self.reader();
         let last_event = self.last_event;
         let mut writer = Writer { reader, by, events: Vec::new(), last_event };
         let value = work(&mut writer)?;
@@ -212,32 +226,31 @@ impl<'c> Group<'c> {
         work: impl FnOnce(&mut Writer<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.check_open()?;
-        self.connection.execute("SAVEPOINT job", &[])?;
+        self.link.set_savepoint()?;
         let result = self.run(by, work);
-        if !self.connection.in_transaction() {
+        if !self.link.in_transaction() {
             return result;
         }
         if result.is_err() {
-            self.connection.execute("ROLLBACK TO job", &[])?;
+            self.link.undo_to_savepoint()?;
+        } else {
+            self.link.release_savepoint()?;
         }
-        self.connection.execute("RELEASE job", &[])?;
         result
     }
 
     /// Undoes the job that left the group in the middle of it.
     pub(crate) fn undo_job(&mut self) -> Result<(), StoreError> {
         self.check_open()?;
-        self.connection.execute("ROLLBACK TO job", &[])?;
-        self.connection.execute("RELEASE job", &[])?;
-        self.last_event =
-            Reader::new(self.connection).number(MAX_EVENT, &[])?.max(self.first_event);
+        self.link.undo_to_savepoint()?;
+        self.last_event = self.reader().number(MAX_EVENT, &[])?.max(self.first_event);
         Ok(())
     }
 
     /// A database that cannot write may give up the whole transaction by itself. What is written
     /// after that would be committed at once, statement by statement.
     fn check_open(&self) -> Result<(), StoreError> {
-        if self.connection.in_transaction() {
+        if self.link.in_transaction() {
             Ok(())
         } else {
             let why = "the database gave up the transaction it was part of";
@@ -247,10 +260,11 @@ impl<'c> Group<'c> {
 
     pub(crate) fn commit(mut self) -> Result<(), StoreError> {
         self.check_open()?;
-        if self.last_event != self.first_event {
-            self.connection.execute(SET_LAST_EVENT, &[self.last_event.into()])?;
+        let news = (self.last_event != self.first_event).then_some(self.last_event);
+        if let Some(number) = news {
+            self.link.apply(SET_LAST_EVENT, &[number.into()])?;
         }
-        self.connection.execute("COMMIT", &[])?;
+        self.link.commit(news)?;
         self.finished = true;
         Ok(())
     }
@@ -259,8 +273,8 @@ impl<'c> Group<'c> {
 impl Drop for Group<'_> {
     fn drop(&mut self) {
         if !self.finished {
-            // An error or a panic: SQLite may already have rolled back by itself.
-            let _ = self.connection.execute("ROLLBACK", &[]);
+            // An error or a panic: the database may already have rolled back by itself.
+            let _ = self.link.roll_back();
         }
     }
 }
@@ -271,7 +285,8 @@ mod tests {
 
     use super::*;
     use crate::Scope;
-    use crate::engine::sqlite::{MIGRATIONS, memory_connection, migrate};
+    use crate::engine::schema::SQLITE;
+    use crate::engine::sqlite::{memory_connection, migrate};
 
     fn author() -> Authorship {
         Authorship { actor: "tester".to_owned(), at: Timestamp::from_nanos(1) }
@@ -285,7 +300,7 @@ mod tests {
     fn a_group_that_lost_its_transaction_writes_nothing_more() {
         // Given a group with one job done, on a disk that is about to be full,
         let connection = memory_connection().unwrap();
-        migrate(&connection, Path::new(":memory:"), MIGRATIONS, author().at).unwrap();
+        migrate(&connection, Path::new(":memory:"), SQLITE, author().at).unwrap();
         let mut group = Group::begin(&connection).unwrap();
         put(&mut group, "before", "x").unwrap();
         connection.batch("PRAGMA max_page_count = 1", "fill the disk").unwrap();

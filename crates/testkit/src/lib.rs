@@ -22,11 +22,13 @@
 )]
 
 mod invocation;
+mod postgres;
 mod ran;
 mod sandbox;
 mod wait;
 
 pub use invocation::{Invocation, Running, TIME_LIMIT};
+pub use postgres::Cluster;
 pub use ran::Ran;
 pub use sandbox::Sandbox;
 pub use wait::{CONDITION_TIME_LIMIT, wait_until};

@@ -108,7 +108,7 @@ impl Drop for Saturated {
 /// The whole of `gt-benchmarks saturate`: many threads create beads until standard input ends, which
 /// it also does if whoever started this dies.
 pub(crate) fn saturate(path: &Path) -> Result<()> {
-    let store = Store::open(path, SystemClock.now(), Options::default())?;
+    let store = Store::open(&path.into(), SystemClock.now(), Options::default())?;
     let (stop, number) = (AtomicBool::new(false), AtomicU32::new(0));
     thread::scope(|scope| {
         let threads: Vec<_> = (0..SATURATING_THREADS)

@@ -45,7 +45,11 @@ fn in_directory(lab: &Lab, work: impl Fn(&Path) -> Result<Duration>) -> Result<D
 }
 
 fn through_store(directory: &Path, each: u32) -> Result<Duration> {
-    let store = Store::create(&directory.join("gt.db"), SystemClock.now(), Options::default())?;
+    let store = Store::create(
+        &directory.join("gt.db").as_path().into(),
+        SystemClock.now(),
+        Options::default(),
+    )?;
     let start = Instant::now();
     thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)

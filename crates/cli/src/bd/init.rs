@@ -28,7 +28,8 @@ pub(super) fn run(context: &Context<'_>, args: &InitArgs) -> Result<(), CliError
     } else {
         let actor = context.actor()?;
         let prefix = args.prefix.as_deref();
-        let prefix = start_store(&context.directory, prefix, &actor, &SystemClock)?;
+        let environment = &context.environment;
+        let prefix = start_store(&context.directory, prefix, environment, &actor, &SystemClock)?;
         (context.directory.clone(), Some(prefix))
     };
     if printer.json() {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gt_operations::{SystemClock, install};
+use gt_operations::{Installed, SystemClock, install};
 use gt_records::ObjectWriter;
 
 use crate::context::Context;
@@ -11,7 +11,9 @@ use crate::error::CliError;
 
 /// Make a town
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  gt install ~/town")]
+#[command(
+    after_help = "Examples:\n  gt install ~/town\n  DATABASE_URL=postgres://me@db.example/town gt install ~/town"
+)]
 pub(super) struct InstallArgs {
     /// Its directory; made if it is not there
     #[arg(value_name = "DIR")]
@@ -19,13 +21,19 @@ pub(super) struct InstallArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliError> {
-    let (root, is_new) = install(&context.directory.join(&args.place), &SystemClock)?;
+    let place = context.directory.join(&args.place);
+    let actor = context.actor()?;
+    let Installed { root, is_new, server } =
+        install(&place, &context.environment, &actor, &SystemClock)?;
     let printer = context.printer;
     if printer.json() {
         let mut out = String::new();
         let mut object = ObjectWriter::new(&mut out);
         object.text("root", &root.display().to_string());
         object.flag("created", is_new);
+        if let Some(server) = &server {
+            object.text("server", server);
+        }
         object.finish();
         return printer.object(&out);
     }
@@ -33,6 +41,9 @@ pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliEr
     if !is_new {
         return printer.done(format!("{root} is a town already; nothing to do"));
     }
-    printer.done(format!("✓ Made a town in {root}"))?;
+    match server {
+        Some(server) => printer.done(format!("✓ Made a town in {root}, on {server}"))?,
+        None => printer.done(format!("✓ Made a town in {root}"))?,
+    }
     printer.done(format!("Next: cd {root} && gt rig add <name> <git-url-or-path>"))
 }

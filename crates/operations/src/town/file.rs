@@ -1,11 +1,13 @@
 //! `town.toml`: which store a town uses.
 
-use std::io::ErrorKind;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{DIRECTORY, STORE};
+use super::DIRECTORY;
 use crate::{OperationError, Result};
 
 /// Its name inside the town's own directory.
@@ -20,21 +22,6 @@ pub(super) struct TownFile {
     /// Where the records are, if not in the file beside this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) database_url: Option<String>,
-}
-
-impl TownFile {
-    /// The SQLite file this town uses.
-    pub(super) fn store_path(&self, root: &Path) -> Result<PathBuf> {
-        match self.database_url.as_deref() {
-            None => Ok(root.join(DIRECTORY).join(STORE)),
-            Some(url) if url.starts_with("postgres:") || url.starts_with("postgresql:") => {
-                Err(OperationError::rejected(
-                    "town.toml names a PostgreSQL database, which this version cannot use yet",
-                ))
-            }
-            Some(url) => Ok(root.join(url.strip_prefix("sqlite:").unwrap_or(url))),
-        }
-    }
 }
 
 fn path(root: &Path) -> PathBuf {
@@ -54,6 +41,13 @@ pub(super) fn read(root: &Path) -> Result<TownFile> {
     })
 }
 
+/// The URL of a database may hold a password.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
 /// Writes the file last, so that a town exists only when everything else of it does. Of two who make
 /// the same town at once, the first one's file stays.
 pub(super) fn write(root: &Path, file: &TownFile) -> Result<()> {
@@ -65,7 +59,7 @@ pub(super) fn write(root: &Path, file: &TownFile) -> Result<()> {
         let path = path.clone();
         move |source| OperationError::File { action, path, source }
     };
-    std::fs::write(&temporary, text).map_err(io("write"))?;
+    write_private(&temporary, &text).map_err(io("write"))?;
     match std::fs::hard_link(&temporary, &path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
             // Not every file system has links.

@@ -2,15 +2,32 @@
 
 use std::path::{Path, PathBuf};
 
-use gt_core::{Clock, Prefix, Rig, RigSlug, Uid};
-use gt_store::{Authorship, Options, Store};
+use gt_core::{Clock, Prefix, Rig, RigSlug};
+use gt_store::{Address, Authorship, Options, Store};
 
+use super::database::Database;
 use super::file::{self, TownFile};
-use super::{DIRECTORY, STORE, around};
-use crate::{Actor, OperationError, Result, rigs};
+use super::{DIRECTORY, around};
+use crate::{Actor, Environment, OperationError, Result, rigs};
 
-/// Makes a town in `directory`. Says whether it is new; an existing one is left as it is.
-pub fn install(directory: &Path, clock: &dyn Clock) -> Result<(PathBuf, bool)> {
+/// What became of an installation.
+#[derive(Debug)]
+pub struct Installed {
+    /// The town's directory.
+    pub root: PathBuf,
+    /// Whether it is new; an existing town is left as it is.
+    pub is_new: bool,
+    /// The server its records are on, if not in a file of its own.
+    pub server: Option<String>,
+}
+
+/// Makes a town in `directory`.
+pub fn install(
+    directory: &Path,
+    environment: &Environment,
+    actor: &Actor,
+    clock: &dyn Clock,
+) -> Result<Installed> {
     refuse_inside_a_town(directory)?;
     std::fs::create_dir_all(directory).map_err(|source| OperationError::File {
         action: "create",
@@ -23,10 +40,11 @@ pub fn install(directory: &Path, clock: &dyn Clock) -> Result<(PathBuf, bool)> {
         source,
     })?;
     if around(&root).is_some() {
-        return Ok((root, false));
+        return Ok(Installed { root, is_new: false, server: None });
     }
-    make(&root, clock, |_| Ok(()))?;
-    Ok((root, true))
+    let by = Authorship { actor: actor.name.clone(), at: clock.now() };
+    let server = make(&root, environment, &by, |store| Ok(server_of(store)))?;
+    Ok(Installed { root, is_new: true, server })
 }
 
 /// Asked before anything is made, so that nothing has to be unmade.
@@ -49,6 +67,7 @@ fn refuse_inside_a_town(directory: &Path) -> Result<()> {
 pub fn start_store(
     directory: &Path,
     prefix: Option<&str>,
+    environment: &Environment,
     actor: &Actor,
     clock: &dyn Clock,
 ) -> Result<Prefix> {
@@ -75,8 +94,8 @@ pub fn start_store(
     let slug = RigSlug::parse(&name).or_else(|_| RigSlug::parse(&format!("{prefix}-rig")))?;
     let now = clock.now();
     let rig = Rig::new(slug, &name, prefix.clone(), ".", now);
-    make(directory, clock, |store| {
-        let by = Authorship { actor: actor.name.clone(), at: now };
+    let by = Authorship { actor: actor.name.clone(), at: now };
+    make(directory, environment, &by, |store| {
         store.write(&by, |writer| {
             // Somebody may have come this far before, and no further.
             let existing = writer.rigs()?.into_iter().find(|rig| rig.path == ".");
@@ -89,14 +108,28 @@ pub fn start_store(
     })
 }
 
-fn make<T>(root: &Path, clock: &dyn Clock, furnish: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
+fn server_of(store: &Store) -> Option<String> {
+    match store.address()? {
+        Address::Server(server) => Some(server.shown().to_owned()),
+        Address::File(_) => None,
+    }
+}
+
+fn make<T>(
+    root: &Path,
+    environment: &Environment,
+    by: &Authorship,
+    furnish: impl FnOnce(&Store) -> Result<T>,
+) -> Result<T> {
     let directory = root.join(DIRECTORY);
     std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
         action: "create",
         path: directory.clone(),
         source,
     })?;
-    let store = Store::create(&directory.join(STORE), clock.now(), Options::default())?;
+    let database = Database::of_new_town(root, environment, root)?;
+    let store = Store::create(&database.address, by.at, Options::default())?;
+    let id = database.town_id(&store, by)?;
     let furnished = furnish(&store)?;
     // A town inside a git repository stays out of its history.
     let ignore = directory.join(".gitignore");
@@ -105,6 +138,7 @@ fn make<T>(root: &Path, clock: &dyn Clock, furnish: impl FnOnce(&Store) -> Resul
         path: ignore,
         source,
     })?;
-    file::write(root, &TownFile { id: Uid::fresh().to_string(), database_url: None })?;
+    let database_url = database.to_write_down(environment);
+    file::write(root, &TownFile { id, database_url })?;
     Ok(furnished)
 }

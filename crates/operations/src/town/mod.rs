@@ -1,17 +1,19 @@
 //! A town: where it is and how it is opened.
 
+mod database;
 mod file;
 mod install;
 
-pub use install::{install, start_store};
+pub use install::{Installed, install, start_store};
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gt_core::{Clock, Rig, Timestamp};
-use gt_store::{Authorship, Options, Reader, Store, StoreError, Writer};
+use gt_store::{Authorship, Bell, Options, Reader, Store, StoreError, Writer};
 
+use self::database::Database;
 use crate::{Actor, Environment, OperationError, Result};
 
 /// The directory inside a town that is ours.
@@ -65,12 +67,16 @@ impl Town {
     pub fn open(
         root: &Path,
         working_directory: &Path,
+        environment: &Environment,
         actor: Actor,
         clock: Arc<dyn Clock>,
         options: Options,
     ) -> Result<Self> {
-        let path = file::read(root)?.store_path(root)?;
-        let store = Store::open(&path, clock.now(), options)?;
+        let file = file::read(root)?;
+        let database = Database::of_town(root, &file, environment, working_directory)?;
+        let store = Store::open(&database.address, clock.now(), options)
+            .map_err(|error| database.explain(error, root))?;
+        database.check_owner(&store, &file.id)?;
         Ok(Self {
             root: root.to_owned(),
             working_directory: working_directory.to_owned(),
@@ -102,9 +108,14 @@ impl Town {
         self.clock.now()
     }
 
-    /// The file the store lives in, unless it lives in memory.
+    /// The file the store lives in, if it lives in one.
     pub fn store_path(&self) -> Option<&Path> {
         self.store.path()
+    }
+
+    /// Something that says when there may be news.
+    pub fn bell(&self) -> Bell {
+        self.store.bell()
     }
 
     pub(crate) fn store(&self) -> &Store {

@@ -1,8 +1,18 @@
 //! The seam between the verbs and a database.
 
+mod notice;
+mod pool;
+pub mod postgres;
+pub(crate) mod schema;
 pub mod sqlite;
 
+use std::fmt;
 use std::ops::ControlFlow;
+
+pub use notice::Notice;
+pub(crate) use notice::with_notice;
+pub(crate) use pool::Pool;
+pub(crate) use schema::{LEVEL, Migration};
 
 use crate::StoreError;
 
@@ -93,10 +103,39 @@ pub type EachRow<'f> = &'f mut dyn FnMut(&dyn Row) -> Result<ControlFlow<()>, St
 
 /// A connection in the middle of a transaction.
 pub trait Session {
-    /// Runs a query. `each` may run others while it is being handed rows.
+    /// Runs a query whose answer fits in memory. `each` may run others while it is being handed rows.
     fn query(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError>;
+    /// Like [`Session::query`], for answers that may be as large as the store: rows come as they are
+    /// asked for.
+    fn stream(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError>;
     /// Runs a statement and says how many rows it changed.
     fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
+    /// Runs a statement whose answer nobody needs. It may be sent later, together with the next one;
+    /// if it fails, whatever comes next does.
+    fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError>;
     /// Only prepares a statement, to see whether the engine understands it.
     fn prepare(&self, sql: &str) -> Result<(), StoreError>;
+    /// Looks again at how the rows are distributed, after very many came.
+    fn refresh_statistics(&self) -> Result<(), StoreError>;
+}
+
+/// A connection that can carry a transaction.
+pub(crate) trait Link: Session + fmt::Debug + Send {
+    /// Begins a transaction that sees one state of the store and changes nothing.
+    fn begin_reading(&self) -> Result<(), StoreError>;
+    /// Begins the one transaction that may write now; waits for its turn.
+    fn begin_writing(&self) -> Result<(), StoreError>;
+    /// Makes everything durable. `news` is the number of the last event, if there is a new one.
+    fn commit(&self, news: Option<i64>) -> Result<(), StoreError>;
+    /// Gives everything up.
+    fn roll_back(&self) -> Result<(), StoreError>;
+    /// Marks where [`Link::undo_to_savepoint`] goes back to.
+    fn set_savepoint(&self) -> Result<(), StoreError>;
+    /// Undoes what happened since the savepoint, and forgets it.
+    fn undo_to_savepoint(&self) -> Result<(), StoreError>;
+    /// Forgets the savepoint.
+    fn release_savepoint(&self) -> Result<(), StoreError>;
+    /// Whether a transaction is under way that can still be committed. Databases end one by
+    /// themselves when they cannot write.
+    fn in_transaction(&self) -> bool;
 }

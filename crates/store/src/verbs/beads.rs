@@ -33,7 +33,7 @@ statements! {
     EXISTS = "SELECT 1 FROM beads WHERE id = ?1";
     BY_UID = "SELECT id FROM beads WHERE uid = ?1";
     FACTS = "SELECT status, outcome FROM beads WHERE id = ?1";
-    CONTAINING = "SELECT id FROM beads WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT 200";
+    CONTAINING = "SELECT id FROM beads WHERE lower(id) LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT 200";
     TOUCH = "UPDATE beads SET updated_at = ?2 WHERE id = ?1 AND updated_at < ?2";
     PREFIX_COUNT = "SELECT beads FROM prefixes WHERE prefix = ?1";
     PREFIX_MORE = "INSERT INTO prefixes (prefix, beads) VALUES (?1, ?2) \
@@ -121,7 +121,7 @@ impl Writer<'_> {
 
     /// Counts `more` top-level ids of a pool.
     pub(super) fn count_ids(&mut self, space: &str, more: i64) -> Result<(), StoreError> {
-        self.execute(PREFIX_MORE, &[space.into(), more.into()]).map(drop)
+        self.apply(PREFIX_MORE, &[space.into(), more.into()])
     }
 
     /// Tells of a bead that is new here.
@@ -185,16 +185,16 @@ impl Writer<'_> {
             self.refresh_after_parting(&edge.kind, &edge.target)?;
         }
         if let Some(space) = bead.id_space() {
-            self.execute(PREFIX_LESS, &[space.into()])?;
+            self.apply(PREFIX_LESS, &[space.into()])?;
         } else if let Some((parent, number)) = child_number(&bead.id) {
-            self.execute(KEEP_LAST_CHILD, &[parent.into(), number.into()])?;
+            self.apply(KEEP_LAST_CHILD, &[parent.into(), number.into()])?;
         }
         Ok(())
     }
 
     /// Notes that something around the bead changed just now.
     pub fn touch_bead(&mut self, id: &BeadId) -> Result<(), StoreError> {
-        self.execute(TOUCH, &[id.into(), self.now().into()]).map(drop)
+        self.apply(TOUCH, &[id.into(), self.now().into()])
     }
 
     /// The id of the next child of `parent`. Numbers of deleted children are not given again.
@@ -211,7 +211,7 @@ impl Writer<'_> {
             last += 1;
             let id = parent.child(number);
             if !self.bead_exists(&id)? {
-                self.execute(SET_LAST_CHILD, &[parent.into(), last.into()])?;
+                self.apply(SET_LAST_CHILD, &[parent.into(), last.into()])?;
                 return Ok(id);
             }
         }

@@ -26,20 +26,19 @@ statements! {
         JOIN beads b ON b.id = d.depends_on_id WHERE d.issue_id = ?1 AND d.blocking = 1 \
         ORDER BY d.depends_on_id";
     OPEN_CHILD = "SELECT 1 FROM dependencies d JOIN beads b ON b.id = d.issue_id \
-        WHERE d.depends_on_id = ?1 AND d.type = 'parent-child' AND b.status <> 'closed'";
+        WHERE d.depends_on_id = ?1 AND d.type = 'parent-child' AND b.status <> 'closed' LIMIT 1";
 }
 
 impl Reader<'_> {
     /// What blocks the bead now.
     pub fn blockers(&self, id: &BeadId) -> Result<BlockerFacts, StoreError> {
+        let found =
+            self.rows(BLOCKERS, &[id.into()], |row| Ok((id_from(row, 0)?, facts_from(row, 1)?)))?;
         let mut blockers = BlockerFacts::default();
-        self.scan(BLOCKERS, &[id.into()], |row| {
-            let facts = facts_from(row, 1)?;
+        for (id, facts) in found {
             let failed = facts.status == Status::Closed && !facts.is_satisfied();
-            let list = if failed { &mut blockers.failed } else { &mut blockers.open };
-            list.push(id_from(row, 0)?);
-            Ok(ControlFlow::Continue(()))
-        })?;
+            if failed { &mut blockers.failed } else { &mut blockers.open }.push(id);
+        }
         Ok(blockers)
     }
 
@@ -104,7 +103,7 @@ impl Writer<'_> {
             let blocks = self.blocks_now(&edge, facts.as_ref())?;
             if blocks != blocked_before {
                 let params = [(&edge.issue).into(), (&edge.target).into(), blocks.into()];
-                self.execute(SET_BLOCKING, &params)?;
+                self.apply(SET_BLOCKING, &params)?;
                 self.add_blockers(&edge.issue, if blocks { 1 } else { -1 })?;
             }
         }
@@ -126,7 +125,7 @@ impl Writer<'_> {
         if difference == 0 {
             return Ok(());
         }
-        self.execute(ADD_BLOCKERS, &[id.into(), difference.into()])?;
+        self.apply(ADD_BLOCKERS, &[id.into(), difference.into()])?;
         if difference > 0 {
             return Ok(());
         }

@@ -12,6 +12,9 @@ statements! {
     ANY_EDGE = "SELECT 1 FROM dependencies LIMIT 1";
 }
 
+/// So many new beads change what a database should know about its tables.
+const MANY_ROWS: usize = 1_000;
+
 /// Adds beads whose standing is known beforehand.
 ///
 /// Because `expected` says how every bead will stand in the end, a bead is written once with all its
@@ -142,6 +145,6 @@ impl<'s> Bulk<'_, 's> {
         for id in &self.doubtful_parents {
             self.writer.refresh_waits_for(id)?;
         }
-        Ok(())
+        if self.inserted >= MANY_ROWS { self.writer.refresh_statistics() } else { Ok(()) }
     }
 }

@@ -52,7 +52,7 @@ impl Writer<'_> {
         if self.any(SAME, &params[..5])? {
             return Ok(false);
         }
-        self.execute(INSERT, &params)?;
+        self.apply(INSERT, &params)?;
         if announce {
             let payload = Json::object(&[
                 ("title".to_owned(), Json::string(bead.title.as_str())),

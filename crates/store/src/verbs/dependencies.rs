@@ -135,7 +135,7 @@ impl Writer<'_> {
         let Some(blocked) = self.first(EDGE, &ends, |row| row.flag(8))? else {
             return Ok(());
         };
-        self.execute(DELETE, &ends)?;
+        self.apply(DELETE, &ends)?;
         if announce {
             self.record_edge(edge, EventKind::DependencyRemoved)?;
         }
@@ -169,7 +169,7 @@ impl Writer<'_> {
             carried.as_ref().into(),
             blocks.into(),
         ];
-        self.execute(sql, &params).map(drop)
+        self.apply(sql, &params)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{Reader, StoreError};
 
 statements! {
     WOKEN = "SELECT 1 FROM beads WHERE status = 'deferred' AND defer_until IS NOT NULL \
-        AND defer_until <= ?1";
+        AND defer_until <= ?1 LIMIT 1";
 }
 
 /// A statement under construction, with its parameters.
@@ -48,13 +48,13 @@ impl Clauses {
         self.add(format!("{column} = {value}"));
     }
 
-    /// One of the `columns` contains `text`. The engine folds the case of both sides, so that text
-    /// in any script is found as it was written.
+    /// One of the `columns` contains `text`. Only ASCII letters are folded, on both sides and by both
+    /// engines, so that text in any script is found as it was written.
     fn contains(&mut self, columns: &[&str], text: &str) {
         let pattern = self.text(&contains(text));
         let either: Vec<String> = columns
             .iter()
-            .map(|column| format!("lower({column}) LIKE lower({pattern}) ESCAPE '\\'"))
+            .map(|column| format!("lower({column}) LIKE {pattern} ESCAPE '\\'"))
             .collect();
         self.add(format!("({})", either.join(" OR ")));
     }
@@ -92,8 +92,9 @@ impl Clauses {
     }
 }
 
-/// A LIKE pattern for text that contains `text`, with escape character `\`.
+/// A LIKE pattern for lower-case text that contains `text`, with escape character `\`.
 pub(super) fn contains(text: &str) -> String {
+    let text = text.to_ascii_lowercase();
     let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     format!("%{escaped}%")
 }

@@ -1,7 +1,6 @@
 //! Beads with everything a list shows of them, a page at a time.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use gt_core::{Bead, BeadId, Dependency, DependencyType};
 
@@ -84,10 +83,11 @@ impl Reader<'_> {
             "SELECT bead, label FROM bead_labels WHERE bead IN ({list}) ORDER BY bead, label"
         );
         let mut found: HashMap<BeadId, Vec<String>> = HashMap::new();
-        self.scan(&sql, &params, |row| {
-            found.entry(id_from(row, 0)?).or_default().push(row.text(1)?.to_owned());
-            Ok(ControlFlow::Continue(()))
-        })?;
+        let labels =
+            self.rows(&sql, &params, |row| Ok((id_from(row, 0)?, row.text(1)?.to_owned())))?;
+        for (id, label) in labels {
+            found.entry(id).or_default().push(label);
+        }
         Ok(found)
     }
 
@@ -101,11 +101,9 @@ impl Reader<'_> {
             edge_columns!()
         );
         let mut found: HashMap<BeadId, Vec<Dependency>> = HashMap::new();
-        self.scan(&sql, &params, |row| {
-            let edge = dependency_from(row, 0)?;
+        for edge in self.rows(&sql, &params, |row| dependency_from(row, 0))? {
             found.entry(edge.issue.clone()).or_default().push(edge);
-            Ok(ControlFlow::Continue(()))
-        })?;
+        }
         Ok(found)
     }
 
@@ -116,20 +114,18 @@ impl Reader<'_> {
     ) -> Result<HashMap<BeadId, (u64, u64)>, StoreError> {
         let (list, params) = placeholders(ids);
         let sql = format!("{select} WHERE {group} IN ({list}) GROUP BY {group}");
-        let mut found = HashMap::new();
-        self.scan(&sql, &params, |row| {
+        let counts = self.rows(&sql, &params, |row| {
             let count = |column| -> Result<u64, StoreError> {
                 Ok(u64::try_from(row.int(column)?).unwrap_or(0))
             };
-            found.insert(id_from(row, 0)?, (count(1)?, count(2)?));
-            Ok(ControlFlow::Continue(()))
+            Ok((id_from(row, 0)?, (count(1)?, count(2)?)))
         })?;
-        Ok(found)
+        Ok(counts.into_iter().collect())
     }
 }
 
 const DEPENDENTS: (&str, &str) = (
-    "SELECT depends_on_id, COUNT(*), SUM(CASE WHEN type = 'blocks' THEN 1 ELSE 0 END) \
+    "SELECT depends_on_id, COUNT(*), COUNT(CASE WHEN type = 'blocks' THEN 1 END) \
      FROM dependencies",
     "depends_on_id",
 );

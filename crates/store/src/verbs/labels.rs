@@ -62,7 +62,7 @@ impl Writer<'_> {
         label: &str,
         position: i64,
     ) -> Result<(), StoreError> {
-        self.execute(ADD, &[bead.into(), label.into(), position.into()]).map(drop)
+        self.apply(ADD, &[bead.into(), label.into(), position.into()])
     }
 
     /// Removes a label; says whether it was there.

@@ -8,7 +8,7 @@ statements! {
     BLOCKED = "SELECT COUNT(*) FROM beads WHERE open_blockers > 0 AND status <> 'closed' \
         AND status <> 'pinned' AND ephemeral = 0";
     READY = "SELECT COUNT(*) FROM beads WHERE status = 'open' AND open_blockers = 0 AND ephemeral = 0";
-    LEAD_TIME = "SELECT COUNT(*), COALESCE(SUM(closed_at / 1000000000 - created_at / 1000000000), 0) \
+    LEAD_TIME = "SELECT COUNT(*), CAST(COALESCE(SUM(closed_at / 1000000000 - created_at / 1000000000), 0) AS BIGINT) \
         FROM beads WHERE closed_at IS NOT NULL AND ephemeral = 0";
     CLOSABLE_EPICS = "SELECT COUNT(*) FROM beads e WHERE e.issue_type = 'epic' \
         AND e.status <> 'closed' AND e.ephemeral = 0 \

@@ -1,4 +1,4 @@
-//! Every case of the suite as a test of its own, in memory and on files.
+//! Every case of the suite as a test of its own, in memory, on files and on a PostgreSQL server.
 
 use std::collections::HashSet;
 
@@ -8,6 +8,7 @@ macro_rules! conformance_tests {
     ($($group:ident { $($case:ident,)* })*) => {
         conformance_tests! { @on in_memory crate::subjects::InMemory; $($group { $($case,)* })* }
         conformance_tests! { @on on_files crate::subjects::OnFiles::default(); $($group { $($case,)* })* }
+        conformance_tests! { @on on_server crate::subjects::OnServer; $($group { $($case,)* })* }
     };
     (@on $name:ident $subject:expr; $($group:ident { $($case:ident,)* })*) => {
         mod $name {

@@ -1,4 +1,4 @@
-//! Every statement there is, fixed or built, is one that the engine understands.
+//! Every statement there is, fixed or built, is one that both engines understand.
 
 use gt_core::{IssueType, Outcome, Priority, RigSlug, Status, Timestamp};
 use gt_store::conformance::Subject;
@@ -7,7 +7,7 @@ use gt_store::{
     all_statements,
 };
 
-use crate::subjects::{InMemory, NOW};
+use crate::subjects::{InMemory, NOW, OnServer};
 
 const ORDERS: [BeadOrder; 11] = [
     BeadOrder::Priority,
@@ -97,9 +97,16 @@ fn span() -> Between {
     Between { after: Some(Timestamp::from_nanos(1)), before: Some(NOW) }
 }
 
-fn reading(store: &Store, work: impl FnOnce(&Reader<'_>) -> Result<(), StoreError>) {
-    if let Err(error) = store.read(work) {
-        panic!("{error:?}");
+/// An empty store on each engine.
+fn engines() -> [Store; 2] {
+    [InMemory.fresh(), OnServer.fresh()]
+}
+
+fn reading(work: impl Fn(&Reader<'_>) -> Result<(), StoreError>) {
+    for store in engines() {
+        if let Err(error) = store.read(&work) {
+            panic!("{error:?}");
+        }
     }
 }
 
@@ -118,21 +125,22 @@ fn ask(reader: &Reader<'_>, filter: &BeadFilter) -> Result<(), StoreError> {
 fn every_fixed_statement_is_understood() {
     let statements = all_statements();
     assert!(statements.len() > 60, "the list has shrunk");
-    reading(&InMemory.fresh(), |reader| statements.iter().try_for_each(|sql| reader.prepare(sql)));
+    reading(|reader| statements.iter().try_for_each(|sql| reader.prepare(sql)));
 }
 
 #[test]
 fn a_statement_that_is_not_understood_is_noticed() {
-    let store = InMemory.fresh();
-    for sql in ["SELEKT 1", "SELECT nothing FROM beads", "DELETE FROM nowhere"] {
-        let prepared = store.read(|reader| reader.prepare(sql));
-        assert!(matches!(prepared, Err(StoreError::Engine { .. })), "{sql}");
+    for store in engines() {
+        for sql in ["SELEKT 1", "SELECT nothing FROM beads", "DELETE FROM nowhere"] {
+            let prepared = store.read(|reader| reader.prepare(sql));
+            assert!(matches!(prepared, Err(StoreError::Engine { .. })), "{sql}");
+        }
     }
 }
 
 #[test]
 fn every_pair_of_fields_makes_a_statement_that_is_understood() {
-    reading(&InMemory.fresh(), |reader| {
+    reading(|reader| {
         for first in CHANGES {
             for second in CHANGES {
                 let mut filter = BeadFilter::default();
@@ -147,7 +155,7 @@ fn every_pair_of_fields_makes_a_statement_that_is_understood() {
 
 #[test]
 fn every_order_makes_a_statement_that_is_understood() {
-    reading(&InMemory.fresh(), |reader| {
+    reading(|reader| {
         for order in ORDERS {
             for change in CHANGES {
                 let mut filter = BeadFilter { order, ..BeadFilter::default() };
@@ -165,5 +173,5 @@ fn all_fields_at_once_make_a_statement_that_is_understood() {
     for change in CHANGES {
         change(&mut filter);
     }
-    reading(&InMemory.fresh(), |reader| ask(reader, &filter));
+    reading(|reader| ask(reader, &filter));
 }

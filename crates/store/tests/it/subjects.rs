@@ -1,11 +1,12 @@
 //! Stores for the tests.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use gt_core::Timestamp;
 use gt_store::conformance::Subject;
-use gt_store::{Authorship, Options, Store};
+use gt_store::{Address, Authorship, Options, Server, Store};
+use gt_testkit::Cluster;
 use tempfile::TempDir;
 
 /// When the tests happen.
@@ -17,7 +18,21 @@ pub(crate) fn author() -> Authorship {
 
 /// Opens the store at `path`, making it if it is not there.
 pub(crate) fn store_at(path: &Path) -> Store {
-    Store::create(path, NOW, Options::default()).expect("the store can be opened")
+    open_or_make(&Address::File(path.to_owned()))
+}
+
+/// Opens the store in the database at `url`, making it if it is not there.
+pub(crate) fn store_on(url: &str) -> Store {
+    open_or_make(&server_address(url))
+}
+
+/// The address of the store in the database at `url`.
+pub(crate) fn server_address(url: &str) -> Address {
+    Address::Server(Box::new(Server::parse(url, None).expect("the URL is valid")))
+}
+
+fn open_or_make(address: &Address) -> Store {
+    Store::create(address, NOW, Options::default()).expect("the store can be opened")
 }
 
 /// A directory for one test, and where its store goes.
@@ -60,5 +75,37 @@ impl Subject for OnFiles {
 
     fn another(&self, store: &Store) -> Store {
         store_at(store.path().expect("the store is on a file"))
+    }
+}
+
+/// PostgreSQL: a database of its own for every store.
+pub(crate) struct OnServer;
+
+/// A database with an empty store in it, which the others are copies of.
+fn template() -> &'static str {
+    static MADE: OnceLock<()> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let cluster = Cluster::shared();
+        cluster.sql("postgres", "CREATE DATABASE empty_store");
+        drop(store_on(&cluster.url("empty_store")));
+    });
+    "empty_store"
+}
+
+/// The URL of a new database with an empty store.
+pub(crate) fn fresh_url() -> String {
+    let template = template();
+    Cluster::shared().clone_database(template)
+}
+
+impl Subject for OnServer {
+    fn fresh(&self) -> Store {
+        let address = server_address(&fresh_url());
+        Store::open(&address, NOW, Options::default()).expect("the store can be opened")
+    }
+
+    fn another(&self, store: &Store) -> Store {
+        let address = store.address().expect("the store is on a server");
+        Store::open(&address, NOW, Options::default()).expect("the store can be opened")
     }
 }

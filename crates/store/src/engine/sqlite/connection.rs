@@ -10,7 +10,7 @@ use rusqlite::{ErrorCode, OpenFlags, ToSql};
 
 use super::file::APPLICATION_ID;
 use crate::StoreError;
-use crate::engine::{EachRow, Param, Row, Session};
+use crate::engine::{EachRow, Link, Param, Row, Session};
 
 /// What a connection may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,11 +105,6 @@ impl Connection {
         self.inner.execute_batch(sql).map_err(|error| self.explain(doing, error))
     }
 
-    /// Whether a transaction is under way. SQLite ends one by itself when it cannot write.
-    pub(crate) fn in_transaction(&self) -> bool {
-        !self.inner.is_autocommit()
-    }
-
     /// Folds the log into the file if it is longer than `bytes_max` and nobody reads it right now.
     ///
     /// Whoever opens the store first reads the whole log, so commands that come and go want it short,
@@ -166,11 +161,59 @@ impl Session for Connection {
         Ok(changed as u64)
     }
 
+    fn stream(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+        self.query(sql, params, each)
+    }
+
+    fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
+        self.execute(sql, params).map(drop)
+    }
+
     fn prepare(&self, sql: &str) -> Result<(), StoreError> {
         self.inner
             .prepare(sql)
             .map(drop)
             .map_err(|error| self.explain(&format!("prepare: {sql}"), error))
+    }
+
+    fn refresh_statistics(&self) -> Result<(), StoreError> {
+        // The indexes are chosen so that SQLite needs no statistics.
+        Ok(())
+    }
+}
+
+impl Link for Connection {
+    fn begin_reading(&self) -> Result<(), StoreError> {
+        self.apply("BEGIN", &[])
+    }
+
+    fn begin_writing(&self) -> Result<(), StoreError> {
+        self.apply("BEGIN IMMEDIATE", &[])
+    }
+
+    fn commit(&self, _news: Option<i64>) -> Result<(), StoreError> {
+        self.apply("COMMIT", &[])
+    }
+
+    fn roll_back(&self) -> Result<(), StoreError> {
+        self.apply("ROLLBACK", &[])
+    }
+
+    fn set_savepoint(&self) -> Result<(), StoreError> {
+        self.apply("SAVEPOINT job", &[])
+    }
+
+    fn undo_to_savepoint(&self) -> Result<(), StoreError> {
+        self.apply("ROLLBACK TO job", &[])?;
+        self.release_savepoint()
+    }
+
+    fn release_savepoint(&self) -> Result<(), StoreError> {
+        self.apply("RELEASE job", &[])
+    }
+
+    fn in_transaction(&self) -> bool {
+        !self.inner.is_autocommit()
     }
 }
 

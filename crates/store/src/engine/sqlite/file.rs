@@ -52,10 +52,12 @@ pub(crate) fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
 }
 
 /// Says whether the file at `path` is a store of ours, without touching it.
-pub fn inspect(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn inspect(path: &Path) -> Result<(), StoreError> {
     match kind_of(path)? {
         FileKind::Store => Ok(()),
         FileKind::Absent => Err(StoreError::Missing(path.to_owned())),
-        FileKind::Foreign(why) => Err(StoreError::NotOurs { path: path.to_owned(), why }),
+        FileKind::Foreign(why) => {
+            Err(StoreError::NotOurs { place: path.display().to_string(), why })
+        }
     }
 }

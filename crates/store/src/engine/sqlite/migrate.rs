@@ -7,29 +7,7 @@ use gt_core::Timestamp;
 
 use super::connection::Connection;
 use crate::StoreError;
-use crate::engine::{Param, Session};
-
-/// One step of the schema. Steps are never changed once they are released.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Migration {
-    /// The schema it leads to.
-    pub(crate) version: i64,
-    /// The least schema a program must know to work with the result. Adding a table or a column with
-    /// a default keeps older programs working; anything else does not.
-    pub(crate) serves: i64,
-    /// What to do.
-    pub(crate) sql: &'static str,
-}
-
-/// Every step, in order.
-pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    serves: 1,
-    sql: include_str!("../../../migrations/sqlite/0001_foundation.sql"),
-}];
-
-/// The schema this program knows.
-pub(crate) const LEVEL: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+use crate::engine::{Migration, Param, Session};
 
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS migrations (
     version INTEGER PRIMARY KEY NOT NULL, serves INTEGER NOT NULL, applied_at INTEGER NOT NULL
@@ -48,7 +26,7 @@ pub(crate) fn migrate(
     let known = steps.last().map_or(0, |step| step.version);
     let (found, needed) = level(connection)?;
     if needed > known {
-        return Err(StoreError::TooNew { path: path.to_owned(), found, needed, known });
+        return Err(StoreError::TooNew { place: path.display().to_string(), found, needed, known });
     }
     if found >= known {
         return Ok(None);

@@ -6,7 +6,6 @@ mod migrate;
 mod turnstile;
 
 pub(crate) use connection::{Access, Connection, memory_connection, open_connection};
-pub use file::inspect;
-pub(crate) use file::{FileKind, kind_of};
-pub(crate) use migrate::{LEVEL, MIGRATIONS, level, migrate};
-pub use turnstile::{Notice, Turn, Turnstile};
+pub(crate) use file::{FileKind, inspect, kind_of};
+pub(crate) use migrate::{level, migrate};
+pub use turnstile::{Turn, Turnstile};

@@ -2,13 +2,9 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
 
 use crate::StoreError;
-
-const NOTICE_AFTER: Duration = Duration::from_secs(1);
+use crate::engine::{Notice, with_notice};
 
 /// Two lock files that writers pass through one after the other: `next`, then `write`.
 ///
@@ -26,9 +22,6 @@ struct Lock {
     file: File,
     path: PathBuf,
 }
-
-/// Called when a wait has become long enough to notice.
-pub type Notice = Arc<dyn Fn() + Send + Sync>;
 
 /// The right to write, until dropped.
 #[derive(Debug)]
@@ -73,17 +66,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(source)) => return Err(self.error("lock", source)),
         }
-        let (done, waiting) = mpsc::channel::<()>();
-        if let Some(notice) = notice.cloned() {
-            std::thread::spawn(move || {
-                if waiting.recv_timeout(NOTICE_AFTER) == Err(RecvTimeoutError::Timeout) {
-                    notice();
-                }
-            });
-        }
-        let locked = self.file.lock().map_err(|source| self.error("lock", source));
-        drop(done);
-        locked
+        with_notice(notice, || self.file.lock().map_err(|source| self.error("lock", source)))
     }
 
     fn release(&self) -> Result<(), StoreError> {

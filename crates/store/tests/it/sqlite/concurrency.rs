@@ -182,7 +182,7 @@ fn a_long_wait_is_noticed_and_ends_when_the_other_is_done() {
             let _ = notice.send(());
         })),
     };
-    let store = Store::open(&path, NOW, options).expect("the store opens");
+    let store = Store::open(&path.as_path().into(), NOW, options).expect("the store opens");
     let writing = thread::spawn(move || store.write(&author(), |writer| create(writer, "Late")));
 
     // then it says that it waits, and writes as soon as it may.

@@ -40,7 +40,8 @@ fn a_store_is_still_there_when_opened_again() {
     put(&store, "key").expect("the write succeeds");
     drop(store);
 
-    let again = Store::open(&path, NOW, Options::default()).expect("the store opens");
+    let again =
+        Store::open(&path.as_path().into(), NOW, Options::default()).expect("the store opens");
 
     assert_eq!(keys(&again).expect("the read succeeds"), ["key"]);
     assert_eq!(Store::in_memory().expect("a store in memory").path(), None);
@@ -57,13 +58,15 @@ fn neither_reading_nor_closing_changes_a_byte_of_the_file() {
 
     // when others read, and everybody goes away, the writer too,
     for _ in 0..3 {
-        let store = Store::open(&path, NOW, Options::default()).expect("the store opens");
+        let store =
+            Store::open(&path.as_path().into(), NOW, Options::default()).expect("the store opens");
         assert_eq!(keys(&store).expect("the read succeeds"), ["key"]);
         let found = store.read(|reader| reader.find(&BeadFilter::default()));
         assert_eq!(found.expect("the read succeeds"), []);
     }
     drop(writing);
-    let last = Store::open(&path, NOW, Options::default()).expect("the store opens");
+    let last =
+        Store::open(&path.as_path().into(), NOW, Options::default()).expect("the store opens");
     assert_eq!(keys(&last).expect("the read succeeds"), ["key"]);
     drop(last);
 
@@ -110,7 +113,8 @@ fn a_store_that_is_only_read_needs_no_lock_files() {
         fs::remove_file(directory.path().join(name)).expect("the lock file is there");
     }
 
-    let store = Store::open(&path, NOW, Options::default()).expect("the store opens");
+    let store =
+        Store::open(&path.as_path().into(), NOW, Options::default()).expect("the store opens");
     keys(&store).expect("the read succeeds");
 
     for name in ["next.lock", "write.lock"] {
@@ -125,15 +129,17 @@ fn a_store_of_a_newer_program_is_refused_unless_it_still_serves_us() {
     let newer = SCHEMA_LEVEL + 5;
 
     raw(&path, &format!("INSERT INTO migrations VALUES ({newer}, {SCHEMA_LEVEL}, 0)"));
-    let served = Store::open(&path, NOW, Options::default()).expect("an additive change");
+    let served =
+        Store::open(&path.as_path().into(), NOW, Options::default()).expect("an additive change");
     assert_eq!(keys(&served).expect("the read succeeds"), ["key"]);
     drop(served);
 
     raw(&path, &format!("UPDATE migrations SET serves = {newer}"));
     let before = fs::read(&path).expect("the file can be read");
-    for opened in
-        [Store::open(&path, NOW, Options::default()), Store::create(&path, NOW, Options::default())]
-    {
+    for opened in [
+        Store::open(&path.as_path().into(), NOW, Options::default()),
+        Store::create(&path.as_path().into(), NOW, Options::default()),
+    ] {
         assert!(
             matches!(
                 opened,
@@ -167,7 +173,7 @@ fn a_damaged_store_is_an_error_and_not_a_panic() {
     for (name, bytes) in [("cut", cut), ("beaten", beaten), ("holed", holed)] {
         let path = directory.path().join(format!("{name}.db"));
         fs::write(&path, bytes).expect("the file can be written");
-        let opened = Store::open(&path, NOW, Options::default());
+        let opened = Store::open(&path.as_path().into(), NOW, Options::default());
         let answer = opened.and_then(|store| {
             keys(&store)?;
             store.read(|reader| reader.differences())

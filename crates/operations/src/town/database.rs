@@ -1,0 +1,144 @@
+//! Which store a town uses.
+
+use std::path::Path;
+
+use gt_core::Uid;
+use gt_store::{Address, Authorship, Scope, Server, Store, StoreError};
+
+use super::file::TownFile;
+use super::{DIRECTORY, STORE};
+use crate::{Environment, OperationError, Result};
+
+/// Where the store of a town is, and who says so.
+#[derive(Debug)]
+pub(super) struct Database {
+    pub(super) address: Address,
+    origin: Origin,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// Nobody said anything: the file in the town's own directory.
+    Own,
+    /// `town.toml`. A town that has decided is not led astray by a variable.
+    Town,
+    /// `DATABASE_URL`.
+    Environment,
+}
+
+/// The variable that names a database.
+const VARIABLE: &str = "DATABASE_URL";
+/// The setting of the store that says whose it is, so that two towns do not share one by accident.
+const TOWN_KEY: &str = "town";
+
+impl Database {
+    /// The store of the town at `root`.
+    pub(super) fn of_town(
+        root: &Path,
+        file: &TownFile,
+        environment: &Environment,
+        directory: &Path,
+    ) -> Result<Self> {
+        match &file.database_url {
+            Some(url) => {
+                let address = read(url, root, environment)?.ok_or_else(|| {
+                    let scheme = url.split(':').next().unwrap_or_default();
+                    OperationError::rejected(format!(
+                        "town.toml names a {scheme} database; it can be a path, sqlite: or postgres:"
+                    ))
+                })?;
+                Ok(Self { address, origin: Origin::Town })
+            }
+            None => Self::of_new_town(root, environment, directory),
+        }
+    }
+
+    /// The store that a town at `root` gets.
+    pub(super) fn of_new_town(
+        root: &Path,
+        environment: &Environment,
+        directory: &Path,
+    ) -> Result<Self> {
+        // Other programs use the variable too; a database of a kind that we do not know is theirs.
+        let named = match environment.get(VARIABLE) {
+            Some(url) => read(url, directory, environment)?,
+            None => None,
+        };
+        let own = || Address::File(root.join(DIRECTORY).join(STORE));
+        Ok(named.map_or_else(
+            || Self { address: own(), origin: Origin::Own },
+            |address| Self { address, origin: Origin::Environment },
+        ))
+    }
+
+    /// What `town.toml` has to say so that the store is found again without the variable.
+    pub(super) fn to_write_down(&self, environment: &Environment) -> Option<String> {
+        match (&self.address, self.origin) {
+            (_, Origin::Own) => None,
+            (Address::File(path), _) => Some(format!("sqlite:{}", path.display())),
+            (Address::Server(_), _) => environment.get(VARIABLE).map(str::to_owned),
+        }
+    }
+
+    /// Explains why a store could not be opened that only the environment asked for.
+    pub(super) fn explain(&self, error: StoreError, root: &Path) -> OperationError {
+        if self.origin != Origin::Environment {
+            return error.into();
+        }
+        OperationError::Database {
+            variable: VARIABLE,
+            fix: format!(
+                "if it belongs to another program, write database_url = \"sqlite:{DIRECTORY}/{STORE}\" \
+                 into {}",
+                root.join(DIRECTORY).join(super::file::NAME).display()
+            ),
+            source: Box::new(error),
+        }
+    }
+
+    /// Refuses the store of another town.
+    pub(super) fn check_owner(&self, store: &Store, id: &str) -> Result<()> {
+        if matches!(self.address, Address::File(_)) {
+            return Ok(());
+        }
+        let owner = store.read(|reader| reader.setting(Scope::Store, TOWN_KEY))?;
+        match owner {
+            Some(owner) if owner != id => Err(OperationError::rejected(format!(
+                "{} holds another town ({owner}, not {id}); unset {VARIABLE}, or name another \
+                 database or schema",
+                self.address
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The id of the town whose store this is. The first to come writes it down; another host that
+    /// comes later joins.
+    pub(super) fn town_id(&self, store: &Store, by: &Authorship) -> Result<String> {
+        let fresh = Uid::fresh().to_string();
+        if matches!(self.address, Address::File(_)) {
+            return Ok(fresh);
+        }
+        store.write(by, |writer| {
+            if let Some(owner) = writer.setting(Scope::Store, TOWN_KEY)? {
+                return Ok(owner);
+            }
+            writer.put_setting(Scope::Store, TOWN_KEY, Some(&fresh))?;
+            Ok(fresh)
+        })
+    }
+}
+
+/// Reads a URL or a path, which is relative to `base`; nothing if it is of a kind that we do not know.
+fn read(url: &str, base: &Path, environment: &Environment) -> Result<Option<Address>> {
+    if Server::is_meant_by(url) {
+        let server = Server::parse(url, environment.get("PGPASSWORD"))?;
+        return Ok(Some(Address::Server(Box::new(server))));
+    }
+    let path = match url.strip_prefix("sqlite:") {
+        Some(path) => path.strip_prefix("//").unwrap_or(path),
+        None if url.contains("://") => return Ok(None),
+        None => url,
+    };
+    Ok(Some(Address::File(base.join(path))))
+}

@@ -1,0 +1,7 @@
+-- A caller that may repeat itself names its request. The first time makes the bead, every other time
+-- finds it here.
+CREATE TABLE requests (
+    key  TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+    bead TEXT COLLATE "C" NOT NULL,
+    at   BIGINT NOT NULL
+);

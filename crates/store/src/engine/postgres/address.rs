@@ -1,0 +1,279 @@
+//! Which server, which database, which schema, and how to speak to it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+use super::tls::Identity;
+use crate::StoreError;
+use crate::engine::Notice;
+
+/// A store on a PostgreSQL server, named by a URL.
+///
+/// Beside what PostgreSQL itself knows, the URL may say `schema` (whose tables; `gt` unless said),
+/// `pool_max` (how many connections for reading) and `pooler=transaction` (there is one in between
+/// that gives each transaction another connection).
+#[derive(Clone)]
+pub struct Server {
+    pub(super) config: Config,
+    pub(super) identity: Identity,
+    pub(super) schema: String,
+    pub(super) keeps_sessions: bool,
+    pub(crate) connections_max: usize,
+    pub(super) on_wait: Option<Notice>,
+    shown: String,
+}
+
+const SCHEMA: &str = "gt";
+const CONNECTIONS_MAX: usize = 8;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+// A host that has gone to sleep, or whose cable was pulled, is noticed within about a minute.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_RETRIES: u32 = 3;
+const UNACKNOWLEDGED_MAX: Duration = Duration::from_mins(1);
+
+impl Server {
+    /// Whether a URL names a PostgreSQL database.
+    pub fn is_meant_by(url: &str) -> bool {
+        url.starts_with("postgres:") || url.starts_with("postgresql:")
+    }
+
+    /// Reads a URL. The password may come separately, so that it need not be written down in it.
+    pub fn parse(url: &str, password: Option<&str>) -> Result<Self, StoreError> {
+        let bad = |why: String| StoreError::BadAddress { url: without_password(url), why };
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let mut foreign = Vec::new();
+        let mut server = Self {
+            config: Config::new(),
+            identity: Identity::Unchecked,
+            schema: SCHEMA.to_owned(),
+            keeps_sessions: true,
+            connections_max: CONNECTIONS_MAX,
+            on_wait: None,
+            shown: String::new(),
+        };
+        let (mut mode, mut roots) = ("prefer".to_owned(), None);
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = decode(value).ok_or_else(|| bad(format!("{name} is not valid UTF-8")))?;
+            match name {
+                "schema" => server.schema = checked_schema(&value).map_err(bad)?,
+                "pool_max" => server.connections_max = checked_limit(&value).map_err(bad)?,
+                "pooler" => server.keeps_sessions = checked_pooler(&value).map_err(bad)?,
+                "sslmode" => mode = value,
+                "sslrootcert" => roots = Some(value),
+                _ => foreign.push(pair),
+            }
+        }
+        let query = foreign.join("&");
+        let plain = if query.is_empty() { base.to_owned() } else { format!("{base}?{query}") };
+        server.config = Config::from_str(&plain).map_err(|error| {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+            bad(format!("{error}{}", cause.unwrap_or_default()))
+        })?;
+        if server.config.get_hosts().is_empty() && server.config.get_hostaddrs().is_empty() {
+            return Err(bad("it names no host".to_owned()));
+        }
+        if server.config.get_dbname().is_none() {
+            return Err(bad("it names no database".to_owned()));
+        }
+        if let (Some(password), None) = (password, server.config.get_password()) {
+            server.config.password(password);
+        }
+        let ssl;
+        (ssl, server.identity) = security(&mode, roots).map_err(bad)?;
+        server.config.ssl_mode(if server.is_local() { SslMode::Disable } else { ssl });
+        server.shown = format!("{} (schema {})", without_password(base), server.schema);
+        server.set_defaults();
+        Ok(server)
+    }
+
+    fn set_defaults(&mut self) {
+        let config = &mut self.config;
+        if config.get_application_name().is_none() {
+            config.application_name("gt");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if config.get_keepalives_interval().is_none() {
+            config.keepalives_idle(KEEPALIVE_IDLE);
+            config.keepalives_interval(KEEPALIVE_INTERVAL);
+            config.keepalives_retries(KEEPALIVE_RETRIES);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(UNACKNOWLEDGED_MAX);
+        }
+    }
+
+    /// Sockets of this machine need no encryption, and PostgreSQL offers none on them.
+    fn is_local(&self) -> bool {
+        self.config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)))
+    }
+
+    pub(crate) fn with_notice(mut self, notice: Option<Notice>) -> Self {
+        self.on_wait = notice;
+        self
+    }
+
+    /// The channel on which this store says that there is news.
+    pub(super) fn channel(&self) -> String {
+        format!("gt_{}", self.schema)
+    }
+
+    /// The store for people, without the password.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Server").field(&self.shown).finish()
+    }
+}
+
+/// How `sslmode` and `sslrootcert` are meant by PostgreSQL's own programs: encryption with or without
+/// a look at who is on the other side.
+fn security(mode: &str, roots: Option<String>) -> Result<(SslMode, Identity), String> {
+    match mode {
+        "disable" => Ok((SslMode::Disable, Identity::Unchecked)),
+        "allow" | "prefer" => Ok((SslMode::Prefer, Identity::Unchecked)),
+        "require" => Ok((SslMode::Require, Identity::Unchecked)),
+        "verify-ca" => Ok((SslMode::Require, Identity::SignedBy(roots))),
+        "verify-full" => Ok((SslMode::Require, Identity::NamedAndSignedBy(roots))),
+        other => Err(format!(
+            "sslmode is {other}; it may be disable, prefer, require, verify-ca or verify-full"
+        )),
+    }
+}
+
+fn checked_schema(name: &str) -> Result<String, String> {
+    let fits = name.len() <= 48
+        && name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if fits && !name.starts_with("pg_") {
+        Ok(name.to_owned())
+    } else {
+        Err(format!("schema \"{name}\" must be a short name of a-z, 0-9 and _"))
+    }
+}
+
+fn checked_limit(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|limit| (1..=1000).contains(limit))
+        .ok_or_else(|| format!("pool_max is \"{text}\"; it must be a number between 1 and 1000"))
+}
+
+fn checked_pooler(text: &str) -> Result<bool, String> {
+    match text {
+        "transaction" => Ok(false),
+        "session" | "none" => Ok(true),
+        other => Err(format!("pooler is {other}; it may be none, session or transaction")),
+    }
+}
+
+/// A URL as it may be shown.
+pub(super) fn without_password(url: &str) -> String {
+    let (base, query) = url.split_once('?').map_or((url, ""), |(base, query)| (base, query));
+    let shown = match (base.find("://"), base.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme < at => {
+            let user = base[scheme + 3..at].split(':').next().unwrap_or_default();
+            format!("{}{user}{}", &base[..scheme + 3], &base[at..])
+        }
+        _ => base.to_owned(),
+    };
+    let harmless: Vec<&str> =
+        query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("password")).collect();
+    if harmless.is_empty() { shown } else { format!("{shown}?{}", harmless.join("&")) }
+}
+
+/// Undoes `%41`.
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let escaped = (*first == b'%')
+            .then(|| std::str::from_utf8(after.get(..2)?).ok())
+            .flatten()
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str) -> String {
+        match Server::parse(url, None) {
+            Err(StoreError::BadAddress { why, url }) => {
+                assert!(!url.contains("secret"), "{url}");
+                why
+            }
+            other => panic!("{url}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_ours_in_a_url_is_understood_and_the_rest_is_passed_on() {
+        let url = "postgres://me:secret@db.example:6543/town?schema=second&pool_max=3\
+                   &application_name=mine&pooler=transaction&sslmode=verify-full&sslrootcert=%2Fca.pem";
+        let server = Server::parse(url, None).unwrap();
+        assert_eq!(server.schema, "second");
+        assert_eq!(server.connections_max, 3);
+        assert!(!server.keeps_sessions);
+        assert_eq!(server.identity, Identity::NamedAndSignedBy(Some("/ca.pem".to_owned())));
+        assert_eq!(server.config.get_application_name(), Some("mine"));
+        assert_eq!(server.config.get_ports(), [6543]);
+        assert_eq!(server.shown(), "postgres://me@db.example:6543/town (schema second)");
+        assert!(!format!("{server:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_password_may_come_separately_and_the_one_in_the_url_wins() {
+        let of = |url: &str| {
+            let server = Server::parse(url, Some("separate")).unwrap();
+            server.config.get_password().map(<[u8]>::to_vec)
+        };
+        assert_eq!(of("postgres://me@db/town").as_deref(), Some(&b"separate"[..]));
+        assert_eq!(of("postgres://me:own@db/town").as_deref(), Some(&b"own"[..]));
+    }
+
+    #[test]
+    fn a_url_that_cannot_work_says_why() {
+        for (url, part) in [
+            ("postgres://me:secret@db/town?schema=Big", "schema"),
+            ("postgres://me:secret@db/town?schema=x;drop", "schema"),
+            ("postgres://me:secret@db/town?schema=pg_catalog", "schema"),
+            ("postgres://me:secret@db/town?pool_max=0", "pool_max"),
+            ("postgres://me:secret@db/town?pooler=statement", "pooler"),
+            ("postgres://me:secret@db/town?sslmode=always", "sslmode"),
+            ("postgres://me:secret@db:port/town", "port"),
+            ("postgres://me:secret@db", "database"),
+            ("postgres://", "host"),
+        ] {
+            let why = refused(url);
+            assert!(why.contains(part), "{url}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for url in [
+            "postgres://me:se@cret@db/town",
+            "postgres://me:secret@db/town",
+            "postgres://db/town?password=secret&schema=x",
+        ] {
+            let shown = without_password(url);
+            assert!(!shown.contains("cret"), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! A connection that carries a transaction.
+
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_postgres::{Error, SimpleQueryMessage};
+
+use super::address::Server;
+use super::explain::{explain, is_lost, lost};
+use super::values::{ServerRow, Value};
+use super::wire::{Answer, Patience, Request, Wire};
+use crate::StoreError;
+use crate::engine::{EachRow, Link, Param, Session};
+
+/// A connection, which finds its way back to the server between transactions when it was cut.
+///
+/// Statements whose answer nobody needs wait here and travel with the next one, so that a round trip
+/// is paid only where a decision depends on the answer.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    server: Arc<Server>,
+    wire: RefCell<Option<Wire>>,
+    waiting: RefCell<Vec<Request>>,
+    state: Cell<State>,
+    /// Where among the waiting requests the last savepoint is set, if it is still among them.
+    savepoint: Cell<Option<usize>>,
+    /// How many cursors are open, one inside the other.
+    cursors: Cell<usize>,
+    /// The server's number for the transaction that writes.
+    transaction: Cell<Option<i64>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// No transaction.
+    Idle,
+    /// In a transaction.
+    Open,
+    /// In a transaction that the server has given up, back to the savepoint if there is one.
+    Failed,
+    /// The transaction is gone, with or without the connection.
+    Lost,
+}
+
+/// How long a statement waits for the lock of another. Whoever writes holds it for milliseconds, a
+/// large import for a minute.
+const LOCK_TIMEOUT: &str = "120s";
+/// How long a transaction may do nothing. A laptop that goes to sleep must not hold the town.
+const IDLE_TIMEOUT: &str = "60s";
+/// How long to ask what became of a commit whose answer never came.
+const SETTLE_PATIENCE: Duration = Duration::from_secs(15);
+const SETTLE_PAUSE: Duration = Duration::from_millis(100);
+/// Rows per round trip of an answer that may be very long.
+const ROWS_FIRST: usize = 64;
+const ROWS_NEXT: usize = 1024;
+
+impl Connection {
+    /// Connects.
+    pub(crate) fn open(server: &Arc<Server>) -> Result<Self, StoreError> {
+        let wire = Wire::connect(server, Patience::FirstTime)?;
+        Ok(Self {
+            server: Arc::clone(server),
+            wire: RefCell::new(Some(wire)),
+            waiting: RefCell::default(),
+            state: Cell::new(State::Idle),
+            savepoint: Cell::new(None),
+            cursors: Cell::new(0),
+            transaction: Cell::new(None),
+        })
+    }
+
+    /// Runs statements that take no parameters and give no rows, inside a transaction.
+    pub(super) fn batch(&self, sql: &str, doing: &str) -> Result<(), StoreError> {
+        self.flush()?;
+        let answer = self.with_wire(|wire| wire.batch(sql, None))?;
+        answer.map(drop).map_err(|error| self.fail(doing, error))
+    }
+
+    fn with_wire<T>(&self, work: impl FnOnce(&Wire) -> T) -> Result<T, StoreError> {
+        match &*self.wire.borrow() {
+            Some(wire) => Ok(work(wire)),
+            None => Err(StoreError::NotCommitted("the connection is gone".to_owned())),
+        }
+    }
+
+    /// Begins a transaction. As nothing has happened in it yet, a connection that turns out to be cut
+    /// is simply made again.
+    fn begin(&self, sql: &str, doing: &str) -> Result<Vec<SimpleQueryMessage>, StoreError> {
+        self.waiting.borrow_mut().clear();
+        self.savepoint.set(None);
+        self.cursors.set(0);
+        self.transaction.set(None);
+        let start = Instant::now();
+        loop {
+            if self.wire.borrow().is_none() {
+                let wire = Wire::connect(&self.server, Patience::Again)?;
+                *self.wire.borrow_mut() = Some(wire);
+            }
+            let notice = self.server.on_wait.as_ref();
+            match self.with_wire(|wire| wire.batch(sql, notice))? {
+                Ok(answer) => {
+                    self.state.set(State::Open);
+                    return Ok(answer);
+                }
+                Err(error) if is_lost(&error) && start.elapsed() < SETTLE_PATIENCE => {
+                    *self.wire.borrow_mut() = None;
+                }
+                Err(error) => {
+                    self.state.set(State::Failed);
+                    let explained = explain(&self.server, doing, error);
+                    self.roll_back()?;
+                    return Err(explained);
+                }
+            }
+        }
+    }
+
+    fn fail(&self, doing: &str, error: Error) -> StoreError {
+        if is_lost(&error) {
+            self.lose();
+        } else if self.state.get() == State::Open {
+            self.state.set(State::Failed);
+        }
+        explain(&self.server, doing, error)
+    }
+
+    fn lose(&self) {
+        *self.wire.borrow_mut() = None;
+        self.state.set(State::Lost);
+    }
+
+    /// Sends what is waiting and `requests`; gives the answer to the last of these.
+    fn send(&self, requests: Vec<Request>) -> Result<Answer, StoreError> {
+        if self.state.get() == State::Lost {
+            return Err(StoreError::NotCommitted("the transaction was lost".to_owned()));
+        }
+        let mut all = self.waiting.take();
+        all.extend(requests);
+        let answers = self.with_wire(|wire| wire.run(&all))?;
+        let savepoint = self.savepoint.take();
+        let mut last = Answer::default();
+        for (place, (answer, request)) in answers.into_iter().zip(&all).enumerate() {
+            match answer {
+                Ok(answer) => last = answer,
+                Err(error) => {
+                    let failure = self.fail(&format!("run: {}", request.sql), error);
+                    // Something that an earlier job left behind failed: that job was told that it
+                    // succeeded, and the savepoint to go back to is not where it should be.
+                    if savepoint.is_some_and(|savepoint| place <= savepoint) {
+                        self.state.set(State::Lost);
+                    }
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(last)
+    }
+
+    fn flush(&self) -> Result<(), StoreError> {
+        if self.waiting.borrow().is_empty() { Ok(()) } else { self.send(Vec::new()).map(drop) }
+    }
+
+    /// The connection broke while the commit was under way. Only the server knows what became of it.
+    fn settle(&self, failure: StoreError) -> Result<(), StoreError> {
+        let Some(transaction) = self.transaction.get() else {
+            return Err(failure);
+        };
+        let unknown = || StoreError::Unsettled(self.server.shown().to_owned());
+        let sql = format!("SELECT txid_status({transaction})");
+        let start = Instant::now();
+        while start.elapsed() < SETTLE_PATIENCE {
+            let wire = Wire::connect(&self.server, Patience::Again).map_err(|_| unknown())?;
+            match wire.batch(&sql, None).ok().and_then(first_text).as_deref() {
+                Some("committed") => {
+                    self.state.set(State::Idle);
+                    *self.wire.borrow_mut() = Some(wire);
+                    return Ok(());
+                }
+                Some("aborted") => return Err(failure),
+                // The server has not noticed yet that we are gone, or is still writing.
+                Some(_) | None => std::thread::sleep(SETTLE_PAUSE),
+            }
+        }
+        Err(unknown())
+    }
+
+    fn request(sql: &str, params: &[Param<'_>]) -> Request {
+        let params = params.iter().map(Value::from).collect();
+        Request { sql: with_dollars(sql), params, steady: true }
+    }
+
+    fn hand_out(answer: &Answer, each: EachRow<'_>) -> Result<ControlFlow<()>, StoreError> {
+        for row in &answer.rows {
+            if each(&ServerRow(row))? == ControlFlow::Break(()) {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn stream_from(
+        &self,
+        cursor: &str,
+        query: Request,
+        each: EachRow<'_>,
+    ) -> Result<(), StoreError> {
+        let declare = format!("DECLARE {cursor} NO SCROLL CURSOR FOR {}", query.sql);
+        let fetch = |rows: usize| Request {
+            steady: false,
+            ..Request::plain(format!("FETCH {rows} FROM {cursor}"))
+        };
+        let mut asked = ROWS_FIRST;
+        let declare = Request { sql: declare, ..query };
+        let mut answer = self.send(vec![declare, fetch(asked)])?;
+        while Self::hand_out(&answer, each)? == ControlFlow::Continue(())
+            && answer.rows.len() == asked
+        {
+            asked = ROWS_NEXT;
+            answer = self.send(vec![fetch(asked)])?;
+        }
+        Ok(())
+    }
+}
+
+impl Session for Connection {
+    fn query(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+        let answer = self.send(vec![Self::request(sql, params)])?;
+        Self::hand_out(&answer, each).map(drop)
+    }
+
+    fn stream(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+        let depth = self.cursors.get();
+        let cursor = format!("rows{depth}");
+        self.cursors.set(depth + 1);
+        let streamed = self.stream_from(&cursor, Self::request(sql, params), each);
+        self.cursors.set(depth);
+        if self.state.get() == State::Open {
+            self.waiting.borrow_mut().push(Request::plain(format!("CLOSE {cursor}")));
+        }
+        streamed
+    }
+
+    fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        Ok(self.send(vec![Self::request(sql, params)])?.changed)
+    }
+
+    fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
+        self.waiting.borrow_mut().push(Self::request(sql, params));
+        if self.waiting.borrow().len() >= ROWS_NEXT { self.flush() } else { Ok(()) }
+    }
+
+    fn prepare(&self, sql: &str) -> Result<(), StoreError> {
+        self.flush()?;
+        let prepared = self.with_wire(|wire| wire.prepare(&with_dollars(sql)))?;
+        prepared.map_err(|error| self.fail(&format!("prepare: {sql}"), error))
+    }
+
+    fn refresh_statistics(&self) -> Result<(), StoreError> {
+        // Until somebody has counted, PostgreSQL guesses, and reads whole tables for a short list.
+        self.apply("ANALYZE beads, labels, dependencies, comments", &[])
+    }
+}
+
+impl Link for Connection {
+    fn begin_reading(&self) -> Result<(), StoreError> {
+        let sql = format!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = {}; \
+             SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; \
+             SET LOCAL idle_in_transaction_session_timeout = '{IDLE_TIMEOUT}'",
+            self.server.schema
+        );
+        self.begin(&sql, "begin to read").map(drop)
+    }
+
+    /// The lock is a statement of its own: what comes after it sees what the last holder committed.
+    fn begin_writing(&self) -> Result<(), StoreError> {
+        let schema = &self.server.schema;
+        let sql = format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL search_path = {schema}; \
+             SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; \
+             SET LOCAL idle_in_transaction_session_timeout = '{IDLE_TIMEOUT}'; \
+             SELECT set_config('synchronous_commit', 'on', true) \
+             WHERE current_setting('synchronous_commit') = 'off'; \
+             SELECT pg_advisory_xact_lock(hashtextextended('gt town {schema}', 0)); \
+             SELECT txid_current()"
+        );
+        let number = first_text_of_last(self.begin(&sql, "wait for its turn to write")?);
+        self.transaction.set(number.and_then(|text| text.parse().ok()));
+        Ok(())
+    }
+
+    fn commit(&self, news: Option<i64>) -> Result<(), StoreError> {
+        if self.state.get() != State::Open {
+            return Err(StoreError::NotCommitted("the transaction had failed before".to_owned()));
+        }
+        let mut last = Vec::new();
+        if let Some(number) = news {
+            let params = vec![Value::Text(self.server.channel()), Value::Text(number.to_string())];
+            last.push(Request { params, ..Request::plain("SELECT pg_notify($1, $2)") });
+        }
+        last.push(Request::plain("COMMIT"));
+        match self.send(last) {
+            Ok(_) => {
+                self.state.set(State::Idle);
+                Ok(())
+            }
+            Err(failure) if self.wire.borrow().is_none() => self.settle(failure),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn roll_back(&self) -> Result<(), StoreError> {
+        self.waiting.borrow_mut().clear();
+        let state = self.state.replace(State::Idle);
+        if state == State::Idle || self.wire.borrow().is_none() {
+            return Ok(());
+        }
+        let answer = self.with_wire(|wire| wire.batch("ROLLBACK", None))?;
+        answer.map(drop).map_err(|error| {
+            // Whatever state it is in, the next transaction begins on a new one.
+            *self.wire.borrow_mut() = None;
+            lost(&self.server, error)
+        })
+    }
+
+    fn set_savepoint(&self) -> Result<(), StoreError> {
+        let mut waiting = self.waiting.borrow_mut();
+        self.savepoint.set(Some(waiting.len()));
+        waiting.push(Request::plain("SAVEPOINT job"));
+        Ok(())
+    }
+
+    fn undo_to_savepoint(&self) -> Result<(), StoreError> {
+        if self.state.get() == State::Failed {
+            // They would only be refused.
+            self.waiting.borrow_mut().clear();
+        } else if self.flush().is_err() && self.state.get() == State::Lost {
+            return Err(StoreError::NotCommitted("the transaction was lost".to_owned()));
+        }
+        let undo = vec![Request::plain("ROLLBACK TO job"), Request::plain("RELEASE job")];
+        self.send(undo)?;
+        self.state.set(State::Open);
+        Ok(())
+    }
+
+    fn release_savepoint(&self) -> Result<(), StoreError> {
+        self.waiting.borrow_mut().push(Request::plain("RELEASE job"));
+        Ok(())
+    }
+
+    fn in_transaction(&self) -> bool {
+        matches!(self.state.get(), State::Open | State::Failed)
+    }
+}
+
+/// `?1` as PostgreSQL wants it. None of our statements has a question mark in a text.
+fn with_dollars(sql: &str) -> String {
+    sql.replace('?', "$")
+}
+
+fn first_text(answer: Vec<SimpleQueryMessage>) -> Option<String> {
+    answer.into_iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    })
+}
+
+fn first_text_of_last(answer: Vec<SimpleQueryMessage>) -> Option<String> {
+    first_text(answer.into_iter().rev().collect())
+}

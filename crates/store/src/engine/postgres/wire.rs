@@ -1,0 +1,219 @@
+//! A connection as PostgreSQL sees it: requests go out, answers come back in the same order.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use futures_util::TryStreamExt;
+use futures_util::future::join_all;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error, NoTls, Row, SimpleQueryMessage, Statement};
+
+use super::address::Server;
+use super::explain::{explain_connecting, is_passing};
+use super::tls;
+use super::values::Value;
+use crate::StoreError;
+use crate::engine::Notice;
+
+/// One statement with its parameters, on its way to the server.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) sql: String,
+    pub(super) params: Vec<Value>,
+    /// Whether it always gives the same columns, so that it may be prepared.
+    pub(super) steady: bool,
+}
+
+impl Request {
+    pub(super) fn plain(sql: impl Into<String>) -> Self {
+        Self { sql: sql.into(), params: Vec::new(), steady: true }
+    }
+}
+
+/// What came back for a request.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) rows: Vec<Row>,
+    pub(super) changed: u64,
+}
+
+/// How long to try when a server does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// It was never reached: an address that leads nowhere is said at once.
+    FirstTime,
+    /// It was there a moment ago: it may be restarting.
+    Again,
+}
+
+/// Long enough for a server to restart.
+const PATIENCE: Duration = Duration::from_secs(15);
+const PAUSE: Duration = Duration::from_millis(100);
+/// Long enough to say good-bye.
+const FAREWELL: Duration = Duration::from_millis(200);
+/// A wait that a person notices.
+const NOTICE_AFTER: Duration = Duration::from_secs(1);
+/// Statements that are kept prepared. Filters make new ones all the time.
+const STATEMENTS_MAX: usize = 512;
+
+/// A connection with the small runtime that drives it while somebody waits for an answer.
+pub(super) struct Wire {
+    /// Gone only while the wire is being taken down.
+    client: Option<Client>,
+    /// What was asked over this connection before; `None` for once.
+    statements: RefCell<HashMap<String, Option<Statement>>>,
+    keeps_sessions: bool,
+    driver: Option<JoinHandle<()>>,
+    runtime: Runtime,
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wire").finish_non_exhaustive()
+    }
+}
+
+impl Wire {
+    pub(super) fn connect(server: &Server, patience: Patience) -> Result<Self, StoreError> {
+        let start = Instant::now();
+        loop {
+            let error = match Self::try_connect(server)? {
+                Ok(wire) => return Ok(wire),
+                Err(error) => error,
+            };
+            let worth_it = is_passing(&error) || patience == Patience::Again;
+            if !worth_it || start.elapsed() > PATIENCE {
+                return Err(explain_connecting(server, error));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn try_connect(server: &Server) -> Result<Result<Self, Error>, StoreError> {
+        let engine = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
+            doing: "connect".to_owned(),
+            source,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| engine(error.into()))?;
+        let encrypted = server.config.get_ssl_mode() != tokio_postgres::config::SslMode::Disable;
+        let connected = if encrypted {
+            let tls = tls::connector(&server.identity).map_err(|why| engine(why.into()))?;
+            runtime.block_on(async {
+                let (client, connection) = server.config.connect(tls).await?;
+                Ok((client, tokio::spawn(async { drop(connection.await) })))
+            })
+        } else {
+            runtime.block_on(async {
+                let (client, connection) = server.config.connect(NoTls).await?;
+                Ok((client, tokio::spawn(async { drop(connection.await) })))
+            })
+        };
+        Ok(connected.map(|(client, driver)| Self {
+            client: Some(client),
+            statements: RefCell::default(),
+            keeps_sessions: server.keeps_sessions,
+            driver: Some(driver),
+            runtime,
+        }))
+    }
+
+    fn client(&self) -> &Client {
+        self.client.as_ref().expect("the client is only taken by drop")
+    }
+
+    /// Runs several statements at once, without parameters, and calls `notice` if that takes long.
+    pub(super) fn batch(
+        &self,
+        sql: &str,
+        notice: Option<&Notice>,
+    ) -> Result<Vec<SimpleQueryMessage>, Error> {
+        self.runtime.block_on(async {
+            let mut answer = Box::pin(self.client().simple_query(sql));
+            if let Some(notice) = notice {
+                match timeout(NOTICE_AFTER, &mut answer).await {
+                    Ok(answer) => return answer,
+                    Err(_) => notice(),
+                }
+            }
+            answer.await
+        })
+    }
+
+    /// Sends all requests, then waits for the answers. After one that fails inside a transaction,
+    /// PostgreSQL refuses the others.
+    pub(super) fn run(&self, requests: &[Request]) -> Vec<Result<Answer, Error>> {
+        self.runtime.block_on(async {
+            let plans = join_all(requests.iter().map(|request| self.plan(request))).await;
+            join_all(requests.iter().zip(plans).map(|(request, plan)| async {
+                let client = self.client();
+                let rows = if let Some(statement) = plan? {
+                    client.query_raw(&statement, &request.params).await?
+                } else {
+                    let typed = request.params.iter().map(|value| (value, value.kind()));
+                    let typed: Vec<(&Value, Type)> = typed.collect();
+                    client.query_typed_raw(&request.sql, typed).await?
+                };
+                let mut rows = std::pin::pin!(rows);
+                let mut answer = Answer::default();
+                while let Some(row) = rows.try_next().await? {
+                    answer.rows.push(row);
+                }
+                answer.changed = rows.rows_affected().unwrap_or(0);
+                Ok(answer)
+            }))
+            .await
+        })
+    }
+
+    /// The prepared statement, for what is asked more than once: asking first costs a round trip, and
+    /// a command that asks once should not pay it. A pooler would give the next transaction another
+    /// connection, where nothing is prepared.
+    async fn plan(&self, request: &Request) -> Result<Option<Statement>, Error> {
+        if !(self.keeps_sessions && request.steady) {
+            return Ok(None);
+        }
+        let sql = request.sql.as_str();
+        {
+            let mut statements = self.statements.borrow_mut();
+            match statements.get(sql) {
+                Some(Some(statement)) => return Ok(Some(statement.clone())),
+                Some(None) => {}
+                None => {
+                    if statements.len() >= STATEMENTS_MAX {
+                        statements.clear();
+                    }
+                    statements.insert(sql.to_owned(), None);
+                    return Ok(None);
+                }
+            }
+        }
+        let statement = self.client().prepare(sql).await?;
+        self.statements.borrow_mut().insert(sql.to_owned(), Some(statement.clone()));
+        Ok(Some(statement))
+    }
+
+    /// Asks the server whether it understands a statement.
+    pub(super) fn prepare(&self, sql: &str) -> Result<(), Error> {
+        self.runtime.block_on(self.client().prepare(sql)).map(drop)
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.statements.borrow_mut().clear();
+        drop(self.client.take());
+        // Without its last message the server would log a client that vanished.
+        if let (Some(driver), Err(_)) = (self.driver.take(), tokio::runtime::Handle::try_current())
+        {
+            self.runtime.block_on(async { drop(timeout(FAREWELL, driver).await) });
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The steps of the schema, on both engines.
+
+/// One step of the schema. Steps are never changed once they are released.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Migration {
+    /// The schema it leads to.
+    pub(crate) version: i64,
+    /// The least schema a program must know to work with the result. Adding a table or a column with
+    /// a default keeps older programs working; anything else does not.
+    pub(crate) serves: i64,
+    /// What to do.
+    pub(crate) sql: &'static str,
+}
+
+/// Lists the steps once, so that both engines always have the same.
+macro_rules! migrations {
+    ($(($version:literal, $serves:literal, $file:literal),)*) => {
+        /// Every step on SQLite, in order.
+        pub(crate) const SQLITE: &[Migration] = &[$(Migration {
+            version: $version,
+            serves: $serves,
+            sql: include_str!(concat!("../../migrations/sqlite/", $file)),
+        }),*];
+        /// Every step on PostgreSQL, in order.
+        pub(crate) const POSTGRES: &[Migration] = &[$(Migration {
+            version: $version,
+            serves: $serves,
+            sql: include_str!(concat!("../../migrations/postgres/", $file)),
+        }),*];
+    };
+}
+
+migrations! {
+    (1, 1, "0001_foundation.sql"),
+    (2, 1, "0002_requests.sql"),
+}
+
+/// The schema this program knows.
+pub(crate) const LEVEL: i64 = SQLITE[SQLITE.len() - 1].version;

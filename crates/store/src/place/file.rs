@@ -1,0 +1,150 @@
+//! A store in a file that many processes share.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use gt_core::Timestamp;
+
+use super::{group, lock, snapshot};
+use crate::engine::schema::SQLITE;
+use crate::engine::sqlite::{
+    Access, Connection, FileKind, Turnstile, inspect, kind_of, level, migrate, open_connection,
+};
+use crate::engine::{LEVEL, Pool};
+use crate::transaction::{Group, Reader};
+use crate::{Options, StoreError, Writes};
+
+/// The connections to a file, and the turnstile that its writers pass through.
+#[derive(Debug)]
+pub(crate) struct FilePlace {
+    path: PathBuf,
+    options: Options,
+    turnstile: Mutex<Option<Arc<Turnstile>>>,
+    writer: Mutex<Option<Connection>>,
+    readers: Pool<Connection>,
+}
+
+/// How long the log may get when writers come and go, each reading it when it opens the store.
+const LOG_BYTES_ALONE: u64 = 1024 * 1024;
+/// How long the log may get under a writer that stays.
+const LOG_BYTES_GROUPED: u64 = 32 * 1024 * 1024;
+
+impl FilePlace {
+    /// Opens the store at `path`, bringing an older one up to date after a backup.
+    pub(crate) fn open(path: &Path, now: Timestamp, options: Options) -> Result<Self, StoreError> {
+        inspect(path)?;
+        let place = Self::at(path, options);
+        let reader = open_connection(path, Access::Read)?;
+        // Only an out-of-date store needs the right to write.
+        if migrate_is_needed(&reader, path)? {
+            drop(reader);
+            place.bring_up_to_date(Access::Write, now)?;
+        } else {
+            place.readers.keep(reader);
+        }
+        Ok(place)
+    }
+
+    /// Makes a store at `path`, or opens the one that is there.
+    pub(crate) fn create(
+        path: &Path,
+        now: Timestamp,
+        options: Options,
+    ) -> Result<Self, StoreError> {
+        match kind_of(path)? {
+            FileKind::Absent => {
+                let place = Self::at(path, options);
+                place.bring_up_to_date(Access::Create, now)?;
+                Ok(place)
+            }
+            FileKind::Store | FileKind::Foreign(_) => Self::open(path, now, options),
+        }
+    }
+
+    fn at(path: &Path, options: Options) -> Self {
+        Self {
+            path: path.to_owned(),
+            options,
+            turnstile: Mutex::default(),
+            writer: Mutex::default(),
+            // Every reader has a file of its own to read; there is nothing to run out of.
+            readers: Pool::new(usize::MAX, Duration::ZERO),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn read<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let connect = || open_connection(&self.path, Access::Read);
+        self.readers.with(connect, |connection| snapshot(connection, work))
+    }
+
+    pub(super) fn write<T, E: From<StoreError>>(
+        &self,
+        writes: Writes,
+        work: impl FnOnce(&mut Group<'_>) -> Result<(T, bool), E>,
+    ) -> Result<T, E> {
+        let guard = self.writer(Access::Write)?;
+        let turnstile = self.turnstile()?;
+        let _turn = turnstile.enter(self.options.on_wait.as_ref())?;
+        let connection = connected(&guard)?;
+        let (value, committed) = group(connection, work)?;
+        if committed {
+            connection.shorten_log(match writes {
+                Writes::Alone => LOG_BYTES_ALONE,
+                Writes::Grouped => LOG_BYTES_GROUPED,
+            });
+        }
+        Ok(value)
+    }
+
+    fn bring_up_to_date(&self, access: Access, now: Timestamp) -> Result<(), StoreError> {
+        let turnstile = self.turnstile()?;
+        let _turn = turnstile.enter(self.options.on_wait.as_ref())?;
+        let guard = self.writer(access)?;
+        migrate(connected(&guard)?, &self.path, SQLITE, now).map(drop)
+    }
+
+    fn turnstile(&self) -> Result<Arc<Turnstile>, StoreError> {
+        let mut slot = lock(&self.turnstile);
+        if let Some(turnstile) = &*slot {
+            return Ok(Arc::clone(turnstile));
+        }
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        let turnstile = Arc::new(Turnstile::open(directory)?);
+        *slot = Some(Arc::clone(&turnstile));
+        Ok(turnstile)
+    }
+
+    fn writer(&self, access: Access) -> Result<MutexGuard<'_, Option<Connection>>, StoreError> {
+        let mut guard = lock(&self.writer);
+        if guard.is_none() {
+            *guard = Some(match self.readers.take() {
+                Some(reader) => reader.into_writer()?,
+                None => open_connection(&self.path, access)?,
+            });
+        }
+        Ok(guard)
+    }
+}
+
+fn connected<'g>(
+    guard: &'g MutexGuard<'_, Option<Connection>>,
+) -> Result<&'g Connection, StoreError> {
+    guard.as_ref().ok_or_else(|| StoreError::NotCommitted("the store is closed".to_owned()))
+}
+
+fn migrate_is_needed(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+    let (found, needed) = level(connection)?;
+    if needed > LEVEL {
+        let place = path.display().to_string();
+        return Err(StoreError::TooNew { place, found, needed, known: LEVEL });
+    }
+    Ok(found < LEVEL)
+}

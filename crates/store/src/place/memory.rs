@@ -1,0 +1,38 @@
+//! A store that lives as long as its connection.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use gt_core::Timestamp;
+
+use super::{group, lock, snapshot};
+use crate::StoreError;
+use crate::engine::schema::SQLITE;
+use crate::engine::sqlite::{Connection, memory_connection, migrate};
+use crate::transaction::{Group, Reader};
+
+/// One connection for everybody.
+#[derive(Debug)]
+pub(crate) struct MemoryPlace(Mutex<Connection>);
+
+impl MemoryPlace {
+    pub(crate) fn new() -> Result<Self, StoreError> {
+        let connection = memory_connection()?;
+        migrate(&connection, Path::new(":memory:"), SQLITE, Timestamp::from_nanos(0))?;
+        Ok(Self(Mutex::new(connection)))
+    }
+
+    pub(super) fn read<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        snapshot(&*lock(&self.0), work)
+    }
+
+    pub(super) fn write<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&mut Group<'_>) -> Result<(T, bool), E>,
+    ) -> Result<T, E> {
+        group(&*lock(&self.0), work).map(|(value, _)| value)
+    }
+}

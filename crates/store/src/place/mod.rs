@@ -1,0 +1,86 @@
+//! Where a store is, and how one gets at it there.
+
+mod file;
+mod memory;
+mod server;
+
+pub(crate) use file::FilePlace;
+pub(crate) use memory::MemoryPlace;
+pub(crate) use server::ServerPlace;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gt_core::limits::{SERVER_WRITE_GROUP_MAX, WRITE_GROUP_MAX};
+
+use crate::engine::Link;
+use crate::transaction::{Group, Reader, Snapshot};
+use crate::{StoreError, Writes};
+
+/// Where a store is.
+#[derive(Debug)]
+pub(crate) enum Place {
+    File(FilePlace),
+    Memory(MemoryPlace),
+    Server(Box<ServerPlace>),
+}
+
+impl Place {
+    /// How many jobs may share a commit.
+    pub(crate) fn group_max(&self) -> usize {
+        match self {
+            Self::File(_) | Self::Memory(_) => WRITE_GROUP_MAX,
+            Self::Server(_) => SERVER_WRITE_GROUP_MAX,
+        }
+    }
+
+    /// Runs `work` on one consistent state of the store.
+    pub(crate) fn read<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        match self {
+            Self::File(file) => file.read(work),
+            Self::Memory(memory) => memory.read(work),
+            Self::Server(server) => server.read(work),
+        }
+    }
+
+    /// Runs `work` inside a write transaction and commits it if `work` says that anything is worth
+    /// committing.
+    pub(crate) fn write<T, E: From<StoreError>>(
+        &self,
+        writes: Writes,
+        work: impl FnOnce(&mut Group<'_>) -> Result<(T, bool), E>,
+    ) -> Result<T, E> {
+        match self {
+            Self::File(file) => file.write(writes, work),
+            Self::Memory(memory) => memory.write(work),
+            Self::Server(server) => server.write(work),
+        }
+    }
+}
+
+fn snapshot<T, E: From<StoreError>>(
+    link: &impl Link,
+    work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
+) -> Result<T, E> {
+    Snapshot::begin(link)?.run(work)
+}
+
+/// Runs `work` in a transaction; says whether it was committed.
+fn group<T, E: From<StoreError>>(
+    link: &impl Link,
+    work: impl FnOnce(&mut Group<'_>) -> Result<(T, bool), E>,
+) -> Result<(T, bool), E> {
+    let mut group = Group::begin(link)?;
+    let (value, worth_committing) = work(&mut group)?;
+    if worth_committing {
+        group.commit()?;
+    }
+    Ok((value, worth_committing))
+}
+
+/// A panic inside a transaction rolled it back, so what the lock guards is still good.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,88 @@
+//! A store on a PostgreSQL server that many hosts share.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use gt_core::Timestamp;
+
+use super::{group, lock, snapshot};
+use crate::engine::postgres::{Connection, Server, create, level};
+use crate::engine::{LEVEL, Pool};
+use crate::transaction::{Group, Reader};
+use crate::{Options, StoreError};
+
+/// The connections to a server: one that writes, some that read.
+#[derive(Debug)]
+pub(crate) struct ServerPlace {
+    server: Arc<Server>,
+    writer: Mutex<Option<Connection>>,
+    readers: Pool<Connection>,
+}
+
+/// How long a reader waits for a connection that is in use.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl ServerPlace {
+    /// Opens the store that is there, bringing an older one up to date.
+    pub(crate) fn open(
+        server: &Server,
+        now: Timestamp,
+        options: Options,
+    ) -> Result<Self, StoreError> {
+        let place = Self::at(server, options);
+        let connection = Connection::open(&place.server)?;
+        match level(&connection, &place.server)? {
+            None => return Err(StoreError::Empty(place.server.shown().to_owned())),
+            Some(found) if found < LEVEL => create(&connection, &place.server, now)?,
+            Some(_) => {}
+        }
+        place.readers.keep(connection);
+        Ok(place)
+    }
+
+    /// Makes a store, or opens the one that is there.
+    pub(crate) fn create(
+        server: &Server,
+        now: Timestamp,
+        options: Options,
+    ) -> Result<Self, StoreError> {
+        let place = Self::at(server, options);
+        let connection = Connection::open(&place.server)?;
+        create(&connection, &place.server, now)?;
+        place.readers.keep(connection);
+        Ok(place)
+    }
+
+    fn at(server: &Server, options: Options) -> Self {
+        let server = Arc::new(server.clone().with_notice(options.on_wait));
+        let readers = Pool::new(server.connections_max, PATIENCE);
+        Self { server, writer: Mutex::default(), readers }
+    }
+
+    pub(crate) fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    pub(super) fn read<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let connect = || Connection::open(&self.server);
+        self.readers.with(connect, |connection| snapshot(connection, work))
+    }
+
+    pub(super) fn write<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&mut Group<'_>) -> Result<(T, bool), E>,
+    ) -> Result<T, E> {
+        let mut guard = lock(&self.writer);
+        let connection = match guard.take().or_else(|| self.readers.take()) {
+            Some(connection) => connection,
+            None => Connection::open(&self.server)?,
+        };
+        // A panic drops the connection, and with it the transaction.
+        let result = group(&connection, work).map(|(value, _)| value);
+        *guard = Some(connection);
+        result
+    }
+}
