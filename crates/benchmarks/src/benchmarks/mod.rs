@@ -6,6 +6,7 @@ mod grouped;
 mod import;
 mod memory;
 mod ready;
+mod server;
 
 pub(crate) use contention::saturate;
 
@@ -44,6 +45,11 @@ pub(crate) const ALL: &[Benchmark] = &[
         name: "grouped",
         about: "creates from 64 threads against a bare group-commit loop",
         run: grouped::run,
+    },
+    Benchmark {
+        name: "server",
+        about: "creates on PostgreSQL from 64 threads against bare loops under the same lock",
+        run: server::run,
     },
     Benchmark {
         name: "contention",
