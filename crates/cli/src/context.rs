@@ -62,7 +62,9 @@ impl<'p> Context<'p> {
     pub(crate) fn town(&self) -> Result<Town, CliError> {
         let root = self.root()?;
         let options = StoreOptions { on_wait: Some(Arc::new(waiting)) };
-        Ok(Town::open(&root, &self.directory, self.actor()?, Arc::new(SystemClock), options)?)
+        let clock = Arc::new(SystemClock);
+        let town = Town::open(&root, &self.directory, self.actor()?, clock, options)?;
+        Ok(town.with_hooks(&self.environment))
     }
 }
 

@@ -12,7 +12,7 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 17] = [
+const VARIABLES: [&str; 18] = [
     "GT_TOWN_ROOT",
     "GT_ROOT",
     "BEADS_DIR",
@@ -20,6 +20,7 @@ const VARIABLES: [&str; 17] = [
     "BD_ACTOR",
     "BD_AGENT_MODE",
     "BD_JSON_ENVELOPE",
+    "BD_NO_HOOKS",
     "CLAUDE_CODE",
     "CLAUDE_SESSION_ID",
     "GIT_AUTHOR_EMAIL",

@@ -1,9 +1,9 @@
 //! How beads look, as JSON and as text.
 
 use gt_core::{Bead, BeadId, DependencyType};
-use gt_operations::beads::show;
+use gt_operations::beads::{self, show};
 use gt_operations::{BeadRow, Town};
-use gt_records::{BeadView, Counts, ObjectWriter, write_bead, write_comment};
+use gt_records::{BeadView, ObjectWriter, write_bead, write_comment};
 
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, status_colour};
@@ -17,21 +17,8 @@ pub(super) fn bare(bead: &Bead, labels: &[String]) -> String {
 
 /// A bead as lists show it; the counts are of dependencies that block.
 pub(super) fn listed(row: &BeadRow, more: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
-    let counts = Counts {
-        dependencies: row.dependencies_blocking(),
-        dependents: row.dependents_blocked,
-        comments: row.comments,
-    };
     let mut out = String::new();
-    let view = BeadView {
-        bead: &row.bead,
-        labels: &row.labels,
-        dependencies: &row.dependencies,
-        comments: &[],
-        counts: Some(counts),
-        parent: row.parent(),
-    };
-    write_bead(&mut out, &view, more);
+    write_bead(&mut out, &beads::listed(row), more);
     out
 }
 

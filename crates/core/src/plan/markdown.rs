@@ -154,7 +154,7 @@ struct Reading<'t> {
     opening: Vec<Line<'t>>,
 }
 
-impl<'t> Reading<'t> {
+impl Reading<'_> {
     fn new(line: usize, title: &str) -> Self {
         Self {
             line,

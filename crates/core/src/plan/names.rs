@@ -32,10 +32,10 @@ impl<'d> Names<'d> {
                 continue;
             };
             let same = places.entry(name).or_default();
-            if let (Naming::Keys, Some(first)) = (naming, same.first()) {
-                if *first != index {
-                    return Err(twice("key", name, draft, &drafts[*first]));
-                }
+            if let (Naming::Keys, Some(first)) = (naming, same.first())
+                && *first != index
+            {
+                return Err(twice("key", name, draft, &drafts[*first]));
             }
             if same.last() != Some(&index) {
                 same.push(index);
@@ -88,14 +88,12 @@ impl<'d> Names<'d> {
         }
         let mut edges = Vec::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let (link, other) = match self.link_to_planned(&said.place, part)? {
-                Some(found) => found,
-                None => {
-                    let link = Link::parse(part).map_err(|invalid| at(&said.place, &invalid))?;
-                    let other = Reference::Existing(link.other.clone());
-                    (link, other)
-                }
-            };
+            if let Some((link, other)) = self.link_to_planned(&said.place, part)? {
+                edges.push(edge(index, &said.place, &link, other));
+                continue;
+            }
+            let link = Link::parse(part).map_err(|invalid| at(&said.place, &invalid))?;
+            let other = Reference::Existing(link.other.clone());
             edges.push(edge(index, &said.place, &link, other));
         }
         Ok(edges)

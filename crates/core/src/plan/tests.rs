@@ -7,8 +7,8 @@ fn draft(key: &str) -> Draft {
     Draft { place, key: Some(key.to_owned()), title, ..Draft::default() }
 }
 
-fn planned(key: &str) -> Option<Name> {
-    Some(Name::Planned(key.to_owned()))
+fn planned(key: &str) -> Name {
+    Name::Planned(key.to_owned())
 }
 
 fn edge(from: &str, to: &str) -> DraftEdge {
@@ -23,8 +23,8 @@ fn refused(drafts: Vec<Draft>, edges: Vec<DraftEdge>) -> String {
 
 #[test]
 fn parents_come_before_their_parts() {
-    let child = Draft { parent: planned("middle"), ..draft("child") };
-    let middle = Draft { parent: planned("top"), ..draft("middle") };
+    let child = Draft { parent: Some(planned("middle")), ..draft("child") };
+    let middle = Draft { parent: Some(planned("top")), ..draft("middle") };
     let drafts = vec![child, draft("other"), middle, draft("top")];
 
     let plan = Plan::new("plan", drafts, Vec::new(), Naming::Keys).unwrap();
@@ -34,7 +34,7 @@ fn parents_come_before_their_parts() {
 
 #[test]
 fn circles_and_wrong_names_are_named() {
-    let part = |key: &str, of: &str| Draft { parent: planned(of), ..draft(key) };
+    let part = |key: &str, of: &str| Draft { parent: Some(planned(of)), ..draft(key) };
     for (drafts, edges, said) in [
         (vec![], vec![], "there is no bead"),
         (vec![draft("a"), draft("a")], vec![], "the key \"a\" is already taken at plan:a"),
@@ -197,7 +197,7 @@ fn render(draft: &Draft) -> String {
         ("Assignee", &draft.assignee),
         ("Labels", &labels.concat()),
     ] {
-        text.push_str(&format!("### {name}\n\n{value}\n"));
+        text.extend(["### ", name, "\n\n", value, "\n"]);
     }
     text
 }
@@ -257,7 +257,7 @@ proptest! {
         let count = parents.len();
         let drafts = parents.iter().enumerate().map(|(index, parent)| {
             let parent = parent.filter(|parent| *parent < count);
-            Draft { parent: parent.and_then(|parent| planned(&parent.to_string())), ..draft(&index.to_string()) }
+            Draft { parent: parent.map(|parent| planned(&parent.to_string())), ..draft(&index.to_string()) }
         });
         // Only plans with circles are refused.
         if let Ok(plan) = Plan::new("plan", drafts.collect(), Vec::new(), Naming::Keys) {
