@@ -1,8 +1,10 @@
 //! `bd create --file` and `bd create --graph`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use gt_core::plan::{Plan, parse_markdown};
+use gt_core::BeadId;
+use gt_core::plan::{Plan, Planned, parse_markdown};
 use gt_operations::beads::{Created, Made, PlanOptions, create_all};
 use gt_operations::dependencies::Added;
 use gt_records::{ObjectWriter, parse_plan_graph, parse_plan_lines};
@@ -93,14 +95,17 @@ fn is_json(path: &str, text: &str) -> bool {
     }
 }
 
-fn ids_by_key(plan: &Plan, made: &Made) -> String {
+fn ids_by_key<'p>(plan: &'p Plan, made: &'p Made) -> String {
+    let both = plan.beads().iter().zip(&made.beads);
+    let pair = |(planned, made): (&'p Planned, &'p Created)| {
+        Some((planned.draft.key.as_deref()?, &made.bead.id))
+    };
+    let by_key: BTreeMap<&str, &BeadId> = both.filter_map(pair).collect();
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     object.object("ids", |ids| {
-        for (planned, made) in plan.beads().iter().zip(&made.beads) {
-            if let Some(key) = &planned.draft.key {
-                ids.text(key, made.bead.id.as_str());
-            }
+        for (key, id) in by_key {
+            ids.text(key, id.as_str());
         }
     });
     object.finish();

@@ -141,6 +141,7 @@ pub struct Plan {
     beads: Vec<Planned>,
     edges: Vec<PlannedEdge>,
     parents_first: Vec<usize>,
+    dependents_first: Vec<usize>,
 }
 
 impl Plan {
@@ -186,7 +187,8 @@ impl Plan {
             .collect();
         refuse_circles(source, &beads, &found)?;
         let parents_first = parents_first(&beads);
-        Ok(Self { beads, edges: found, parents_first })
+        let dependents_first = dependents_first(beads.len(), &found);
+        Ok(Self { beads, edges: found, parents_first, dependents_first })
     }
 
     /// The beads, in the order of the file.
@@ -197,6 +199,13 @@ impl Plan {
     /// The dependencies besides those to parents.
     pub fn edges(&self) -> &[PlannedEdge] {
         &self.edges
+    }
+
+    /// The places of the dependencies in an order in which a bead is waited for before it waits itself.
+    /// Whoever makes them looks for circles behind the bead that is waited for; in this order there is
+    /// nothing behind it yet, and a long chain costs no more than a short one.
+    pub fn dependents_first(&self) -> &[usize] {
+        &self.dependents_first
     }
 
     /// The places of the beads in an order in which every parent comes before its parts.
@@ -263,6 +272,39 @@ fn parents_first(beads: &[Planned]) -> Vec<usize> {
         }
         order.extend(family.into_iter().rev());
     }
+    order
+}
+
+/// Only for plans without circles of dependencies.
+fn dependents_first(beads: usize, edges: &[PlannedEdge]) -> Vec<usize> {
+    let mut waits = vec![Vec::new(); beads];
+    let mut waited_for = vec![0_usize; beads];
+    for edge in edges.iter().filter(|edge| edge.kind.can_block()) {
+        if let (Reference::Planned(issue), Reference::Planned(target)) = (&edge.issue, &edge.target)
+        {
+            waits[*issue].push(*target);
+            waited_for[*target] += 1;
+        }
+    }
+    let mut rank = vec![0; beads];
+    let mut next = 1;
+    let mut free: Vec<usize> = (0..beads).filter(|bead| waited_for[*bead] == 0).collect();
+    while let Some(bead) = free.pop() {
+        rank[bead] = next;
+        next += 1;
+        for target in &waits[bead] {
+            waited_for[*target] -= 1;
+            if waited_for[*target] == 0 {
+                free.push(*target);
+            }
+        }
+    }
+    let rank_of = |edge: &usize| match edges[*edge].issue {
+        Reference::Existing(_) => 0,
+        Reference::Planned(bead) => rank[bead],
+    };
+    let mut order: Vec<usize> = (0..edges.len()).collect();
+    order.sort_by_key(rank_of);
     order
 }
 

@@ -253,6 +253,26 @@ proptest! {
     }
 
     #[test]
+    fn nobody_waits_before_they_are_waited_for(
+        ends in prop::collection::vec((0..8_usize, 0..8_usize), 0..20),
+    ) {
+        let drafts = (0..8).map(|key| draft(&key.to_string())).collect();
+        let edges = ends.iter().map(|(from, to)| edge(&from.to_string(), &to.to_string()));
+        // Only plans with circles are refused.
+        if let Ok(plan) = Plan::new("plan", drafts, edges.collect(), Naming::Keys) {
+            let mut seen = vec![false; ends.len()];
+            let mut waiting = Vec::new();
+            for at in plan.dependents_first() {
+                let PlannedEdge { issue, target, .. } = &plan.edges()[*at];
+                prop_assert!(!waiting.contains(target), "{:?} waits already", target);
+                waiting.push(issue.clone());
+                seen[*at] = true;
+            }
+            prop_assert!(seen.into_iter().all(|seen| seen));
+        }
+    }
+
+    #[test]
     fn every_parent_comes_first(parents in prop::collection::vec(prop::option::of(0..12_usize), 1..12)) {
         let count = parents.len();
         let drafts = parents.iter().enumerate().map(|(index, parent)| {

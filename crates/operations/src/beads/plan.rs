@@ -51,11 +51,14 @@ pub fn create_all(town: &Town, plan: &Plan, options: &PlanOptions) -> Result<Mad
             made[*index] = Some(created.map_err(|error| error.at(&bead.draft.place))?);
         }
         let mut made: Vec<Created> = made.into_iter().flatten().collect();
-        let mut dependencies = Vec::with_capacity(plan.edges().len());
-        for edge in plan.edges() {
-            let added = link(town, writer, &made, edge).map_err(|error| error.at(&edge.place))?;
-            dependencies.push(added);
+        let edges = plan.edges();
+        let mut dependencies: Vec<Option<Added>> = edges.iter().map(|_| None).collect();
+        for index in plan.dependents_first() {
+            let edge = &edges[*index];
+            let added = link(town, writer, &made, edge);
+            dependencies[*index] = Some(added.map_err(|error| error.at(&edge.place))?);
         }
+        let dependencies = dependencies.into_iter().flatten().collect();
         for (index, bead) in beads.iter().enumerate() {
             let done = complete(writer, &made, index, bead);
             made[index].bead = done.map_err(|error| error.at(&bead.draft.place))?;

@@ -9,6 +9,7 @@ mod run;
 
 pub use run::{HELPER, run};
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use gt_core::time::parse_duration;
 use gt_core::{BeadId, EventKind, Invalid, NewEvent};
 use gt_executors::background::{detach, nameless_file};
 use gt_records::write_bead;
-use gt_store::{Reader, Writer};
+use gt_store::{BeadRow, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::beads::listed;
@@ -152,10 +153,11 @@ impl Hooks {
             }
         }
         let rows = writer.bead_rows(&ids)?;
+        let rows: HashMap<&BeadId, &BeadRow> = rows.iter().map(|row| (&row.bead.id, row)).collect();
         let mut list = Vec::new();
         for (id, occasion, program) in wanted {
             // A bead that was deleted after it was changed is nobody's business any more.
-            let Some(row) = rows.iter().find(|row| row.bead.id == id) else {
+            let Some(row) = rows.get(&id) else {
                 continue;
             };
             let mut json = String::new();
@@ -170,7 +172,7 @@ impl Hooks {
     /// the programs to run. A program is told about a bead once; of a new bead its changes are no news.
     fn wanted(&self, events: &[NewEvent]) -> Vec<(BeadId, Occasion, &str)> {
         let mut occasions: Vec<(&BeadId, Vec<Occasion>)> = Vec::new();
-        let mut places = std::collections::HashMap::new();
+        let mut places = HashMap::new();
         for event in events {
             let (Some(bead), Some(occasion)) = (&event.bead, Occasion::of(&event.kind)) else {
                 continue;
