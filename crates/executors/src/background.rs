@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    const LONG: Duration = Duration::from_secs(600);
+    const LONG: Duration = Duration::from_mins(10);
 
     #[test]
     fn it_gets_arguments_input_and_variables() {

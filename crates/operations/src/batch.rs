@@ -113,6 +113,8 @@ pub struct LineDone {
     pub command: &'static str,
     /// The beads it was about.
     pub ids: Vec<BeadId>,
+    /// What it made a bead depend on and does not exist; such a bead blocks from the day it appears.
+    pub missing: Vec<BeadId>,
 }
 
 /// Does what every line asks for, one after the other, or nothing at all.
@@ -120,43 +122,52 @@ pub fn run(town: &Town, lines: &[BatchLine], dry_run: bool) -> Result<Vec<LineDo
     town.write_or_rehearse(dry_run, |writer| {
         let mut done = Vec::with_capacity(lines.len());
         for BatchLine { number, place, step } in lines {
-            let ids = take(town, writer, step).map_err(|error| error.at(place))?;
-            done.push(LineDone { number: *number, command: step.command(), ids });
+            let (ids, missing) = take(town, writer, step).map_err(|error| error.at(place))?;
+            done.push(LineDone { number: *number, command: step.command(), ids, missing });
         }
         Ok(done)
     })
 }
 
-fn take(town: &Town, writer: &mut Writer<'_>, step: &Step) -> Result<Vec<BeadId>> {
-    match step {
-        Step::Create(new) => Ok(vec![create_in(town, writer, new)?.bead.id]),
-        Step::Update { beads, changes } => {
-            beads.iter().map(|bead| update_in(town, writer, bead, changes)).collect()
+/// The beads a line was about, and those it names that do not exist.
+type Touched = (Vec<BeadId>, Vec<BeadId>);
+
+fn take(town: &Town, writer: &mut Writer<'_>, step: &Step) -> Result<Touched> {
+    let ids = match step {
+        Step::Create(new) => {
+            let created = create_in(town, writer, new)?;
+            return Ok((vec![created.bead.id], created.missing));
         }
-        Step::Close { words, how } => close(town, writer, words, how),
+        Step::AddDependency { issue, target, kind, retype } => {
+            let added = add_in(town, writer, issue, target, kind, *retype)?;
+            let missing = (!added.target_exists).then(|| added.target.clone());
+            return Ok((vec![added.issue, added.target], missing.into_iter().collect()));
+        }
+        Step::Update { beads, changes } => beads
+            .iter()
+            .map(|bead| update_in(town, writer, bead, changes))
+            .collect::<Result<Vec<_>>>()?,
+        Step::Close { words, how } => close(town, writer, words, how)?,
         Step::Reopen { beads, reason } => {
             let reopen = |bead: &String| {
                 let (bead, _) = reopen_in(town, writer, bead, reason.as_deref())?;
                 Ok(bead.id)
             };
-            beads.iter().map(reopen).collect()
-        }
-        Step::AddDependency { issue, target, kind, retype } => {
-            let added = add_in(town, writer, issue, target, kind, *retype)?;
-            Ok(vec![added.issue, added.target])
+            beads.iter().map(reopen).collect::<Result<Vec<_>>>()?
         }
         Step::RemoveDependency { issue, target, kind } => {
             let (issue, target, _) = remove_in(town, writer, issue, target, kind.as_ref())?;
-            Ok(vec![issue, target])
+            vec![issue, target]
         }
         Step::Label { beads, label, add } => {
             let changed = label_in(town, writer, beads, label, *add)?;
-            Ok(changed.into_iter().map(|(id, _)| id).collect())
+            changed.into_iter().map(|(id, _)| id).collect()
         }
         Step::Comment { bead, text, author } => {
-            Ok(vec![comment_in(town, writer, bead, text, author.as_deref())?.bead])
+            vec![comment_in(town, writer, bead, text, author.as_deref())?.bead]
         }
-    }
+    };
+    Ok((ids, Vec::new()))
 }
 
 fn close(

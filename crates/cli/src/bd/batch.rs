@@ -7,7 +7,7 @@ use gt_operations::Environment;
 use gt_operations::batch::{BatchLine, LineDone, Step, run as run_batch};
 use gt_records::ObjectWriter;
 
-use super::{close, create, dep, label, reopen, update};
+use super::{close, create, dep, label, reopen, shapes, update};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::usage_message;
@@ -97,6 +97,9 @@ pub(super) fn run(context: &Context<'_>, args: &BatchArgs) -> Result<(), CliErro
     }
     let done = run_batch(&town, &lines, args.dry_run)?;
     let printer = context.printer;
+    for id in done.iter().flat_map(|line| &line.missing) {
+        shapes::note_absent(printer, id);
+    }
     if printer.json() {
         let mut list = printer.list();
         for line in &done {
@@ -108,7 +111,7 @@ pub(super) fn run(context: &Context<'_>, args: &BatchArgs) -> Result<(), CliErro
         return printer.done("Nothing to do");
     }
     let verb = if args.dry_run { "Would do" } else { "✓" };
-    done.iter().try_for_each(|LineDone { number, command, ids }| {
+    done.iter().try_for_each(|LineDone { number, command, ids, .. }| {
         let ids: Vec<&str> = ids.iter().map(BeadId::as_str).collect();
         printer.done(format!("{verb} line {number}: {command} {}", ids.join(" ")))
     })

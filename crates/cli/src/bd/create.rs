@@ -167,8 +167,8 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
     let new = new_bead(args, town.now())?;
     let Created { bead, labels, missing } = create(&town, &new, dry_run)?;
     let printer = context.printer;
-    for id in missing {
-        printer.note(format!("note: {id} does not exist here; it counts from the day it appears"));
+    for id in &missing {
+        shapes::note_absent(printer, id);
     }
     if printer.json() {
         return printer.object(&shapes::bare(&bead, &labels));

@@ -246,13 +246,10 @@ fn print_added(printer: &Printer, added: &Added) -> Result<(), CliError> {
     printer.done(format!("✓ {issue}{already} depends on {target} ({kind})"))
 }
 
-/// Says that the target of a dependency is not there, which need not be a mistake.
+/// Says if the target of a dependency is not there, which need not be a mistake.
 pub(super) fn note_missing(printer: &Printer, added: &Added) {
     if !added.target_exists {
-        printer.note(format!(
-            "note: {} does not exist here; it counts from the day it appears",
-            added.target
-        ));
+        shapes::note_absent(printer, &added.target);
     }
 }
 

@@ -148,3 +148,8 @@ pub(super) fn print_json(printer: &Printer, town: &Town, ids: &[String]) -> Resu
     }
     list.finish()
 }
+
+/// Says that a bead depends on something that is not there, which need not be a mistake.
+pub(super) fn note_absent(printer: &Printer, id: &BeadId) {
+    printer.note(format!("note: {id} does not exist here; it counts from the day it appears"));
+}

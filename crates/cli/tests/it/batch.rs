@@ -147,6 +147,20 @@ fn values_that_look_like_fields_stay_values() {
 }
 
 #[test]
+fn what_does_not_exist_here_is_noted_as_the_commands_do() {
+    let town = town();
+    town.bead("hq-a", &[]);
+
+    let lines = "dep add hq-a zz-far\ncreate x --deps related:zz-off --id hq-x\n";
+    let ran = town.start_bd(&["batch"]).stdin(lines).run().ok();
+
+    assert_says(
+        &ran.stderr,
+        &["note: zz-far does not exist here", "note: zz-off does not exist here"],
+    );
+}
+
+#[test]
 fn a_batch_without_lines_does_nothing() {
     let town = town();
 

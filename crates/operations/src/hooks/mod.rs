@@ -252,8 +252,10 @@ impl Calls {
             path: PathBuf::from("this program"),
             source,
         })?;
+        // Hooks run in the root, where a path that begins elsewhere would lead nowhere.
+        let root = std::path::absolute(&self.root).unwrap_or_else(|_| self.root.clone());
         let timeout = self.timeout.as_millis().to_string();
-        let arguments = [HELPER.as_ref(), self.root.as_os_str(), OsStr::new(&timeout)];
+        let arguments = [HELPER.as_ref(), root.as_os_str(), OsStr::new(&timeout)];
         Ok(detach(&program, &arguments, file)?)
     }
 }
