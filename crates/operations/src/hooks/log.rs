@@ -27,3 +27,26 @@ pub(super) fn append(root: &Path, message: &str) {
         .open(path)
         .and_then(|mut file| file.write_all(line.as_bytes()));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_log_is_kept_beside_a_new_one() {
+        let town = tempfile::tempdir().unwrap();
+        let directory = town.path().join(DIRECTORY);
+        std::fs::create_dir(&directory).unwrap();
+        append(town.path(), "first\nof\x1b all");
+        let first = std::fs::read_to_string(directory.join(NAME)).unwrap();
+        assert!(first.ends_with("Z first of  all\n"), "{first}");
+        let long = usize::try_from(limits::HOOK_LOG_BYTES_MAX).unwrap();
+        append(town.path(), &"x".repeat(long));
+
+        append(town.path(), "last");
+
+        let old = std::fs::read_to_string(directory.join("hooks.log.old")).unwrap();
+        assert!(old.starts_with(&first));
+        assert_eq!(std::fs::read_to_string(directory.join(NAME)).unwrap().lines().count(), 1);
+    }
+}
