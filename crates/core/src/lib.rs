@@ -13,9 +13,11 @@ pub mod decide;
 pub mod event;
 pub mod json;
 pub mod limits;
+pub mod plan;
 pub mod rig;
 pub mod settings;
 pub mod time;
+pub mod words;
 
 pub use bead::{
     Bead, BeadId, Carried, Comment, Dependency, DependencyType, IssueType, Outcome, Priority,

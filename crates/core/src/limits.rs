@@ -18,3 +18,7 @@ pub const SERVER_WRITE_GROUP_MAX: usize = 64;
 pub const PAGE_BEADS: usize = 256;
 /// How many candidates an ambiguous id names before it says "and more".
 pub const AMBIGUOUS_SHOWN_MAX: usize = 5;
+/// How long the log of failed hooks may get before it begins anew, in bytes.
+pub const HOOK_LOG_BYTES_MAX: u64 = 1024 * 1024;
+/// How much of a failed hook's last words is kept, in bytes.
+pub const HOOK_WORDS_BYTES_MAX: usize = 500;

@@ -81,6 +81,15 @@ pub enum OperationError {
         /// Why not.
         source: Box<StoreError>,
     },
+    /// One of many things that a file asked for could not be done.
+    #[error("{place}: {error}")]
+    At {
+        /// Where it was asked for, such as `plan.md:12`.
+        place: String,
+        /// Why not.
+        #[source]
+        error: Box<Self>,
+    },
     /// A value is malformed.
     #[error(transparent)]
     Invalid(#[from] Invalid),
@@ -106,5 +115,11 @@ impl OperationError {
     /// A refusal with this message.
     pub fn rejected(message: impl Into<String>) -> Self {
         Self::Rejected(message.into())
+    }
+
+    /// The same problem, with the place in a file that led to it.
+    #[must_use]
+    pub fn at(self, place: impl Into<String>) -> Self {
+        Self::At { place: place.into(), error: Box::new(self) }
     }
 }

@@ -17,7 +17,10 @@ mod tokens;
 mod write;
 
 pub use error::RecordError;
-pub use read::{Line, Record, parse_line};
+pub use read::{
+    DependencyLine, Line, Record, parse_dependency_lines, parse_line, parse_plan_graph,
+    parse_plan_lines,
+};
 pub use tokens::contains_nul;
 pub use write::{
     ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, export_line, export_memory_line,

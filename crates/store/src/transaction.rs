@@ -118,6 +118,12 @@ impl Writer<'_> {
         self.reader.session.apply(sql, params)
     }
 
+    /// What this work has changed so far, as its events tell it; the earliest are missing when they are
+    /// too many to wait in memory.
+    pub fn recorded(&self) -> &[NewEvent] {
+        &self.events
+    }
+
     pub(crate) fn record(&mut self, event: NewEvent) {
         self.events.push(event);
     }

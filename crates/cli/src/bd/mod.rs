@@ -1,12 +1,14 @@
 //! `bd`: beads, as scripts and agents know them. One file per verb.
 
 mod activity;
+mod batch;
 mod blocked;
 mod close;
 mod comments;
 mod config;
 mod count;
 mod create;
+mod create_many;
 mod delete;
 mod dep;
 mod export;
@@ -109,6 +111,7 @@ enum Verb {
     #[command(alias = "status")]
     Stats(stats::StatsArgs),
     Count(count::CountArgs),
+    Batch(batch::BatchArgs),
     Activity(activity::ActivityArgs),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
@@ -141,6 +144,7 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Search(args) => search::run(&context, &args),
         Verb::Stats(_) => stats::run(&context),
         Verb::Count(args) => count::run(&context, &args),
+        Verb::Batch(args) => batch::run(&context, &args),
         Verb::Activity(args) => activity::run(&context, &args),
         Verb::Import(args) => import::run(&context, &args),
         Verb::Export(args) => export::run(&context, &args),

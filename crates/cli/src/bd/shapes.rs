@@ -1,9 +1,9 @@
 //! How beads look, as JSON and as text.
 
 use gt_core::{Bead, BeadId, DependencyType};
-use gt_operations::beads::show;
+use gt_operations::beads::{self, show};
 use gt_operations::{BeadRow, Town};
-use gt_records::{BeadView, Counts, ObjectWriter, write_bead, write_comment};
+use gt_records::{BeadView, ObjectWriter, write_bead, write_comment};
 
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, status_colour};
@@ -17,21 +17,8 @@ pub(super) fn bare(bead: &Bead, labels: &[String]) -> String {
 
 /// A bead as lists show it; the counts are of dependencies that block.
 pub(super) fn listed(row: &BeadRow, more: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
-    let counts = Counts {
-        dependencies: row.dependencies_blocking(),
-        dependents: row.dependents_blocked,
-        comments: row.comments,
-    };
     let mut out = String::new();
-    let view = BeadView {
-        bead: &row.bead,
-        labels: &row.labels,
-        dependencies: &row.dependencies,
-        comments: &[],
-        counts: Some(counts),
-        parent: row.parent(),
-    };
-    write_bead(&mut out, &view, more);
+    write_bead(&mut out, &beads::listed(row), more);
     out
 }
 
@@ -160,4 +147,9 @@ pub(super) fn print_json(printer: &Printer, town: &Town, ids: &[String]) -> Resu
         list.push(&bare(&shown.row.bead, &shown.row.labels))?;
     }
     list.finish()
+}
+
+/// Says that a bead depends on something that is not there, which need not be a mistake.
+pub(super) fn note_absent(printer: &Printer, id: &BeadId) {
+    printer.note(format!("note: {id} does not exist here; it counts from the day it appears"));
 }

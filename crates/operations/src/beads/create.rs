@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_core::bead::{Title, Uid, check_label, check_text};
+use gt_core::bead::{Direction, Link, Title, Uid, check_label, check_text};
 use gt_core::decide::IdSeed;
 use gt_core::{
     Bead, BeadId, Carried, Dependency, DependencyType, EventKind, IssueType, Json, Prefix,
@@ -13,28 +13,6 @@ use gt_store::{Reader, Writer};
 use super::resolve::{require, resolve_in};
 use crate::dependencies::{add_edge, check_levels};
 use crate::{OperationError, Result, Town};
-
-/// Which way a new bead is linked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// The new bead depends on the other.
-    DependsOn,
-    /// The other depends on the new bead.
-    DependedOnBy,
-}
-
-/// A dependency to make together with a bead.
-#[derive(Debug, Clone)]
-pub struct Link {
-    /// Of which type.
-    pub kind: DependencyType,
-    /// Which way.
-    pub direction: Direction,
-    /// With which bead.
-    pub other: String,
-    /// The edge's metadata; empty for none.
-    pub metadata: String,
-}
 
 /// A bead to be made.
 #[derive(Debug, Clone, Default)]
@@ -101,45 +79,47 @@ pub struct Created {
 /// Makes a bead, with its labels, its parent and its links, or nothing at all. A dry run says what a
 /// run would say, and makes nothing.
 pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<Created> {
-    town.write_or_rehearse(dry_run, |writer| {
-        let Plan { mut bead, id, labels, parent } = plan(town, writer, new, writer.now())?;
-        bead.id = match (id, &parent) {
-            (Some(id), _) => id,
-            (None, Some(parent)) => writer.next_child_id(parent)?,
-            (None, None) => bead.id,
+    town.write_or_rehearse(dry_run, |writer| create_in(town, writer, new))
+}
+
+pub(crate) fn create_in(town: &Town, writer: &mut Writer<'_>, new: &NewBead) -> Result<Created> {
+    let Plan { mut bead, id, labels, parent } = plan(town, writer, new, writer.now())?;
+    bead.id = match (id, &parent) {
+        (Some(id), _) => id,
+        (None, Some(parent)) => writer.next_child_id(parent)?,
+        (None, None) => bead.id,
+    };
+    bead.uid = Uid::of_bead(&bead.id, bead.created_at);
+    writer.insert_bead(&bead, EventKind::Created)?;
+    for label in &labels {
+        writer.add_label(&bead, label, false)?;
+    }
+    if let Some(parent) = parent {
+        add_edge(writer, &edge(writer, &bead.id, &parent, DependencyType::ParentChild), false)?;
+    }
+    let mut missing = Vec::new();
+    for link in &new.links {
+        let other = match link.direction {
+            Direction::DependsOn => resolve_target(town, writer, &link.other)?,
+            Direction::DependedOnBy => resolve_in(town, writer, &link.other)?,
         };
-        bead.uid = Uid::of_bead(&bead.id, bead.created_at);
-        writer.insert_bead(&bead, EventKind::Created)?;
-        for label in &labels {
-            writer.add_label(&bead, label, false)?;
+        if !writer.bead_exists(&other)? {
+            missing.push(other.clone());
         }
-        if let Some(parent) = parent {
-            add_edge(writer, &edge(writer, &bead.id, &parent, DependencyType::ParentChild), false)?;
+        let (issue, target) = match link.direction {
+            Direction::DependsOn => (&bead.id, &other),
+            Direction::DependedOnBy => (&other, &bead.id),
+        };
+        check_levels(writer, issue, target, &link.kind)?;
+        let mut link_edge = edge(writer, issue, target, link.kind.clone());
+        link_edge.metadata.clone_from(&link.metadata);
+        add_edge(writer, &link_edge, true)?;
+        if link.direction == Direction::DependedOnBy {
+            writer.touch_bead(&other)?;
         }
-        let mut missing = Vec::new();
-        for link in &new.links {
-            let other = match link.direction {
-                Direction::DependsOn => resolve_target(town, writer, &link.other)?,
-                Direction::DependedOnBy => resolve_in(town, writer, &link.other)?,
-            };
-            if !writer.bead_exists(&other)? {
-                missing.push(other.clone());
-            }
-            let (issue, target) = match link.direction {
-                Direction::DependsOn => (&bead.id, &other),
-                Direction::DependedOnBy => (&other, &bead.id),
-            };
-            check_levels(writer, issue, target, &link.kind)?;
-            let mut link_edge = edge(writer, issue, target, link.kind.clone());
-            link_edge.metadata.clone_from(&link.metadata);
-            add_edge(writer, &link_edge, true)?;
-            if link.direction == Direction::DependedOnBy {
-                writer.touch_bead(&other)?;
-            }
-        }
-        let bead = writer.bead(&bead.id)?.unwrap_or(bead);
-        Ok(Created { bead, labels, missing })
-    })
+    }
+    let bead = writer.bead(&bead.id)?.unwrap_or(bead);
+    Ok(Created { bead, labels, missing })
 }
 
 /// What will be made, before its id is certain.

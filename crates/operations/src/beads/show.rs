@@ -1,6 +1,7 @@
 //! One bead with everything about it.
 
 use gt_core::{Bead, BeadId, Comment, Dependency};
+use gt_records::{BeadView, Counts};
 use gt_store::BeadRow;
 
 use super::resolve::resolve_in;
@@ -28,6 +29,23 @@ impl Shown {
         };
         let closed = children().filter(|(_, bead)| bead.closed_at.is_some()).count();
         (children().count(), closed)
+    }
+}
+
+/// A bead as lists show it; the counts are of dependencies that block.
+pub fn listed(row: &BeadRow) -> BeadView<'_> {
+    let counts = Counts {
+        dependencies: row.dependencies_blocking(),
+        dependents: row.dependents_blocked,
+        comments: row.comments,
+    };
+    BeadView {
+        bead: &row.bead,
+        labels: &row.labels,
+        dependencies: &row.dependencies,
+        comments: &[],
+        counts: Some(counts),
+        parent: row.parent(),
     }
 }
 

@@ -76,7 +76,7 @@ pub fn import(
 ) -> Result<ImportSummary> {
     let now = town.now();
     let survey = survey(source, options, now, &mut progress)?;
-    town.write_or_rehearse(options.dry_run, |writer| {
+    town.take_in_or_rehearse(options.dry_run, |writer| {
         let rigs = writer.rigs()?;
         let mut summary = ImportSummary::default();
         for (line, why) in &survey.invalid {

@@ -102,7 +102,7 @@ fn layers(town: &Town) -> Result<Layers> {
     town.read(|reader| layers_in(town.root(), reader))
 }
 
-fn layers_in(root: &Path, reader: &Reader<'_>) -> Result<Layers> {
+pub(crate) fn layers_in(root: &Path, reader: &Reader<'_>) -> Result<Layers> {
     let mut layers = Layers::default();
     add_files(&mut layers, root)?;
     layers.add(reader.settings(Scope::Town)?, &Origin::Store)?;

@@ -4,6 +4,7 @@
 
 mod export_lines;
 mod layout;
+mod plans;
 mod reading;
 mod repairs;
 mod round_trip;
