@@ -16,3 +16,9 @@ pub const WRITE_GROUP_MAX: usize = 256;
 pub const PAGE_BEADS: usize = 256;
 /// How many candidates an ambiguous id names before it says "and more".
 pub const AMBIGUOUS_SHOWN_MAX: usize = 5;
+/// Most steps a formula may unroll to.
+pub const FORMULA_STEPS_MAX: usize = 5_000;
+/// Most bytes of text a formula may unroll to.
+pub const FORMULA_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Longest formula file, in bytes.
+pub const FORMULA_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;

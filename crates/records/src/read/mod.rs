@@ -10,3 +10,4 @@ mod values;
 pub(crate) use fields::Fields;
 pub use issue::Record;
 pub use line::{Line, parse_line};
+pub(crate) use values::{list, shown, text};
