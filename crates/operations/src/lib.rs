@@ -12,6 +12,7 @@ mod clock;
 pub mod dependencies;
 mod error;
 pub mod events;
+pub mod formulas;
 pub mod health;
 mod identity;
 pub mod interchange;

@@ -21,6 +21,7 @@ mod delete;
 mod dependencies;
 mod events;
 mod export;
+mod formulas;
 mod ids;
 mod import;
 mod import_problems;
