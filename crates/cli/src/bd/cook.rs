@@ -71,9 +71,8 @@ pub(super) fn run(context: &Context<'_>, args: &CookArgs) -> Result<(), CliError
     let given: BTreeMap<String, String> = args.variables.iter().cloned().collect();
     let mode = match args.mode {
         Some(CookMode::Compile) => Mode::Compile,
-        Some(CookMode::Runtime) => Mode::Runtime,
         None if given.is_empty() => Mode::Compile,
-        None => Mode::Runtime,
+        Some(CookMode::Runtime) | None => Mode::Runtime,
     };
     let cooking = Cooking { given: &given, mode, prefix: args.prefix.as_ref() };
     let loaded = shelf.find(&args.name, &context.directory);

@@ -109,10 +109,8 @@ fn list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
     let mut table =
         Table::with_header(&["NAME", "TYPE", "VERSION", "STEPS", "FROM", "DESCRIPTION"]);
     for listed in &all {
-        let from = match listed.shadowed {
-            true => format!("{} (shadowed)", listed.tier.as_str()),
-            false => listed.tier.as_str().to_owned(),
-        };
+        let shadowed = if listed.shadowed { " (shadowed)" } else { "" };
+        let from = format!("{}{shadowed}", listed.tier.as_str());
         let [kind, version, steps, description] = match &listed.formula {
             Ok(Loaded { formula, .. }) => [
                 formula.kind.as_str().to_owned(),
@@ -168,7 +166,7 @@ fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
     } else {
         describe(printer, &shelf, &loaded)?;
     }
-    for problem in loaded.warnings.iter() {
+    for problem in &loaded.warnings {
         printer.note(format!("warning: {problem}"));
     }
     for problem in &problems {

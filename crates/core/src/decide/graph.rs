@@ -70,7 +70,9 @@ pub fn waves(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut waiting: Vec<usize> = edges.iter().map(Vec::len).collect();
     let mut leading_to = vec![Vec::new(); edges.len()];
     for (node, targets) in edges.iter().enumerate() {
-        targets.iter().for_each(|target| leading_to[*target].push(node));
+        for target in targets {
+            leading_to[*target].push(node);
+        }
     }
     let mut waves = Vec::new();
     let mut wave: Vec<usize> = (0..edges.len()).filter(|node| waiting[*node] == 0).collect();

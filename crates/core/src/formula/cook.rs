@@ -47,11 +47,13 @@ pub fn cook(
     }
     let steps = transform::transform(&formula, &values, lookup)?;
     formula.steps = substitute::choose(steps, &values, order.mode);
+    let mentions = substitute::mentions(&formula);
+    let mut problems = substitute::undeclared_mentions(&formula, &mentions);
     if order.mode == Mode::Runtime {
-        let problems = substitute::replace(&mut formula, &values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        problems.extend(substitute::replace(&mut formula, &values, &mentions));
+    }
+    if !problems.is_empty() {
+        return Err(problems);
     }
     // What has been applied is not to be applied again.
     let Compose { bond_points, carried, .. } = std::mem::take(&mut formula.compose);
@@ -75,7 +77,6 @@ fn unsupported(formula: &Formula) -> Vec<Problem> {
     let refused = |message: &str| Problem::new(&formula.source, "", message);
     let mut problems = Vec::new();
     match formula.kind {
-        FormulaKind::Workflow => {}
         FormulaKind::Expansion => problems.push(refused(
             "it is an expansion: it is not cooked itself, but used by other formulas with expand",
         )),
@@ -86,7 +87,7 @@ fn unsupported(formula: &Formula) -> Vec<Problem> {
             "it is a convoy without steps; legs and synthesis are kept and shown, but not \
              supported: write them as [[steps]] with needs",
         )),
-        FormulaKind::Convoy => {}
+        FormulaKind::Workflow | FormulaKind::Convoy => {}
     }
     for (present, what) in [
         (!formula.advice.is_empty() && formula.kind != FormulaKind::Aspect, "advice"),

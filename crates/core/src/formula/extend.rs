@@ -1,5 +1,7 @@
 //! Formulas that build upon others.
 
+use std::collections::HashMap;
+
 use super::problem::shown;
 use super::{Formula, Lookup, Problem};
 
@@ -86,16 +88,16 @@ fn merge(lower: &Formula, upper: &Formula) -> Formula {
 }
 
 fn overlaid<T: Clone>(lower: &[T], upper: &[T], name: impl Fn(&T) -> &str) -> Vec<T> {
+    let mut inherited: HashMap<&str, usize> =
+        lower.iter().enumerate().map(|(place, item)| (name(item), place)).collect();
     let mut merged = lower.to_vec();
-    let mut added = Vec::new();
     for item in upper {
-        // Only what is inherited is replaced: the same name twice in one formula stays a mistake.
-        match merged.iter_mut().find(|inherited| name(inherited) == name(item)) {
-            Some(inherited) => *inherited = item.clone(),
-            None => added.push(item.clone()),
+        // Each is replaced once: the same name twice in one formula stays a mistake.
+        match inherited.remove(name(item)) {
+            Some(place) => merged[place] = item.clone(),
+            None => merged.push(item.clone()),
         }
     }
-    merged.append(&mut added);
     merged
 }
 

@@ -14,6 +14,7 @@ mod model;
 mod plan;
 mod problem;
 mod range;
+mod rewrite;
 mod substitute;
 mod template;
 mod transform;

@@ -184,7 +184,7 @@ pub struct Step {
     /// When it is to be done at all.
     pub condition: Option<Condition>,
     /// Its parts.
-    pub children: Vec<Step>,
+    pub children: Vec<Self>,
     /// Something outside that must happen first.
     pub gate: Option<StepGate>,
     /// Steps that are done several times in its place; the key `loop`.

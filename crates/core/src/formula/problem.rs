@@ -88,7 +88,7 @@ pub(super) fn shown(text: &str) -> String {
 /// Names for a message: all of few, the first of many.
 pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const LISTED_MAX: usize = 12;
-    let mut names: Vec<&str> = names.into_iter().collect();
+    let mut names: Vec<&str> = names.into_iter().take(LISTED_MAX + 1).collect();
     let more = names.len() > LISTED_MAX;
     names.truncate(LISTED_MAX);
     match (names.is_empty(), more) {

@@ -1,11 +1,11 @@
 //! Variables replaced by their values, and steps left out whose condition fails.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::rewrite::fill_json;
 use super::template::{substitute, variables_in};
-use super::transform::fill_json;
 use super::validate::{mentioned, undeclared};
-use super::{Condition, Formula, Mode, Problem, Step, Values};
+use super::{Condition, Formula, Mode, Problem, Source, Step, Values};
 use crate::limits;
 
 /// Leaves out what is not to be done. Whoever needs a step that is left out needs what that one needed.
@@ -68,16 +68,45 @@ fn bridge(steps: &mut [Step], left_out: &LeftOut) {
     }
 }
 
-/// Replaces every placeholder in the formula. What has no value is a problem.
-pub(super) fn replace(formula: &mut Formula, values: &Values) -> Vec<Problem> {
-    let mut used = BTreeSet::new();
-    let mut problems = Vec::new();
-    used.extend(variables_in(&formula.description).map(str::to_owned));
-    for step in &formula.steps {
-        collect(step, formula, &mut used, &mut problems);
+/// The variables that the formula mentions, each with the first place where it does.
+pub(super) type Mentions = BTreeMap<String, (Source, String)>;
+
+/// Every variable that is mentioned once loops are unrolled and expansions are in place.
+pub(super) fn mentions(formula: &Formula) -> Mentions {
+    let mut mentions = Mentions::new();
+    for name in variables_in(&formula.description) {
+        let place = (formula.source.clone(), "description".to_owned());
+        mentions.entry(name.to_owned()).or_insert(place);
     }
+    collect(&formula.steps, &mut mentions);
+    mentions
+}
+
+fn collect(steps: &[Step], mentions: &mut Mentions) {
+    for step in steps {
+        for name in mentioned(step) {
+            mentions.entry(name).or_insert_with(|| (step.source.clone(), step.subject()));
+        }
+        collect(&step.children, mentions);
+    }
+}
+
+/// The variables that nobody declares. Only an expansion can still bring one.
+pub(super) fn undeclared_mentions(formula: &Formula, mentions: &Mentions) -> Vec<Problem> {
+    let declared: HashSet<&str> =
+        formula.variables.iter().map(|variable| variable.name.as_str()).collect();
+    let unknown = mentions.iter().filter(|(name, _)| !declared.contains(name.as_str()));
+    let problem = |(name, (source, subject)): (&String, &(Source, String))| {
+        Problem::new(source, subject, undeclared(name, &formula.variables))
+    };
+    unknown.map(problem).collect()
+}
+
+/// Replaces every placeholder in the formula. What has no value is a problem.
+pub(super) fn replace(formula: &mut Formula, values: &Values, mentions: &Mentions) -> Vec<Problem> {
+    let mut problems = Vec::new();
     for variable in &formula.variables {
-        let needed = variable.required || used.contains(&variable.name);
+        let needed = variable.required || mentions.contains_key(&variable.name);
         if needed && values.get(&variable.name).is_none() {
             problems.push(variable.missing());
         }
@@ -95,23 +124,6 @@ pub(super) fn replace(formula: &mut Formula, values: &Values) -> Vec<Problem> {
         problems.push(Problem::new(&formula.source, "", message));
     }
     problems
-}
-
-/// Expansions may bring variables that nobody has looked at yet.
-fn collect(
-    step: &Step,
-    formula: &Formula,
-    used: &mut BTreeSet<String>,
-    problems: &mut Vec<Problem>,
-) {
-    for name in mentioned(step) {
-        if !formula.variables.iter().any(|variable| variable.name == name) {
-            let message = undeclared(&name, &formula.variables);
-            problems.push(Problem::new(&step.source, step.subject(), message));
-        }
-        used.insert(name);
-    }
-    step.children.iter().for_each(|child| collect(child, formula, used, problems));
 }
 
 fn fill_in(step: &mut Step, values: &Values, bytes: &mut usize) {

@@ -63,7 +63,7 @@ fn lines(cooked: &Cooked) -> Vec<String> {
     cooked.steps.iter().map(line).collect()
 }
 
-fn messages(problems: Vec<Problem>) -> String {
+fn messages(problems: &[Problem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -134,7 +134,7 @@ fn every_problem_is_told_at_once() {
     wrong.version = 0;
     wrong.name = String::new();
 
-    let said = messages(cook_with(&wrong, &[]).unwrap_err());
+    let said = messages(&cook_with(&wrong, &[]).unwrap_err());
 
     for part in [
         "it has no name",
@@ -148,13 +148,13 @@ fn every_problem_is_told_at_once() {
     ] {
         assert!(said.contains(part), "{part} in:\n{said}");
     }
-    assert!(messages(cook_with(&formula(vec![]), &[]).unwrap_err()).contains("no step"));
+    assert!(messages(&cook_with(&formula(vec![]), &[]).unwrap_err()).contains("no step"));
 }
 
 #[test]
 fn a_part_cannot_wait_for_its_whole() {
     let whole = Step { children: vec![step("part", &["other"])], ..step("whole", &[]) };
-    let said = messages(validate(&formula(vec![whole, step("other", &["whole"])])));
+    let said = messages(&validate(&formula(vec![whole, step("other", &["whole"])])));
     assert!(said.contains("whole → part → other → whole"), "{said}");
 }
 
@@ -174,10 +174,10 @@ fn values_are_checked_against_their_variable() {
     assert_eq!(fine.steps[0].title.as_str(), "green 2");
     assert!(fine.warnings[0].contains("no variable more"), "{:?}", fine.warnings);
 
-    let said = messages(cook_with(&tea, &[]).unwrap_err());
+    let said = messages(&cook_with(&tea, &[]).unwrap_err());
     assert!(said.contains("\"kind\": has no value") && said.contains("\"who\": has no value"));
     let wrong = [("kind", "red"), ("cups", "two"), ("who", "ANN")];
-    let said = messages(cook_with(&tea, &wrong).unwrap_err());
+    let said = messages(&cook_with(&tea, &wrong).unwrap_err());
     for part in ["choose from: green, black", "not a whole number", "does not match the pattern"] {
         assert!(said.contains(part), "{part} in:\n{said}");
     }
@@ -264,19 +264,23 @@ fn loops_nest_and_conditions_see_the_counter() {
 #[test]
 fn an_endless_loop_is_refused_before_it_is_unrolled() {
     let huge = repeated("a", Repetition::Range("1..10^15".to_owned()), vec![step("x", &[])]);
-    let said = messages(cook_with(&formula(vec![huge]), &[]).unwrap_err());
+    let said = messages(&cook_with(&formula(vec![huge]), &[]).unwrap_err());
     assert!(said.contains("more than 5000"), "{said}");
 
     let mut nested = vec![step("x", &[])];
     for depth in 0..6 {
         nested = vec![repeated(&format!("l{depth}"), Repetition::Count(50), nested)];
     }
-    let said = messages(cook_with(&formula(nested), &[]).unwrap_err());
+    let said = messages(&cook_with(&formula(nested), &[]).unwrap_err());
     assert!(said.contains("more than 5000 steps"), "{said}");
+
+    let wide = (0..500).map(|number| step(&format!("x{number}"), &[])).collect();
+    let wide = formula(vec![repeated("a", Repetition::Count(2), wide)]);
+    assert!(messages(&cook_with(&wide, &[]).unwrap_err()).contains("more than 50000 times"));
 
     let until = Repetition::Until { condition: "x".to_owned(), max: Some(3) };
     let until = formula(vec![repeated("a", until, vec![step("x", &[])])]);
-    assert!(messages(cook_with(&until, &[]).unwrap_err()).contains("until is not supported"));
+    assert!(messages(&cook_with(&until, &[]).unwrap_err()).contains("until is not supported"));
 }
 
 fn expansion(name: &str, template: Vec<Step>) -> Formula {
@@ -315,6 +319,24 @@ fn an_expansion_takes_the_place_of_a_step() {
 }
 
 #[test]
+fn a_variable_that_an_expansion_brings_must_be_declared_too() {
+    let asks = expansion(
+        "asks",
+        vec![Step { title: "Ask {{whom}}".to_owned(), ..step("{target}.ask", &[]) }],
+    );
+    let mut tea = formula(vec![Step { expand: Some("asks".to_owned()), ..step("brew", &[]) }]);
+    let given = BTreeMap::new();
+    for mode in [Mode::Compile, Mode::Runtime] {
+        let order = Order { given: &given, mode, prefix: None };
+        let said = messages(&cook(&tea, order, &among(vec![asks.clone()])).unwrap_err());
+        assert!(said.contains("{{whom}}, which is not declared"), "{said}");
+    }
+    tea.variables = vec![variable("whom", Some("ann"))];
+    let cooked = cook_among(&tea, vec![asks]).unwrap();
+    assert_eq!(cooked.steps[0].title.as_str(), "Ask ann");
+}
+
+#[test]
 fn expansions_that_are_none_or_contain_each_other_are_refused() {
     let expands = |id: &str, with: &str| Step { expand: Some(with.to_owned()), ..step(id, &[]) };
     let tea = formula(vec![expands("brew", "a")]);
@@ -332,7 +354,7 @@ fn expansions_that_are_none_or_contain_each_other_are_refused() {
             "a → b → a",
         ),
     ] {
-        let said = messages(cook_among(&tea, others).unwrap_err());
+        let said = messages(&cook_among(&tea, others).unwrap_err());
         assert!(said.contains(expected), "{expected} in:\n{said}");
     }
 }
@@ -356,9 +378,9 @@ fn a_formula_inherits_and_overrides() {
     let mut other = formula(vec![]);
     other.extends = vec!["green-tea".to_owned()];
     own.extends = vec!["tea".to_owned()];
-    let said = messages(cook_among(&own, vec![own.clone(), other]).unwrap_err());
+    let said = messages(&cook_among(&own, vec![own.clone(), other]).unwrap_err());
     assert!(said.contains("green-tea → tea → green-tea"), "{said}");
-    assert!(messages(cook_among(&own, vec![]).unwrap_err()).contains("not found"));
+    assert!(messages(&cook_among(&own, vec![]).unwrap_err()).contains("not found"));
 }
 
 #[test]
@@ -366,11 +388,11 @@ fn what_is_not_supported_is_refused_by_name() {
     let mut tea = formula(vec![step("a", &[])]);
     tea.compose.aspects = vec!["secure".to_owned()];
     tea.advice = vec![crate::Json::string("x")];
-    let said = messages(cook_with(&tea, &[]).unwrap_err());
+    let said = messages(&cook_with(&tea, &[]).unwrap_err());
     assert!(said.contains("compose.aspects is not supported"), "{said}");
     assert!(said.contains("advice is not supported"), "{said}");
     let convoy = Formula { kind: FormulaKind::Convoy, ..formula(vec![]) };
-    assert!(messages(cook_with(&convoy, &[]).unwrap_err()).contains("legs"));
+    assert!(messages(&cook_with(&convoy, &[]).unwrap_err()).contains("legs"));
 }
 
 #[test]
@@ -421,7 +443,7 @@ proptest! {
         match cook_with(&formula, given) {
             Err(problems) => {
                 // The only thing that can go wrong here is that nothing is left, or an odd variable.
-                let said = messages(problems);
+                let said = messages(&problems);
                 prop_assert!(said.contains("no step is left") || said.contains("not declared"));
             }
             Ok(cooked) => {

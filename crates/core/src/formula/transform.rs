@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::problem::shown;
+use super::rewrite::{bind, fill_template, fits, ids_of, needs_of, rename};
 use super::template::fill;
 use super::{
-    Compose, Condition, Formula, FormulaKind, Lookup, Naming, Problem, Repetition, Step, Values,
-    extend, range, validate,
+    Compose, Formula, FormulaKind, Lookup, Naming, Problem, Repetition, Step, Values, extend,
+    range, validate,
 };
-use crate::{Json, limits};
+use crate::limits;
 
 /// The steps of a valid formula without loops and expansions.
 pub(super) fn transform(
@@ -23,6 +24,7 @@ pub(super) fn transform(
         values,
         steps_left: limits::FORMULA_STEPS_MAX,
         bytes_left: limits::FORMULA_BYTES_MAX,
+        edges_left: limits::FORMULA_EDGES_MAX,
         is_full: false,
         sinks: HashMap::new(),
         expanding: Vec::new(),
@@ -65,7 +67,8 @@ struct Transformer<'a> {
     /// A loop in a loop in a loop could fill any memory.
     steps_left: usize,
     bytes_left: usize,
-    /// There was no room for a step, which has been told.
+    edges_left: usize,
+    /// There was no room for something, which has been told.
     is_full: bool,
     /// The last steps of what took the place of a step: who needed that step needs them.
     sinks: HashMap<String, Vec<String>>,
@@ -104,6 +107,21 @@ impl Transformer<'_> {
         }
         self.steps_left -= 1;
         self.bytes_left -= bytes;
+        true
+    }
+
+    /// Whether the step may need so many more; the first time it may not is a problem.
+    fn has_room_for_edges(&mut self, step: &Step, edges: usize) -> bool {
+        if self.is_full {
+            return false;
+        }
+        if self.edges_left < edges {
+            self.is_full = true;
+            let most = limits::FORMULA_EDGES_MAX;
+            self.problem(step, format!("with it the steps need each other more than {most} times"));
+            return false;
+        }
+        self.edges_left -= edges;
         true
     }
 
@@ -342,10 +360,12 @@ impl Transformer<'_> {
                 .filter_map(|need| owner.get(need).copied())
                 .filter(|target| *target != number)
                 .collect();
-            if inside.is_empty() {
+            if inside.is_empty() && self.has_room_for_edges(step, before.len()) {
                 add_needs(step, before);
             }
-            inside.into_iter().for_each(|target| needed[target] = true);
+            for target in inside {
+                needed[target] = true;
+            }
         }
         let last = group.iter().zip(needed).filter(|(_, needed)| !needed);
         last.map(|(step, _)| step.id.clone()).collect()
@@ -367,136 +387,12 @@ impl Transformer<'_> {
             if step.needs.iter().any(|need| self.sinks.contains_key(need)) {
                 for need in std::mem::take(&mut step.needs) {
                     let ids = self.sinks.get(&need).cloned().unwrap_or_else(|| vec![need]);
-                    add_needs(step, &ids);
+                    if self.has_room_for_edges(step, ids.len()) {
+                        add_needs(step, &ids);
+                    }
                 }
             }
             self.redirect(&mut step.children);
-        }
-    }
-}
-
-/// Collects the ids of steps and their parts; the bodies of loops are worlds of their own.
-fn ids_of(steps: &[Step], ids: &mut HashSet<String>) {
-    for step in steps {
-        ids.insert(step.id.clone());
-        ids_of(&step.children, ids);
-    }
-}
-
-fn needs_of(step: &Step, needs: &mut Vec<String>) {
-    needs.extend(step.needs.iter().cloned());
-    needs.extend(step.waits_for.iter().filter_map(|wait| wait.spawner.clone()));
-    step.children.iter().for_each(|child| needs_of(child, needs));
-}
-
-/// Renames a step of a loop's body and its parts, and whatever in it names another of them.
-fn rename(step: &mut Step, names: &HashSet<String>, prefix: &str) {
-    step.id = format!("{prefix}{}", step.id);
-    rename_needs(step, names, prefix);
-    step.children.iter_mut().for_each(|child| rename(child, names, prefix));
-    // A loop inside keeps the names in its body until it is unrolled itself.
-    for inside in step.repeat.iter_mut().flat_map(|repeat| &mut repeat.body) {
-        rename_inner_needs(inside, names, prefix);
-    }
-}
-
-fn rename_inner_needs(step: &mut Step, names: &HashSet<String>, prefix: &str) {
-    rename_needs(step, names, prefix);
-    let body = step.repeat.iter_mut().flat_map(|repeat| &mut repeat.body);
-    step.children
-        .iter_mut()
-        .chain(body)
-        .for_each(|inside| rename_inner_needs(inside, names, prefix));
-}
-
-fn rename_needs(step: &mut Step, names: &HashSet<String>, prefix: &str) {
-    let spawner = step.waits_for.iter_mut().filter_map(|wait| wait.spawner.as_mut());
-    for name in step.needs.iter_mut().chain(spawner) {
-        if names.contains(name.as_str()) {
-            *name = format!("{prefix}{name}");
-        }
-    }
-}
-
-/// Puts the value of a loop's variable into a step and everything in it.
-fn bind(step: &mut Step, variable: &str, value: &str) {
-    let known = |name: &str| (name == variable).then_some(Cow::Borrowed(value));
-    step.map_texts(&mut |text| fill(text, known));
-    step.metadata = step.metadata.take().map(|metadata| fill_json(&metadata, known));
-    step.condition = step.condition.take().map(|condition| condition.settled(variable, value));
-    let body = step.repeat.iter_mut().flat_map(|repeat| &mut repeat.body);
-    step.children.iter_mut().chain(body).for_each(|inside| bind(inside, variable, value));
-}
-
-/// Puts the step that is replaced, and the values of the expansion's variables, into a template.
-fn fill_template(step: &mut Step, target: &Step, variables: &HashMap<&str, &str>) {
-    let known = |name: &str| match name {
-        "target" | "target.id" => Some(Cow::Borrowed(target.id.as_str())),
-        "target.title" => Some(Cow::Borrowed(target.title.as_str())),
-        "target.description" => Some(Cow::Borrowed(target.description.as_str())),
-        _ => variables.get(name).map(|value| Cow::Borrowed(*value)),
-    };
-    step.id = fill(&step.id, known);
-    step.map_texts(&mut |text| fill(text, known));
-    step.metadata = step.metadata.take().map(|metadata| fill_json(&metadata, known));
-    let spawner = step.waits_for.iter_mut().filter_map(|wait| wait.spawner.as_mut());
-    for name in step.needs.iter_mut().chain(spawner) {
-        *name = fill(name, known);
-    }
-    let settle = |condition: Condition| {
-        let value = condition.variable().and_then(|name| Some((name, *variables.get(name)?)));
-        let settled = value.map(|(name, value)| condition.settled(name, value));
-        settled.unwrap_or(condition)
-    };
-    step.condition = step.condition.take().map(settle);
-    let body = step.repeat.iter_mut().flat_map(|repeat| &mut repeat.body);
-    let inside = step.children.iter_mut().chain(body);
-    inside.for_each(|inside| fill_template(inside, target, variables));
-}
-
-/// Placeholders in JSON stand in its strings, so what takes their place is escaped like one.
-pub(super) fn fill_json<'v>(json: &Json, known: impl Fn(&str) -> Option<Cow<'v, str>>) -> Json {
-    Json::trusted(fill(json.as_str(), |name| known(name).map(|value| escaped(&value).into())))
-}
-
-fn escaped(value: &str) -> String {
-    let quoted = Json::string(value);
-    let text = quoted.as_str();
-    text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).to_owned()
-}
-
-/// Whether `text` looks like `pattern`, in which `*` stands for anything.
-fn fits(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
-    let Some(last) = pattern.rsplit_once('*').map(|(_, last)| last) else { return rest.is_empty() };
-    let middle: Vec<&str> = parts.collect();
-    for part in &middle[..middle.len().saturating_sub(1)] {
-        match rest.split_once(part) {
-            Some((_, after)) => rest = after,
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_star_stands_for_anything() {
-        for (pattern, text, expected) in [
-            ("*", "anything", true),
-            ("build", "build", true),
-            ("build", "builds", false),
-            ("*.build", "a.build", true),
-            ("*.build", "build", false),
-            ("a*b*c", "a-b-b-c", true),
-            ("a*b*c", "a-c", false),
-            ("a*a", "a", false),
-        ] {
-            assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
         }
     }
 }

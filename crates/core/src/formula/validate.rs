@@ -1,6 +1,6 @@
 //! Everything that is wrong with a formula as it is written.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::problem::{listed, shown};
 use super::template::{is_variable_name, variables_in};
@@ -80,6 +80,7 @@ struct Graph<'a> {
     edges: Vec<Vec<usize>>,
     /// What each name means, the innermost scope last. A loop's body is a scope of its own.
     scopes: Vec<HashMap<&'a str, usize>>,
+    declared: HashSet<&'a str>,
     /// The variables of the loops around.
     loop_variables: Vec<&'a str>,
     problems: Vec<Problem>,
@@ -92,6 +93,7 @@ impl<'a> Graph<'a> {
             steps: Vec::new(),
             edges: Vec::new(),
             scopes: Vec::new(),
+            declared: formula.variables.iter().map(|variable| variable.name.as_str()).collect(),
             loop_variables: Vec::new(),
             problems: Vec::new(),
         }
@@ -188,7 +190,9 @@ impl<'a> Graph<'a> {
     }
 
     fn unknown_step(&mut self, step: &Step, key: &str, name: &str) {
-        let known: BTreeSet<&str> = self.scopes.iter().flat_map(HashMap::keys).copied().collect();
+        let visible = |(number, other): &(usize, &&Step)| self.find(&other.id) == Some(*number);
+        let known =
+            self.steps.iter().enumerate().filter(visible).map(|(_, other)| other.id.as_str());
         let message =
             format!("{key} {}, which is not a step; steps: {}", shown(name), listed(known));
         self.problem(step, message);
@@ -248,8 +252,9 @@ impl<'a> Graph<'a> {
             return;
         }
         for name in mentioned(step) {
-            let declared = self.formula.variables.iter().any(|variable| variable.name == name);
-            if !declared && !self.loop_variables.contains(&name.as_str()) {
+            if !self.declared.contains(name.as_str())
+                && !self.loop_variables.contains(&name.as_str())
+            {
                 let message = undeclared(&name, &self.formula.variables);
                 self.problem(step, message);
             }

@@ -57,7 +57,9 @@ impl Variable {
             Some(VariableKind::Integer) if value.parse::<i64>().is_err() => {
                 return Err(format!("{value_shown} is not a whole number"));
             }
-            Some(VariableKind::Boolean) if !BOOLEANS.contains(&value) => {
+            Some(VariableKind::Boolean)
+                if !BOOLEANS.iter().any(|word| value.eq_ignore_ascii_case(word)) =>
+            {
                 return Err(format!("{value_shown} is neither true nor false"));
             }
             _ => {}

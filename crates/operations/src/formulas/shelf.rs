@@ -109,44 +109,46 @@ impl Shelf {
         environment: &Environment,
         asked: &[PathBuf],
     ) -> Result<Self> {
-        let mut places = Vec::new();
-        let mut add = |directory: PathBuf, tier| places.push(Place { directory, tier });
+        let mut shelf = Self { places: Vec::new() };
         for asked in asked {
-            add(directory.join(asked), Tier::Asked);
+            shelf.add(directory.join(asked), Tier::Asked);
         }
-        let both =
-            |root: &Path| [DIRECTORY, ".beads"].map(|hidden| root.join(hidden).join("formulas"));
         if let Some(beads) = environment.path("BEADS_DIR") {
-            add(directory.join(beads).join("formulas"), Tier::Rig);
+            shelf.add(directory.join(beads).join("formulas"), Tier::Rig);
         }
-        let root = town.map(Town::root);
-        let inside = directory.ancestors().take_while(|at| Some(*at) != root);
-        // The person's own directory is no project.
-        let home = environment.path("HOME");
-        for at in inside.filter(|at| Some(*at) != home.as_deref()) {
-            both(at).into_iter().for_each(|place| add(place, Tier::Rig));
+        for at in project(directory, town.map(Town::root)) {
+            shelf.add_both(at, Tier::Rig);
         }
         if let Some(town) = town {
             let rig = town.read(|reader| Ok(town.rig_here(&reader.rigs()?)))?;
             if let Some(rig) = rig.filter(|rig| rig.path != ".") {
-                let own = both(&town.root().join(&rig.path));
-                own.into_iter().for_each(|place| add(place, Tier::Rig));
+                shelf.add_both(&town.root().join(&rig.path), Tier::Rig);
                 if rig.repo.starts_with('/') {
-                    let repository = both(Path::new(&rig.repo));
-                    repository.into_iter().for_each(|place| add(place, Tier::Rig));
+                    shelf.add_both(Path::new(&rig.repo), Tier::Rig);
                 }
             }
-            both(town.root()).into_iter().for_each(|place| add(place, Tier::Town));
+            shelf.add_both(town.root(), Tier::Town);
         }
         for root in ["GT_TOWN_ROOT", "GT_ROOT"].iter().filter_map(|name| environment.path(name)) {
-            add(root.join(".beads").join("formulas"), Tier::Town);
+            shelf.add(root.join(".beads").join("formulas"), Tier::Town);
         }
-        if let Some(home) = home {
-            add(home.join(".beads").join("formulas"), Tier::User);
+        if let Some(home) = environment.path("HOME") {
+            shelf.add(home.join(".beads").join("formulas"), Tier::User);
         }
-        let mut seen = HashSet::new();
-        places.retain(|place| seen.insert(place.directory.clone()));
-        Ok(Self { places })
+        Ok(shelf)
+    }
+
+    /// Adds a place, unless it is there already and nearer.
+    fn add(&mut self, directory: PathBuf, tier: Tier) {
+        if !self.places.iter().any(|place| place.directory == directory) {
+            self.places.push(Place { directory, tier });
+        }
+    }
+
+    /// Adds the two places that a directory can have formulas in.
+    fn add_both(&mut self, root: &Path, tier: Tier) {
+        self.add(root.join(DIRECTORY).join("formulas"), tier);
+        self.add(root.join(".beads").join("formulas"), tier);
     }
 
     /// The same with one more place, the nearest of all.
@@ -285,6 +287,21 @@ impl Loaded {
     pub fn name(&self) -> &str {
         if self.formula.name.is_empty() { &self.location } else { &self.formula.name }
     }
+}
+
+/// The directories of the project that `directory` is in, the nearest first: up to the root of its
+/// repository or to the town, and without either only the directory itself. Further up, files belong to
+/// somebody else.
+fn project<'a>(directory: &'a Path, town: Option<&Path>) -> Vec<&'a Path> {
+    let mut inside: Vec<&Path> = directory.ancestors().take_while(|at| Some(*at) != town).collect();
+    let repository = inside.iter().position(|at| at.join(".git").exists());
+    let is_in_town = town.is_some_and(|town| directory.starts_with(town));
+    match (repository, is_in_town) {
+        (Some(root), _) => inside.truncate(root + 1),
+        (None, true) => {}
+        (None, false) => inside.truncate(1),
+    }
+    inside
 }
 
 /// Whether a person means a file rather than a name.

@@ -100,12 +100,24 @@ fn variable(name: String, node: Node, file: &Source, found: &mut Found) -> Varia
         description: table.text("description", found),
         default: text,
         required: table.flag("required", found).unwrap_or(false),
-        allowed: table.list("enum", found).iter().filter_map(Node::scalar).collect(),
+        allowed: allowed(&mut table, found),
         pattern: table.some_text("pattern", found),
         kind: table.word("type", found),
         source: table.source.clone(),
         carried: table.carried(found),
     }
+}
+
+fn allowed(table: &mut Table, found: &mut Found) -> Vec<String> {
+    let mut allowed = Vec::new();
+    for node in table.list("enum", found) {
+        if let Some(text) = node.scalar() {
+            allowed.push(text);
+            continue;
+        }
+        table.wrong("enum", &node, &format!("expected a text, found {}", node.shown()), found);
+    }
+    allowed
 }
 
 fn steps(nodes: Vec<Node>, file: &Source, found: &mut Found) -> Vec<Step> {

@@ -26,13 +26,12 @@ impl Table {
     /// The fields of a node that should be a table.
     pub(super) fn of(node: Node, subject: String, file: &Source, found: &mut Found) -> Self {
         let source = file.at(Some(node.line));
-        let fields = match node.value {
-            Value::Table(fields) => fields,
-            _ => {
-                let message = format!("expected a table, found {}", node.shown());
-                found.problems.push(Problem::new(&source, &subject, message));
-                Vec::new()
-            }
+        let fields = if let Value::Table(fields) = node.value {
+            fields
+        } else {
+            let message = format!("expected a table, found {}", node.shown());
+            found.problems.push(Problem::new(&source, &subject, message));
+            Vec::new()
         };
         Self { fields, subject, source }
     }
@@ -92,13 +91,11 @@ impl Table {
     /// Takes a yes or no.
     pub(super) fn flag(&mut self, name: &str, found: &mut Found) -> Option<bool> {
         let node = self.take(name)?;
-        match node.value {
-            Value::Flag(flag) => Some(flag),
-            _ => {
-                self.expected(name, "true or false", &node, found);
-                None
-            }
+        if let Value::Flag(flag) = node.value {
+            return Some(flag);
         }
+        self.expected(name, "true or false", &node, found);
+        None
     }
 
     /// Takes a whole number.
@@ -117,13 +114,11 @@ impl Table {
     /// Takes a list.
     pub(super) fn list(&mut self, name: &str, found: &mut Found) -> Vec<Node> {
         let Some(node) = self.take(name) else { return Vec::new() };
-        match node.value {
-            Value::List(nodes) => nodes,
-            _ => {
-                self.expected(name, "a list", &node, found);
-                Vec::new()
-            }
+        if let Value::List(nodes) = node.value {
+            return nodes;
         }
+        self.expected(name, "a list", &node, found);
+        Vec::new()
     }
 
     /// Takes a list of texts.

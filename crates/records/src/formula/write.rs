@@ -69,7 +69,9 @@ fn values(object: &mut ObjectWriter<'_>, key: &str, values: &[Json]) {
 fn bindings(object: &mut ObjectWriter<'_>, key: &str, bindings: &[(String, String)]) {
     if !bindings.is_empty() {
         object.object(key, |object| {
-            bindings.iter().for_each(|(name, value)| object.text(name, value));
+            for (name, value) in bindings {
+                object.text(name, value);
+            }
         });
     }
 }
@@ -245,7 +247,9 @@ pub fn cooked_json(cooked: &Cooked) -> String {
     object.array("waves", |array| {
         for wave in cooked.waves() {
             let mut inner = ArrayWriter::new(array.element());
-            wave.iter().for_each(|step| inner.text(id(step)));
+            for step in &wave {
+                inner.text(id(step));
+            }
             inner.finish();
         }
     });

@@ -232,10 +232,8 @@ proptest! {
         values in prop::collection::vec(
             r#"(1|-1|2\.5|true|""|"x"|\[\]|\[1\]|\{\}|\[\{id="a",title="b",needs=["a"]\}\]|\{a=1\}|\[\{loop=\{count=3,body=\[\{\}\]\}\}\])"#, 6),
     ) {
-        let mut text = String::new();
-        for (key, value) in keys.iter().zip(&values) {
-            text.push_str(&format!("{key} = {value}\n"));
-        }
+        let lines = keys.iter().zip(&values).map(|(key, value)| format!("{key} = {value}\n"));
+        let text: String = lines.collect();
         let read = read_formula(&text, FormulaFormat::Toml, "x");
         let _ = validate(&read.formula);
         if read.problems.is_empty() {
