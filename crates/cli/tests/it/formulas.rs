@@ -241,6 +241,7 @@ fn every_problem_of_a_bad_formula_is_told() {
     assert_eq!(ran.stdout, "");
     let said = errors(&ran.stderr);
     assert_eq!(said.len(), 4, "{ran}");
+    assert!(said.iter().all(|line| line.starts_with("bad.formula.toml")), "as it was named\n{ran}");
     for part in [
         "bad.formula.toml: version is 0; versions begin with 1",
         "bad.formula.toml:3: step \"a\": it mentions {{x}}, which is not declared",

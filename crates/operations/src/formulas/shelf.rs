@@ -66,8 +66,10 @@ pub struct Loaded {
     pub formula: Formula,
     /// The file as it is.
     pub text: String,
-    /// Where it is: a path, or `NAME (built in)`.
+    /// Where it is, for people: a path, or `NAME (built in)`.
     pub location: String,
+    /// The file, unless it is built in.
+    pub path: Option<PathBuf>,
     /// How near.
     pub tier: Tier,
     /// What it says that means nothing to us.
@@ -181,7 +183,7 @@ impl Shelf {
             for (name, file) in names {
                 let path = directory.join(file);
                 let location = path.display().to_string();
-                let formula = load_file(&path, *tier);
+                let formula = load_file(&path, &location, *tier);
                 listed.push(Listed { name, location, tier: *tier, shadowed: false, formula });
             }
         }
@@ -207,7 +209,7 @@ impl Shelf {
     /// The formula of this name, or in this file.
     pub fn find(&self, name_or_file: &str, directory: &Path) -> Result<Loaded> {
         if is_file_name(name_or_file) {
-            return load_file(&directory.join(name_or_file), Tier::Asked);
+            return load_file(&directory.join(name_or_file), name_or_file, Tier::Asked);
         }
         self.find_named(name_or_file)
     }
@@ -220,7 +222,9 @@ impl Shelf {
             for (ending, _) in ENDINGS {
                 let path = place.directory.join(format!("{name}{ending}"));
                 match path.metadata() {
-                    Ok(_) => return load_file(&path, place.tier),
+                    Ok(_) => {
+                        return load_file(&path, &path.display().to_string(), place.tier);
+                    }
                     Err(error) if is_absent(&error) => {}
                     Err(source) => {
                         return Err(OperationError::File { action: "read", path, source });
@@ -263,7 +267,8 @@ impl Shelf {
     }
 
     fn beside(&self, loaded: &Loaded) -> Self {
-        match Path::new(&loaded.location).parent().filter(|_| loaded.tier == Tier::Asked) {
+        let path = loaded.path.as_deref().filter(|_| loaded.tier == Tier::Asked);
+        match path.and_then(Path::parent) {
             Some(directory) => self.with_first(directory),
             None => self.clone(),
         }
@@ -318,7 +323,8 @@ fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-fn load_file(path: &Path, tier: Tier) -> Result<Loaded> {
+/// Reads a file, which messages call `shown`.
+fn load_file(path: &Path, shown: &str, tier: Tier) -> Result<Loaded> {
     let failed = |source| OperationError::File { action: "read", path: path.to_owned(), source };
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(failed)?;
@@ -338,7 +344,8 @@ fn load_file(path: &Path, tier: Tier) -> Result<Loaded> {
         .file_name()
         .and_then(|name| name.to_str())
         .and_then(|file| ENDINGS.iter().find_map(|(ending, _)| file.strip_suffix(ending)));
-    load(text, format, path.display().to_string(), named, tier)
+    let loaded = load(text, format, shown.to_owned(), named, tier)?;
+    Ok(Loaded { path: Some(path.to_owned()), ..loaded })
 }
 
 fn load_built_in(name: &str, text: &str) -> Result<Loaded> {
@@ -376,5 +383,5 @@ fn load(
         );
         warnings.push(Problem::new(&formula.source, "", message));
     }
-    Ok(Loaded { formula, text, location, tier, warnings })
+    Ok(Loaded { formula, text, location, path: None, tier, warnings })
 }

@@ -34,6 +34,8 @@ pub struct ReadFormula {
 /// Reads a formula. `file` is how messages name where it comes from.
 pub fn read_formula(text: &str, format: FormulaFormat, file: &str) -> ReadFormula {
     let source = Source::file(file);
+    // Some editors begin every file with a mark that is no text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parsed = match format {
         FormulaFormat::Toml => toml::parse(text),
         FormulaFormat::Json => json::parse(text),

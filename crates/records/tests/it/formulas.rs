@@ -160,8 +160,9 @@ fn the_least_formula_gets_the_defaults() {
     let formula = fine(toml("formula = \"tea\"\n[[steps]]\nid = \"a\"\ntitle = \"A\"\n"));
     assert_eq!((formula.version, formula.kind), (1, FormulaKind::Workflow));
     assert_eq!(validate(&formula), []);
-    let formula = fine(json(r#"{"formula":"tea","steps":[{"id":"a","title":"A","notes":null}]}"#));
-    assert_eq!(validate(&formula), []);
+    let text = r#"{"formula":"tea","steps":[{"id":"a","title":"A","notes":null}]}"#;
+    assert_eq!(validate(&fine(json(text))), []);
+    assert_eq!(fine(json(&format!("\u{feff}{text}"))), fine(json(text)), "a byte order mark");
 }
 
 #[test]
