@@ -22,3 +22,11 @@ pub const AMBIGUOUS_SHOWN_MAX: usize = 5;
 pub const HOOK_LOG_BYTES_MAX: u64 = 1024 * 1024;
 /// How much of a failed hook's last words is kept, in bytes.
 pub const HOOK_WORDS_BYTES_MAX: usize = 500;
+/// Most steps a formula may unroll to.
+pub const FORMULA_STEPS_MAX: usize = 5_000;
+/// Most bytes of text a formula may unroll to.
+pub const FORMULA_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Most times that the steps a formula unrolls to may need each other because of loops and expansions.
+pub const FORMULA_EDGES_MAX: usize = 50_000;
+/// Longest formula file, in bytes.
+pub const FORMULA_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! The bead record as JSON: read and written without losing anything.
+//! The bead record as JSON, and formula files: read and written without losing anything.
 //!
 //! # Architecture invariants
 //!
@@ -9,14 +9,17 @@
 //!   and the spelling of numbers.
 //! - The order of the fields is the one of the tools that read our files; [`write_bead`] is the only
 //!   place that knows it.
-//! - No input makes anything here panic, and nothing recurses, however deeply the input is nested.
+//! - No input makes anything here panic. Nothing recurses over a record, however deeply it is nested; formulas
+//!   nest to a fixed depth at most.
 
 mod error;
+mod formula;
 mod read;
 mod tokens;
 mod write;
 
 pub use error::RecordError;
+pub use formula::{FormulaFormat, ReadFormula, cooked_json, formula_json, read_formula};
 pub use read::{
     DependencyLine, Line, Record, parse_dependency_lines, parse_line, parse_plan_graph,
     parse_plan_lines,

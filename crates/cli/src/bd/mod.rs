@@ -6,6 +6,7 @@ mod blocked;
 mod close;
 mod comments;
 mod config;
+mod cook;
 mod count;
 mod create;
 mod create_many;
@@ -13,6 +14,7 @@ mod delete;
 mod dep;
 mod export;
 mod filters;
+mod formula;
 mod import;
 mod init;
 mod label;
@@ -36,6 +38,7 @@ use crate::error::CliError;
 use crate::output::Printer;
 
 pub(crate) use activity::{ActivityArgs, event_json, event_line, run as run_activity};
+pub(crate) use formula::{FormulaArgs, run as run_formula};
 
 /// Track work as beads: tasks, bugs, epics and how they depend on each other
 #[derive(Debug, Parser)]
@@ -116,6 +119,8 @@ enum Verb {
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Config(config::ConfigArgs),
+    Formula(formula::FormulaArgs),
+    Cook(cook::CookArgs),
 }
 
 /// Runs a parsed command.
@@ -149,5 +154,7 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Import(args) => import::run(&context, &args),
         Verb::Export(args) => export::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
+        Verb::Formula(args) => formula::run(&context, &args),
+        Verb::Cook(args) => cook::run(&context, &args),
     }
 }

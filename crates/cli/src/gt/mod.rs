@@ -39,6 +39,7 @@ enum Verb {
     Config(config::ConfigArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
+    Formula(crate::bd::FormulaArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -52,6 +53,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Config(args) => config::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),
+        Verb::Formula(args) => crate::bd::run_formula(&context, &args),
         Verb::Doctor(_) => doctor::run(&context),
         Verb::Completions(args) => completions::run(&context, &args),
     }

@@ -23,6 +23,7 @@ mod delete;
 mod dependencies;
 mod events;
 mod export;
+mod formulas;
 mod hooks;
 mod ids;
 mod import;

@@ -111,15 +111,20 @@ impl<'a> Fields<'a> {
 
     /// Everything that nobody took, `null` included.
     pub(crate) fn carried(self) -> Result<Carried, RecordError> {
-        let left = self.entries.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        left.map(|(name, value)| {
-            let kept = values::refuse_nul("name", &name).and_then(|()| values::json(value));
-            match kept {
-                Ok(json) => Ok((name.into_owned(), json)),
-                Err(invalid) => Err(RecordError::field(&name, invalid)),
-            }
-        })
-        .collect()
+        self.into_entries()
+            .map(|(name, value)| {
+                let kept = values::refuse_nul("name", &name).and_then(|()| values::json(value));
+                match kept {
+                    Ok(json) => Ok((name.into_owned(), json)),
+                    Err(invalid) => Err(RecordError::field(&name, invalid)),
+                }
+            })
+            .collect()
+    }
+
+    /// Everything that nobody took, in its order.
+    pub(crate) fn into_entries(self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
+        self.entries.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 
     /// Everything that nobody took, in alphabetical order.
