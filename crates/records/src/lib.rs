@@ -12,12 +12,18 @@
 //! - No input makes anything here panic, and nothing recurses, however deeply the input is nested.
 
 mod error;
+mod gas_town;
+mod places;
 mod read;
+mod tables;
 mod tokens;
 mod write;
 
 pub use error::RecordError;
+pub use gas_town::{RigEntry, pause_remark, rig_entries};
+pub use places::{Route, flat_settings, parse_route, redirect_target};
 pub use read::{Line, Record, parse_line};
+pub use tables::{RowParts, comment_row, config_row, dependency_row, issue_row, label_row, row_id};
 pub use tokens::contains_nul;
 pub use write::{
     ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, export_line, export_memory_line,

@@ -5,7 +5,7 @@ mod dependencies;
 mod fields;
 mod issue;
 mod line;
-mod values;
+pub(crate) mod values;
 
 pub(crate) use fields::Fields;
 pub use issue::Record;
