@@ -34,6 +34,7 @@ use crate::error::CliError;
 use crate::output::Printer;
 
 pub(crate) use activity::{ActivityArgs, event_json, event_line, run as run_activity};
+pub(crate) use import::{ImportFlags, bring};
 
 /// Track work as beads: tasks, bugs, epics and how they depend on each other
 #[derive(Debug, Parser)]

@@ -1,16 +1,17 @@
 //! Reading beads, all of them or none.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
-use std::ops::ControlFlow;
 
 use gt_core::decide::TargetFacts;
 use gt_core::{Bead, BeadId, Comment, Dependency, EventKind, Rig, RigSlug, Timestamp};
 use gt_records::{Line, Record, parse_line};
 use gt_store::{Bulk, DependencyChange, Scope, Writer};
 
+use super::furnish::furnish;
 use super::lines::{Source, Text};
+use super::survey::{Place, Survey, survey};
+use super::{Arrival, ImportSummary};
 use crate::dependencies::Tangle;
 use crate::{OperationError, Result, Town};
 
@@ -23,69 +24,73 @@ pub struct ImportOptions {
     pub dry_run: bool,
 }
 
-/// Something that was left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
-    /// The line it stands in; 0 if it is about several.
-    pub line: u64,
-    /// The bead, if it is known.
-    pub id: Option<BeadId>,
-    /// Why.
-    pub reason: String,
-}
-
-/// What an import did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ImportSummary {
-    /// Beads that are new.
-    pub created: u64,
-    /// Beads that changed.
-    pub updated: u64,
-    /// Beads that were there just like this.
-    pub unchanged: u64,
-    /// How much was left out.
-    pub skipped: u64,
-    /// What was left out and why; the first thousand.
-    pub skipped_details: Vec<Skipped>,
-    /// What was mended on the way in; the first thousand.
-    pub repaired: Vec<Skipped>,
-    /// Beads that carry the state of an older queue.
-    pub old_queue_state: u64,
-    /// Things to remember.
-    pub memories: u64,
-}
-
-const DETAILS_MAX: usize = 1000;
-
-impl ImportSummary {
-    fn skip(&mut self, line: u64, id: Option<BeadId>, reason: impl Into<String>) {
-        self.skipped += 1;
-        if self.skipped_details.len() < DETAILS_MAX {
-            self.skipped_details.push(Skipped { line, id, reason: reason.into() });
-        }
-    }
-}
-
-/// Reads the beads of `source` into the town in one transaction. The whole file is checked before the
-/// store is touched; `progress` is told how many bytes of `2 × source.bytes()` are behind.
+/// Takes everything that arrives into the town, in one transaction. The files of beads are checked as a
+/// whole before the store is touched; `progress` is told how many bytes of `2 × arrival.bytes()` are
+/// behind.
 pub fn import(
     town: &Town,
-    source: &Source,
+    arrival: &Arrival,
     options: ImportOptions,
     mut progress: impl FnMut(u64),
 ) -> Result<ImportSummary> {
     let now = town.now();
-    let survey = survey(source, options, now, &mut progress)?;
+    let sources = arrival.sources();
+    let survey = survey(sources, options, now, &mut progress)?;
     town.write_or_rehearse(options.dry_run, |writer| {
+        let mut summary = arrival.announce();
+        furnish(writer, arrival, &mut summary)?;
         let rigs = writer.rigs()?;
-        let mut summary = ImportSummary::default();
-        for (line, why) in &survey.invalid {
-            summary.skip(*line, None, why.clone());
+        let mut import =
+            Import { bulk: writer.bulk(&survey.expected)?, rigs, now, survey: &survey, summary };
+        let mut behind = arrival.bytes();
+        for (file, source) in sources.iter().enumerate() {
+            import.file(file, source, sources.len() > 1, |position| progress(behind + position))?;
+            behind += source.bytes();
         }
-        let bulk = writer.bulk(&survey.expected)?;
-        let mut import = Import { bulk, rigs, now, summary };
+        let Import { bulk, mut summary, .. } = import;
+        bulk.finish()?;
+        if survey.any_blocking {
+            untangle(writer, &survey.expected, &mut summary)?;
+        }
+        if !options.dry_run {
+            // Last, so that whatever is refused before leaves no directory behind.
+            summary.rigs.iter().try_for_each(|rig| crate::rigs::make_directory(town, rig))?;
+        }
+        Ok(summary)
+    })
+}
+
+struct Import<'w, 's> {
+    bulk: Bulk<'w, 's>,
+    rigs: Vec<Rig>,
+    now: Timestamp,
+    survey: &'w Survey,
+    summary: ImportSummary,
+}
+
+/// Where a line stands.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    /// The file, if reports have to name it.
+    name: Option<&'a str>,
+    place: Place,
+}
+
+impl Import<'_, '_> {
+    fn file(
+        &mut self,
+        file: usize,
+        source: &Source,
+        is_one_of_several: bool,
+        mut progress: impl FnMut(u64),
+    ) -> Result<()> {
+        let (survey, now) = (self.survey, self.now);
+        let name = is_one_of_several.then(|| source.name());
+        for (place, why) in survey.invalid.range((file, 0)..(file + 1, 0)) {
+            self.summary.skip(name, place.1, None, why.clone());
+        }
         let parse = |number: u64, text: Text<'_>| {
-            if survey.invalid.contains_key(&number) {
+            if survey.invalid.contains_key(&(file, number)) {
                 return Ok(None);
             }
             let text = text.map_err(|why| changed(source, number, why))?;
@@ -93,146 +98,40 @@ pub fn import(
             line.map(Some).map_err(|error| changed(source, number, error))
         };
         source.for_each_parsed(parse, |number, position, line| {
-            progress(source.bytes() + position);
-            import.line(number, line)
-        })?;
-        let Import { bulk, mut summary, .. } = import;
-        bulk.finish()?;
-        if survey.any_blocking {
-            untangle(writer, &survey.expected, &mut summary)?;
-        }
-        Ok(summary)
-    })
-}
-
-/// What the first look at a file tells.
-#[derive(Default)]
-struct Survey {
-    /// Lines that are wrong, and why.
-    invalid: BTreeMap<u64, String>,
-    /// How each bead of the file will stand.
-    expected: HashMap<BeadId, TargetFacts>,
-    /// Beads that the file has more than once.
-    repeated: HashSet<BeadId>,
-    any_blocking: bool,
-}
-
-/// Checks every line, without the store.
-fn survey(
-    source: &Source,
-    options: ImportOptions,
-    now: Timestamp,
-    progress: &mut impl FnMut(u64),
-) -> Result<Survey> {
-    let look = |survey: &mut Survey, number: u64, text: Text<'_>| {
-        let parsed = text.map_err(str::to_owned);
-        match parsed.and_then(|text| parse_line(text, now).map_err(|error| error.to_string())) {
-            Ok(Line::Issue(record)) => survey.expect(&record),
-            Ok(_) => {}
-            Err(problem) => {
-                survey.invalid.insert(number, problem);
-                if !options.skip_invalid {
-                    return ControlFlow::Break(());
-                }
-            }
-        }
-        ControlFlow::Continue(())
-    };
-    let mut survey = Survey::default();
-    for part in source.survey(look, progress)? {
-        survey.join(part);
-    }
-    if let (Some((line, problem)), false) = (survey.invalid.first_key_value(), options.skip_invalid)
-    {
-        return Err(OperationError::rejected(format!(
-            "{}:{line}: {problem} (nothing was imported; --skip-invalid leaves such lines out)",
-            source.name()
-        )));
-    }
-    if !survey.repeated.is_empty() {
-        survey.expect_the_newest(source, now)?;
-    }
-    Ok(survey)
-}
-
-impl Survey {
-    fn expect(&mut self, record: &Record) {
-        let Record { bead, dependencies, .. } = record;
-        let facts = TargetFacts { status: bead.status.clone(), outcome: bead.outcome };
-        if self.expected.insert(bead.id.clone(), facts).is_some() {
-            self.repeated.insert(bead.id.clone());
-        }
-        self.any_blocking |= dependencies.iter().any(|edge| edge.kind.can_block());
-    }
-
-    /// Takes over what another looker found.
-    fn join(&mut self, other: Self) {
-        self.invalid.extend(other.invalid);
-        self.repeated.extend(other.repeated);
-        self.any_blocking |= other.any_blocking;
-        if self.expected.is_empty() {
-            self.expected = other.expected;
-            return;
-        }
-        for (id, facts) in other.expected {
-            match self.expected.entry(id) {
-                Entry::Occupied(taken) => drop(self.repeated.insert(taken.key().clone())),
-                Entry::Vacant(free) => drop(free.insert(facts)),
-            }
-        }
-    }
-
-    /// Of several records of a bead, the newest is what it will be like; of equally old ones the last.
-    fn expect_the_newest(&mut self, source: &Source, now: Timestamp) -> Result<()> {
-        let mut newest: HashMap<BeadId, Timestamp> = HashMap::new();
-        source.for_each_line(|_, _, text| {
-            let Some(Ok(Line::Issue(record))) = text.ok().map(|text| parse_line(text, now)) else {
-                return Ok(());
-            };
-            let Bead { id, status, outcome, updated_at, .. } = record.bead;
-            let is_newest = newest.get(&id).is_none_or(|newest| *newest <= updated_at);
-            if is_newest && self.repeated.contains(&id) {
-                self.expected.insert(id.clone(), TargetFacts { status, outcome });
-                newest.insert(id, updated_at);
-            }
-            Ok(())
+            progress(position);
+            self.line(At { name, place: (file, number) }, line)
         })
     }
-}
 
-struct Import<'w, 's> {
-    bulk: Bulk<'w, 's>,
-    rigs: Vec<Rig>,
-    now: Timestamp,
-    summary: ImportSummary,
-}
-
-impl Import<'_, '_> {
-    fn line(&mut self, number: u64, line: Line) -> Result<()> {
+    fn line(&mut self, at: At<'_>, line: Line) -> Result<()> {
         match line {
-            Line::Issue(record) => self.bead(number, *record)?,
+            Line::Issue(record) => self.bead(at, *record)?,
             Line::Memory { key, value } => {
                 self.bulk.writer().put_setting(Scope::Memory, &key, Some(value.as_str()))?;
                 self.summary.memories += 1;
             }
             Line::Tombstone(id) => {
-                self.summary.skip(number, Some(id), "deleted where it comes from");
+                let reason = "deleted where it comes from";
+                self.summary.skip(at.name, at.place.1, Some(id), reason);
             }
             Line::Header => {}
         }
         Ok(())
     }
 
-    fn bead(&mut self, line: u64, record: Record) -> Result<()> {
+    fn bead(&mut self, at: At<'_>, record: Record) -> Result<()> {
         let Record { mut bead, labels, comments, repairs, dependencies } = record;
+        let (name, line) = (at.name, at.place.1);
+        if self.survey.is_superseded(&bead.id, at.place) {
+            let reason = "another line about it is newer, or comes later";
+            self.summary.skip(name, line, Some(bead.id), reason);
+            return Ok(());
+        }
         if carries_old_queue_state(&bead, &labels) {
             self.summary.old_queue_state += 1;
         }
         for reason in repairs {
-            if self.summary.repaired.len() < DETAILS_MAX {
-                let id = Some(bead.id.clone());
-                self.summary.repaired.push(Skipped { line, id, reason });
-            }
+            self.summary.repair(name, line, &bead.id, reason);
         }
         let Some(local) = self.bulk.writer().bead(&bead.id)? else {
             bead.rig = self.rig_of(&bead.id);
@@ -245,7 +144,7 @@ impl Import<'_, '_> {
                 "older ({}) than the one in the store ({})",
                 bead.updated_at, local.updated_at
             );
-            self.summary.skip(line, Some(bead.id), reason);
+            self.summary.skip(name, line, Some(bead.id), reason);
             return Ok(());
         }
         bead.uid = local.uid;
@@ -359,7 +258,7 @@ fn untangle(
                 path.join(" → "),
                 path[0]
             );
-            summary.skip(0, Some((*issue).clone()), reason);
+            summary.skip(None, 0, Some((*issue).clone()), reason);
         }
     }
 }

@@ -23,6 +23,8 @@ pub enum Scope {
     Beads,
     /// What an imported file asked to remember.
     Memory,
+    /// What an import brought for a capability that makes sense of it later.
+    Imported,
 }
 
 impl Scope {
@@ -31,6 +33,7 @@ impl Scope {
             Self::Town => "gt",
             Self::Beads => "bd",
             Self::Memory => "memory",
+            Self::Imported => "import",
         }
     }
 }
