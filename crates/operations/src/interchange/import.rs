@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
-use gt_core::decide::TargetFacts;
+use gt_core::decide::{TargetFacts, find_path};
 use gt_core::{Bead, BeadId, Comment, Dependency, EventKind, Rig, RigSlug, Timestamp};
 use gt_records::{Line, Record, parse_line};
 use gt_store::{Bulk, DependencyChange, Scope, Writer};
@@ -151,7 +151,7 @@ impl Import<'_, '_> {
         bead.rig.clone_from(&local.rig);
         bead.open_blockers = local.open_blockers;
         self.settle_times(&mut bead, &local);
-        let changed = self.update(&local, &bead, &labels, &comments, dependencies)?;
+        let changed = self.update(at, &local, &bead, &labels, &comments, dependencies)?;
         if changed {
             self.summary.updated += 1;
         } else {
@@ -182,6 +182,7 @@ impl Import<'_, '_> {
     /// equally old one adds its own.
     fn update(
         &mut self,
+        at: At<'_>,
         local: &Bead,
         bead: &Bead,
         labels: &[String],
@@ -219,9 +220,30 @@ impl Import<'_, '_> {
             {
                 edge.created_at = old.created_at;
             }
+            if !newer && let Some(circle) = self.circle_of(&edge)? {
+                let reason = circle_reason(&edge.target, &circle);
+                self.summary.skip(at.name, at.place.1, Some(edge.issue), reason);
+                continue;
+            }
             changed |= self.bulk.put_dependency(&edge, announce)? != DependencyChange::Same;
         }
         Ok(changed)
+    }
+
+    /// The circle that a new edge would close with what is there. Asked where a record is as old as the
+    /// bead: most likely it came before, and its edge was left out then.
+    fn circle_of(&mut self, edge: &Dependency) -> Result<Option<Vec<BeadId>>> {
+        let writer = self.bulk.writer();
+        let is_there = writer.edge(&edge.issue, &edge.target)?.is_some();
+        if is_there || !edge.kind.can_block() {
+            return Ok(None);
+        }
+        let next = |id: &BeadId| writer.blocking_targets(id);
+        let path = find_path(&edge.target, &edge.issue, next)?;
+        Ok(path.map(|mut path| {
+            path.rotate_right(1);
+            path
+        }))
     }
 
     fn rig_of(&self, id: &BeadId) -> Option<RigSlug> {
@@ -252,15 +274,16 @@ fn untangle(
             if let Some(edge) = writer.edge(issue, target)? {
                 writer.remove_dependency(&edge, false)?;
             }
-            let path: Vec<&str> = circle.iter().map(BeadId::as_str).collect();
-            let reason = format!(
-                "its dependency on {target} would be a cycle ({} → {})",
-                path.join(" → "),
-                path[0]
-            );
+            let reason = circle_reason(target, &circle);
             summary.skip(None, 0, Some((*issue).clone()), reason);
         }
     }
+}
+
+/// Why an edge is left out; the last bead of the circle depends on its first.
+fn circle_reason(target: &BeadId, circle: &[BeadId]) -> String {
+    let path: Vec<&str> = circle.iter().chain(circle.first()).map(BeadId::as_str).collect();
+    format!("its dependency on {target} would be a cycle ({})", path.join(" → "))
 }
 
 /// The file was fine a moment ago, so somebody is writing to it.

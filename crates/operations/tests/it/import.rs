@@ -107,8 +107,12 @@ proptest! {
             prop_assert_eq!(&exported(&town), &before);
 
             import_text(&town, &text, false);
-
             prop_assert_eq!(problems(&town), Vec::<String>::new());
+
+            let once = exported(&town);
+            let again = import_text(&town, &text, false);
+            prop_assert_eq!((again.created, again.updated), (0, 0));
+            prop_assert_eq!(&exported(&town), &once);
         }
     }
 
