@@ -128,9 +128,11 @@ fn print(printer: &Printer, summary: &ImportSummary, dry_run: bool) -> Result<()
     listed(printer, &format!("{keep} "), kept)?;
     listed(printer, "conflict: ", &summary.conflicts)?;
     listed(printer, "not imported: ", &summary.left_out)?;
+    listed(printer, "note: ", &summary.remarks)?;
     if summary.old_queue_state > 0 {
+        let carry = if summary.old_queue_state == 1 { "carries" } else { "carry" };
         printer.done(format!(
-            "{} carry the state of an older queue; it is kept as it is until gt scheduler adopt turns \
+            "{} {carry} the state of an older queue; it is kept as it is until gt scheduler adopt turns \
              it into contexts",
             plural(summary.old_queue_state, "bead")
         ))?;
@@ -204,7 +206,11 @@ fn json(summary: &ImportSummary, dry_run: bool) -> String {
         });
     }
     object.count("settings_unchanged", summary.settings_unchanged);
-    for (name, list) in [("conflicts", &summary.conflicts), ("left_out", &summary.left_out)] {
+    for (name, list) in [
+        ("conflicts", &summary.conflicts),
+        ("left_out", &summary.left_out),
+        ("remarks", &summary.remarks),
+    ] {
         object.array(name, |array| list.iter().for_each(|text| array.text(text)));
     }
     object.finish();

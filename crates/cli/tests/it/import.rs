@@ -387,7 +387,7 @@ fn the_summary_has_every_number() {
             "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "skipped_details": [],
             "repaired": [], "memories": 0, "old_queue_state": 0, "dry_run": false,
             "rigs": [], "rigs_unchanged": 0, "settings": {}, "settings_unchanged": 0, "kept": {},
-            "conflicts": [], "left_out": [], "schema_version": 1,
+            "conflicts": [], "left_out": [], "remarks": [], "schema_version": 1,
         })
     );
 }

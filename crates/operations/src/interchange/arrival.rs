@@ -89,6 +89,7 @@ pub struct Arrival {
     pub(super) kept: Vec<Keepsake>,
     pub(super) conflicts: Vec<String>,
     pub(super) left_out: Vec<String>,
+    pub(super) remarks: Vec<String>,
 }
 
 impl Arrival {
@@ -123,6 +124,7 @@ impl Arrival {
             files: self.sources.iter().map(|source| source.name().to_owned()).collect(),
             conflicts: self.conflicts.clone(),
             left_out: self.left_out.clone(),
+            remarks: self.remarks.clone(),
             ..ImportSummary::default()
         }
     }

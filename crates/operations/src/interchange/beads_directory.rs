@@ -57,6 +57,7 @@ pub(super) struct Contents {
     /// What its ids begin with, and where it says so.
     pub(super) prefix: Option<(String, String)>,
     pub(super) left_out: Vec<String>,
+    pub(super) remarks: Vec<String>,
 }
 
 /// The `.beads` directory that `path` is or holds.
@@ -93,6 +94,7 @@ pub(super) fn arrival(path: &Path) -> Result<Arrival> {
         free_settings: contents.settings,
         prefixes: contents.prefix.into_iter().collect(),
         left_out,
+        remarks: contents.remarks,
         ..Arrival::default()
     })
 }
@@ -255,7 +257,7 @@ impl Contents {
             }
         }
         if let (true, Some(lines)) = (self.has_database, &self.lines) {
-            self.left_out.push(format!(
+            self.remarks.push(format!(
                 "the database in {} was not read; if it knows more than {}, write that out first with \
                  the bd it was made with (bd export -o)",
                 self.directory.display(),

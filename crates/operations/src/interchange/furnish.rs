@@ -161,7 +161,7 @@ fn mention_prefixes(
         let bare = prefix.strip_suffix('-').unwrap_or(prefix);
         let is_known = Prefix::TOWN == bare || rigs.iter().any(|rig| rig.prefix.as_str() == bare);
         if !is_known {
-            summary.left_out.push(format!(
+            summary.remarks.push(format!(
                 "{file} says that its ids begin with \"{prefix}\", and no rig here has that \
                  prefix; gt rig add <name> --prefix {bare} gives them one, now or later"
             ));

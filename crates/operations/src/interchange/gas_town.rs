@@ -189,30 +189,37 @@ impl Reading<'_> {
     }
 
     fn read_stores(&mut self, routes: &[Route]) -> Result<()> {
-        let mut places = vec![self.root.to_owned()];
-        let rigs: Vec<PathBuf> = self
-            .arrival
-            .rigs
-            .iter()
-            .filter(|rig| is_plain_name(&rig.name))
-            .map(|rig| self.root.join(&rig.name))
-            .collect();
-        for rig in rigs {
-            places.push(rig.join("mayor/rig"));
-            places.push(rig);
-        }
-        places.extend(routes.iter().map(|route| self.root.join(&route.path)));
-        for place in places {
-            let directory = place.join(NAME);
-            if directory.is_dir() {
-                let read = self.read_store(&directory);
-                self.or_leave_out(read)?;
+        self.read_store_at(self.root, None)?;
+        for number in 0..self.arrival.rigs.len() {
+            let name = &self.arrival.rigs[number].name;
+            if is_plain_name(name) {
+                let rig = self.root.join(name);
+                self.read_store_at(&rig.join("mayor/rig"), Some(number))?;
+                self.read_store_at(&rig, Some(number))?;
             }
         }
-        Ok(())
+        routes.iter().try_for_each(|route| self.read_store_at(&self.root.join(&route.path), None))
     }
 
-    fn read_store(&mut self, directory: &Path) -> Result<()> {
+    /// Reads the store of a project, of the rig with this number if it belongs to one.
+    fn read_store_at(&mut self, project: &Path, rig: Option<usize>) -> Result<()> {
+        let directory = project.join(NAME);
+        if !directory.is_dir() {
+            return Ok(());
+        }
+        match self.read_store(&directory, rig) {
+            Err(error) if self.options.skip_invalid => {
+                self.arrival.left_out.push(error.to_string());
+                Ok(())
+            }
+            Err(OperationError::Rejected(why)) => Err(OperationError::rejected(format!(
+                "{why} (--skip-invalid imports everything else)"
+            ))),
+            read => read,
+        }
+    }
+
+    fn read_store(&mut self, directory: &Path, rig: Option<usize>) -> Result<()> {
         let contents = beads_directory::look(directory)?;
         if self.stores.contains(&contents.directory) {
             return Ok(());
@@ -228,25 +235,17 @@ impl Reading<'_> {
                 .left_out
                 .push(format!("{}: there are no beads in it", contents.directory.display())),
         }
+        if let (Some(rig), Some((prefix, _))) = (rig, &contents.prefix) {
+            let entry = &mut self.arrival.rigs[rig];
+            if entry.prefix.is_empty() {
+                entry.prefix.clone_from(prefix);
+            }
+        }
         self.arrival.prefixes.extend(contents.prefix);
         self.arrival.free_settings.extend(contents.settings);
         self.arrival.left_out.extend(contents.left_out);
+        self.arrival.remarks.extend(contents.remarks);
         Ok(())
-    }
-
-    fn or_leave_out(&mut self, read: Result<()>) -> Result<()> {
-        match read {
-            Err(error) if self.options.skip_invalid => {
-                self.arrival.left_out.push(error.to_string());
-                Ok(())
-            }
-            read => read.map_err(|error| match error {
-                OperationError::Rejected(why) => OperationError::rejected(format!(
-                    "{why} (--skip-invalid imports everything else)"
-                )),
-                error => error,
-            }),
-        }
     }
 
     fn refuse_unless_skipping(&mut self, wrong: Vec<String>) -> Result<()> {

@@ -54,6 +54,8 @@ pub struct ImportSummary {
     pub conflicts: Vec<String>,
     /// What is there but does not come, and why.
     pub left_out: Vec<String>,
+    /// What is worth knowing besides.
+    pub remarks: Vec<String>,
 }
 
 const DETAILS_MAX: usize = 1000;
