@@ -78,6 +78,12 @@ fn what_a_dump_has_besides_is_told() {
     );
     assert_eq!(town.bd(["config", "get", "types.custom"]).ok().line(), "agent,role");
     assert_eq!(summary["settings"]["compaction_enabled"], "false");
+    assert_eq!(summary["settings"]["kv.other"], "v");
+    assert_eq!(summary["memories"], 1);
+    assert_says(
+        &town.export(),
+        &[r#"{"_type":"memory","key":"house \u003crule\u003e","value":"say \"please\" \u0026 ü"}"#],
+    );
 }
 
 #[test]
@@ -300,7 +306,7 @@ fn the_file_of_beads_is_the_one_the_directory_means() {
                 assert_eq!(town.ids(&["list"]), [id], "{files:?}");
             }
             None => {
-                assert_says(&refusal(&ran), &["several files of beads", "give the file itself"])
+                assert_says(&refusal(&ran), &["several files of beads", "give the file itself"]);
             }
         }
     }
@@ -323,6 +329,38 @@ fn a_database_without_lines_is_named_with_what_to_do() {
     assert_says(strings(&summary["remarks"])[0], &["the database", "was not read"]);
     town.make_dir("empty/.beads");
     assert_says(&refusal(&town.bd(["import", "empty"])), &["no JSONL file"]);
+}
+
+#[test]
+fn a_backup_stands_in_for_a_database() {
+    let town = town();
+    copy_fixture(&town, "dump", "repo/.beads/backup");
+    town.write("repo/.beads/metadata.json", r#"{"backend":"dolt","dolt_database":"du"}"#);
+    town.write("repo/.beads/sync_base.jsonl", r#"{"id":"du-9","title":"old"}"#);
+
+    let summary = town.json(&["import", "repo"]);
+
+    assert_eq!((&summary["source"], &summary["created"]), (&json!("beads-directory"), &json!(4)));
+    assert_says(strings(&summary["remarks"])[0], &["come from its backup"]);
+    assert_eq!(town.show("du-1")["labels"], json!(["a", "z"]));
+
+    town.write("repo/.beads/issues.jsonl", r#"{"id":"du-5","title":"e"}"#);
+    let summary = town.json(&["import", "repo"]);
+    assert_eq!(summary["created"], 1);
+    assert_says(strings(&summary["remarks"])[0], &["the backup", "was not read", "/backup"]);
+}
+
+#[test]
+fn routes_that_are_none_are_told_but_not_all_of_them() {
+    let town = town();
+    copy_fixture(&town, "elsewhere", "elsewhere");
+    town.write("elsewhere/.beads/routes.jsonl", "{\"id\":\"el-1\",\"title\":\"a\"}\n".repeat(100));
+
+    let summary = town.json(&["import", "elsewhere"]);
+
+    let told = strings(&summary["left_out"]).join("\n");
+    assert_says(&told, &["routes.jsonl:1: field \"prefix\": missing", "95 more lines"]);
+    assert_eq!(told.matches("routes.jsonl").count(), 6);
 }
 
 #[test]

@@ -406,6 +406,19 @@ fn a_store_that_is_only_a_database_stops_the_import_unless_it_may_be_left_out() 
 }
 
 #[test]
+fn a_store_that_is_only_a_database_may_have_a_backup() {
+    let town = with_copy();
+    fs::remove_file(town.cwd().join("old/api/.beads/beads.jsonl")).unwrap();
+    town.write("old/api/.beads/beads.db", "");
+    copy_fixture(&town, "dump", "old/api/.beads/backup");
+
+    let summary = town.gt_json(&["import", "old"]);
+
+    assert_eq!(summary["created"], 8);
+    assert_says(&strings(&summary["remarks"]).join("\n"), &["api/.beads come from its backup"]);
+}
+
+#[test]
 fn a_later_pause_state_replaces_the_copy() {
     let town = with_copy();
     town.gt(["import", "old"]).ok();

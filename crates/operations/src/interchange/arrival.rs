@@ -102,10 +102,19 @@ impl Arrival {
     pub fn open(path: &Path, kind: SourceKind, options: ImportOptions) -> Result<Self> {
         match kind {
             SourceKind::Lines => Ok(Self::lines(Source::open(path)?)),
-            SourceKind::BeadsDirectory => beads_directory::arrival(path),
+            SourceKind::BeadsDirectory => beads_directory::arrival(path, options),
             SourceKind::TableDump => dump::arrival(path, options),
             SourceKind::GasTown => gas_town::arrival(path, options),
         }
+    }
+
+    /// Takes over the beads that another arrival brings, and what was configured for them.
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.sources.extend(other.sources);
+        self.free_settings.extend(other.free_settings);
+        self.prefixes.extend(other.prefixes);
+        self.left_out.extend(other.left_out);
+        self.remarks.extend(other.remarks);
     }
 
     /// How large the files of beads are.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use gt_records::{Route, flat_settings, parse_route, redirect_target};
 
 use super::arrival::{Arrival, ArrivingSetting, SourceKind};
-use super::files;
 use super::lines::Source;
+use super::{ImportOptions, dump, files};
 use crate::{OperationError, Result};
 
 /// What such a directory is called.
@@ -22,8 +22,12 @@ const HOPS_MAX: usize = 3;
 /// Which prefix belongs where, in towns of several projects.
 const ROUTES: &str = "routes.jsonl";
 
+/// Where the tables are written out from time to time.
+const BACKUP: &str = "backup";
+
 /// Other files of lines that are no beads, and what they are.
-const OTHER_LINES: [(&str, &str); 4] = [
+const OTHER_LINES: [(&str, &str); 5] = [
+    ("sync_base.jsonl", "the last state that was synchronised"),
     ("deletions.jsonl", "what was deleted there is not deleted here"),
     ("interactions.jsonl", "the log of other tools is not replayed"),
     ("events.jsonl", "the log of other tools is not replayed"),
@@ -50,14 +54,15 @@ pub(super) struct Contents {
     /// Where it really is.
     pub(super) directory: PathBuf,
     /// The file of its beads.
-    pub(super) lines: Option<PathBuf>,
+    lines: Option<PathBuf>,
+    /// A dump of its tables, made as a backup.
+    backup: Option<PathBuf>,
     /// Whether there is a database that we do not read.
-    pub(super) has_database: bool,
-    pub(super) settings: Vec<ArrivingSetting<String>>,
+    has_database: bool,
     /// What its ids begin with, and where it says so.
-    pub(super) prefix: Option<(String, String)>,
-    pub(super) left_out: Vec<String>,
-    pub(super) remarks: Vec<String>,
+    prefix: Option<(String, String)>,
+    settings: Vec<ArrivingSetting<String>>,
+    left_out: Vec<String>,
 }
 
 /// The `.beads` directory that `path` is or holds.
@@ -72,35 +77,24 @@ pub(super) fn at(path: &Path) -> Option<PathBuf> {
 }
 
 /// Everything that the `.beads` directory at `path` brings.
-pub(super) fn arrival(path: &Path) -> Result<Arrival> {
+pub(super) fn arrival(path: &Path, options: ImportOptions) -> Result<Arrival> {
     let directory = at(path).unwrap_or_else(|| path.to_owned());
     let contents = look(&directory)?;
-    let Some(lines) = &contents.lines else {
-        return Err(without_lines(&contents));
-    };
-    let mut left_out = contents.left_out;
     let (routes, wrong) = routes(&contents.directory)?;
-    left_out.extend(routes.iter().map(|route| {
+    let mut arrival = contents.bring(options)?;
+    arrival.left_out.extend(routes.iter().map(|route| {
         format!(
             "the route of {}- to {}: rigs find their beads by prefix here; gt import of the whole town \
              brings rigs",
             route.prefix, route.path
         )
     }));
-    left_out.extend(wrong);
-    Ok(Arrival {
-        kind: SourceKind::BeadsDirectory,
-        sources: vec![Source::open(lines)?],
-        free_settings: contents.settings,
-        prefixes: contents.prefix.into_iter().collect(),
-        left_out,
-        remarks: contents.remarks,
-        ..Arrival::default()
-    })
+    arrival.left_out.extend(wrong);
+    Ok(Arrival { kind: SourceKind::BeadsDirectory, ..arrival })
 }
 
 /// Why there is nothing to read, and what to do about it.
-pub(super) fn without_lines(contents: &Contents) -> OperationError {
+fn without_lines(contents: &Contents) -> OperationError {
     let directory = contents.directory.display();
     OperationError::rejected(if contents.has_database {
         format!(
@@ -122,6 +116,7 @@ pub(super) fn look(directory: &Path) -> Result<Contents> {
     contents.has_database = word("backend") == Some("dolt")
         || word("dolt_database").is_some()
         || entries.iter().any(|entry| is_database(entry));
+    contents.backup = Some(directory.join(BACKUP)).filter(|backup| dump::is_one(backup));
     contents.lines = choose_lines(&directory, &entries, word("jsonl_export"))?;
     contents.read_settings()?;
     contents.tell_what_stays(&entries);
@@ -223,6 +218,47 @@ fn is_leftover(name: &str) -> bool {
 }
 
 impl Contents {
+    /// Whether there is nothing that could be beads.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_none() && self.backup.is_none() && !self.has_database
+    }
+
+    /// What it brings: the beads in its file of lines, or else those in its backup.
+    pub(super) fn bring(self, options: ImportOptions) -> Result<Arrival> {
+        let directory = self.directory.display();
+        let mut arrival = match (&self.lines, &self.backup) {
+            (Some(lines), backup) => {
+                let mut arrival = Arrival::lines(Source::open(lines)?);
+                let unread = match backup {
+                    Some(_) => Some("the backup"),
+                    None => self.has_database.then_some("the database"),
+                };
+                arrival.remarks.extend(unread.map(|unread| {
+                    format!(
+                        "{unread} in {directory} was not read; if it knows more than {}, import that \
+                         too (bd import {directory}/{BACKUP}, or bd export -o by the bd it was made \
+                         with)",
+                        files::name(lines)
+                    )
+                }));
+                arrival
+            }
+            (None, Some(backup)) => {
+                let mut arrival = dump::arrival(backup, options)?;
+                arrival.remarks.push(format!(
+                    "the beads of {directory} come from its backup; what changed since is in its \
+                     database (bd export -o by the bd it was made with)"
+                ));
+                arrival
+            }
+            (None, None) => return Err(without_lines(&self)),
+        };
+        arrival.free_settings.extend(self.settings);
+        arrival.prefixes.extend(self.prefix);
+        arrival.left_out.extend(self.left_out);
+        Ok(arrival)
+    }
+
     fn read_settings(&mut self) -> Result<()> {
         let path = self.directory.join("config.yaml");
         let Some(text) = files::text(&path)? else { return Ok(()) };
@@ -256,14 +292,6 @@ impl Contents {
                 self.left_out.push(format!("{shown}: stays where it is"));
             }
         }
-        if let (true, Some(lines)) = (self.has_database, &self.lines) {
-            self.remarks.push(format!(
-                "the database in {} was not read; if it knows more than {}, write that out first with \
-                 the bd it was made with (bd export -o)",
-                self.directory.display(),
-                files::name(lines)
-            ));
-        }
     }
 }
 
@@ -272,11 +300,21 @@ pub(super) fn routes(directory: &Path) -> Result<(Vec<Route>, Vec<String>)> {
     let path = directory.join(ROUTES);
     let Some(text) = files::text(&path)? else { return Ok((Vec::new(), Vec::new())) };
     let (mut routes, mut wrong) = (Vec::new(), Vec::new());
+    let mut more_wrong = 0_usize;
     for (number, line) in text.lines().enumerate() {
         match parse_route(line) {
             Ok(route) => routes.extend(route),
-            Err(error) => wrong.push(format!("{}:{}: {error}", path.display(), number + 1)),
+            Err(error) if wrong.len() < WRONG_ROUTES_MAX => {
+                wrong.push(format!("{}:{}: {error}", path.display(), number + 1));
+            }
+            Err(_) => more_wrong += 1,
         }
+    }
+    if more_wrong > 0 {
+        wrong.push(format!("{}: {more_wrong} more lines that are no routes", path.display()));
     }
     Ok((routes, wrong))
 }
+
+/// How many lines of a file that are no routes are told one by one.
+const WRONG_ROUTES_MAX: usize = 5;

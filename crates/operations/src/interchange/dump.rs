@@ -7,8 +7,10 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use gt_core::Json;
 use gt_records::{
-    RecordError, RowParts, comment_row, config_row, dependency_row, issue_row, label_row, row_id,
+    RecordError, RowParts, comment_row, config_row, dependency_row, export_memory_line, issue_row,
+    label_row, row_id,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -23,6 +25,9 @@ use crate::{OperationError, Result};
 const ISSUES: [(&str, &str); 2] = [("issues", ""), ("wisps", "wisp_")];
 /// The tables that belong to each of them.
 const PARTS: [&str; 3] = ["labels", "dependencies", "comments"];
+
+/// What keys of the config table begin with that hold something to be remembered.
+const MEMORY: &str = "kv.memory.";
 
 /// Whether there is such a dump in `directory`.
 pub(super) fn is_one(directory: &Path) -> bool {
@@ -80,8 +85,14 @@ pub(super) fn arrival(directory: &Path, options: ImportOptions) -> Result<Arriva
 
 fn read_config(table: &Table, options: ImportOptions, arrival: &mut Arrival) -> Result<()> {
     let file = table.path.display().to_string();
+    let mut memories = String::new();
     table.for_each_row(|number, row| {
         match config_row(row) {
+            Ok((key, value)) if key.len() > MEMORY.len() && key.starts_with(MEMORY) => {
+                let value = Json::string(&value);
+                memories.push_str(&export_memory_line(&key[MEMORY.len()..], &value));
+                memories.push('\n');
+            }
             Ok((key, value)) if is_prefix_key(&key) => {
                 arrival.prefixes.push((value, file.clone()));
             }
@@ -91,7 +102,12 @@ fn read_config(table: &Table, options: ImportOptions, arrival: &mut Arrival) -> 
             Err(error) => arrival.left_out.push(table.wrong(number, &error, options)?),
         }
         Ok(())
-    })
+    })?;
+    if !memories.is_empty() {
+        let directory = std::env::temp_dir();
+        arrival.sources.push(Source::spool(memories.as_bytes(), file, &directory)?);
+    }
+    Ok(())
 }
 
 /// What the other tables have, by issue.

@@ -10,7 +10,6 @@ use serde_json::Value;
 use super::arrival::{Arrival, ArrivingSetting, Keepsake, SourceKind};
 use super::beads_directory::{self, NAME};
 use super::furnish::{KEPT_ACCOUNTS, KEPT_PAUSE};
-use super::lines::Source;
 use super::{ImportOptions, files};
 use crate::settings::{self, FromFiles};
 use crate::{OperationError, Result};
@@ -225,26 +224,19 @@ impl Reading<'_> {
             return Ok(());
         }
         self.stores.push(contents.directory.clone());
-        match &contents.lines {
-            Some(lines) => self.arrival.sources.push(Source::open(lines)?),
-            None if contents.has_database => {
-                return Err(beads_directory::without_lines(&contents));
-            }
-            None => self
-                .arrival
-                .left_out
-                .push(format!("{}: there are no beads in it", contents.directory.display())),
+        if contents.is_empty() {
+            let directory = contents.directory.display();
+            self.arrival.left_out.push(format!("{directory}: there are no beads in it"));
+            return Ok(());
         }
-        if let (Some(rig), Some((prefix, _))) = (rig, &contents.prefix) {
+        let brought = contents.bring(self.options)?;
+        if let (Some(rig), Some((prefix, _))) = (rig, brought.prefixes.last()) {
             let entry = &mut self.arrival.rigs[rig];
             if entry.prefix.is_empty() {
                 entry.prefix.clone_from(prefix);
             }
         }
-        self.arrival.prefixes.extend(contents.prefix);
-        self.arrival.free_settings.extend(contents.settings);
-        self.arrival.left_out.extend(contents.left_out);
-        self.arrival.remarks.extend(contents.remarks);
+        self.arrival.absorb(brought);
         Ok(())
     }
 
