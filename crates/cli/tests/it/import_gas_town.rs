@@ -78,9 +78,9 @@ fn what_has_no_meaning_yet_is_kept_or_told() {
         &left_out,
         &[
             "the route of zz- leads to gone/mayor/rig, and there is no rig gone",
-            "settings/config.json: no setting here is called default_agent",
-            "settings/config.json: no setting here is called role_agents.mayor",
-            "web/settings/config.json: no setting here is called theme.name",
+            "\nsettings/config.json: no setting here is called default_agent, role_agents\n",
+            "mayor/town-settings.json: no setting here is called scheduler.colour",
+            "web/settings/config.json: no setting here is called theme",
             "mayor/daemon.json",
             ".runtime/queue-state.json",
         ],

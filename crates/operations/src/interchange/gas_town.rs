@@ -1,8 +1,9 @@
 //! A Gas Town directory: its rigs, settings, accounts and pause state, and the beads of all its stores.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use gt_core::settings::Origin;
+use gt_core::settings::{KEYS, Origin};
 use gt_core::{Json, Prefix, RigSlug};
 use gt_records::{RigEntry, Route, pause_remark, rig_entries};
 use serde_json::Value;
@@ -141,10 +142,15 @@ impl Reading<'_> {
             let (name, value) = (resolved.name, resolved.value);
             self.arrival.settings.push(ArrivingSetting { name, value, file });
         }
+        let mut unknown: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (file, path) in found.unknown {
+            unknown.entry(file).or_default().insert(shown(&path).to_owned());
+        }
+        for (file, names) in unknown {
+            let names: Vec<String> = names.into_iter().collect();
             self.arrival
                 .left_out
-                .push(format!("{directory}{file}: no setting here is called {path}"));
+                .push(format!("{directory}{file}: no setting here is called {}", names.join(", ")));
         }
     }
 
@@ -250,6 +256,17 @@ impl Reading<'_> {
                 Ok(())
             }
         }
+    }
+}
+
+/// The part of a setting's path that tells why nobody knows it: all of it where others beside it are
+/// known, else where it begins.
+fn shown(path: &str) -> &str {
+    match path.split_once('.') {
+        Some((head, _)) if !KEYS.iter().any(|known| known.name.split('.').next() == Some(head)) => {
+            head
+        }
+        _ => path,
     }
 }
 

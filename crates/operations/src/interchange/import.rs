@@ -40,17 +40,24 @@ pub fn import(
         let mut summary = arrival.announce();
         furnish(writer, arrival, &mut summary)?;
         let rigs = writer.rigs()?;
-        let mut import =
-            Import { bulk: writer.bulk(&survey.expected)?, rigs, now, survey: &survey, summary };
+        let mut import = Import {
+            bulk: writer.bulk(&survey.expected)?,
+            rigs,
+            now,
+            survey: &survey,
+            postponed: Vec::new(),
+            summary,
+        };
         let mut behind = arrival.bytes();
         for (file, source) in sources.iter().enumerate() {
             import.file(file, source, sources.len() > 1, |position| progress(behind + position))?;
             behind += source.bytes();
         }
-        let Import { bulk, mut summary, .. } = import;
+        let Import { bulk, postponed, mut summary, .. } = import;
         bulk.finish()?;
         if survey.any_blocking {
-            untangle(writer, &survey.expected, &mut summary)?;
+            let removed = untangle(writer, &survey.expected)?;
+            put_what_fits(writer, removed.into_iter().chain(postponed), &mut summary)?;
         }
         if !options.dry_run {
             // Last, so that whatever is refused before leaves no directory behind.
@@ -65,7 +72,19 @@ struct Import<'w, 's> {
     rigs: Vec<Rig>,
     now: Timestamp,
     survey: &'w Survey,
+    postponed: Vec<Postponed>,
     summary: ImportSummary,
+}
+
+/// An edge that is put in the end, unless it closes a circle.
+struct Postponed {
+    edge: Dependency,
+    file: Option<String>,
+    line: u64,
+    /// Whether the edge has to tell of itself.
+    announce: bool,
+    /// Whether its bead counts as unchanged so far.
+    unchanged: bool,
 }
 
 /// Where a line stands.
@@ -195,6 +214,8 @@ impl Import<'_, '_> {
         let mut changed = writer.save_bead(local, bead, EventKind::Imported)?;
         let announce = !changed;
         if newer {
+            // Its age alone is nothing to tell, but the next record is compared with it.
+            writer.touch_bead_at(&bead.id, bead.updated_at)?;
             for label in writer.labels_in_order(bead)? {
                 if !labels.contains(&label) {
                     changed |= writer.remove_label(bead, &label, false)?;
@@ -214,36 +235,35 @@ impl Import<'_, '_> {
         for comment in comments {
             changed |= writer.add_comment(bead, comment, announce)?;
         }
+        let mut postponed: Vec<Postponed> = Vec::new();
         for mut edge in edges {
             if edge.created_at == self.now
                 && let Some(old) = self.bulk.writer().edge(&edge.issue, &edge.target)?
             {
                 edge.created_at = old.created_at;
             }
-            if !newer && let Some(circle) = self.circle_of(&edge)? {
-                let reason = circle_reason(&edge.target, &circle);
-                self.summary.skip(at.name, at.place.1, Some(edge.issue), reason);
+            // It came before, most likely, and was left out then because it closes a circle.
+            if !newer && self.could_close_a_circle(&edge)? {
+                let (file, line) = (at.name.map(str::to_owned), at.place.1);
+                postponed.push(Postponed { edge, file, line, announce, unchanged: false });
                 continue;
             }
             changed |= self.bulk.put_dependency(&edge, announce)? != DependencyChange::Same;
         }
+        if let Some(first) = postponed.first_mut() {
+            first.unchanged = !changed;
+        }
+        self.postponed.extend(postponed);
         Ok(changed)
     }
 
-    /// The circle that a new edge would close with what is there. Asked where a record is as old as the
-    /// bead: most likely it came before, and its edge was left out then.
-    fn circle_of(&mut self, edge: &Dependency) -> Result<Option<Vec<BeadId>>> {
-        let writer = self.bulk.writer();
-        let is_there = writer.edge(&edge.issue, &edge.target)?.is_some();
-        if is_there || !edge.kind.can_block() {
-            return Ok(None);
+    /// Whether an edge blocks where none did before.
+    fn could_close_a_circle(&mut self, edge: &Dependency) -> Result<bool> {
+        if !edge.kind.can_block() {
+            return Ok(false);
         }
-        let next = |id: &BeadId| writer.blocking_targets(id);
-        let path = find_path(&edge.target, &edge.issue, next)?;
-        Ok(path.map(|mut path| {
-            path.rotate_right(1);
-            path
-        }))
+        let there = self.bulk.writer().edge(&edge.issue, &edge.target)?;
+        Ok(there.is_none_or(|there| !there.kind.can_block()))
     }
 
     fn rig_of(&self, id: &BeadId) -> Option<RigSlug> {
@@ -252,17 +272,17 @@ impl Import<'_, '_> {
     }
 }
 
-/// Takes out edges that close a circle. The store had none before, so each circle has an edge of a bead
-/// that came with this file.
+/// Takes out edges until there is no circle, and gives them. The store had none before, so each circle
+/// has an edge of a bead that came with this import.
 fn untangle(
     writer: &mut Writer<'_>,
     came: &HashMap<BeadId, TargetFacts>,
-    summary: &mut ImportSummary,
-) -> Result<()> {
+) -> Result<Vec<Postponed>> {
+    let mut removed = Vec::new();
     loop {
         let circles = Tangle::read(writer)?.circles();
         if circles.is_empty() {
-            return Ok(());
+            return Ok(removed);
         }
         for circle in circles {
             let next = circle.iter().cycle().skip(1);
@@ -273,17 +293,44 @@ fn untangle(
             };
             if let Some(edge) = writer.edge(issue, target)? {
                 writer.remove_dependency(&edge, false)?;
+                let (file, line) = (None, 0);
+                removed.push(Postponed { edge, file, line, announce: false, unchanged: false });
             }
-            let reason = circle_reason(target, &circle);
-            summary.skip(None, 0, Some((*issue).clone()), reason);
         }
     }
 }
 
-/// Why an edge is left out; the last bead of the circle depends on its first.
-fn circle_reason(target: &BeadId, circle: &[BeadId]) -> String {
-    let path: Vec<&str> = circle.iter().chain(circle.first()).map(BeadId::as_str).collect();
-    format!("its dependency on {target} would be a cycle ({})", path.join(" → "))
+/// Puts each of these edges unless it closes a circle with those that are there. One that was taken out
+/// may fit again because another was taken out after it; what does not fit now never will, so the same
+/// import once more has nothing to add.
+fn put_what_fits(
+    writer: &mut Writer<'_>,
+    edges: impl Iterator<Item = Postponed>,
+    summary: &mut ImportSummary,
+) -> Result<()> {
+    for Postponed { edge, file, line, announce, unchanged } in edges {
+        let path = find_path(&edge.target, &edge.issue, |id| writer.blocking_targets(id))?;
+        match path {
+            None => {
+                let change = writer.put_dependency(&edge, announce)?;
+                if unchanged && change != DependencyChange::Same {
+                    summary.unchanged -= 1;
+                    summary.updated += 1;
+                }
+            }
+            Some(path) => {
+                let around: Vec<&str> =
+                    path.last().into_iter().chain(&path).map(BeadId::as_str).collect();
+                let reason = format!(
+                    "its dependency on {} would be a cycle ({})",
+                    edge.target,
+                    around.join(" → ")
+                );
+                summary.skip(file.as_deref(), line, Some(edge.issue), reason);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The file was fine a moment ago, so somebody is writing to it.
