@@ -6,8 +6,8 @@ use gt_testkit::Sandbox;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Steps as _, assert_says, copy_fixture, files_in, fixture, json_refusal, refusal, strings, town,
-    town_with_rigs,
+    Steps as _, assert_says, copy_fixture, files_in, fixture, json_refusal, refusal, strings,
+    texts, town, town_with_rigs,
 };
 
 fn import(town: &Sandbox) -> Value {
@@ -416,6 +416,24 @@ fn a_store_that_is_only_a_database_may_have_a_backup() {
 
     assert_eq!(summary["created"], 8);
     assert_says(&strings(&summary["remarks"]).join("\n"), &["api/.beads come from its backup"]);
+}
+
+#[test]
+fn a_convoy_tracks_the_beads_of_other_rigs_themselves() {
+    let town = town();
+
+    let summary = import(&town);
+
+    let convoy = town.json(&["dep", "list", "hq-cv-abcde", "--type", "tracks"]);
+    assert_eq!(texts(&convoy, "id"), ["ap-1", "we-1"]);
+    assert_says(
+        summary["repaired"][0]["reason"].as_str().unwrap(),
+        &["its dependency on external:api:ap-1 leads to ap-1"],
+    );
+    assert_says(&town.export(), &["\"depends_on_id\":\"external:far:fa-1\""]);
+    let alone = crate::support::town();
+    alone.bd(["import", fixture("gas-town/.beads").to_str().unwrap()]).ok();
+    assert_says(&alone.export(), &["external:api:ap-1"]);
 }
 
 #[test]

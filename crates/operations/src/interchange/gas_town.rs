@@ -117,13 +117,10 @@ impl Reading<'_> {
         for name in names {
             let Ok(slug) = RigSlug::parse(&name) else { continue };
             let directory = self.root.join(&name);
-            // In a town that is its own rig, this would be the town's file once more.
-            if directory.is_dir() {
-                let from_rig = settings::of_rig(&directory, &slug).map_err(|error| {
-                    OperationError::rejected(format!("{}: {error}", directory.display()))
-                })?;
-                self.take_settings(from_rig, &format!("{name}/"));
-            }
+            let from_rig = settings::of_rig(&directory, &slug).map_err(|error| {
+                OperationError::rejected(format!("{}: {error}", directory.display()))
+            })?;
+            self.take_settings(from_rig, &format!("{name}/"));
         }
         for other in OTHERS {
             if self.root.join(other).is_file() {

@@ -11,7 +11,7 @@ use gt_store::{Bulk, DependencyChange, Scope, Writer};
 use super::furnish::furnish;
 use super::lines::{Source, Text};
 use super::survey::{Place, Survey, survey};
-use super::{Arrival, ImportSummary};
+use super::{Arrival, ImportSummary, SourceKind, external};
 use crate::dependencies::Tangle;
 use crate::{OperationError, Result, Town};
 
@@ -139,7 +139,7 @@ impl Import<'_, '_> {
     }
 
     fn bead(&mut self, at: At<'_>, record: Record) -> Result<()> {
-        let Record { mut bead, labels, comments, repairs, dependencies } = record;
+        let Record { mut bead, labels, comments, mut repairs, mut dependencies } = record;
         let (name, line) = (at.name, at.place.1);
         if self.survey.is_superseded(&bead.id, at.place) {
             let reason = "another line about it is newer, or comes later";
@@ -148,6 +148,13 @@ impl Import<'_, '_> {
         }
         if carries_old_queue_state(&bead, &labels) {
             self.summary.old_queue_state += 1;
+        }
+        // Whole towns bring the projects that their edges name; a file alone comes as it is.
+        if self.summary.kind == SourceKind::GasTown {
+            let (survey, writer) = (self.survey, self.bulk.writer());
+            repairs.extend(external::resolve(&mut dependencies, |id| {
+                Ok(survey.expected.contains_key(id) || writer.bead_exists(id)?)
+            })?);
         }
         for reason in repairs {
             self.summary.repair(name, line, &bead.id, reason);

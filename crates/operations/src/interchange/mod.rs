@@ -4,6 +4,7 @@ mod arrival;
 mod beads_directory;
 mod dump;
 mod export;
+mod external;
 mod files;
 mod furnish;
 mod gas_town;
