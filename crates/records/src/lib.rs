@@ -14,16 +14,22 @@
 
 mod error;
 mod formula;
+mod gas_town;
+mod places;
 mod read;
+mod tables;
 mod tokens;
 mod write;
 
 pub use error::RecordError;
 pub use formula::{FormulaFormat, ReadFormula, cooked_json, formula_json, read_formula};
+pub use gas_town::{RigEntry, pause_remark, rig_entries};
+pub use places::{Route, flat_settings, parse_route, redirect_target};
 pub use read::{
     DependencyLine, Line, Record, parse_dependency_lines, parse_line, parse_plan_graph,
     parse_plan_lines,
 };
+pub use tables::{RowParts, comment_row, config_row, dependency_row, issue_row, label_row, row_id};
 pub use tokens::contains_nul;
 pub use write::{
     ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, export_line, export_memory_line,

@@ -39,6 +39,7 @@ use crate::output::Printer;
 
 pub(crate) use activity::{ActivityArgs, event_json, event_line, run as run_activity};
 pub(crate) use formula::{FormulaArgs, run as run_formula};
+pub(crate) use import::{ImportFlags, bring};
 
 /// Track work as beads: tasks, bugs, epics and how they depend on each other
 #[derive(Debug, Parser)]

@@ -127,13 +127,14 @@ impl<'a> Fields<'a> {
         self.entries.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 
+    /// Everything that nobody took, in its order.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        self.entries.iter().filter_map(|(name, value)| Some((name.as_ref(), (*value)?)))
+    }
+
     /// Everything that nobody took, in alphabetical order.
     pub(crate) fn sorted(&self) -> Vec<(&str, &'a RawValue)> {
-        let mut sorted: Vec<_> = self
-            .entries
-            .iter()
-            .filter_map(|(name, value)| Some((name.as_ref(), (*value)?)))
-            .collect();
+        let mut sorted: Vec<_> = self.rest().collect();
         sorted.sort_unstable_by_key(|(name, _)| *name);
         sorted
     }

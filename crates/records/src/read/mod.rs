@@ -6,7 +6,7 @@ mod fields;
 mod issue;
 mod line;
 mod plan;
-mod values;
+pub(crate) mod values;
 
 pub(crate) use fields::Fields;
 pub use issue::Record;

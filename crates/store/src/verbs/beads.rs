@@ -214,7 +214,13 @@ impl Writer<'_> {
 
     /// Notes that something around the bead changed just now.
     pub fn touch_bead(&mut self, id: &BeadId) -> Result<(), StoreError> {
-        self.apply(TOUCH, &[id.into(), self.now().into()])
+        self.touch_bead_at(id, self.now())
+    }
+
+    /// Notes that the bead, or something around it, changed at this time; one that changed later stays
+    /// as it is.
+    pub fn touch_bead_at(&mut self, id: &BeadId, at: Timestamp) -> Result<(), StoreError> {
+        self.apply(TOUCH, &[id.into(), at.into()])
     }
 
     /// The id of the next child of `parent`. Numbers of deleted children are not given again.

@@ -25,6 +25,8 @@ pub enum Scope {
     Memory,
     /// What the store knows about itself.
     Store,
+    /// What an import brought for a capability that makes sense of it later.
+    Imported,
 }
 
 impl Scope {
@@ -34,6 +36,7 @@ impl Scope {
             Self::Beads => "bd",
             Self::Memory => "memory",
             Self::Store => "store",
+            Self::Imported => "import",
         }
     }
 }
