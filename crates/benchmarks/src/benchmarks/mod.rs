@@ -5,6 +5,7 @@ mod create;
 mod grouped;
 mod import;
 mod memory;
+mod million;
 mod ready;
 mod server;
 
@@ -55,6 +56,11 @@ pub(crate) const ALL: &[Benchmark] = &[
         name: "contention",
         about: "16 bd create at once, beside a saturated writer and alone",
         run: contention::run,
+    },
+    Benchmark {
+        name: "million",
+        about: "what is ready among a million beads against ten thousand, on both engines",
+        run: million::run,
     },
     Benchmark {
         name: "memory",
