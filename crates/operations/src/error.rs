@@ -90,7 +90,7 @@ pub enum OperationError {
     #[error("{0}")]
     Rejected(String),
     /// A variable of the environment names a store that cannot be used.
-    #[error("{variable} names a store that cannot be used; {fix}")]
+    #[error("cannot use the store that {variable} names ({fix})")]
     Database {
         /// Which variable.
         variable: &'static str,
