@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Invocation, Ran, Sandbox};
+use gt_testkit::{Cluster, Invocation, Ran, Sandbox};
 use serde_json::Value;
 
 /// A directory without a town.
@@ -12,9 +12,22 @@ pub(crate) fn nowhere() -> Sandbox {
     Sandbox::new(env!("CARGO_BIN_EXE_gt"))
 }
 
-/// A new town; commands run in it.
+/// A new town; commands run in it. With `TEST_ENGINE=postgres` its records are on a server, so that
+/// the whole suite can be run there too.
 pub(crate) fn town() -> Sandbox {
+    #[expect(clippy::disallowed_methods, reason = "the product does not look at it")]
+    let engine = std::env::var("TEST_ENGINE");
+    if engine.as_deref() == Ok("postgres") { town_on_server() } else { town_on_file() }
+}
+
+/// A new town with its records in a file of its own.
+pub(crate) fn town_on_file() -> Sandbox {
     Sandbox::town(env!("CARGO_BIN_EXE_gt"))
+}
+
+/// A new town with its records in a database of its own.
+pub(crate) fn town_on_server() -> Sandbox {
+    Sandbox::town_on(env!("CARGO_BIN_EXE_gt"), &Cluster::shared().fresh_database())
 }
 
 /// A new town with these rigs, which have no repository.

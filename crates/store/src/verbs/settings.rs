@@ -77,6 +77,10 @@ impl Writer<'_> {
             }
             None => self.execute(DELETE, &name)?,
         };
+        // Nothing happened in the town.
+        if scope == Scope::Store {
+            return Ok(true);
+        }
         let text = |value: Option<&str>| {
             value.map_or_else(|| Json::trusted("null".to_owned()), Json::string)
         };
