@@ -14,6 +14,7 @@ pub mod event;
 pub mod json;
 pub mod limits;
 pub mod plan;
+pub mod query;
 pub mod rig;
 pub mod settings;
 pub mod time;
