@@ -2,7 +2,7 @@
 
 use clap::Args;
 use gt_operations::beads::for_each_page;
-use gt_operations::{BeadFilter, Environment, Readiness, Town};
+use gt_operations::{BeadFilter, BeadRow, Environment, Readiness, Town};
 
 use super::filters::{FilterArgs, OrderArgs};
 use super::shapes;
@@ -47,11 +47,16 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
     if args.ready {
         filter.ready = Some(Readiness { now: town.now(), include_deferred: false });
     }
-    print(printer, &town, &filter)
+    print(printer, &town, &filter, |_| String::new())
 }
 
-/// Prints what `filter` admits while it is read.
-pub(super) fn print(printer: &Printer, town: &Town, filter: &BeadFilter) -> Result<(), CliError> {
+/// Prints what `filter` admits while it is read; for people, with a remark on each bead.
+pub(super) fn print(
+    printer: &Printer,
+    town: &Town,
+    filter: &BeadFilter,
+    remark: impl Fn(&BeadRow) -> String,
+) -> Result<(), CliError> {
     let more = if printer.json() {
         let mut list = printer.list();
         let more = for_each_page(town, filter, |rows| {
@@ -63,7 +68,7 @@ pub(super) fn print(printer: &Printer, town: &Town, filter: &BeadFilter) -> Resu
         let mut any = false;
         let more = for_each_page(town, filter, |rows| {
             any = true;
-            shapes::print_rows(printer, rows.iter().map(|row| (row, String::new())))
+            shapes::print_rows(printer, rows.iter().map(|row| (row, remark(row))))
         })?;
         if !any {
             printer.done("No issues found.")?;

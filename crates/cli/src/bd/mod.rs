@@ -3,27 +3,36 @@
 mod activity;
 mod batch;
 mod blocked;
+mod children;
 mod close;
 mod comments;
 mod config;
 mod count;
 mod create;
 mod create_many;
+mod defer;
 mod delete;
 mod dep;
+mod doctor;
 mod export;
 mod filters;
 mod import;
+mod info;
 mod init;
 mod label;
+mod lint;
 mod list;
+mod prime;
+mod query;
 mod ready;
 mod reopen;
 mod search;
 mod shapes;
 mod show;
+mod stale;
 mod stats;
 mod update;
+mod version;
 
 use std::path::PathBuf;
 
@@ -99,10 +108,16 @@ enum Verb {
     #[command(alias = "done")]
     Close(close::CloseArgs),
     Reopen(reopen::ReopenArgs),
+    Defer(defer::DeferArgs),
+    Undefer(defer::UndeferArgs),
     Delete(delete::DeleteArgs),
     List(list::ListArgs),
     Ready(ready::ReadyArgs),
     Blocked(blocked::BlockedArgs),
+    Children(children::ChildrenArgs),
+    Query(query::QueryArgs),
+    Stale(stale::StaleArgs),
+    Lint(lint::LintArgs),
     Dep(dep::DepArgs),
     Label(label::LabelArgs),
     #[command(alias = "comment")]
@@ -116,6 +131,10 @@ enum Verb {
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Config(config::ConfigArgs),
+    Prime(prime::PrimeArgs),
+    Doctor(doctor::DoctorArgs),
+    Info(info::InfoArgs),
+    Version(version::VersionArgs),
 }
 
 /// Runs a parsed command.
@@ -134,10 +153,16 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Update(args) => update::run(&context, &args),
         Verb::Close(args) => close::run(&context, &args),
         Verb::Reopen(args) => reopen::run(&context, &args),
+        Verb::Defer(args) => defer::run(&context, &args),
+        Verb::Undefer(args) => defer::run_undefer(&context, &args),
         Verb::Delete(args) => delete::run(&context, &args),
         Verb::List(args) => list::run(&context, &args),
         Verb::Ready(args) => ready::run(&context, &args),
         Verb::Blocked(args) => blocked::run(&context, &args),
+        Verb::Children(args) => children::run(&context, &args),
+        Verb::Query(args) => query::run(&context, &args),
+        Verb::Stale(args) => stale::run(&context, &args),
+        Verb::Lint(args) => lint::run(&context, &args),
         Verb::Dep(args) => dep::run(&context, args, diagram),
         Verb::Label(args) => label::run(&context, &args),
         Verb::Comments(args) => comments::run(&context, &args),
@@ -149,5 +174,9 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Import(args) => import::run(&context, &args),
         Verb::Export(args) => export::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
+        Verb::Prime(args) => prime::run(&context, &args),
+        Verb::Doctor(_) => doctor::run(&context),
+        Verb::Info(_) => info::run(&context),
+        Verb::Version(_) => version::run(&context),
     }
 }

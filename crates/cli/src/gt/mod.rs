@@ -5,6 +5,7 @@ mod config;
 mod doctor;
 mod feed;
 mod install;
+mod man;
 mod rig;
 mod status;
 
@@ -41,6 +42,7 @@ enum Verb {
     Feed(feed::FeedArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// Runs a parsed command.
@@ -54,5 +56,6 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Feed(args) => feed::run(&context, &args),
         Verb::Doctor(_) => doctor::run(&context),
         Verb::Completions(args) => completions::run(&context, &args),
+        Verb::Man(args) => man::run(&context, &args),
     }
 }
