@@ -40,9 +40,12 @@ pub(super) fn run(context: &Context<'_>, args: &DeferArgs) -> Result<(), CliErro
     let until = args.until.as_deref().map(|text| instant(text, town.now())).transpose()?;
     let done = beads::defer(&town, &args.ids, until, args.reason.as_deref())?;
     let when = until.map_or_else(String::new, |until| format!(" until {until}"));
-    let said = |id: &BeadId, changed: bool| match changed {
-        true => format!("✓ Deferred {id}{when}"),
-        false => format!("{id} is deferred{when} already"),
+    let said = |id: &BeadId, changed: bool| {
+        if changed {
+            format!("✓ Deferred {id}{when}")
+        } else {
+            format!("{id} is deferred{when} already")
+        }
     };
     report(context, &town, done, said)
 }
@@ -50,9 +53,8 @@ pub(super) fn run(context: &Context<'_>, args: &DeferArgs) -> Result<(), CliErro
 pub(super) fn run_undefer(context: &Context<'_>, args: &UndeferArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let done = beads::undefer(&town, &args.ids)?;
-    let said = |id: &BeadId, changed: bool| match changed {
-        true => format!("✓ {id} can be worked on again"),
-        false => format!("{id} is not deferred"),
+    let said = |id: &BeadId, changed: bool| {
+        if changed { format!("✓ Undeferred {id}") } else { format!("{id} is not deferred") }
     };
     report(context, &town, done, said)
 }

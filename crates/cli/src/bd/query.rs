@@ -26,7 +26,8 @@ NOT, group with parentheses. Quote values that hold spaces or signs.
 
 Fields: id title description design acceptance notes status outcome close_reason priority type
   assignee owner created_by label parent rig created updated started closed due defer estimate
-  spec external_ref metadata.KEY; and ready blocked ephemeral pinned template, which may stand alone.
+  spec external_ref mol_type wisp_type metadata.KEY; and, which may stand
+  alone, ready blocked ephemeral pinned template.
 Times: 2026-05-31, 2026-05-31T12:34:56Z, today, 7d (that long ago), +7d (from now).
 
 Closed beads are left out unless the query speaks of status or closed, or --all is given.

@@ -124,16 +124,14 @@ fn text(clauses: &mut Clauses, field: &TextField, test: &TextTest) -> String {
             }
             _ => matches(clauses, &format!("COALESCE({column}, '')"), test),
         },
-        Place::Field(column, field) => match test {
-            TextTest::Is(value) => {
+        Place::Field(column, field) => {
+            if let TextTest::Is(value) = test {
                 let equal = clauses.field_equal(column, field, value);
-                format!("COALESCE({equal}, FALSE)")
+                return format!("COALESCE({equal}, FALSE)");
             }
-            _ => {
-                let field = clauses.text(field);
-                matches(clauses, &format!("COALESCE({column} ->> {field}, '')"), test)
-            }
-        },
+            let field = clauses.text(field);
+            matches(clauses, &format!("COALESCE({column} ->> {field}, '')"), test)
+        }
         Place::Rows(exists, column) => match test {
             TextTest::Empty => format!("NOT {exists})"),
             _ => format!("{exists} AND {})", matches(clauses, column, test)),
