@@ -1,8 +1,9 @@
 //! `bd lint`.
 
 use clap::Args;
-use gt_operations::BeadFilter;
+use gt_core::decide::Section;
 use gt_operations::beads::{Finding, everything, lint, resolve};
+use gt_operations::{BeadFilter, BeadRow};
 use gt_records::ObjectWriter;
 
 use super::filters::{statuses, types};
@@ -49,48 +50,50 @@ pub(super) fn run(context: &Context<'_>, args: &LintArgs) -> Result<(), CliError
         status: status.unwrap_or_else(|| base.status.clone()),
         ..base
     };
-    let found = lint(&town, &filter)?;
-    if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.count("total", found.missing() as u64);
-        object.count("issues", found.findings.len() as u64);
-        object.array("results", |array| {
-            for finding in &found.findings {
-                array.object(|object| write_finding(object, finding));
-            }
-        });
-        object.finish();
-        printer.object(&out)?;
-    } else if found.findings.is_empty() {
-        printer.done(format!("✓ Nothing is missing in {}", plural(found.examined, "bead")))?;
+    let found = if printer.json() {
+        let mut sections = printer.sections();
+        sections.array("results")?;
+        let found = lint(&town, &filter, |findings| {
+            findings.iter().try_for_each(|finding| sections.push(&json(finding)))
+        })?;
+        sections.field("issues", &found.lacking.to_string())?;
+        sections.field("total", &found.missing.to_string())?;
+        sections.finish()?;
+        found
     } else {
-        let mut table = Table::new();
-        for finding in &found.findings {
-            table.row(vec![
-                Cell::bold(finding.id.as_str()),
-                Cell::new(finding.issue_type.as_str()),
-                Cell::new(format!("lacks {}", names(finding).join(", "))),
-                Cell::new(finding.title.as_str()),
-            ]);
-        }
-        printer.table(table)?;
-    }
-    match found.findings.len() {
-        0 => Ok(()),
+        lint(&town, &filter, |findings| {
+            let mut table = Table::new();
+            for finding in &findings {
+                let (BeadRow { bead, .. }, missing) = finding;
+                table.row(vec![
+                    Cell::bold(bead.id.as_str()),
+                    Cell::new(bead.issue_type.as_str()),
+                    Cell::new(format!("lacks {}", names(missing).join(", "))),
+                    Cell::new(bead.title.as_str()),
+                ]);
+            }
+            printer.table(table)
+        })?
+    };
+    match found.lacking {
+        0 => printer.done(format!("✓ Nothing is missing in {}", plural(found.examined, "bead"))),
         1 => Err(CliError::request("1 bead lacks something")),
         many => Err(CliError::request(format!("{many} beads lack something"))),
     }
 }
 
-fn names(finding: &Finding) -> Vec<&'static str> {
-    finding.missing.iter().map(|section| section.heading()).collect()
+fn names(missing: &[Section]) -> Vec<&'static str> {
+    missing.iter().map(|section| section.heading()).collect()
 }
 
-fn write_finding(object: &mut ObjectWriter<'_>, finding: &Finding) {
-    object.text("id", finding.id.as_str());
-    object.text("title", finding.title.as_str());
-    object.text("type", finding.issue_type.as_str());
-    object.array("missing", |array| names(finding).into_iter().for_each(|name| array.text(name)));
-    object.count("warnings", finding.missing.len() as u64);
+fn json((BeadRow { bead, .. }, missing): &Finding) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("id", bead.id.as_str());
+    object.text("title", bead.title.as_str());
+    object.text("type", bead.issue_type.as_str());
+    object.array("missing", |array| names(missing).into_iter().for_each(|name| array.text(name)));
+    object.count("warnings", missing.len() as u64);
+    object.finish();
+    out
 }

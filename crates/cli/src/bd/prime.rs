@@ -79,18 +79,11 @@ fn markdown(town: &Town, found: &Primer, full: bool) -> String {
     let mut page = String::from("# Work is tracked in beads (`bd`)\n\n");
     let place = town.root().display();
     let rig = found.rig.as_ref().map_or_else(String::new, |rig| format!(", rig {}", rig.slug));
-    let numbers = &found.statistics;
     // Writing into a text cannot fail.
     let _ = writeln!(page, "You are `{}` in the town {place}{rig}.", town.actor().name);
-    let _ = writeln!(
-        page,
-        "{}: {} ready, {} in progress, {} waiting, {} closed.",
-        plural(u64::try_from(numbers.total()).unwrap_or(0), "bead"),
-        found.ready_count,
-        numbers.with_status("in_progress") + numbers.with_status("hooked"),
-        numbers.blocked,
-        numbers.with_status("closed")
-    );
+    let ready = plural(found.ready_count, "bead");
+    let (active, waiting) = (found.active_count, found.waiting_count);
+    let _ = writeln!(page, "{ready} ready, {active} in progress, {waiting} waiting for others.");
     let more = if found.more_claimed { "- … and more: `bd list --assignee …`\n" } else { "" };
     section(&mut page, "Yours", &found.claimed, more);
     let rest = found.ready_count.saturating_sub(found.ready.len() as u64);
@@ -127,16 +120,10 @@ fn json(town: &Town, found: &Primer) -> String {
     if let Some(rig) = &found.rig {
         object.text("rig", rig.slug.as_str());
     }
-    let numbers = &found.statistics;
     object.object("beads", |object| {
-        object.number("total", numbers.total());
         object.count("ready", found.ready_count);
-        object.number("waiting", numbers.blocked);
-        object.object("by_status", |object| {
-            for (status, count) in &numbers.by_status {
-                object.number(status, *count);
-            }
-        });
+        object.count("in_progress", found.active_count);
+        object.count("waiting", found.waiting_count);
     });
     object.array("claimed", |array| rows(array, &found.claimed));
     object.array("ready", |array| rows(array, &found.ready));

@@ -23,7 +23,7 @@ fn an_agent_learns_who_it_is_and_what_there_is_to_do() {
         &[
             "You are `web/toast` in the town ",
             ", rig web.",
-            "8 beads: 7 ready, 1 in progress, 0 waiting, 0 closed.",
+            "7 beads ready, 1 in progress, 0 waiting for others.",
             "## Yours\n\n- `hq-mine` P1 task: hq-mine\n",
             "## Ready\n\n- `we-",
             "- … and 2 more: `bd ready`",
@@ -45,10 +45,7 @@ fn programs_are_primed_too() {
     let primed = town.json(&["prime"]);
 
     assert_eq!(keys(&primed), ["actor", "beads", "claimed", "ready", "schema_version", "town"]);
-    assert_eq!(
-        primed["beads"],
-        json!({"total": 1, "ready": 1, "waiting": 0, "by_status": {"open": 1}})
-    );
+    assert_eq!(primed["beads"], json!({"ready": 1, "in_progress": 0, "waiting": 0}));
     assert_eq!(texts(&primed["ready"], "id"), ["hq-a"]);
     assert_eq!(primed["claimed"], json!([]));
 }
@@ -56,7 +53,7 @@ fn programs_are_primed_too() {
 #[test]
 fn an_empty_town_is_told_in_a_few_lines() {
     let said = town().bd(["prime"]).ok();
-    assert_says(&said.stdout, &["0 beads: 0 ready", "## Commands"]);
+    assert_says(&said.stdout, &["0 beads ready", "## Commands"]);
     assert!(!said.stdout.contains("## Ready"));
 }
 

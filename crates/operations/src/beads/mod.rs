@@ -21,7 +21,7 @@ pub use create::{Created, NewBead, create};
 pub(crate) use create::{create_in, edge, resolve_target, target_name};
 pub use defer::{defer, undefer};
 pub use delete::{Deletion, delete, preview_delete};
-pub use lint::{Finding, Lint, lint};
+pub use lint::{Finding, LintSummary, lint};
 pub use list::{
     blocked, check_status, count, count_by, everything, for_each_page, label_counts, statistics,
 };

@@ -1,7 +1,7 @@
 //! What somebody who starts to work here wants to know first.
 
 use gt_core::{Rig, Status};
-use gt_store::{BeadFilter, BeadRow, Readiness, Statistics, StatusFilter};
+use gt_store::{BeadFilter, BeadRow, Readiness, StatusFilter};
 
 use super::list::find_some;
 use super::ready::ready_rows;
@@ -12,8 +12,10 @@ use crate::{Result, Town};
 pub struct Primer {
     /// The rig they stand in.
     pub rig: Option<Rig>,
-    /// Numbers about the whole town.
-    pub statistics: Statistics,
+    /// How many beads somebody is at.
+    pub active_count: u64,
+    /// How many beads wait for another.
+    pub waiting_count: u64,
     /// What they are at, most urgent first.
     pub claimed: Vec<BeadRow>,
     /// Whether they are at more than that.
@@ -24,13 +26,18 @@ pub struct Primer {
     pub ready_count: u64,
 }
 
-/// Looks around for the town's actor; at most `limit` beads of each kind.
+/// Looks around for the town's actor; at most `limit` beads of each kind. Everything here comes from an
+/// index: an agent that starts should not have to wait, however large the town is.
 pub fn primer(town: &Town, limit: usize) -> Result<Primer> {
-    let claimed = BeadFilter {
+    let active = BeadFilter {
         status: StatusFilter::OneOf(vec![Status::InProgress, Status::Hooked]),
+        ..BeadFilter::default()
+    };
+    let waiting = BeadFilter { blocked: true, ..BeadFilter::default() };
+    let claimed = BeadFilter {
         assignee: Some(town.actor().name.clone()),
         limit: Some(limit),
-        ..BeadFilter::default()
+        ..active.clone()
     };
     let ready = BeadFilter {
         ready: Some(Readiness { now: town.now(), include_deferred: false }),
@@ -42,7 +49,8 @@ pub fn primer(town: &Town, limit: usize) -> Result<Primer> {
         let (ready_beads, _) = ready_rows(reader, &ready, None)?;
         Ok(Primer {
             rig: town.rig_here(&reader.rigs()?),
-            statistics: reader.statistics()?,
+            active_count: reader.count(&active)?,
+            waiting_count: reader.count(&waiting)?,
             claimed: reader.bead_rows(&ids)?,
             more_claimed,
             ready: ready_beads,
