@@ -14,11 +14,13 @@ mod defer;
 mod delete;
 mod dep;
 mod doctor;
+mod drawing;
 mod export;
 mod filters;
 mod import;
 mod info;
 mod init;
+mod kv;
 mod label;
 mod lint;
 mod list;
@@ -44,6 +46,8 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Printer;
 
+use drawing::Drawing;
+
 pub(crate) use activity::{ActivityArgs, event_json, event_line, run as run_activity};
 
 /// Track work as beads: tasks, bugs, epics and how they depend on each other
@@ -61,7 +65,7 @@ pub(crate) struct Bd {
 pub(crate) struct Global {
     #[command(flatten)]
     pub(crate) common: Common,
-    #[arg(long, global = true, value_name = "FORMAT", hide = true, value_parser = ["json", "text", "mermaid"])]
+    #[arg(long, global = true, value_name = "FORMAT", hide = true, value_parser = ["json", "text", "mermaid", "dot", "digraph"])]
     format: Option<String>,
     /// Use the store this file belongs to
     #[arg(long, global = true, value_name = "FILE", conflicts_with = "directory", hide = true)]
@@ -131,6 +135,7 @@ enum Verb {
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Config(config::ConfigArgs),
+    Kv(kv::KvArgs),
     Prime(prime::PrimeArgs),
     Doctor(doctor::DoctorArgs),
     Info(info::InfoArgs),
@@ -146,6 +151,10 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
     if diagram && !matches!(&bd.verb, Verb::Dep(args) if args.is_tree()) {
         return Err(CliError::request("only bd dep tree prints --format mermaid"));
     }
+    let drawing = Drawing::of_format(format.as_deref());
+    if drawing.is_some() && !matches!(&bd.verb, Verb::List(_)) {
+        return Err(CliError::request("only bd list prints --format dot and --format digraph"));
+    }
     match bd.verb {
         Verb::Init(args) => init::run(&context, &args),
         Verb::Create(args) => create::run(&context, args),
@@ -156,7 +165,7 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Defer(args) => defer::run(&context, &args),
         Verb::Undefer(args) => defer::run_undefer(&context, &args),
         Verb::Delete(args) => delete::run(&context, &args),
-        Verb::List(args) => list::run(&context, &args),
+        Verb::List(args) => list::run(&context, &args, drawing),
         Verb::Ready(args) => ready::run(&context, &args),
         Verb::Blocked(args) => blocked::run(&context, &args),
         Verb::Children(args) => children::run(&context, &args),
@@ -174,6 +183,7 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Import(args) => import::run(&context, &args),
         Verb::Export(args) => export::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
+        Verb::Kv(args) => kv::run(&context, &args),
         Verb::Prime(args) => prime::run(&context, &args),
         Verb::Doctor(_) => doctor::run(&context),
         Verb::Info(_) => info::run(&context),

@@ -5,6 +5,7 @@ mod graph;
 mod identity;
 mod lint;
 mod mention;
+mod outline;
 mod readiness;
 mod transition;
 
@@ -13,5 +14,6 @@ pub use graph::{cycles, find_path};
 pub use identity::{IdSeed, adaptive_length, resolve_partial};
 pub use lint::{Section, missing_sections};
 pub use mention::mentions;
+pub use outline::outline;
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use transition::{Refusal, Standing, Transition, Verb, decide};

@@ -47,9 +47,12 @@ pub(super) fn putting_what_is_there_already_writes_nothing(subject: &dyn Subject
 
 pub(super) fn scopes_do_not_see_each_other(subject: &dyn Subject) {
     let town = Town::new(subject);
-    for (scope, value) in
-        [(Scope::Town, "town"), (Scope::Beads, "beads"), (Scope::Memory, "memory")]
-    {
+    for (scope, value) in [
+        (Scope::Town, "town"),
+        (Scope::Beads, "beads"),
+        (Scope::Memory, "memory"),
+        (Scope::Values, "values"),
+    ] {
         put(&town, scope, "key", Some(value));
     }
     put(&town, Scope::Beads, "key", None);

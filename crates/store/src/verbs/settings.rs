@@ -25,6 +25,8 @@ pub enum Scope {
     Memory,
     /// What the store knows about itself.
     Store,
+    /// Whatever `bd kv` was told.
+    Values,
 }
 
 impl Scope {
@@ -34,6 +36,7 @@ impl Scope {
             Self::Beads => "bd",
             Self::Memory => "memory",
             Self::Store => "store",
+            Self::Values => "kv",
         }
     }
 }
