@@ -11,6 +11,7 @@
 pub mod bead;
 pub mod decide;
 pub mod event;
+pub mod formula;
 pub mod json;
 pub mod limits;
 pub mod plan;

@@ -28,3 +28,11 @@ pub const QUERY_BYTES_MAX: usize = 16 * 1024;
 pub const QUERY_CONDITIONS_MAX: usize = 200;
 /// Deepest nesting of a query, so that reading it needs little stack.
 pub const QUERY_DEPTH_MAX: usize = 50;
+/// Most steps a formula may unroll to.
+pub const FORMULA_STEPS_MAX: usize = 5_000;
+/// Most bytes of text a formula may unroll to.
+pub const FORMULA_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Most times that the steps a formula unrolls to may need each other because of loops and expansions.
+pub const FORMULA_EDGES_MAX: usize = 50_000;
+/// Longest formula file, in bytes.
+pub const FORMULA_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;

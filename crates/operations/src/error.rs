@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use gt_core::decide::Refusal;
+use gt_core::formula::Problem;
 use gt_core::query::QueryError;
 use gt_core::{BeadId, Invalid};
 use gt_executors::process::ProcessError;
@@ -40,6 +41,23 @@ pub enum OperationError {
         name: String,
         /// The rigs there are.
         known: Vec<String>,
+    },
+    /// No formula goes by this name.
+    #[error(
+        "formula \"{0}\" not found; bd formula list shows what there is, and a new one belongs in \
+         .beads/formulas/{0}.formula.toml"
+    )]
+    NoFormula(String),
+    /// A formula cannot be used.
+    #[error(
+        "the formula {name} cannot be used: {}",
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    Formula {
+        /// Which one.
+        name: String,
+        /// Everything that is wrong with it.
+        problems: Vec<Problem>,
     },
     /// The status table said no.
     #[error("cannot {verb} {bead}: {refusal}")]

@@ -13,6 +13,7 @@ mod clock;
 pub mod dependencies;
 mod error;
 pub mod events;
+pub mod formulas;
 pub mod health;
 pub mod hooks;
 mod identity;

@@ -7,6 +7,7 @@ mod children;
 mod close;
 mod comments;
 mod config;
+mod cook;
 mod count;
 mod create;
 mod create_many;
@@ -17,6 +18,7 @@ mod doctor;
 mod drawing;
 mod export;
 mod filters;
+mod formula;
 mod import;
 mod info;
 mod init;
@@ -49,6 +51,8 @@ use crate::output::Printer;
 use drawing::Drawing;
 
 pub(crate) use activity::{ActivityArgs, event_json, event_line, run as run_activity};
+pub(crate) use formula::{FormulaArgs, run as run_formula};
+pub(crate) use import::{ImportFlags, bring};
 
 /// Track work as beads: tasks, bugs, epics and how they depend on each other
 #[derive(Debug, Parser)]
@@ -140,6 +144,8 @@ enum Verb {
     Doctor(doctor::DoctorArgs),
     Info(info::InfoArgs),
     Version(version::VersionArgs),
+    Formula(formula::FormulaArgs),
+    Cook(cook::CookArgs),
 }
 
 /// Runs a parsed command.
@@ -188,5 +194,7 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Doctor(_) => doctor::run(&context),
         Verb::Info(_) => info::run(&context),
         Verb::Version(_) => version::run(&context),
+        Verb::Formula(args) => formula::run(&context, &args),
+        Verb::Cook(args) => cook::run(&context, &args),
     }
 }

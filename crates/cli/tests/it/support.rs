@@ -195,6 +195,12 @@ pub(crate) fn texts(array: &Value, field: &str) -> Vec<String> {
     objects.iter().map(text).collect()
 }
 
+/// The texts in an array.
+#[track_caller]
+pub(crate) fn strings(array: &Value) -> Vec<&str> {
+    array.as_array().expect("an array").iter().map(|text| text.as_str().expect("a text")).collect()
+}
+
 /// The names of an object's fields, in alphabetical order.
 #[track_caller]
 pub(crate) fn keys(object: &Value) -> Vec<&str> {
@@ -220,4 +226,27 @@ pub(crate) fn files_in(directory: impl AsRef<Path>) -> Vec<String> {
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// A file or directory of the fixtures.
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// A copy of a fixture in the current directory, to be changed.
+#[track_caller]
+pub(crate) fn copy_fixture(sandbox: &Sandbox, name: &str, to: &str) {
+    copy_tree(&fixture(name), &sandbox.cwd().join(to));
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for name in files_in(from) {
+        let (from, to) = (from.join(&name), to.join(&name));
+        if from.is_dir() {
+            copy_tree(&from, &to);
+        } else {
+            fs::copy(from, to).unwrap();
+        }
+    }
 }

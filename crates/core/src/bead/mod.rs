@@ -113,3 +113,14 @@ pub struct Comment {
     /// Fields of an imported comment that mean nothing to us.
     pub carried: Carried,
 }
+
+impl Comment {
+    /// Whether both are one comment on their bead: the same words by the same author at the same time
+    /// are, whatever their ids.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.id == other.id
+            || (self.author == other.author
+                && self.text == other.text
+                && self.created_at == other.created_at)
+    }
+}

@@ -10,7 +10,7 @@ mod readiness;
 mod transition;
 
 pub use blocking::{ChildrenFacts, TargetFacts, edge_blocks};
-pub use graph::{cycles, find_path};
+pub use graph::{cycles, find_path, waves};
 pub use identity::{IdSeed, adaptive_length, resolve_partial};
 pub use lint::{Section, missing_sections};
 pub use mention::mentions;

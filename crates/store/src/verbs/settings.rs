@@ -27,6 +27,8 @@ pub enum Scope {
     Store,
     /// Whatever `bd kv` was told.
     Values,
+    /// What an import brought for a capability that makes sense of it later.
+    Imported,
 }
 
 impl Scope {
@@ -37,6 +39,7 @@ impl Scope {
             Self::Memory => "memory",
             Self::Store => "store",
             Self::Values => "kv",
+            Self::Imported => "import",
         }
     }
 }
