@@ -10,8 +10,10 @@
 mod bd;
 mod common;
 mod context;
+mod doctor;
 mod error;
 mod gt;
+mod manual;
 mod output;
 pub mod reference;
 mod values;
@@ -139,7 +141,12 @@ fn usage(error: &clap::Error, arguments: &[OsString], code: u8) -> ExitCode {
 
 /// The whole command line of `gt`, for completions and the reference.
 pub(crate) fn gt_command() -> clap::Command {
-    gt::Gt::command().subcommand(bd_command())
+    gt_command_alone().subcommand(bd_command())
+}
+
+/// The command line of `gt` without that of `bd`.
+pub(crate) fn gt_command_alone() -> clap::Command {
+    gt::Gt::command()
 }
 
 /// The whole command line of `bd`.

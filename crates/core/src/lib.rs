@@ -15,6 +15,7 @@ pub mod formula;
 pub mod json;
 pub mod limits;
 pub mod plan;
+pub mod query;
 pub mod rig;
 pub mod settings;
 pub mod time;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use gt_core::decide::Refusal;
 use gt_core::formula::Problem;
+use gt_core::query::QueryError;
 use gt_core::{BeadId, Invalid};
 use gt_executors::process::ProcessError;
 use gt_store::StoreError;
@@ -111,6 +112,9 @@ pub enum OperationError {
     /// A value is malformed.
     #[error(transparent)]
     Invalid(#[from] Invalid),
+    /// A query was not understood.
+    #[error("the query is not understood at {0}")]
+    Query(#[from] QueryError),
     /// A file could not be used.
     #[error("cannot {action} {}", path.display())]
     File {

@@ -1,7 +1,7 @@
 //! How beads look, as JSON and as text.
 
 use gt_core::{Bead, BeadId, DependencyType};
-use gt_operations::beads::{self, show};
+use gt_operations::beads::{self, Mention, show};
 use gt_operations::{BeadRow, Town};
 use gt_records::{BeadView, ObjectWriter, write_bead, write_comment};
 
@@ -31,11 +31,24 @@ pub(super) fn linked(bead: &Bead, kind: &DependencyType) -> String {
     out
 }
 
+/// A bead that speaks of another, and in which fields.
+pub(super) fn mentioning(mention: &Mention) -> String {
+    let mut out = String::new();
+    write_bead(&mut out, &BeadView::bare(&mention.bead), |object| {
+        object.text("dependency_type", "mentions");
+        object.array("mentioned_in", |array| {
+            mention.fields.iter().for_each(|field| array.text(field));
+        });
+    });
+    out
+}
+
 /// What `show` includes besides the bead.
 pub(super) struct Shown<'a> {
     pub(super) about: &'a gt_operations::beads::Shown,
     pub(super) dependents: bool,
     pub(super) comments: bool,
+    pub(super) long: bool,
 }
 
 impl Shown<'_> {
@@ -73,7 +86,7 @@ impl Shown<'_> {
                     }
                 });
                 if row.bead.issue_type.is_epic() {
-                    let (total, closed) = shown.children();
+                    let (total, closed) = shown.children_counts();
                     object.count("epic_total_children", total as u64);
                     object.count("epic_closed_children", closed as u64);
                     object.flag("epic_closeable", total > 0 && total == closed);
@@ -85,6 +98,14 @@ impl Shown<'_> {
                         write_comment(array.element(), comment);
                     }
                 });
+            }
+            if self.long {
+                object.text("uid", &row.bead.uid.to_string());
+                if let Some(rig) = &row.bead.rig {
+                    object.text("rig", rig.as_str());
+                }
+                object.count("open_blockers", u64::from(row.bead.open_blockers));
+                object.count("event_count", shown.events);
             }
             object.count("dependency_count", row.dependencies.len() as u64);
             object.count("dependent_count", row.dependents);

@@ -6,6 +6,7 @@ mod doctor;
 mod feed;
 mod import;
 mod install;
+mod man;
 mod rig;
 mod status;
 
@@ -44,6 +45,7 @@ enum Verb {
     Formula(crate::bd::FormulaArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// Runs a parsed command.
@@ -59,5 +61,6 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Formula(args) => crate::bd::run_formula(&context, &args),
         Verb::Doctor(_) => doctor::run(&context),
         Verb::Completions(args) => completions::run(&context, &args),
+        Verb::Man(args) => man::run(&context, &args),
     }
 }

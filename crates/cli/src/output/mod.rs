@@ -171,6 +171,9 @@ impl Printer {
         let _ = self.flush();
         if !matches!(error, CliError::AlreadyTold(_)) {
             tell(&format!("Error: {message}"));
+            for line in error.picture() {
+                tell(&format!("  {line}"));
+            }
         }
     }
 }

@@ -55,7 +55,7 @@ fn family(
 }
 
 /// The store proposes by index; the evaluator decides.
-fn ready_rows(
+pub(super) fn ready_rows(
     reader: &Reader<'_>,
     filter: &BeadFilter,
     family: Option<&HashSet<BeadId>>,

@@ -50,7 +50,7 @@ pub(super) fn furnish(
                 "bd config {key}: it is \"{now}\" here, and \"{}\" in {}",
                 setting.value, setting.file
             )),
-            None => match settings::check_free(key, &setting.value) {
+            None => match settings::check_free(Scope::Beads, key, &setting.value) {
                 Ok(()) => {
                     writer.put_setting(Scope::Beads, key, Some(&setting.value))?;
                     summary.settings.push((key.clone(), setting.value.clone()));

@@ -109,29 +109,29 @@ pub(crate) fn layers_in(root: &Path, reader: &Reader<'_>) -> Result<Layers> {
     Ok(layers)
 }
 
-/// What `bd config` was told under this key.
-pub fn get_free(town: &Town, key: &str) -> Result<Option<String>> {
-    town.read(|reader| Ok(reader.setting(Scope::Beads, key)?))
+/// What `bd config` or `bd kv` was told under this key.
+pub fn get_free(town: &Town, scope: Scope, key: &str) -> Result<Option<String>> {
+    town.read(|reader| Ok(reader.setting(scope, key)?))
 }
 
-/// Everything `bd config` was told.
-pub fn list_free(town: &Town) -> Result<Vec<(String, String)>> {
-    town.read(|reader| Ok(reader.settings(Scope::Beads)?))
+/// Everything `bd config` or `bd kv` was told.
+pub fn list_free(town: &Town, scope: Scope) -> Result<Vec<(String, String)>> {
+    town.read(|reader| Ok(reader.settings(scope)?))
 }
 
-/// Tells `bd config` something, or makes it forget; says whether that changed anything.
-pub fn put_free(town: &Town, key: &str, value: Option<&str>) -> Result<bool> {
-    check_free(key, value.unwrap_or_default())?;
-    town.write(|writer| Ok(writer.put_setting(Scope::Beads, key, value)?))
+/// Tells `bd config` or `bd kv` something, or makes it forget; says whether that changed anything.
+pub fn put_free(town: &Town, scope: Scope, key: &str, value: Option<&str>) -> Result<bool> {
+    check_free(scope, key, value.unwrap_or_default())?;
+    town.write(|writer| Ok(writer.put_setting(scope, key, value)?))
 }
 
-/// Refuses what `bd config` cannot keep.
-pub(crate) fn check_free(key: &str, value: &str) -> Result<()> {
+/// Refuses what `bd config` or `bd kv` cannot keep.
+pub(crate) fn check_free(scope: Scope, key: &str, value: &str) -> Result<()> {
     if key.trim().is_empty() || key.chars().any(char::is_control) {
         return Err(Invalid(format!("\"{}\" is not a key", key.escape_debug())).into());
     }
     gt_core::bead::check_text("value", value)?;
-    if key == CUSTOM_STATUSES {
+    if scope == Scope::Beads && key == CUSTOM_STATUSES {
         custom_statuses(value)?;
     }
     Ok(())

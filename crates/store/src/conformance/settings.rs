@@ -51,6 +51,7 @@ pub(super) fn scopes_do_not_see_each_other(subject: &dyn Subject) {
         (Scope::Town, "town"),
         (Scope::Beads, "beads"),
         (Scope::Memory, "memory"),
+        (Scope::Values, "values"),
         (Scope::Imported, "imported"),
     ] {
         put(&town, scope, "key", Some(value));

@@ -25,6 +25,8 @@ pub enum Scope {
     Memory,
     /// What the store knows about itself.
     Store,
+    /// Whatever `bd kv` was told.
+    Values,
     /// What an import brought for a capability that makes sense of it later.
     Imported,
 }
@@ -36,6 +38,7 @@ impl Scope {
             Self::Beads => "bd",
             Self::Memory => "memory",
             Self::Store => "store",
+            Self::Values => "kv",
             Self::Imported => "import",
         }
     }
