@@ -1,16 +1,14 @@
 //! `bd import`.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
 use gt_operations::interchange::{ImportOptions, ImportSummary, Skipped, Source, import};
 use gt_records::ObjectWriter;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Printer, plural};
+use crate::output::{Printer, plural, progress_bar};
 
 /// How many skipped lines are listed for people; JSON has them all.
 const LISTED_MAX: usize = 20;
@@ -48,21 +46,10 @@ pub(super) fn run(context: &Context<'_>, args: &ImportArgs) -> Result<(), CliErr
         Source::open(&context.directory.join(path))?
     };
     let options = ImportOptions { skip_invalid: args.skip_invalid, dry_run: args.dry_run };
-    let bar = progress_bar(source.bytes() * 2);
+    let bar = progress_bar("importing", source.bytes() * 2);
     let summary = import(&town, &source, options, |bytes| bar.set_position(bytes));
     bar.finish_and_clear();
     print(printer, &summary?, args.dry_run)
-}
-
-fn progress_bar(bytes: u64) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(bytes);
-    if let Ok(style) = ProgressStyle::with_template("importing {wide_bar} {percent}%") {
-        bar.set_style(style);
-    }
-    bar
 }
 
 fn print(printer: &Printer, summary: &ImportSummary, dry_run: bool) -> Result<(), CliError> {

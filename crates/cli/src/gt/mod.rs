@@ -7,6 +7,7 @@ mod feed;
 mod install;
 mod rig;
 mod status;
+mod store;
 
 use clap::{Parser, Subcommand};
 use gt_operations::Environment;
@@ -40,6 +41,7 @@ enum Verb {
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
     Doctor(doctor::DoctorArgs),
+    Store(store::StoreArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -53,6 +55,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),
         Verb::Doctor(_) => doctor::run(&context),
+        Verb::Store(args) => store::run(&context, &args),
         Verb::Completions(args) => completions::run(&context, &args),
     }
 }

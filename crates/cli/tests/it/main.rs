@@ -34,6 +34,7 @@ mod search_stats;
 mod show;
 mod standalone;
 mod status_doctor;
+mod store;
 mod support;
 mod town;
 mod update;

@@ -20,9 +20,12 @@ use crate::{Actor, Environment, OperationError, Result};
 pub(crate) const DIRECTORY: &str = ".gt";
 /// The store inside that directory.
 pub(crate) const STORE: &str = "gt.db";
+/// The backups inside that directory; the store puts its own there before it migrates.
+const BACKUPS: &str = "backups";
 
 /// An open town: everything an operation needs.
 pub struct Town {
+    id: String,
     root: PathBuf,
     working_directory: PathBuf,
     store: Store,
@@ -78,6 +81,7 @@ impl Town {
             .map_err(|error| database.explain(error, root))?;
         database.check_owner(&store, &file.id)?;
         Ok(Self {
+            id: file.id,
             root: root.to_owned(),
             working_directory: working_directory.to_owned(),
             store,
@@ -89,13 +93,23 @@ impl Town {
     /// A town without a directory, for tests.
     pub fn in_memory(actor: Actor, clock: Arc<dyn Clock>) -> Result<Self> {
         let nowhere = PathBuf::from("/nonexistent");
-        let store = Store::in_memory()?;
-        Ok(Self { root: nowhere.clone(), working_directory: nowhere, store, clock, actor })
+        let (id, store) = (String::new(), Store::in_memory()?);
+        Ok(Self { id, root: nowhere.clone(), working_directory: nowhere, store, clock, actor })
     }
 
     /// The town's directory.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// What tells the town apart from others.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Where backups go unless told otherwise.
+    pub(crate) fn backups(&self) -> PathBuf {
+        self.root.join(DIRECTORY).join(BACKUPS)
     }
 
     /// Who acts.
