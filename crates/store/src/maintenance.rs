@@ -100,6 +100,11 @@ impl Store {
                 return Err(StoreError::Corrupt(why));
             }
             Ok(found)
+        });
+        let totals = totals.map_err(|error| match (error, self.path()) {
+            // Pages are copied as they are.
+            (StoreError::Damaged(_), Some(path)) => StoreError::Damaged(path.to_owned()),
+            (error, _) => error,
         })?;
         let bytes = std::fs::metadata(to).map_or(0, |about| about.len());
         Ok(Backup { path: to.to_owned(), totals, bytes })

@@ -1,11 +1,13 @@
 //! Recomputing what is derived, to see whether it is true.
 //!
-//! Nothing here holds more than one bead's worth of rows, so that a store of any size can be checked.
+//! Rows are looked at as they come, so that a store of any size can be checked; only how the children
+//! stand of beads that are waited for is kept.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
 
+use gt_core::decide::{ChildrenFacts, edge_blocks};
 use gt_core::{BeadId, IssueType, Timestamp, Uid};
 
 use super::beads::{facts_from, id_from};
@@ -20,6 +22,10 @@ statements! {
         d.thread_id, d.carried, d.blocking, t.status, t.outcome, i.open_blockers \
         FROM dependencies d LEFT JOIN beads i ON i.id = d.issue_id \
         LEFT JOIN beads t ON t.id = d.depends_on_id ORDER BY d.issue_id, d.depends_on_id";
+    // How the children stand of whatever somebody waits for, each way of standing once.
+    CHILDREN = "SELECT DISTINCT p.depends_on_id, c.status, c.outcome FROM dependencies p \
+        JOIN beads c ON c.id = p.issue_id WHERE p.type = 'parent-child' AND EXISTS \
+        (SELECT 1 FROM dependencies w WHERE w.depends_on_id = p.depends_on_id AND w.type = 'waits-for')";
     WITHOUT_EDGES = "SELECT b.id, b.open_blockers FROM beads b WHERE b.open_blockers <> 0 \
         AND NOT EXISTS (SELECT 1 FROM dependencies d WHERE d.issue_id = b.id) ORDER BY b.id";
     BEADS = "SELECT id, status, outcome, closed_at, ephemeral, pinned, issue_type, workable, \
@@ -106,6 +112,7 @@ impl Reader<'_> {
 
     /// Whether each edge blocks, and how many block each bead. Edges come sorted by bead.
     fn check_edges(&self, found: Found<'_>) -> Result<(), StoreError> {
+        let families = self.families()?;
         let mut current: Option<Counted> = None;
         self.scan(EDGES, &[], |row| {
             let (edge, stored) = (dependency_from(row, 0)?, row.flag(8)?);
@@ -113,7 +120,9 @@ impl Reader<'_> {
                 Some(_) => Some(facts_from(row, 9)?),
                 None => None,
             };
-            let blocks = self.blocks_now(&edge, target.as_ref())?;
+            let blocks = edge_blocks(&edge.kind, edge.gate(), target.as_ref(), || {
+                families.get(&edge.target).copied().unwrap_or_default()
+            });
             if blocks != stored {
                 let value = format!("the {} dependency on {}", edge.kind, edge.target);
                 tell(found, &edge.issue, value, word(stored), word(blocks));
@@ -139,6 +148,17 @@ impl Reader<'_> {
             Counted { bead, stored, blockers: 0 }.compare(found);
             Ok(ControlFlow::Continue(()))
         })
+    }
+
+    /// The children of every bead that is waited for, asked for once instead of edge by edge.
+    fn families(&self) -> Result<HashMap<BeadId, ChildrenFacts>, StoreError> {
+        let mut families: HashMap<BeadId, ChildrenFacts> = HashMap::new();
+        self.scan(CHILDREN, &[], |row| {
+            let facts = families.entry(id_from(row, 0)?).or_default();
+            *facts = facts.with(&facts_from(row, 1)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(families)
     }
 
     /// What each bead says about itself twice, and how many each prefix has.
@@ -168,7 +188,9 @@ impl Reader<'_> {
         }
         let mut uncounted: Vec<(String, i64)> = prefixes.into_iter().collect();
         uncounted.sort();
-        uncounted.iter().for_each(|(prefix, counted)| compare(prefix, 0, *counted));
+        for (prefix, counted) in uncounted {
+            compare(&prefix, 0, counted);
+        }
         Ok(())
     }
 

@@ -92,7 +92,9 @@ fn json(verdict: &Verdict) -> String {
     object.array("circles", |array| {
         for circle in &verdict.circles {
             let mut beads = ArrayWriter::new(array.element());
-            circle.iter().for_each(|id| beads.text(id.as_str()));
+            for id in circle {
+                beads.text(id.as_str());
+            }
             beads.finish();
         }
     });

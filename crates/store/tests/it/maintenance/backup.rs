@@ -108,7 +108,9 @@ fn a_backup_beside_a_busy_writer_is_of_one_moment() {
                     let oldest = tickets.pop_front().expect("there are some");
                     oldest.wait().expect("a backup does not disturb writers");
                 }
-                tickets.into_iter().for_each(|ticket| ticket.wait().expect("nor later"));
+                for ticket in tickets {
+                    ticket.wait().expect("nor later");
+                }
             });
 
             // when it is backed up again and again,

@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use gt_core::{Bead, EventKind, Timestamp};
-use gt_store::{ColumnKind, SCHEMA_LEVEL, StoreError, TABLES, Writer};
+use gt_store::conformance::Subject as _;
+use gt_store::{
+    ColumnKind, Examination, Existing, SCHEMA_LEVEL, StoreError, TABLES, Totals, Writer,
+};
 
 use super::{Behind, bead, furnished, specimens};
-use crate::subjects::{NOW, author};
+use crate::subjects::{InMemory, NOW, author, place};
 
 #[test]
 fn the_list_of_tables_is_the_schema_of_both_engines() {
@@ -161,4 +164,22 @@ fn vacuuming_gives_room_back_and_loses_nothing() {
         let beads = said.tables.iter().find(|table| table.name == "beads");
         assert_eq!(beads.map(|table| table.rows), Some(5 + made));
     }
+}
+
+#[test]
+fn a_store_in_memory_is_looked_after_in_the_same_way() {
+    let store = InMemory.fresh();
+    let (directory, path) = place();
+    store
+        .write(&author(), |writer| writer.insert_bead(&bead("gt-a"), EventKind::Created))
+        .expect("the write succeeds");
+
+    let backup = store.back_up(&path, Existing::Keep, NOW, &mut |_, _| {});
+    assert_eq!(backup.expect("the backup succeeds").totals, Totals { beads: 1, events: 1 });
+    let examined = store.examine(&mut |difference| panic!("{difference}"));
+    assert_eq!(examined.expect("the check runs"), Examination::default());
+    assert!(store.vacuum().expect("it succeeds").after > 0);
+    let said = store.describe(NOW).expect("it can be described");
+    assert_eq!((said.place, said.event_numbers), (None, (1, 1)));
+    drop(directory);
 }
