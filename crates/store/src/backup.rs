@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::StoreError;
 use crate::engine::sqlite::{FileKind, check_quickly, kind_of};
@@ -26,7 +27,7 @@ pub(crate) fn write_aside<T>(
 ) -> Result<T, StoreError> {
     refuse_to_replace(target, existing)?;
     let io = |action| move |source| StoreError::Io { action, path: target.to_owned(), source };
-    let temporary = Temporary(with_suffix(target, &format!(".{}.new", std::process::id())));
+    let temporary = Temporary::beside(target);
     let file = File::create(&temporary.0).map_err(io("write"))?;
     let written = write(&temporary.0)?;
     check_quickly(&temporary.0)?;
@@ -78,6 +79,15 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// A file that goes away, with whatever SQLite put beside it.
 struct Temporary(PathBuf);
+
+impl Temporary {
+    /// A name that nobody else uses, in this process or another.
+    fn beside(target: &Path) -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        Self(with_suffix(target, &format!(".{}.{number}.new", std::process::id())))
+    }
+}
 
 impl Drop for Temporary {
     fn drop(&mut self) {
