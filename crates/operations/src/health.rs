@@ -4,8 +4,7 @@ use std::path::Path;
 
 use gt_executors::process;
 
-use crate::dependencies::Tangle;
-use crate::{Result, Town, rigs, settings};
+use crate::{Result, Town, rigs, settings, store};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,19 +126,20 @@ fn file_system_of(path: &Path) -> Option<String> {
 }
 
 fn derived_values(town: &Town) -> Result<Check> {
-    let differences = town.read(|reader| Ok(reader.differences()?))?;
-    Ok(match differences.as_slice() {
+    let differences = store::differences(town)?;
+    Ok(match differences.first.as_slice() {
         [] => Check::good("derived values", "all as they should be"),
         [first, ..] => {
-            let detail = format!("{} differ, for example {first}", differences.len());
-            let fix = "export the beads and import them into a fresh town, and report this";
+            let detail = format!("{} differ, for example {first}", differences.count);
+            let fix = "gt store check names all of them; export the beads and import them into a \
+                       fresh town, and report this";
             Check::bad("derived values", Grade::Problem, detail, fix)
         }
     })
 }
 
 fn circles(town: &Town) -> Result<Check> {
-    let circles = town.read(|reader| Ok(Tangle::read(reader)?.circles()))?;
+    let circles = store::circles(town)?;
     Ok(match circles.as_slice() {
         [] => Check::good("dependencies", "no circles"),
         [first, ..] => {

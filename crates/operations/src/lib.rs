@@ -21,6 +21,7 @@ pub mod interchange;
 pub mod notes;
 pub mod rigs;
 pub mod settings;
+pub mod store;
 mod town;
 
 pub use clock::SystemClock;

@@ -106,6 +106,27 @@ pub enum StoreError {
          pooler=transaction to the URL"
     )]
     Pooler(String),
+    /// A backup was not written because of what is in its place.
+    #[error("{} was left as it is: {why}", path.display())]
+    NotReplaced {
+        /// Which file.
+        path: PathBuf,
+        /// Why, and what to do.
+        why: &'static str,
+    },
+    /// Writing the file anew would fill the disk.
+    #[error(
+        "rewriting {} needs {} MiB beside it and only {} MiB are free; nothing was changed. Free some \
+         space and try again", path.display(), needed_bytes.div_ceil(1 << 20), free_bytes >> 20
+    )]
+    NoRoom {
+        /// Which file.
+        path: PathBuf,
+        /// How much it takes.
+        needed_bytes: u64,
+        /// How much there is.
+        free_bytes: u64,
+    },
     /// A file could not be used.
     #[error("cannot {action} {}", path.display())]
     Io {

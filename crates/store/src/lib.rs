@@ -11,26 +11,33 @@
 //! - Derived values (`open_blockers`, `blocking`, counters) are kept by the verb that changes what
 //!   they derive from. [`Reader::differences`] recomputes all of them from scratch.
 
+mod backup;
 mod bell;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod copy;
 pub mod engine;
 mod error;
 mod group;
+mod maintenance;
 mod place;
 mod store;
 mod transaction;
 mod verbs;
 
+pub use backup::Existing;
 pub use bell::Bell;
-pub use engine::Notice;
+pub use copy::{ColumnKind, Progress, TABLES, Table};
 pub use engine::postgres::Server;
+pub use engine::{EngineFacts, Notice};
 pub use error::StoreError;
 pub use group::Ticket;
+pub use maintenance::{Backup, Description, Examination, Shrinkage, TableSize};
 pub(crate) use store::Writes;
 pub use store::{Address, Authorship, Options, SCHEMA_LEVEL, Store};
 pub use transaction::{Reader, Writer};
 pub use verbs::{
     BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CountGroup, DependencyChange,
-    EventFilter, Readiness, RigCounts, Scope, Statistics, StatusFilter, all_statements,
+    Difference, EventFilter, Growth, Readiness, RigCounts, Scope, Statistics, StatusFilter, Totals,
+    all_statements,
 };

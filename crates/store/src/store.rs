@@ -9,6 +9,7 @@ use gt_core::Timestamp;
 use crate::StoreError;
 use crate::bell::Bell;
 use crate::engine::postgres::Server;
+use crate::engine::sqlite::QUICK_CHECK;
 use crate::engine::{LEVEL, Notice};
 use crate::group::{Queue, Ticket};
 use crate::place::{FilePlace, MemoryPlace, Place, ServerPlace};
@@ -165,10 +166,13 @@ impl Store {
             return Ok(Vec::new());
         }
         self.read(|reader| {
-            let found =
-                reader.rows("PRAGMA quick_check", &[], |row| Ok(row.text(0)?.to_owned()))?;
+            let found = reader.rows(QUICK_CHECK, &[], |row| Ok(row.text(0)?.to_owned()))?;
             Ok(found.into_iter().filter(|line| line != "ok").collect())
         })
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Something that says when there may be news.

@@ -12,7 +12,8 @@ use crate::{Authorship, StoreError};
 /// The reading verbs, over one consistent state of the store.
 pub struct Reader<'a> {
     session: &'a dyn Session,
-    known: &'a Known,
+    /// Nothing where nobody asks twice.
+    known: Option<&'a Known>,
 }
 
 /// What a transaction has learnt and need not ask again: nobody else writes meanwhile. It is kept by
@@ -85,11 +86,11 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(session: &'a dyn Session, known: &'a Known) -> Self {
-        Self { session, known }
+    pub(crate) fn new(session: &'a dyn Session) -> Self {
+        Self { session, known: None }
     }
 
-    pub(crate) fn known(&self) -> &Known {
+    pub(crate) fn known(&self) -> Option<&Known> {
         self.known
     }
 
@@ -169,8 +170,14 @@ impl Writer<'_> {
         &self.by.actor
     }
 
+    fn something_is_written(&self) {
+        if let Some(known) = self.known() {
+            known.something_was_written();
+        }
+    }
+
     pub(crate) fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
-        self.known().something_was_written();
+        self.something_is_written();
         self.reader.session.execute(sql, params)
     }
 
@@ -181,7 +188,7 @@ impl Writer<'_> {
 
     /// Runs a statement that cannot be refused and whose answer nobody needs.
     pub(crate) fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
-        self.known().something_was_written();
+        self.something_is_written();
         self.reader.session.apply(sql, params)
     }
 
@@ -232,7 +239,7 @@ impl<'c, L: Link> Snapshot<'c, L> {
     }
 
     pub(crate) fn run<T, E>(self, work: impl FnOnce(&Reader<'_>) -> Result<T, E>) -> Result<T, E> {
-        work(&Reader::new(self.0, &Known::default()))
+        work(&Reader::new(self.0))
     }
 }
 
@@ -275,7 +282,7 @@ impl<'c> Group<'c> {
     }
 
     fn reader(&self) -> Reader<'_> {
-        Reader::new(self.link, &self.known)
+        Reader { known: Some(&self.known), ..Reader::new(self.link) }
     }
 
     /// Runs one job. If it fails, the whole group must be abandoned.
@@ -390,8 +397,7 @@ mod tests {
         assert!(matches!(full, Err(StoreError::Full)), "{full:?}");
         assert!(matches!(after, Err(StoreError::NotCommitted(_))));
         assert!(matches!(group.commit(), Err(StoreError::NotCommitted(_))));
-        let known = Known::default();
-        let reader = Reader::new(&connection, &known);
+        let reader = Reader::new(&connection);
         assert_eq!(reader.settings(Scope::Beads).unwrap(), []);
         assert_eq!(reader.last_event_number().unwrap(), 0);
         assert_eq!(reader.differences().unwrap(), Vec::<String>::new());

@@ -1,6 +1,5 @@
 //! `bd import`.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,11 +7,10 @@ use gt_operations::interchange::{
     Arrival, ImportOptions, ImportSummary, Skipped, Source, SourceKind, import,
 };
 use gt_records::ObjectWriter;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Printer, plural};
+use crate::output::{Printer, plural, progress_bar};
 
 /// How many lines of a kind are listed for people; JSON has them all.
 const LISTED_MAX: usize = 20;
@@ -81,21 +79,10 @@ pub(crate) fn bring(
         admit(kind)?;
         Arrival::open(&path, kind, options)?
     };
-    let bar = progress_bar(arrival.bytes() * 2);
+    let bar = progress_bar("importing", arrival.bytes() * 2);
     let summary = import(&town, &arrival, options, |bytes| bar.set_position(bytes));
     bar.finish_and_clear();
     print(context.printer, &summary?, flags.dry_run)
-}
-
-fn progress_bar(bytes: u64) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(bytes);
-    if let Ok(style) = ProgressStyle::with_template("importing {wide_bar} {percent}%") {
-        bar.set_style(style);
-    }
-    bar
 }
 
 fn print(printer: &Printer, summary: &ImportSummary, dry_run: bool) -> Result<(), CliError> {

@@ -9,6 +9,7 @@ mod install;
 mod man;
 mod rig;
 mod status;
+mod store;
 
 use clap::{Parser, Subcommand};
 use gt_operations::Environment;
@@ -44,6 +45,7 @@ enum Verb {
     Feed(feed::FeedArgs),
     Formula(crate::bd::FormulaArgs),
     Doctor(doctor::DoctorArgs),
+    Store(store::StoreArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -60,6 +62,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Feed(args) => feed::run(&context, &args),
         Verb::Formula(args) => crate::bd::run_formula(&context, &args),
         Verb::Doctor(_) => doctor::run(&context),
+        Verb::Store(args) => store::run(&context, &args),
         Verb::Completions(args) => completions::run(&context, &args),
         Verb::Man(args) => man::run(&context, &args),
     }

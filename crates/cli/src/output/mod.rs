@@ -1,12 +1,14 @@
 //! The one way to print.
 
 mod json;
+mod progress;
 mod table;
 mod text;
 
 pub(crate) use json::{JsonList, JsonSections};
+pub(crate) use progress::progress_bar;
 pub(crate) use table::{Cell, Table};
-pub(crate) use text::{ago, clock_time, harmless, plural, status_colour};
+pub(crate) use text::{ago, clock_time, harmless, plural, size, status_colour};
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};

@@ -11,6 +11,11 @@ pub(crate) fn plural(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
+/// So many bytes, in the largest unit.
+pub(crate) fn size(bytes: u64) -> String {
+    indicatif::BinaryBytes(bytes).to_string()
+}
+
 /// One line of text without the control characters that text of others may hold: they must not reach
 /// the terminal.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {

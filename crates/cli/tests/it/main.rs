@@ -48,6 +48,7 @@ mod show;
 mod show_views;
 mod standalone;
 mod status_doctor;
+mod store;
 mod support;
 mod town;
 mod triage;

@@ -21,9 +21,12 @@ use crate::{Actor, Environment, OperationError, Result};
 pub(crate) const DIRECTORY: &str = ".gt";
 /// The store inside that directory.
 pub(crate) const STORE: &str = "gt.db";
+/// The backups inside that directory; the store puts its own there before it migrates.
+const BACKUPS: &str = "backups";
 
 /// An open town: everything an operation needs.
 pub struct Town {
+    id: String,
     root: PathBuf,
     working_directory: PathBuf,
     store: Store,
@@ -80,6 +83,7 @@ impl Town {
             .map_err(|error| database.explain(error, root))?;
         database.check_owner(&store, &file.id)?;
         Ok(Self {
+            id: file.id,
             root: root.to_owned(),
             working_directory: working_directory.to_owned(),
             store,
@@ -102,14 +106,23 @@ impl Town {
     /// A town without a directory, for tests.
     pub fn in_memory(actor: Actor, clock: Arc<dyn Clock>) -> Result<Self> {
         let nowhere = PathBuf::from("/nonexistent");
-        let store = Store::in_memory()?;
-        let root = nowhere.clone();
-        Ok(Self { root, working_directory: nowhere, store, clock, actor, hooks: false })
+        let (id, root, store) = (String::new(), nowhere.clone(), Store::in_memory()?);
+        Ok(Self { id, root, working_directory: nowhere, store, clock, actor, hooks: false })
     }
 
     /// The town's directory.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// What tells the town apart from others.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Where backups go unless told otherwise.
+    pub(crate) fn backups(&self) -> PathBuf {
+        self.root.join(DIRECTORY).join(BACKUPS)
     }
 
     /// Who acts.

@@ -5,6 +5,7 @@ mod pool;
 pub mod postgres;
 pub(crate) mod schema;
 pub mod sqlite;
+mod upkeep;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -13,6 +14,8 @@ pub use notice::Notice;
 pub(crate) use notice::with_notice;
 pub(crate) use pool::Pool;
 pub(crate) use schema::{LEVEL, Migration};
+pub use upkeep::EngineFacts;
+pub(crate) use upkeep::{Reference, Upkeep};
 
 use crate::StoreError;
 

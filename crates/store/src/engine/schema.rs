@@ -37,3 +37,28 @@ migrations! {
 
 /// The schema this program knows.
 pub(crate) const LEVEL: i64 = SQLITE[SQLITE.len() - 1].version;
+
+/// The tables, views and indexes that `steps` make and that are not among `found`.
+pub(crate) fn missing(steps: &[Migration], found: &[String]) -> Vec<&'static str> {
+    let mut expected = objects(steps);
+    expected.retain(|name| !found.iter().any(|found| found == name));
+    expected
+}
+
+/// What is there after `steps`. Their statements begin on lines of their own.
+pub(crate) fn objects(steps: &[Migration]) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for line in steps.iter().flat_map(|step| step.sql.lines()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["CREATE", "TABLE" | "VIEW" | "INDEX", name, ..]
+            | ["CREATE", "UNIQUE", "INDEX", name, ..] => names.push(*name),
+            ["DROP", "TABLE" | "VIEW" | "INDEX", name, ..] => {
+                let name = name.trim_end_matches(';');
+                names.retain(|made| *made != name);
+            }
+            _ => {}
+        }
+    }
+    names
+}

@@ -81,8 +81,41 @@ impl FilePlace {
         &self,
         work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let connect = || open_connection(&self.path, Access::Read);
-        self.readers.with(connect, |connection| snapshot(connection, work))
+        self.with_reader(|connection| snapshot(connection, work))
+    }
+
+    pub(super) fn with_reader<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.readers.with(|| open_connection(&self.path, Access::Read), work)
+    }
+
+    /// Folds the log into the file and writes the file anew. Other writers wait at the turnstile;
+    /// readers go on.
+    pub(super) fn vacuum(&self) -> Result<(), StoreError> {
+        let guard = self.writer(Access::Write)?;
+        let turnstile = self.turnstile()?;
+        let _turn = turnstile.enter(self.options.on_wait.as_ref())?;
+        let connection = connected(&guard)?;
+        connection.shorten_log(0);
+        self.check_room()?;
+        connection.vacuum()?;
+        connection.shorten_log(0);
+        Ok(())
+    }
+
+    /// The new file is made aside, and then goes through the log.
+    fn check_room(&self) -> Result<(), StoreError> {
+        let io = |source| StoreError::Io { action: "look at", path: self.path.clone(), source };
+        let needed_bytes = std::fs::metadata(&self.path).map_err(io)?.len() * 2;
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        let system = rustix::fs::statvfs(directory).map_err(|error| io(error.into()))?;
+        let free_bytes = system.f_bavail.saturating_mul(system.f_frsize);
+        if free_bytes < needed_bytes {
+            return Err(StoreError::NoRoom { path: self.path.clone(), needed_bytes, free_bytes });
+        }
+        Ok(())
     }
 
     pub(super) fn write<T, E: From<StoreError>>(

@@ -1,7 +1,7 @@
 //! A store that lives as long as its connection.
 
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use gt_core::Timestamp;
 
@@ -22,17 +22,21 @@ impl MemoryPlace {
         Ok(Self(Mutex::new(connection)))
     }
 
+    pub(super) fn connection(&self) -> MutexGuard<'_, Connection> {
+        lock(&self.0)
+    }
+
     pub(super) fn read<T, E: From<StoreError>>(
         &self,
         work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        snapshot(&*lock(&self.0), work)
+        snapshot(&*self.connection(), work)
     }
 
     pub(super) fn write<T, E: From<StoreError>>(
         &self,
         work: impl FnOnce(&mut Group<'_>) -> Result<(T, bool), E>,
     ) -> Result<T, E> {
-        group(&*lock(&self.0), work).map(|(value, _)| value)
+        group(&*self.connection(), work).map(|(value, _)| value)
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gt_core::limits::{SERVER_WRITE_GROUP_MAX, WRITE_GROUP_MAX};
 
-use crate::engine::Link;
+use crate::engine::{Link, Upkeep};
 use crate::transaction::{Group, Reader, Snapshot};
 use crate::{StoreError, Writes};
 
@@ -45,6 +45,27 @@ impl Place {
         }
     }
 
+    /// Runs `work` on one consistent state of the store, with the database itself at hand.
+    pub(crate) fn look_after<T>(
+        &self,
+        work: impl FnOnce(&dyn Upkeep, &Reader<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::File(file) => file.with_reader(|link| look_after(link, work)),
+            Self::Memory(memory) => look_after(&*memory.connection(), work),
+            Self::Server(server) => server.with_reader(|link| look_after(link, work)),
+        }
+    }
+
+    /// Gives back the room of what is gone, while writers wait or go on.
+    pub(crate) fn vacuum(&self) -> Result<(), StoreError> {
+        match self {
+            Self::File(file) => file.vacuum(),
+            Self::Memory(memory) => memory.connection().vacuum(),
+            Self::Server(server) => server.with_reader(crate::engine::postgres::Connection::vacuum),
+        }
+    }
+
     /// Runs `work` inside a write transaction and commits it if `work` says that anything is worth
     /// committing.
     pub(crate) fn write<T, E: From<StoreError>>(
@@ -65,6 +86,13 @@ fn snapshot<T, E: From<StoreError>>(
     work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
     Snapshot::begin(link)?.run(work)
+}
+
+fn look_after<T>(
+    link: &impl Upkeep,
+    work: impl FnOnce(&dyn Upkeep, &Reader<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    snapshot(link, |reader| work(link, reader))
 }
 
 /// Runs `work` in a transaction; says whether it was committed.

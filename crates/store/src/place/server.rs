@@ -67,8 +67,14 @@ impl ServerPlace {
         &self,
         work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let connect = || Connection::open(&self.server);
-        self.readers.with(connect, |connection| snapshot(connection, work))
+        self.with_reader(|connection| snapshot(connection, work))
+    }
+
+    pub(super) fn with_reader<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.readers.with(|| Connection::open(&self.server), work)
     }
 
     pub(super) fn write<T, E: From<StoreError>>(

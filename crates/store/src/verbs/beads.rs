@@ -87,10 +87,15 @@ impl Reader<'_> {
     /// A free id for a new bead: short, and longer only as the prefix fills up.
     pub fn free_id(&self, prefix: &Prefix, seed: &IdSeed<'_>) -> Result<BeadId, StoreError> {
         let ask = || self.number(PREFIX_COUNT, &[prefix.as_str().into()]);
-        let count = self.known().ids_counted(prefix.as_str(), ask)?;
+        let count = match self.known() {
+            Some(known) => known.ids_counted(prefix.as_str(), ask)?,
+            None => ask()?,
+        };
         for id in seed.candidates(prefix, u64::try_from(count).unwrap_or(0)) {
             if let Some(vacancy) = self.vacancy(&id)? {
-                self.known().found_vacant(vacancy);
+                if let Some(known) = self.known() {
+                    known.found_vacant(vacancy);
+                }
                 return Ok(id);
             }
         }
@@ -99,7 +104,7 @@ impl Reader<'_> {
 
     /// What is known of an id that nobody has; nothing if somebody has it.
     fn vacancy(&self, id: &BeadId) -> Result<Option<Vacancy>, StoreError> {
-        if let Some(vacancy) = self.known().vacancy_of(id) {
+        if let Some(vacancy) = self.known().and_then(|known| known.vacancy_of(id)) {
             return Ok(Some(vacancy));
         }
         let standing = self.rows(STANDING, &[id.into()], |row| row.int(0))?;
@@ -138,7 +143,9 @@ impl Writer<'_> {
 
     /// Counts `more` top-level ids of a pool.
     pub(super) fn count_ids(&mut self, space: &str, more: i64) -> Result<(), StoreError> {
-        self.known().count_ids(space, more);
+        if let Some(known) = self.known() {
+            known.count_ids(space, more);
+        }
         self.apply(PREFIX_MORE, &[space.into(), more.into()])
     }
 
@@ -204,7 +211,9 @@ impl Writer<'_> {
             self.refresh_after_parting(&edge.kind, &edge.target)?;
         }
         if let Some(space) = bead.id_space() {
-            self.known().count_ids(space, -1);
+            if let Some(known) = self.known() {
+                known.count_ids(space, -1);
+            }
             self.apply(PREFIX_LESS, &[space.into()])?;
         } else if let Some((parent, number)) = child_number(&bead.id) {
             self.apply(KEEP_LAST_CHILD, &[parent.into(), number.into()])?;

@@ -1,77 +1,281 @@
 //! Recomputing what is derived, to see whether it is true.
+//!
+//! Rows are looked at as they come, so that a store of any size can be checked; only how the children
+//! stand of beads that are waited for is kept.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::ControlFlow;
 
-use gt_core::BeadId;
+use gt_core::decide::{ChildrenFacts, edge_blocks};
+use gt_core::{BeadId, IssueType, Timestamp, Uid};
 
-use super::beads::id_from;
-use super::dependencies::{dependency_from, edge_columns};
+use super::beads::{facts_from, id_from};
+use super::dependencies::dependency_from;
 use super::statements;
+use crate::engine::Row;
 use crate::{Reader, StoreError};
 
 statements! {
-    EDGES = concat!("SELECT ", edge_columns!(), ", blocking FROM dependencies ORDER BY issue_id, depends_on_id");
-    COUNTS = "SELECT id, open_blockers FROM beads ORDER BY id";
+    // Each edge with what decides whether it blocks, and with what its bead counts.
+    EDGES = "SELECT d.issue_id, d.depends_on_id, d.type, d.created_at, d.created_by, d.metadata, \
+        d.thread_id, d.carried, d.blocking, t.status, t.outcome, i.open_blockers \
+        FROM dependencies d LEFT JOIN beads i ON i.id = d.issue_id \
+        LEFT JOIN beads t ON t.id = d.depends_on_id ORDER BY d.issue_id, d.depends_on_id";
+    // How the children stand of whatever somebody waits for, each way of standing once.
+    CHILDREN = "SELECT DISTINCT p.depends_on_id, c.status, c.outcome FROM dependencies p \
+        JOIN beads c ON c.id = p.issue_id WHERE p.type = 'parent-child' AND EXISTS \
+        (SELECT 1 FROM dependencies w WHERE w.depends_on_id = p.depends_on_id AND w.type = 'waits-for')";
+    WITHOUT_EDGES = "SELECT b.id, b.open_blockers FROM beads b WHERE b.open_blockers <> 0 \
+        AND NOT EXISTS (SELECT 1 FROM dependencies d WHERE d.issue_id = b.id) ORDER BY b.id";
+    BEADS = "SELECT id, status, outcome, closed_at, ephemeral, pinned, issue_type, workable, \
+        last_child FROM beads ORDER BY id";
+    ALIASES = "SELECT id, uid, created_at FROM beads ORDER BY id";
+    POSITIONS = "SELECT l.bead, l.position, COUNT(*) FROM labels l GROUP BY l.bead, l.position \
+        HAVING COUNT(*) > 1 OR l.position < 1 ORDER BY l.bead, l.position";
     PREFIXES = "SELECT prefix, beads FROM prefixes ORDER BY prefix";
     EVENTS = "SELECT COUNT(*), COALESCE(MIN(number), 0), COALESCE(MAX(number), 0) FROM events";
+    GAP = "SELECT e.number FROM events e WHERE e.number < ?1 \
+        AND NOT EXISTS (SELECT 1 FROM events n WHERE n.number = e.number + 1) \
+        ORDER BY e.number LIMIT 1";
+}
+
+/// A derived value that is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The bead, prefix or counter it is about.
+    pub about: String,
+    /// Which value.
+    pub value: String,
+    /// What the store says.
+    pub stored: String,
+    /// What it should say.
+    pub computed: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { about, value, stored, computed } = self;
+        write!(f, "{about}: {value} is {stored}, should be {computed}")
+    }
+}
+
+/// Where differences go.
+type Found<'f> = &'f mut dyn FnMut(Difference);
+
+fn tell(
+    found: Found<'_>,
+    about: impl fmt::Display,
+    value: impl Into<String>,
+    stored: impl fmt::Display,
+    computed: impl fmt::Display,
+) {
+    found(Difference {
+        about: about.to_string(),
+        value: value.into(),
+        stored: stored.to_string(),
+        computed: computed.to_string(),
+    });
 }
 
 impl Reader<'_> {
     /// Every derived value that is not what it should be, in words; none in a healthy store.
     pub fn differences(&self) -> Result<Vec<String>, StoreError> {
         let mut differences = Vec::new();
-        let mut blockers: HashMap<BeadId, i64> = HashMap::new();
-        self.scan(EDGES, &[], |row| {
-            let (edge, stored) = (dependency_from(row, 0)?, row.flag(8)?);
-            let blocks = self.blocks_now(&edge, self.facts_of(&edge.target)?.as_ref())?;
-            if blocks != stored {
-                differences.push(format!(
-                    "{} on {} ({}): stored as {}, should be {}",
-                    edge.issue,
-                    edge.target,
-                    edge.kind,
-                    word(stored),
-                    word(blocks)
-                ));
-            }
-            if blocks {
-                *blockers.entry(edge.issue).or_default() += 1;
+        self.for_each_difference(&mut |difference| differences.push(difference.to_string()))?;
+        Ok(differences)
+    }
+
+    /// Recomputes every derived value, and tells of those that are not what they should be.
+    pub fn for_each_difference(&self, found: Found<'_>) -> Result<(), StoreError> {
+        self.check_edges(found)?;
+        self.check_beads(found)?;
+        self.check_positions(found)?;
+        self.check_events(found)
+    }
+
+    /// Beads whose alias is not the one that they would get from an export and import: how many, and
+    /// the first. An import that corrects when a bead was made leaves its alias alone.
+    pub fn aliases_adrift(&self) -> Result<(u64, Option<BeadId>), StoreError> {
+        let (mut count, mut first) = (0, None);
+        self.scan(ALIASES, &[], |row| {
+            let id = id_from(row, 0)?;
+            let alias = Uid::of_bead(&id, Timestamp::from_nanos(row.int(2)?));
+            if row.blob(1)? != alias.as_bytes() {
+                count += 1;
+                first.get_or_insert(id);
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        let mut prefixes: HashMap<String, i64> = HashMap::new();
-        self.scan(COUNTS, &[], |row| {
-            let (id, stored) = (id_from(row, 0)?, row.int(1)?);
-            let counted = blockers.get(&id).copied().unwrap_or(0);
-            if stored != counted {
-                differences.push(format!("{id}: open_blockers is {stored}, should be {counted}"));
+        Ok((count, first))
+    }
+
+    /// Whether each edge blocks, and how many block each bead. Edges come sorted by bead.
+    fn check_edges(&self, found: Found<'_>) -> Result<(), StoreError> {
+        let families = self.families()?;
+        let mut current: Option<Counted> = None;
+        self.scan(EDGES, &[], |row| {
+            let (edge, stored) = (dependency_from(row, 0)?, row.flag(8)?);
+            let target = match row.text_or_null(9)? {
+                Some(_) => Some(facts_from(row, 9)?),
+                None => None,
+            };
+            let blocks = edge_blocks(&edge.kind, edge.gate(), target.as_ref(), || {
+                families.get(&edge.target).copied().unwrap_or_default()
+            });
+            if blocks != stored {
+                let value = format!("the {} dependency on {}", edge.kind, edge.target);
+                tell(found, &edge.issue, value, word(stored), word(blocks));
             }
+            let counted = match current.take() {
+                Some(counted) if counted.bead == edge.issue => counted,
+                finished => {
+                    if let Some(counted) = finished {
+                        counted.compare(found);
+                    }
+                    Counted { bead: edge.issue, stored: row.int_or_null(11)?, blockers: 0 }
+                }
+            };
+            let blockers = counted.blockers + i64::from(blocks);
+            current = Some(Counted { blockers, ..counted });
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if let Some(counted) = current {
+            counted.compare(found);
+        }
+        self.scan(WITHOUT_EDGES, &[], |row| {
+            let (bead, stored) = (id_from(row, 0)?, Some(row.int(1)?));
+            Counted { bead, stored, blockers: 0 }.compare(found);
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// The children of every bead that is waited for, asked for once instead of edge by edge.
+    fn families(&self) -> Result<HashMap<BeadId, ChildrenFacts>, StoreError> {
+        let mut families: HashMap<BeadId, ChildrenFacts> = HashMap::new();
+        self.scan(CHILDREN, &[], |row| {
+            let facts = families.entry(id_from(row, 0)?).or_default();
+            *facts = facts.with(&facts_from(row, 1)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(families)
+    }
+
+    /// What each bead says about itself twice, and how many each prefix has.
+    fn check_beads(&self, found: Found<'_>) -> Result<(), StoreError> {
+        let mut prefixes: HashMap<String, i64> = HashMap::new();
+        self.scan(BEADS, &[], |row| {
+            let id = id_from(row, 0)?;
+            check_bead(row, &id, found)?;
             if !id.is_child()
                 && let Some((space, _)) = id.as_str().rsplit_once('-')
             {
-                *prefixes.entry(space.to_owned()).or_default() += 1;
+                match prefixes.get_mut(space) {
+                    Some(count) => *count += 1,
+                    None => drop(prefixes.insert(space.to_owned(), 1)),
+                }
             }
             Ok(ControlFlow::Continue(()))
         })?;
         let stored = self.rows(PREFIXES, &[], |row| Ok((row.text(0)?.to_owned(), row.int(1)?)))?;
-        for (prefix, stored) in stored {
-            let counted = prefixes.remove(&prefix).unwrap_or(0);
+        let mut compare = |prefix: &str, stored: i64, counted: i64| {
             if stored != counted {
-                differences.push(format!("prefix {prefix}: {stored} beads, should be {counted}"));
+                tell(found, format_args!("prefix {prefix}"), "its count of beads", stored, counted);
             }
+        };
+        for (prefix, stored) in stored {
+            compare(&prefix, stored, prefixes.remove(&prefix).unwrap_or(0));
         }
-        differences.extend(prefixes.into_keys().map(|p| format!("prefix {p} is not counted")));
-        let numbers = self.first(EVENTS, &[], |row| Ok((row.int(0)?, row.int(1)?, row.int(2)?)))?;
-        if let Some((count, first, last)) = numbers
-            && count > 0
-            && (last - first + 1 != count
-                || u64::try_from(last).ok() != Some(self.last_event_number()?))
-        {
-            differences.push(format!("{count} events are numbered {first} to {last}"));
+        let mut uncounted: Vec<(String, i64)> = prefixes.into_iter().collect();
+        uncounted.sort();
+        for (prefix, counted) in uncounted {
+            compare(&prefix, 0, counted);
         }
-        Ok(differences)
+        Ok(())
     }
+
+    /// The order of a bead's labels.
+    fn check_positions(&self, found: Found<'_>) -> Result<(), StoreError> {
+        self.scan(POSITIONS, &[], |row| {
+            let (bead, position, count) = (row.text(0)?, row.int(1)?, row.int(2)?);
+            let stored = format!("that of {count} labels");
+            let computed = if position < 1 { "at least 1" } else { "that of one" };
+            tell(found, bead, format!("label position {position}"), stored, computed);
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// The numbers of the events. Old ones may have been removed, from the beginning.
+    fn check_events(&self, found: Found<'_>) -> Result<(), StoreError> {
+        let numbers = self.first(EVENTS, &[], |row| Ok((row.int(0)?, row.int(1)?, row.int(2)?)))?;
+        let Some((count, first, last)) = numbers.filter(|(count, ..)| *count > 0) else {
+            return Ok(());
+        };
+        let expected = last - first + 1;
+        if count != expected {
+            let gap = self.number(GAP, &[last.into()])?;
+            let value = format!("how many are numbered {first} to {last}");
+            let stored = format!("{count} (nothing follows {gap})");
+            tell(found, "events", value, stored, expected);
+        }
+        let counter = self.last_event_number()?;
+        if u64::try_from(last).ok() != Some(counter) {
+            tell(found, "counter event", "the number of the last event", counter, last);
+        }
+        Ok(())
+    }
+}
+
+/// A bead, what it says blocks it, and what was counted so far.
+struct Counted {
+    bead: BeadId,
+    /// Nothing if there is no such bead, which is told of elsewhere.
+    stored: Option<i64>,
+    blockers: i64,
+}
+
+impl Counted {
+    fn compare(&self, found: Found<'_>) {
+        if let Some(stored) = self.stored
+            && stored != self.blockers
+        {
+            tell(found, &self.bead, "open_blockers", stored, self.blockers);
+        }
+    }
+}
+
+fn check_bead(row: &dyn Row, id: &BeadId, found: Found<'_>) -> Result<(), StoreError> {
+    let status = row.text(1)?;
+    if let Err(error) = facts_from(row, 1) {
+        tell(found, id, "status", format_args!("{status} ({error})"), "one that can be read");
+        return Ok(());
+    }
+    let (closed, closed_at) = (status == "closed", row.int_or_null(3)?);
+    if closed != closed_at.is_some() {
+        let stored = match closed_at {
+            Some(at) => Timestamp::from_nanos(at).to_string(),
+            None => "empty".to_owned(),
+        };
+        let computed = if closed { "set" } else { "empty" };
+        let value = format!("closed_at of a bead that is {status}");
+        tell(found, id, value, stored, computed);
+    }
+    if let Some(outcome) = row.text_or_null(2)?
+        && !closed
+    {
+        tell(found, id, format!("outcome of a bead that is {status}"), outcome, "empty");
+    }
+    let is_work = IssueType::trusted(row.text(6)?.to_owned()).is_work();
+    let workable = !row.flag(4)? && !row.flag(5)? && is_work;
+    let stored = row.flag(7)?;
+    if stored != workable {
+        tell(found, id, "workable", i64::from(stored), i64::from(workable));
+    }
+    let last_child = row.int(8)?;
+    if last_child < 0 {
+        tell(found, id, "last_child", last_child, "at least 0");
+    }
+    Ok(())
 }
 
 fn word(blocks: bool) -> &'static str {

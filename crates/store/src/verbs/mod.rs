@@ -15,9 +15,11 @@ mod query;
 mod rigs;
 mod settings;
 mod statistics;
+mod upkeep;
 
 pub use beads::BlockerFacts;
 pub use bulk::Bulk;
+pub use check::Difference;
 pub use dependencies::DependencyChange;
 pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
@@ -25,6 +27,7 @@ pub use hydrate::BeadRow;
 pub use rigs::RigCounts;
 pub use settings::Scope;
 pub use statistics::Statistics;
+pub use upkeep::{Growth, Totals};
 
 /// Names the statements of a module and lists them, so that a test can prepare every one.
 macro_rules! statements {
@@ -52,6 +55,7 @@ pub fn all_statements() -> Vec<&'static str> {
         rigs::STATEMENTS,
         settings::STATEMENTS,
         statistics::STATEMENTS,
+        upkeep::STATEMENTS,
     ]
     .concat()
 }

@@ -7,6 +7,7 @@
 
 mod conformance;
 mod history;
+mod maintenance;
 mod sqlite;
 mod statements;
 mod subjects;

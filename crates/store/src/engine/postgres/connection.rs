@@ -78,6 +78,25 @@ impl Connection {
         answer.map(drop).map_err(|error| self.fail(doing, error))
     }
 
+    /// Runs one statement that must not be inside a transaction.
+    pub(super) fn run_alone(&self, sql: &str, doing: &str) -> Result<(), StoreError> {
+        // An empty transaction shows whether the connection still stands, and makes it again if not.
+        self.begin_reading()?;
+        self.roll_back()?;
+        let answer = self.with_wire(|wire| wire.batch(sql, None))?;
+        answer.map(drop).map_err(|error| self.fail(doing, error))
+    }
+
+    /// The schema that the store is in.
+    pub(super) fn schema(&self) -> &str {
+        &self.server.schema
+    }
+
+    /// The server, as it may be shown.
+    pub(super) fn shown(&self) -> &str {
+        self.server.shown()
+    }
+
     fn with_wire<T>(&self, work: impl FnOnce(&Wire) -> T) -> Result<T, StoreError> {
         match &*self.wire.borrow() {
             Some(wire) => Ok(work(wire)),

@@ -6,6 +6,7 @@ mod explain;
 mod listen;
 mod migrate;
 mod tls;
+mod upkeep;
 mod values;
 mod wire;
 

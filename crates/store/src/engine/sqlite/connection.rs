@@ -4,12 +4,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, ToSql};
 
 use super::file::APPLICATION_ID;
 use crate::StoreError;
+use crate::copy::Progress;
 use crate::engine::{EachRow, Link, Param, Row, Session};
 
 /// What a connection may do.
@@ -34,6 +36,10 @@ pub(crate) struct Connection {
 const STATEMENTS_CACHED: usize = 256;
 /// Only a program that is not ours makes us wait here; ours queue at the turnstile.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How much of a backup is copied between two reports.
+const PAGES_PER_STEP: i32 = 1_000;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Opens the file at `path`.
 pub(crate) fn open_connection(path: &Path, access: Access) -> Result<Connection, StoreError> {
@@ -122,16 +128,45 @@ impl Connection {
         }
     }
 
-    /// Copies the whole store, consistently, to a new file.
-    pub(crate) fn backup(&self, to: &Path) -> Result<(), StoreError> {
+    /// Copies the whole store to the empty file `to`, page by page. Inside a transaction it copies the
+    /// state that this sees, whatever others write meanwhile; outside of one it begins again when
+    /// somebody writes.
+    pub(crate) fn backup(&self, to: &Path, progress: Progress<'_>) -> Result<(), StoreError> {
         let doing = "back up the store";
         let mut target =
             rusqlite::Connection::open(to).map_err(|error| explain(to, doing, error))?;
-        let backup = rusqlite::backup::Backup::new(&self.inner, &mut target)
+        // Whoever asked for it makes it durable when it is whole, or throws it away.
+        target
+            .execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
             .map_err(|error| explain(to, doing, error))?;
-        backup
-            .run_to_completion(1_000, Duration::ZERO, None)
-            .map_err(|error| explain(to, doing, error))
+        let backup =
+            Backup::new(&self.inner, &mut target).map_err(|error| explain(to, doing, error))?;
+        loop {
+            let step = backup.step(PAGES_PER_STEP).map_err(|error| explain(to, doing, error))?;
+            let pages = backup.progress();
+            let pages_done = pages.pagecount - pages.remaining;
+            let count = |pages: i32| u64::try_from(pages).unwrap_or(0);
+            progress(count(pages_done), count(pages.pagecount));
+            match step {
+                StepResult::Done => return Ok(()),
+                StepResult::More => {}
+                // Another program; it gets some time.
+                _ => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Writes the whole file anew, without the room of what is gone.
+    pub(crate) fn vacuum(&self) -> Result<(), StoreError> {
+        // The new file is made aside first, and may not fit in memory.
+        let done = self.batch("PRAGMA temp_store = FILE; VACUUM;", "rewrite the store");
+        self.allow_writing().map_err(|error| self.explain("set up the store", error))?;
+        done
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     fn explain(&self, doing: &str, error: rusqlite::Error) -> StoreError {

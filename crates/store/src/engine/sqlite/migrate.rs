@@ -7,6 +7,7 @@ use gt_core::Timestamp;
 
 use super::connection::Connection;
 use crate::StoreError;
+use crate::backup::{Existing, write_aside};
 use crate::engine::{Migration, Param, Session};
 
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS migrations (
@@ -92,7 +93,7 @@ fn back_up(
     })?;
     let name = format!("gt-schema{version}-{}.db", now.as_nanos());
     let target = directory.join(name);
-    connection.backup(&target)?;
+    write_aside(&target, Existing::Keep, |aside| connection.backup(aside, &mut |_, _| {}))?;
     Ok(target)
 }
 

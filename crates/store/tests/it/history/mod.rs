@@ -287,10 +287,10 @@ fn whatever_is_changed_behind_the_back_of_the_store_is_noticed() {
         ("UPDATE dependencies SET blocking = 0", "not blocking"),
         ("UPDATE beads SET open_blockers = 0", "open_blockers is 0"),
         ("UPDATE beads SET open_blockers = 7", "open_blockers is 7"),
-        ("UPDATE prefixes SET beads = 5", "5 beads, should be 2"),
-        ("DELETE FROM prefixes", "is not counted"),
+        ("UPDATE prefixes SET beads = 5", "its count of beads is 5, should be 2"),
+        ("DELETE FROM prefixes", "its count of beads is 0, should be 2"),
         ("DELETE FROM events WHERE number = 2", "numbered"),
-        ("UPDATE counters SET value = 9", "numbered"),
+        ("UPDATE counters SET value = 9", "is 9, should be 3"),
     ];
     for (sql, expected) in corruptions {
         // Given a store that agrees with the model,

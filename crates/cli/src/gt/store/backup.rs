@@ -1,0 +1,60 @@
+//! `gt store backup`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gt_operations::store::{self, Existing};
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{plural, progress_bar, size};
+
+/// Write the whole store to a file, while others go on working
+///
+/// The file is a SQLite store that gt can open, whatever the town uses: of one moment, looked at
+/// after it was written, and there only when it is complete.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt store backup
+  gt store backup /mnt/backups/town.db --force")]
+pub(super) struct BackupArgs {
+    /// The file [default: .gt/backups/gt-<time>.db in the town]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Replace an older backup
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &BackupArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let path = args.file.as_ref().map(|file| context.directory.join(file));
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let bar = progress_bar("backing up", 0);
+    let backup = store::backup(&town, path.as_deref(), existing, &mut |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let backup = backup?;
+    let (beads, events) = (backup.totals.beads, backup.totals.events);
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.text("path", &backup.path.display().to_string());
+        object.count("beads", beads);
+        object.count("events", events);
+        object.count("bytes", backup.bytes);
+        object.finish();
+        return printer.object(&out);
+    }
+    printer.done(format!(
+        "✓ Backed up {} and {} to {} ({})",
+        plural(beads, "bead"),
+        plural(events, "event"),
+        backup.path.display(),
+        size(backup.bytes)
+    ))
+}

@@ -1,0 +1,39 @@
+//! `gt store`: the store as a whole.
+
+mod backup;
+mod check;
+mod info;
+mod vacuum;
+
+use clap::{Args, Subcommand};
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Back up, check and look after the store
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt store backup
+  gt store check
+  gt store info --json")]
+pub(super) struct StoreArgs {
+    #[command(subcommand)]
+    verb: StoreVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum StoreVerb {
+    Backup(backup::BackupArgs),
+    Check(check::CheckArgs),
+    Vacuum(vacuum::VacuumArgs),
+    Info(info::InfoArgs),
+}
+
+pub(super) fn run(context: &Context<'_>, args: &StoreArgs) -> Result<(), CliError> {
+    match &args.verb {
+        StoreVerb::Backup(args) => backup::run(context, args),
+        StoreVerb::Check(_) => check::run(context),
+        StoreVerb::Vacuum(_) => vacuum::run(context),
+        StoreVerb::Info(_) => info::run(context),
+    }
+}

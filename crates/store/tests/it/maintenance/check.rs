@@ -1,0 +1,224 @@
+//! Whatever is changed behind the back of a store is found and named.
+
+use gt_store::{Difference, Examination};
+
+use super::{Specimen, furnished, specimens};
+
+fn examine(specimen: &Specimen) -> (Examination, Vec<Difference>) {
+    let mut differences = Vec::new();
+    let found = specimen.store.examine(&mut |difference| differences.push(difference));
+    (found.expect("the check runs"), differences)
+}
+
+/// The one difference that is left when somebody has run `sql`.
+#[track_caller]
+fn assert_told(specimen: &Specimen, sql: &str, expected: &[&str]) {
+    specimen.tamper(sql);
+    let (found, differences) = examine(specimen);
+    let told: Vec<String> = differences.iter().map(ToString::to_string).collect();
+    assert_eq!(told, expected, "{} after {sql}", specimen.name);
+    assert_eq!(found.damage, [""; 0], "{} after {sql}", specimen.name);
+}
+
+#[test]
+fn a_healthy_store_has_nothing_wrong_with_it() {
+    for specimen in specimens().into_iter().chain(furnished()) {
+        let (found, differences) = examine(&specimen);
+        assert_eq!((found.damage, differences), (vec![], vec![]), "{}", specimen.name);
+    }
+}
+
+#[test]
+fn every_derived_value_is_recomputed() {
+    for specimen in furnished() {
+        for (damage, repair, expected) in [
+            (
+                "UPDATE dependencies SET blocking = 0 WHERE issue_id = 'gr-b' AND depends_on_id = 'gr-a'",
+                "UPDATE dependencies SET blocking = 1 WHERE issue_id = 'gr-b' AND depends_on_id = 'gr-a'",
+                "gr-b: the blocks dependency on gr-a is not blocking, should be blocking",
+            ),
+            (
+                "UPDATE dependencies SET blocking = 1 WHERE type = 'tracks'",
+                "UPDATE dependencies SET blocking = 0 WHERE type = 'tracks'",
+                "hq-c: the tracks dependency on gr-nowhere is blocking, should be not blocking",
+            ),
+            (
+                "UPDATE beads SET open_blockers = 5 WHERE id = 'gr-b'",
+                "UPDATE beads SET open_blockers = 2 WHERE id = 'gr-b'",
+                "gr-b: open_blockers is 5, should be 2",
+            ),
+            (
+                "UPDATE beads SET open_blockers = 0 WHERE id = 'hq-c'",
+                "UPDATE beads SET open_blockers = 1 WHERE id = 'hq-c'",
+                "hq-c: open_blockers is 0, should be 1",
+            ),
+            (
+                "UPDATE beads SET open_blockers = 3 WHERE id = 'gr-f'",
+                "UPDATE beads SET open_blockers = 0 WHERE id = 'gr-f'",
+                "gr-f: open_blockers is 3, should be 0",
+            ),
+            (
+                "UPDATE beads SET last_child = -1 WHERE id = 'hq-c'",
+                "UPDATE beads SET last_child = 0 WHERE id = 'hq-c'",
+                "hq-c: last_child is -1, should be at least 0",
+            ),
+            (
+                "UPDATE labels SET position = 2 WHERE label = 'red'",
+                "UPDATE labels SET position = 1 WHERE label = 'red'",
+                "gr-a: label position 2 is that of 2 labels, should be that of one",
+            ),
+            (
+                "UPDATE prefixes SET beads = 9 WHERE prefix = 'gr'",
+                "UPDATE prefixes SET beads = 3 WHERE prefix = 'gr'",
+                "prefix gr: its count of beads is 9, should be 3",
+            ),
+            (
+                "DELETE FROM prefixes WHERE prefix = 'hq'",
+                "INSERT INTO prefixes VALUES ('hq', 1)",
+                "prefix hq: its count of beads is 0, should be 1",
+            ),
+            (
+                "UPDATE counters SET value = 99 WHERE name = 'event'",
+                "UPDATE counters SET value = (SELECT MAX(number) FROM events) WHERE name = 'event'",
+                "counter event: the number of the last event is 99, should be 15",
+            ),
+            (
+                "UPDATE events SET number = 105 WHERE number = 15; UPDATE counters SET value = 105",
+                "UPDATE events SET number = 15 WHERE number = 105; UPDATE counters SET value = 15",
+                "events: how many are numbered 1 to 105 is 15 (nothing follows 14), should be 105",
+            ),
+        ] {
+            assert_told(&specimen, damage, &[expected]);
+            assert_told(&specimen, repair, &[]);
+        }
+    }
+}
+
+#[test]
+fn what_the_schema_forbids_is_found_where_it_got_in_anyway() {
+    for specimen in furnished() {
+        // Given a database whose constraints somebody has taken away,
+        let freed = match specimen.name {
+            "SQLite" => {
+                "PRAGMA writable_schema = ON; \
+                 UPDATE sqlite_master SET sql = substr(sql, 1, instr(sql, 'GENERATED') - 1) \
+                 || substr(sql, instr(sql, 'STORED') + 6) WHERE name = 'beads'; \
+                 PRAGMA writable_schema = RESET;"
+            }
+            _ => {
+                "ALTER TABLE beads ALTER COLUMN workable DROP EXPRESSION; \
+                 ALTER TABLE beads DROP CONSTRAINT beads_check; \
+                 ALTER TABLE beads DROP CONSTRAINT beads_check1;"
+            }
+        };
+        specimen.tamper(freed);
+
+        // when values contradict each other,
+        for (sql, expected) in [
+            ("UPDATE beads SET workable = 0 WHERE id = 'gr-a'", "gr-a: workable is 0, should be 1"),
+            (
+                "UPDATE beads SET workable = 1, outcome = 'failed' WHERE id = 'gr-a'",
+                "gr-a: outcome of a bead that is open is failed, should be empty",
+            ),
+            (
+                "UPDATE beads SET outcome = NULL, closed_at = 0 WHERE id = 'gr-a'",
+                "gr-a: closed_at of a bead that is open is 1970-01-01T00:00:00Z, should be empty",
+            ),
+            (
+                "UPDATE beads SET closed_at = NULL WHERE id IN ('gr-a', 'gr-f')",
+                "gr-f: closed_at of a bead that is closed is empty, should be set",
+            ),
+        ] {
+            specimen.tamper(sql);
+            // then the bead and the value are named.
+            let (_, differences) = examine(&specimen);
+            let told: Vec<String> = differences.iter().map(ToString::to_string).collect();
+            assert_eq!(told, [expected], "{} after {sql}", specimen.name);
+        }
+    }
+}
+
+#[test]
+fn rows_that_belong_to_nothing_are_found() {
+    for specimen in furnished() {
+        for (sql, expected) in [
+            (
+                "UPDATE labels SET bead = 'gr-gone' WHERE label = 'red'",
+                "labels: 1 rows belong to beads that are not there, for example gr-gone",
+            ),
+            (
+                "UPDATE comments SET bead = 'gr-gone'",
+                "comments: 1 rows belong to beads that are not there, for example gr-gone",
+            ),
+            (
+                "UPDATE beads SET rig = 'attic' WHERE id = 'gr-a'",
+                "beads: 1 rows belong to rigs that are not there, for example attic",
+            ),
+            (
+                "UPDATE dependencies SET issue_id = 'gr-gone' WHERE type = 'tracks'",
+                "dependencies: 1 rows belong to beads that are not there, for example gr-gone",
+            ),
+        ] {
+            specimen.tamper(sql);
+            let (found, _) = examine(&specimen);
+            let damage = &found.damage;
+            assert!(damage.contains(&expected.to_owned()), "{}: {damage:?}", specimen.name);
+        }
+    }
+}
+
+#[test]
+fn whatever_of_the_schema_is_missing_is_named() {
+    for specimen in specimens() {
+        let indexes = specimen.column(match specimen.name {
+            "SQLite" => "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL",
+            _ => {
+                "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
+                 JOIN pg_namespace n ON n.oid = c.relnamespace \
+                 WHERE n.nspname = 'gt' AND NOT i.indisunique"
+            }
+        });
+        assert!(indexes.len() > 8, "{indexes:?}");
+        for index in &indexes {
+            specimen.tamper(&format!("DROP INDEX {index}"));
+            let (found, _) = examine(&specimen);
+            let told = format!("{index} is missing");
+            assert!(found.damage.contains(&told), "{}: {:?}", specimen.name, found.damage);
+        }
+        specimen.tamper("DROP VIEW bead_labels; DROP TABLE labels; DROP TABLE requests");
+        let (found, _) = examine(&specimen);
+        for name in ["bead_labels", "labels", "requests"] {
+            let told = format!("{name} is missing");
+            assert!(found.damage.contains(&told), "{}: {:?}", specimen.name, found.damage);
+        }
+    }
+}
+
+#[test]
+fn an_index_that_a_server_gave_up_is_named() {
+    let specimen = Specimen::on_server();
+    specimen.tamper(
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'gt.beads_ready'::regclass",
+    );
+    let (found, _) = examine(&specimen);
+    assert_eq!(found.damage, ["index beads_ready is not valid; REINDEX INDEX beads_ready"]);
+}
+
+#[test]
+fn a_server_that_forgets_is_warned_about() {
+    // The servers of the tests do not care for power cuts.
+    let (found, _) = examine(&Specimen::on_server());
+    assert!(found.warnings.iter().any(|line| line.contains("fsync = off")), "{:?}", found.warnings);
+}
+
+#[test]
+fn an_alias_that_would_not_survive_is_only_a_warning() {
+    for specimen in furnished() {
+        specimen.tamper("UPDATE beads SET created_at = 0 WHERE id = 'gr-b'");
+        let (found, differences) = examine(&specimen);
+        assert_eq!(differences, []);
+        let told =
+            found.warnings.iter().any(|line| line.starts_with("1 beads") && line.ends_with("gr-b"));
+        assert!(told, "{}: {:?}", specimen.name, found.warnings);
+    }
+}
