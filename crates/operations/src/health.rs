@@ -80,9 +80,9 @@ fn store_file(town: &Town) -> Result<Check> {
     let found = town.store().check_file()?;
     Ok(match found.as_slice() {
         [] => {
-            let place = town.store().address().map(|address| format!("{address}, "));
-            let place = place.unwrap_or_default();
-            Check::good("store", format!("{place}schema {}, intact", gt_store::SCHEMA_LEVEL))
+            let detail =
+                format!("{}, schema {}, intact", town.store_place(), gt_store::SCHEMA_LEVEL);
+            Check::good("store", detail)
         }
         [first, ..] => {
             let detail = format!("damaged: {first}");

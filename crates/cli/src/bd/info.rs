@@ -15,7 +15,7 @@ pub(super) struct InfoArgs {}
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
-    let place = town.store_path().map_or_else(String::new, |path| path.display().to_string());
+    let place = town.store_place();
     let total = statistics(&town)?.total();
     if printer.json() {
         let mut out = String::new();

@@ -6,7 +6,7 @@ use std::fs::{self, File, TryLockError};
 use gt_testkit::{Ran, Running, Sandbox, wait_until};
 use serde_json::Value;
 
-use crate::support::{Steps as _, assert_says, files_in, refusal, town};
+use crate::support::{Steps as _, assert_says, files_in, refusal, town, town_on_file};
 
 /// Starts this many commands before it waits for the first.
 fn at_once(count: usize, start: impl FnMut(usize) -> Running) -> Vec<Ran> {
@@ -219,7 +219,7 @@ fn is_writing(town: &Sandbox) -> bool {
 
 #[test]
 fn an_import_that_is_killed_leaves_nothing_of_it() {
-    let town = town();
+    let town = town_on_file();
     town.bead("hq-a", &[]);
     let before = (town.export(), town.last_event());
     town.write("in.jsonl", beads(10_000, "im"));
@@ -237,7 +237,7 @@ fn an_import_that_is_killed_leaves_nothing_of_it() {
 
 #[test]
 fn an_import_that_is_killed_while_it_commits_is_there_whole_or_not_at_all() {
-    let town = town();
+    let town = town_on_file();
     town.bead("hq-a", &[]);
     town.write("in.jsonl", beads(5_000, "im"));
     let log = town.cwd().join(".gt/gt.db-wal");

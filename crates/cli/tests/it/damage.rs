@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use gt_testkit::{Ran, Sandbox};
 
-use crate::support::{Steps as _, assert_says, files_in, json_refusal, refusal, town};
+use crate::support::{
+    Steps as _, assert_says, files_in, json_refusal, refusal, town_on_file as town,
+};
 
 fn store(town: &Sandbox) -> PathBuf {
     town.cwd().join(".gt/gt.db")

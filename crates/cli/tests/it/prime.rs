@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::{Steps as _, assert_says, keys, nowhere, texts, town, town_with_rigs};
+use crate::support::{
+    Steps as _, assert_says, keys, nowhere, texts, town, town_on_file, town_with_rigs,
+};
 
 #[test]
 fn an_agent_learns_who_it_is_and_what_there_is_to_do() {
@@ -94,7 +96,7 @@ fn the_version_is_printed_for_people_and_programs() {
 
 #[test]
 fn info_says_where_the_beads_are() {
-    let town = town();
+    let town = town_on_file();
     town.bead("hq-a", &[]);
 
     let info = town.json(&["info"]);

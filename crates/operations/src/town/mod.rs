@@ -135,6 +135,11 @@ impl Town {
         self.clock.now()
     }
 
+    /// The file or the server that the store is on; nothing if it is in memory.
+    pub fn store_place(&self) -> String {
+        self.store.address().map_or_else(String::new, |address| address.to_string())
+    }
+
     /// The file the store lives in, if it lives in one.
     pub fn store_path(&self) -> Option<&Path> {
         self.store.path()
