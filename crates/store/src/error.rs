@@ -36,9 +36,15 @@ pub enum StoreError {
     /// The id of a new bead is taken.
     #[error("{0} already exists; choose another id, or change it with bd update")]
     AlreadyExists(BeadId),
-    /// A program that is not ours holds the store.
-    #[error("another program keeps the store locked; close it and try again")]
-    Locked,
+    /// Somebody holds the store and does not let go.
+    #[error(
+        "{} keeps the store locked; close it and try again",
+        .0.as_deref().unwrap_or("another program")
+    )]
+    Locked(
+        /// Who, if that can be known.
+        Option<String>,
+    ),
     /// No room.
     #[error("the disk is full; nothing was changed. Free some space and try again")]
     Full,
