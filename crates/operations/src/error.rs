@@ -107,4 +107,9 @@ impl OperationError {
     pub fn rejected(message: impl Into<String>) -> Self {
         Self::Rejected(message.into())
     }
+
+    /// Whether the same may work in a moment without anybody doing anything.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Store(error) if error.may_pass())
+    }
 }

@@ -138,6 +138,20 @@ pub enum StoreError {
     NotCommitted(String),
 }
 
+impl StoreError {
+    /// Whether the same may work in a moment without anybody doing anything: the server is away, or
+    /// others are in the way.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. }
+                | Self::Disconnected { .. }
+                | Self::Exhausted { .. }
+                | Self::Locked(_)
+        )
+    }
+}
+
 impl From<gt_core::Invalid> for StoreError {
     fn from(invalid: gt_core::Invalid) -> Self {
         Self::Corrupt(invalid.0)

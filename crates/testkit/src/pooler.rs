@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::postgres::{command, server_user, text};
 use crate::{Cluster, wait_until};
 
-/// PgBouncer, which gives every transaction whichever connection to the server is free.
+/// A `pgbouncer`, which gives every transaction whichever connection to the server is free.
 ///
 /// It listens on a socket in its own directory. A shell beside it holds a pipe to this process and
 /// ends it when that closes.

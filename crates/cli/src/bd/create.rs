@@ -1,8 +1,9 @@
 //! `bd create`.
 
 use clap::Args;
+use gt_core::bead::RequestKey;
 use gt_core::{DependencyType, IssueType, Json, Priority};
-use gt_operations::beads::{Created, Direction, Link, NewBead, create};
+use gt_operations::beads::{Created, Direction, Link, NewBead, Once, create, create_once};
 
 use super::shapes;
 use crate::context::Context;
@@ -14,7 +15,8 @@ use crate::values::{DescriptionArgs, comma_separated, instant, json_argument, te
 #[command(after_help = "Examples:
   bd create \"Fix the login\" -t bug -p 1
   bd create \"Write the docs\" --deps gt-abc --labels docs,soon
-  bd create \"Part one\" --parent gt-epic --silent")]
+  bd create \"Part one\" --parent gt-epic --silent
+  bd create \"Nightly build is red\" --idempotency-key build-4711")]
 pub(super) struct CreateArgs {
     /// What is to be done, in one line
     #[arg(value_name = "TITLE")]
@@ -50,6 +52,9 @@ pub(super) struct CreateArgs {
     /// Use this id
     #[arg(long)]
     id: Option<String>,
+    /// Name this request: whoever repeats it with the same key gets the bead of the first time
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
     /// Make it a part of this bead
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
@@ -109,10 +114,32 @@ pub(super) struct CreateArgs {
 
 pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliError> {
     let (silent, dry_run) = (args.silent, args.dry_run);
+    let key = args.idempotency_key.as_deref().map(RequestKey::parse).transpose()?;
     let town = context.town()?;
     let new = new_bead(args, town.now())?;
-    let Created { bead, labels, missing } = create(&town, &new, dry_run)?;
+    let outcome = match &key {
+        Some(key) => create_once(&town, key, &new, dry_run)?,
+        None => Once::Made(create(&town, &new, dry_run)?),
+    };
     let printer = context.printer;
+    let verb = match (&outcome, dry_run) {
+        (Once::Made(_), true) => "Would create",
+        (Once::Made(_), false) => "✓ Created",
+        (Once::MadeBefore(_), _) => "✓ Already created",
+    };
+    let Created { bead, labels, missing } = match outcome {
+        Once::Made(created) => created,
+        Once::MadeBefore(created) => {
+            if created.bead.title.as_str() != new.title.trim() {
+                let (id, title) = (&created.bead.id, &created.bead.title);
+                printer.note(format!(
+                    "note: this key has made {id} ({title}) before; nothing new was made. Use another \
+                     key for another bead"
+                ));
+            }
+            created
+        }
+    };
     for id in missing {
         printer.note(format!("note: {id} does not exist here; it counts from the day it appears"));
     }
@@ -122,7 +149,6 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
     if silent || printer.quiet() {
         return printer.line(bead.id.as_str());
     }
-    let verb = if dry_run { "Would create" } else { "✓ Created" };
     printer.done(format!("{verb} {}: {}", bead.id, bead.title))
 }
 

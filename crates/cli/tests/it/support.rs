@@ -17,6 +17,20 @@ pub(crate) fn town() -> Sandbox {
     Sandbox::town(env!("CARGO_BIN_EXE_gt"))
 }
 
+/// A new town whose records are in the database at `url`; commands run in it.
+pub(crate) fn town_on(url: &str) -> Sandbox {
+    let sandbox = nowhere();
+    let town = sandbox.root().join("town");
+    sandbox
+        .command(sandbox.gt_path())
+        .arg("install")
+        .arg(&town)
+        .env("DATABASE_URL", url)
+        .run()
+        .ok();
+    sandbox.in_dir(town)
+}
+
 /// A new town with these rigs, which have no repository.
 pub(crate) fn town_with_rigs(names: &[&str]) -> Sandbox {
     let town = town();

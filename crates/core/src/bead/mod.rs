@@ -3,12 +3,14 @@
 mod dependency;
 mod id;
 mod kind;
+mod request;
 mod status;
 mod text;
 
 pub use dependency::{Dependency, DependencyType, Gate};
 pub use id::{BeadId, Uid};
 pub use kind::IssueType;
+pub use request::RequestKey;
 pub use status::{CustomStatus, Outcome, Priority, Status};
 pub use text::{Title, check_label, check_name, check_text};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_core::bead::{Title, Uid, check_label, check_text};
+use gt_core::bead::{RequestKey, Title, Uid, check_label, check_text};
 use gt_core::decide::IdSeed;
 use gt_core::{
     Bead, BeadId, Carried, Dependency, DependencyType, EventKind, IssueType, Json, Prefix,
@@ -98,48 +98,77 @@ pub struct Created {
     pub missing: Vec<BeadId>,
 }
 
+/// What became of a request that may have been made before.
+#[derive(Debug, Clone)]
+pub enum Once {
+    /// It was not: this is its bead.
+    Made(Created),
+    /// It was: this is the bead it made then, as it is now.
+    MadeBefore(Created),
+}
+
 /// Makes a bead, with its labels, its parent and its links, or nothing at all. A dry run says what a
 /// run would say, and makes nothing.
 pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<Created> {
+    town.write_or_rehearse(dry_run, |writer| make(town, writer, new))
+}
+
+/// Like [`create`], for a caller that cannot know whether it has asked before, and therefore names its
+/// request: the first of that name makes the bead, every other finds it.
+pub fn create_once(town: &Town, key: &RequestKey, new: &NewBead, dry_run: bool) -> Result<Once> {
     town.write_or_rehearse(dry_run, |writer| {
-        let Plan { mut bead, id, labels, parent } = plan(town, writer, new, writer.now())?;
-        bead.id = match (id, &parent) {
-            (Some(id), _) => id,
-            (None, Some(parent)) => writer.next_child_id(parent)?,
-            (None, None) => bead.id,
+        let before = match writer.bead_of_request(key)? {
+            Some(id) => writer.bead(&id)?,
+            None => None,
         };
-        bead.uid = Uid::of_bead(&bead.id, bead.created_at);
-        writer.insert_bead(&bead, EventKind::Created)?;
-        for label in &labels {
-            writer.add_label(&bead, label, false)?;
+        if let Some(bead) = before {
+            let labels = writer.labels(&bead)?;
+            return Ok(Once::MadeBefore(Created { bead, labels, missing: Vec::new() }));
         }
-        if let Some(parent) = parent {
-            add_edge(writer, &edge(writer, &bead.id, &parent, DependencyType::ParentChild), false)?;
-        }
-        let mut missing = Vec::new();
-        for link in &new.links {
-            let other = match link.direction {
-                Direction::DependsOn => resolve_target(town, writer, &link.other)?,
-                Direction::DependedOnBy => resolve_in(town, writer, &link.other)?,
-            };
-            if !writer.bead_exists(&other)? {
-                missing.push(other.clone());
-            }
-            let (issue, target) = match link.direction {
-                Direction::DependsOn => (&bead.id, &other),
-                Direction::DependedOnBy => (&other, &bead.id),
-            };
-            check_levels(writer, issue, target, &link.kind)?;
-            let mut link_edge = edge(writer, issue, target, link.kind.clone());
-            link_edge.metadata.clone_from(&link.metadata);
-            add_edge(writer, &link_edge, true)?;
-            if link.direction == Direction::DependedOnBy {
-                writer.touch_bead(&other)?;
-            }
-        }
-        let bead = writer.bead(&bead.id)?.unwrap_or(bead);
-        Ok(Created { bead, labels, missing })
+        let created = make(town, writer, new)?;
+        writer.remember_request(key, &created.bead.id)?;
+        Ok(Once::Made(created))
     })
+}
+
+fn make(town: &Town, writer: &mut Writer<'_>, new: &NewBead) -> Result<Created> {
+    let Plan { mut bead, id, labels, parent } = plan(town, writer, new, writer.now())?;
+    bead.id = match (id, &parent) {
+        (Some(id), _) => id,
+        (None, Some(parent)) => writer.next_child_id(parent)?,
+        (None, None) => bead.id,
+    };
+    bead.uid = Uid::of_bead(&bead.id, bead.created_at);
+    writer.insert_bead(&bead, EventKind::Created)?;
+    for label in &labels {
+        writer.add_label(&bead, label, false)?;
+    }
+    if let Some(parent) = parent {
+        add_edge(writer, &edge(writer, &bead.id, &parent, DependencyType::ParentChild), false)?;
+    }
+    let mut missing = Vec::new();
+    for link in &new.links {
+        let other = match link.direction {
+            Direction::DependsOn => resolve_target(town, writer, &link.other)?,
+            Direction::DependedOnBy => resolve_in(town, writer, &link.other)?,
+        };
+        if !writer.bead_exists(&other)? {
+            missing.push(other.clone());
+        }
+        let (issue, target) = match link.direction {
+            Direction::DependsOn => (&bead.id, &other),
+            Direction::DependedOnBy => (&other, &bead.id),
+        };
+        check_levels(writer, issue, target, &link.kind)?;
+        let mut link_edge = edge(writer, issue, target, link.kind.clone());
+        link_edge.metadata.clone_from(&link.metadata);
+        add_edge(writer, &link_edge, true)?;
+        if link.direction == Direction::DependedOnBy {
+            writer.touch_bead(&other)?;
+        }
+    }
+    let bead = writer.bead(&bead.id)?.unwrap_or(bead);
+    Ok(Created { bead, labels, missing })
 }
 
 /// What will be made, before its id is certain.

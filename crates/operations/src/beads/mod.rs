@@ -10,7 +10,7 @@ mod show;
 mod update;
 
 pub use close::{Close, Closed, close, reopen};
-pub use create::{Created, Direction, Link, NewBead, create};
+pub use create::{Created, Direction, Link, NewBead, Once, create, create_once};
 pub(crate) use create::{edge, resolve_target, target_name};
 pub use delete::{Deletion, delete, preview_delete};
 pub(crate) use list::everything;

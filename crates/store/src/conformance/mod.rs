@@ -24,6 +24,7 @@ mod list;
 mod orders;
 mod races;
 mod readiness;
+mod requests;
 mod rigs;
 mod rows;
 mod settings;

@@ -11,6 +11,7 @@ mod filter;
 mod find;
 mod hydrate;
 mod labels;
+mod requests;
 mod rigs;
 mod settings;
 mod statistics;
@@ -48,6 +49,7 @@ pub fn all_statements() -> Vec<&'static str> {
         events::STATEMENTS,
         find::STATEMENTS,
         labels::STATEMENTS,
+        requests::STATEMENTS,
         rigs::STATEMENTS,
         settings::STATEMENTS,
         statistics::STATEMENTS,

@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(server.reconnect_wait, Duration::from_mins(1));
         assert_eq!(server.lock_timeout, Duration::from_millis(500));
         assert_eq!(server.idle_timeout, Duration::from_secs(90));
-        assert_eq!(server.answer_timeout, Duration::from_secs(120));
+        assert_eq!(server.answer_timeout, Duration::from_mins(2));
         assert!(!server.keeps_sessions);
         assert_eq!(server.identity, Identity::NamedAndSignedBy(Some("/ca.pem".to_owned())));
         assert_eq!(server.config.get_application_name(), Some("mine"));

@@ -112,15 +112,12 @@ impl Wire {
         let tls = encrypted.then(|| tls::connector(&server.identity)).transpose();
         let tls = tls.map_err(|why| engine(why.into()))?;
         let connect = async {
-            match tls {
-                Some(tls) => {
-                    let (client, connection) = server.config.connect(tls).await?;
-                    Ok((client, tokio::spawn(async { drop(connection.await) })))
-                }
-                None => {
-                    let (client, connection) = server.config.connect(NoTls).await?;
-                    Ok((client, tokio::spawn(async { drop(connection.await) })))
-                }
+            if let Some(tls) = tls {
+                let (client, connection) = server.config.connect(tls).await?;
+                Ok((client, tokio::spawn(async { drop(connection.await) })))
+            } else {
+                let (client, connection) = server.config.connect(NoTls).await?;
+                Ok((client, tokio::spawn(async { drop(connection.await) })))
             }
         };
         let connected = runtime

@@ -42,6 +42,11 @@ fn a_full_disk_is_said_and_nothing_is_changed_whichever_table_it_hits() {
     check(&store);
 }
 
+#[expect(clippy::print_stderr, reason = "whoever reads the tests should know what was not tested")]
+fn note(text: &str) {
+    eprintln!("{text}");
+}
+
 /// A file system with little room, until it is dropped.
 struct SmallDisk<'p>(&'p Path);
 
@@ -78,7 +83,7 @@ fn a_disk_that_really_is_full_loses_nothing() {
     // Given beads on a disk of three megabytes,
     let place = tempfile::tempdir().unwrap();
     let Some(_disk) = SmallDisk::mount(place.path()) else {
-        println!("skipped: a file system cannot be mounted here");
+        note("skipped: a file system cannot be mounted here");
         return;
     };
     let cluster = Cluster::start("");
