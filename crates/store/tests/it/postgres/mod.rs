@@ -9,6 +9,7 @@ mod pooler;
 mod proxy;
 mod raw;
 mod restart;
+mod roles;
 mod silence;
 mod tls;
 

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 
 use gt_store::StoreError;
-use gt_testkit::Cluster;
+use gt_testkit::{Cluster, wait_until};
 
 use super::raw::Raw;
 use super::{check, is_there, open, with, write};
@@ -49,7 +49,11 @@ fn a_server_that_has_no_connection_left_says_so() {
     let cluster = Cluster::start("max_connections = 4\nsuperuser_reserved_connections = 0\n");
     let url = cluster.url("postgres");
     drop(store_on(&url));
-    let others = [(); 4].map(|()| Raw::connect(&url));
+    let mut others = Vec::new();
+    wait_until("every connection is taken", || {
+        others.extend(Raw::try_connect(&url));
+        others.len() == 4
+    });
 
     // when somebody else comes, then they hear why, in a moment.
     let refused = open(&with(&url, "pool_wait=200ms")).unwrap_err();

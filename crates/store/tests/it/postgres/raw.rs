@@ -20,12 +20,16 @@ pub(super) const TAKE_THE_LOCK: &str =
 
 impl Raw {
     pub(super) fn connect(url: &str) -> Self {
+        Self::try_connect(url).expect("the server is there")
+    }
+
+    /// Nothing if the server does not let us in.
+    pub(super) fn try_connect(url: &str) -> Option<Self> {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().expect("there is a runtime");
         let (tell, heard) = mpsc::unbounded_channel();
         let client = runtime.block_on(async {
-            let (client, mut connection) =
-                tokio_postgres::connect(url, NoTls).await.expect("the server is there");
+            let (client, mut connection) = tokio_postgres::connect(url, NoTls).await.ok()?;
             tokio::spawn(async move {
                 while let Some(Ok(message)) =
                     std::future::poll_fn(|context| connection.poll_message(context)).await
@@ -35,9 +39,9 @@ impl Raw {
                     }
                 }
             });
-            client
-        });
-        Self { client, runtime, heard: RefCell::new(heard) }
+            Some(client)
+        })?;
+        Some(Self { client, runtime, heard: RefCell::new(heard) })
     }
 
     /// Runs statements without parameters.

@@ -1,6 +1,7 @@
 //! One side goes silent, and the other is not told.
 
 use gt_store::StoreError;
+use gt_testkit::wait_until;
 
 use super::proxy::{Fault, Proxy};
 use super::{check, is_there, open, write};
@@ -11,7 +12,7 @@ fn a_client_that_goes_silent_in_the_middle_of_a_change_is_ended_and_others_go_on
     // Given a client whose words get lost once it holds the lock,
     let url = fresh_url();
     let proxy = Proxy::start();
-    let patience = "idle_timeout=300ms&lock_timeout=500ms&answer_timeout=500ms";
+    let patience = "idle_timeout=1s&lock_timeout=500ms&answer_timeout=500ms";
     let silent = open(&proxy.url(&url, patience)).unwrap();
     let other = open(&url).unwrap();
     proxy.arm(Fault::Swallow("INSERT INTO beads"));
@@ -19,7 +20,7 @@ fn a_client_that_goes_silent_in_the_middle_of_a_change_is_ended_and_others_go_on
     // when it writes and another does, then the server ends the silent one;
     std::thread::scope(|scope| {
         let lost = scope.spawn(|| write(&silent, 1));
-        gt_testkit::wait_until("it has gone silent", || proxy.has_struck());
+        wait_until("it has gone silent", || proxy.has_struck());
         write(&other, 2).expect("others go on");
         let lost = lost.join().unwrap();
         assert!(matches!(lost, Err(StoreError::Disconnected { .. })), "{lost:?}");
@@ -27,7 +28,7 @@ fn a_client_that_goes_silent_in_the_middle_of_a_change_is_ended_and_others_go_on
 
     // nothing of its change is there, and it can come back.
     assert!(!is_there(&other, 1));
-    write(&silent, 1).unwrap();
+    wait_until("it is back", || write(&silent, 1).is_ok());
     check(&other);
 }
 
@@ -35,11 +36,11 @@ fn a_client_that_goes_silent_in_the_middle_of_a_change_is_ended_and_others_go_on
 fn a_commit_into_silence_is_settled_when_the_server_can_be_asked() {
     let url = fresh_url();
     let proxy = Proxy::start();
-    let store = open(&proxy.url(&url, "lock_timeout=300ms&answer_timeout=300ms")).unwrap();
+    let store = open(&proxy.url(&url, "lock_timeout=500ms&answer_timeout=500ms")).unwrap();
     proxy.arm(Fault::Swallow("COMMIT\0"));
     let lost = write(&store, 1);
     assert!(matches!(lost, Err(StoreError::Disconnected { .. })), "{lost:?}");
-    write(&store, 1).expect("the lock is free again");
+    wait_until("the lock is free again", || write(&store, 1).is_ok());
     check(&open(&url).unwrap());
 }
 
@@ -51,4 +52,14 @@ fn a_server_that_takes_connections_and_says_nothing_is_not_waited_for_forever() 
     let refused = open(&proxy.url(&url, "connect_timeout=1")).unwrap_err();
     let StoreError::Unreachable { why, .. } = &refused else { panic!("{refused:?}") };
     assert!(why.contains("does not answer"), "{why}");
+}
+
+#[test]
+fn of_several_hosts_the_first_that_answers_is_used() {
+    let url = fresh_url();
+    let proxy = Proxy::start();
+    let through = proxy.url(&url, "target_session_attrs=read-write");
+    let store = open(&through.replace("@127", "@127.0.0.1:1,127")).unwrap();
+    write(&store, 1).unwrap();
+    assert!(is_there(&open(&url).unwrap(), 1));
 }
