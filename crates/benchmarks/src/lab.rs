@@ -21,6 +21,10 @@ pub(crate) struct Scale {
     pub(crate) large: u32,
     /// Beads of the small one.
     pub(crate) small: u32,
+    /// Beads of a town that is larger than any should be.
+    pub(crate) huge: u32,
+    /// And of one that is not.
+    pub(crate) middle: u32,
     /// Rounds of programs that take milliseconds.
     pub(crate) short_rounds: usize,
     /// Rounds of what takes seconds.
@@ -68,6 +72,8 @@ impl Lab {
             Scale {
                 large: 5_000,
                 small: 500,
+                huge: 10_000,
+                middle: 1_000,
                 short_rounds: 10,
                 long_rounds: 1,
                 creates_per_thread: 20,
@@ -77,6 +83,8 @@ impl Lab {
             Scale {
                 large: 100_000,
                 small: 1_000,
+                huge: 1_000_000,
+                middle: 10_000,
                 short_rounds: 200,
                 long_rounds: 5,
                 creates_per_thread: 500,
@@ -161,6 +169,14 @@ impl Lab {
         let path = self.path().join(name);
         let mut install = self.program("gt", self.path())?;
         self.time(install.arg("install").arg(&path))?;
+        Ok(Town { path, source: PathBuf::new() })
+    }
+
+    /// The town in the database at `url`, which this host joins.
+    pub(crate) fn town_on(&self, name: &str, url: &str) -> Result<Town> {
+        let path = self.path().join(name);
+        let mut install = self.program("gt", self.path())?;
+        self.time(install.env("DATABASE_URL", url).arg("install").arg(&path))?;
         Ok(Town { path, source: PathBuf::new() })
     }
 

@@ -25,6 +25,7 @@ mod lab;
 mod measure;
 mod report;
 mod sample;
+mod transfer;
 
 use std::error::Error;
 use std::path::Path;

@@ -63,7 +63,8 @@ impl<'p> Context<'p> {
         let root = self.root()?;
         let options = StoreOptions { on_wait: Some(Arc::new(waiting)) };
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
-        Ok(Town::open(&root, &self.directory, environment, self.actor()?, clock, options)?)
+        let town = Town::open(&root, &self.directory, environment, self.actor()?, clock, options)?;
+        Ok(town.with_hooks(environment))
     }
 }
 

@@ -31,6 +31,14 @@ impl CliError {
         Self::Request(message.into())
     }
 
+    /// Further lines for people, under the message.
+    pub(crate) fn picture(&self) -> Vec<String> {
+        match self {
+            Self::Operation(OperationError::Query(error)) => error.picture().to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The message with its causes, on one line.
     pub(crate) fn chain(&self) -> String {
         let mut text = self.to_string();

@@ -10,17 +10,21 @@
 mod bd;
 mod common;
 mod context;
+mod doctor;
 mod error;
 mod gt;
+mod manual;
 mod output;
 pub mod reference;
 mod values;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches};
-use gt_operations::Environment;
+use gt_operations::{Environment, hooks};
 
 use crate::error::CliError;
 use crate::output::Printer;
@@ -28,8 +32,11 @@ use crate::output::Printer;
 /// Runs whatever the program was called as: `bd`, or `gt`.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    if arguments.get(1).is_some_and(|argument| argument == hooks::HELPER) {
+        return run_hooks(&arguments[2..]);
+    }
     let called = arguments.first().map(std::path::PathBuf::from);
-    let name = called.as_deref().and_then(std::path::Path::file_stem).unwrap_or_default();
+    let name = called.as_deref().and_then(Path::file_stem).unwrap_or_default();
     if name == "bd" {
         return run_bd("bd", &arguments);
     }
@@ -39,6 +46,19 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return run_bd("gt bd", &arguments);
     }
     run_gt(&arguments)
+}
+
+/// Runs hooks for a command that has ended by now: the town and the time limit are the arguments, what
+/// to run is on standard input. Nobody reads what this prints or how it ends.
+fn run_hooks(arguments: &[OsString]) -> ExitCode {
+    let [root, timeout] = arguments else {
+        return ExitCode::from(2);
+    };
+    let Some(timeout_ms) = timeout.to_str().and_then(|text| text.parse().ok()) else {
+        return ExitCode::from(2);
+    };
+    hooks::run(Path::new(root), Duration::from_millis(timeout_ms), std::io::stdin().lock());
+    ExitCode::SUCCESS
 }
 
 /// Where `bd` stands as the command of `gt`: behind the flags that both take.
@@ -121,7 +141,12 @@ fn usage(error: &clap::Error, arguments: &[OsString], code: u8) -> ExitCode {
 
 /// The whole command line of `gt`, for completions and the reference.
 pub(crate) fn gt_command() -> clap::Command {
-    gt::Gt::command().subcommand(bd_command())
+    gt_command_alone().subcommand(bd_command())
+}
+
+/// The command line of `gt` without that of `bd`.
+pub(crate) fn gt_command_alone() -> clap::Command {
+    gt::Gt::command()
 }
 
 /// The whole command line of `bd`.

@@ -34,6 +34,11 @@ pub(crate) fn text_of(path: &str) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|_| CliError::request(format!("{path} is not UTF-8 text")))
 }
 
+/// What errors call the file that [`text_of`] reads.
+pub(crate) fn source_name(path: &str) -> &str {
+    if path == "-" { "standard input" } else { path }
+}
+
 /// Where a description comes from.
 #[derive(Debug, Args)]
 pub(crate) struct DescriptionArgs {

@@ -11,11 +11,15 @@
 pub mod bead;
 pub mod decide;
 pub mod event;
+pub mod formula;
 pub mod json;
 pub mod limits;
+pub mod plan;
+pub mod query;
 pub mod rig;
 pub mod settings;
 pub mod time;
+pub mod words;
 
 pub use bead::{
     Bead, BeadId, Carried, Comment, Dependency, DependencyType, IssueType, Outcome, Priority,

@@ -20,3 +20,21 @@ pub const SERVER_WRITE_GROUP_MAX: usize = 64;
 pub const PAGE_BEADS: usize = 256;
 /// How many candidates an ambiguous id names before it says "and more".
 pub const AMBIGUOUS_SHOWN_MAX: usize = 5;
+/// How long the log of failed hooks may get before it begins anew, in bytes.
+pub const HOOK_LOG_BYTES_MAX: u64 = 1024 * 1024;
+/// How much of a failed hook's last words is kept, in bytes.
+pub const HOOK_WORDS_BYTES_MAX: usize = 500;
+/// Longest query, in bytes; what it looks for must fit into a pattern of every engine.
+pub const QUERY_BYTES_MAX: usize = 16 * 1024;
+/// Most conditions of a query, so that every engine can plan it.
+pub const QUERY_CONDITIONS_MAX: usize = 200;
+/// Deepest nesting of a query, so that reading it needs little stack.
+pub const QUERY_DEPTH_MAX: usize = 50;
+/// Most steps a formula may unroll to.
+pub const FORMULA_STEPS_MAX: usize = 5_000;
+/// Most bytes of text a formula may unroll to.
+pub const FORMULA_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Most times that the steps a formula unrolls to may need each other because of loops and expansions.
+pub const FORMULA_EDGES_MAX: usize = 50_000;
+/// Longest formula file, in bytes.
+pub const FORMULA_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;

@@ -67,6 +67,13 @@ impl Timestamp {
         Self(self.0.saturating_add(nanos))
     }
 
+    /// This instant moved earlier; stays at the beginning of the range instead of wrapping.
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        let nanos = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(nanos))
+    }
+
     /// How long after `earlier` this is; zero when it is not after it.
     pub fn since(self, earlier: Self) -> Duration {
         let nanos = self.0.saturating_sub(earlier.0);

@@ -5,6 +5,7 @@
 //! - This is the only crate that starts a program.
 //! - Nothing here knows the store. An executor does what it is told and says what came of it.
 
+pub mod background;
 pub mod editor;
 pub mod git;
 pub mod process;

@@ -35,29 +35,74 @@ pub fn add(
     kind: &DependencyType,
     retype: bool,
 ) -> Result<Added> {
+    town.write(|writer| add_in(town, writer, issue, target, kind, retype))
+}
+
+pub(crate) fn add_in(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    issue: &str,
+    target: &str,
+    kind: &DependencyType,
+    retype: bool,
+) -> Result<Added> {
+    let issue = resolve_in(town, writer, issue)?;
+    let target = resolve_target(town, writer, target)?;
+    put_in(writer, issue, target, kind, retype)
+}
+
+/// Makes `issue` depend on `target`, whose ids are known.
+pub(crate) fn put_in(
+    writer: &mut Writer<'_>,
+    issue: BeadId,
+    target: BeadId,
+    kind: &DependencyType,
+    retype: bool,
+) -> Result<Added> {
+    check_levels(writer, &issue, &target, kind)?;
+    let old = writer.edge(&issue, &target)?;
+    let already = old.as_ref().is_some_and(|old| old.kind == *kind);
+    if !already {
+        let new = match old {
+            None => edge(writer, &issue, &target, kind.clone()),
+            Some(old) if retype => Dependency { kind: kind.clone(), ..old },
+            Some(old) => {
+                return Err(OperationError::rejected(format!(
+                    "{issue} already depends on {target} as {}; remove that first with bd dep \
+                     remove {issue} {target}, or use --retype",
+                    old.kind
+                )));
+            }
+        };
+        add_edge(writer, &new, true)?;
+        writer.touch_bead(&issue)?;
+    }
+    let target_exists = writer.bead_exists(&target)?;
+    Ok(Added { issue, target, kind: kind.clone(), already, target_exists })
+}
+
+/// A dependency to add, and where it was asked for.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Where, such as `edges.jsonl:3`.
+    pub place: String,
+    /// The bead that depends.
+    pub issue: String,
+    /// On which.
+    pub target: String,
+    /// How.
+    pub kind: DependencyType,
+}
+
+/// Adds every one of these dependencies, or none.
+pub fn add_all(town: &Town, wanted: &[Wanted], retype: bool) -> Result<Vec<Added>> {
     town.write(|writer| {
-        let issue = resolve_in(town, writer, issue)?;
-        let target = resolve_target(town, writer, target)?;
-        check_levels(writer, &issue, &target, kind)?;
-        let old = writer.edge(&issue, &target)?;
-        let already = old.as_ref().is_some_and(|old| old.kind == *kind);
-        if !already {
-            let new = match old {
-                None => edge(writer, &issue, &target, kind.clone()),
-                Some(old) if retype => Dependency { kind: kind.clone(), ..old },
-                Some(old) => {
-                    return Err(OperationError::rejected(format!(
-                        "{issue} already depends on {target} as {}; remove that first with bd dep \
-                         remove {issue} {target}, or use --retype",
-                        old.kind
-                    )));
-                }
-            };
-            add_edge(writer, &new, true)?;
-            writer.touch_bead(&issue)?;
+        let mut added = Vec::with_capacity(wanted.len());
+        for Wanted { place, issue, target, kind } in wanted {
+            let one = add_in(town, writer, issue, target, kind, retype);
+            added.push(one.map_err(|error| error.at(place))?);
         }
-        let target_exists = writer.bead_exists(&target)?;
-        Ok(Added { issue, target, kind: kind.clone(), already, target_exists })
+        Ok(added)
     })
 }
 
@@ -68,27 +113,35 @@ pub fn remove(
     target: &str,
     kind: Option<&DependencyType>,
 ) -> Result<(BeadId, BeadId, bool)> {
-    town.write(|writer| {
-        let issue = resolve_in(town, writer, issue)?;
-        let target = match resolve_in(town, writer, target) {
-            // An edge may point to something that does not exist, by whatever name it came with.
-            Err(OperationError::NoBead(name)) => {
-                let as_written = BeadId::trusted(name.clone());
-                match writer.edge(&issue, &as_written)? {
-                    Some(_) => as_written,
-                    None => target_name(target).ok_or(OperationError::NoBead(name))?,
-                }
+    town.write(|writer| remove_in(town, writer, issue, target, kind))
+}
+
+pub(crate) fn remove_in(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    issue: &str,
+    target: &str,
+    kind: Option<&DependencyType>,
+) -> Result<(BeadId, BeadId, bool)> {
+    let issue = resolve_in(town, writer, issue)?;
+    let target = match resolve_in(town, writer, target) {
+        // An edge may point to something that does not exist, by whatever name it came with.
+        Err(OperationError::NoBead(name)) => {
+            let as_written = BeadId::trusted(name.clone());
+            match writer.edge(&issue, &as_written)? {
+                Some(_) => as_written,
+                None => target_name(target).ok_or(OperationError::NoBead(name))?,
             }
-            resolved => resolved?,
-        };
-        let found = writer.edge(&issue, &target)?;
-        let removed = found.filter(|edge| kind.is_none_or(|kind| edge.kind == *kind));
-        if let Some(edge) = &removed {
-            writer.remove_dependency(edge, true)?;
-            writer.touch_bead(&issue)?;
         }
-        Ok((issue, target, removed.is_some()))
-    })
+        resolved => resolved?,
+    };
+    let found = writer.edge(&issue, &target)?;
+    let removed = found.filter(|edge| kind.is_none_or(|kind| edge.kind == *kind));
+    if let Some(edge) = &removed {
+        writer.remove_dependency(edge, true)?;
+        writer.touch_bead(&issue)?;
+    }
+    Ok((issue, target, removed.is_some()))
 }
 
 /// Adds an edge after the checks that no edge may fail: not to itself, no circle, and nothing waits

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use gt_core::decide::Refusal;
+use gt_core::formula::Problem;
+use gt_core::query::QueryError;
 use gt_core::{BeadId, Invalid};
 use gt_executors::process::ProcessError;
 use gt_store::StoreError;
@@ -40,6 +42,23 @@ pub enum OperationError {
         /// The rigs there are.
         known: Vec<String>,
     },
+    /// No formula goes by this name.
+    #[error(
+        "formula \"{0}\" not found; bd formula list shows what there is, and a new one belongs in \
+         .beads/formulas/{0}.formula.toml"
+    )]
+    NoFormula(String),
+    /// A formula cannot be used.
+    #[error(
+        "the formula {name} cannot be used: {}",
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    Formula {
+        /// Which one.
+        name: String,
+        /// Everything that is wrong with it.
+        problems: Vec<Problem>,
+    },
     /// The status table said no.
     #[error("cannot {verb} {bead}: {refusal}")]
     Refused {
@@ -72,7 +91,7 @@ pub enum OperationError {
     #[error("{0}")]
     Rejected(String),
     /// A variable of the environment names a store that cannot be used.
-    #[error("{variable} names a store that cannot be used; {fix}")]
+    #[error("cannot use the store that {variable} names ({fix})")]
     Database {
         /// Which variable.
         variable: &'static str,
@@ -81,9 +100,21 @@ pub enum OperationError {
         /// Why not.
         source: Box<StoreError>,
     },
+    /// One of many things that a file asked for could not be done.
+    #[error("{place}: {error}")]
+    At {
+        /// Where it was asked for, such as `plan.md:12`.
+        place: String,
+        /// Why not.
+        #[source]
+        error: Box<Self>,
+    },
     /// A value is malformed.
     #[error(transparent)]
     Invalid(#[from] Invalid),
+    /// A query was not understood.
+    #[error("the query is not understood at {0}")]
+    Query(#[from] QueryError),
     /// A file could not be used.
     #[error("cannot {action} {}", path.display())]
     File {
@@ -111,5 +142,11 @@ impl OperationError {
     /// Whether the same may work in a moment without anybody doing anything.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Store(error) if error.may_pass())
+    }
+
+    /// The same problem, with the place in a file that led to it.
+    #[must_use]
+    pub fn at(self, place: impl Into<String>) -> Self {
+        Self::At { place: place.into(), error: Box::new(self) }
     }
 }

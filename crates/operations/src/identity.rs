@@ -12,7 +12,7 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 19] = [
+const VARIABLES: [&str; 20] = [
     "DATABASE_URL",
     "PGPASSWORD",
     "GT_TOWN_ROOT",
@@ -22,6 +22,7 @@ const VARIABLES: [&str; 19] = [
     "BD_ACTOR",
     "BD_AGENT_MODE",
     "BD_JSON_ENVELOPE",
+    "BD_NO_HOOKS",
     "CLAUDE_CODE",
     "CLAUDE_SESSION_ID",
     "GIT_AUTHOR_EMAIL",

@@ -7,12 +7,15 @@
 //! - Operations know neither terminal nor arguments; commands, server and daemon call the same ones.
 //! - The clock and the identity of the actor come with the [`Town`].
 
+pub mod batch;
 pub mod beads;
 mod clock;
 pub mod dependencies;
 mod error;
 pub mod events;
+pub mod formulas;
 pub mod health;
+pub mod hooks;
 mod identity;
 pub mod interchange;
 pub mod notes;

@@ -14,28 +14,36 @@ pub fn label(
     label: &str,
     add: bool,
 ) -> Result<Vec<(BeadId, bool)>> {
+    town.write(|writer| label_in(town, writer, inputs, label, add))
+}
+
+pub(crate) fn label_in(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    inputs: &[String],
+    label: &str,
+    add: bool,
+) -> Result<Vec<(BeadId, bool)>> {
     check_label("label", label)?;
     if add && label.contains(',') {
         return Err(OperationError::rejected(
             "a label may not contain a comma, which separates labels elsewhere",
         ));
     }
-    town.write(|writer| {
-        let mut changed = Vec::new();
-        for input in inputs {
-            let bead = require(town, writer, input)?;
-            let change = if add {
-                writer.add_label(&bead, label, true)?
-            } else {
-                writer.remove_label(&bead, label, true)?
-            };
-            if change {
-                writer.touch_bead(&bead.id)?;
-            }
-            changed.push((bead.id, change));
+    let mut changed = Vec::new();
+    for input in inputs {
+        let bead = require(town, writer, input)?;
+        let change = if add {
+            writer.add_label(&bead, label, true)?
+        } else {
+            writer.remove_label(&bead, label, true)?
+        };
+        if change {
+            writer.touch_bead(&bead.id)?;
         }
-        Ok(changed)
-    })
+        changed.push((bead.id, change));
+    }
+    Ok(changed)
 }
 
 /// The labels of a bead.
@@ -58,21 +66,29 @@ pub fn comments(town: &Town, input: &str) -> Result<(BeadId, Vec<Comment>)> {
 
 /// Says something about a bead, as `author` if that is not the actor.
 pub fn comment(town: &Town, input: &str, text: &str, author: Option<&str>) -> Result<Comment> {
+    town.write(|writer| comment_in(town, writer, input, text, author))
+}
+
+pub(crate) fn comment_in(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    input: &str,
+    text: &str,
+    author: Option<&str>,
+) -> Result<Comment> {
     if text.trim().is_empty() {
         return Err(OperationError::rejected("a comment may not be empty"));
     }
     check_text("comment", text)?;
-    town.write(|writer| {
-        let bead = require(town, writer, input)?;
-        let mut comment = new_comment(writer, &bead, text);
-        if let Some(author) = author {
-            check_label("author", author)?;
-            author.clone_into(&mut comment.author);
-        }
-        writer.add_comment(&bead, &comment, true)?;
-        writer.touch_bead(&bead.id)?;
-        Ok(comment)
-    })
+    let bead = require(town, writer, input)?;
+    let mut comment = new_comment(writer, &bead, text);
+    if let Some(author) = author {
+        check_label("author", author)?;
+        author.clone_into(&mut comment.author);
+    }
+    writer.add_comment(&bead, &comment, true)?;
+    writer.touch_bead(&bead.id)?;
+    Ok(comment)
 }
 
 pub(crate) fn add_in(writer: &mut Writer<'_>, bead: &Bead, text: &str) -> Result<()> {

@@ -29,12 +29,7 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
     town.read(|reader| check_free(reader, &slug, prefix.as_ref()))?;
     let (repo, default_branch) = repository(new)?;
     // Before the rig, because a directory without a rig does no harm.
-    let directory = town.root().join(slug.as_str());
-    std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
-        action: "create",
-        path: directory,
-        source,
-    })?;
+    make_directory(town, &slug)?;
     town.write(|writer| {
         check_free(writer, &slug, prefix.as_ref())?;
         let taken: Vec<String> =
@@ -50,6 +45,16 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
         };
         writer.insert_rig(&rig)?;
         Ok(rig)
+    })
+}
+
+/// Makes the directory of a rig, unless it is there.
+pub(crate) fn make_directory(town: &Town, rig: &RigSlug) -> Result<()> {
+    let directory = town.root().join(rig.as_str());
+    std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
+        action: "create",
+        path: directory,
+        source,
     })
 }
 

@@ -1,4 +1,4 @@
-//! The bead record as JSON: read and written without losing anything.
+//! The bead record as JSON, and formula files: read and written without losing anything.
 //!
 //! # Architecture invariants
 //!
@@ -9,15 +9,27 @@
 //!   and the spelling of numbers.
 //! - The order of the fields is the one of the tools that read our files; [`write_bead`] is the only
 //!   place that knows it.
-//! - No input makes anything here panic, and nothing recurses, however deeply the input is nested.
+//! - No input makes anything here panic. Nothing recurses over a record, however deeply it is nested; formulas
+//!   nest to a fixed depth at most.
 
 mod error;
+mod formula;
+mod gas_town;
+mod places;
 mod read;
+mod tables;
 mod tokens;
 mod write;
 
 pub use error::RecordError;
-pub use read::{Line, Record, parse_line};
+pub use formula::{FormulaFormat, ReadFormula, cooked_json, formula_json, read_formula};
+pub use gas_town::{RigEntry, pause_remark, rig_entries};
+pub use places::{Route, flat_settings, parse_route, redirect_target};
+pub use read::{
+    DependencyLine, Line, Record, parse_dependency_lines, parse_line, parse_plan_graph,
+    parse_plan_lines,
+};
+pub use tables::{RowParts, comment_row, config_row, dependency_row, issue_row, label_row, row_id};
 pub use tokens::contains_nul;
 pub use write::{
     ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, export_line, export_memory_line,

@@ -1,8 +1,10 @@
 //! What a caller holds inside a transaction.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::{ControlFlow, Deref};
 
-use gt_core::{NewEvent, Timestamp};
+use gt_core::{BeadId, NewEvent, Timestamp};
 
 use crate::engine::{Link, Param, Row, Session};
 use crate::{Authorship, StoreError};
@@ -10,6 +12,65 @@ use crate::{Authorship, StoreError};
 /// The reading verbs, over one consistent state of the store.
 pub struct Reader<'a> {
     session: &'a dyn Session,
+    known: &'a Known,
+}
+
+/// What a transaction has learnt and need not ask again: nobody else writes meanwhile. It is kept by
+/// those who change it, and forgotten when something is undone.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    prefixes: RefCell<HashMap<String, i64>>,
+    vacancy: RefCell<Option<Vacancy>>,
+}
+
+/// An id that nobody has.
+#[derive(Debug, Clone)]
+pub(crate) struct Vacancy {
+    pub(crate) id: BeadId,
+    /// Some edge points to it already.
+    pub(crate) awaited: bool,
+}
+
+impl Known {
+    /// How many ids of a pool there are; `ask` finds out.
+    pub(crate) fn ids_counted(
+        &self,
+        pool: &str,
+        ask: impl FnOnce() -> Result<i64, StoreError>,
+    ) -> Result<i64, StoreError> {
+        if let Some(count) = self.prefixes.borrow().get(pool) {
+            return Ok(*count);
+        }
+        let count = ask()?;
+        self.prefixes.borrow_mut().insert(pool.to_owned(), count);
+        Ok(count)
+    }
+
+    /// So many ids of a pool came or went.
+    pub(crate) fn count_ids(&self, pool: &str, difference: i64) {
+        if let Some(count) = self.prefixes.borrow_mut().get_mut(pool) {
+            *count += difference;
+        }
+    }
+
+    /// Remembers what was just found out about an id.
+    pub(crate) fn found_vacant(&self, vacancy: Vacancy) {
+        *self.vacancy.borrow_mut() = Some(vacancy);
+    }
+
+    /// What was found out about `id`, if nothing was written since.
+    pub(crate) fn vacancy_of(&self, id: &BeadId) -> Option<Vacancy> {
+        self.vacancy.borrow().clone().filter(|vacancy| vacancy.id == *id)
+    }
+
+    fn something_was_written(&self) {
+        *self.vacancy.borrow_mut() = None;
+    }
+
+    fn forget(&self) {
+        self.prefixes.borrow_mut().clear();
+        self.something_was_written();
+    }
 }
 
 /// The writing verbs, and the reading ones, which see what was written.
@@ -24,8 +85,12 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(session: &'a dyn Session) -> Self {
-        Self { session }
+    fn new(session: &'a dyn Session, known: &'a Known) -> Self {
+        Self { session, known }
+    }
+
+    pub(crate) fn known(&self) -> &Known {
+        self.known
     }
 
     /// Hands every row of an answer to `each`, until that stops; for answers that may be as large as
@@ -105,6 +170,7 @@ impl Writer<'_> {
     }
 
     pub(crate) fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        self.known().something_was_written();
         self.reader.session.execute(sql, params)
     }
 
@@ -115,7 +181,14 @@ impl Writer<'_> {
 
     /// Runs a statement that cannot be refused and whose answer nobody needs.
     pub(crate) fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
+        self.known().something_was_written();
         self.reader.session.apply(sql, params)
+    }
+
+    /// What this work has changed so far, as its events tell it; the earliest are missing when they are
+    /// too many to wait in memory.
+    pub fn recorded(&self) -> &[NewEvent] {
+        &self.events
     }
 
     pub(crate) fn record(&mut self, event: NewEvent) {
@@ -159,7 +232,7 @@ impl<'c, L: Link> Snapshot<'c, L> {
     }
 
     pub(crate) fn run<T, E>(self, work: impl FnOnce(&Reader<'_>) -> Result<T, E>) -> Result<T, E> {
-        work(&Reader::new(self.0))
+        work(&Reader::new(self.0, &Known::default()))
     }
 }
 
@@ -173,6 +246,7 @@ impl<L: Link> Drop for Snapshot<'_, L> {
 /// A write transaction that carries one or more jobs.
 pub(crate) struct Group<'c> {
     link: &'c dyn Link,
+    known: Known,
     /// The number of the last event, those of this group included.
     last_event: i64,
     first_event: i64,
@@ -193,14 +267,15 @@ pub(crate) const STATEMENTS: &[&str] = &[LAST_EVENT, MAX_EVENT, SET_LAST_EVENT, 
 impl<'c> Group<'c> {
     pub(crate) fn begin(link: &'c impl Link) -> Result<Self, StoreError> {
         link.begin_writing()?;
-        let mut group = Self { link, last_event: 0, first_event: 0, finished: false };
+        let known = Known::default();
+        let mut group = Self { link, known, last_event: 0, first_event: 0, finished: false };
         group.last_event = group.reader().number(LAST_EVENT, &[])?;
         group.first_event = group.last_event;
         Ok(group)
     }
 
-    fn reader(&self) -> Reader<'c> {
-        Reader::new(self.link)
+    fn reader(&self) -> Reader<'_> {
+        Reader::new(self.link, &self.known)
     }
 
     /// Runs one job. If it fails, the whole group must be abandoned.
@@ -232,6 +307,7 @@ impl<'c> Group<'c> {
             return result;
         }
         if result.is_err() {
+            self.known.forget();
             self.link.undo_to_savepoint()?;
         } else {
             self.link.release_savepoint()?;
@@ -242,6 +318,7 @@ impl<'c> Group<'c> {
     /// Undoes the job that left the group in the middle of it.
     pub(crate) fn undo_job(&mut self) -> Result<(), StoreError> {
         self.check_open()?;
+        self.known.forget();
         self.link.undo_to_savepoint()?;
         self.last_event = self.reader().number(MAX_EVENT, &[])?.max(self.first_event);
         Ok(())
@@ -313,7 +390,8 @@ mod tests {
         assert!(matches!(full, Err(StoreError::Full)), "{full:?}");
         assert!(matches!(after, Err(StoreError::NotCommitted(_))));
         assert!(matches!(group.commit(), Err(StoreError::NotCommitted(_))));
-        let reader = Reader::new(&connection);
+        let known = Known::default();
+        let reader = Reader::new(&connection, &known);
         assert_eq!(reader.settings(Scope::Beads).unwrap(), []);
         assert_eq!(reader.last_event_number().unwrap(), 0);
         assert_eq!(reader.differences().unwrap(), Vec::<String>::new());

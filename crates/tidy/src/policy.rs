@@ -61,8 +61,11 @@ pub const LAYERS: &[Layer] = &[
     Layer { package: "gt-tidy", may_use: MayUse::Anything, why: "it checks every layer" },
 ];
 
-/// The packages that may use `rusqlite`: the store, and the baselines it is measured against.
-pub const MAY_USE_SQLITE: &[&str] = &["gt-store", "gt-benchmarks"];
+/// What speaks to a database.
+pub const DATABASE_DRIVERS: &[&str] = &["rusqlite", "libsqlite3-sys", "tokio-postgres"];
+
+/// The packages that may use those: the store, and the baselines it is measured against.
+pub const MAY_USE_DATABASES: &[&str] = &["gt-store", "gt-benchmarks"];
 
 /// The licences of packages we may ship. Permissive ones only: nobody who uses the binary should
 /// have to think about them. `deny.toml` has the same list.

@@ -5,7 +5,8 @@ use gt_tidy::assert_none;
 use gt_tidy::licence;
 use gt_tidy::manifest::{entries, is_inherited, is_ours, lists_dependencies, quoted_in_array};
 use gt_tidy::policy::{
-    ALLOWED_LICENCES, BANNED_PACKAGES, LAYERS, MAY_USE_SQLITE, MayUse, WELL_KNOWN,
+    ALLOWED_LICENCES, BANNED_PACKAGES, DATABASE_DRIVERS, LAYERS, MAY_USE_DATABASES, MayUse,
+    WELL_KNOWN,
 };
 use gt_tidy::workspace::{array, files, full_metadata, own_metadata, read, text};
 use serde_json::Value;
@@ -55,18 +56,18 @@ fn crates_depend_on_each_other_one_way() {
 }
 
 #[test]
-fn sqlite_is_used_by_the_store_alone() {
+fn databases_are_used_by_the_store_alone() {
     let metadata = own_metadata();
     let mut findings = Vec::new();
     for package in array(&metadata, "packages") {
         let name = text(package, "name");
-        let uses_sqlite = shipped_dependencies(package)
-            .any(|name| ["rusqlite", "libsqlite3-sys"].contains(&name));
-        if uses_sqlite && !MAY_USE_SQLITE.contains(&name) {
-            findings.push(format!("{name} depends on it: give gt-store a verb for what it needs"));
+        let driver = shipped_dependencies(package).find(|name| DATABASE_DRIVERS.contains(name));
+        if let (Some(driver), false) = (driver, MAY_USE_DATABASES.contains(&name)) {
+            let fix = "give gt-store a verb for what it needs";
+            findings.push(format!("{name} depends on {driver}: {fix}"));
         }
     }
-    assert_none("SQLite is behind gt-store:", &findings);
+    assert_none("databases are behind gt-store:", &findings);
 }
 
 #[test]

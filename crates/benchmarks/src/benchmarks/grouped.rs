@@ -22,9 +22,9 @@ use crate::measure::{Arm, alternate, median};
 use crate::report::Row;
 use crate::sample::Random;
 
-const THREADS: u32 = 64;
+pub(super) const THREADS: u32 = 64;
 /// As many jobs as may wait in the store's own queue.
-const WAITING_MAX: usize = 1024;
+pub(super) const WAITING_MAX: usize = 1024;
 
 /// Creates through [`Store::submit`], against a loop that only inserts what arrived and commits.
 pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
@@ -50,11 +50,15 @@ fn through_store(directory: &Path, each: u32) -> Result<Duration> {
         SystemClock.now(),
         Options::default(),
     )?;
+    create_from_threads(&store, each)
+}
+
+/// So many creates from each thread; how long until the last is durable.
+pub(super) fn create_from_threads(store: &Store, each: u32) -> Result<Duration> {
     let start = Instant::now();
     thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
-                let store = &store;
                 scope.spawn(move || {
                     (0..each).try_for_each(|number| create(store, thread * each + number))
                 })
@@ -119,14 +123,22 @@ fn bead(id: BeadId, title: Title, now: Timestamp) -> Bead {
 }
 
 /// One bead that somebody waits for.
-struct Job {
-    id: String,
-    at: i64,
-    done: SyncSender<()>,
+pub(super) struct Job {
+    pub(super) id: String,
+    pub(super) at: i64,
+    pub(super) done: SyncSender<()>,
 }
 
 fn through_loop(directory: &Path, each: u32) -> Result<Duration> {
     let connection = baseline::create(&directory.join("bare.db"))?;
+    ask_from_threads(each, move |jobs| insert_groups(connection, &jobs))
+}
+
+/// Lets as many threads ask for beads; `insert` makes them, in one thread.
+pub(super) fn ask_from_threads(
+    each: u32,
+    insert: impl FnOnce(Receiver<Job>) -> Result<()> + Send,
+) -> Result<Duration> {
     let (sender, jobs) = mpsc::sync_channel::<Job>(WAITING_MAX);
     let start = Instant::now();
     thread::scope(|scope| {
@@ -136,7 +148,7 @@ fn through_loop(directory: &Path, each: u32) -> Result<Duration> {
         }
         drop(sender);
         scope
-            .spawn(move || insert_groups(connection, &jobs).map_err(|error| error.to_string()))
+            .spawn(move || insert(jobs).map_err(|error| error.to_string()))
             .join()
             .unwrap_or_else(|_| Err(died().to_string()))
     })?;

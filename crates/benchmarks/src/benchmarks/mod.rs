@@ -5,7 +5,9 @@ mod create;
 mod grouped;
 mod import;
 mod memory;
+mod million;
 mod ready;
+mod server;
 
 pub(crate) use contention::saturate;
 
@@ -46,9 +48,19 @@ pub(crate) const ALL: &[Benchmark] = &[
         run: grouped::run,
     },
     Benchmark {
+        name: "server",
+        about: "creates on PostgreSQL from 64 threads against bare loops under the same lock",
+        run: server::run,
+    },
+    Benchmark {
         name: "contention",
         about: "16 bd create at once, beside a saturated writer and alone",
         run: contention::run,
+    },
+    Benchmark {
+        name: "million",
+        about: "what is ready among a million beads against ten thousand, on both engines",
+        run: million::run,
     },
     Benchmark {
         name: "memory",

@@ -2,8 +2,9 @@
 
 use clap::Args;
 use gt_core::Outcome;
+use gt_operations::batch::Step;
 use gt_operations::beads::{Close, claim_first, close};
-use gt_operations::{BeadFilter, Readiness};
+use gt_operations::{BeadFilter, Environment, Readiness};
 use gt_records::ObjectWriter;
 
 use super::shapes;
@@ -46,23 +47,32 @@ pub(super) struct CloseArgs {
     no_auto: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliError> {
-    let town = context.town()?;
-    let printer = context.printer;
-    let environment = &context.environment;
+/// The close that a line of a batch asks for.
+pub(super) fn step(args: &CloseArgs, environment: &Environment) -> Result<Step, CliError> {
+    if args.suggest_next || args.claim_next {
+        return Err(CliError::request("--suggest-next and --claim-next are not for a batch"));
+    }
+    Ok(Step::Close { words: args.ids.clone(), how: how(args, environment)? })
+}
+
+fn how(args: &CloseArgs, environment: &Environment) -> Result<Close, CliError> {
     let mut reasons = args.reason.clone();
     if let Some(path) = &args.reason_file {
         reasons.push(text_of(path)?.trim_end().to_owned());
     }
-    let how = Close {
+    let session = args.session.clone();
+    Ok(Close {
         reasons,
         outcome: args.outcome.as_deref().map(Outcome::parse).transpose()?,
         force: args.force,
-        session: args
-            .session
-            .clone()
-            .or_else(|| environment.get("CLAUDE_SESSION_ID").map(str::to_owned)),
-    };
+        session: session.or_else(|| environment.get("CLAUDE_SESSION_ID").map(str::to_owned)),
+    })
+}
+
+pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let how = how(args, &context.environment)?;
     let (mut done, mut refused) = (Vec::new(), Vec::new());
     for result in close(&town, &args.ids, &how)? {
         match result {

@@ -1,6 +1,7 @@
 //! `bd config`: what scripts want remembered. The settings of the town are `gt config`.
 
 use clap::{Args, Subcommand};
+use gt_operations::Scope;
 use gt_operations::settings::{get_free, list_free, put_free};
 use gt_records::ObjectWriter;
 
@@ -54,21 +55,21 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
     };
     match &args.verb {
         ConfigVerb::Set { key, value } => {
-            put_free(&town, key, Some(value))?;
+            put_free(&town, Scope::Beads, key, Some(value))?;
             if printer.json() {
                 return printer.object(&pair(key, value));
             }
             printer.done(format!("Set {key} = {value}"))
         }
         ConfigVerb::Get { key } => {
-            let value = get_free(&town, key)?;
+            let value = get_free(&town, Scope::Beads, key)?;
             if printer.json() {
                 return printer.object(&pair(key, &value.unwrap_or_default()));
             }
             printer.data(value.unwrap_or_else(|| format!("{key} (not set)")))
         }
         ConfigVerb::List => {
-            let values = list_free(&town)?;
+            let values = list_free(&town, Scope::Beads)?;
             if printer.json() {
                 let mut out = String::new();
                 let mut object = ObjectWriter::new(&mut out);
@@ -81,7 +82,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
             values.iter().try_for_each(|(key, value)| printer.line(format!("{key} = {value}")))
         }
         ConfigVerb::Unset { key } => {
-            put_free(&town, key, None)?;
+            put_free(&town, Scope::Beads, key, None)?;
             if printer.json() {
                 return printer.object(&pair(key, ""));
             }

@@ -1,22 +1,56 @@
 //! `bd create`.
 
 use clap::Args;
-use gt_core::bead::RequestKey;
+use gt_core::bead::{Direction, Link, RequestKey};
 use gt_core::{DependencyType, IssueType, Json, Priority};
-use gt_operations::beads::{Created, Direction, Link, NewBead, Once, create, create_once};
+use gt_operations::batch::Step;
+use gt_operations::beads::{Created, NewBead, Once, PlanOptions, create, create_once};
 
+use super::create_many::{self, PlanSource};
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::values::{DescriptionArgs, comma_separated, instant, json_argument, text_of};
 
-/// Make a bead
+/// Flags that say something of one bead, and make no sense with a file of them.
+const OF_ONE_BEAD: [&str; 26] = [
+    "title",
+    "title_flag",
+    "issue_type",
+    "priority",
+    "description",
+    "body_file",
+    "stdin",
+    "design",
+    "design_file",
+    "acceptance",
+    "notes",
+    "assignee",
+    "labels",
+    "id",
+    "idempotency_key",
+    "parent",
+    "deps",
+    "waits_for",
+    "external_ref",
+    "spec_id",
+    "estimate",
+    "due",
+    "defer",
+    "metadata",
+    "ephemeral",
+    "no_history",
+];
+
+/// Make a bead, or many
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   bd create \"Fix the login\" -t bug -p 1
   bd create \"Write the docs\" --deps gt-abc --labels docs,soon
   bd create \"Part one\" --parent gt-epic --silent
-  bd create \"Nightly build is red\" --idempotency-key build-4711")]
+  bd create \"Nightly build is red\" --idempotency-key build-4711
+  bd create --file plan.md --dry-run
+  bd create --graph plan.json --json")]
 pub(super) struct CreateArgs {
     /// What is to be done, in one line
     #[arg(value_name = "TITLE")]
@@ -74,7 +108,7 @@ pub(super) struct CreateArgs {
     #[arg(long, visible_alias = "repo", value_name = "RIG")]
     rig: Option<String>,
     /// Accept an id with an unknown prefix
-    #[arg(short, long)]
+    #[arg(long)]
     force: bool,
     /// Its name in another system
     #[arg(long, value_name = "REF")]
@@ -104,6 +138,12 @@ pub(super) struct CreateArgs {
     wisp_type: Option<String>,
     #[arg(long, hide = true)]
     mol_type: Option<String>,
+    /// Make every bead of this file, Markdown or JSONL, all or none (- is standard input)
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = OF_ONE_BEAD, conflicts_with = "graph")]
+    file: Option<String>,
+    /// Make every node of this JSON file, all or none (- is standard input)
+    #[arg(long, value_name = "FILE", conflicts_with_all = OF_ONE_BEAD)]
+    graph: Option<String>,
     /// Show what would be made
     #[arg(long)]
     dry_run: bool,
@@ -113,6 +153,20 @@ pub(super) struct CreateArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliError> {
+    let source = match (&args.file, &args.graph) {
+        (Some(path), _) => Some(PlanSource::File(path.clone())),
+        (None, Some(path)) => Some(PlanSource::Graph(path.clone())),
+        (None, None) => None,
+    };
+    if let Some(source) = source {
+        let options = PlanOptions {
+            rig: args.rig,
+            force: args.force,
+            no_inherit_labels: args.no_inherit_labels,
+            dry_run: args.dry_run,
+        };
+        return create_many::run(context, &source, &options, args.silent);
+    }
     let (silent, dry_run) = (args.silent, args.dry_run);
     let key = args.idempotency_key.as_deref().map(RequestKey::parse).transpose()?;
     let town = context.town()?;
@@ -140,8 +194,8 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
             created
         }
     };
-    for id in missing {
-        printer.note(format!("note: {id} does not exist here; it counts from the day it appears"));
+    for id in &missing {
+        shapes::note_absent(printer, id);
     }
     if printer.json() {
         return printer.object(&shapes::bare(&bead, &labels));
@@ -150,6 +204,22 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
         return printer.line(bead.id.as_str());
     }
     printer.done(format!("{verb} {}: {}", bead.id, bead.title))
+}
+
+/// The bead that a line of a batch asks for.
+pub(super) fn step(args: CreateArgs, now: gt_core::Timestamp) -> Result<Step, CliError> {
+    let of_a_command = args.file.is_some()
+        || args.graph.is_some()
+        || args.idempotency_key.is_some()
+        || args.dry_run
+        || args.silent;
+    if of_a_command {
+        return Err(CliError::request(
+            "--file, --graph, --idempotency-key, --dry-run and --silent are not for one line of a \
+             batch",
+        ));
+    }
+    Ok(Step::Create(Box::new(new_bead(args, now)?)))
 }
 
 fn new_bead(args: CreateArgs, now: gt_core::Timestamp) -> Result<NewBead, CliError> {
@@ -164,8 +234,11 @@ fn new_bead(args: CreateArgs, now: gt_core::Timestamp) -> Result<NewBead, CliErr
         (None, None) => String::new(),
     };
     let mut links = args.deps.iter().flat_map(|value| value.split(',')).map(str::trim);
-    let mut links: Vec<Link> =
-        links.by_ref().filter(|link| !link.is_empty()).map(link).collect::<Result<_, _>>()?;
+    let mut links: Vec<Link> = links
+        .by_ref()
+        .filter(|link| !link.is_empty())
+        .map(Link::parse)
+        .collect::<Result<_, _>>()?;
     if let Some(other) = args.waits_for {
         let metadata =
             args.waits_for_gate.map(|gate| format!("{{\"gate\":{}}}", Json::string(&gate)));
@@ -206,25 +279,4 @@ fn new_bead(args: CreateArgs, now: gt_core::Timestamp) -> Result<NewBead, CliErr
         metadata: args.metadata.as_deref().map(json_argument).transpose()?,
         carried: carried.collect(),
     })
-}
-
-/// `ID`, `type:ID`, or `blocks:ID`, which is the other way round: ID depends on the new bead.
-fn link(text: &str) -> Result<Link, CliError> {
-    let (kind, other) = text.split_once(':').unwrap_or(("blocked-by", text));
-    let (name, direction) = match kind {
-        "blocks" => ("blocks", Direction::DependedOnBy),
-        "blocked-by" | "depends-on" => ("blocks", Direction::DependsOn),
-        other => (other, Direction::DependsOn),
-    };
-    let kind = DependencyType::parse(name)?;
-    if !kind.is_well_known() {
-        return Err(CliError::request(format!(
-            "\"{name}\" is not a known dependency type; use blocks, waits-for, related, \
-             discovered-from, … or add it afterwards with bd dep add --type {name}"
-        )));
-    }
-    if other.is_empty() {
-        return Err(CliError::request(format!("\"{text}\" names no bead")));
-    }
-    Ok(Link { kind, direction, other: other.to_owned(), metadata: String::new() })
 }

@@ -2,13 +2,19 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use gt_core::{Bead, DependencyType};
-use gt_operations::dependencies::{Look, TreeNode, add, cycles, neighbours, remove, tree};
-use gt_records::{BeadView, ObjectWriter, write_bead, write_dependency};
+use gt_operations::batch::Step;
+use gt_operations::dependencies::{
+    Added, Look, TreeNode, Wanted, add, add_all, cycles, neighbours, remove, tree,
+};
+use gt_records::{
+    BeadView, DependencyLine, ObjectWriter, parse_dependency_lines, write_bead, write_dependency,
+};
 
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Printer;
+use crate::values::{source_name, text_of};
 
 /// Relate beads to each other
 #[derive(Debug, Args)]
@@ -17,6 +23,7 @@ use crate::output::Printer;
     after_help = "Examples:
   bd dep add gt-b gt-a             # gt-b waits for gt-a
   bd dep gt-a --blocks gt-b        # the same
+  bd dep add --file edges.jsonl    # lines of {\"from\":\"gt-b\",\"to\":\"gt-a\"}
   bd dep tree gt-b --format mermaid
   bd dep list gt-cv --type tracks --json"
 )]
@@ -55,8 +62,8 @@ enum DepVerb {
 #[derive(Debug, Args)]
 struct AddArgs {
     /// The bead that depends
-    #[arg(value_name = "ISSUE")]
-    issue: String,
+    #[arg(value_name = "ISSUE", required_unless_present = "file")]
+    issue: Option<String>,
     /// The bead it depends on
     #[arg(value_name = "DEPENDS-ON")]
     target: Option<String>,
@@ -68,6 +75,9 @@ struct AddArgs {
     /// Change the type of a dependency that is there
     #[arg(long)]
     retype: bool,
+    /// Add every dependency of this JSONL file, lines of {from, to, type}, all or none (- is standard input)
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["issue", "target", "blocked_by", "kind"])]
+    file: Option<String>,
     #[arg(long, hide = true)]
     no_cycle_check: bool,
 }
@@ -149,13 +159,9 @@ pub(super) fn run(context: &Context<'_>, args: DepArgs, diagram: bool) -> Result
             let town = context.town()?;
             let added = add(&town, &blocked, &blocker, &DependencyType::Blocks, false)?;
             if printer.json() {
-                return print_pair(
-                    printer,
-                    "added",
-                    ["blocker_id", "blocked_id"],
-                    [added.target.as_str(), added.issue.as_str()],
-                    "blocks",
-                );
+                let ends = [added.target.as_str(), added.issue.as_str()];
+                let keys = ["blocker_id", "blocked_id"];
+                return printer.object(&pair("added", keys, ends, "blocks"));
             }
             printer.done(format!("✓ {} blocks {}", added.target, added.issue))
         }
@@ -163,27 +169,88 @@ pub(super) fn run(context: &Context<'_>, args: DepArgs, diagram: bool) -> Result
     }
 }
 
+impl AddArgs {
+    /// The two beads: which depends, and on which.
+    fn ends(self) -> Result<(String, String), CliError> {
+        match (self.issue, self.target.or(self.blocked_by)) {
+            (Some(issue), Some(target)) => Ok((issue, target)),
+            _ => Err(CliError::request("on which bead? bd dep add <issue> <depends-on>")),
+        }
+    }
+}
+
+/// The change that a line of a batch asks for.
+pub(super) fn step(args: DepArgs) -> Result<Step, CliError> {
+    match args.verb {
+        Some(DepVerb::Add(args)) if args.file.is_none() => {
+            let kind = DependencyType::parse(&args.kind)?;
+            let retype = args.retype;
+            let (issue, target) = args.ends()?;
+            Ok(Step::AddDependency { issue, target, kind, retype })
+        }
+        Some(DepVerb::Remove(RemoveArgs { issue, target, kind })) => {
+            let kind = kind.as_deref().map(DependencyType::parse).transpose()?;
+            Ok(Step::RemoveDependency { issue, target, kind })
+        }
+        _ => Err(CliError::request("a batch takes dep add <a> <b> [type] and dep remove <a> <b>")),
+    }
+}
+
 fn run_add(context: &Context<'_>, args: AddArgs) -> Result<(), CliError> {
-    let target = args
-        .target
-        .or(args.blocked_by)
-        .ok_or_else(|| CliError::request("on which bead? bd dep add <issue> <depends-on>"))?;
+    if let Some(path) = &args.file {
+        return run_add_file(context, path, args.retype);
+    }
     let kind = DependencyType::parse(&args.kind)?;
+    let retype = args.retype;
+    let (issue, target) = args.ends()?;
     let town = context.town()?;
-    let added = add(&town, &args.issue, &target, &kind, args.retype)?;
+    let added = add(&town, &issue, &target, &kind, retype)?;
     let printer = context.printer;
-    if !added.target_exists {
-        printer.note(format!(
-            "note: {} does not exist here; it counts from the day it appears",
-            added.target
-        ));
+    note_missing(printer, &added);
+    if printer.json() {
+        return printer.object(&added_json(&added));
+    }
+    print_added(printer, &added)
+}
+
+fn run_add_file(context: &Context<'_>, path: &str, retype: bool) -> Result<(), CliError> {
+    let lines = parse_dependency_lines(source_name(path), &text_of(path)?)?;
+    let town = context.town()?;
+    let wanted: Vec<Wanted> = lines
+        .into_iter()
+        .map(|DependencyLine { place, issue, target, kind }| Wanted { place, issue, target, kind })
+        .collect();
+    let added = add_all(&town, &wanted, retype)?;
+    let printer = context.printer;
+    for added in &added {
+        note_missing(printer, added);
     }
     if printer.json() {
-        let ends = [added.issue.as_str(), added.target.as_str()];
-        return print_pair(printer, "added", ["issue_id", "depends_on_id"], ends, kind.as_str());
+        let mut list = printer.list();
+        for added in &added {
+            list.push(&added_json(added))?;
+        }
+        return list.finish();
     }
-    let already = if added.already { " already" } else { "" };
-    printer.done(format!("✓ {}{already} depends on {} ({kind})", added.issue, added.target))
+    added.iter().try_for_each(|added| print_added(printer, added))
+}
+
+fn added_json(added: &Added) -> String {
+    let ends = [added.issue.as_str(), added.target.as_str()];
+    pair("added", ["issue_id", "depends_on_id"], ends, added.kind.as_str())
+}
+
+fn print_added(printer: &Printer, added: &Added) -> Result<(), CliError> {
+    let Added { issue, target, kind, already, .. } = added;
+    let already = if *already { " already" } else { "" };
+    printer.done(format!("✓ {issue}{already} depends on {target} ({kind})"))
+}
+
+/// Says if the target of a dependency is not there, which need not be a mistake.
+pub(super) fn note_missing(printer: &Printer, added: &Added) {
+    if !added.target_exists {
+        shapes::note_absent(printer, &added.target);
+    }
 }
 
 fn run_remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), CliError> {
@@ -193,7 +260,7 @@ fn run_remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), CliError> 
     let printer = context.printer;
     if printer.json() {
         let ends = [issue.as_str(), target.as_str()];
-        return print_pair(printer, "removed", ["issue_id", "depends_on_id"], ends, "");
+        return printer.object(&pair("removed", ["issue_id", "depends_on_id"], ends, ""));
     }
     printer.done(if removed {
         format!("✓ {issue} no longer depends on {target}")
@@ -202,13 +269,7 @@ fn run_remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), CliError> 
     })
 }
 
-fn print_pair(
-    printer: &Printer,
-    status: &str,
-    keys: [&str; 2],
-    ends: [&str; 2],
-    kind: &str,
-) -> Result<(), CliError> {
+fn pair(status: &str, keys: [&str; 2], ends: [&str; 2], kind: &str) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     object.text("status", status);
@@ -218,7 +279,7 @@ fn print_pair(
         object.text("type", kind);
     }
     object.finish();
-    printer.object(&out)
+    out
 }
 
 fn run_list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {

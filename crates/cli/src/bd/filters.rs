@@ -280,23 +280,15 @@ impl FilterArgs {
     }
 
     fn statuses(&self, town: &Town) -> Result<StatusFilter, CliError> {
-        let names = comma_separated(self.status.as_slice());
-        if names.iter().any(|name| name == "all") || (names.is_empty() && self.all) {
-            return Ok(StatusFilter::All);
+        if let Some(statuses) = statuses(town, self.status.as_deref())? {
+            return Ok(statuses);
         }
-        if names.is_empty() {
-            let closed = self.outcome.is_some()
-                || self.times.closed_after.is_some()
-                || self.times.closed_before.is_some()
-                || self.hidden.pinned;
-            return Ok(if closed { StatusFilter::All } else { StatusFilter::Current });
-        }
-        let statuses =
-            names.iter().map(|name| Status::parse(name)).collect::<Result<Vec<_>, _>>()?;
-        for status in &statuses {
-            check_status(town, status)?;
-        }
-        Ok(StatusFilter::OneOf(statuses))
+        let closed = self.all
+            || self.outcome.is_some()
+            || self.times.closed_after.is_some()
+            || self.times.closed_before.is_some()
+            || self.hidden.pinned;
+        Ok(if closed { StatusFilter::All } else { StatusFilter::Current })
     }
 
     fn priorities(&self) -> Result<(Option<Priority>, Option<Priority>), CliError> {
@@ -306,8 +298,24 @@ impl FilterArgs {
     }
 }
 
+/// Statuses as a person writes them: separated by commas, or "all"; nothing if none is named.
+pub(super) fn statuses(town: &Town, text: Option<&str>) -> Result<Option<StatusFilter>, CliError> {
+    let names = comma_separated(text.map(str::to_owned).as_slice());
+    if names.is_empty() {
+        return Ok(None);
+    }
+    if names.iter().any(|name| name == "all") {
+        return Ok(Some(StatusFilter::All));
+    }
+    let statuses = names.iter().map(|name| Status::parse(name)).collect::<Result<Vec<_>, _>>()?;
+    for status in &statuses {
+        check_status(town, status)?;
+    }
+    Ok(Some(StatusFilter::OneOf(statuses)))
+}
+
 /// Types as a person writes them.
-fn types(values: &[String]) -> Result<Vec<IssueType>, CliError> {
+pub(super) fn types(values: &[String]) -> Result<Vec<IssueType>, CliError> {
     Ok(comma_separated(values)
         .iter()
         .map(|name| IssueType::parse(name))

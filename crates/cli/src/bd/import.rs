@@ -1,10 +1,12 @@
 //! `bd import`.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gt_operations::interchange::{ImportOptions, ImportSummary, Skipped, Source, import};
+use gt_operations::interchange::{
+    Arrival, ImportOptions, ImportSummary, Skipped, Source, SourceKind, import,
+};
 use gt_records::ObjectWriter;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -12,22 +14,32 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Printer, plural};
 
-/// How many skipped lines are listed for people; JSON has them all.
+/// How many lines of a kind are listed for people; JSON has them all.
 const LISTED_MAX: usize = 20;
 
-/// Read beads from a JSONL file, all of them or none
+/// Read beads from JSONL, a .beads directory or a dump of tables, all of them or none
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   bd import issues.jsonl
   bd import issues.jsonl --dry-run
-  ssh host bd export | bd import -")]
+  bd import ~/src/web/.beads
+  ssh host bd export | bd import -
+
+gt import takes a whole Gas Town directory.")]
 pub(super) struct ImportArgs {
-    /// The file (- is standard input)
-    #[arg(value_name = "FILE")]
+    /// The file or directory (- is standard input)
+    #[arg(value_name = "PATH")]
     file: Option<PathBuf>,
     #[arg(short, long, value_name = "FILE", hide = true, conflicts_with = "file")]
     input: Option<PathBuf>,
-    /// Leave out lines that are wrong
+    #[command(flatten)]
+    flags: ImportFlags,
+}
+
+/// How to import.
+#[derive(Debug, Args)]
+pub(crate) struct ImportFlags {
+    /// Leave out what is wrong instead of refusing everything
     #[arg(long)]
     skip_invalid: bool,
     /// Say what would come, and change nothing
@@ -36,22 +48,43 @@ pub(super) struct ImportArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &ImportArgs) -> Result<(), CliError> {
-    let town = context.town()?;
-    let printer = context.printer;
     let path = args.file.clone().or_else(|| args.input.clone());
     let path = path.ok_or_else(|| {
         CliError::request("which file? bd import <file>, or - for standard input")
     })?;
-    let source = if path.as_os_str() == "-" {
-        Source::spool(std::io::stdin(), "standard input".to_owned(), &std::env::temp_dir())?
+    bring(context, &path, &args.flags, |kind| match kind {
+        SourceKind::GasTown => Err(CliError::request(format!(
+            "{} is a Gas Town directory; gt import brings all of it, bd import {} the beads of the town \
+             alone",
+            path.display(),
+            path.join(".beads").display()
+        ))),
+        SourceKind::Lines | SourceKind::BeadsDirectory | SourceKind::TableDump => Ok(()),
+    })
+}
+
+/// Imports what there is at `path`, unless `admit` refuses that kind of thing.
+pub(crate) fn bring(
+    context: &Context<'_>,
+    path: &Path,
+    flags: &ImportFlags,
+    admit: impl FnOnce(SourceKind) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let town = context.town()?;
+    let options = ImportOptions { skip_invalid: flags.skip_invalid, dry_run: flags.dry_run };
+    let arrival = if path.as_os_str() == "-" {
+        let name = "standard input".to_owned();
+        Arrival::lines(Source::spool(std::io::stdin(), name, &std::env::temp_dir())?)
     } else {
-        Source::open(&context.directory.join(path))?
+        let path = context.directory.join(path);
+        let kind = SourceKind::of(&path)?;
+        admit(kind)?;
+        Arrival::open(&path, kind, options)?
     };
-    let options = ImportOptions { skip_invalid: args.skip_invalid, dry_run: args.dry_run };
-    let bar = progress_bar(source.bytes() * 2);
-    let summary = import(&town, &source, options, |bytes| bar.set_position(bytes));
+    let bar = progress_bar(arrival.bytes() * 2);
+    let summary = import(&town, &arrival, options, |bytes| bar.set_position(bytes));
     bar.finish_and_clear();
-    print(printer, &summary?, args.dry_run)
+    print(context.printer, &summary?, flags.dry_run)
 }
 
 fn progress_bar(bytes: u64) -> ProgressBar {
@@ -69,36 +102,65 @@ fn print(printer: &Printer, summary: &ImportSummary, dry_run: bool) -> Result<()
     if printer.json() {
         return printer.object(&json(summary, dry_run));
     }
+    let what = match summary.kind {
+        SourceKind::Lines => None,
+        SourceKind::BeadsDirectory => Some("a .beads directory"),
+        SourceKind::TableDump => Some("a dump of tables"),
+        SourceKind::GasTown => Some("a Gas Town directory"),
+    };
+    if let Some(what) = what {
+        printer.done(format!("This is {what}; beads are in:"))?;
+        listed(printer, "", &summary.files)?;
+    }
     let prefix = if dry_run { "Would import: " } else { "✓ Imported: " };
     printer.done(format!(
         "{prefix}{} created, {} updated, {} unchanged, {} skipped",
         summary.created, summary.updated, summary.unchanged, summary.skipped
     ))?;
-    for (name, list) in [("skipped", &summary.skipped_details), ("mended", &summary.repaired)] {
-        for entry in list.iter().take(LISTED_MAX) {
-            printer.done(format!("  {name} {}", describe(entry)))?;
-        }
-        if list.len() > LISTED_MAX {
-            printer.done(format!(
-                "  … and {} more {name}; --json lists them",
-                list.len() - LISTED_MAX
-            ))?;
-        }
-    }
+    listed(printer, "skipped ", summary.skipped_details.iter().map(describe))?;
+    listed(printer, "mended ", summary.repaired.iter().map(describe))?;
+    let (add, set, keep) =
+        if dry_run { ("would add", "would set", "would keep") } else { ("added", "set", "kept") };
+    listed(printer, &format!("{add} the rig "), &summary.rigs)?;
+    let settings = summary.settings.iter().map(|(key, value)| format!("{key} = {value}"));
+    listed(printer, &format!("{set} "), settings)?;
+    let kept = summary.kept.iter().map(|(key, remark)| format!("{key} for later: {remark}"));
+    listed(printer, &format!("{keep} "), kept)?;
+    listed(printer, "conflict: ", &summary.conflicts)?;
+    listed(printer, "not imported: ", &summary.left_out)?;
+    listed(printer, "note: ", &summary.remarks)?;
     if summary.old_queue_state > 0 {
+        let carry = if summary.old_queue_state == 1 { "carries" } else { "carry" };
         printer.done(format!(
-            "{} carry the state of an older queue; it is kept as it is",
+            "{} {carry} the state of an older queue; it is kept as it is until gt scheduler adopt turns \
+             it into contexts",
             plural(summary.old_queue_state, "bead")
         ))?;
     }
     Ok(())
 }
 
+/// Some lines of a kind, and how many more there are.
+fn listed<T: std::fmt::Display>(
+    printer: &Printer,
+    beginning: &str,
+    entries: impl IntoIterator<Item = T>,
+) -> Result<(), CliError> {
+    let mut entries = entries.into_iter();
+    for entry in entries.by_ref().take(LISTED_MAX) {
+        printer.done(format!("  {beginning}{entry}"))?;
+    }
+    match entries.count() {
+        0 => Ok(()),
+        more => printer.done(format!("  {beginning}… and {more} more; --json lists them")),
+    }
+}
+
 fn describe(entry: &Skipped) -> String {
+    let file = entry.file.as_deref().unwrap_or_default();
     let line = if entry.line > 0 { format!("line {}", entry.line) } else { String::new() };
     let id = entry.id.as_ref().map(ToString::to_string).unwrap_or_default();
-    let parts: Vec<&str> =
-        [line.as_str(), id.as_str()].into_iter().filter(|p| !p.is_empty()).collect();
+    let parts: Vec<&str> = [file, &line, &id].into_iter().filter(|p| !p.is_empty()).collect();
     format!("{}: {}", parts.join(" "), entry.reason)
 }
 
@@ -106,6 +168,8 @@ fn json(summary: &ImportSummary, dry_run: bool) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     object.flag("dry_run", dry_run);
+    object.text("source", summary.kind.as_str());
+    object.array("files", |array| summary.files.iter().for_each(|file| array.text(file)));
     object.count("created", summary.created);
     object.count("updated", summary.updated);
     object.count("unchanged", summary.unchanged);
@@ -118,6 +182,9 @@ fn json(summary: &ImportSummary, dry_run: bool) -> String {
         object.array(name, |array| {
             for entry in list {
                 array.object(|object| {
+                    if let Some(file) = &entry.file {
+                        object.text("file", file);
+                    }
                     if entry.line > 0 {
                         object.count("line", entry.line);
                     }
@@ -128,6 +195,23 @@ fn json(summary: &ImportSummary, dry_run: bool) -> String {
                 });
             }
         });
+    }
+    object.array("rigs", |array| summary.rigs.iter().for_each(|rig| array.text(rig.as_str())));
+    object.count("rigs_unchanged", summary.rigs_unchanged);
+    for (name, pairs) in [("settings", &summary.settings), ("kept", &summary.kept)] {
+        object.object(name, |object| {
+            for (key, value) in pairs {
+                object.text(key, value);
+            }
+        });
+    }
+    object.count("settings_unchanged", summary.settings_unchanged);
+    for (name, list) in [
+        ("conflicts", &summary.conflicts),
+        ("left_out", &summary.left_out),
+        ("remarks", &summary.remarks),
+    ] {
+        object.array(name, |array| list.iter().for_each(|text| array.text(text)));
     }
     object.finish();
     out

@@ -1,6 +1,7 @@
 //! `bd label`.
 
 use clap::{Args, Subcommand};
+use gt_operations::batch::Step;
 use gt_operations::beads::label_counts;
 use gt_operations::notes::{label, labels};
 use gt_records::ObjectWriter;
@@ -37,6 +38,21 @@ struct ChangeArgs {
     /// Ids, and the label last
     #[arg(value_name = "ID… LABEL", required = true, num_args = 2..)]
     words: Vec<String>,
+}
+
+/// The change that a line of a batch asks for.
+pub(super) fn step(args: LabelArgs) -> Result<Step, CliError> {
+    let (mut words, add) = match args.verb {
+        LabelVerb::Add(args) => (args.words, true),
+        LabelVerb::Remove(args) => (args.words, false),
+        LabelVerb::List { .. } | LabelVerb::ListAll => {
+            return Err(CliError::request("a batch changes beads; it lists nothing"));
+        }
+    };
+    match words.pop() {
+        Some(label) if !words.is_empty() => Ok(Step::Label { beads: words, label, add }),
+        _ => Err(CliError::request("which label? label add <id> <label>")),
+    }
 }
 
 pub(super) fn run(context: &Context<'_>, args: &LabelArgs) -> Result<(), CliError> {

@@ -1,14 +1,19 @@
 //! `bd list`.
 
-use clap::Args;
-use gt_operations::beads::for_each_page;
-use gt_operations::{BeadFilter, Environment, Readiness, Town};
+use std::collections::HashMap;
 
+use clap::Args;
+use gt_core::BeadId;
+use gt_core::decide::outline;
+use gt_operations::beads::for_each_page;
+use gt_operations::{BeadFilter, BeadRow, Environment, Readiness, Town};
+
+use super::drawing::{self, Drawing};
 use super::filters::{FilterArgs, OrderArgs};
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::Printer;
+use crate::output::{Cell, Printer, Table};
 
 const LIMIT: usize = 50;
 /// An agent's context is dear.
@@ -19,6 +24,8 @@ const LIMIT_FOR_AGENTS: usize = 20;
 #[command(after_help = "Examples:
   bd list
   bd list --status open --label backend --sort updated
+  bd list --tree --all
+  bd list --format dot | dot -Tsvg > beads.svg
   bd list --all --limit 0 --json")]
 pub(super) struct ListArgs {
     #[command(flatten)]
@@ -28,7 +35,10 @@ pub(super) struct ListArgs {
     ready: bool,
     #[command(flatten)]
     order: OrderArgs,
-    #[arg(long, hide = true)]
+    /// Parts under what they are a part of
+    #[arg(long)]
+    tree: bool,
+    #[arg(long, hide = true, conflicts_with = "tree")]
     flat: bool,
     #[arg(long, hide = true)]
     long: bool,
@@ -38,7 +48,11 @@ pub(super) struct ListArgs {
     no_pager: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
+pub(super) fn run(
+    context: &Context<'_>,
+    args: &ListArgs,
+    drawing: Option<Drawing>,
+) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let mut filter = args.filter.filter(&town)?;
@@ -47,11 +61,65 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
     if args.ready {
         filter.ready = Some(Readiness { now: town.now(), include_deferred: false });
     }
-    print(printer, &town, &filter)
+    match drawing {
+        _ if printer.json() => print(printer, &town, &filter, |_| String::new()),
+        Some(drawing) => print_drawing(printer, &town, &filter, drawing),
+        None if args.tree => print_tree(printer, &town, &filter),
+        None => print(printer, &town, &filter, |_| String::new()),
+    }
 }
 
-/// Prints what `filter` admits while it is read.
-pub(super) fn print(printer: &Printer, town: &Town, filter: &BeadFilter) -> Result<(), CliError> {
+fn print_drawing(
+    printer: &Printer,
+    town: &Town,
+    filter: &BeadFilter,
+    drawing: Drawing,
+) -> Result<(), CliError> {
+    drawing::begin(printer, drawing)?;
+    let more = for_each_page(town, filter, |rows| drawing::rows(printer, drawing, &rows))?;
+    drawing::end(printer, drawing)?;
+    say_if_more(printer, filter, more);
+    Ok(())
+}
+
+/// An outline needs every bead before the first line; the limit keeps it small.
+fn print_tree(printer: &Printer, town: &Town, filter: &BeadFilter) -> Result<(), CliError> {
+    let mut rows = Vec::new();
+    let more = for_each_page(town, filter, |page| {
+        rows.extend(page);
+        Ok::<_, CliError>(())
+    })?;
+    if rows.is_empty() {
+        return printer.done("No issues found.");
+    }
+    let place: HashMap<&BeadId, usize> =
+        rows.iter().enumerate().map(|(at, row)| (&row.bead.id, at)).collect();
+    let parents: Vec<Option<usize>> =
+        rows.iter().map(|row| place.get(row.parent()?).copied()).collect();
+    let mut table = Table::new();
+    for (at, depth) in outline(&parents) {
+        let mut cells = shapes::cells(&rows[at].bead, &rows[at].labels, "");
+        cells[0] = Cell::bold(format!("{}{}", "  ".repeat(depth), rows[at].bead.id));
+        table.row(cells);
+    }
+    printer.table(table)?;
+    say_if_more(printer, filter, more);
+    Ok(())
+}
+
+fn say_if_more(printer: &Printer, filter: &BeadFilter, more: bool) {
+    if let (true, Some(limit)) = (more, filter.limit) {
+        printer.note(format!("Showing the first {limit}; there are more, use --limit 0 for all"));
+    }
+}
+
+/// Prints what `filter` admits while it is read; for people, with a remark on each bead.
+pub(super) fn print(
+    printer: &Printer,
+    town: &Town,
+    filter: &BeadFilter,
+    remark: impl Fn(&BeadRow) -> String,
+) -> Result<(), CliError> {
     let more = if printer.json() {
         let mut list = printer.list();
         let more = for_each_page(town, filter, |rows| {
@@ -63,16 +131,14 @@ pub(super) fn print(printer: &Printer, town: &Town, filter: &BeadFilter) -> Resu
         let mut any = false;
         let more = for_each_page(town, filter, |rows| {
             any = true;
-            shapes::print_rows(printer, rows.iter().map(|row| (row, String::new())))
+            shapes::print_rows(printer, rows.iter().map(|row| (row, remark(row))))
         })?;
         if !any {
             printer.done("No issues found.")?;
         }
         more
     };
-    if let (true, Some(limit)) = (more, filter.limit) {
-        printer.note(format!("Showing the first {limit}; there are more, use --limit 0 for all"));
-    }
+    say_if_more(printer, filter, more);
     Ok(())
 }
 

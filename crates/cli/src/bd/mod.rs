@@ -1,27 +1,42 @@
 //! `bd`: beads, as scripts and agents know them. One file per verb.
 
 mod activity;
+mod batch;
 mod blocked;
+mod children;
 mod close;
 mod comments;
 mod config;
+mod cook;
 mod count;
 mod create;
+mod create_many;
+mod defer;
 mod delete;
 mod dep;
+mod doctor;
+mod drawing;
 mod export;
 mod filters;
+mod formula;
 mod import;
+mod info;
 mod init;
+mod kv;
 mod label;
+mod lint;
 mod list;
+mod prime;
+mod query;
 mod ready;
 mod reopen;
 mod search;
 mod shapes;
 mod show;
+mod stale;
 mod stats;
 mod update;
+mod version;
 
 use std::path::PathBuf;
 
@@ -33,7 +48,11 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Printer;
 
+use drawing::Drawing;
+
 pub(crate) use activity::{ActivityArgs, event_json, event_line, run as run_activity};
+pub(crate) use formula::{FormulaArgs, run as run_formula};
+pub(crate) use import::{ImportFlags, bring};
 
 /// Track work as beads: tasks, bugs, epics and how they depend on each other
 #[derive(Debug, Parser)]
@@ -50,7 +69,7 @@ pub(crate) struct Bd {
 pub(crate) struct Global {
     #[command(flatten)]
     pub(crate) common: Common,
-    #[arg(long, global = true, value_name = "FORMAT", hide = true, value_parser = ["json", "text", "mermaid"])]
+    #[arg(long, global = true, value_name = "FORMAT", hide = true, value_parser = ["json", "text", "mermaid", "dot", "digraph"])]
     format: Option<String>,
     /// Use the store this file belongs to
     #[arg(long, global = true, value_name = "FILE", conflicts_with = "directory", hide = true)]
@@ -97,10 +116,16 @@ enum Verb {
     #[command(alias = "done")]
     Close(close::CloseArgs),
     Reopen(reopen::ReopenArgs),
+    Defer(defer::DeferArgs),
+    Undefer(defer::UndeferArgs),
     Delete(delete::DeleteArgs),
     List(list::ListArgs),
     Ready(ready::ReadyArgs),
     Blocked(blocked::BlockedArgs),
+    Children(children::ChildrenArgs),
+    Query(query::QueryArgs),
+    Stale(stale::StaleArgs),
+    Lint(lint::LintArgs),
     Dep(dep::DepArgs),
     Label(label::LabelArgs),
     #[command(alias = "comment")]
@@ -109,10 +134,18 @@ enum Verb {
     #[command(alias = "status")]
     Stats(stats::StatsArgs),
     Count(count::CountArgs),
+    Batch(batch::BatchArgs),
     Activity(activity::ActivityArgs),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Config(config::ConfigArgs),
+    Kv(kv::KvArgs),
+    Prime(prime::PrimeArgs),
+    Doctor(doctor::DoctorArgs),
+    Info(info::InfoArgs),
+    Version(version::VersionArgs),
+    Formula(formula::FormulaArgs),
+    Cook(cook::CookArgs),
 }
 
 /// Runs a parsed command.
@@ -124,6 +157,10 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
     if diagram && !matches!(&bd.verb, Verb::Dep(args) if args.is_tree()) {
         return Err(CliError::request("only bd dep tree prints --format mermaid"));
     }
+    let drawing = Drawing::of_format(format.as_deref());
+    if drawing.is_some() && !matches!(&bd.verb, Verb::List(_)) {
+        return Err(CliError::request("only bd list prints --format dot and --format digraph"));
+    }
     match bd.verb {
         Verb::Init(args) => init::run(&context, &args),
         Verb::Create(args) => create::run(&context, args),
@@ -131,19 +168,33 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Update(args) => update::run(&context, &args),
         Verb::Close(args) => close::run(&context, &args),
         Verb::Reopen(args) => reopen::run(&context, &args),
+        Verb::Defer(args) => defer::run(&context, &args),
+        Verb::Undefer(args) => defer::run_undefer(&context, &args),
         Verb::Delete(args) => delete::run(&context, &args),
-        Verb::List(args) => list::run(&context, &args),
+        Verb::List(args) => list::run(&context, &args, drawing),
         Verb::Ready(args) => ready::run(&context, &args),
         Verb::Blocked(args) => blocked::run(&context, &args),
+        Verb::Children(args) => children::run(&context, &args),
+        Verb::Query(args) => query::run(&context, &args),
+        Verb::Stale(args) => stale::run(&context, &args),
+        Verb::Lint(args) => lint::run(&context, &args),
         Verb::Dep(args) => dep::run(&context, args, diagram),
         Verb::Label(args) => label::run(&context, &args),
         Verb::Comments(args) => comments::run(&context, &args),
         Verb::Search(args) => search::run(&context, &args),
         Verb::Stats(_) => stats::run(&context),
         Verb::Count(args) => count::run(&context, &args),
+        Verb::Batch(args) => batch::run(&context, &args),
         Verb::Activity(args) => activity::run(&context, &args),
         Verb::Import(args) => import::run(&context, &args),
         Verb::Export(args) => export::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
+        Verb::Kv(args) => kv::run(&context, &args),
+        Verb::Prime(args) => prime::run(&context, &args),
+        Verb::Doctor(_) => doctor::run(&context),
+        Verb::Info(_) => info::run(&context),
+        Verb::Version(_) => version::run(&context),
+        Verb::Formula(args) => formula::run(&context, &args),
+        Verb::Cook(args) => cook::run(&context, &args),
     }
 }

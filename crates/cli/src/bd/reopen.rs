@@ -1,6 +1,7 @@
 //! `bd reopen`.
 
 use clap::Args;
+use gt_operations::batch::Step;
 use gt_operations::beads::reopen;
 
 use super::shapes;
@@ -17,6 +18,11 @@ pub(super) struct ReopenArgs {
     /// Why
     #[arg(short, long, value_name = "TEXT")]
     reason: Option<String>,
+}
+
+/// The change that a line of a batch asks for.
+pub(super) fn step(args: ReopenArgs) -> Step {
+    Step::Reopen { beads: args.ids, reason: args.reason }
 }
 
 pub(super) fn run(context: &Context<'_>, args: &ReopenArgs) -> Result<(), CliError> {

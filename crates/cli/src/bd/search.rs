@@ -27,5 +27,5 @@ pub(super) fn run(context: &Context<'_>, args: &SearchArgs) -> Result<(), CliErr
     let mut filter = args.filter.filter(&town)?;
     filter.text = Some(args.text.clone());
     args.order.apply(&mut filter, Some(LIMIT));
-    super::list::print(printer, &town, &filter)
+    super::list::print(printer, &town, &filter, |_| String::new())
 }

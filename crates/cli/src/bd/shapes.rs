@@ -1,9 +1,9 @@
 //! How beads look, as JSON and as text.
 
 use gt_core::{Bead, BeadId, DependencyType};
-use gt_operations::beads::show;
+use gt_operations::beads::{self, Mention, show};
 use gt_operations::{BeadRow, Town};
-use gt_records::{BeadView, Counts, ObjectWriter, write_bead, write_comment};
+use gt_records::{BeadView, ObjectWriter, write_bead, write_comment};
 
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, status_colour};
@@ -17,21 +17,8 @@ pub(super) fn bare(bead: &Bead, labels: &[String]) -> String {
 
 /// A bead as lists show it; the counts are of dependencies that block.
 pub(super) fn listed(row: &BeadRow, more: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
-    let counts = Counts {
-        dependencies: row.dependencies_blocking(),
-        dependents: row.dependents_blocked,
-        comments: row.comments,
-    };
     let mut out = String::new();
-    let view = BeadView {
-        bead: &row.bead,
-        labels: &row.labels,
-        dependencies: &row.dependencies,
-        comments: &[],
-        counts: Some(counts),
-        parent: row.parent(),
-    };
-    write_bead(&mut out, &view, more);
+    write_bead(&mut out, &beads::listed(row), more);
     out
 }
 
@@ -44,11 +31,24 @@ pub(super) fn linked(bead: &Bead, kind: &DependencyType) -> String {
     out
 }
 
+/// A bead that speaks of another, and in which fields.
+pub(super) fn mentioning(mention: &Mention) -> String {
+    let mut out = String::new();
+    write_bead(&mut out, &BeadView::bare(&mention.bead), |object| {
+        object.text("dependency_type", "mentions");
+        object.array("mentioned_in", |array| {
+            mention.fields.iter().for_each(|field| array.text(field));
+        });
+    });
+    out
+}
+
 /// What `show` includes besides the bead.
 pub(super) struct Shown<'a> {
     pub(super) about: &'a gt_operations::beads::Shown,
     pub(super) dependents: bool,
     pub(super) comments: bool,
+    pub(super) long: bool,
 }
 
 impl Shown<'_> {
@@ -86,7 +86,7 @@ impl Shown<'_> {
                     }
                 });
                 if row.bead.issue_type.is_epic() {
-                    let (total, closed) = shown.children();
+                    let (total, closed) = shown.children_counts();
                     object.count("epic_total_children", total as u64);
                     object.count("epic_closed_children", closed as u64);
                     object.flag("epic_closeable", total > 0 && total == closed);
@@ -98,6 +98,14 @@ impl Shown<'_> {
                         write_comment(array.element(), comment);
                     }
                 });
+            }
+            if self.long {
+                object.text("uid", &row.bead.uid.to_string());
+                if let Some(rig) = &row.bead.rig {
+                    object.text("rig", rig.as_str());
+                }
+                object.count("open_blockers", u64::from(row.bead.open_blockers));
+                object.count("event_count", shown.events);
             }
             object.count("dependency_count", row.dependencies.len() as u64);
             object.count("dependent_count", row.dependents);
@@ -160,4 +168,9 @@ pub(super) fn print_json(printer: &Printer, town: &Town, ids: &[String]) -> Resu
         list.push(&bare(&shown.row.bead, &shown.row.labels))?;
     }
     list.finish()
+}
+
+/// Says that a bead depends on something that is not there, which need not be a mistake.
+pub(super) fn note_absent(printer: &Printer, id: &BeadId) {
+    printer.note(format!("note: {id} does not exist here; it counts from the day it appears"));
 }

@@ -1,16 +1,21 @@
 //! `bd show`.
 
 use clap::Args;
-use gt_operations::beads::{Shown, show};
+use gt_core::{DependencyType, Timestamp};
+use gt_operations::OperationError;
+use gt_operations::beads::{Mention, References, Shown, references, show};
+use gt_records::ObjectWriter;
 
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Printer, ago};
+use crate::output::{Cell, Printer, Table, ago};
 
 /// Show beads
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  bd show gt-abc\n  bd show gt-abc gt-def --json")]
+#[command(
+    after_help = "Examples:\n  bd show gt-abc\n  bd show gt-abc gt-def --json\n  bd show gt-abc --refs"
+)]
 pub(super) struct ShowArgs {
     /// Ids, or parts of them
     #[arg(value_name = "ID")]
@@ -26,6 +31,15 @@ pub(super) struct ShowArgs {
     /// Include the comments
     #[arg(long)]
     include_comments: bool,
+    /// Every field, also those that mean nothing to us
+    #[arg(long, group = "view")]
+    long: bool,
+    /// Its direct parts instead of itself
+    #[arg(long, group = "view")]
+    children: bool,
+    /// Who depends on it or speaks of it, instead of itself
+    #[arg(long, group = "view")]
+    refs: bool,
 }
 
 pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
@@ -35,20 +49,19 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     }
     let town = context.town()?;
     let printer = context.printer;
-    let (found, missing): (Vec<_>, Vec<_>) =
-        show(&town, &inputs)?.into_iter().partition(Result::is_ok);
-    let found: Vec<Shown> = found.into_iter().filter_map(Result::ok).collect();
-    for error in missing.into_iter().filter_map(Result::err) {
-        printer.part_failed(&error.into());
+    if args.refs {
+        return print_references(printer, &found(printer, references(&town, &inputs)?)?);
     }
-    if found.is_empty() {
-        return Err(CliError::AlreadyTold("no issues found matching the provided IDs".to_owned()));
+    let found = found(printer, show(&town, &inputs)?)?;
+    if args.children {
+        return print_children(printer, &found);
     }
     if printer.json() {
         let mut list = printer.list();
         for shown in &found {
             let (dependents, comments) = (args.include_dependents, args.include_comments);
-            list.push(&shapes::Shown { about: shown, dependents, comments }.json())?;
+            let long = args.long;
+            list.push(&shapes::Shown { about: shown, dependents, comments, long }.json())?;
         }
         return list.finish();
     }
@@ -60,11 +73,147 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
             printer.line("")?;
         }
         print(printer, shown, town.now())?;
+        if args.long {
+            print_rest(printer, shown)?;
+        }
     }
     Ok(())
 }
 
-fn print(printer: &Printer, shown: &Shown, now: gt_core::Timestamp) -> Result<(), CliError> {
+/// What was found; what was not is told. Nothing found is a failure.
+fn found<T>(
+    printer: &Printer,
+    results: Vec<Result<T, OperationError>>,
+) -> Result<Vec<T>, CliError> {
+    let mut found = Vec::new();
+    for result in results {
+        match result {
+            Ok(one) => found.push(one),
+            Err(error) => {
+                printer.part_failed(&error.into());
+            }
+        }
+    }
+    if found.is_empty() {
+        return Err(CliError::AlreadyTold("no issues found matching the provided IDs".to_owned()));
+    }
+    Ok(found)
+}
+
+fn print_children(printer: &Printer, found: &[Shown]) -> Result<(), CliError> {
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        for shown in found {
+            object.array(shown.row.bead.id.as_str(), |array| {
+                for (edge, bead) in shown.children() {
+                    array.raw(&shapes::linked(bead, &edge.kind));
+                }
+            });
+        }
+        object.finish();
+        return printer.object(&out);
+    }
+    for shown in found {
+        let (total, closed) = shown.children_counts();
+        let count = match total {
+            0 => "no children".to_owned(),
+            1 => format!("1 child, {closed} closed"),
+            many => format!("{many} children, {closed} closed"),
+        };
+        let bead = &shown.row.bead;
+        printer.heading(bead.id.as_str(), &format!("  {} ({count})", bead.title))?;
+        let mut table = Table::new();
+        for (_, child) in shown.children() {
+            table.row(shapes::cells(child, &[], ""));
+        }
+        printer.table(table)?;
+    }
+    Ok(())
+}
+
+fn print_references(printer: &Printer, found: &[References]) -> Result<(), CliError> {
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        for References { bead, dependents, mentions } in found {
+            object.array(bead.id.as_str(), |array| {
+                for (edge, bead) in dependents {
+                    array.raw(&shapes::linked(bead, &edge.kind));
+                }
+                for mention in mentions {
+                    array.raw(&shapes::mentioning(mention));
+                }
+            });
+        }
+        object.finish();
+        return printer.object(&out);
+    }
+    for References { bead, dependents, mentions } in found {
+        printer.heading(bead.id.as_str(), &format!("  {}", bead.title))?;
+        if dependents.is_empty() && mentions.is_empty() {
+            printer.line("  nobody refers to it")?;
+        }
+        let mut kinds: Vec<&DependencyType> =
+            dependents.iter().map(|(edge, _)| &edge.kind).collect();
+        kinds.sort_by_key(|kind| kind.as_str().to_owned());
+        kinds.dedup();
+        for kind in kinds {
+            printer.line(format!("  {kind}"))?;
+            for (_, other) in dependents.iter().filter(|(edge, _)| edge.kind == *kind) {
+                printer.line(format!("    {} {} · {}", other.id, other.status, other.title))?;
+            }
+        }
+        if !mentions.is_empty() {
+            printer.line("  mentions")?;
+        }
+        for Mention { bead: other, fields } in mentions {
+            let fields = fields.join(", ");
+            printer.line(format!(
+                "    {} {} · {} (in {fields})",
+                other.id, other.status, other.title
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+/// What a reader rarely needs.
+fn print_rest(printer: &Printer, shown: &Shown) -> Result<(), CliError> {
+    let bead = &shown.row.bead;
+    let flags = [
+        ("ephemeral", bead.ephemeral),
+        ("no_history", bead.no_history),
+        ("pinned", bead.pinned),
+        ("is_template", bead.is_template),
+    ];
+    let flags: Vec<&str> =
+        flags.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
+    let mut facts = vec![
+        ("uid", bead.uid.to_string()),
+        ("owner", bead.owner.clone()),
+        ("created_at", bead.created_at.to_string()),
+        ("updated_at", bead.updated_at.to_string()),
+        ("started_at", time(bead.started_at)),
+        ("closed_at", time(bead.closed_at)),
+        ("estimated_minutes", bead.estimated_minutes.map(|n| n.to_string()).unwrap_or_default()),
+        ("external_ref", bead.external_ref.clone().unwrap_or_default()),
+        ("flags", flags.join(", ")),
+        ("open_blockers", bead.open_blockers.to_string()),
+        ("events", shown.events.to_string()),
+    ];
+    facts.extend(bead.carried.iter().map(|(name, value)| (name.as_str(), value.to_string())));
+    printer.line("")?;
+    printer.heading("All fields", "")?;
+    let mut table = Table::new();
+    for (name, value) in facts.into_iter().filter(|(_, value)| !value.is_empty()) {
+        table.row(vec![Cell::new(format!("  {name}")), Cell::new(value)]);
+    }
+    printer.table(table)
+}
+
+fn print(printer: &Printer, shown: &Shown, now: Timestamp) -> Result<(), CliError> {
     let bead = &shown.row.bead;
     let section = |name: &str| {
         printer.line("")?;

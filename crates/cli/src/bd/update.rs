@@ -2,6 +2,7 @@
 
 use clap::Args;
 use gt_core::{IssueType, Json, Priority, Status, Timestamp};
+use gt_operations::batch::Step;
 use gt_operations::beads::{BeadChanges, Edit, update};
 
 use super::shapes;
@@ -132,6 +133,15 @@ pub(super) fn run(context: &Context<'_>, args: &UpdateArgs) -> Result<(), CliErr
         return changed.iter().try_for_each(|id| printer.done(format!("✓ {done} {id}")));
     }
     shapes::print_json(printer, &town, &changed)
+}
+
+/// The change that a line of a batch asks for.
+pub(super) fn step(args: &UpdateArgs, now: Timestamp) -> Result<Step, CliError> {
+    let changes = changes(args, now)?;
+    if changes.is_empty() {
+        return Err(CliError::request("it says nothing that is to change; write key=value"));
+    }
+    Ok(Step::Update { beads: args.ids.clone(), changes: Box::new(changes) })
 }
 
 fn changes(args: &UpdateArgs, now: Timestamp) -> Result<BeadChanges, CliError> {

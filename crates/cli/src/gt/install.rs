@@ -23,7 +23,7 @@ pub(super) struct InstallArgs {
 pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliError> {
     let place = context.directory.join(&args.place);
     let actor = context.actor()?;
-    let Installed { root, is_new, server } =
+    let Installed { root, is_new, server, joined } =
         install(&place, &context.environment, &actor, &SystemClock)?;
     let printer = context.printer;
     if printer.json() {
@@ -33,6 +33,7 @@ pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliEr
         object.flag("created", is_new);
         if let Some(server) = &server {
             object.text("server", server);
+            object.flag("joined", joined);
         }
         object.finish();
         return printer.object(&out);
@@ -42,6 +43,9 @@ pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliEr
         return printer.done(format!("{root} is a town already; nothing to do"));
     }
     match server {
+        Some(server) if joined => {
+            return printer.done(format!("✓ Joined the town on {server}, from {root}"));
+        }
         Some(server) => printer.done(format!("✓ Made a town in {root}, on {server}"))?,
         None => printer.done(format!("✓ Made a town in {root}"))?,
     }

@@ -4,7 +4,9 @@ mod completions;
 mod config;
 mod doctor;
 mod feed;
+mod import;
 mod install;
+mod man;
 mod rig;
 mod status;
 
@@ -37,10 +39,13 @@ enum Verb {
     Install(install::InstallArgs),
     Rig(rig::RigArgs),
     Config(config::ConfigArgs),
+    Import(import::ImportArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
+    Formula(crate::bd::FormulaArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// Runs a parsed command.
@@ -50,9 +55,12 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Install(args) => install::run(&context, &args),
         Verb::Rig(args) => rig::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
+        Verb::Import(args) => import::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),
+        Verb::Formula(args) => crate::bd::run_formula(&context, &args),
         Verb::Doctor(_) => doctor::run(&context),
         Verb::Completions(args) => completions::run(&context, &args),
+        Verb::Man(args) => man::run(&context, &args),
     }
 }

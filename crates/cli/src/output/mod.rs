@@ -12,6 +12,7 @@ use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+use clap::error::{ContextKind, ErrorKind};
 use gt_operations::Environment;
 use gt_records::{escape_html, pretty, sorted_object};
 
@@ -170,6 +171,9 @@ impl Printer {
         let _ = self.flush();
         if !matches!(error, CliError::AlreadyTold(_)) {
             tell(&format!("Error: {message}"));
+            for line in error.picture() {
+                tell(&format!("  {line}"));
+            }
         }
     }
 }
@@ -183,15 +187,23 @@ impl Drop for Printer {
 
 /// Says what is wrong with the arguments, in the words scripts look for.
 pub(crate) fn usage_error(error: &clap::Error, json: bool) {
-    use clap::error::{ContextKind, ErrorKind};
-    let rendered = error.render().to_string();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         if json {
             tell_programs("a command is missing; --help lists them");
         }
-        tell(rendered.trim_end());
+        tell(error.render().to_string().trim_end());
         return;
     }
+    let (message, rest) = usage_message(error);
+    if json {
+        tell_programs(&message);
+    }
+    tell(format!("Error: {message}\n\n{rest}").trim_end());
+}
+
+/// What is wrong with arguments, in one line, and how they should be.
+pub(crate) fn usage_message(error: &clap::Error) -> (String, String) {
+    let rendered = error.render().to_string();
     let text = rendered.strip_prefix("error: ").unwrap_or(&rendered);
     let text = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(argument)) if argument.to_string().starts_with('-') => {
@@ -202,11 +214,7 @@ pub(crate) fn usage_error(error: &clap::Error, json: bool) {
     };
     // The first paragraph is the message; the rest is usage.
     let (message, rest) = text.split_once("\n\n").unwrap_or((text.trim_end(), ""));
-    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    if json {
-        tell_programs(&message);
-    }
-    tell(format!("Error: {message}\n\n{rest}").trim_end());
+    (message.split_whitespace().collect::<Vec<_>>().join(" "), rest.to_owned())
 }
 
 /// Writes to standard error. If nobody can be told, the exit code still tells.

@@ -46,6 +46,9 @@ fn no_text_holds_a_nul() {
     let town = town();
     town.bead("hq-a", &[]);
     town.write("nul.txt", "a\0b");
+    town.write("nul.md", "## A\na\0b\n");
+    town.write("nul.jsonl", r#"{"title":"A","metadata":"\u0000"}"#);
+    town.write("nul.batch", "comment hq-a fine\ncomment hq-a a\0b\n");
     let before = town.export();
     for command in [
         &["create", "A task", "--body-file", "nul.txt"][..],
@@ -53,6 +56,9 @@ fn no_text_holds_a_nul() {
         &["update", "hq-a", "--body-file", "nul.txt"],
         &["comments", "add", "hq-a", "-f", "nul.txt"],
         &["close", "hq-a", "--reason-file", "nul.txt"],
+        &["create", "--file", "nul.md"],
+        &["create", "--file", "nul.jsonl"],
+        &["batch", "nul.batch"],
         &["create", "A task", "--metadata", r#"{"a":"\u0000"}"#],
         &["update", "hq-a", "--metadata", r#"{"a":"\u0000"}"#],
     ] {
@@ -190,6 +196,10 @@ fn files_are_text_that_can_be_read() {
             &["comments", "add", "hq-a", "-f", file],
             &["close", "hq-a", "--reason-file", file],
             &["delete", "--from-file", file],
+            &["create", "--file", file],
+            &["create", "--graph", file],
+            &["dep", "add", "--file", file],
+            &["batch", file],
         ] {
             let error = refusal(&town.bd(command));
             assert_says(&error, &[file, reason]);

@@ -383,9 +383,11 @@ fn the_summary_has_every_number() {
     assert_eq!(
         summary,
         json!({
+            "source": "jsonl", "files": ["standard input"],
             "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "skipped_details": [],
             "repaired": [], "memories": 0, "old_queue_state": 0, "dry_run": false,
-            "schema_version": 1,
+            "rigs": [], "rigs_unchanged": 0, "settings": {}, "settings_unchanged": 0, "kept": {},
+            "conflicts": [], "left_out": [], "remarks": [], "schema_version": 1,
         })
     );
 }
@@ -409,4 +411,56 @@ fn many_beads_come_in_with_one_event_each() {
     assert_eq!(town.last_event(), 2000);
     assert_eq!(town.ready(), ["hq-0"], "everything else waits for an earlier one");
     town.gt(["doctor"]).ok();
+}
+
+#[test]
+fn a_record_that_is_only_newer_makes_the_bead_as_new() {
+    let town = town();
+    town.import(&version(1, r#","notes":"n""#).replace("v1", "same"));
+    let last = town.last_event();
+
+    let newer = version(3, r#","notes":"n""#).replace("v3", "same");
+    let summary = town.import(&newer);
+
+    assert_eq!(summary["unchanged"], 1);
+    assert_eq!(town.show("hq-a")["updated_at"], "2026-01-01T00:00:03Z");
+    assert_eq!(town.last_event(), last, "nothing to tell");
+    assert_eq!(town.import(&version(2, ""))["skipped"], 1);
+}
+
+#[test]
+fn a_circle_is_left_out_again_without_a_trace() {
+    let town = town();
+    let edge = |id: &str, target: &str, second: u32| {
+        format!(
+            r#"{{"id":"{id}","title":"t","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:{second:02}Z","dependencies":[{{"depends_on_id":"{target}","created_at":"2026-01-01T00:00:00Z"}}]}}"#
+        )
+    };
+    town.import(&edge("hq-a", "hq-b", 1));
+    let lines =
+        [edge("hq-a", "hq-b", 1), edge("hq-b", "hq-c", 2), edge("hq-c", "hq-a", 2)].join("\n");
+    assert_eq!(town.import(&lines)["skipped"], 1);
+    let before = (town.export(), town.last_event());
+
+    let summary = town.import(&lines);
+
+    assert_eq!((&summary["updated"], &summary["skipped"]), (&json!(0), &json!(1)));
+    assert_says(summary["skipped_details"][0]["reason"].as_str().unwrap(), &["would be a cycle"]);
+    assert_eq!((town.export(), town.last_event()), before);
+}
+
+#[test]
+fn of_several_lines_about_a_bead_the_last_newest_counts_each_time() {
+    let town = town();
+    let lines =
+        [version(2, r#","labels":["x"]"#), version(1, ""), version(2, r#","labels":["y"]"#)];
+    let summary = town.import(&lines.join("\n"));
+    assert_eq!((&summary["created"], &summary["skipped"]), (&json!(1), &json!(2)));
+    assert_eq!(town.show("hq-a")["labels"], json!(["y"]));
+    let before = (town.export(), town.last_event());
+
+    let summary = town.import(&lines.join("\n"));
+
+    assert_eq!((&summary["unchanged"], &summary["skipped"]), (&json!(1), &json!(2)));
+    assert_eq!((town.export(), town.last_event()), before);
 }

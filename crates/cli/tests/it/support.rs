@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Invocation, Ran, Sandbox};
+use gt_testkit::{Cluster, Invocation, Ran, Sandbox};
 use serde_json::Value;
 
 /// A directory without a town.
@@ -12,23 +12,27 @@ pub(crate) fn nowhere() -> Sandbox {
     Sandbox::new(env!("CARGO_BIN_EXE_gt"))
 }
 
-/// A new town; commands run in it.
+/// A new town; commands run in it. With `TEST_ENGINE=postgres` its records are on a server, so that
+/// the whole suite can be run there too.
 pub(crate) fn town() -> Sandbox {
+    #[expect(clippy::disallowed_methods, reason = "the product does not look at it")]
+    let engine = std::env::var("TEST_ENGINE");
+    if engine.as_deref() == Ok("postgres") { town_on_server() } else { town_on_file() }
+}
+
+/// A new town with its records in a file of its own.
+pub(crate) fn town_on_file() -> Sandbox {
     Sandbox::town(env!("CARGO_BIN_EXE_gt"))
 }
 
-/// A new town whose records are in the database at `url`; commands run in it.
+/// A new town with its records in the database at `url`.
 pub(crate) fn town_on(url: &str) -> Sandbox {
-    let sandbox = nowhere();
-    let town = sandbox.root().join("town");
-    sandbox
-        .command(sandbox.gt_path())
-        .arg("install")
-        .arg(&town)
-        .env("DATABASE_URL", url)
-        .run()
-        .ok();
-    sandbox.in_dir(town)
+    Sandbox::town_on(env!("CARGO_BIN_EXE_gt"), url)
+}
+
+/// A new town with its records in a database of its own.
+pub(crate) fn town_on_server() -> Sandbox {
+    town_on(&Cluster::shared().fresh_database())
 }
 
 /// A new town with these rigs, which have no repository.
@@ -209,6 +213,12 @@ pub(crate) fn texts(array: &Value, field: &str) -> Vec<String> {
     objects.iter().map(text).collect()
 }
 
+/// The texts in an array.
+#[track_caller]
+pub(crate) fn strings(array: &Value) -> Vec<&str> {
+    array.as_array().expect("an array").iter().map(|text| text.as_str().expect("a text")).collect()
+}
+
 /// The names of an object's fields, in alphabetical order.
 #[track_caller]
 pub(crate) fn keys(object: &Value) -> Vec<&str> {
@@ -234,4 +244,27 @@ pub(crate) fn files_in(directory: impl AsRef<Path>) -> Vec<String> {
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// A file or directory of the fixtures.
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// A copy of a fixture in the current directory, to be changed.
+#[track_caller]
+pub(crate) fn copy_fixture(sandbox: &Sandbox, name: &str, to: &str) {
+    copy_tree(&fixture(name), &sandbox.cwd().join(to));
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for name in files_in(from) {
+        let (from, to) = (from.join(&name), to.join(&name));
+        if from.is_dir() {
+            copy_tree(&from, &to);
+        } else {
+            fs::copy(from, to).unwrap();
+        }
+    }
 }

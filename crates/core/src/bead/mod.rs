@@ -3,6 +3,7 @@
 mod dependency;
 mod id;
 mod kind;
+mod link;
 mod request;
 mod status;
 mod text;
@@ -10,6 +11,7 @@ mod text;
 pub use dependency::{Dependency, DependencyType, Gate};
 pub use id::{BeadId, Uid};
 pub use kind::IssueType;
+pub use link::{Direction, Link};
 pub use request::RequestKey;
 pub use status::{CustomStatus, Outcome, Priority, Status};
 pub use text::{Title, check_label, check_name, check_text};
@@ -112,4 +114,15 @@ pub struct Comment {
     pub created_at: Timestamp,
     /// Fields of an imported comment that mean nothing to us.
     pub carried: Carried,
+}
+
+impl Comment {
+    /// Whether both are one comment on their bead: the same words by the same author at the same time
+    /// are, whatever their ids.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.id == other.id
+            || (self.author == other.author
+                && self.text == other.text
+                && self.created_at == other.created_at)
+    }
 }

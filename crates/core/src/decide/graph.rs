@@ -64,6 +64,34 @@ pub fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     found
 }
 
+/// The nodes in layers: a node comes right after the last of what it leads to. Nodes in a cycle, and
+/// those that lead to one, are in none. `edges[n]` lists what node `n` leads to.
+pub fn waves(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut waiting: Vec<usize> = edges.iter().map(Vec::len).collect();
+    let mut leading_to = vec![Vec::new(); edges.len()];
+    for (node, targets) in edges.iter().enumerate() {
+        for target in targets {
+            leading_to[*target].push(node);
+        }
+    }
+    let mut waves = Vec::new();
+    let mut wave: Vec<usize> = (0..edges.len()).filter(|node| waiting[*node] == 0).collect();
+    while !wave.is_empty() {
+        let mut next = Vec::new();
+        for node in &wave {
+            for after in &leading_to[*node] {
+                waiting[*after] -= 1;
+                if waiting[*after] == 0 {
+                    next.push(*after);
+                }
+            }
+        }
+        next.sort_unstable();
+        waves.push(std::mem::replace(&mut wave, next));
+    }
+    waves
+}
+
 /// Tarjan's strongly connected components, without recursion: a chain of a million beads must not
 /// overflow the stack.
 fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
@@ -123,6 +151,12 @@ mod tests {
     fn a_cycle_is_shown_as_a_path() {
         let edges = vec![vec![1], vec![2], vec![0, 3], vec![]];
         assert_eq!(cycles(&edges), vec![vec![0, 1, 2]]);
+    }
+
+    #[test]
+    fn waves_follow_the_longest_way() {
+        let edges = vec![vec![], vec![0], vec![0, 1], vec![], vec![4], vec![4]];
+        assert_eq!(waves(&edges), vec![vec![0, 3], vec![1], vec![2]]);
     }
 
     #[test]

@@ -3,11 +3,17 @@
 mod blocking;
 mod graph;
 mod identity;
+mod lint;
+mod mention;
+mod outline;
 mod readiness;
 mod transition;
 
 pub use blocking::{ChildrenFacts, TargetFacts, edge_blocks};
-pub use graph::{cycles, find_path};
+pub use graph::{cycles, find_path, waves};
 pub use identity::{IdSeed, adaptive_length, resolve_partial};
+pub use lint::{Section, missing_sections};
+pub use mention::mentions;
+pub use outline::outline;
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use transition::{Refusal, Standing, Transition, Verb, decide};

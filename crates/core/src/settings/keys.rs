@@ -87,6 +87,10 @@ settings! {
         "How long events are kept";
     "trash.keep": SettingKind::Duration, "30d",
         "How long removed trees are kept";
+    "hooks.enabled": SettingKind::Bool, "true",
+        "Whether the programs in the hooks directory are run";
+    "hooks.timeout": SettingKind::Duration, "10s",
+        "How long a hook may run before it is ended";
     "notify.command": SettingKind::Text, "",
         "Program that is told about what needs a person";
     "notify.webhook": SettingKind::Text, "",

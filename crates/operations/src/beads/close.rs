@@ -22,6 +22,16 @@ pub struct Close {
     pub session: Option<String>,
 }
 
+impl Close {
+    pub(crate) fn check(&self) -> Result<()> {
+        self.reasons.iter().try_for_each(|reason| Ok(check_text("reason", reason)?))
+    }
+
+    fn reason_of(&self, at: usize) -> &str {
+        self.reasons.get(at).or(self.reasons.last()).map_or(DEFAULT_REASON, String::as_str)
+    }
+}
+
 /// A bead that was closed.
 #[derive(Debug, Clone)]
 pub struct Closed {
@@ -37,37 +47,40 @@ const DEFAULT_REASON: &str = "Closed";
 
 /// Closes each bead, or says why not. If one of the names means no bead, nothing is closed.
 pub fn close(town: &Town, inputs: &[String], how: &Close) -> Result<Vec<Result<Closed>>> {
-    for reason in &how.reasons {
-        check_text("reason", reason)?;
-    }
+    how.check()?;
     let ids = town.read(|reader| {
         inputs.iter().map(|input| resolve_in(town, reader, input)).collect::<Result<Vec<_>>>()
     })?;
-    let reason_of = |at: usize| {
-        how.reasons.get(at).or(how.reasons.last()).map_or(DEFAULT_REASON, String::as_str)
-    };
-    town.write_each(ids.iter().enumerate(), |writer, (at, id)| {
-        let old = writer.bead(id)?.ok_or_else(|| OperationError::NoBead(id.to_string()))?;
-        let mut new = old.clone();
-        let verb = Verb::Close { force: how.force };
-        let kind = apply(writer, &mut new, &verb, "close")?.unwrap_or(EventKind::Closed);
-        finish(&mut new, reason_of(at), how.outcome);
-        if let Some(session) = &how.session {
-            new.carried.retain(|(key, _)| key != "closed_by_session");
-            new.carried.push(("closed_by_session".to_owned(), Json::string(session)));
+    town.write_each(ids.iter().enumerate(), |writer, (at, id)| close_in(writer, id, how, at))
+}
+
+/// Closes one bead, the one at place `at` among those that are closed together.
+pub(crate) fn close_in(
+    writer: &mut Writer<'_>,
+    id: &BeadId,
+    how: &Close,
+    at: usize,
+) -> Result<Closed> {
+    let old = writer.bead(id)?.ok_or_else(|| OperationError::NoBead(id.to_string()))?;
+    let mut new = old.clone();
+    let verb = Verb::Close { force: how.force };
+    let kind = apply(writer, &mut new, &verb, "close")?.unwrap_or(EventKind::Closed);
+    finish(&mut new, how.reason_of(at), how.outcome);
+    if let Some(session) = &how.session {
+        new.carried.retain(|(key, _)| key != "closed_by_session");
+        new.carried.push(("closed_by_session".to_owned(), Json::string(session)));
+    }
+    new.updated_at = writer.now().max(old.updated_at);
+    let waiting = dependents_waiting(writer, id)?;
+    writer.save_bead(&old, &new, kind)?;
+    let also_closed = close_finished_molecules(writer, id)?;
+    let mut unblocked = Vec::new();
+    for id in waiting {
+        if writer.bead(&id)?.is_some_and(|bead| bead.open_blockers == 0) {
+            unblocked.push(id);
         }
-        new.updated_at = writer.now().max(old.updated_at);
-        let waiting = dependents_waiting(writer, id)?;
-        writer.save_bead(&old, &new, kind)?;
-        let also_closed = close_finished_molecules(writer, id)?;
-        let mut unblocked = Vec::new();
-        for id in waiting {
-            if writer.bead(&id)?.is_some_and(|bead| bead.open_blockers == 0) {
-                unblocked.push(id);
-            }
-        }
-        Ok(Closed { bead: new, unblocked, also_closed })
-    })
+    }
+    Ok(Closed { bead: new, unblocked, also_closed })
 }
 
 /// Open beads that a close of `id` may unblock: what waits for it or for its parents' parts.
@@ -122,20 +135,27 @@ pub fn reopen(
     inputs: &[String],
     reason: Option<&str>,
 ) -> Result<Vec<Result<(Bead, bool)>>> {
-    town.write_each(inputs, |writer, input| {
-        let id = resolve_in(town, writer, input)?;
-        let old = writer.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.clone()))?;
-        let mut new = old.clone();
-        let Some(kind) = apply(writer, &mut new, &Verb::Reopen, "reopen")? else {
-            return Ok((old, false));
-        };
-        new.defer_until = None;
-        new.updated_at = writer.now().max(old.updated_at);
-        writer.save_bead(&old, &new, kind)?;
-        if let Some(reason) = reason {
-            check_text("reason", reason)?;
-            crate::notes::add_in(writer, &new, &format!("Reopened: {reason}"))?;
-        }
-        Ok((new, true))
-    })
+    town.write_each(inputs, |writer, input| reopen_in(town, writer, input, reason))
+}
+
+pub(crate) fn reopen_in(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    input: &str,
+    reason: Option<&str>,
+) -> Result<(Bead, bool)> {
+    let id = resolve_in(town, writer, input)?;
+    let old = writer.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))?;
+    let mut new = old.clone();
+    let Some(kind) = apply(writer, &mut new, &Verb::Reopen, "reopen")? else {
+        return Ok((old, false));
+    };
+    new.defer_until = None;
+    new.updated_at = writer.now().max(old.updated_at);
+    writer.save_bead(&old, &new, kind)?;
+    if let Some(reason) = reason {
+        check_text("reason", reason)?;
+        crate::notes::add_in(writer, &new, &format!("Reopened: {reason}"))?;
+    }
+    Ok((new, true))
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_core::bead::{RequestKey, Title, Uid, check_label, check_text};
+use gt_core::bead::{Direction, Link, RequestKey, Title, Uid, check_label, check_text};
 use gt_core::decide::IdSeed;
 use gt_core::{
     Bead, BeadId, Carried, Dependency, DependencyType, EventKind, IssueType, Json, Prefix,
@@ -13,28 +13,6 @@ use gt_store::{Reader, Writer};
 use super::resolve::{require, resolve_in};
 use crate::dependencies::{add_edge, check_levels};
 use crate::{OperationError, Result, Town};
-
-/// Which way a new bead is linked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// The new bead depends on the other.
-    DependsOn,
-    /// The other depends on the new bead.
-    DependedOnBy,
-}
-
-/// A dependency to make together with a bead.
-#[derive(Debug, Clone)]
-pub struct Link {
-    /// Of which type.
-    pub kind: DependencyType,
-    /// Which way.
-    pub direction: Direction,
-    /// With which bead.
-    pub other: String,
-    /// The edge's metadata; empty for none.
-    pub metadata: String,
-}
 
 /// A bead to be made.
 #[derive(Debug, Clone, Default)]
@@ -110,7 +88,7 @@ pub enum Once {
 /// Makes a bead, with its labels, its parent and its links, or nothing at all. A dry run says what a
 /// run would say, and makes nothing.
 pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<Created> {
-    town.write_or_rehearse(dry_run, |writer| make(town, writer, new))
+    town.write_or_rehearse(dry_run, |writer| create_in(town, writer, new))
 }
 
 /// Like [`create`], for a caller that cannot know whether it has asked before, and therefore names its
@@ -125,13 +103,13 @@ pub fn create_once(town: &Town, key: &RequestKey, new: &NewBead, dry_run: bool) 
             let labels = writer.labels(&bead)?;
             return Ok(Once::MadeBefore(Created { bead, labels, missing: Vec::new() }));
         }
-        let created = make(town, writer, new)?;
+        let created = create_in(town, writer, new)?;
         writer.remember_request(key, &created.bead.id)?;
         Ok(Once::Made(created))
     })
 }
 
-fn make(town: &Town, writer: &mut Writer<'_>, new: &NewBead) -> Result<Created> {
+pub(crate) fn create_in(town: &Town, writer: &mut Writer<'_>, new: &NewBead) -> Result<Created> {
     let Plan { mut bead, id, labels, parent } = plan(town, writer, new, writer.now())?;
     bead.id = match (id, &parent) {
         (Some(id), _) => id,

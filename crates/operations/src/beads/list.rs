@@ -103,7 +103,7 @@ pub fn check_status(town: &Town, status: &Status) -> Result<()> {
 }
 
 /// A filter that admits every bead.
-pub(crate) fn everything() -> BeadFilter {
+pub fn everything() -> BeadFilter {
     BeadFilter {
         status: StatusFilter::All,
         include_hidden: true,

@@ -2,21 +2,36 @@
 
 mod close;
 mod create;
+mod defer;
 mod delete;
+mod lint;
 mod list;
+mod plan;
+mod prime;
+mod query;
 mod ready;
+mod references;
 mod resolve;
 mod show;
 mod update;
 
 pub use close::{Close, Closed, close, reopen};
-pub use create::{Created, Direction, Link, NewBead, Once, create, create_once};
-pub(crate) use create::{edge, resolve_target, target_name};
+pub(crate) use close::{close_in, reopen_in};
+pub use create::{Created, NewBead, Once, create, create_once};
+pub(crate) use create::{create_in, edge, resolve_target, target_name};
+pub use defer::{defer, undefer};
 pub use delete::{Deletion, delete, preview_delete};
-pub(crate) use list::everything;
-pub use list::{blocked, check_status, count, count_by, for_each_page, label_counts, statistics};
+pub use lint::{Finding, LintSummary, lint};
+pub use list::{
+    blocked, check_status, count, count_by, everything, for_each_page, label_counts, statistics,
+};
+pub use plan::{Made, PlanOptions, create_all};
+pub use prime::{Primer, primer};
+pub use query::query_filter;
 pub use ready::{Explained, ExplanationSummary, claim_first, explain, ready, ready_count};
+pub use references::{Mention, References, references};
 pub use resolve::resolve;
 pub(crate) use resolve::{require, resolve_in};
-pub use show::{Shown, show};
+pub use show::{Shown, listed, show};
+pub(crate) use update::update_in;
 pub use update::{BeadChanges, Edit, update};

@@ -55,7 +55,7 @@ fn family(
 }
 
 /// The store proposes by index; the evaluator decides.
-fn ready_rows(
+pub(super) fn ready_rows(
     reader: &Reader<'_>,
     filter: &BeadFilter,
     family: Option<&HashSet<BeadId>>,
@@ -67,7 +67,7 @@ fn ready_rows(
     let rows = reader.bead_rows(&ids)?;
     let mut ready = Vec::with_capacity(rows.len());
     for row in rows {
-        let reasons = reasons(reader, &row.bead, readiness.now)?;
+        let reasons = reasons(reader, &row, readiness.now)?;
         let overruled = |reason: &WaitReason| match reason {
             WaitReason::Ephemeral => filter.include_ephemeral,
             WaitReason::NotWork(_) => !filter.types.is_empty() || filter.include_hidden,
@@ -84,12 +84,13 @@ fn ready_rows(
 }
 
 /// Every reason why a bead is not ready.
-pub(crate) fn reasons(reader: &Reader<'_>, bead: &Bead, now: Timestamp) -> Result<Vec<WaitReason>> {
+fn reasons(reader: &Reader<'_>, row: &BeadRow, now: Timestamp) -> Result<Vec<WaitReason>> {
+    let bead = &row.bead;
     let blockers =
         if bead.open_blockers > 0 { reader.blockers(&bead.id)? } else { BlockerFacts::default() };
     let mut parent_deferred = None;
-    for parent in reader.parents(&bead.id)? {
-        let until = reader.bead(&parent)?.and_then(|parent| parent.defer_until);
+    for parent in row.parents() {
+        let until = reader.bead(parent)?.and_then(|parent| parent.defer_until);
         parent_deferred = parent_deferred.max(until.map(|until| (until, parent)));
     }
     let facts = ReadinessFacts {
@@ -98,7 +99,7 @@ pub(crate) fn reasons(reader: &Reader<'_>, bead: &Bead, now: Timestamp) -> Resul
         pinned: bead.pinned,
         ephemeral: bead.ephemeral,
         defer_until: bead.defer_until,
-        parent_deferred: parent_deferred.as_ref().map(|(until, parent)| (parent, *until)),
+        parent_deferred: parent_deferred.map(|(until, parent)| (parent, until)),
         open_blockers: &blockers.open,
         failed_blockers: &blockers.failed,
     };
@@ -150,7 +151,7 @@ pub fn explain<E: From<crate::OperationError>>(
         for wanted in [true, false] {
             for page in ids.chunks(PAGE_BEADS) {
                 for row in reader.bead_rows(page)? {
-                    let reasons = reasons(reader, &row.bead, now)?;
+                    let reasons = reasons(reader, &row, now)?;
                     let count = if wanted { &mut summary.ready } else { &mut summary.waiting };
                     if reasons.is_empty() != wanted {
                         continue;

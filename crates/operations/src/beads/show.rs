@@ -1,6 +1,7 @@
 //! One bead with everything about it.
 
-use gt_core::{Bead, BeadId, Comment, Dependency};
+use gt_core::{Bead, BeadId, Comment, Dependency, DependencyType};
+use gt_records::{BeadView, Counts};
 use gt_store::BeadRow;
 
 use super::resolve::resolve_in;
@@ -17,17 +18,37 @@ pub struct Shown {
     pub dependents: Vec<(Dependency, Bead)>,
     /// What was said about it.
     pub comments: Vec<Comment>,
+    /// How many events tell of it.
+    pub events: u64,
 }
 
 impl Shown {
-    /// Its parts, and how many of them are closed.
-    pub fn children(&self) -> (usize, usize) {
-        let children = || {
-            let parts = self.dependents.iter();
-            parts.filter(|(edge, _)| edge.kind == gt_core::DependencyType::ParentChild)
-        };
-        let closed = children().filter(|(_, bead)| bead.closed_at.is_some()).count();
-        (children().count(), closed)
+    /// Its parts.
+    pub fn children(&self) -> impl Iterator<Item = &(Dependency, Bead)> {
+        self.dependents.iter().filter(|(edge, _)| edge.kind == DependencyType::ParentChild)
+    }
+
+    /// How many parts it has, and how many of them are closed.
+    pub fn children_counts(&self) -> (usize, usize) {
+        let closed = self.children().filter(|(_, bead)| bead.closed_at.is_some()).count();
+        (self.children().count(), closed)
+    }
+}
+
+/// A bead as lists show it; the counts are of dependencies that block.
+pub fn listed(row: &BeadRow) -> BeadView<'_> {
+    let counts = Counts {
+        dependencies: row.dependencies_blocking(),
+        dependents: row.dependents_blocked,
+        comments: row.comments,
+    };
+    BeadView {
+        bead: &row.bead,
+        labels: &row.labels,
+        dependencies: &row.dependencies,
+        comments: &[],
+        counts: Some(counts),
+        parent: row.parent(),
     }
 }
 
@@ -48,7 +69,8 @@ pub fn show(town: &Town, inputs: &[String]) -> Result<Vec<Result<Shown>>> {
                 }
             }
             let comments = reader.comments(&id)?;
-            Ok(Shown { row, dependencies, dependents, comments })
+            let events = reader.event_count(&id)?;
+            Ok(Shown { row, dependencies, dependents, comments, events })
         };
         Ok(inputs.iter().map(one).collect())
     })

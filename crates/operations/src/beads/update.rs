@@ -132,33 +132,40 @@ pub fn update(
     inputs: &[String],
     changes: &BeadChanges,
 ) -> Result<Vec<Result<BeadId>>> {
-    town.write_each(inputs, |writer, input| {
-        let old = require(town, writer, input)?;
-        let mut new = old.clone();
-        let mut kind = EventKind::Updated;
-        if changes.claim {
-            new = claim_in(writer, &old)?;
-            kind = EventKind::Claimed;
-        }
-        if let Some(status) = &changes.status {
-            check_registered(writer, status)?;
-            let verb = Verb::SetStatus(status.clone());
-            kind = apply(writer, &mut new, &verb, "update")?.unwrap_or(kind);
-        }
-        apply_fields(&mut new, changes, writer.now())?;
-        if changes.status.is_none() && !changes.claim && old.status != new.status {
-            kind = EventKind::StatusChanged;
-        }
-        let mut touched = change_labels(writer, &old, changes)?;
-        touched |= change_parent(town, writer, &old.id, &changes.parent)?;
-        if new != old {
-            new.updated_at = writer.now().max(old.updated_at);
-            writer.save_bead(&old, &new, kind)?;
-        } else if touched {
-            writer.touch_bead(&old.id)?;
-        }
-        Ok(new.id)
-    })
+    town.write_each(inputs, |writer, input| update_in(town, writer, input, changes))
+}
+
+pub(crate) fn update_in(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    input: &str,
+    changes: &BeadChanges,
+) -> Result<BeadId> {
+    let old = require(town, writer, input)?;
+    let mut new = old.clone();
+    let mut kind = EventKind::Updated;
+    if changes.claim {
+        new = claim_in(writer, &old)?;
+        kind = EventKind::Claimed;
+    }
+    if let Some(status) = &changes.status {
+        check_registered(writer, status)?;
+        let verb = Verb::SetStatus(status.clone());
+        kind = apply(writer, &mut new, &verb, "update")?.unwrap_or(kind);
+    }
+    apply_fields(&mut new, changes, writer.now())?;
+    if changes.status.is_none() && !changes.claim && old.status != new.status {
+        kind = EventKind::StatusChanged;
+    }
+    let mut touched = change_labels(writer, &old, changes)?;
+    touched |= change_parent(town, writer, &old.id, &changes.parent)?;
+    if new != old {
+        new.updated_at = writer.now().max(old.updated_at);
+        writer.save_bead(&old, &new, kind)?;
+    } else if touched {
+        writer.touch_bead(&old.id)?;
+    }
+    Ok(new.id)
 }
 
 /// What `bead` is when the writer's actor has taken it.

@@ -2,11 +2,10 @@
 
 use gt_core::Json;
 use gt_core::limits::PAGE_BEADS;
-use gt_records::{BeadView, Counts, export_line, export_memory_line};
+use gt_records::{BeadView, export_line, export_memory_line};
 use gt_store::{BeadFilter, BeadOrder, Scope};
 
-use crate::beads::everything;
-
+use crate::beads::{everything, listed};
 use crate::{OperationError, Result, Town};
 
 /// Hands every bead (and whatever else was imported to be remembered) to `each` as one line of JSON,
@@ -29,18 +28,11 @@ pub fn export<E: From<OperationError>>(
                     0 => Vec::new(),
                     _ => reader.comments(&row.bead.id)?,
                 };
-                let counts = Counts {
-                    dependencies: row.dependencies_blocking(),
-                    dependents: row.dependents_blocked,
-                    comments: row.comments,
-                };
                 outcome = each(&export_line(&BeadView {
-                    bead: &row.bead,
                     labels: &labels,
-                    dependencies: &row.dependencies,
                     comments: &comments,
-                    counts: Some(counts),
                     parent: None,
+                    ..listed(&row)
                 }));
                 if outcome.is_err() {
                     return Ok(());

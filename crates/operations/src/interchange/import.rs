@@ -1,16 +1,17 @@
 //! Reading beads, all of them or none.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
-use std::ops::ControlFlow;
 
-use gt_core::decide::TargetFacts;
+use gt_core::decide::{TargetFacts, find_path};
 use gt_core::{Bead, BeadId, Comment, Dependency, EventKind, Rig, RigSlug, Timestamp};
 use gt_records::{Line, Record, parse_line};
 use gt_store::{Bulk, DependencyChange, Scope, Writer};
 
+use super::furnish::furnish;
 use super::lines::{Source, Text};
+use super::survey::{Place, Survey, survey};
+use super::{Arrival, ImportSummary, SourceKind, external};
 use crate::dependencies::Tangle;
 use crate::{OperationError, Result, Town};
 
@@ -23,69 +24,92 @@ pub struct ImportOptions {
     pub dry_run: bool,
 }
 
-/// Something that was left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
-    /// The line it stands in; 0 if it is about several.
-    pub line: u64,
-    /// The bead, if it is known.
-    pub id: Option<BeadId>,
-    /// Why.
-    pub reason: String,
-}
-
-/// What an import did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ImportSummary {
-    /// Beads that are new.
-    pub created: u64,
-    /// Beads that changed.
-    pub updated: u64,
-    /// Beads that were there just like this.
-    pub unchanged: u64,
-    /// How much was left out.
-    pub skipped: u64,
-    /// What was left out and why; the first thousand.
-    pub skipped_details: Vec<Skipped>,
-    /// What was mended on the way in; the first thousand.
-    pub repaired: Vec<Skipped>,
-    /// Beads that carry the state of an older queue.
-    pub old_queue_state: u64,
-    /// Things to remember.
-    pub memories: u64,
-}
-
-const DETAILS_MAX: usize = 1000;
-
-impl ImportSummary {
-    fn skip(&mut self, line: u64, id: Option<BeadId>, reason: impl Into<String>) {
-        self.skipped += 1;
-        if self.skipped_details.len() < DETAILS_MAX {
-            self.skipped_details.push(Skipped { line, id, reason: reason.into() });
-        }
-    }
-}
-
-/// Reads the beads of `source` into the town in one transaction. The whole file is checked before the
-/// store is touched; `progress` is told how many bytes of `2 × source.bytes()` are behind.
+/// Takes everything that arrives into the town, in one transaction. The files of beads are checked as a
+/// whole before the store is touched; `progress` is told how many bytes of `2 × arrival.bytes()` are
+/// behind.
 pub fn import(
     town: &Town,
-    source: &Source,
+    arrival: &Arrival,
     options: ImportOptions,
     mut progress: impl FnMut(u64),
 ) -> Result<ImportSummary> {
     let now = town.now();
-    let survey = survey(source, options, now, &mut progress)?;
-    town.write_or_rehearse(options.dry_run, |writer| {
+    let sources = arrival.sources();
+    let survey = survey(sources, options, now, &mut progress)?;
+    town.take_in_or_rehearse(options.dry_run, |writer| {
+        let mut summary = arrival.announce();
+        furnish(writer, arrival, &mut summary)?;
         let rigs = writer.rigs()?;
-        let mut summary = ImportSummary::default();
-        for (line, why) in &survey.invalid {
-            summary.skip(*line, None, why.clone());
+        let mut import = Import {
+            bulk: writer.bulk(&survey.expected)?,
+            rigs,
+            now,
+            survey: &survey,
+            postponed: Vec::new(),
+            summary,
+        };
+        let mut behind = arrival.bytes();
+        for (file, source) in sources.iter().enumerate() {
+            import.file(file, source, sources.len() > 1, |position| progress(behind + position))?;
+            behind += source.bytes();
         }
-        let bulk = writer.bulk(&survey.expected)?;
-        let mut import = Import { bulk, rigs, now, summary };
+        let Import { bulk, postponed, mut summary, .. } = import;
+        bulk.finish()?;
+        if survey.any_blocking {
+            let removed = untangle(writer, &survey.expected)?;
+            put_what_fits(writer, removed.into_iter().chain(postponed), &mut summary)?;
+        }
+        if !options.dry_run {
+            // Last, so that whatever is refused before leaves no directory behind.
+            summary.rigs.iter().try_for_each(|rig| crate::rigs::make_directory(town, rig))?;
+        }
+        Ok(summary)
+    })
+}
+
+struct Import<'w, 's> {
+    bulk: Bulk<'w, 's>,
+    rigs: Vec<Rig>,
+    now: Timestamp,
+    survey: &'w Survey,
+    postponed: Vec<Postponed>,
+    summary: ImportSummary,
+}
+
+/// An edge that is put in the end, unless it closes a circle.
+struct Postponed {
+    edge: Dependency,
+    file: Option<String>,
+    line: u64,
+    /// Whether the edge has to tell of itself.
+    announce: bool,
+    /// Whether its bead counts as unchanged so far.
+    unchanged: bool,
+}
+
+/// Where a line stands.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    /// The file, if reports have to name it.
+    name: Option<&'a str>,
+    place: Place,
+}
+
+impl Import<'_, '_> {
+    fn file(
+        &mut self,
+        file: usize,
+        source: &Source,
+        is_one_of_several: bool,
+        mut progress: impl FnMut(u64),
+    ) -> Result<()> {
+        let (survey, now) = (self.survey, self.now);
+        let name = is_one_of_several.then(|| source.name());
+        for (place, why) in survey.invalid.range((file, 0)..(file + 1, 0)) {
+            self.summary.skip(name, place.1, None, why.clone());
+        }
         let parse = |number: u64, text: Text<'_>| {
-            if survey.invalid.contains_key(&number) {
+            if survey.invalid.contains_key(&(file, number)) {
                 return Ok(None);
             }
             let text = text.map_err(|why| changed(source, number, why))?;
@@ -93,146 +117,47 @@ pub fn import(
             line.map(Some).map_err(|error| changed(source, number, error))
         };
         source.for_each_parsed(parse, |number, position, line| {
-            progress(source.bytes() + position);
-            import.line(number, line)
-        })?;
-        let Import { bulk, mut summary, .. } = import;
-        bulk.finish()?;
-        if survey.any_blocking {
-            untangle(writer, &survey.expected, &mut summary)?;
-        }
-        Ok(summary)
-    })
-}
-
-/// What the first look at a file tells.
-#[derive(Default)]
-struct Survey {
-    /// Lines that are wrong, and why.
-    invalid: BTreeMap<u64, String>,
-    /// How each bead of the file will stand.
-    expected: HashMap<BeadId, TargetFacts>,
-    /// Beads that the file has more than once.
-    repeated: HashSet<BeadId>,
-    any_blocking: bool,
-}
-
-/// Checks every line, without the store.
-fn survey(
-    source: &Source,
-    options: ImportOptions,
-    now: Timestamp,
-    progress: &mut impl FnMut(u64),
-) -> Result<Survey> {
-    let look = |survey: &mut Survey, number: u64, text: Text<'_>| {
-        let parsed = text.map_err(str::to_owned);
-        match parsed.and_then(|text| parse_line(text, now).map_err(|error| error.to_string())) {
-            Ok(Line::Issue(record)) => survey.expect(&record),
-            Ok(_) => {}
-            Err(problem) => {
-                survey.invalid.insert(number, problem);
-                if !options.skip_invalid {
-                    return ControlFlow::Break(());
-                }
-            }
-        }
-        ControlFlow::Continue(())
-    };
-    let mut survey = Survey::default();
-    for part in source.survey(look, progress)? {
-        survey.join(part);
-    }
-    if let (Some((line, problem)), false) = (survey.invalid.first_key_value(), options.skip_invalid)
-    {
-        return Err(OperationError::rejected(format!(
-            "{}:{line}: {problem} (nothing was imported; --skip-invalid leaves such lines out)",
-            source.name()
-        )));
-    }
-    if !survey.repeated.is_empty() {
-        survey.expect_the_newest(source, now)?;
-    }
-    Ok(survey)
-}
-
-impl Survey {
-    fn expect(&mut self, record: &Record) {
-        let Record { bead, dependencies, .. } = record;
-        let facts = TargetFacts { status: bead.status.clone(), outcome: bead.outcome };
-        if self.expected.insert(bead.id.clone(), facts).is_some() {
-            self.repeated.insert(bead.id.clone());
-        }
-        self.any_blocking |= dependencies.iter().any(|edge| edge.kind.can_block());
-    }
-
-    /// Takes over what another looker found.
-    fn join(&mut self, other: Self) {
-        self.invalid.extend(other.invalid);
-        self.repeated.extend(other.repeated);
-        self.any_blocking |= other.any_blocking;
-        if self.expected.is_empty() {
-            self.expected = other.expected;
-            return;
-        }
-        for (id, facts) in other.expected {
-            match self.expected.entry(id) {
-                Entry::Occupied(taken) => drop(self.repeated.insert(taken.key().clone())),
-                Entry::Vacant(free) => drop(free.insert(facts)),
-            }
-        }
-    }
-
-    /// Of several records of a bead, the newest is what it will be like; of equally old ones the last.
-    fn expect_the_newest(&mut self, source: &Source, now: Timestamp) -> Result<()> {
-        let mut newest: HashMap<BeadId, Timestamp> = HashMap::new();
-        source.for_each_line(|_, _, text| {
-            let Some(Ok(Line::Issue(record))) = text.ok().map(|text| parse_line(text, now)) else {
-                return Ok(());
-            };
-            let Bead { id, status, outcome, updated_at, .. } = record.bead;
-            let is_newest = newest.get(&id).is_none_or(|newest| *newest <= updated_at);
-            if is_newest && self.repeated.contains(&id) {
-                self.expected.insert(id.clone(), TargetFacts { status, outcome });
-                newest.insert(id, updated_at);
-            }
-            Ok(())
+            progress(position);
+            self.line(At { name, place: (file, number) }, line)
         })
     }
-}
 
-struct Import<'w, 's> {
-    bulk: Bulk<'w, 's>,
-    rigs: Vec<Rig>,
-    now: Timestamp,
-    summary: ImportSummary,
-}
-
-impl Import<'_, '_> {
-    fn line(&mut self, number: u64, line: Line) -> Result<()> {
+    fn line(&mut self, at: At<'_>, line: Line) -> Result<()> {
         match line {
-            Line::Issue(record) => self.bead(number, *record)?,
+            Line::Issue(record) => self.bead(at, *record)?,
             Line::Memory { key, value } => {
                 self.bulk.writer().put_setting(Scope::Memory, &key, Some(value.as_str()))?;
                 self.summary.memories += 1;
             }
             Line::Tombstone(id) => {
-                self.summary.skip(number, Some(id), "deleted where it comes from");
+                let reason = "deleted where it comes from";
+                self.summary.skip(at.name, at.place.1, Some(id), reason);
             }
             Line::Header => {}
         }
         Ok(())
     }
 
-    fn bead(&mut self, line: u64, record: Record) -> Result<()> {
-        let Record { mut bead, labels, comments, repairs, dependencies } = record;
+    fn bead(&mut self, at: At<'_>, record: Record) -> Result<()> {
+        let Record { mut bead, labels, comments, mut repairs, mut dependencies } = record;
+        let (name, line) = (at.name, at.place.1);
+        if self.survey.is_superseded(&bead.id, at.place) {
+            let reason = "another line about it is newer, or comes later";
+            self.summary.skip(name, line, Some(bead.id), reason);
+            return Ok(());
+        }
         if carries_old_queue_state(&bead, &labels) {
             self.summary.old_queue_state += 1;
         }
+        // Whole towns bring the projects that their edges name; a file alone comes as it is.
+        if self.summary.kind == SourceKind::GasTown {
+            let (survey, writer) = (self.survey, self.bulk.writer());
+            repairs.extend(external::resolve(&mut dependencies, |id| {
+                Ok(survey.expected.contains_key(id) || writer.bead_exists(id)?)
+            })?);
+        }
         for reason in repairs {
-            if self.summary.repaired.len() < DETAILS_MAX {
-                let id = Some(bead.id.clone());
-                self.summary.repaired.push(Skipped { line, id, reason });
-            }
+            self.summary.repair(name, line, &bead.id, reason);
         }
         let Some(local) = self.bulk.writer().bead(&bead.id)? else {
             bead.rig = self.rig_of(&bead.id);
@@ -245,14 +170,14 @@ impl Import<'_, '_> {
                 "older ({}) than the one in the store ({})",
                 bead.updated_at, local.updated_at
             );
-            self.summary.skip(line, Some(bead.id), reason);
+            self.summary.skip(name, line, Some(bead.id), reason);
             return Ok(());
         }
         bead.uid = local.uid;
         bead.rig.clone_from(&local.rig);
         bead.open_blockers = local.open_blockers;
         self.settle_times(&mut bead, &local);
-        let changed = self.update(&local, &bead, &labels, &comments, dependencies)?;
+        let changed = self.update(at, &local, &bead, &labels, &comments, dependencies)?;
         if changed {
             self.summary.updated += 1;
         } else {
@@ -283,6 +208,7 @@ impl Import<'_, '_> {
     /// equally old one adds its own.
     fn update(
         &mut self,
+        at: At<'_>,
         local: &Bead,
         bead: &Bead,
         labels: &[String],
@@ -295,6 +221,8 @@ impl Import<'_, '_> {
         let mut changed = writer.save_bead(local, bead, EventKind::Imported)?;
         let announce = !changed;
         if newer {
+            // Its age alone is nothing to tell, but the next record is compared with it.
+            writer.touch_bead_at(&bead.id, bead.updated_at)?;
             for label in writer.labels_in_order(bead)? {
                 if !labels.contains(&label) {
                     changed |= writer.remove_label(bead, &label, false)?;
@@ -314,15 +242,35 @@ impl Import<'_, '_> {
         for comment in comments {
             changed |= writer.add_comment(bead, comment, announce)?;
         }
+        let mut postponed: Vec<Postponed> = Vec::new();
         for mut edge in edges {
             if edge.created_at == self.now
                 && let Some(old) = self.bulk.writer().edge(&edge.issue, &edge.target)?
             {
                 edge.created_at = old.created_at;
             }
+            // It came before, most likely, and was left out then because it closes a circle.
+            if !newer && self.could_close_a_circle(&edge)? {
+                let (file, line) = (at.name.map(str::to_owned), at.place.1);
+                postponed.push(Postponed { edge, file, line, announce, unchanged: false });
+                continue;
+            }
             changed |= self.bulk.put_dependency(&edge, announce)? != DependencyChange::Same;
         }
+        if let Some(first) = postponed.first_mut() {
+            first.unchanged = !changed;
+        }
+        self.postponed.extend(postponed);
         Ok(changed)
+    }
+
+    /// Whether an edge blocks where none did before.
+    fn could_close_a_circle(&mut self, edge: &Dependency) -> Result<bool> {
+        if !edge.kind.can_block() {
+            return Ok(false);
+        }
+        let there = self.bulk.writer().edge(&edge.issue, &edge.target)?;
+        Ok(there.is_none_or(|there| !there.kind.can_block()))
     }
 
     fn rig_of(&self, id: &BeadId) -> Option<RigSlug> {
@@ -331,17 +279,17 @@ impl Import<'_, '_> {
     }
 }
 
-/// Takes out edges that close a circle. The store had none before, so each circle has an edge of a bead
-/// that came with this file.
+/// Takes out edges until there is no circle, and gives them. The store had none before, so each circle
+/// has an edge of a bead that came with this import.
 fn untangle(
     writer: &mut Writer<'_>,
     came: &HashMap<BeadId, TargetFacts>,
-    summary: &mut ImportSummary,
-) -> Result<()> {
+) -> Result<Vec<Postponed>> {
+    let mut removed = Vec::new();
     loop {
         let circles = Tangle::read(writer)?.circles();
         if circles.is_empty() {
-            return Ok(());
+            return Ok(removed);
         }
         for circle in circles {
             let next = circle.iter().cycle().skip(1);
@@ -352,16 +300,44 @@ fn untangle(
             };
             if let Some(edge) = writer.edge(issue, target)? {
                 writer.remove_dependency(&edge, false)?;
+                let (file, line) = (None, 0);
+                removed.push(Postponed { edge, file, line, announce: false, unchanged: false });
             }
-            let path: Vec<&str> = circle.iter().map(BeadId::as_str).collect();
-            let reason = format!(
-                "its dependency on {target} would be a cycle ({} → {})",
-                path.join(" → "),
-                path[0]
-            );
-            summary.skip(0, Some((*issue).clone()), reason);
         }
     }
+}
+
+/// Puts each of these edges unless it closes a circle with those that are there. One that was taken out
+/// may fit again because another was taken out after it; what does not fit now never will, so the same
+/// import once more has nothing to add.
+fn put_what_fits(
+    writer: &mut Writer<'_>,
+    edges: impl Iterator<Item = Postponed>,
+    summary: &mut ImportSummary,
+) -> Result<()> {
+    for Postponed { edge, file, line, announce, unchanged } in edges {
+        let path = find_path(&edge.target, &edge.issue, |id| writer.blocking_targets(id))?;
+        match path {
+            None => {
+                let change = writer.put_dependency(&edge, announce)?;
+                if unchanged && change != DependencyChange::Same {
+                    summary.unchanged -= 1;
+                    summary.updated += 1;
+                }
+            }
+            Some(path) => {
+                let around: Vec<&str> =
+                    path.last().into_iter().chain(&path).map(BeadId::as_str).collect();
+                let reason = format!(
+                    "its dependency on {} would be a cycle ({})",
+                    edge.target,
+                    around.join(" → ")
+                );
+                summary.skip(file.as_deref(), line, Some(edge.issue), reason);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The file was fine a moment ago, so somebody is writing to it.

@@ -1,7 +1,7 @@
 //! Lines of a file that is read more than once.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ impl Source {
         let metadata = file.metadata().map_err(io("look at"))?;
         if metadata.is_dir() {
             return Err(OperationError::rejected(format!(
-                "{} is a directory; give a JSONL file",
+                "{} is a directory where a file is expected",
                 path.display()
             )));
         }
@@ -43,18 +43,32 @@ impl Source {
 
     /// What can be read only once, kept in a file that has no name any more.
     pub fn spool(mut input: impl Read, name: String, directory: &Path) -> Result<Self> {
+        Self::written(name, directory, |file, failed| {
+            io::copy(&mut input, file).map(drop).map_err(failed)
+        })
+    }
+
+    /// What `write` writes, kept in a file that has no name any more. It is given a way to tell that
+    /// the file cannot be filled.
+    pub(super) fn written(
+        name: String,
+        directory: &Path,
+        write: impl FnOnce(&mut BufWriter<&File>, &dyn Fn(io::Error) -> OperationError) -> Result<()>,
+    ) -> Result<Self> {
         let path: PathBuf = directory.join(format!("gt-import-{}", gt_core::Uid::fresh()));
         let io = |action| {
             let path = path.clone();
-            move |source| OperationError::File { action, path, source }
+            move |source| OperationError::File { action, path: path.clone(), source }
         };
         let mut options = File::options();
-        let mut file =
+        let file =
             options.read(true).write(true).create_new(true).open(&path).map_err(io("create"))?;
-        let unlinked = std::fs::remove_file(&path).map_err(io("unlink"));
-        unlinked?;
-        let bytes = io::copy(&mut input, &mut file).map_err(io("fill"))?;
-        file.flush().map_err(io("fill"))?;
+        std::fs::remove_file(&path).map_err(io("unlink"))?;
+        let mut buffered = BufWriter::new(&file);
+        write(&mut buffered, &io("fill"))?;
+        buffered.flush().map_err(io("fill"))?;
+        drop(buffered);
+        let bytes = file.metadata().map_err(io("look at"))?.len();
         Ok(Self { file, name, bytes })
     }
 
@@ -66,6 +80,19 @@ impl Source {
     /// How large it is.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The whole text.
+    pub(super) fn text(&self) -> Result<String> {
+        let mut file = &self.file;
+        let mut text = String::new();
+        let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text));
+        read.map_err(|source| OperationError::File {
+            action: "read",
+            path: PathBuf::from(&self.name),
+            source,
+        })?;
+        Ok(text)
     }
 
     /// Hands every line that is not blank to `each`, with its number and where it ends in the file.

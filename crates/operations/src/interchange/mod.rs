@@ -1,9 +1,21 @@
-//! Beads in and out, as JSONL.
+//! Beads in and out: as JSONL, and whatever else an arriving user has.
 
+mod arrival;
+mod beads_directory;
+mod dump;
 mod export;
+mod external;
+mod files;
+mod furnish;
+mod gas_town;
 mod import;
 mod lines;
+mod summary;
+mod survey;
 
+pub use arrival::{Arrival, SourceKind};
 pub use export::export;
-pub use import::{ImportOptions, ImportSummary, Skipped, import};
+pub use furnish::{KEPT_ACCOUNTS, KEPT_PAUSE, kept};
+pub use import::{ImportOptions, import};
 pub use lines::Source;
+pub use summary::{ImportSummary, Skipped};

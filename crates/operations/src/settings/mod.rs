@@ -1,8 +1,10 @@
 //! Settings: the typed ones of the town, and the free ones of `bd config`.
 
 mod edit;
+mod older;
 
 pub use edit::edit;
+pub(crate) use older::{FromFiles, of_rig, of_town};
 
 use std::path::Path;
 
@@ -11,9 +13,6 @@ use gt_core::{Invalid, RigSlug, Status};
 use gt_store::{Reader, Scope, Writer};
 
 use crate::{OperationError, Result, Town};
-
-/// The files that older versions kept settings in; an earlier one is over a later one.
-const FILES: [&str; 2] = ["settings/config.json", "mayor/town-settings.json"];
 
 /// Every setting with the value in force and where it comes from.
 pub fn list(town: &Town) -> Result<Vec<Resolved>> {
@@ -49,13 +48,10 @@ pub fn unset(town: &Town, name: &str) -> Result<(SettingName, bool)> {
 
 /// Takes the values of the older files into the store, where they can be changed. Gives what changed.
 pub fn import(town: &Town) -> Result<Vec<(SettingName, String)>> {
-    let mut layers = Layers::default();
-    add_files(&mut layers, town.root())?;
-    let from_files =
-        layers.all().into_iter().filter(|resolved| matches!(resolved.origin, Origin::File(_)));
+    let FromFiles { known, .. } = of_town(town.root())?;
     town.write(|writer| {
         let mut changed = Vec::new();
-        for resolved in from_files {
+        for resolved in known {
             if put(writer, &resolved.name, Some(&resolved.value))? {
                 changed.push((resolved.name, resolved.value));
             }
@@ -73,7 +69,12 @@ fn checked(name: &str, value: &str) -> Result<(SettingName, String)> {
     Ok((name, value))
 }
 
-fn put(writer: &mut Writer<'_>, name: &SettingName, value: Option<&str>) -> Result<bool> {
+/// Sets or unsets a setting whose value was checked.
+pub(crate) fn put(
+    writer: &mut Writer<'_>,
+    name: &SettingName,
+    value: Option<&str>,
+) -> Result<bool> {
     if let Some(slug) = rig_of(name)
         && value.is_some()
     {
@@ -102,95 +103,38 @@ fn layers(town: &Town) -> Result<Layers> {
     town.read(|reader| layers_in(town.root(), reader))
 }
 
-fn layers_in(root: &Path, reader: &Reader<'_>) -> Result<Layers> {
-    let mut layers = Layers::default();
-    add_files(&mut layers, root)?;
+pub(crate) fn layers_in(root: &Path, reader: &Reader<'_>) -> Result<Layers> {
+    let mut layers = older::layers(root)?;
     layers.add(reader.settings(Scope::Town)?, &Origin::Store)?;
     Ok(layers)
 }
 
-fn add_files(layers: &mut Layers, root: &Path) -> Result<()> {
-    for (file, values) in files(root)? {
-        layers
-            .add(values, &Origin::File(file.clone()))
-            .map_err(|Invalid(why)| OperationError::rejected(format!("{file}: {why}")))?;
-    }
-    Ok(())
+/// What `bd config` or `bd kv` was told under this key.
+pub fn get_free(town: &Town, scope: Scope, key: &str) -> Result<Option<String>> {
+    town.read(|reader| Ok(reader.setting(scope, key)?))
 }
 
-/// The name of a file and the settings in it.
-type SettingsFile = (String, Vec<(String, String)>);
-
-/// The settings in the older files, weakest file first. A file that cannot be read is an error: taking
-/// it for "nothing set" could mean "no limit".
-fn files(root: &Path) -> Result<Vec<SettingsFile>> {
-    let mut found = Vec::new();
-    for file in FILES.into_iter().rev() {
-        let path = root.join(file);
-        let text = match std::fs::read_to_string(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            read => read.map_err(|source| OperationError::File { action: "read", path, source })?,
-        };
-        let json: serde_json::Value = serde_json::from_str(&text)
-            .map_err(|error| OperationError::rejected(format!("{file} is not JSON: {error}")))?;
-        if !json.is_object() {
-            return Err(OperationError::rejected(format!("{file} is not a JSON object")));
-        }
-        let mut values = Vec::new();
-        collect(&json, "", &mut values)
-            .map_err(|Invalid(why)| OperationError::rejected(format!("{file}: {why}")))?;
-        found.push((file.to_owned(), values));
-    }
-    Ok(found)
+/// Everything `bd config` or `bd kv` was told.
+pub fn list_free(town: &Town, scope: Scope) -> Result<Vec<(String, String)>> {
+    town.read(|reader| Ok(reader.settings(scope)?))
 }
 
-/// The settings we know in a JSON file, nested or flat; the rest of the file is not ours.
-fn collect(
-    json: &serde_json::Value,
-    path: &str,
-    into: &mut Vec<(String, String)>,
-) -> Result<(), Invalid> {
-    use serde_json::Value;
-    match json {
-        Value::Array(_) | Value::Object(_) if lookup(path).is_ok() => {
-            return Err(Invalid(format!("{path} is not a single value")));
-        }
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                collect(value, &path, into)?;
-            }
-        }
-        Value::Null | Value::Array(_) => {}
-        value if lookup(path).is_ok() => {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            into.push((path.to_owned(), text));
-        }
-        _ => {}
-    }
-    Ok(())
+/// Tells `bd config` or `bd kv` something, or makes it forget; says whether that changed anything.
+pub fn put_free(town: &Town, scope: Scope, key: &str, value: Option<&str>) -> Result<bool> {
+    check_free(scope, key, value.unwrap_or_default())?;
+    town.write(|writer| Ok(writer.put_setting(scope, key, value)?))
 }
 
-/// What `bd config` was told under this key.
-pub fn get_free(town: &Town, key: &str) -> Result<Option<String>> {
-    town.read(|reader| Ok(reader.setting(Scope::Beads, key)?))
-}
-
-/// Everything `bd config` was told.
-pub fn list_free(town: &Town) -> Result<Vec<(String, String)>> {
-    town.read(|reader| Ok(reader.settings(Scope::Beads)?))
-}
-
-/// Tells `bd config` something, or makes it forget; says whether that changed anything.
-pub fn put_free(town: &Town, key: &str, value: Option<&str>) -> Result<bool> {
+/// Refuses what `bd config` or `bd kv` cannot keep.
+pub(crate) fn check_free(scope: Scope, key: &str, value: &str) -> Result<()> {
     if key.trim().is_empty() || key.chars().any(char::is_control) {
         return Err(Invalid(format!("\"{}\" is not a key", key.escape_debug())).into());
     }
-    gt_core::bead::check_text("value", value.unwrap_or_default())?;
-    if key == CUSTOM_STATUSES {
-        custom_statuses(value.unwrap_or_default())?;
+    gt_core::bead::check_text("value", value)?;
+    if scope == Scope::Beads && key == CUSTOM_STATUSES {
+        custom_statuses(value)?;
     }
-    town.write(|writer| Ok(writer.put_setting(Scope::Beads, key, value)?))
+    Ok(())
 }
 
 /// The key under which `bd config` keeps the statuses of a team's own.

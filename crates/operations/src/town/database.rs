@@ -112,19 +112,19 @@ impl Database {
         }
     }
 
-    /// The id of the town whose store this is. The first to come writes it down; another host that
-    /// comes later joins.
-    pub(super) fn town_id(&self, store: &Store, by: &Authorship) -> Result<String> {
+    /// The id of the town whose store this is, and whether it was there before. The first to come
+    /// writes it down; another host that comes later joins.
+    pub(super) fn town_id(&self, store: &Store, by: &Authorship) -> Result<(String, bool)> {
         let fresh = Uid::fresh().to_string();
         if matches!(self.address, Address::File(_)) {
-            return Ok(fresh);
+            return Ok((fresh, false));
         }
         store.write(by, |writer| {
             if let Some(owner) = writer.setting(Scope::Store, TOWN_KEY)? {
-                return Ok(owner);
+                return Ok((owner, true));
             }
             writer.put_setting(Scope::Store, TOWN_KEY, Some(&fresh))?;
-            Ok(fresh)
+            Ok((fresh, false))
         })
     }
 }

@@ -19,6 +19,8 @@ pub struct Installed {
     pub is_new: bool,
     /// The server its records are on, if not in a file of its own.
     pub server: Option<String>,
+    /// Whether that server held the town already, and this is one more host of it.
+    pub joined: bool,
 }
 
 /// Makes a town in `directory`.
@@ -40,11 +42,11 @@ pub fn install(
         source,
     })?;
     if around(&root).is_some() {
-        return Ok(Installed { root, is_new: false, server: None });
+        return Ok(Installed { root, is_new: false, server: None, joined: false });
     }
     let by = Authorship { actor: actor.name.clone(), at: clock.now() };
-    let server = make(&root, environment, &by, |store| Ok(server_of(store)))?;
-    Ok(Installed { root, is_new: true, server })
+    let (server, joined) = make(&root, environment, &by, |store| Ok(server_of(store)))?;
+    Ok(Installed { root, is_new: true, server, joined })
 }
 
 /// Asked before anything is made, so that nothing has to be unmade.
@@ -106,6 +108,7 @@ pub fn start_store(
             Ok(prefix)
         })
     })
+    .map(|(prefix, _)| prefix)
 }
 
 fn server_of(store: &Store) -> Option<String> {
@@ -115,12 +118,13 @@ fn server_of(store: &Store) -> Option<String> {
     }
 }
 
+/// Makes a town; says whether its store held one already.
 fn make<T>(
     root: &Path,
     environment: &Environment,
     by: &Authorship,
     furnish: impl FnOnce(&Store) -> Result<T>,
-) -> Result<T> {
+) -> Result<(T, bool)> {
     let directory = root.join(DIRECTORY);
     std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
         action: "create",
@@ -129,7 +133,7 @@ fn make<T>(
     })?;
     let database = Database::of_new_town(root, environment, root)?;
     let store = Store::create(&database.address, by.at, Options::default())?;
-    let id = database.town_id(&store, by)?;
+    let (id, joined) = database.town_id(&store, by)?;
     let furnished = furnish(&store)?;
     // A town inside a git repository stays out of its history.
     let ignore = directory.join(".gitignore");
@@ -140,5 +144,5 @@ fn make<T>(
     })?;
     let database_url = database.to_write_down(environment);
     file::write(root, &TownFile { id, database_url })?;
-    Ok(furnished)
+    Ok((furnished, joined))
 }

@@ -14,6 +14,7 @@ use gt_core::{Clock, Rig, Timestamp};
 use gt_store::{Authorship, Bell, Options, Reader, Store, StoreError, Writer};
 
 use self::database::Database;
+use crate::hooks::{Calls, Hooks};
 use crate::{Actor, Environment, OperationError, Result};
 
 /// The directory inside a town that is ours.
@@ -28,6 +29,7 @@ pub struct Town {
     store: Store,
     clock: Arc<dyn Clock>,
     actor: Actor,
+    hooks: bool,
 }
 
 impl fmt::Debug for Town {
@@ -83,14 +85,26 @@ impl Town {
             store,
             clock,
             actor,
+            hooks: false,
         })
+    }
+
+    /// Runs the hooks of the town after every change, unless the environment says no. The program that
+    /// asks for this must call [`crate::hooks::run`] when it is started with [`crate::hooks::HELPER`].
+    #[must_use]
+    pub fn with_hooks(mut self, environment: &Environment) -> Self {
+        let off =
+            environment.get("BD_NO_HOOKS").is_some_and(|value| !matches!(value, "0" | "false"));
+        self.hooks = !off;
+        self
     }
 
     /// A town without a directory, for tests.
     pub fn in_memory(actor: Actor, clock: Arc<dyn Clock>) -> Result<Self> {
         let nowhere = PathBuf::from("/nonexistent");
         let store = Store::in_memory()?;
-        Ok(Self { root: nowhere.clone(), working_directory: nowhere, store, clock, actor })
+        let root = nowhere.clone();
+        Ok(Self { root, working_directory: nowhere, store, clock, actor, hooks: false })
     }
 
     /// The town's directory.
@@ -131,11 +145,35 @@ impl Town {
     }
 
     pub(crate) fn write<T>(&self, work: impl FnOnce(&mut Writer<'_>) -> Result<T>) -> Result<T> {
-        self.store.write(&self.authorship(), work)
+        self.write_or_rehearse(false, work)
     }
 
     /// Like [`Town::write`]; a rehearsal does everything and then undoes it.
     pub(crate) fn write_or_rehearse<T>(
+        &self,
+        rehearsal: bool,
+        work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let hooks = self.hooks(rehearsal);
+        let (done, calls) = self.transact(rehearsal, |writer| {
+            let done = work(writer)?;
+            let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
+            Ok((done, calls))
+        })?;
+        calls.into_iter().for_each(Calls::launch);
+        Ok(done)
+    }
+
+    /// Like [`Town::write_or_rehearse`], for what comes from elsewhere: no hook runs.
+    pub(crate) fn take_in_or_rehearse<T>(
+        &self,
+        rehearsal: bool,
+        work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.transact(rehearsal, work)
+    }
+
+    fn transact<T>(
         &self,
         rehearsal: bool,
         work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
@@ -153,9 +191,30 @@ impl Town {
     pub(crate) fn write_each<I, T>(
         &self,
         items: impl IntoIterator<Item = I>,
-        work: impl FnMut(&mut Writer<'_>, I) -> Result<T>,
+        mut work: impl FnMut(&mut Writer<'_>, I) -> Result<T>,
     ) -> Result<Vec<Result<T>>> {
-        Ok(self.store.write_each(&self.authorship(), items, work)?)
+        let hooks = self.hooks(false);
+        let results = self.store.write_each(&self.authorship(), items, |writer, item| {
+            let done = work(writer, item)?;
+            let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
+            Ok((done, calls))
+        })?;
+        let mut all: Option<Calls> = None;
+        let mut keep = |(done, calls): (T, Option<Calls>)| {
+            match (&mut all, calls) {
+                (Some(all), Some(calls)) => all.add(calls),
+                (all, calls) => *all = all.take().or(calls),
+            }
+            done
+        };
+        let results = results.into_iter().map(|result: Result<_>| result.map(&mut keep)).collect();
+        all.into_iter().for_each(Calls::launch);
+        Ok(results)
+    }
+
+    /// The hooks to run after a change; none if nobody put any there.
+    fn hooks(&self, rehearsal: bool) -> Option<Hooks> {
+        if self.hooks && !rehearsal { Hooks::of(&self.root) } else { None }
     }
 
     /// The rig whose directory the caller stands in.

@@ -1,6 +1,6 @@
 //! Importing files over one another.
 
-use gt_operations::interchange::{ImportOptions, ImportSummary, Source, export, import};
+use gt_operations::interchange::{Arrival, ImportOptions, ImportSummary, Source, export, import};
 use gt_operations::{OperationError, Town, health};
 use proptest::prelude::*;
 
@@ -70,7 +70,7 @@ fn import_text(town: &Town, text: &str, dry_run: bool) -> ImportSummary {
     let directory = std::env::temp_dir();
     let source = Source::spool(text.as_bytes(), "test".to_owned(), &directory).unwrap();
     let options = ImportOptions { dry_run, ..ImportOptions::default() };
-    import(town, &source, options, |_| {}).unwrap()
+    import(town, &Arrival::lines(source), options, |_| {}).unwrap()
 }
 
 fn exported(town: &Town) -> Vec<String> {
@@ -107,8 +107,12 @@ proptest! {
             prop_assert_eq!(&exported(&town), &before);
 
             import_text(&town, &text, false);
-
             prop_assert_eq!(problems(&town), Vec::<String>::new());
+
+            let once = exported(&town);
+            let again = import_text(&town, &text, false);
+            prop_assert_eq!((again.created, again.updated), (0, 0));
+            prop_assert_eq!(&exported(&town), &once);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use gt_core::{BeadId, Dependency, DependencyType, Invalid, Timestamp, limits};
+use gt_core::{BeadId, Carried, Dependency, DependencyType, Invalid, Timestamp, limits};
 use serde_json::value::RawValue;
 
 use super::fields::Fields;
@@ -36,6 +36,50 @@ pub(super) fn parse(
         keep_last_per_target(&mut edges, repairs);
     }
     Ok(edges)
+}
+
+/// Makes an edge of the `parent` field where the edges do not say the same already: some writers leave
+/// the edges out. The edges win over a field that contradicts them.
+pub(super) fn heed_parent(
+    raw: &RawValue,
+    id: &BeadId,
+    created_at: Timestamp,
+    edges: &mut Vec<Dependency>,
+    repairs: &mut Vec<String>,
+) {
+    let parent = match values::text(raw) {
+        Ok(text) if text.is_empty() => return,
+        Ok(text) => BeadId::parse(&text).ok(),
+        Err(_) => None,
+    };
+    let Some(parent) = parent.filter(|parent| parent != id) else {
+        let shown = values::shown(raw.get());
+        repairs.push(format!("dropped the parent {shown}: no other bead can have that id"));
+        return;
+    };
+    let is_parent = |edge: &Dependency| edge.kind == DependencyType::ParentChild;
+    if edges.iter().any(|edge| is_parent(edge) && edge.target == parent) {
+        return;
+    }
+    match edges.iter().find(|edge| is_parent(edge) || edge.target == parent) {
+        None => {
+            repairs.push(format!("made a parent-child dependency of its parent, {parent}"));
+            edges.push(Dependency {
+                issue: id.clone(),
+                target: parent,
+                kind: DependencyType::ParentChild,
+                created_at,
+                created_by: String::new(),
+                metadata: String::new(),
+                thread_id: String::new(),
+                carried: Carried::default(),
+            });
+        }
+        Some(edge) => repairs.push(format!(
+            "dropped the parent {parent}: there is a {} dependency on {}",
+            edge.kind, edge.target
+        )),
+    }
 }
 
 fn parse_edge(

@@ -111,24 +111,30 @@ impl<'a> Fields<'a> {
 
     /// Everything that nobody took, `null` included.
     pub(crate) fn carried(self) -> Result<Carried, RecordError> {
-        let left = self.entries.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        left.map(|(name, value)| {
-            let kept = values::refuse_nul("name", &name).and_then(|()| values::json(value));
-            match kept {
-                Ok(json) => Ok((name.into_owned(), json)),
-                Err(invalid) => Err(RecordError::field(&name, invalid)),
-            }
-        })
-        .collect()
+        self.into_entries()
+            .map(|(name, value)| {
+                let kept = values::refuse_nul("name", &name).and_then(|()| values::json(value));
+                match kept {
+                    Ok(json) => Ok((name.into_owned(), json)),
+                    Err(invalid) => Err(RecordError::field(&name, invalid)),
+                }
+            })
+            .collect()
+    }
+
+    /// Everything that nobody took, in its order.
+    pub(crate) fn into_entries(self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
+        self.entries.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    }
+
+    /// Everything that nobody took, in its order.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        self.entries.iter().filter_map(|(name, value)| Some((name.as_ref(), (*value)?)))
     }
 
     /// Everything that nobody took, in alphabetical order.
     pub(crate) fn sorted(&self) -> Vec<(&str, &'a RawValue)> {
-        let mut sorted: Vec<_> = self
-            .entries
-            .iter()
-            .filter_map(|(name, value)| Some((name.as_ref(), (*value)?)))
-            .collect();
+        let mut sorted: Vec<_> = self.rest().collect();
         sorted.sort_unstable_by_key(|(name, _)| *name);
         sorted
     }

@@ -32,7 +32,7 @@ pub struct Record {
 }
 
 /// Fields that say again what the edges and comments say; kept, they would become lies.
-const DERIVED: [&str; 4] = ["dependency_count", "dependent_count", "comment_count", "parent"];
+const DERIVED: [&str; 3] = ["dependency_count", "dependent_count", "comment_count"];
 
 /// Reads the rest of an issue whose `id` was taken already.
 pub(super) fn parse_issue(
@@ -49,7 +49,10 @@ pub(super) fn parse_issue(
     let ending = Ending::parse(&mut fields, updated_at, &mut repairs)?;
     let labels = fields.read("labels", labels)?.unwrap_or_default();
     let raw = fields.take("dependencies");
-    let dependencies = dependencies::parse(raw, &id, imported_at, &mut repairs)?;
+    let mut dependencies = dependencies::parse(raw, &id, imported_at, &mut repairs)?;
+    if let Some(raw) = fields.take("parent") {
+        dependencies::heed_parent(raw, &id, created_at, &mut dependencies, &mut repairs);
+    }
     let comments = comments::parse(fields.take("comments"), &id, imported_at)?;
     for name in DERIVED {
         fields.take(name);

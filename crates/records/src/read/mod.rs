@@ -5,8 +5,11 @@ mod dependencies;
 mod fields;
 mod issue;
 mod line;
-mod values;
+mod plan;
+pub(crate) mod values;
 
 pub(crate) use fields::Fields;
 pub use issue::Record;
 pub use line::{Line, parse_line};
+pub use plan::{DependencyLine, parse_dependency_lines, parse_plan_graph, parse_plan_lines};
+pub(crate) use values::{list, shown, text};

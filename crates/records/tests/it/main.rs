@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
 
 mod export_lines;
+mod formulas;
 mod layout;
+mod plans;
 mod reading;
 mod repairs;
 mod round_trip;

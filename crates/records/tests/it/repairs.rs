@@ -58,3 +58,43 @@ fn of_two_edges_to_one_target_the_last_counts() {
     assert_eq!(kept, [("gt-c", "blocks"), ("gt-b", "tracks")]);
     assert_eq!(record.repairs, ["dropped a blocks dependency on gt-b: there is a later one"]);
 }
+
+#[test]
+fn a_parent_without_its_edge_becomes_one() {
+    let record = issue_with(r#""parent":"gt-p","created_at":"2026-05-01T00:00:00Z""#);
+    let [edge] = record.dependencies.as_slice() else { panic!("{:?}", record.dependencies) };
+    assert_eq!((edge.target.as_str(), edge.kind.as_str()), ("gt-p", "parent-child"));
+    assert_eq!(edge.created_at, record.bead.created_at);
+    assert_eq!(record.repairs, ["made a parent-child dependency of its parent, gt-p"]);
+}
+
+#[test]
+fn a_parent_that_the_edges_name_already_is_nothing_new() {
+    let record = issue_with(
+        r#""parent":"gt-p","dependencies":[{"depends_on_id":"gt-q","type":"parent-child"},{"depends_on_id":"gt-p","type":"parent-child"}]"#,
+    );
+    assert_eq!((record.dependencies.len(), record.repairs.len()), (2, 0));
+}
+
+#[test]
+fn the_edges_win_over_a_parent_that_contradicts_them() {
+    for (more, said) in [
+        (
+            r#""parent":"gt-p","dependencies":[{"depends_on_id":"gt-p"}]"#,
+            "a blocks dependency on gt-p",
+        ),
+        (
+            r#""parent":"gt-p","dependencies":[{"depends_on_id":"gt-q","type":"parent-child"}]"#,
+            "a parent-child dependency on gt-q",
+        ),
+        (r#""parent":"gt-a""#, "no other bead"),
+        (r#""parent":"a b""#, "no other bead"),
+        (r#""parent":7"#, "no other bead"),
+    ] {
+        let record = issue_with(more);
+        assert!(record.repairs[0].contains(said), "{more}: {:?}", record.repairs);
+        assert!(record.repairs[0].starts_with("dropped the parent"), "{:?}", record.repairs);
+    }
+    assert_eq!(issue_with(r#""parent":"""#).repairs, Vec::<String>::new());
+    assert_eq!(issue_with(r#""parent":null"#).repairs, Vec::<String>::new());
+}

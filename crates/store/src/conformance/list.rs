@@ -143,6 +143,12 @@ macro_rules! for_each_conformance_case {
                 a_limit_cuts_the_end_off,
                 ids_with_numbers_come_in_their_natural_order,
             }
+            queries {
+                each_condition_admits_what_it_says,
+                a_negation_admits_exactly_the_rest,
+                ready_means_what_it_means_elsewhere,
+                a_query_narrows_what_the_other_fields_admit,
+            }
             races {
                 the_last_two_closes_unblock_once,
                 a_close_beside_a_new_dependency_blocks_nobody,

@@ -22,6 +22,7 @@ mod kit;
 mod labels;
 mod list;
 mod orders;
+mod queries;
 mod races;
 mod readiness;
 mod requests;

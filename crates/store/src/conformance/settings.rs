@@ -47,9 +47,13 @@ pub(super) fn putting_what_is_there_already_writes_nothing(subject: &dyn Subject
 
 pub(super) fn scopes_do_not_see_each_other(subject: &dyn Subject) {
     let town = Town::new(subject);
-    for (scope, value) in
-        [(Scope::Town, "town"), (Scope::Beads, "beads"), (Scope::Memory, "memory")]
-    {
+    for (scope, value) in [
+        (Scope::Town, "town"),
+        (Scope::Beads, "beads"),
+        (Scope::Memory, "memory"),
+        (Scope::Values, "values"),
+        (Scope::Imported, "imported"),
+    ] {
         put(&town, scope, "key", Some(value));
     }
     put(&town, Scope::Beads, "key", None);
@@ -57,6 +61,7 @@ pub(super) fn scopes_do_not_see_each_other(subject: &dyn Subject) {
     assert_eq!(get(&town, Scope::Town, "key").as_deref(), Some("town"));
     assert_eq!(get(&town, Scope::Beads, "key"), None);
     assert_eq!(get(&town, Scope::Memory, "key").as_deref(), Some("memory"));
+    assert_eq!(get(&town, Scope::Imported, "key").as_deref(), Some("imported"));
 }
 
 pub(super) fn settings_are_listed_by_key(subject: &dyn Subject) {

@@ -8,6 +8,7 @@ use gt_core::{
 
 use super::statements;
 use crate::engine::{Param, Row};
+use crate::transaction::Vacancy;
 use crate::{Reader, StoreError, Writer};
 
 /// The columns of a bead, in the order [`bead_from`] reads them.
@@ -22,7 +23,7 @@ statements! {
         no_history, pinned, is_template, estimated_minutes, title, owner, created_by, \
         close_reason, external_ref, metadata, description, design, acceptance_criteria, notes, \
         carried, open_blockers) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
-        ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31) ON CONFLICT (id) DO NOTHING";
+        ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)";
     UPDATE = "UPDATE beads SET rig = ?2, status = ?3, outcome = ?4, priority = ?5, issue_type = ?6, \
         assignee = ?7, created_at = ?8, updated_at = ?9, started_at = ?10, closed_at = ?11, \
         due_at = ?12, defer_until = ?13, ephemeral = ?14, no_history = ?15, pinned = ?16, \
@@ -31,6 +32,8 @@ statements! {
         acceptance_criteria = ?27, notes = ?28, carried = ?29 WHERE id = ?1";
     DELETE = "DELETE FROM beads WHERE id = ?1";
     EXISTS = "SELECT 1 FROM beads WHERE id = ?1";
+    STANDING = "SELECT 1 FROM beads WHERE id = ?1 UNION ALL \
+        SELECT 2 FROM (SELECT 1 FROM dependencies WHERE depends_on_id = ?1 LIMIT 1) awaited";
     BY_UID = "SELECT id FROM beads WHERE uid = ?1";
     FACTS = "SELECT status, outcome FROM beads WHERE id = ?1";
     CONTAINING = "SELECT id FROM beads WHERE lower(id) LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT 200";
@@ -83,44 +86,59 @@ impl Reader<'_> {
 
     /// A free id for a new bead: short, and longer only as the prefix fills up.
     pub fn free_id(&self, prefix: &Prefix, seed: &IdSeed<'_>) -> Result<BeadId, StoreError> {
-        let count = self.number(PREFIX_COUNT, &[prefix.as_str().into()])?;
+        let ask = || self.number(PREFIX_COUNT, &[prefix.as_str().into()]);
+        let count = self.known().ids_counted(prefix.as_str(), ask)?;
         for id in seed.candidates(prefix, u64::try_from(count).unwrap_or(0)) {
-            if !self.bead_exists(&id)? {
+            if let Some(vacancy) = self.vacancy(&id)? {
+                self.known().found_vacant(vacancy);
                 return Ok(id);
             }
         }
         Err(StoreError::Corrupt(format!("no free id is left for the prefix {prefix}")))
+    }
+
+    /// What is known of an id that nobody has; nothing if somebody has it.
+    fn vacancy(&self, id: &BeadId) -> Result<Option<Vacancy>, StoreError> {
+        if let Some(vacancy) = self.known().vacancy_of(id) {
+            return Ok(Some(vacancy));
+        }
+        let standing = self.rows(STANDING, &[id.into()], |row| row.int(0))?;
+        let awaited = standing.contains(&2);
+        Ok((!standing.contains(&1)).then(|| Vacancy { id: id.clone(), awaited }))
     }
 }
 
 impl Writer<'_> {
     /// Adds a bead. Beads that already depend on its id are blocked by it from now on.
     pub fn insert_bead(&mut self, bead: &Bead, kind: EventKind) -> Result<(), StoreError> {
+        let Some(vacancy) = self.vacancy(&bead.id)? else {
+            return Err(StoreError::AlreadyExists(bead.id.clone()));
+        };
         self.insert_row(bead, 0)?;
         if let Some(space) = bead.id_space() {
             self.count_ids(space, 1)?;
         }
-        self.refresh_edges_to(&bead.id)?;
+        if vacancy.awaited {
+            self.refresh_edges_to(&bead.id)?;
+        }
         self.record_new(bead, kind);
         Ok(())
     }
 
-    /// Writes the row of a bead, unless its id is taken.
+    /// Writes the row of a bead whose id is known to be free.
     pub(super) fn insert_row(&mut self, bead: &Bead, blockers: usize) -> Result<(), StoreError> {
-        let written = with_columns(bead, |columns| {
+        refuse_contradiction(bead)?;
+        with_columns(bead, |columns| {
             let blockers = i64::try_from(blockers).unwrap_or(i64::MAX);
             let mut columns = columns.to_vec();
             columns.push(blockers.into());
-            self.execute(INSERT, &columns)
-        })?;
-        if written == 0 {
-            return Err(StoreError::AlreadyExists(bead.id.clone()));
-        }
-        Ok(())
+            self.apply(INSERT, &columns)
+        })
     }
 
     /// Counts `more` top-level ids of a pool.
     pub(super) fn count_ids(&mut self, space: &str, more: i64) -> Result<(), StoreError> {
+        self.known().count_ids(space, more);
         self.apply(PREFIX_MORE, &[space.into(), more.into()])
     }
 
@@ -147,6 +165,7 @@ impl Writer<'_> {
         if changes.is_empty() {
             return Ok(false);
         }
+        refuse_contradiction(new)?;
         let written = with_columns(new, |columns| {
             let without_uid: Vec<Param<'_>> =
                 columns[..1].iter().chain(&columns[2..]).copied().collect();
@@ -187,6 +206,7 @@ impl Writer<'_> {
             self.refresh_after_parting(&edge.kind, &edge.target)?;
         }
         if let Some(space) = bead.id_space() {
+            self.known().count_ids(space, -1);
             self.apply(PREFIX_LESS, &[space.into()])?;
         } else if let Some((parent, number)) = child_number(&bead.id) {
             self.apply(KEEP_LAST_CHILD, &[parent.into(), number.into()])?;
@@ -196,7 +216,13 @@ impl Writer<'_> {
 
     /// Notes that something around the bead changed just now.
     pub fn touch_bead(&mut self, id: &BeadId) -> Result<(), StoreError> {
-        self.apply(TOUCH, &[id.into(), self.now().into()])
+        self.touch_bead_at(id, self.now())
+    }
+
+    /// Notes that the bead, or something around it, changed at this time; one that changed later stays
+    /// as it is.
+    pub fn touch_bead_at(&mut self, id: &BeadId, at: Timestamp) -> Result<(), StoreError> {
+        self.apply(TOUCH, &[id.into(), at.into()])
     }
 
     /// The id of the next child of `parent`. Numbers of deleted children are not given again.
@@ -219,6 +245,18 @@ impl Writer<'_> {
         }
         Err(StoreError::Corrupt(format!("no number is left for another child of {parent}")))
     }
+}
+
+/// The schema refuses it too, but on a server only later, when it would take others along.
+fn refuse_contradiction(bead: &Bead) -> Result<(), StoreError> {
+    let closed = bead.status == Status::Closed;
+    if closed == bead.closed_at.is_some() && (closed || bead.outcome.is_none()) {
+        return Ok(());
+    }
+    Err(StoreError::Corrupt(format!(
+        "{} would be {}, closed at {:?}, as {:?}",
+        bead.id, bead.status, bead.closed_at, bead.outcome
+    )))
 }
 
 /// The parent's id and the number of `gt-abc.3`, as [`Writer::next_child_id`] would give it.

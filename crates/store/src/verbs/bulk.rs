@@ -81,8 +81,11 @@ impl<'s> Bulk<'_, 's> {
         for (label, position) in labels.iter().zip(1_i64..) {
             self.writer.insert_label(&bead.id, label, position)?;
         }
-        for comment in comments {
-            self.writer.add_comment(bead, comment, false)?;
+        for (place, comment) in comments.iter().enumerate() {
+            // The bead is new, so only this record itself can hold a comment twice.
+            if !comments[..place].iter().any(|earlier| earlier.is_same_as(comment)) {
+                self.writer.insert_comment(&bead.id, comment)?;
+            }
         }
         for (edge, blocks) in edges.iter().zip(blocks) {
             self.writer.insert_edge(edge, blocks)?;

@@ -10,7 +10,7 @@ statements! {
     OF = "SELECT bead, id, author, text, created_at, carried FROM comments WHERE bead = ?1 \
         ORDER BY created_at, id";
     SAME = "SELECT 1 FROM comments WHERE bead = ?1 AND \
-        (id = ?2 OR (author = ?3 AND text = ?4 AND created_at = ?5))";
+        (id = ?2 OR (author = ?3 AND text = ?4 AND created_at = ?5)) LIMIT 1";
     INSERT = "INSERT INTO comments (bead, id, author, text, created_at, carried) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 }
@@ -40,19 +40,17 @@ impl Writer<'_> {
         comment: &Comment,
         announce: bool,
     ) -> Result<bool, StoreError> {
-        let carried = carried_text(&comment.carried);
-        let params = [
+        let same = [
             (&bead.id).into(),
             (&comment.id).into(),
             (&comment.author).into(),
             (&comment.text).into(),
             comment.created_at.into(),
-            carried.as_ref().into(),
         ];
-        if self.any(SAME, &params[..5])? {
+        if self.any(SAME, &same)? {
             return Ok(false);
         }
-        self.apply(INSERT, &params)?;
+        self.insert_comment(&bead.id, comment)?;
         if announce {
             let payload = Json::object(&[
                 ("title".to_owned(), Json::string(bead.title.as_str())),
@@ -62,5 +60,23 @@ impl Writer<'_> {
             self.record(bead_event(bead, EventKind::Commented, payload));
         }
         Ok(true)
+    }
+
+    /// Writes the row of a comment that the bead does not have yet.
+    pub(super) fn insert_comment(
+        &self,
+        bead: &BeadId,
+        comment: &Comment,
+    ) -> Result<(), StoreError> {
+        let carried = carried_text(&comment.carried);
+        let params = [
+            bead.into(),
+            (&comment.id).into(),
+            (&comment.author).into(),
+            (&comment.text).into(),
+            comment.created_at.into(),
+            carried.as_ref().into(),
+        ];
+        self.apply(INSERT, &params)
     }
 }

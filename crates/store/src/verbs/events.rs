@@ -20,6 +20,7 @@ statements! {
     AFTER = concat!("SELECT ", event_columns!(), " FROM events WHERE number > ?1 ORDER BY number");
     LATEST = concat!("SELECT ", event_columns!(), " FROM events ORDER BY number DESC");
     OF_BEAD = concat!("SELECT ", event_columns!(), " FROM events WHERE bead = ?1 ORDER BY number DESC");
+    COUNT_OF_BEAD = "SELECT COUNT(*) FROM events WHERE bead = ?1";
 }
 
 /// Which events.
@@ -48,6 +49,11 @@ impl Reader<'_> {
     /// The number of the last event.
     pub fn last_event_number(&self) -> Result<u64, StoreError> {
         Ok(u64::try_from(self.number(LAST, &[])?).unwrap_or(0))
+    }
+
+    /// How many events of a bead there are.
+    pub fn event_count(&self, bead: &BeadId) -> Result<u64, StoreError> {
+        Ok(u64::try_from(self.number(COUNT_OF_BEAD, &[bead.into()])?).unwrap_or(0))
     }
 
     /// The events after `number` that the filter admits, in order, and the number to go on from: the

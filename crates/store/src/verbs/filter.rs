@@ -1,5 +1,6 @@
 //! Which beads, in which order.
 
+use gt_core::query::Query;
 use gt_core::{BeadId, IssueType, Outcome, Priority, RigSlug, Status, Timestamp};
 
 /// Which statuses a list shows.
@@ -141,6 +142,8 @@ pub struct BeadFilter {
     pub metadata_keys: Vec<String>,
     /// These carried fields have these values.
     pub carried: Vec<(&'static str, String)>,
+    /// What else must be true.
+    pub query: Option<Query>,
     /// The order.
     pub order: BeadOrder,
     /// Turned round.

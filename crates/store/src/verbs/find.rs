@@ -15,23 +15,23 @@ statements! {
 
 /// A statement under construction, with its parameters.
 #[derive(Default)]
-struct Clauses {
+pub(super) struct Clauses {
     conditions: Vec<String>,
     params: Vec<Value>,
 }
 
-enum Value {
+pub(super) enum Value {
     Int(i64),
     Text(String),
 }
 
 impl Clauses {
-    fn bind(&mut self, value: Value) -> String {
+    pub(super) fn bind(&mut self, value: Value) -> String {
         self.params.push(value);
         format!("?{}", self.params.len())
     }
 
-    fn text(&mut self, text: &str) -> String {
+    pub(super) fn text(&mut self, text: &str) -> String {
         self.bind(Value::Text(text.to_owned()))
     }
 
@@ -60,12 +60,15 @@ impl Clauses {
     }
 
     /// A top-level field of a JSON column has this value: its text, or the way it is spelled if it
-    /// is no text.
-    fn field_equals(&mut self, column: &str, field: &str, value: &str) {
+    /// is no text. NULL where there is no such field.
+    pub(super) fn field_equal(&mut self, column: &str, field: &str, value: &str) -> String {
         let (field, value) = (self.text(field), self.text(value));
-        self.add(format!(
-            "({column} ->> {field} = {value} OR CAST({column} -> {field} AS TEXT) = {value})"
-        ));
+        format!("({column} ->> {field} = {value} OR CAST({column} -> {field} AS TEXT) = {value})")
+    }
+
+    fn field_equals(&mut self, column: &str, field: &str, value: &str) {
+        let equal = self.field_equal(column, field, value);
+        self.add(equal);
     }
 
     fn between(&mut self, column: &str, span: Between) {
@@ -94,9 +97,31 @@ impl Clauses {
 
 /// A LIKE pattern for lower-case text that contains `text`, with escape character `\`.
 pub(super) fn contains(text: &str) -> String {
-    let text = text.to_ascii_lowercase();
-    let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-    format!("%{escaped}%")
+    format!("%{}%", escaped(text))
+}
+
+/// A LIKE pattern for exactly this text in lower case, with escape character `\`.
+pub(super) fn escaped(text: &str) -> String {
+    text.to_ascii_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}
+
+/// What must hold of a bead, besides its kind, to be ready at `now`. `woken` says whether there may be
+/// deferred beads whose date has passed.
+pub(super) fn ready_at(clauses: &mut Clauses, now: Timestamp, woken: bool) -> String {
+    let now = clauses.bind(Value::Int(now.as_nanos()));
+    let status = if woken {
+        format!(
+            "(status = 'open' OR \
+             (status = 'deferred' AND defer_until IS NOT NULL AND defer_until <= {now}))"
+        )
+    } else {
+        "status = 'open'".to_owned()
+    };
+    format!(
+        "open_blockers = 0 AND {status} AND (defer_until IS NULL OR defer_until <= {now}) AND \
+         NOT EXISTS (SELECT 1 FROM dependencies d JOIN beads p ON p.id = d.depends_on_id \
+         WHERE d.issue_id = beads.id AND d.type = 'parent-child' AND p.defer_until > {now})"
+    )
 }
 
 impl Reader<'_> {
@@ -166,6 +191,10 @@ impl Reader<'_> {
         add_people_and_labels(&mut clauses, filter);
         add_texts(&mut clauses, filter);
         add_times(&mut clauses, filter);
+        if let Some(query) = &filter.query {
+            let condition = super::query::condition(&mut clauses, query);
+            clauses.add(condition);
+        }
         Ok(clauses)
     }
 
@@ -185,24 +214,15 @@ impl Reader<'_> {
             clauses.add(format!("status NOT IN ({list})"));
         }
         if let Some(ready) = filter.ready {
-            clauses.add("open_blockers = 0");
             if ready.include_deferred {
-                clauses.add("status IN ('open', 'deferred')");
+                clauses.add("open_blockers = 0 AND status IN ('open', 'deferred')");
             } else {
-                let now = clauses.bind(Value::Int(ready.now.as_nanos()));
                 // The index of ready beads knows only open ones. Beads whose date has passed are
                 // rare enough that asking for them first, and giving up the index if there are any,
                 // is cheap.
-                clauses.add(if self.any(WOKEN, &[ready.now.into()])? {
-                    format!("(status = 'open' OR (status = 'deferred' AND defer_until <= {now}))")
-                } else {
-                    "status = 'open'".to_owned()
-                });
-                clauses.add(format!("(defer_until IS NULL OR defer_until <= {now})"));
-                clauses.add(format!(
-                    "NOT EXISTS (SELECT 1 FROM dependencies d JOIN beads p ON p.id = d.depends_on_id \
-                     WHERE d.issue_id = beads.id AND d.type = 'parent-child' AND p.defer_until > {now})"
-                ));
+                let woken = self.any(WOKEN, &[ready.now.into()])?;
+                let condition = ready_at(clauses, ready.now, woken);
+                clauses.add(condition);
             }
             if filter.types.is_empty() && !filter.include_hidden && !admits_ephemeral(filter) {
                 clauses.add("workable = 1");
@@ -227,9 +247,9 @@ impl CountGroup {
     }
 }
 
-const PARENT: &str = "EXISTS (SELECT 1 FROM dependencies d WHERE d.issue_id = beads.id \
+pub(super) const PARENT: &str = "EXISTS (SELECT 1 FROM dependencies d WHERE d.issue_id = beads.id \
                       AND d.type = 'parent-child'";
-const LABELLED: &str = "EXISTS (SELECT 1 FROM bead_labels l WHERE l.bead = beads.id";
+pub(super) const LABELLED: &str = "EXISTS (SELECT 1 FROM bead_labels l WHERE l.bead = beads.id";
 
 fn add_kind(clauses: &mut Clauses, filter: &BeadFilter) {
     if !filter.ids.is_empty() {

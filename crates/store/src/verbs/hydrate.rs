@@ -34,8 +34,14 @@ impl BeadRow {
 
     /// The bead it is a part of.
     pub fn parent(&self) -> Option<&BeadId> {
-        let parent = self.dependencies.iter().find(|edge| edge.kind == DependencyType::ParentChild);
-        parent.map(|edge| &edge.target)
+        self.parents().next()
+    }
+
+    /// The beads it is a part of; imported ones may have several.
+    pub fn parents(&self) -> impl Iterator<Item = &BeadId> {
+        let parts = self.dependencies.iter();
+        let parts = parts.filter(|edge| edge.kind == DependencyType::ParentChild);
+        parts.map(|edge| &edge.target)
     }
 }
 

@@ -11,6 +11,7 @@ mod filter;
 mod find;
 mod hydrate;
 mod labels;
+mod query;
 mod requests;
 mod rigs;
 mod settings;

@@ -25,6 +25,10 @@ pub enum Scope {
     Memory,
     /// What the store knows about itself.
     Store,
+    /// Whatever `bd kv` was told.
+    Values,
+    /// What an import brought for a capability that makes sense of it later.
+    Imported,
 }
 
 impl Scope {
@@ -34,6 +38,8 @@ impl Scope {
             Self::Beads => "bd",
             Self::Memory => "memory",
             Self::Store => "store",
+            Self::Values => "kv",
+            Self::Imported => "import",
         }
     }
 }
@@ -74,6 +80,10 @@ impl Writer<'_> {
             }
             None => self.execute(DELETE, &name)?,
         };
+        // Nothing happened in the town.
+        if scope == Scope::Store {
+            return Ok(true);
+        }
         let text = |value: Option<&str>| {
             value.map_or_else(|| Json::trusted("null".to_owned()), Json::string)
         };

@@ -1,5 +1,6 @@
 //! Every statement there is, fixed or built, is one that both engines understand.
 
+use gt_core::query::Query;
 use gt_core::{IssueType, Outcome, Priority, RigSlug, Status, Timestamp};
 use gt_store::conformance::Subject;
 use gt_store::{
@@ -77,6 +78,7 @@ const CHANGES: &[Change] = &[
     |filter| filter.metadata = vec![("key".to_owned(), "value".to_owned())],
     |filter| filter.metadata_keys = texts(),
     |filter| filter.carried = vec![("spec_id", "1".to_owned())],
+    |filter| filter.query = Some(query()),
     |filter| filter.reverse = true,
     |filter| filter.limit = Some(3),
 ];
@@ -91,6 +93,15 @@ fn texts() -> Vec<String> {
 
 fn readiness(include_deferred: bool) -> Readiness {
     Readiness { now: NOW, include_deferred }
+}
+
+/// A query with every kind of condition in it.
+fn query() -> Query {
+    let texts = ["id", "title", "rig", "spec", "metadata.k", "label", "parent"]
+        .map(|field| format!("({field}=none OR {field}=x OR {field}=x* OR NOT {field}~x)"));
+    let rest = "priority<=1 AND estimate=none AND due=2026-05-31 AND due>7d AND NOT ready AND blocked \
+                AND ephemeral AND pinned AND template";
+    Query::parse(&format!("{} AND {rest}", texts.join(" AND ")), NOW).expect("a valid query")
 }
 
 fn span() -> Between {

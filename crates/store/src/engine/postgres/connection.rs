@@ -227,7 +227,7 @@ impl Connection {
 
     fn request(sql: &str, params: &[Param<'_>]) -> Request {
         let params = params.iter().map(Value::from).collect();
-        Request { sql: with_dollars(sql), params, steady: true }
+        Request { sql: sql.to_owned(), params, steady: true }
     }
 
     fn hand_out(answer: &Answer, each: EachRow<'_>) -> Result<ControlFlow<()>, StoreError> {
@@ -292,7 +292,7 @@ impl Session for Connection {
 
     fn prepare(&self, sql: &str) -> Result<(), StoreError> {
         self.flush()?;
-        let prepared = self.with_wire(|wire| wire.prepare(&with_dollars(sql)))?;
+        let prepared = self.with_wire(|wire| wire.prepare(sql))?;
         prepared.map_err(|error| self.fail(&format!("prepare: {sql}"), error))
     }
 
@@ -339,7 +339,7 @@ impl Link for Connection {
         let mut last = Vec::new();
         if let Some(number) = news {
             let params = vec![Value::Text(self.server.channel()), Value::Text(number.to_string())];
-            last.push(Request { params, ..Request::plain("SELECT pg_notify($1, $2)") });
+            last.push(Request { params, ..Request::plain("SELECT pg_notify(?1, ?2)") });
         }
         last.push(Request::plain("COMMIT"));
         match self.send(last) {
@@ -394,11 +394,6 @@ impl Link for Connection {
     fn in_transaction(&self) -> bool {
         matches!(self.state.get(), State::Open | State::Failed)
     }
-}
-
-/// `?1` as PostgreSQL wants it. None of our statements has a question mark in a text.
-fn with_dollars(sql: &str) -> String {
-    sql.replace('?', "$")
 }
 
 fn last_row(answer: Vec<SimpleQueryMessage>) -> Option<SimpleQueryRow> {

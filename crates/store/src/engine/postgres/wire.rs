@@ -20,7 +20,7 @@ use super::values::Value;
 use crate::StoreError;
 use crate::engine::Notice;
 
-/// One statement with its parameters, on its way to the server.
+/// One statement with its parameters (`?1`, as everywhere), on its way to the server.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) sql: String,
@@ -190,7 +190,7 @@ impl Wire {
                 } else {
                     let typed = request.params.iter().map(|value| (value, value.kind()));
                     let typed: Vec<(&Value, Type)> = typed.collect();
-                    client.query_typed_raw(&request.sql, typed).await?
+                    client.query_typed_raw(&with_dollars(&request.sql), typed).await?
                 };
                 let mut rows = std::pin::pin!(rows);
                 let mut answer = Answer::default();
@@ -226,15 +226,20 @@ impl Wire {
                 }
             }
         }
-        let statement = self.client().prepare(sql).await?;
+        let statement = self.client().prepare(&with_dollars(sql)).await?;
         self.statements.borrow_mut().insert(sql.to_owned(), Some(statement.clone()));
         Ok(Some(statement))
     }
 
     /// Asks the server whether it understands a statement.
     pub(super) fn prepare(&self, sql: &str) -> Result<(), Error> {
-        self.wait_for(self.client().prepare(sql)).map(drop)
+        self.wait_for(self.client().prepare(&with_dollars(sql))).map(drop)
     }
+}
+
+/// `?1` as PostgreSQL wants it. None of our statements has a question mark in a text.
+fn with_dollars(sql: &str) -> String {
+    sql.replace('?', "$")
 }
 
 impl Drop for Wire {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use gt_core::query::Query;
 use gt_core::{Status, Timestamp};
 use gt_store::{BeadFilter, Readiness, StatusFilter, Store, all_statements};
 
@@ -119,6 +120,15 @@ fn a_list_of_one_status_is_a_scan_of_it() {
         },
         "beads_status",
     );
+}
+
+#[test]
+fn a_query_keeps_the_index_of_the_list() {
+    let asks = |query: &str| Some(Query::parse(query, NOW).expect("a valid query"));
+    let query = asks("label=x AND (title~y OR NOT assignee=none)");
+    scans(&BeadFilter { query, limit: Some(50), ..BeadFilter::default() }, "beads_unclosed");
+    let (query, status) = (asks("status=open AND label=x"), StatusFilter::All);
+    scans(&BeadFilter { query, status, limit: Some(50), ..BeadFilter::default() }, "beads_status");
 }
 
 #[test]

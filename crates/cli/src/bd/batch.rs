@@ -1,0 +1,249 @@
+//! `bd batch`.
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use gt_core::words::{Word, split};
+use gt_core::{BeadId, Timestamp};
+use gt_operations::Environment;
+use gt_operations::batch::{BatchLine, LineDone, Step, run as run_batch};
+use gt_records::ObjectWriter;
+
+use super::{close, create, dep, label, reopen, shapes, update};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::usage_message;
+use crate::values::{source_name, text_of};
+
+/// Run many changes as one: all of them or none
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A line is a command without bd, quoted as in a shell; # begins a line that is \
+skipped:
+  close gt-abc gt-def merged today
+  update gt-abc status=blocked notes=\"waiting for the key\"
+  create \"Write the docs\" type=chore priority=3
+  dep add gt-b gt-a [type]         dep remove gt-b gt-a
+  label add gt-abc soon            label remove gt-abc soon
+  comment gt-abc the cause is upstream
+  reopen gt-abc
+
+Examples:
+  bd batch changes.txt --dry-run
+  echo 'close gt-abc done' | bd batch"
+)]
+pub(super) struct BatchArgs {
+    /// The file (- is standard input, which is also read when no file is named)
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: String,
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// A line of a batch, as its words say it.
+#[derive(Debug, Parser)]
+#[command(name = "batch", no_binary_name = true, disable_help_subcommand = true)]
+struct LineCommand {
+    #[command(subcommand)]
+    verb: LineVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum LineVerb {
+    Create(create::CreateArgs),
+    Update(update::UpdateArgs),
+    #[command(alias = "done")]
+    Close(close::CloseArgs),
+    Reopen(reopen::ReopenArgs),
+    Dep(dep::DepArgs),
+    Label(label::LabelArgs),
+    #[command(alias = "comments")]
+    Comment(CommentLine),
+}
+
+#[derive(Debug, Args)]
+struct CommentLine {
+    /// An id, or a part of it
+    id: String,
+    /// What to say
+    #[arg(
+        value_name = "TEXT",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    words: Vec<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &BatchArgs) -> Result<(), CliError> {
+    let text = text_of(&args.file)?;
+    let town = context.town()?;
+    let name = source_name(&args.file);
+    let parser = LineParser {
+        command: LineCommand::command(),
+        from_stdin: args.file == "-",
+        now: town.now(),
+        environment: &context.environment,
+    };
+    let mut lines = Vec::new();
+    for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line.trim())) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let place = format!("{name}:{number}");
+        let step = parser
+            .step(line)
+            .map_err(|error| CliError::request(format!("{place}: {}", error.chain())))?;
+        lines.push(BatchLine { number, place, step });
+    }
+    let done = run_batch(&town, &lines, args.dry_run)?;
+    let printer = context.printer;
+    for id in done.iter().flat_map(|line| &line.missing) {
+        shapes::note_absent(printer, id);
+    }
+    if printer.json() {
+        let mut list = printer.list();
+        for line in &done {
+            list.push(&json(line))?;
+        }
+        return list.finish();
+    }
+    if done.is_empty() {
+        return printer.done("Nothing to do");
+    }
+    let verb = if args.dry_run { "Would do" } else { "✓" };
+    done.iter().try_for_each(|LineDone { number, command, ids, .. }| {
+        let ids: Vec<&str> = ids.iter().map(BeadId::as_str).collect();
+        printer.done(format!("{verb} line {number}: {command} {}", ids.join(" ")))
+    })
+}
+
+fn json(line: &LineDone) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.count("line", line.number as u64);
+    object.text("command", line.command);
+    object.array("ids", |array| {
+        for id in &line.ids {
+            array.text(id.as_str());
+        }
+    });
+    object.finish();
+    out
+}
+
+/// Turns lines into what they ask for, with the parsers of the commands themselves.
+struct LineParser<'c> {
+    command: clap::Command,
+    from_stdin: bool,
+    now: Timestamp,
+    environment: &'c Environment,
+}
+
+impl LineParser<'_> {
+    fn step(&self, line: &str) -> Result<Step, CliError> {
+        let words = self.with_flags(split(line)?);
+        if self.from_stdin && reads_stdin(&words) {
+            return Err(CliError::request(
+                "standard input is the batch itself; put the text into the line, or into a file",
+            ));
+        }
+        let parsed = self
+            .command
+            .clone()
+            .try_get_matches_from(&words)
+            .and_then(|matches| LineCommand::from_arg_matches(&matches));
+        let parsed = parsed.map_err(|error| {
+            if error.use_stderr() {
+                CliError::request(usage_message(&error).0)
+            } else {
+                CliError::request("a batch changes beads; it explains nothing")
+            }
+        })?;
+        match parsed.verb {
+            LineVerb::Create(args) => create::step(args, self.now),
+            LineVerb::Update(args) => update::step(&args, self.now),
+            LineVerb::Close(args) => close::step(&args, self.environment),
+            LineVerb::Reopen(args) => Ok(reopen::step(args)),
+            LineVerb::Dep(args) => dep::step(args),
+            LineVerb::Label(args) => label::step(args),
+            LineVerb::Comment(CommentLine { id, words }) => {
+                Ok(Step::Comment { bead: id, text: words.join(" "), author: None })
+            }
+        }
+    }
+
+    /// The words of a line as arguments: `key=value` is the flag of that name, and the type of a
+    /// dependency may stand behind the beads.
+    fn with_flags(&self, words: Vec<Word>) -> Vec<String> {
+        let verb = words.first().map_or("", |word| word.text.as_str()).to_owned();
+        let command = self.command.find_subcommand(&verb);
+        // A command may have commands of its own.
+        let below = words.get(1).and_then(|word| command?.find_subcommand(&word.text));
+        let command = below.or(command);
+        let takes_fields = matches!(verb.as_str(), "create" | "update" | "dep");
+        let mut arguments: Vec<String> = Vec::with_capacity(words.len());
+        let mut is_value = false;
+        let mut behind_beads = 0;
+        for word in words {
+            if let (true, false, Some((key, value))) = (takes_fields, is_value, word.assignment()) {
+                arguments.push(format!("--{}={value}", flag_of(&verb, key)));
+                continue;
+            }
+            let is_word = !is_value && !word.text.starts_with('-');
+            is_value = !is_value && command.is_some_and(|command| expects(command, &word.text));
+            behind_beads += usize::from(is_word);
+            // dep, add, and two beads.
+            if verb == "dep" && is_word && behind_beads == 5 {
+                arguments.push("--type".to_owned());
+            }
+            arguments.push(word.text);
+        }
+        arguments
+    }
+}
+
+/// The flag that sets the field of a bead called `key`.
+fn flag_of(verb: &str, key: &str) -> String {
+    match (verb, key) {
+        (_, "issue_type") => "type".to_owned(),
+        (_, "estimated_minutes") => "estimate".to_owned(),
+        (_, "due_at") => "due".to_owned(),
+        (_, "defer_until") => "defer".to_owned(),
+        ("update", "labels") => "set-labels".to_owned(),
+        _ => key.replace('_', "-"),
+    }
+}
+
+/// Whether `word` is a flag of this command whose value is the next word.
+fn expects(command: &clap::Command, word: &str) -> bool {
+    let is_named = |argument: &clap::Arg| match word.strip_prefix("--") {
+        Some(long) => {
+            argument.get_long_and_visible_aliases().is_some_and(|all| all.contains(&long))
+        }
+        None => word.strip_prefix('-').is_some_and(|short| {
+            let mut letters = short.chars();
+            match (letters.next(), letters.next()) {
+                (Some(letter), None) => argument
+                    .get_short_and_visible_aliases()
+                    .is_some_and(|all| all.contains(&letter)),
+                _ => false,
+            }
+        }),
+    };
+    command
+        .get_arguments()
+        .any(|argument| is_named(argument) && argument.get_action().takes_values())
+}
+
+/// Whether a line wants to read what the batch is read from.
+fn reads_stdin(words: &[String]) -> bool {
+    let of_file = |flag: &str| matches!(flag, "--body-file" | "--design-file" | "--reason-file");
+    let is_stdin = |flag: &str, value: &str| match flag {
+        "--metadata" => value == "@-",
+        flag => of_file(flag) && value == "-",
+    };
+    let joined = |word: &String| {
+        word == "--stdin" || word.split_once('=').is_some_and(|(flag, value)| is_stdin(flag, value))
+    };
+    words.iter().any(joined) || words.windows(2).any(|pair| is_stdin(&pair[0], &pair[1]))
+}

@@ -1,0 +1,39 @@
+//! `bd children`.
+
+use clap::Args;
+use gt_operations::beads::{everything, resolve};
+use gt_operations::{BeadFilter, BeadOrder};
+
+use super::filters::{limit, statuses};
+use crate::context::Context;
+use crate::error::CliError;
+
+/// List the direct parts of a bead, closed ones included
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  bd children gt-epic
+  bd children gt-epic --status open --json")]
+pub(super) struct ChildrenArgs {
+    /// Whose parts
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Only these statuses, separated by commas
+    #[arg(short, long)]
+    status: Option<String>,
+    /// At most this many; 0 for all
+    #[arg(short = 'n', long)]
+    limit: Option<usize>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &ChildrenArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let all = everything();
+    let filter = BeadFilter {
+        parent: Some(resolve(&town, &args.id)?),
+        status: statuses(&town, args.status.as_deref())?.unwrap_or(all.status),
+        order: BeadOrder::Id,
+        limit: limit(args.limit, None),
+        ..all
+    };
+    super::list::print(context.printer, &town, &filter, |_| String::new())
+}

@@ -1,0 +1,84 @@
+//! `bd defer` and `bd undefer`.
+
+use clap::Args;
+use gt_core::BeadId;
+use gt_operations::{OperationError, Town, beads};
+
+use super::shapes;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::values::instant;
+
+/// Put beads off, until a date or until bd undefer
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  bd defer gt-abc --until +2d
+  bd defer gt-abc gt-def --reason \"after the release\"")]
+pub(super) struct DeferArgs {
+    /// Ids, or parts of them
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// From then on it can be worked on again
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+    /// Why; kept as a comment
+    #[arg(short, long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// Take up again what was put off
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd undefer gt-abc")]
+pub(super) struct UndeferArgs {
+    /// Ids, or parts of them
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &DeferArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let until = args.until.as_deref().map(|text| instant(text, town.now())).transpose()?;
+    let done = beads::defer(&town, &args.ids, until, args.reason.as_deref())?;
+    let when = until.map_or_else(String::new, |until| format!(" until {until}"));
+    let said = |id: &BeadId, changed: bool| {
+        if changed {
+            format!("✓ Deferred {id}{when}")
+        } else {
+            format!("{id} is deferred{when} already")
+        }
+    };
+    report(context, &town, done, said)
+}
+
+pub(super) fn run_undefer(context: &Context<'_>, args: &UndeferArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let done = beads::undefer(&town, &args.ids)?;
+    let said = |id: &BeadId, changed: bool| {
+        if changed { format!("✓ Undeferred {id}") } else { format!("{id} is not deferred") }
+    };
+    report(context, &town, done, said)
+}
+
+/// Says what became of each bead, and shows them all as they are now.
+fn report(
+    context: &Context<'_>,
+    town: &Town,
+    results: Vec<Result<(BeadId, bool), OperationError>>,
+    said: impl Fn(&BeadId, bool) -> String,
+) -> Result<(), CliError> {
+    let printer = context.printer;
+    let (mut done, mut refused) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok((id, changed)) => {
+                printer.done(said(&id, changed))?;
+                done.push(id.to_string());
+            }
+            Err(error) => refused.push(printer.part_failed(&error.into())),
+        }
+    }
+    if done.is_empty() {
+        return Err(CliError::AlreadyTold(refused.join("; ")));
+    }
+    if printer.json() { shapes::print_json(printer, town, &done) } else { Ok(()) }
+}

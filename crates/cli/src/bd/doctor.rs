@@ -1,0 +1,16 @@
+//! `bd doctor`.
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::doctor::examine_town;
+use crate::error::CliError;
+
+/// Look for whatever is wrong with the town
+#[derive(Debug, Args)]
+#[command(after_help = "Exits with 1 if there is a problem.\n\nExample:\n  bd doctor --json")]
+pub(super) struct DoctorArgs {}
+
+pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+    examine_town(context)
+}

@@ -1,0 +1,99 @@
+//! `bd lint`.
+
+use clap::Args;
+use gt_core::decide::Section;
+use gt_operations::beads::{Finding, everything, lint, resolve};
+use gt_operations::{BeadFilter, BeadRow};
+use gt_records::ObjectWriter;
+
+use super::filters::{statuses, types};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Table, plural};
+
+/// Find beads that lack what their type should have
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Every bead should have a description; bugs also steps to reproduce, bugs, tasks, features and stories
+acceptance criteria, epics success criteria: in the field of that name, or under such a heading in the
+description. Exits with 1 if something is missing.
+
+Examples:
+  bd lint
+  bd lint gt-abc gt-def
+  bd lint --type bug --status all --json"
+)]
+pub(super) struct LintArgs {
+    /// Only these beads; whatever is not closed if none is named
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Only these types, separated by commas
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    types: Vec<String>,
+    /// Only these statuses, separated by commas; "all" for every one
+    #[arg(short, long)]
+    status: Option<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &LintArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let mut ids = Vec::new();
+    for input in &args.ids {
+        ids.push(resolve(&town, input)?);
+    }
+    let status = statuses(&town, args.status.as_deref())?;
+    let base = if ids.is_empty() { BeadFilter::default() } else { everything() };
+    let filter = BeadFilter {
+        ids,
+        types: types(&args.types)?,
+        status: status.unwrap_or_else(|| base.status.clone()),
+        ..base
+    };
+    let found = if printer.json() {
+        let mut sections = printer.sections();
+        sections.array("results")?;
+        let found = lint(&town, &filter, |findings| {
+            findings.iter().try_for_each(|finding| sections.push(&json(finding)))
+        })?;
+        sections.field("issues", &found.lacking.to_string())?;
+        sections.field("total", &found.missing.to_string())?;
+        sections.finish()?;
+        found
+    } else {
+        lint(&town, &filter, |findings| {
+            let mut table = Table::new();
+            for finding in &findings {
+                let (BeadRow { bead, .. }, missing) = finding;
+                table.row(vec![
+                    Cell::bold(bead.id.as_str()),
+                    Cell::new(bead.issue_type.as_str()),
+                    Cell::new(format!("lacks {}", names(missing).join(", "))),
+                    Cell::new(bead.title.as_str()),
+                ]);
+            }
+            printer.table(table)
+        })?
+    };
+    match found.lacking {
+        0 => printer.done(format!("✓ Nothing is missing in {}", plural(found.examined, "bead"))),
+        1 => Err(CliError::request("1 bead lacks something")),
+        many => Err(CliError::request(format!("{many} beads lack something"))),
+    }
+}
+
+fn names(missing: &[Section]) -> Vec<&'static str> {
+    missing.iter().map(|section| section.heading()).collect()
+}
+
+fn json((BeadRow { bead, .. }, missing): &Finding) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("id", bead.id.as_str());
+    object.text("title", bead.title.as_str());
+    object.text("type", bead.issue_type.as_str());
+    object.array("missing", |array| names(missing).into_iter().for_each(|name| array.text(name)));
+    object.count("warnings", missing.len() as u64);
+    object.finish();
+    out
+}

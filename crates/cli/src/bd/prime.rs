@@ -1,0 +1,144 @@
+//! `bd prime`.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use gt_operations::beads::{Primer, primer};
+use gt_operations::{BeadRow, OperationError, Town};
+use gt_records::{ArrayWriter, ObjectWriter};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::plural;
+
+/// How many beads of each kind are named.
+const SHOWN: usize = 5;
+/// An agent's context is dear; a long title is cut there.
+const TITLE_CHARS: usize = 72;
+
+/// Tell an agent that starts how things stand and how to work here
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Made for the start hook of an agent: prints Markdown, and outside of a town nothing at all. It never
+fails, so that it never keeps an agent from starting.
+
+Examples:
+  bd prime
+  bd prime --full"
+)]
+pub(super) struct PrimeArgs {
+    /// Also dependencies, queries and habits
+    #[arg(long)]
+    full: bool,
+}
+
+const COMMANDS: &str = "\
+- `bd ready` lists what can be worked on, `bd show <id>` tells all about one
+- `bd update <id> --claim` takes it before you start; only one can
+- `bd create \"Title\" -t bug -p 1 -d \"…\"` notes what you come across
+- `bd close <id> --reason \"…\"` when it is done, `--outcome failed` when it did not work
+- `bd comments add <id> \"…\"` for whoever comes after you
+";
+
+const MORE_COMMANDS: &str = "\
+- `bd dep add <id> <other>`: id waits for other; `bd blocked` lists what waits, and for what
+- `bd create \"Part\" --parent <id>` makes a part, `bd children <id>` lists them
+- `bd query \"priority<=1 AND label=backend AND updated<7d\"` finds anything, `bd query --help` says how
+- `bd defer <id> --until +2d` puts off, `bd undefer <id>` takes up again
+- `bd activity --limit 20` is what happened lately
+
+## Habits
+
+- One bead, one thing. What you find on the way becomes a bead of its own: `--deps discovered-from:<id>`
+- Say in the bead what the next one needs to know; your memory ends with your session
+- Never edit the store's files; every change goes through `bd`
+- `--json` works everywhere, and an exit code other than 0 means that it was not done
+";
+
+pub(super) fn run(context: &Context<'_>, args: &PrimeArgs) -> Result<(), CliError> {
+    match prime(context, args) {
+        Err(CliError::Operation(OperationError::NoTown(_))) => Ok(()),
+        Err(CliError::Operation(error)) => {
+            context.printer.note(format!("bd prime: {}", CliError::from(error).chain()));
+            Ok(())
+        }
+        printed => printed,
+    }
+}
+
+fn prime(context: &Context<'_>, args: &PrimeArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let found = primer(&town, SHOWN)?;
+    if context.printer.json() {
+        return context.printer.object(&json(&town, &found));
+    }
+    context.printer.text(&markdown(&town, &found, args.full))
+}
+
+fn markdown(town: &Town, found: &Primer, full: bool) -> String {
+    let mut page = String::from("# Work is tracked in beads (`bd`)\n\n");
+    let place = town.root().display();
+    let rig = found.rig.as_ref().map_or_else(String::new, |rig| format!(", rig {}", rig.slug));
+    // Writing into a text cannot fail.
+    let _ = writeln!(page, "You are `{}` in the town {place}{rig}.", town.actor().name);
+    let ready = plural(found.ready_count, "bead");
+    let (active, waiting) = (found.active_count, found.waiting_count);
+    let _ = writeln!(page, "{ready} ready, {active} in progress, {waiting} waiting for others.");
+    let more = if found.more_claimed { "- … and more: `bd list --assignee …`\n" } else { "" };
+    section(&mut page, "Yours", &found.claimed, more);
+    let rest = found.ready_count.saturating_sub(found.ready.len() as u64);
+    let more =
+        if rest > 0 { format!("- … and {rest} more: `bd ready`\n") } else { String::new() };
+    section(&mut page, "Ready", &found.ready, &more);
+    let _ = write!(page, "\n## Commands\n\n{COMMANDS}{}", if full { MORE_COMMANDS } else { "" });
+    page
+}
+
+fn section(page: &mut String, name: &str, rows: &[BeadRow], more: &str) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = write!(page, "\n## {name}\n\n");
+    for BeadRow { bead, .. } in rows {
+        let mut title: String = bead.title.as_str().chars().take(TITLE_CHARS).collect();
+        if title.len() < bead.title.as_str().len() {
+            title.push('…');
+        }
+        let (id, priority, kind) = (&bead.id, bead.priority, &bead.issue_type);
+        // What stands in a title is one line of a list, whatever it is.
+        let title = title.replace(char::is_control, " ");
+        let _ = writeln!(page, "- `{id}` {priority} {kind}: {title}");
+    }
+    page.push_str(more);
+}
+
+fn json(town: &Town, found: &Primer) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("actor", &town.actor().name);
+    object.text("town", &town.root().display().to_string());
+    if let Some(rig) = &found.rig {
+        object.text("rig", rig.slug.as_str());
+    }
+    object.object("beads", |object| {
+        object.count("ready", found.ready_count);
+        object.count("in_progress", found.active_count);
+        object.count("waiting", found.waiting_count);
+    });
+    object.array("claimed", |array| rows(array, &found.claimed));
+    object.array("ready", |array| rows(array, &found.ready));
+    object.finish();
+    out
+}
+
+fn rows(array: &mut ArrayWriter<'_>, rows: &[BeadRow]) {
+    for BeadRow { bead, .. } in rows {
+        array.object(|object| {
+            object.text("id", bead.id.as_str());
+            object.text("title", bead.title.as_str());
+            object.text("status", bead.status.as_str());
+            object.number("priority", bead.priority.number());
+            object.text("issue_type", bead.issue_type.as_str());
+        });
+    }
+}

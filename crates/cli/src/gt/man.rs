@@ -1,0 +1,66 @@
+//! `gt man`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::manual::{Page, pages};
+use crate::output::plural;
+
+/// Print a manual page, write them all, or list them
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt man --dir ~/.local/share/man/man1
+  gt man bd-create | man -l -
+  gt man")]
+pub(super) struct ManArgs {
+    /// Print the page of this command, such as bd-create or gt-rig-add
+    #[arg(value_name = "PAGE")]
+    page: Option<String>,
+    /// Write every page into this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "page")]
+    dir: Option<PathBuf>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &ManArgs) -> Result<(), CliError> {
+    let printer = context.printer;
+    let pages = pages()?;
+    if let Some(directory) = &args.dir {
+        return write_all(context, &pages, directory);
+    }
+    if let Some(name) = &args.page {
+        let name = name.strip_suffix(".1").unwrap_or(name).replace(' ', "-");
+        let page = pages.iter().find(|page| page.name == name).ok_or_else(|| {
+            CliError::request(format!("there is no page \"{name}\"; gt man lists them"))
+        })?;
+        return printer.data(page.roff.trim_end());
+    }
+    if printer.json() {
+        let mut list = printer.list();
+        for page in &pages {
+            list.push(gt_core::Json::string(&page.name).as_str())?;
+        }
+        return list.finish();
+    }
+    pages.iter().try_for_each(|page| printer.line(&page.name))
+}
+
+fn write_all(
+    context: &Context<'_>,
+    pages: &[Page],
+    directory: &std::path::Path,
+) -> Result<(), CliError> {
+    let directory = context.directory.join(directory);
+    let cannot = |error: std::io::Error, path: &std::path::Path| {
+        CliError::request(format!("cannot write {}: {error}", path.display()))
+    };
+    std::fs::create_dir_all(&directory).map_err(|error| cannot(error, &directory))?;
+    for page in pages {
+        let path = directory.join(format!("{}.1", page.name));
+        std::fs::write(&path, &page.roff).map_err(|error| cannot(error, &path))?;
+    }
+    let count = plural(pages.len() as u64, "page");
+    context.printer.done(format!("✓ Wrote {count} to {}", directory.display()))
+}

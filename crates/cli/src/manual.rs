@@ -1,0 +1,46 @@
+//! The manual pages, made from the definitions of the commands.
+
+use clap::Command;
+use clap_mangen::Man;
+
+use crate::error::CliError;
+
+/// One manual page of section 1.
+pub(crate) struct Page {
+    /// What `man` is asked for: `bd-create`.
+    pub(crate) name: String,
+    /// The page, for `troff`.
+    pub(crate) roff: String,
+}
+
+/// A page for each command that people see, of both programs. `gt bd` is `bd` and has no pages of its
+/// own.
+pub(crate) fn pages() -> Result<Vec<Page>, CliError> {
+    let mut pages = Vec::new();
+    for command in [crate::gt_command_alone(), crate::bd_command()] {
+        let mut command = without_help(command);
+        command.build();
+        let name = command.get_name().to_owned();
+        add(&command, &name, &mut pages)?;
+    }
+    pages.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(pages)
+}
+
+/// A manual needs no command that prints a shorter one.
+fn without_help(command: Command) -> Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
+}
+
+fn add(command: &Command, name: &str, pages: &mut Vec<Page>) -> Result<(), CliError> {
+    let mut roff = Vec::new();
+    let source = format!("gt {}", env!("CARGO_PKG_VERSION"));
+    Man::new(command.clone()).source(source).manual("gt manual").render(&mut roff)?;
+    let roff = String::from_utf8_lossy(&roff).into_owned();
+    pages.push(Page { name: name.to_owned(), roff });
+    let below = command.get_subcommands();
+    for command in below.filter(|command| !command.is_hide_set()) {
+        add(command, &format!("{name}-{}", command.get_name()), pages)?;
+    }
+    Ok(())
+}

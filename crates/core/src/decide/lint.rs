@@ -1,0 +1,126 @@
+//! What a bead of its type should have and lacks.
+
+use crate::{Bead, IssueType};
+
+/// Something that whoever works on a bead will look for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Section {
+    /// What is to be done.
+    Description,
+    /// How to see the bug.
+    StepsToReproduce,
+    /// How one knows that it is done.
+    AcceptanceCriteria,
+    /// How one knows that all of it was worth it.
+    SuccessCriteria,
+}
+
+impl Section {
+    /// The heading under which it stands in a description.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Description => "Description",
+            Self::StepsToReproduce => "Steps to Reproduce",
+            Self::AcceptanceCriteria => "Acceptance Criteria",
+            Self::SuccessCriteria => "Success Criteria",
+        }
+    }
+
+    /// What beads of a type should have.
+    pub fn required(issue_type: &IssueType) -> &'static [Self] {
+        match issue_type.as_str() {
+            "bug" => &[Self::Description, Self::StepsToReproduce, Self::AcceptanceCriteria],
+            "task" | "feature" | "story" => &[Self::Description, Self::AcceptanceCriteria],
+            "epic" => &[Self::Description, Self::SuccessCriteria],
+            "chore" | "spike" | "decision" | "milestone" => &[Self::Description],
+            // Machinery, and types of a team's own, of which we know nothing.
+            _ => &[],
+        }
+    }
+
+    /// Whether `bead` has it: in its own field, or under a heading in the description.
+    pub fn is_in(self, bead: &Bead) -> bool {
+        match self {
+            Self::Description => !bead.description.trim().is_empty(),
+            Self::StepsToReproduce => has_heading(&bead.description, self.heading()),
+            Self::AcceptanceCriteria | Self::SuccessCriteria => {
+                !bead.acceptance_criteria.trim().is_empty()
+                    || has_heading(&bead.description, self.heading())
+            }
+        }
+    }
+}
+
+/// What `bead` lacks, in the order in which a reader would look for it.
+pub fn missing_sections(bead: &Bead) -> Vec<Section> {
+    let required = Section::required(&bead.issue_type).iter().copied();
+    required.filter(|section| !section.is_in(bead)).collect()
+}
+
+/// Whether a line of `text` is this heading: `## Heading`, `**Heading**`, `Heading:`, in any case.
+fn has_heading(text: &str, heading: &str) -> bool {
+    text.lines().any(|line| {
+        let line = line.trim();
+        let is_marked = line.starts_with(['#', '*']) || line.trim_end_matches('*').ends_with(':');
+        let name = line.trim_matches(|c: char| "#*: \t".contains(c));
+        // Behind a colon on the same line stands what the heading announces.
+        let (before, is_announced) = match line.split_once(':') {
+            Some((before, after)) => (before, !after.trim_matches(['*', ' ']).is_empty()),
+            None => ("", false),
+        };
+        let before = before.trim_matches(|c: char| "#* \t".contains(c));
+        (is_marked && name.eq_ignore_ascii_case(heading))
+            || (is_announced && before.eq_ignore_ascii_case(heading))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn headings_are_found_as_people_write_them() {
+        for text in [
+            "## Acceptance Criteria\n- works",
+            "Intro\n\n# acceptance criteria",
+            "**Acceptance criteria**",
+            "**Acceptance criteria:** it works",
+            "Acceptance Criteria:\n- works",
+            "acceptance criteria: it works",
+            "### Acceptance Criteria:",
+        ] {
+            assert!(has_heading(text, "Acceptance Criteria"), "{text}");
+        }
+        for text in [
+            "",
+            "the acceptance criteria are unclear",
+            "Acceptance Criteria",
+            "## Acceptance",
+            "## No acceptance criteria",
+        ] {
+            assert!(!has_heading(text, "Acceptance Criteria"), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_known_types_must_have_anything() {
+        let of = |name: &str| Section::required(&IssueType::parse(name).unwrap()).len();
+        assert_eq!((of("bug"), of("task"), of("epic"), of("chore")), (3, 2, 2, 1));
+        assert_eq!((of("message"), of("gate"), of("of-our-own")), (0, 0, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_the_search_for_headings(text in ".{0,60}") {
+            let _ = has_heading(&text, "Acceptance Criteria");
+        }
+
+        #[test]
+        fn a_heading_is_found_wherever_it_stands(before in "[a-z \n]{0,20}", after in "[a-z \n]{0,20}") {
+            let text = format!("{before}\n## Steps to Reproduce\n{after}");
+            prop_assert!(has_heading(&text, "Steps to Reproduce"));
+        }
+    }
+}

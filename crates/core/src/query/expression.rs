@@ -1,0 +1,147 @@
+//! A query as data.
+
+use super::field::{Flag, NumberField, TextField, TimeField};
+use crate::Timestamp;
+
+/// What somebody wants to know, and when they asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// What must be true of a bead.
+    pub expression: Expression,
+    /// When it was asked, which is what being ready depends on.
+    pub now: Timestamp,
+}
+
+/// Something that is true or false of a bead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expression {
+    /// One condition.
+    Is(Condition),
+    /// The contrary.
+    Not(Box<Self>),
+    /// Every one of these, which are at least two.
+    All(Vec<Self>),
+    /// At least one of these, which are at least two.
+    Any(Vec<Self>),
+}
+
+/// One field and what is asked of it. "Is not" is the negation of "is", and a list of values is any of
+/// several conditions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// A text or a name.
+    Text {
+        /// Which.
+        field: TextField,
+        /// What is asked of it.
+        test: TextTest,
+    },
+    /// A number compared with another; none if the bead is to have no such number.
+    Number {
+        /// Which.
+        field: NumberField,
+        /// What is asked of it.
+        test: Option<(Comparison, i64)>,
+    },
+    /// A time.
+    Time {
+        /// Which.
+        field: TimeField,
+        /// What is asked of it.
+        test: TimeTest,
+    },
+    /// A property that a bead has or has not.
+    Flag(Flag),
+}
+
+/// What is asked of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextTest {
+    /// There is none.
+    Empty,
+    /// It is exactly this, which is not empty.
+    Is(String),
+    /// It matches this, where `*` stands for anything.
+    Like(String),
+    /// It contains this, which is not empty.
+    Contains(String),
+}
+
+/// What is asked of a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeTest {
+    /// There is none.
+    Empty,
+    /// It compares with this instant.
+    At(Comparison, Timestamp),
+    /// It lies within the day that begins at this instant, which is a midnight.
+    Day(Timestamp),
+}
+
+/// How two values compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// The same.
+    Equal,
+    /// Less, or earlier.
+    Less,
+    /// Not more, or not later.
+    AtMost,
+    /// More, or later.
+    Greater,
+    /// Not less, or not earlier.
+    AtLeast,
+}
+
+impl Comparison {
+    /// The way it is written, here and in SQL.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::Less => "<",
+            Self::AtMost => "<=",
+            Self::Greater => ">",
+            Self::AtLeast => ">=",
+        }
+    }
+}
+
+impl Query {
+    /// Whether any condition of the query is one that `wanted` recognises.
+    pub fn mentions(&self, wanted: impl Fn(&Condition) -> bool) -> bool {
+        self.expression.any(&wanted)
+    }
+
+    /// Shows every name that is asked for exactly to `each`, which may replace it by the name that is
+    /// meant.
+    pub fn resolve_names<E>(
+        &mut self,
+        mut each: impl FnMut(&TextField, &mut String) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.expression.resolve_names(&mut each)
+    }
+}
+
+impl Expression {
+    fn any(&self, wanted: &impl Fn(&Condition) -> bool) -> bool {
+        match self {
+            Self::Is(condition) => wanted(condition),
+            Self::Not(inner) => inner.any(wanted),
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(|part| part.any(wanted)),
+        }
+    }
+
+    fn resolve_names<E>(
+        &mut self,
+        each: &mut impl FnMut(&TextField, &mut String) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Self::Is(Condition::Text { field, test: TextTest::Is(name) }) => each(field, name),
+            Self::Is(_) => Ok(()),
+            Self::Not(inner) => inner.resolve_names(each),
+            Self::All(parts) | Self::Any(parts) => {
+                parts.iter_mut().try_for_each(|part| part.resolve_names(each))
+            }
+        }
+    }
+}

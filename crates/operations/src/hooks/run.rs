@@ -1,0 +1,62 @@
+//! The helper's side: running hooks one after the other.
+
+use std::error::Error as _;
+use std::io::BufRead;
+use std::path::Path;
+use std::time::Duration;
+
+use gt_core::limits;
+use gt_executors::background::{Ending, Limited};
+
+use super::{Call, log};
+use crate::town::DIRECTORY;
+
+/// The first argument that makes a program the helper; the town and the time limit in milliseconds
+/// follow.
+pub const HELPER: &str = "__run-hooks";
+
+/// Runs the hooks that `input` lists, in its order, each for at most `timeout`. What goes wrong is in
+/// the log of the town.
+pub fn run(root: &Path, timeout: Duration, input: impl BufRead) {
+    for line in input.lines() {
+        let call: Result<Call, String> = line
+            .map_err(|error| error.to_string())
+            .and_then(|line| serde_json::from_str(&line).map_err(|error| error.to_string()));
+        match call {
+            Ok(call) => run_one(root, timeout, &call),
+            Err(error) => {
+                log::append(root, &format!("hooks are not run: {error}"));
+                return;
+            }
+        }
+    }
+}
+
+fn run_one(root: &Path, timeout: Duration, call: &Call) {
+    let input = format!("{}\n", call.json);
+    let ended = Limited {
+        program: &root.join(&call.program),
+        arguments: &[&call.bead, &call.event],
+        directory: root,
+        // A hook that changes beads must not call itself.
+        environment: &[("BD_NO_HOOKS", "1")],
+        input: input.as_bytes(),
+        scratch: &root.join(DIRECTORY),
+        limit: timeout,
+        words_bytes_max: limits::HOOK_WORDS_BYTES_MAX,
+    }
+    .run();
+    let problem = match ended {
+        Ok(Ending::Well) => return,
+        Ok(Ending::Badly { status, words }) if words.is_empty() => status.to_string(),
+        Ok(Ending::Badly { status, words }) => format!("{status}: {words}"),
+        Ok(Ending::TooLate) => {
+            format!("ended because it took longer than {}", gt_core::time::format_duration(timeout))
+        }
+        Err(error) => {
+            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+            format!("{error}{cause}")
+        }
+    };
+    log::append(root, &format!("{} {} {}: {problem}", call.program, call.bead, call.event));
+}

@@ -1,0 +1,84 @@
+//! What an import tells.
+
+use gt_core::{BeadId, RigSlug};
+
+use super::SourceKind;
+
+/// Something that was left out, or mended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// The file it stands in, if beads come from several.
+    pub file: Option<String>,
+    /// The line it stands in; 0 if it is about several.
+    pub line: u64,
+    /// The bead, if it is known.
+    pub id: Option<BeadId>,
+    /// Why.
+    pub reason: String,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImportSummary {
+    /// What it was taken for.
+    pub kind: SourceKind,
+    /// The files that beads were read from.
+    pub files: Vec<String>,
+    /// Beads that are new.
+    pub created: u64,
+    /// Beads that changed.
+    pub updated: u64,
+    /// Beads that were there just like this.
+    pub unchanged: u64,
+    /// How many beads and edges were left out.
+    pub skipped: u64,
+    /// Which, and why; the first thousand.
+    pub skipped_details: Vec<Skipped>,
+    /// What was mended on the way in; the first thousand.
+    pub repaired: Vec<Skipped>,
+    /// Beads that carry the state of an older queue.
+    pub old_queue_state: u64,
+    /// Things to remember.
+    pub memories: u64,
+    /// Rigs that are new.
+    pub rigs: Vec<RigSlug>,
+    /// Rigs that were there just like this.
+    pub rigs_unchanged: u64,
+    /// Settings that were taken over, with their values.
+    pub settings: Vec<(String, String)>,
+    /// Settings that had this value already.
+    pub settings_unchanged: u64,
+    /// What is kept for later, by its key, and what it says.
+    pub kept: Vec<(String, String)>,
+    /// Where the town says something else; it is left as it is.
+    pub conflicts: Vec<String>,
+    /// What is there but does not come, and why.
+    pub left_out: Vec<String>,
+    /// What is worth knowing besides.
+    pub remarks: Vec<String>,
+}
+
+const DETAILS_MAX: usize = 1000;
+
+impl ImportSummary {
+    pub(super) fn skip(
+        &mut self,
+        file: Option<&str>,
+        line: u64,
+        id: Option<BeadId>,
+        reason: impl Into<String>,
+    ) {
+        self.skipped += 1;
+        if self.skipped_details.len() < DETAILS_MAX {
+            let file = file.map(str::to_owned);
+            self.skipped_details.push(Skipped { file, line, id, reason: reason.into() });
+        }
+    }
+
+    pub(super) fn repair(&mut self, file: Option<&str>, line: u64, id: &BeadId, reason: String) {
+        if self.repaired.len() < DETAILS_MAX {
+            let (file, id) = (file.map(str::to_owned), Some(id.clone()));
+            self.repaired.push(Skipped { file, line, id, reason });
+        }
+    }
+}

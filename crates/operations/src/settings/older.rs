@@ -1,0 +1,113 @@
+//! The JSON files that older versions kept settings in.
+
+use std::path::Path;
+
+use gt_core::settings::{Layers, Origin, Resolved, lookup};
+use gt_core::{Invalid, RigSlug};
+use serde_json::Value;
+
+use crate::{OperationError, Result};
+
+/// The files below a town's directory; an earlier one is over a later one.
+const FILES: [&str; 2] = ["settings/config.json", "mayor/town-settings.json"];
+
+/// The file below a rig's directory.
+const RIG_FILE: &str = "settings/config.json";
+
+/// What older files say.
+#[derive(Debug, Default)]
+pub(crate) struct FromFiles {
+    /// The settings we know, with their files.
+    pub(crate) known: Vec<Resolved>,
+    /// Each other thing that is set there: the file, and the path to it.
+    pub(crate) unknown: Vec<(String, String)>,
+}
+
+/// What the files below a town's directory say.
+pub(crate) fn of_town(root: &Path) -> Result<FromFiles> {
+    let mut found = FromFiles::default();
+    let mut layers = Layers::default();
+    for file in FILES.into_iter().rev() {
+        found.unknown.extend(add(&mut layers, root, file, "")?);
+    }
+    found.known = said(&layers);
+    Ok(found)
+}
+
+/// What the file below a rig's directory says.
+pub(crate) fn of_rig(directory: &Path, rig: &RigSlug) -> Result<FromFiles> {
+    let mut layers = Layers::default();
+    let unknown = add(&mut layers, directory, RIG_FILE, &format!("rig.{rig}"))?;
+    Ok(FromFiles { known: said(&layers), unknown })
+}
+
+/// The files below a town's directory as layers, weakest first.
+pub(super) fn layers(root: &Path) -> Result<Layers> {
+    let mut layers = Layers::default();
+    for file in FILES.into_iter().rev() {
+        add(&mut layers, root, file, "")?;
+    }
+    Ok(layers)
+}
+
+fn said(layers: &Layers) -> Vec<Resolved> {
+    let all = layers.all().into_iter();
+    all.filter(|resolved| matches!(resolved.origin, Origin::File(_))).collect()
+}
+
+/// Adds what a file says under `base`; gives what else is set there. A file that cannot be read is an
+/// error: taking it for "nothing set" could mean "no limit".
+fn add(layers: &mut Layers, root: &Path, file: &str, base: &str) -> Result<Vec<(String, String)>> {
+    let path = root.join(file);
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.map_err(|source| OperationError::File { action: "read", path, source })?,
+    };
+    let json: Value = serde_json::from_str(&text)
+        .map_err(|error| OperationError::rejected(format!("{file} is not JSON: {error}")))?;
+    if !json.is_object() {
+        return Err(OperationError::rejected(format!("{file} is not a JSON object")));
+    }
+    let mut found = Found::default();
+    found
+        .collect(&json, base)
+        .and_then(|()| layers.add(found.known, &Origin::File(file.to_owned())))
+        .map_err(|Invalid(why)| OperationError::rejected(format!("{file}: {why}")))?;
+    let inside = |path: String| match path.strip_prefix(base) {
+        Some(rest) => rest.trim_start_matches('.').to_owned(),
+        None => path,
+    };
+    Ok(found.unknown.into_iter().map(|path| (file.to_owned(), inside(path))).collect())
+}
+
+#[derive(Default)]
+struct Found {
+    known: Vec<(String, String)>,
+    unknown: Vec<String>,
+}
+
+impl Found {
+    /// The settings in a JSON file, nested or flat.
+    fn collect(&mut self, json: &Value, path: &str) -> Result<(), Invalid> {
+        match json {
+            Value::Array(_) | Value::Object(_) if lookup(path).is_ok() => {
+                return Err(Invalid(format!("{path} is not a single value")));
+            }
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    self.collect(value, &path)?;
+                }
+            }
+            Value::Null => {}
+            value if lookup(path).is_ok() => {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                self.known.push((path.to_owned(), text));
+            }
+            // What a file says about itself is no setting.
+            _ if matches!(path.rsplit('.').next(), Some("type" | "version")) => {}
+            _ => self.unknown.push(path.to_owned()),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,14 @@
+//! Formula files: TOML or JSON in, the model out, and back as JSON.
+//!
+//! Reading collects every problem instead of stopping at the first one. Keys that mean nothing to us are
+//! carried along and told as warnings.
+
+mod json;
+mod node;
+mod read;
+mod table;
+mod toml;
+mod write;
+
+pub use read::{FormulaFormat, ReadFormula, read_formula};
+pub use write::{cooked_json, formula_json};

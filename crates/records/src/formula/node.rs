@@ -1,0 +1,92 @@
+//! A value of a formula file, whatever the file is written in.
+
+use gt_core::Json;
+
+use crate::read::shown;
+
+/// How deep values may nest. Formulas are far flatter; whoever walks the tree may recurse.
+pub(super) const DEPTH_MAX: usize = 64;
+
+/// One value and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    /// From 1.
+    pub(super) line: usize,
+    pub(super) value: Value,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    Null,
+    Text(String),
+    Flag(bool),
+    /// A number as JSON spells it.
+    Number(String),
+    List(Vec<Node>),
+    /// Fields in the order of the file.
+    Table(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// The value as JSON.
+    pub(super) fn json(&self) -> Json {
+        match &self.value {
+            Value::Null => Json::trusted("null".to_owned()),
+            Value::Text(text) => Json::string(text),
+            Value::Flag(flag) => Json::trusted(flag.to_string()),
+            Value::Number(number) => Json::trusted(number.clone()),
+            Value::List(nodes) => {
+                let nodes: Vec<String> = nodes.iter().map(|node| node.json().to_string()).collect();
+                Json::trusted(format!("[{}]", nodes.join(",")))
+            }
+            Value::Table(fields) => {
+                let fields: Vec<(String, Json)> =
+                    fields.iter().map(|(name, node)| (name.clone(), node.json())).collect();
+                Json::object(&fields)
+            }
+        }
+    }
+
+    /// The value in a message.
+    pub(super) fn shown(&self) -> String {
+        match &self.value {
+            Value::List(_) => "a list".to_owned(),
+            Value::Table(_) => "a table".to_owned(),
+            _ => shown(self.json().as_str()),
+        }
+    }
+
+    /// A text, number or flag as text.
+    pub(super) fn scalar(&self) -> Option<String> {
+        match &self.value {
+            Value::Text(text) | Value::Number(text) => Some(text.clone()),
+            Value::Flag(flag) => Some(flag.to_string()),
+            Value::Null | Value::List(_) | Value::Table(_) => None,
+        }
+    }
+}
+
+/// Which line a place in a text is on.
+pub(super) struct Lines {
+    /// Where each line begins.
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    pub(super) fn of(text: &str) -> Self {
+        let later = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self { starts: std::iter::once(0).chain(later).collect() }
+    }
+
+    /// From 1.
+    pub(super) fn line(&self, place: usize) -> usize {
+        self.starts.partition_point(|start| *start <= place)
+    }
+
+    /// Line and column, both from 1; the column counts bytes.
+    pub(super) fn line_and_column(&self, place: usize) -> (usize, usize) {
+        let line = self.line(place);
+        let start = self.starts.get(line - 1).copied().unwrap_or_default();
+        (line, place - start + 1)
+    }
+}

@@ -1,0 +1,175 @@
+//! A table as a list of fields that are taken out one by one.
+
+use gt_core::bead::check_text;
+use gt_core::formula::{Naming, Problem, Source};
+use gt_core::{Carried, Invalid, Json};
+
+use super::node::{Node, Value};
+use crate::read::shown;
+
+/// Everything that was found while reading.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) problems: Vec<Problem>,
+    pub(super) warnings: Vec<Problem>,
+}
+
+/// The fields of one table. Whoever knows a field takes it; what is left at the end is what nobody knows.
+pub(super) struct Table {
+    fields: Vec<(String, Node)>,
+    /// How messages name it, such as `step "build"`.
+    pub(super) subject: String,
+    pub(super) source: Source,
+}
+
+impl Table {
+    /// The fields of a node that should be a table.
+    pub(super) fn of(node: Node, subject: String, file: &Source, found: &mut Found) -> Self {
+        let source = file.at(Some(node.line));
+        let fields = if let Value::Table(fields) = node.value {
+            fields
+        } else {
+            let message = format!("expected a table, found {}", node.shown());
+            found.problems.push(Problem::new(&source, &subject, message));
+            Vec::new()
+        };
+        Self { fields, subject, source }
+    }
+
+    /// Takes a field; `null` counts as absent.
+    pub(super) fn take(&mut self, name: &str) -> Option<Node> {
+        let place = self.fields.iter().position(|(key, _)| key == name)?;
+        let (_, node) = self.fields.remove(place);
+        (!matches!(node.value, Value::Null)).then_some(node)
+    }
+
+    /// Notes that something is wrong with a field of this table.
+    pub(super) fn wrong(&self, name: &str, node: &Node, message: &str, found: &mut Found) {
+        let source = self.source.at(Some(node.line));
+        found.problems.push(Problem::new(&source, &self.subject, format!("{name}: {message}")));
+    }
+
+    fn expected(&self, name: &str, what: &str, node: &Node, found: &mut Found) {
+        self.wrong(name, node, &format!("expected {what}, found {}", node.shown()), found);
+    }
+
+    /// Takes a text; absent is the same as empty.
+    pub(super) fn text(&mut self, name: &str, found: &mut Found) -> String {
+        let Some(node) = self.take(name) else { return String::new() };
+        match &node.value {
+            Value::Text(text) => match check_text(name, text) {
+                Ok(()) => return text.clone(),
+                Err(Invalid(message)) => self.wrong(name, &node, &message, found),
+            },
+            _ => self.expected(name, "a text", &node, found),
+        }
+        String::new()
+    }
+
+    /// Takes a text; empty is the same as absent.
+    pub(super) fn some_text(&mut self, name: &str, found: &mut Found) -> Option<String> {
+        Some(self.text(name, found)).filter(|text| !text.is_empty())
+    }
+
+    /// Takes a text and makes something of it.
+    pub(super) fn parsed<T>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, Invalid>,
+        found: &mut Found,
+    ) -> Option<T> {
+        let node = self.fields.iter().find(|(key, _)| key == name).map(|(_, node)| node.clone())?;
+        let text = self.some_text(name, found)?;
+        parse(&text).map_err(|Invalid(message)| self.wrong(name, &node, &message, found)).ok()
+    }
+
+    /// Takes one of a closed set of words.
+    pub(super) fn word<T: Naming>(&mut self, name: &str, found: &mut Found) -> Option<T> {
+        self.parsed(name, T::parse, found)
+    }
+
+    /// Takes a yes or no.
+    pub(super) fn flag(&mut self, name: &str, found: &mut Found) -> Option<bool> {
+        let node = self.take(name)?;
+        if let Value::Flag(flag) = node.value {
+            return Some(flag);
+        }
+        self.expected(name, "true or false", &node, found);
+        None
+    }
+
+    /// Takes a whole number.
+    pub(super) fn number(&mut self, name: &str, found: &mut Found) -> Option<i64> {
+        let node = self.take(name)?;
+        let number = match &node.value {
+            Value::Number(text) => text.parse().ok(),
+            _ => None,
+        };
+        if number.is_none() {
+            self.expected(name, "a whole number", &node, found);
+        }
+        number
+    }
+
+    /// Takes a list.
+    pub(super) fn list(&mut self, name: &str, found: &mut Found) -> Vec<Node> {
+        let Some(node) = self.take(name) else { return Vec::new() };
+        if let Value::List(nodes) = node.value {
+            return nodes;
+        }
+        self.expected(name, "a list", &node, found);
+        Vec::new()
+    }
+
+    /// Takes a list of texts.
+    pub(super) fn texts(&mut self, name: &str, found: &mut Found) -> Vec<String> {
+        let mut texts = Vec::new();
+        for node in self.list(name, found) {
+            match &node.value {
+                Value::Text(text) if check_text(name, text).is_ok() => texts.push(text.clone()),
+                _ => self.expected(name, "a list of texts", &node, found),
+            }
+        }
+        texts
+    }
+
+    /// Takes a list of whatever, kept as it is.
+    pub(super) fn any_list(&mut self, name: &str, found: &mut Found) -> Vec<Json> {
+        self.list(name, found).iter().map(Node::json).collect()
+    }
+
+    /// Takes a table of names and simple values.
+    pub(super) fn bindings(&mut self, name: &str, found: &mut Found) -> Vec<(String, String)> {
+        let Some(node) = self.take(name) else { return Vec::new() };
+        let Value::Table(fields) = &node.value else {
+            self.expected(name, "a table", &node, found);
+            return Vec::new();
+        };
+        let mut bindings = Vec::new();
+        for (key, value) in fields {
+            match value.scalar() {
+                Some(text) => bindings.push((key.clone(), text)),
+                None => self.expected(&format!("{name}.{key}"), "a text", value, found),
+            }
+        }
+        bindings
+    }
+
+    /// Refuses what nobody took, where there is no place to keep it.
+    pub(super) fn refuse_rest(self, found: &mut Found) {
+        for (name, node) in &self.fields {
+            self.wrong(&shown(name), node, "is not known here; remove it", found);
+        }
+    }
+
+    /// Everything that nobody took, with a warning for each.
+    pub(super) fn carried(self, found: &mut Found) -> Carried {
+        let keep = |(name, node): (String, Node)| {
+            let source = self.source.at(Some(node.line));
+            let message = format!("the key {} is not known; it is kept, not used", shown(&name));
+            found.warnings.push(Problem::new(&source, &self.subject, message));
+            (name, node.json())
+        };
+        self.fields.into_iter().map(keep).collect()
+    }
+}
