@@ -41,6 +41,10 @@ install_system_packages() {
     can_compile_c || missing+=(gcc libc6-dev)
     # The tests look at what a terminal shows.
     command -v script >/dev/null || missing+=(bsdutils)
+    # The tests start servers of their own, encrypted ones among them, and a pooler before them.
+    compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || missing+=(postgresql)
+    PATH="$PATH:/usr/sbin" command -v pgbouncer >/dev/null || missing+=(pgbouncer)
+    command -v openssl >/dev/null || missing+=(openssl)
     [ "${#missing[@]}" -gt 0 ] || return 0
 
     command -v apt-get >/dev/null || fail "please install: ${missing[*]} (no apt-get here)"

@@ -8,6 +8,8 @@ pub const ID_BYTES_MAX: usize = 200;
 pub const NAME_BYTES_MAX: usize = 50;
 /// Longest label, assignee or actor, in bytes.
 pub const LABEL_BYTES_MAX: usize = 255;
+/// Longest name of a request that may be repeated, in bytes.
+pub const REQUEST_KEY_BYTES_MAX: usize = 200;
 /// Longest line of an imported file, in bytes; the same as the tools we read from.
 pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Most jobs that one write transaction takes together.

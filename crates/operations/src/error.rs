@@ -139,6 +139,11 @@ impl OperationError {
         Self::Rejected(message.into())
     }
 
+    /// Whether the same may work in a moment without anybody doing anything.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Store(error) if error.may_pass())
+    }
+
     /// The same problem, with the place in a file that led to it.
     #[must_use]
     pub fn at(self, place: impl Into<String>) -> Self {

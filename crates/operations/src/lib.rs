@@ -31,6 +31,6 @@ pub use town::{Installed, Town, install, start_store};
 
 // What the commands need to name, so that they need not know the store.
 pub use gt_store::{
-    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, CountGroup, EventFilter,
+    BeadFilter, BeadOrder, BeadRow, Bell, Between, BlockerFacts, CountGroup, EventFilter,
     Options as StoreOptions, Readiness, Scope, Statistics, StatusFilter, StoreError,
 };

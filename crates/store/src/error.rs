@@ -36,9 +36,15 @@ pub enum StoreError {
     /// The id of a new bead is taken.
     #[error("{0} already exists; choose another id, or change it with bd update")]
     AlreadyExists(BeadId),
-    /// A program that is not ours holds the store.
-    #[error("another program keeps the store locked; close it and try again")]
-    Locked,
+    /// Somebody holds the store and does not let go.
+    #[error(
+        "{} keeps the store locked; close it and try again",
+        .0.as_deref().unwrap_or("another program")
+    )]
+    Locked(
+        /// Who, if that can be known.
+        Option<String>,
+    ),
     /// No room.
     #[error("the disk is full; nothing was changed. Free some space and try again")]
     Full,
@@ -151,6 +157,20 @@ pub enum StoreError {
     /// The group of writes this one was in could not be committed, or its writer is gone.
     #[error("the write was not committed: {0}")]
     NotCommitted(String),
+}
+
+impl StoreError {
+    /// Whether the same may work in a moment without anybody doing anything: the server is away, or
+    /// others are in the way.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. }
+                | Self::Disconnected { .. }
+                | Self::Exhausted { .. }
+                | Self::Locked(_)
+        )
+    }
 }
 
 impl From<gt_core::Invalid> for StoreError {

@@ -21,13 +21,17 @@
     reason = "tests run the product as a user does; gt-executors is part of what they test"
 )]
 
+mod certificates;
 mod invocation;
+mod pooler;
 mod postgres;
 mod ran;
 mod sandbox;
 mod wait;
 
+pub use certificates::Certificates;
 pub use invocation::{Invocation, Running, TIME_LIMIT};
+pub use pooler::Pooler;
 pub use postgres::Cluster;
 pub use ran::Ran;
 pub use sandbox::Sandbox;

@@ -27,9 +27,9 @@ pub struct Cluster {
 
 /// Who runs the server if we are root, which PostgreSQL refuses to be.
 #[derive(Debug, Clone, Copy)]
-struct User {
-    id: u32,
-    group: u32,
+pub(crate) struct User {
+    pub(crate) id: u32,
+    pub(crate) group: u32,
 }
 
 /// Nothing here outlives the test, so nothing has to survive a power cut.
@@ -173,11 +173,11 @@ impl Drop for Cluster {
     }
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("temporary directories have plain names")
 }
 
-fn command(program: &Path, user: Option<User>) -> Command {
+pub(crate) fn command(program: &Path, user: Option<User>) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C.UTF-8");
     if let Some(user) = user {
@@ -213,7 +213,7 @@ fn binaries() -> PathBuf {
     )
 }
 
-fn server_user() -> Option<User> {
+pub(crate) fn server_user() -> Option<User> {
     let id_of = |arguments: &[&str]| -> u32 {
         let output = Command::new("id").args(arguments).output().expect("id runs");
         let text = String::from_utf8_lossy(&output.stdout);

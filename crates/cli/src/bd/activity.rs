@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use gt_core::{Event, EventKind, Json};
 use gt_operations::events::{Follower, bead_with_history};
-use gt_operations::{EventFilter, Town, rigs};
+use gt_operations::{Bell, EventFilter, Town, rigs};
 use gt_records::ObjectWriter;
 
 use crate::context::Context;
@@ -15,6 +15,8 @@ use crate::values::instant;
 
 /// How often a follower looks for news. Looking costs one read of a counter.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How many times that a follower waits for a bell before it looks all the same.
+const SLICES_MAX: usize = 50;
 const LIMIT: usize = 50;
 
 /// Show what happened
@@ -78,8 +80,11 @@ pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliE
         (Some(_), Some(limit @ 1..), false) => limit,
         _ => usize::MAX,
     };
+    let mut news_of = News::new(context, &town, args.follow);
     loop {
-        let news = follower.next(&town)?;
+        let Some(news) = news_of.next(&mut follower)? else {
+            continue;
+        };
         for event in news.iter().take(left) {
             log.push(event)?;
         }
@@ -91,8 +96,57 @@ pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliE
             if !args.follow {
                 return log.finish();
             }
-            printer.wait(LOOK_EVERY)?;
+            news_of.wait()?;
         }
+    }
+}
+
+/// Where a follower hears of news, and what it does while there is nobody to ask.
+struct News<'t> {
+    printer: &'t Printer,
+    town: &'t Town,
+    /// Nothing for somebody who only looks once.
+    bell: Option<Bell>,
+    cut_off: bool,
+}
+
+impl<'t> News<'t> {
+    fn new(context: &Context<'t>, town: &'t Town, follow: bool) -> Self {
+        let bell = follow.then(|| town.bell());
+        Self { printer: context.printer, town, bell, cut_off: false }
+    }
+
+    /// The next events; nothing if the store is away and may come back. A follower is meant to stay.
+    fn next(&mut self, follower: &mut Follower) -> Result<Option<Vec<Event>>, CliError> {
+        match follower.next(self.town) {
+            Ok(news) => {
+                self.cut_off = false;
+                Ok(Some(news))
+            }
+            Err(error) if self.bell.is_some() && error.may_pass() => {
+                let error = CliError::from(error);
+                if !std::mem::replace(&mut self.cut_off, true) {
+                    self.printer.note(format!("note: {}; waiting for it", error.chain()));
+                }
+                self.printer.wait(LOOK_EVERY)?;
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until there may be news. Whether anybody still reads is looked at in between.
+    fn wait(&self) -> Result<(), CliError> {
+        let Some(bell) = self.bell.as_ref().filter(|bell| bell.rings()) else {
+            return self.printer.wait(LOOK_EVERY);
+        };
+        for _ in 0..SLICES_MAX {
+            self.printer.wait(Duration::ZERO)?;
+            if bell.wait(LOOK_EVERY) {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,10 +1,10 @@
 //! `bd create`.
 
 use clap::Args;
-use gt_core::bead::{Direction, Link};
+use gt_core::bead::{Direction, Link, RequestKey};
 use gt_core::{DependencyType, IssueType, Json, Priority};
 use gt_operations::batch::Step;
-use gt_operations::beads::{Created, NewBead, PlanOptions, create};
+use gt_operations::beads::{Created, NewBead, Once, PlanOptions, create, create_once};
 
 use super::create_many::{self, PlanSource};
 use super::shapes;
@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::values::{DescriptionArgs, comma_separated, instant, json_argument, text_of};
 
 /// Flags that say something of one bead, and make no sense with a file of them.
-const OF_ONE_BEAD: [&str; 25] = [
+const OF_ONE_BEAD: [&str; 26] = [
     "title",
     "title_flag",
     "issue_type",
@@ -28,6 +28,7 @@ const OF_ONE_BEAD: [&str; 25] = [
     "assignee",
     "labels",
     "id",
+    "idempotency_key",
     "parent",
     "deps",
     "waits_for",
@@ -47,6 +48,7 @@ const OF_ONE_BEAD: [&str; 25] = [
   bd create \"Fix the login\" -t bug -p 1
   bd create \"Write the docs\" --deps gt-abc --labels docs,soon
   bd create \"Part one\" --parent gt-epic --silent
+  bd create \"Nightly build is red\" --idempotency-key build-4711
   bd create --file plan.md --dry-run
   bd create --graph plan.json --json")]
 pub(super) struct CreateArgs {
@@ -84,6 +86,9 @@ pub(super) struct CreateArgs {
     /// Use this id
     #[arg(long)]
     id: Option<String>,
+    /// Name this request: whoever repeats it with the same key gets the bead of the first time
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
     /// Make it a part of this bead
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
@@ -163,10 +168,32 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
         return create_many::run(context, &source, &options, args.silent);
     }
     let (silent, dry_run) = (args.silent, args.dry_run);
+    let key = args.idempotency_key.as_deref().map(RequestKey::parse).transpose()?;
     let town = context.town()?;
     let new = new_bead(args, town.now())?;
-    let Created { bead, labels, missing } = create(&town, &new, dry_run)?;
+    let outcome = match &key {
+        Some(key) => create_once(&town, key, &new, dry_run)?,
+        None => Once::Made(create(&town, &new, dry_run)?),
+    };
     let printer = context.printer;
+    let verb = match (&outcome, dry_run) {
+        (Once::Made(_), true) => "Would create",
+        (Once::Made(_), false) => "✓ Created",
+        (Once::MadeBefore(_), _) => "✓ Already created",
+    };
+    let Created { bead, labels, missing } = match outcome {
+        Once::Made(created) => created,
+        Once::MadeBefore(created) => {
+            if created.bead.title.as_str() != new.title.trim() {
+                let (id, title) = (&created.bead.id, &created.bead.title);
+                printer.note(format!(
+                    "note: this key has made {id} ({title}) before; nothing new was made. Use another \
+                     key for another bead"
+                ));
+            }
+            created
+        }
+    };
     for id in &missing {
         shapes::note_absent(printer, id);
     }
@@ -176,15 +203,20 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
     if silent || printer.quiet() {
         return printer.line(bead.id.as_str());
     }
-    let verb = if dry_run { "Would create" } else { "✓ Created" };
     printer.done(format!("{verb} {}: {}", bead.id, bead.title))
 }
 
 /// The bead that a line of a batch asks for.
 pub(super) fn step(args: CreateArgs, now: gt_core::Timestamp) -> Result<Step, CliError> {
-    if args.file.is_some() || args.graph.is_some() || args.dry_run || args.silent {
+    let of_a_command = args.file.is_some()
+        || args.graph.is_some()
+        || args.idempotency_key.is_some()
+        || args.dry_run
+        || args.silent;
+    if of_a_command {
         return Err(CliError::request(
-            "--file, --graph, --dry-run and --silent are not for one line of a batch",
+            "--file, --graph, --idempotency-key, --dry-run and --silent are not for one line of a \
+             batch",
         ));
     }
     Ok(Step::Create(Box::new(new_bead(args, now)?)))

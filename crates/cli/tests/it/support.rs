@@ -25,9 +25,14 @@ pub(crate) fn town_on_file() -> Sandbox {
     Sandbox::town(env!("CARGO_BIN_EXE_gt"))
 }
 
+/// A new town with its records in the database at `url`.
+pub(crate) fn town_on(url: &str) -> Sandbox {
+    Sandbox::town_on(env!("CARGO_BIN_EXE_gt"), url)
+}
+
 /// A new town with its records in a database of its own.
 pub(crate) fn town_on_server() -> Sandbox {
-    Sandbox::town_on(env!("CARGO_BIN_EXE_gt"), &Cluster::shared().fresh_database())
+    town_on(&Cluster::shared().fresh_database())
 }
 
 /// A new town with these rigs, which have no repository.

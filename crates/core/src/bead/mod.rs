@@ -4,6 +4,7 @@ mod dependency;
 mod id;
 mod kind;
 mod link;
+mod request;
 mod status;
 mod text;
 
@@ -11,6 +12,7 @@ pub use dependency::{Dependency, DependencyType, Gate};
 pub use id::{BeadId, Uid};
 pub use kind::IssueType;
 pub use link::{Direction, Link};
+pub use request::RequestKey;
 pub use status::{CustomStatus, Outcome, Priority, Status};
 pub use text::{Title, check_label, check_name, check_text};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_core::bead::{Direction, Link, Title, Uid, check_label, check_text};
+use gt_core::bead::{Direction, Link, RequestKey, Title, Uid, check_label, check_text};
 use gt_core::decide::IdSeed;
 use gt_core::{
     Bead, BeadId, Carried, Dependency, DependencyType, EventKind, IssueType, Json, Prefix,
@@ -76,10 +76,37 @@ pub struct Created {
     pub missing: Vec<BeadId>,
 }
 
+/// What became of a request that may have been made before.
+#[derive(Debug, Clone)]
+pub enum Once {
+    /// It was not: this is its bead.
+    Made(Created),
+    /// It was: this is the bead it made then, as it is now.
+    MadeBefore(Created),
+}
+
 /// Makes a bead, with its labels, its parent and its links, or nothing at all. A dry run says what a
 /// run would say, and makes nothing.
 pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<Created> {
     town.write_or_rehearse(dry_run, |writer| create_in(town, writer, new))
+}
+
+/// Like [`create`], for a caller that cannot know whether it has asked before, and therefore names its
+/// request: the first of that name makes the bead, every other finds it.
+pub fn create_once(town: &Town, key: &RequestKey, new: &NewBead, dry_run: bool) -> Result<Once> {
+    town.write_or_rehearse(dry_run, |writer| {
+        let before = match writer.bead_of_request(key)? {
+            Some(id) => writer.bead(&id)?,
+            None => None,
+        };
+        if let Some(bead) = before {
+            let labels = writer.labels(&bead)?;
+            return Ok(Once::MadeBefore(Created { bead, labels, missing: Vec::new() }));
+        }
+        let created = create_in(town, writer, new)?;
+        writer.remember_request(key, &created.bead.id)?;
+        Ok(Once::Made(created))
+    })
 }
 
 pub(crate) fn create_in(town: &Town, writer: &mut Writer<'_>, new: &NewBead) -> Result<Created> {

@@ -17,7 +17,7 @@ mod update;
 
 pub use close::{Close, Closed, close, reopen};
 pub(crate) use close::{close_in, reopen_in};
-pub use create::{Created, NewBead, create};
+pub use create::{Created, NewBead, Once, create, create_once};
 pub(crate) use create::{create_in, edge, resolve_target, target_name};
 pub use defer::{defer, undefer};
 pub use delete::{Deletion, delete, preview_delete};

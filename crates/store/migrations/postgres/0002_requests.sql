@@ -5,3 +5,5 @@ CREATE TABLE requests (
     bead TEXT COLLATE "C" NOT NULL,
     at   BIGINT NOT NULL
 );
+-- For forgetting, together with the bead.
+CREATE INDEX requests_bead ON requests (bead);

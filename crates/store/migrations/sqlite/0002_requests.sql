@@ -5,3 +5,5 @@ CREATE TABLE requests (
     bead TEXT NOT NULL,
     at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+-- For forgetting, together with the bead.
+CREATE INDEX requests_bead ON requests (bead);

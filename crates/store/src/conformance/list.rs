@@ -167,6 +167,13 @@ macro_rules! for_each_conformance_case {
                 references_are_never_ready_and_templates_are_like_any_bead,
                 other_fields_narrow_what_is_ready,
             }
+            requests {
+                a_request_is_remembered_under_its_exact_name,
+                remembering_a_request_is_no_event,
+                a_name_is_taken_once,
+                deleting_a_bead_forgets_what_made_it,
+                of_two_that_ask_at_once_one_makes_the_bead,
+            }
             rigs {
                 a_rig_reads_back_exactly_as_it_was_written,
                 an_id_belongs_to_the_rig_with_the_longest_prefix,

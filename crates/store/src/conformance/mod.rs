@@ -25,6 +25,7 @@ mod orders;
 mod queries;
 mod races;
 mod readiness;
+mod requests;
 mod rigs;
 mod rows;
 mod settings;

@@ -1,7 +1,6 @@
 //! A store on a PostgreSQL server that many hosts share.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use gt_core::Timestamp;
 
@@ -18,9 +17,6 @@ pub(crate) struct ServerPlace {
     writer: Mutex<Option<Connection>>,
     readers: Pool<Connection>,
 }
-
-/// How long a reader waits for a connection that is in use.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 impl ServerPlace {
     /// Opens the store that is there, bringing an older one up to date.
@@ -55,7 +51,7 @@ impl ServerPlace {
 
     fn at(server: &Server, options: Options) -> Self {
         let server = Arc::new(server.clone().with_notice(options.on_wait));
-        let readers = Pool::new(server.connections_max, PATIENCE);
+        let readers = Pool::new(server.connections_max, server.pool_wait);
         Self { server, writer: Mutex::default(), readers }
     }
 

@@ -193,7 +193,8 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Removes a bead, its labels, comments and every edge from and to it.
+    /// Removes a bead, its labels, comments and every edge from and to it, and forgets the requests
+    /// that made it.
     pub fn delete_bead(&mut self, bead: &Bead) -> Result<(), StoreError> {
         let title = ("title".to_owned(), Json::string(bead.title.as_str()));
         self.record(bead_event(bead, EventKind::Deleted, Json::object(&[title])));
@@ -206,6 +207,7 @@ impl Writer<'_> {
         }
         // Its own edges go with it: nothing is unblocked by being deleted.
         let own = self.edges_from(&bead.id)?;
+        self.forget_requests(&bead.id)?;
         self.execute(DELETE, &[(&bead.id).into()])?;
         for edge in &own {
             self.refresh_after_parting(&edge.kind, &edge.target)?;

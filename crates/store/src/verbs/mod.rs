@@ -12,6 +12,7 @@ mod find;
 mod hydrate;
 mod labels;
 mod query;
+mod requests;
 mod rigs;
 mod settings;
 mod statistics;
@@ -52,6 +53,7 @@ pub fn all_statements() -> Vec<&'static str> {
         events::STATEMENTS,
         find::STATEMENTS,
         labels::STATEMENTS,
+        requests::STATEMENTS,
         rigs::STATEMENTS,
         settings::STATEMENTS,
         statistics::STATEMENTS,

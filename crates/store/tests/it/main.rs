@@ -1,4 +1,4 @@
-//! The store on SQLite: the conformance suite, random histories, and what only a file can show.
+//! The conformance suite, random histories, and what only a file or only a server can show.
 
 #![expect(
     clippy::redundant_closure_for_method_calls,
@@ -8,6 +8,7 @@
 mod conformance;
 mod history;
 mod maintenance;
+mod postgres;
 mod sqlite;
 mod statements;
 mod subjects;

@@ -14,8 +14,11 @@ use crate::engine::Notice;
 /// A store on a PostgreSQL server, named by a URL.
 ///
 /// Beside what PostgreSQL itself knows, the URL may say `schema` (whose tables; `gt` unless said),
-/// `pool_max` (how many connections for reading) and `pooler=transaction` (there is one in between
-/// that gives each transaction another connection).
+/// `pool_max` (how many connections for reading), `pooler=transaction` (there is one in between that
+/// gives each transaction another connection), and how long to be patient: `pool_wait` (until a
+/// connection is free), `reconnect_wait` (until a server that went away is back), `lock_timeout`
+/// (until somebody else has written), `idle_timeout` (with a client that went silent inside a
+/// transaction) and `answer_timeout` (with a server that did).
 #[derive(Clone)]
 pub struct Server {
     pub(super) config: Config,
@@ -23,12 +26,29 @@ pub struct Server {
     pub(super) schema: String,
     pub(super) keeps_sessions: bool,
     pub(crate) connections_max: usize,
+    pub(crate) pool_wait: Duration,
+    pub(super) reconnect_wait: Duration,
+    pub(super) lock_timeout: Duration,
+    pub(super) idle_timeout: Duration,
+    pub(super) answer_timeout: Duration,
     pub(super) on_wait: Option<Notice>,
     shown: String,
 }
 
 const SCHEMA: &str = "gt";
 const CONNECTIONS_MAX: usize = 8;
+const POOL_WAIT: Duration = Duration::from_secs(30);
+/// Long enough for a server to restart.
+const RECONNECT_WAIT: Duration = Duration::from_secs(15);
+/// Whoever writes holds the lock for milliseconds, a large import for a minute.
+const LOCK_TIMEOUT: Duration = Duration::from_mins(2);
+/// A laptop that goes to sleep must not hold the town.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+/// Longer than any one statement takes. A server that is gone is noticed earlier; this is for one
+/// whose machine still answers.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
+/// What PostgreSQL can count in milliseconds.
+const TIMEOUT_MAX: Duration = Duration::from_hours(24);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 // A host that has gone to sleep, or whose cable was pulled, is noticed within about a minute.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
@@ -53,6 +73,11 @@ impl Server {
             schema: SCHEMA.to_owned(),
             keeps_sessions: true,
             connections_max: CONNECTIONS_MAX,
+            pool_wait: POOL_WAIT,
+            reconnect_wait: RECONNECT_WAIT,
+            lock_timeout: LOCK_TIMEOUT,
+            idle_timeout: IDLE_TIMEOUT,
+            answer_timeout: ANSWER_TIMEOUT,
             on_wait: None,
             shown: String::new(),
         };
@@ -63,6 +88,15 @@ impl Server {
             match name {
                 "schema" => server.schema = checked_schema(&value).map_err(bad)?,
                 "pool_max" => server.connections_max = checked_limit(&value).map_err(bad)?,
+                "pool_wait" => server.pool_wait = checked_wait(name, &value).map_err(bad)?,
+                "reconnect_wait" => {
+                    server.reconnect_wait = checked_wait(name, &value).map_err(bad)?;
+                }
+                "lock_timeout" => server.lock_timeout = checked_wait(name, &value).map_err(bad)?,
+                "idle_timeout" => server.idle_timeout = checked_wait(name, &value).map_err(bad)?,
+                "answer_timeout" => {
+                    server.answer_timeout = checked_wait(name, &value).map_err(bad)?;
+                }
                 "pooler" => server.keeps_sessions = checked_pooler(&value).map_err(bad)?,
                 "sslmode" => mode = value,
                 "sslrootcert" => roots = Some(value),
@@ -108,6 +142,13 @@ impl Server {
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(UNACKNOWLEDGED_MAX);
         }
+    }
+
+    /// How long a connection may take to be made, over all the hosts the URL names.
+    pub(super) fn connect_patience(&self) -> Duration {
+        let hosts = self.config.get_hosts().len().max(self.config.get_hostaddrs().len());
+        let each = self.config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
+        each.saturating_mul(u32::try_from(hosts).unwrap_or(u32::MAX).max(1))
     }
 
     /// Sockets of this machine need no encryption, and PostgreSQL offers none on them.
@@ -170,6 +211,13 @@ fn checked_limit(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("pool_max is \"{text}\"; it must be a number between 1 and 1000"))
 }
 
+fn checked_wait(name: &str, text: &str) -> Result<Duration, String> {
+    gt_core::time::parse_duration(text)
+        .ok()
+        .filter(|wait| (Duration::from_millis(1)..=TIMEOUT_MAX).contains(wait))
+        .ok_or_else(|| format!("{name} is \"{text}\"; it must be a time like 500ms, 30s or 2m"))
+}
+
 fn checked_pooler(text: &str) -> Result<bool, String> {
     match text {
         "transaction" => Ok(false),
@@ -225,10 +273,16 @@ mod tests {
     #[test]
     fn what_is_ours_in_a_url_is_understood_and_the_rest_is_passed_on() {
         let url = "postgres://me:secret@db.example:6543/town?schema=second&pool_max=3\
+                   &pool_wait=5s&reconnect_wait=1m&lock_timeout=500ms&idle_timeout=1m30s&answer_timeout=2m\
                    &application_name=mine&pooler=transaction&sslmode=verify-full&sslrootcert=%2Fca.pem";
         let server = Server::parse(url, None).unwrap();
         assert_eq!(server.schema, "second");
         assert_eq!(server.connections_max, 3);
+        assert_eq!(server.pool_wait, Duration::from_secs(5));
+        assert_eq!(server.reconnect_wait, Duration::from_mins(1));
+        assert_eq!(server.lock_timeout, Duration::from_millis(500));
+        assert_eq!(server.idle_timeout, Duration::from_secs(90));
+        assert_eq!(server.answer_timeout, Duration::from_mins(2));
         assert!(!server.keeps_sessions);
         assert_eq!(server.identity, Identity::NamedAndSignedBy(Some("/ca.pem".to_owned())));
         assert_eq!(server.config.get_application_name(), Some("mine"));
@@ -255,6 +309,10 @@ mod tests {
             ("postgres://me:secret@db/town?schema=pg_catalog", "schema"),
             ("postgres://me:secret@db/town?pool_max=0", "pool_max"),
             ("postgres://me:secret@db/town?pooler=statement", "pooler"),
+            ("postgres://me:secret@db/town?pool_wait=soon", "pool_wait"),
+            ("postgres://me:secret@db/town?lock_timeout=0", "lock_timeout"),
+            ("postgres://me:secret@db/town?idle_timeout=60", "idle_timeout"),
+            ("postgres://me:secret@db/town?answer_timeout=9w", "answer_timeout"),
             ("postgres://me:secret@db/town?sslmode=always", "sslmode"),
             ("postgres://me:secret@db:port/town", "port"),
             ("postgres://me:secret@db", "database"),

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio_postgres::{Error, SimpleQueryMessage};
+use tokio_postgres::{Error, SimpleQueryMessage, SimpleQueryRow};
 
 use super::address::Server;
 use super::explain::{explain, is_lost, lost};
@@ -44,13 +44,7 @@ enum State {
     Lost,
 }
 
-/// How long a statement waits for the lock of another. Whoever writes holds it for milliseconds, a
-/// large import for a minute.
-const LOCK_TIMEOUT: &str = "120s";
-/// How long a transaction may do nothing. A laptop that goes to sleep must not hold the town.
-const IDLE_TIMEOUT: &str = "60s";
-/// How long to ask what became of a commit whose answer never came.
-const SETTLE_PATIENCE: Duration = Duration::from_secs(15);
+/// Between two looks at what became of a commit whose answer never came.
 const SETTLE_PAUSE: Duration = Duration::from_millis(100);
 /// Rows per round trip of an answer that may be very long.
 const ROWS_FIRST: usize = 64;
@@ -106,7 +100,10 @@ impl Connection {
 
     /// Begins a transaction. As nothing has happened in it yet, a connection that turns out to be cut
     /// is simply made again.
-    fn begin(&self, sql: &str, doing: &str) -> Result<Vec<SimpleQueryMessage>, StoreError> {
+    ///
+    /// `sql` ends with a row whose first column is the process of the server that answers; that row is
+    /// given back.
+    fn begin(&self, sql: &str, doing: &str) -> Result<Option<SimpleQueryRow>, StoreError> {
         self.waiting.borrow_mut().clear();
         self.savepoint.set(None);
         self.cursors.set(0);
@@ -121,9 +118,16 @@ impl Connection {
             match self.with_wire(|wire| wire.batch(sql, notice))? {
                 Ok(answer) => {
                     self.state.set(State::Open);
-                    return Ok(answer);
+                    let row = last_row(answer);
+                    let backend = row.as_ref().and_then(|row| row.get(0)).unwrap_or_default();
+                    if self.with_wire(|wire| wire.is_served_by(backend))? {
+                        return Ok(row);
+                    }
+                    // What we prepared may mean something else there.
+                    self.roll_back()?;
+                    return Err(StoreError::Pooler(self.server.shown().to_owned()));
                 }
-                Err(error) if is_lost(&error) && start.elapsed() < SETTLE_PATIENCE => {
+                Err(error) if is_lost(&error) && start.elapsed() < self.server.reconnect_wait => {
                     *self.wire.borrow_mut() = None;
                 }
                 Err(error) => {
@@ -187,22 +191,57 @@ impl Connection {
             return Err(failure);
         };
         let unknown = || StoreError::Unsettled(self.server.shown().to_owned());
-        let sql = format!("SELECT txid_status({transaction})");
+        let ask = format!("SELECT txid_status({transaction})");
+        // A server that does not know yet that we are gone waits for a COMMIT that never comes.
+        let give_up = format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE backend_xid::text::bigint = {transaction} & 4294967295 \
+             AND datname = current_database() AND state = 'idle in transaction'"
+        );
         let start = Instant::now();
-        while start.elapsed() < SETTLE_PATIENCE {
+        while start.elapsed() < self.server.reconnect_wait {
             let wire = Wire::connect(&self.server, Patience::Again).map_err(|_| unknown())?;
-            match wire.batch(&sql, None).ok().and_then(first_text).as_deref() {
+            let row = wire.batch(&ask, None).ok().and_then(last_row);
+            match row.as_ref().and_then(|row| row.get(0)) {
                 Some("committed") => {
                     self.state.set(State::Idle);
                     *self.wire.borrow_mut() = Some(wire);
                     return Ok(());
                 }
                 Some("aborted") => return Err(failure),
-                // The server has not noticed yet that we are gone, or is still writing.
-                Some(_) | None => std::thread::sleep(SETTLE_PAUSE),
+                Some(_) | None => {
+                    let _ = wire.batch(&give_up, None);
+                    std::thread::sleep(SETTLE_PAUSE);
+                }
             }
         }
         Err(unknown())
+    }
+
+    /// What holds for one transaction, wherever a pooler runs the next.
+    fn local_settings(&self) -> String {
+        let Server { schema, lock_timeout, idle_timeout, .. } = &*self.server;
+        let (lock, idle) = (lock_timeout.as_millis(), idle_timeout.as_millis());
+        format!(
+            "SET LOCAL search_path = {schema}; SET LOCAL lock_timeout = {lock}; \
+             SET LOCAL idle_in_transaction_session_timeout = {idle}"
+        )
+    }
+
+    /// Who has the lock that we did not get, in words.
+    fn holder(&self) -> Option<String> {
+        let sql = format!(
+            "SELECT format('%s (process %s of the database server, user %s, since %s)', \
+             coalesce(nullif(application_name, ''), 'a program'), pid, usename, \
+             to_char(xact_start, 'YYYY-MM-DD HH24:MI:SS TZ')) \
+             FROM pg_locks JOIN pg_stat_activity USING (pid) \
+             WHERE locktype = 'advisory' AND granted AND objsubid = 1 \
+             AND datname = current_database() AND datid = database \
+             AND (classid::bigint << 32) | objid::bigint = hashtextextended('gt town {}', 0)",
+            self.server.schema
+        );
+        let answer = self.with_wire(|wire| wire.batch(&sql, None)).ok()?.ok()?;
+        last_row(answer)?.get(0).map(str::to_owned)
     }
 
     fn request(sql: &str, params: &[Param<'_>]) -> Request {
@@ -285,10 +324,8 @@ impl Session for Connection {
 impl Link for Connection {
     fn begin_reading(&self) -> Result<(), StoreError> {
         let sql = format!(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = {}; \
-             SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; \
-             SET LOCAL idle_in_transaction_session_timeout = '{IDLE_TIMEOUT}'",
-            self.server.schema
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {}; SELECT pg_backend_pid()",
+            self.local_settings()
         );
         self.begin(&sql, "begin to read").map(drop)
     }
@@ -297,15 +334,19 @@ impl Link for Connection {
     fn begin_writing(&self) -> Result<(), StoreError> {
         let schema = &self.server.schema;
         let sql = format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL search_path = {schema}; \
-             SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; \
-             SET LOCAL idle_in_transaction_session_timeout = '{IDLE_TIMEOUT}'; \
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {}; \
              SELECT set_config('synchronous_commit', 'on', true) \
              WHERE current_setting('synchronous_commit') = 'off'; \
              SELECT pg_advisory_xact_lock(hashtextextended('gt town {schema}', 0)); \
-             SELECT txid_current()"
+             SELECT pg_backend_pid(), txid_current()",
+            self.local_settings()
         );
-        let number = first_text_of_last(self.begin(&sql, "wait for its turn to write")?);
+        let begun =
+            self.begin(&sql, "wait for its turn to write").map_err(|error| match error {
+                StoreError::Locked(None) => StoreError::Locked(self.holder()),
+                other => other,
+            })?;
+        let number = begun.as_ref().and_then(|row| row.get(1));
         self.transaction.set(number.and_then(|text| text.parse().ok()));
         Ok(())
     }
@@ -374,13 +415,9 @@ impl Link for Connection {
     }
 }
 
-fn first_text(answer: Vec<SimpleQueryMessage>) -> Option<String> {
-    answer.into_iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+fn last_row(answer: Vec<SimpleQueryMessage>) -> Option<SimpleQueryRow> {
+    answer.into_iter().rev().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     })
-}
-
-fn first_text_of_last(answer: Vec<SimpleQueryMessage>) -> Option<String> {
-    first_text(answer.into_iter().rev().collect())
 }

@@ -66,6 +66,15 @@ pub(super) fn explain_connecting(server: &Server, error: Error) -> StoreError {
     StoreError::Unreachable { server: server.shown().to_owned(), why, source: Box::new(error) }
 }
 
+/// The server took the connection and then said nothing.
+pub(super) fn silent(server: &Server) -> StoreError {
+    StoreError::Unreachable {
+        server: server.shown().to_owned(),
+        why: "it does not answer; check that the server is running and nothing is stuck in between",
+        source: Box::new(std::io::Error::from(std::io::ErrorKind::TimedOut)),
+    }
+}
+
 /// Why a statement failed.
 pub(super) fn explain(server: &Server, doing: &str, error: Error) -> StoreError {
     if is_lost(&error) {
@@ -76,7 +85,7 @@ pub(super) fn explain(server: &Server, doing: &str, error: Error) -> StoreError 
     };
     match *code {
         SqlState::DISK_FULL => StoreError::Full,
-        SqlState::LOCK_NOT_AVAILABLE => StoreError::Locked,
+        SqlState::LOCK_NOT_AVAILABLE => StoreError::Locked(None),
         SqlState::INSUFFICIENT_PRIVILEGE | SqlState::READ_ONLY_SQL_TRANSACTION => {
             StoreError::NotPermitted { server: server.shown().to_owned(), source: Box::new(error) }
         }

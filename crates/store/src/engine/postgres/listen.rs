@@ -84,7 +84,8 @@ async fn listen_once<T>(server: &Server, tls: T, ring: &SyncSender<()>)
 where
     T: MakeTlsConnect<Socket>,
 {
-    let Ok((client, mut connection)) = server.config.connect(tls).await else {
+    let connecting = tokio::time::timeout(server.connect_patience(), server.config.connect(tls));
+    let Ok(Ok((client, mut connection))) = connecting.await else {
         return;
     };
     let listen = format!("LISTEN {}", server.channel());

@@ -48,7 +48,7 @@ fn bring_up_to_date(
 ) -> Result<(), StoreError> {
     let doing = "set up the store";
     let found = match content(connection, server)? {
-        Content::Ours => read_level(connection)?,
+        Content::Ours => read_level(connection, server)?,
         Content::Foreign => return Err(foreign(server)),
         Content::Nothing => {
             // Asked first, because whoever may not make a schema may still use one that is there.
@@ -81,7 +81,7 @@ pub(crate) fn level(
         Content::Nothing => Ok(None),
         Content::Foreign => Err(foreign(server)),
         Content::Ours => {
-            let found = read_level(connection)?;
+            let found = read_level(connection, server)?;
             refuse_newer(server, found)?;
             Ok(Some(found.0))
         }
@@ -110,10 +110,14 @@ fn exists(connection: &Connection, sql: &str, schema: &str) -> Result<bool, Stor
     Ok(found)
 }
 
-fn read_level(connection: &Connection) -> Result<(i64, i64), StoreError> {
+fn read_level(connection: &Connection, server: &Server) -> Result<(i64, i64), StoreError> {
     let mut level = (0, 0);
-    let sql = "SELECT COALESCE(MAX(version), 0), COALESCE(MAX(serves), 0) FROM migrations";
-    connection.query(sql, &[], &mut |row| {
+    // Named in full: a schema that one may not use is passed over when a table is looked for.
+    let sql = format!(
+        "SELECT COALESCE(MAX(version), 0), COALESCE(MAX(serves), 0) FROM {}.migrations",
+        server.schema
+    );
+    connection.query(&sql, &[], &mut |row| {
         level = (row.int(0)?, row.int(1)?);
         Ok(ControlFlow::Break(()))
     })?;

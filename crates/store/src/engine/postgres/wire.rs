@@ -1,6 +1,6 @@
 //! A connection as PostgreSQL sees it: requests go out, answers come back in the same order.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, NoTls, Row, SimpleQueryMessage, Statement};
 
 use super::address::Server;
-use super::explain::{explain_connecting, is_passing};
+use super::explain::{explain_connecting, is_passing, silent};
 use super::tls;
 use super::values::Value;
 use crate::StoreError;
@@ -51,8 +51,6 @@ pub(super) enum Patience {
     Again,
 }
 
-/// Long enough for a server to restart.
-const PATIENCE: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(100);
 /// Long enough to say good-bye.
 const FAREWELL: Duration = Duration::from_millis(200);
@@ -67,7 +65,10 @@ pub(super) struct Wire {
     client: Option<Client>,
     /// What was asked over this connection before; `None` for once.
     statements: RefCell<HashMap<String, Option<Statement>>>,
+    /// Which of the server's processes answers, once it has said so.
+    backend: OnceCell<String>,
     keeps_sessions: bool,
+    answer_timeout: Duration,
     driver: Option<JoinHandle<()>>,
     runtime: Runtime,
 }
@@ -81,13 +82,17 @@ impl fmt::Debug for Wire {
 impl Wire {
     pub(super) fn connect(server: &Server, patience: Patience) -> Result<Self, StoreError> {
         let start = Instant::now();
+        let long_enough = match patience {
+            Patience::FirstTime => server.reconnect_wait.min(server.pool_wait),
+            Patience::Again => server.reconnect_wait,
+        };
         loop {
             let error = match Self::try_connect(server)? {
                 Ok(wire) => return Ok(wire),
                 Err(error) => error,
             };
             let worth_it = is_passing(&error) || patience == Patience::Again;
-            if !worth_it || start.elapsed() > PATIENCE {
+            if !worth_it || start.elapsed() > long_enough {
                 return Err(explain_connecting(server, error));
             }
             std::thread::sleep(PAUSE);
@@ -104,22 +109,27 @@ impl Wire {
             .build()
             .map_err(|error| engine(error.into()))?;
         let encrypted = server.config.get_ssl_mode() != tokio_postgres::config::SslMode::Disable;
-        let connected = if encrypted {
-            let tls = tls::connector(&server.identity).map_err(|why| engine(why.into()))?;
-            runtime.block_on(async {
+        let tls = encrypted.then(|| tls::connector(&server.identity)).transpose();
+        let tls = tls.map_err(|why| engine(why.into()))?;
+        let connect = async {
+            if let Some(tls) = tls {
                 let (client, connection) = server.config.connect(tls).await?;
                 Ok((client, tokio::spawn(async { drop(connection.await) })))
-            })
-        } else {
-            runtime.block_on(async {
+            } else {
                 let (client, connection) = server.config.connect(NoTls).await?;
                 Ok((client, tokio::spawn(async { drop(connection.await) })))
-            })
+            }
         };
+        let connected = runtime
+            .block_on(async { timeout(server.connect_patience(), connect).await })
+            .map_err(|_| silent(server))?;
         Ok(connected.map(|(client, driver)| Self {
             client: Some(client),
             statements: RefCell::default(),
+            backend: OnceCell::new(),
             keeps_sessions: server.keeps_sessions,
+            // A request may have to wait for somebody's lock before the server even begins.
+            answer_timeout: server.answer_timeout.saturating_add(server.lock_timeout),
             driver: Some(driver),
             runtime,
         }))
@@ -129,13 +139,34 @@ impl Wire {
         self.client.as_ref().expect("the client is only taken by drop")
     }
 
+    /// Whether this process of the server is the one that answered before. What is prepared exists
+    /// only there.
+    pub(super) fn is_served_by(&self, backend: &str) -> bool {
+        !self.keeps_sessions || self.backend.get_or_init(|| backend.to_owned()) == backend
+    }
+
+    /// Waits for an answer, as long as one may take. Then the connection counts as cut, which is what
+    /// everybody who waits for it is told.
+    fn wait_for<T>(&self, answer: impl Future<Output = T>) -> T {
+        self.runtime.block_on(async {
+            let mut answer = std::pin::pin!(answer);
+            if let Ok(answer) = timeout(self.answer_timeout, &mut answer).await {
+                return answer;
+            }
+            if let Some(driver) = &self.driver {
+                driver.abort();
+            }
+            answer.await
+        })
+    }
+
     /// Runs several statements at once, without parameters, and calls `notice` if that takes long.
     pub(super) fn batch(
         &self,
         sql: &str,
         notice: Option<&Notice>,
     ) -> Result<Vec<SimpleQueryMessage>, Error> {
-        self.runtime.block_on(async {
+        self.wait_for(async {
             let mut answer = Box::pin(self.client().simple_query(sql));
             if let Some(notice) = notice {
                 match timeout(NOTICE_AFTER, &mut answer).await {
@@ -150,7 +181,7 @@ impl Wire {
     /// Sends all requests, then waits for the answers. After one that fails inside a transaction,
     /// PostgreSQL refuses the others.
     pub(super) fn run(&self, requests: &[Request]) -> Vec<Result<Answer, Error>> {
-        self.runtime.block_on(async {
+        self.wait_for(async {
             let plans = join_all(requests.iter().map(|request| self.plan(request))).await;
             join_all(requests.iter().zip(plans).map(|(request, plan)| async {
                 let client = self.client();
@@ -202,7 +233,7 @@ impl Wire {
 
     /// Asks the server whether it understands a statement.
     pub(super) fn prepare(&self, sql: &str) -> Result<(), Error> {
-        self.runtime.block_on(self.client().prepare(&with_dollars(sql))).map(drop)
+        self.wait_for(self.client().prepare(&with_dollars(sql))).map(drop)
     }
 }
 

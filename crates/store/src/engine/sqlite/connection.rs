@@ -307,7 +307,7 @@ fn unexpected(column: usize, wanted: &str, found: ValueRef<'_>) -> StoreError {
 /// Turns SQLite's error into one that says what a person can do.
 fn explain(path: &Path, doing: &str, error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked(None),
         Some(ErrorCode::DiskFull) => StoreError::Full,
         // A file that may not grow any further reports an I/O error when it is written.
         Some(ErrorCode::SystemIoFailure) if is_write_error(&error) => StoreError::Full,

@@ -83,6 +83,16 @@ fn who_has_woken_is_looked_up_by_date() {
 }
 
 #[test]
+fn what_made_a_bead_is_forgotten_without_looking_at_everything() {
+    let (_directory, path) = place();
+    drop(store_at(&path));
+    let statements = all_statements();
+    let forget = statements.iter().find(|sql| sql.starts_with("DELETE FROM requests"));
+    let plan = plan_of(&path, forget.expect("there is a statement for it"));
+    assert!(plan.contains("INDEX requests_bead"), "{plan}");
+}
+
+#[test]
 fn what_is_blocked_is_a_scan_of_its_own_index() {
     scans(&BeadFilter { blocked: true, ..BeadFilter::default() }, "beads_blocked");
 }
