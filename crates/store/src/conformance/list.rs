@@ -107,6 +107,11 @@ macro_rules! for_each_conformance_case {
                 by_outcome,
                 by_several_fields_at_once,
             }
+            followers {
+                who_follows_misses_nothing_and_sees_nothing_twice,
+                nobody_sees_a_change_without_its_event_or_an_event_without_its_change,
+                what_was_acknowledged_is_found_through_every_door,
+            }
             groups {
                 a_ticket_is_answered_when_the_write_is_there_for_all,
                 in_a_group_each_job_stands_or_falls_alone,
@@ -144,7 +149,7 @@ macro_rules! for_each_conformance_case {
                 ids_with_numbers_come_in_their_natural_order,
             }
             races {
-                the_last_two_closes_unblock_once,
+                the_last_of_several_closes_unblocks_and_only_the_last,
                 a_close_beside_a_new_dependency_blocks_nobody,
                 of_two_crossing_dependencies_one_is_a_circle,
                 one_of_many_takes_a_bead,

@@ -12,10 +12,12 @@
 mod beads;
 mod blocking;
 mod comments;
+mod contest;
 mod counts;
 mod dependencies;
 mod events;
 mod filters;
+mod followers;
 mod groups;
 mod identity;
 mod kit;
