@@ -15,6 +15,7 @@ mod comments;
 mod contest;
 mod counts;
 mod dependencies;
+mod dump;
 mod events;
 mod filters;
 mod followers;
@@ -33,6 +34,7 @@ mod texts;
 mod transactions;
 mod waiting;
 
+pub use dump::dump;
 pub use readiness::reasons_to_wait;
 
 use crate::Store;

@@ -1,4 +1,4 @@
-//! The store on SQLite: the conformance suite, random histories, and what only a file can show.
+//! The store on both engines: the conformance suite, random histories, and what only one can show.
 
 #![expect(
     clippy::redundant_closure_for_method_calls,
@@ -6,6 +6,7 @@
 )]
 
 mod conformance;
+mod differential;
 mod history;
 mod sqlite;
 mod statements;
