@@ -6,6 +6,7 @@
 )]
 
 mod conformance;
+mod deferred;
 mod differential;
 mod history;
 mod sqlite;
