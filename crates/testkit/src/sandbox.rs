@@ -68,6 +68,16 @@ impl Sandbox {
         sandbox.in_dir(town)
     }
 
+    /// Like [`Sandbox::town`], with its records in the PostgreSQL database at `url`.
+    #[track_caller]
+    pub fn town_on(gt: impl Into<PathBuf>, url: &str) -> Self {
+        let sandbox = Self::new(gt);
+        let town = sandbox.root.join("town");
+        let install = sandbox.command(&sandbox.gt).env("DATABASE_URL", url);
+        install.arg("install").arg(&town).run().ok();
+        sandbox.in_dir(town)
+    }
+
     /// The directory that holds everything of this sandbox.
     pub fn root(&self) -> &Path {
         &self.root

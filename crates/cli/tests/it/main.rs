@@ -31,6 +31,7 @@ mod output;
 mod ready;
 mod rigs;
 mod search_stats;
+mod server_concurrency;
 mod show;
 mod standalone;
 mod status_doctor;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Invocation, Ran, Sandbox};
+use gt_testkit::{Cluster, Invocation, Ran, Sandbox};
 use serde_json::Value;
 
 /// A directory without a town.
@@ -15,6 +15,11 @@ pub(crate) fn nowhere() -> Sandbox {
 /// A new town; commands run in it.
 pub(crate) fn town() -> Sandbox {
     Sandbox::town(env!("CARGO_BIN_EXE_gt"))
+}
+
+/// A new town whose store is in a PostgreSQL database of its own; commands run in it.
+pub(crate) fn town_on_server() -> Sandbox {
+    Sandbox::town_on(env!("CARGO_BIN_EXE_gt"), &Cluster::shared().fresh_database())
 }
 
 /// A new town with these rigs, which have no repository.

@@ -89,9 +89,9 @@ fn same<T: PartialEq + Debug>(what: &str, [sqlite, postgres]: [T; 2]) -> Result<
 }
 
 /// Cases are few because each makes a database; their histories are long instead.
-fn config() -> ProptestConfig {
+fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
-        cases: 16,
+        cases,
         max_shrink_iters: 500,
         max_shrink_time: 30_000,
         failure_persistence: None,
@@ -100,7 +100,7 @@ fn config() -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(16))]
 
     #[test]
     fn the_same_history_leaves_the_same_store(
@@ -110,6 +110,10 @@ proptest! {
         engines.live_through(&history)?;
         engines.compare()?;
     }
+}
+
+proptest! {
+    #![proptest_config(config(8))]
 
     #[test]
     fn the_same_question_gets_the_same_answer(
