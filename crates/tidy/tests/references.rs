@@ -74,22 +74,22 @@ fn tests_of(source: &str) -> Vec<String> {
 }
 
 fn conformance_markdown() -> String {
-    let mut text = gt_store::conformance::reference();
+    let mut lines = vec![gt_store::conformance::reference()];
+    let mut sources = files();
+    sources.sort_by(|one, other| one.path.cmp(&other.path));
     for (engine, places) in ONLY_ON {
-        let mut sections = String::new();
-        for file in files() {
+        lines.push(format!("## Only on {engine}\n"));
+        for file in &sources {
             let tests = tests_of(&file.text);
             if places.iter().any(|place| file.path.starts_with(place)) && !tests.is_empty() {
                 let name = file.path.rsplit('/').next().unwrap_or_default();
-                sections.push_str(&format!("\n{}\n\n", name.trim_end_matches(".rs")));
-                sections.extend(tests.iter().map(|test| format!("- {test}\n")));
+                lines.push(format!("{}:\n", name.trim_end_matches(".rs")));
+                lines.extend(tests.iter().map(|test| format!("- {test}")));
+                lines.push(String::new());
             }
         }
-        if !sections.is_empty() {
-            text.push_str(&format!("\n## Only on {engine}\n{sections}"));
-        }
     }
-    text
+    lines.join("\n")
 }
 
 #[test]

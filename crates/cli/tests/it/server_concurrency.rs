@@ -24,16 +24,15 @@ fn creates_closes_and_claims_at_once_all_do_what_they_say() {
     // Given a town on a server where four beads wait for four others,
     let town = town_on_server();
     assert!(!town.cwd().join(".gt/gt.db").exists(), "the store is not in a file");
-    let waiting: String = (0..4)
-        .map(|number| {
-            format!(
-                "{{\"id\":\"hq-t{number}\",\"title\":\"Target\"}}\n\
-                 {{\"id\":\"hq-w{number}\",\"title\":\"Waiting\",\
-                 \"dependencies\":[{{\"depends_on_id\":\"hq-t{number}\"}}]}}\n"
-            )
-        })
-        .collect();
-    town.import(&waiting);
+    let pair = |number: usize| {
+        let wait = format!(r#"[{{"depends_on_id":"hq-t{number}"}}]"#);
+        [
+            format!(r#"{{"id":"hq-t{number}","title":"Target"}}"#),
+            format!(r#"{{"id":"hq-w{number}","title":"Waiting","dependencies":{wait}}}"#),
+        ]
+    };
+    let waiting: Vec<String> = (0..4).flat_map(pair).collect();
+    town.import(&waiting.join("\n"));
     town.bead("hq-claimed", &[]);
 
     // when some create, some close what is waited for, and some claim the same bead,

@@ -157,18 +157,16 @@ pub fn dump(reader: &Reader<'_>) -> Result<Vec<String>, StoreError> {
         let list = columns.iter().map(|column| column.name()).collect::<Vec<_>>().join(", ");
         let sql = format!("SELECT {list} FROM {name} ORDER BY {order}");
         lines.extend(reader.rows(&sql, &[], |row| {
-            let mut line = (*name).to_owned();
+            let mut line = vec![(*name).to_owned()];
             for (place, column) in columns.iter().enumerate() {
                 let value = match column {
                     Int(_) => row.int_or_null(place)?.map(|number| number.to_string()),
                     Text(_) => row.text_or_null(place)?.map(|text| format!("{text:?}")),
                     Blob(_) => Some(format!("{:02x?}", row.blob(place)?)),
                 };
-                if let Some(value) = value {
-                    line.push_str(&format!(" {}={value}", column.name()));
-                }
+                line.extend(value.map(|value| format!("{}={value}", column.name())));
             }
-            Ok(line)
+            Ok(line.join(" "))
         })?);
     }
     Ok(lines)

@@ -4,26 +4,26 @@ use super::{CASES, Case, Engine, PLACES};
 
 /// Every case by group, with the places of each engine where it is a test.
 pub fn reference() -> String {
-    let mut text = String::from(
-        "# What every store does\n\n\
-         Every sentence is a test that runs on each engine, in the places named beside it.\n",
-    );
+    let mut lines = vec![
+        "# What every store does".to_owned(),
+        String::new(),
+        "Every sentence is a test that runs on each engine, in the places named beside it."
+            .to_owned(),
+    ];
     let mut group = "";
     for case in CASES {
         let (of, sentence) = case.name.split_once("::").unwrap_or(("", case.name));
         if of != group {
             group = of;
-            text.push_str(&format!("\n## {}\n\n| |", capitalized(group)));
-            text.extend(Engine::ALL.map(|engine| format!(" {} |", engine.name())));
-            text.push_str("\n|---|");
-            text.extend(Engine::ALL.map(|_| "---|"));
-            text.push('\n');
+            let engines = Engine::ALL.map(Engine::name).join(" | ");
+            let rule = Engine::ALL.map(|_| "---|").concat();
+            lines.extend([String::new(), format!("## {}", capitalized(group)), String::new()]);
+            lines.extend([format!("| | {engines} |"), format!("|---|{rule}")]);
         }
-        text.push_str(&format!("| {} |", capitalized(sentence)));
-        text.extend(Engine::ALL.map(|engine| format!(" {} |", standing(case, engine))));
-        text.push('\n');
+        let standings = Engine::ALL.map(|engine| standing(case, engine)).join(" | ");
+        lines.push(format!("| {} | {standings} |", capitalized(sentence)));
     }
-    text
+    lines.join("\n") + "\n"
 }
 
 /// Where the case is run on this engine, or why it is not.

@@ -305,15 +305,15 @@ impl Edit {
         let json = |text: &str| Json::parse(text).expect("valid JSON");
         match self {
             Self::Title(text) => bead.title = Title::trusted(format!("T {text}")),
-            Self::Description(text) => bead.description = (*text).to_owned(),
-            Self::Design(text) => bead.design = (*text).to_owned(),
-            Self::Acceptance(text) => bead.acceptance_criteria = (*text).to_owned(),
+            Self::Description(text) => bead.description = String::from(*text),
+            Self::Design(text) => bead.design = String::from(*text),
+            Self::Acceptance(text) => bead.acceptance_criteria = String::from(*text),
             // Long enough that no engine keeps it with the rest of the row.
             Self::Notes(text) => bead.notes = text.repeat(1_000),
             Self::Priority(number) => bead.priority = Priority::new(*number)?,
             Self::Type(name) => bead.issue_type = IssueType::trusted((*name).to_owned()),
-            Self::Assignee(name) => bead.assignee = (*name).to_owned(),
-            Self::Owner(name) => bead.owner = (*name).to_owned(),
+            Self::Assignee(name) => bead.assignee = String::from(*name),
+            Self::Owner(name) => bead.owner = String::from(*name),
             Self::Estimate(minutes) => bead.estimated_minutes = *minutes,
             Self::Created(second) => bead.created_at = moment(*second),
             Self::Started(second) => bead.started_at = second.map(moment),
