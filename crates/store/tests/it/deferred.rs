@@ -232,3 +232,33 @@ fn what_is_refused_in_time_is_refused_alone() {
     let differences = store.read(|reader| reader.differences()).expect("the read succeeds");
     assert_eq!(differences, Vec::<String>::new());
 }
+
+#[test]
+fn a_refusal_is_undone_whatever_the_connection_has_seen_before() {
+    // Statements are prepared when they are seen again; in a transaction that the server has given
+    // up, it prepares nothing but the way out.
+    for before in 0..4 {
+        for between in 0..3 {
+            let store = store_that_refuses(Refusal::AtOnce);
+            let mut items: Vec<String> = (0..before).map(|number| format!("a{number}")).collect();
+            items.push("refused".to_owned());
+            items.extend((0..between).map(|number| format!("b{number}")));
+            items.extend(["refused".to_owned(), "z".to_owned()]);
+            let results = store.write_each(&author(), &items, |writer, item| {
+                if item == "refused" {
+                    insert_refused(writer, "gt-refused")?;
+                    writer.last_event_number().map(drop)
+                } else {
+                    insert(writer, &format!("gt-{item}"))
+                }
+            });
+
+            let results = results.expect("the others are written");
+            for (item, result) in items.iter().zip(&results) {
+                assert_eq!(result.is_ok(), item != "refused", "{before} {between}: {results:?}");
+            }
+            let last = store.read(|reader| reader.last_event_number()).expect("the read succeeds");
+            assert_eq!(last, 2 + before + between);
+        }
+    }
+}
