@@ -18,7 +18,8 @@ pub(super) struct Question {
     pub(super) limit: usize,
 }
 
-const KEYS: [&str; 9] = ["k", "n", "a", "odd key", "a.b", "ä", "", "0", "absent"];
+/// Names that people can ask for; the commands refuse those that SQLite would take for a path.
+const KEYS: [&str; 8] = ["k", "n", "a", "odd key", "a.b", "ä", "0", "absent"];
 const VALUES: [&str; 16] = [
     "v",
     "5",

@@ -39,17 +39,16 @@ fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![3 => Just(Fate::Stands), 1 => Just(Fate::Fails), 1 => Just(Fate::Panics)]
 }
 
-/// Any way to do some of these steps; `apart` are those that may share a transaction in which each
-/// stands or falls alone.
+/// Any way to do some of these steps; `apart` are those whose refusal is heard at once, so that they
+/// may share a transaction in which each stands or falls alone, or fail for another reason.
 pub(crate) fn batch<S: Perform, A: Strategy<Value = S>, B: Strategy<Value = S>>(
     step: impl Fn() -> A,
     apart: impl Fn() -> B,
 ) -> impl Strategy<Value = Batch<S>> {
-    let several = || prop::collection::vec(step(), 1..5);
     prop_oneof![
         20 => step().prop_map(Batch::Alone),
-        1 => several().prop_map(Batch::Together),
-        1 => several().prop_map(Batch::RolledBack),
+        1 => prop::collection::vec(step(), 1..5).prop_map(Batch::Together),
+        1 => prop::collection::vec(apart(), 1..5).prop_map(Batch::RolledBack),
         1 => prop::collection::vec((apart(), any::<bool>()), 1..5).prop_map(Batch::Each),
         1 => prop::collection::vec((apart(), fate()), 1..5).prop_map(Batch::Submitted),
     ]
