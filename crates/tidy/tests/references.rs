@@ -3,7 +3,7 @@
 use std::env;
 use std::fs;
 
-use gt_tidy::workspace::root;
+use gt_tidy::workspace::{files, root};
 
 /// What to run after a setting or a command has changed.
 const UPDATE: &str = "UPDATE_REFERENCES=1 cargo test -p gt-tidy --test references";
@@ -53,6 +53,55 @@ fn the_reference_of_settings_is_current() {
 #[test]
 fn the_reference_of_commands_is_current() {
     check("docs/reference/commands.md", &gt_cli::reference::commands_markdown());
+}
+
+/// The tests of the store that only one engine has, by where they are.
+const ONLY_ON: [(&str, &[&str]); 2] = [
+    ("SQLite", &["crates/store/tests/it/sqlite/"]),
+    ("PostgreSQL", &["crates/store/tests/it/postgres/", "crates/store/tests/it/deferred.rs"]),
+];
+
+/// The names of the tests in a file, in words.
+fn tests_of(source: &str) -> Vec<String> {
+    let mut lines = source.lines().map(str::trim);
+    let mut found = Vec::new();
+    while lines.any(|line| line == "#[test]") {
+        let declared = lines.find_map(|line| line.strip_prefix("fn "));
+        let name = declared.and_then(|rest| rest.split('(').next()).unwrap_or_default();
+        found.push(name.replace('_', " "));
+    }
+    found
+}
+
+fn conformance_markdown() -> String {
+    let mut lines = vec![gt_store::conformance::reference()];
+    let mut sources = files();
+    sources.sort_by(|one, other| one.path.cmp(&other.path));
+    for (engine, places) in ONLY_ON {
+        lines.push(format!("## Only on {engine}\n"));
+        for file in &sources {
+            let tests = tests_of(&file.text);
+            if places.iter().any(|place| file.path.starts_with(place)) && !tests.is_empty() {
+                let name = file.path.rsplit('/').next().unwrap_or_default();
+                lines.push(format!("{}:\n", name.trim_end_matches(".rs")));
+                lines.extend(tests.iter().map(|test| format!("- {test}")));
+                lines.push(String::new());
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn the_reference_of_conformance_is_current() {
+    check("docs/reference/conformance.md", &conformance_markdown());
+}
+
+#[test]
+fn the_tests_of_a_file_are_found() {
+    let source =
+        "#[test]\nfn a_b() {\n}\n\nfn helper() {}\n\n    #[test]\n    #[should_panic]\n    fn c(";
+    assert_eq!(tests_of(source), ["a b", "c"]);
 }
 
 #[test]

@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::support::{Steps as _, assert_says, files_in, refusal, town, town_on_file};
 
 /// Starts this many commands before it waits for the first.
-fn at_once(count: usize, start: impl FnMut(usize) -> Running) -> Vec<Ran> {
+pub(crate) fn at_once(count: usize, start: impl FnMut(usize) -> Running) -> Vec<Ran> {
     let running: Vec<Running> = (0..count).map(start).collect();
     running.into_iter().map(Running::wait).collect()
 }
 
 /// Expects that the log has every number from 1 on, once, in order.
 #[track_caller]
-fn assert_gapless(town: &Sandbox) {
+pub(crate) fn assert_gapless(town: &Sandbox) {
     let events = town.events();
     let number = |event: &Value| event["number"].as_u64().unwrap();
     let numbers: Vec<u64> = events.iter().map(number).collect();

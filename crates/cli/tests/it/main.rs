@@ -45,6 +45,7 @@ mod query;
 mod ready;
 mod rigs;
 mod search_stats;
+mod server_concurrency;
 mod server_faults;
 mod show;
 mod show_views;

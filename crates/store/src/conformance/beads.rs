@@ -294,3 +294,13 @@ pub(super) fn a_change_is_written_by_whoever_made_it(subject: &dyn Subject) {
     assert!(events.iter().all(|event| event.actor == ACTOR));
     assert_eq!(events[1].at, town.get("gt-a").updated_at);
 }
+
+pub(super) fn a_bead_that_is_gone_cannot_be_changed(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let old = town.add(bead("gt-a"));
+    town.delete("gt-a");
+    let new = gt_core::Bead { notes: "changed".to_owned(), ..old.clone() };
+    let refused = town.refuse(|writer| writer.save_bead(&old, &new, EventKind::Updated));
+    assert!(matches!(refused, StoreError::Corrupt(_)), "{refused:?}");
+    assert!(refused.to_string().contains("gt-a is gone"), "{refused}");
+}

@@ -319,3 +319,27 @@ pub(super) fn by_several_fields_at_once(subject: &dyn Subject) {
     };
     town.finds(filter, &["gt-a"]);
 }
+
+pub(super) fn what_is_not_set_is_neither_before_nor_after(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    let spans = [
+        Between { after: Some(at(i64::MIN / 1_000_000_000)), before: None },
+        Between { after: None, before: Some(at(i64::MAX / 1_000_000_000)) },
+    ];
+    for span in spans {
+        for filter in [
+            BeadFilter { closed: span, ..BeadFilter::default() },
+            BeadFilter { due: span, ..BeadFilter::default() },
+            BeadFilter { deferred: span, ..BeadFilter::default() },
+        ] {
+            let filter = BeadFilter { status: StatusFilter::All, ..filter };
+            town.finds(filter, &[]);
+        }
+        town.finds(BeadFilter { created: span, ..BeadFilter::default() }, &["gt-a"]);
+    }
+    town.finds(BeadFilter { outcome: Some(Outcome::Success), ..BeadFilter::default() }, &[]);
+    town.finds(BeadFilter { rig: Some(slug("gear")), ..BeadFilter::default() }, &[]);
+    let overdue = Some(at(i64::MAX / 1_000_000_000));
+    town.finds(BeadFilter { overdue_at: overdue, ..BeadFilter::default() }, &[]);
+}

@@ -226,3 +226,66 @@ pub(super) fn a_write_nobody_waits_for_is_written_all_the_same(subject: &dyn Sub
     submit(&town.store, "gt-b").wait().expect("the write succeeds");
     town.finds(BeadFilter::default(), &["gt-a", "gt-b"]);
 }
+
+pub(super) fn in_more_than_a_group_what_fails_leaves_no_gap(subject: &dyn Subject) {
+    const JOBS: usize = 300;
+    let town = Town::new(subject);
+    let mut tickets = Vec::new();
+    together(&town.store, || {
+        for number in 0..JOBS {
+            let text = format!("gt-{number:03}");
+            tickets.push(match number % 10 {
+                3 => submit(&town.store, "gt-000"),
+                7 => panicking(&town.store, &text),
+                _ => submit(&town.store, &text),
+            });
+        }
+    });
+
+    let answers: Vec<Result<(), StoreError>> = tickets.into_iter().map(Ticket::wait).collect();
+
+    for (number, answer) in answers.iter().enumerate() {
+        let as_expected = match number % 10 {
+            3 => matches!(answer, Err(StoreError::AlreadyExists(_))),
+            7 => matches!(answer, Err(StoreError::NotCommitted(_))),
+            _ => answer.is_ok(),
+        };
+        assert!(as_expected, "job {number}: {answer:?}");
+    }
+    let made = (0..JOBS).filter(|number| ![3, 7].contains(&(number % 10)));
+    let expected: Vec<_> = made.map(|number| Some(id(&format!("gt-{number:03}")))).collect();
+    let events = town.events_since(0);
+    assert_eq!(events.iter().map(|event| event.bead.clone()).collect::<Vec<_>>(), expected);
+    assert!(events.iter().zip(1..).all(|(event, number)| event.number == number));
+    town.check();
+}
+
+pub(super) fn a_job_sees_what_the_jobs_before_it_did_and_nothing_of_those_that_failed(
+    subject: &dyn Subject,
+) {
+    let town = Town::new(subject);
+    let look = || {
+        town.store.submit(by(1), |writer| {
+            let there = ["gt-a", "gt-lost", "gt-b"].map(|text| writer.bead_exists(&id(text)));
+            Ok::<_, StoreError>(there.map(|there| there.expect("the read succeeds")))
+        })
+    };
+    let mut seen = Vec::new();
+    let mut tickets = Vec::new();
+    together(&town.store, || {
+        seen.push(look());
+        tickets.push(submit(&town.store, "gt-a"));
+        seen.push(look());
+        drop(panicking(&town.store, "gt-lost"));
+        seen.push(look());
+        tickets.push(submit(&town.store, "gt-b"));
+        seen.push(look());
+    });
+
+    let seen: Vec<[bool; 3]> =
+        seen.into_iter().map(|ticket| ticket.wait().expect("the look succeeds")).collect();
+
+    assert!(tickets.into_iter().all(|ticket| ticket.wait().is_ok()));
+    let a_only = [true, false, false];
+    assert_eq!(seen, [[false; 3], a_only, a_only, [true, false, true]]);
+}

@@ -192,20 +192,8 @@ impl Town {
         assert!(differences.is_empty(), "{differences:#?}");
     }
 
-    fn state(&self) -> (u64, Vec<Bead>, Vec<(String, String)>) {
-        self.read(|reader| {
-            let all = BeadFilter {
-                status: crate::StatusFilter::All,
-                include_hidden: true,
-                include_templates: true,
-                include_ephemeral: true,
-                ..BeadFilter::default()
-            };
-            let rows = reader.bead_rows(&reader.find(&all)?)?;
-            let beads = rows.into_iter().map(|row| row.bead).collect();
-            let settings = reader.settings(crate::Scope::Beads)?;
-            Ok((reader.last_event_number()?, beads, settings))
-        })
+    fn state(&self) -> Vec<String> {
+        self.read(super::dump)
     }
 
     pub(super) fn add(&self, bead: Bead) -> Bead {

@@ -1,4 +1,17 @@
-//! The list of all cases.
+//! The list of all cases, and of all places where they are run.
+
+/// Hands every place where the cases are run to the macro `$each`, as `name Subject Engine,`. The
+/// subjects are types of the tests.
+#[macro_export]
+macro_rules! for_each_conformance_subject {
+    ($each:ident) => {
+        $each! {
+            in_memory InMemory Sqlite,
+            on_files OnFiles Sqlite,
+            on_server OnServer Postgres,
+        }
+    };
+}
 
 /// Hands every case to the macro `$each`, as `group { case, case, … } group { … }`.
 ///
@@ -25,6 +38,7 @@ macro_rules! for_each_conformance_case {
                 ids_are_found_by_a_part_of_them_taken_literally,
                 ids_containing_a_part_are_at_most_two_hundred,
                 a_change_is_written_by_whoever_made_it,
+                a_bead_that_is_gone_cannot_be_changed,
             }
             blocking {
                 a_bead_that_is_not_over_blocks_what_depends_on_it,
@@ -106,6 +120,12 @@ macro_rules! for_each_conformance_case {
                 by_being_overdue,
                 by_outcome,
                 by_several_fields_at_once,
+                what_is_not_set_is_neither_before_nor_after,
+            }
+            followers {
+                who_follows_misses_nothing_and_sees_nothing_twice,
+                nobody_sees_a_change_without_its_event_or_an_event_without_its_change,
+                what_was_acknowledged_is_found_through_every_door,
             }
             groups {
                 a_ticket_is_answered_when_the_write_is_there_for_all,
@@ -116,6 +136,8 @@ macro_rules! for_each_conformance_case {
                 many_submitters_lose_nothing,
                 submitted_and_plain_writes_get_along,
                 a_write_nobody_waits_for_is_written_all_the_same,
+                in_more_than_a_group_what_fails_leaves_no_gap,
+                a_job_sees_what_the_jobs_before_it_did_and_nothing_of_those_that_failed,
             }
             identity {
                 a_free_id_is_the_first_that_nobody_has,
@@ -142,6 +164,8 @@ macro_rules! for_each_conformance_case {
                 the_hybrid_order_without_a_clock_is_oldest_first,
                 a_limit_cuts_the_end_off,
                 ids_with_numbers_come_in_their_natural_order,
+                ties_are_broken_by_id_in_every_order,
+                texts_are_ordered_by_their_bytes,
             }
             queries {
                 each_condition_admits_what_it_says,
@@ -150,7 +174,7 @@ macro_rules! for_each_conformance_case {
                 a_query_narrows_what_the_other_fields_admit,
             }
             races {
-                the_last_two_closes_unblock_once,
+                the_last_of_several_closes_unblocks_and_only_the_last,
                 a_close_beside_a_new_dependency_blocks_nobody,
                 of_two_crossing_dependencies_one_is_a_circle,
                 one_of_many_takes_a_bead,
@@ -192,6 +216,10 @@ macro_rules! for_each_conformance_case {
                 rows_come_in_the_order_asked_for_without_the_absent,
                 rows_are_read_in_pages_of_any_number,
             }
+            scans {
+                a_long_answer_comes_whole_in_order_and_beside_other_reads,
+                one_close_frees_thousands,
+            }
             settings {
                 a_setting_is_put_replaced_and_removed,
                 putting_what_is_there_already_writes_nothing,
@@ -206,6 +234,9 @@ macro_rules! for_each_conformance_case {
                 metadata_fields_are_compared_by_value,
                 metadata_fields_can_be_asked_for_by_name,
                 carried_fields_are_compared_by_value,
+                metadata_that_is_no_object_has_no_fields,
+                names_of_fields_are_taken_literally,
+                long_and_strange_texts_read_back_exactly,
             }
             transactions {
                 a_writer_sees_what_it_has_written,

@@ -143,3 +143,46 @@ pub(super) fn ids_with_numbers_come_in_their_natural_order(subject: &dyn Subject
     let expected = ["ga-z", "gt-a", "gt-a.9", "gt-a.10", "gt-b2", "gt-b10"];
     assert_eq!(town.find(&ordered(BeadOrder::Id)), texts(expected));
 }
+
+pub(super) fn ties_are_broken_by_id_in_every_order(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-b", "gt-d", "gt-a", "gt-c"]);
+    let title = Title::trusted("The same".to_owned());
+    for text in ["gt-a", "gt-b", "gt-c", "gt-d"] {
+        town.write(|writer| {
+            let old = writer.bead(&super::kit::id(text))?.expect("the bead is there");
+            let new = Bead { title: title.clone(), ..old.clone() };
+            writer.save_bead(&old, &new, gt_core::EventKind::Updated)
+        });
+    }
+    for order in [
+        BeadOrder::Priority,
+        BeadOrder::Oldest,
+        BeadOrder::Hybrid,
+        BeadOrder::Created,
+        BeadOrder::Updated,
+        BeadOrder::Closed,
+        BeadOrder::Status,
+        BeadOrder::Id,
+        BeadOrder::Title,
+        BeadOrder::Type,
+        BeadOrder::Assignee,
+    ] {
+        comes_as(&town, &ordered(order), &["gt-a", "gt-b", "gt-c", "gt-d"]);
+        let first = BeadFilter { limit: Some(2), ..ordered(order) };
+        assert_eq!(town.find(&first), texts(["gt-a", "gt-b"]), "{order:?}");
+    }
+}
+
+pub(super) fn texts_are_ordered_by_their_bytes(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    for (number, title) in
+        ["Z", "_", "a", "a b", "aB", "ab", "zz", "Ä", "ä", "修", "🔧"].iter().enumerate()
+    {
+        let title = Title::trusted((*title).to_owned());
+        // From the last to the first, so that the order of the ids is the opposite.
+        town.add(Bead { title, ..bead(&format!("gt-{}", 99 - number)) });
+    }
+    let expected: Vec<String> = (89..=99).rev().map(|number| format!("gt-{number}")).collect();
+    assert_eq!(town.find(&ordered(BeadOrder::Title)), expected);
+}

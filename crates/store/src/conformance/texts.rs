@@ -131,3 +131,76 @@ pub(super) fn carried_fields_are_compared_by_value(subject: &dyn Subject) {
     town.finds(carried("7"), &["gt-b", "gt-c"]);
     town.finds(carried("x"), &[]);
 }
+
+pub(super) fn metadata_that_is_no_object_has_no_fields(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    for (text, metadata) in [
+        ("gt-list", r#"["k",{"k":"v"}]"#),
+        ("gt-text", r#""k""#),
+        ("gt-number", "5"),
+        ("gt-null", "null"),
+        ("gt-empty", "{}"),
+    ] {
+        town.add(Bead { metadata: Some(json(metadata)), ..bead(text) });
+    }
+    town.add_open(&["gt-none"]);
+    for key in ["k", "0", "length"] {
+        let named = BeadFilter { metadata_keys: texts([key]), ..any() };
+        town.finds(named, &[]);
+        let valued = BeadFilter { metadata: vec![(key.to_owned(), "k".to_owned())], ..any() };
+        town.finds(valued, &[]);
+    }
+}
+
+pub(super) fn names_of_fields_are_taken_literally(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let flat = r#"{"a.b":"x","with space":"x","ä":"x","0":"x","it's":"x"}"#;
+    town.add(Bead { metadata: Some(json(flat)), ..bead("gt-flat") });
+    let deep = r#"{"a":{"b":"x"},"with":"x"}"#;
+    town.add(Bead { metadata: Some(json(deep)), ..bead("gt-deep") });
+    for key in ["a.b", "with space", "ä", "0", "it's"] {
+        town.finds(BeadFilter { metadata_keys: texts([key]), ..any() }, &["gt-flat"]);
+        let valued = BeadFilter { metadata: vec![(key.to_owned(), "x".to_owned())], ..any() };
+        town.finds(valued, &["gt-flat"]);
+    }
+}
+
+pub(super) fn long_and_strange_texts_read_back_exactly(subject: &dyn Subject) {
+    use gt_core::limits::{ID_BYTES_MAX, LABEL_BYTES_MAX, TITLE_BYTES_MAX};
+    let strange =
+        "tab\t line\r\n quote \" ' \\ \u{1}\u{7f} e\u{301} \u{200f}\u{feff} 🔧\u{10ffff} ?1 $1 %";
+    let long = strange.repeat(20_000);
+    let name = format!("gt-{}", "a".repeat(ID_BYTES_MAX - 3));
+    let label = "ä".repeat(LABEL_BYTES_MAX / 2);
+    let town = Town::new(subject);
+    let written = town.add(Bead {
+        title: Title::trusted("t".repeat(TITLE_BYTES_MAX)),
+        description: long.clone(),
+        design: strange.to_owned(),
+        acceptance_criteria: strange.to_owned(),
+        notes: long.clone(),
+        assignee: "ö".repeat(LABEL_BYTES_MAX / 2),
+        external_ref: Some(strange.to_owned()),
+        metadata: Some(gt_core::Json::string(&long)),
+        ..bead(&name)
+    });
+    town.label(&name, &label);
+    town.write(|writer| {
+        writer.put_setting(crate::Scope::Beads, strange, Some(&long))?;
+        writer.add_comment(&written, &super::kit::comment(&name, "c", &long, 1), true)
+    });
+
+    assert_eq!(town.get(&name), written);
+    town.read(|reader| {
+        assert_eq!(reader.labels(&written)?, [label.as_str()]);
+        assert_eq!(reader.setting(crate::Scope::Beads, strange)?.as_ref(), Some(&long));
+        assert_eq!(reader.comments(&written.id)?[0].text, long);
+        Ok(())
+    });
+    let by_label = BeadFilter { labels: vec![label], ..any() };
+    town.finds(by_label, &[&name]);
+    let needle = strange[..30].to_owned();
+    town.finds(BeadFilter { description_contains: Some(needle), ..any() }, &[&name]);
+    let events = town.events_since(0);
+    assert!(events.iter().any(|event| event.payload.as_str().len() > long.len()));
+}

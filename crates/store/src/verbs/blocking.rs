@@ -14,9 +14,10 @@ use super::statements;
 use crate::{BlockerFacts, Reader, StoreError, Writer};
 
 statements! {
-    EDGES_TO = concat!("SELECT ", edge_columns!(), ", blocking FROM dependencies WHERE depends_on_id = ?1 AND type IN ('blocks', 'conditional-blocks', 'waits-for')");
-    WAITS_FOR = concat!("SELECT ", edge_columns!(), ", blocking FROM dependencies WHERE depends_on_id = ?1 AND type = 'waits-for'");
-    PARENTS = "SELECT depends_on_id FROM dependencies WHERE issue_id = ?1 AND type = 'parent-child'";
+    EDGES_TO = concat!("SELECT ", edge_columns!(), ", blocking FROM dependencies WHERE depends_on_id = ?1 AND type IN ('blocks', 'conditional-blocks', 'waits-for') ORDER BY issue_id");
+    WAITS_FOR = concat!("SELECT ", edge_columns!(), ", blocking FROM dependencies WHERE depends_on_id = ?1 AND type = 'waits-for' ORDER BY issue_id");
+    PARENTS = "SELECT depends_on_id FROM dependencies WHERE issue_id = ?1 AND type = 'parent-child' \
+        ORDER BY depends_on_id";
     CHILDREN = "SELECT b.status, b.outcome FROM dependencies d JOIN beads b ON b.id = d.issue_id \
         WHERE d.depends_on_id = ?1 AND d.type = 'parent-child'";
     SET_BLOCKING = "UPDATE dependencies SET blocking = ?3 WHERE issue_id = ?1 AND depends_on_id = ?2";

@@ -1,6 +1,6 @@
 //! Many new beads at once: the writing half of an import.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use gt_core::decide::{ChildrenFacts, TargetFacts, edge_blocks};
 use gt_core::{Bead, BeadId, Comment, Dependency, DependencyType, EventKind};
@@ -27,8 +27,9 @@ pub struct Bulk<'w, 's> {
     edges_before: bool,
     inserted: usize,
     prefixes: HashMap<String, i64>,
-    doubtful: HashSet<BeadId>,
-    doubtful_parents: HashSet<BeadId>,
+    /// Sorted, so that what they unblock is told in the same order every time.
+    doubtful: BTreeSet<BeadId>,
+    doubtful_parents: BTreeSet<BeadId>,
 }
 
 impl<'s> Writer<'s> {
@@ -45,8 +46,8 @@ impl<'s> Writer<'s> {
             edges_before,
             inserted: 0,
             prefixes: HashMap::new(),
-            doubtful: HashSet::new(),
-            doubtful_parents: HashSet::new(),
+            doubtful: BTreeSet::new(),
+            doubtful_parents: BTreeSet::new(),
         })
     }
 }

@@ -27,9 +27,9 @@ statements! {
         thread_id = ?7, carried = ?8, blocking = ?9 WHERE issue_id = ?1 AND depends_on_id = ?2";
     DELETE = "DELETE FROM dependencies WHERE issue_id = ?1 AND depends_on_id = ?2";
     BLOCKING_TARGETS = "SELECT depends_on_id FROM dependencies WHERE issue_id = ?1 \
-        AND type IN ('blocks', 'conditional-blocks', 'waits-for')";
+        AND type IN ('blocks', 'conditional-blocks', 'waits-for') ORDER BY depends_on_id";
     ALL_BLOCKING = "SELECT issue_id, depends_on_id FROM dependencies \
-        WHERE type IN ('blocks', 'conditional-blocks', 'waits-for') ORDER BY issue_id";
+        WHERE type IN ('blocks', 'conditional-blocks', 'waits-for') ORDER BY issue_id, depends_on_id";
     RIG_OF = "SELECT rig FROM beads WHERE id = ?1";
     CHILDREN = "SELECT issue_id FROM dependencies WHERE depends_on_id = ?1 \
         AND type = 'parent-child' ORDER BY issue_id";

@@ -22,9 +22,9 @@ statements! {
     INSERT = concat!("INSERT INTO rigs (", rig_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
     SET_STATE = "UPDATE rigs SET state = ?2, updated_at = ?3 WHERE slug = ?1";
     DELETE = "DELETE FROM rigs WHERE slug = ?1";
-    WITHOUT_RIG = "SELECT id FROM beads WHERE rig IS NULL AND id > ?1 AND id < ?2";
+    WITHOUT_RIG = "SELECT id FROM beads WHERE rig IS NULL AND id > ?1 AND id < ?2 ORDER BY id";
     ADOPT = "UPDATE beads SET rig = ?2 WHERE id = ?1";
-    COUNTS = "SELECT status, COUNT(*) FROM beads WHERE rig = ?1 AND ephemeral = 0 GROUP BY status";
+    COUNTS = "SELECT status, COUNT(*) FROM beads WHERE rig = ?1 AND ephemeral = 0 GROUP BY status ORDER BY status";
 }
 
 /// How many beads of a rig have each status.

@@ -4,7 +4,7 @@ use super::statements;
 use crate::{Reader, StoreError};
 
 statements! {
-    BY_STATUS = "SELECT status, COUNT(*) FROM beads WHERE ephemeral = 0 GROUP BY status";
+    BY_STATUS = "SELECT status, COUNT(*) FROM beads WHERE ephemeral = 0 GROUP BY status ORDER BY status";
     BLOCKED = "SELECT COUNT(*) FROM beads WHERE open_blockers > 0 AND status <> 'closed' \
         AND status <> 'pinned' AND ephemeral = 0";
     READY = "SELECT COUNT(*) FROM beads WHERE status = 'open' AND open_blockers = 0 AND ephemeral = 0";

@@ -4,26 +4,35 @@ use std::collections::HashSet;
 
 use gt_store::conformance::CASES;
 
-macro_rules! conformance_tests {
+macro_rules! cases {
     ($($group:ident { $($case:ident,)* })*) => {
-        conformance_tests! { @on in_memory crate::subjects::InMemory; $($group { $($case,)* })* }
-        conformance_tests! { @on on_files crate::subjects::OnFiles::default(); $($group { $($case,)* })* }
-        conformance_tests! { @on on_server crate::subjects::OnServer; $($group { $($case,)* })* }
-    };
-    (@on $name:ident $subject:expr; $($group:ident { $($case:ident,)* })*) => {
-        mod $name {
-            $(mod $group {
-                $(#[test]
-                fn $case() {
-                    let name = concat!(stringify!($group), "::", stringify!($case));
-                    gt_store::conformance::run(name, &$subject);
-                })*
+        $(mod $group {
+            $(#[test]
+            fn $case() {
+                let name = concat!(stringify!($group), "::", stringify!($case));
+                gt_store::conformance::run(name, &super::Subject::default());
             })*
-        }
+        })*
     };
 }
 
-gt_store::for_each_conformance_case!(conformance_tests);
+macro_rules! subjects {
+    ($($place:ident $subject:ident $engine:ident,)*) => {
+        $(mod $place {
+            use crate::subjects::$subject as Subject;
+
+            #[test]
+            fn the_engine_is_the_one_in_the_list() {
+                use gt_store::conformance::{Engine, Subject as _};
+                assert_eq!(Subject::default().engine(), Engine::$engine);
+            }
+
+            gt_store::for_each_conformance_case!(cases);
+        })*
+    };
+}
+
+gt_store::for_each_conformance_subject!(subjects);
 
 #[test]
 fn every_case_has_a_name_of_its_own() {

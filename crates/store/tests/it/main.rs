@@ -1,4 +1,4 @@
-//! The conformance suite, random histories, and what only a file or only a server can show.
+//! The store on both engines: the conformance suite, random histories, and what only one can show.
 
 #![expect(
     clippy::redundant_closure_for_method_calls,
@@ -6,6 +6,8 @@
 )]
 
 mod conformance;
+mod deferred;
+mod differential;
 mod history;
 mod maintenance;
 mod postgres;

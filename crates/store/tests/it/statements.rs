@@ -10,7 +10,7 @@ use gt_store::{
 
 use crate::subjects::{InMemory, NOW, OnServer};
 
-const ORDERS: [BeadOrder; 11] = [
+pub(crate) const ORDERS: [BeadOrder; 11] = [
     BeadOrder::Priority,
     BeadOrder::Oldest,
     BeadOrder::Hybrid,
@@ -24,7 +24,7 @@ const ORDERS: [BeadOrder; 11] = [
     BeadOrder::Assignee,
 ];
 
-const GROUPS: [CountGroup; 5] = [
+pub(crate) const GROUPS: [CountGroup; 5] = [
     CountGroup::Status,
     CountGroup::Priority,
     CountGroup::Type,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use gt_core::Timestamp;
-use gt_store::conformance::Subject;
+use gt_store::conformance::{Engine, Subject};
 use gt_store::{Address, Authorship, Options, Server, Store};
 use gt_testkit::Cluster;
 use tempfile::TempDir;
@@ -43,9 +43,14 @@ pub(crate) fn place() -> (TempDir, PathBuf) {
 }
 
 /// SQLite in memory.
+#[derive(Default)]
 pub(crate) struct InMemory;
 
 impl Subject for InMemory {
+    fn engine(&self) -> Engine {
+        Engine::Sqlite
+    }
+
     fn fresh(&self) -> Store {
         Store::in_memory().expect("a store in memory can be made")
     }
@@ -66,6 +71,10 @@ pub(crate) struct OnFiles {
 }
 
 impl Subject for OnFiles {
+    fn engine(&self) -> Engine {
+        Engine::Sqlite
+    }
+
     fn fresh(&self) -> Store {
         let (directory, path) = place();
         let store = store_at(&path);
@@ -79,6 +88,7 @@ impl Subject for OnFiles {
 }
 
 /// PostgreSQL: a database of its own for every store.
+#[derive(Default)]
 pub(crate) struct OnServer;
 
 /// A database with an empty store in it, which the others are copies of.
@@ -99,6 +109,10 @@ pub(crate) fn fresh_url() -> String {
 }
 
 impl Subject for OnServer {
+    fn engine(&self) -> Engine {
+        Engine::Postgres
+    }
+
     fn fresh(&self) -> Store {
         let address = server_address(&fresh_url());
         Store::open(&address, NOW, Options::default()).expect("the store can be opened")

@@ -399,8 +399,11 @@ impl Link for Connection {
         } else if self.flush().is_err() && self.state.get() == State::Lost {
             return Err(StoreError::NotCommitted("the transaction was lost".to_owned()));
         }
-        let undo = vec![Request::plain("ROLLBACK TO job"), Request::plain("RELEASE job")];
-        self.send(undo)?;
+        // Requests are prepared before the first of them runs, and in a transaction that it has given
+        // up the server prepares nothing but the way out.
+        let undo = ["ROLLBACK TO job", "RELEASE job"]
+            .map(|sql| Request { steady: false, ..Request::plain(sql) });
+        self.send(undo.into())?;
         self.state.set(State::Open);
         Ok(())
     }

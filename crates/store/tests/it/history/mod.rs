@@ -1,8 +1,9 @@
 //! Random histories: after each step the store agrees with a model that computes everything anew,
 //! with its own recomputation, and with the pure evaluator of readiness.
 
+pub(crate) mod batch;
 mod model;
-mod step;
+pub(crate) mod step;
 
 use std::collections::BTreeSet;
 
@@ -11,39 +12,14 @@ use gt_store::conformance::{Subject, reasons_to_wait};
 use gt_store::{BeadFilter, EventFilter, Reader, Readiness, StatusFilter, Store, StoreError};
 use proptest::prelude::*;
 
+use self::batch::{Batch, batch};
 use self::model::Model;
 use self::step::{PLACES, Place, Step, id, step};
 use crate::subjects::{InMemory, NOW, OnFiles, author, place, store_at};
 
-/// How steps are handed to the store.
-#[derive(Debug, Clone)]
-enum Batch {
-    /// One transaction for one step.
-    Alone(Step),
-    /// One transaction for all.
-    Together(Vec<Step>),
-    /// One transaction that comes to nothing.
-    RolledBack(Vec<Step>),
-    /// One transaction in which some fail alone.
-    Each(Vec<(Step, bool)>),
-    /// Each through the queue, all at once.
-    Submitted(Vec<Step>),
-}
-
-fn batch() -> impl Strategy<Value = Batch> {
-    let steps = || prop::collection::vec(step(), 1..5);
-    prop_oneof![
-        20 => step().prop_map(Batch::Alone),
-        1 => steps().prop_map(Batch::Together),
-        1 => steps().prop_map(Batch::RolledBack),
-        1 => prop::collection::vec((step(), any::<bool>()), 1..5).prop_map(Batch::Each),
-        1 => steps().prop_map(Batch::Submitted),
-    ]
-}
-
 /// A history, half of the time of beads that are all there from the beginning.
-fn history() -> impl Strategy<Value = Vec<Batch>> {
-    let batches = prop::collection::vec(batch(), 1..60);
+fn history() -> impl Strategy<Value = Vec<Batch<Step>>> {
+    let batches = prop::collection::vec(batch(step, step), 1..60);
     (any::<bool>(), batches).prop_map(|(populated, batches)| {
         let create = |place| Batch::Alone(Step::Create(place, PLAIN));
         let before = (0..PLACES).filter(|_| populated).map(create);
@@ -51,57 +27,12 @@ fn history() -> impl Strategy<Value = Vec<Batch>> {
     })
 }
 
-fn changed_my_mind() -> StoreError {
-    StoreError::NotCommitted("changed my mind".to_owned())
-}
-
 /// Does it to both.
-fn apply(store: &Store, model: &mut Model, batch: &Batch) -> Result<(), String> {
-    let told = |error: StoreError| format!("{error:?}");
-    match batch {
-        Batch::Alone(step) => {
-            model.apply(step);
-            store.write(&author(), |writer| step.perform(writer)).map_err(told)
-        }
-        Batch::Together(steps) => {
-            model.apply_all(steps);
-            store
-                .write(&author(), |writer| steps.iter().try_for_each(|step| step.perform(writer)))
-                .map_err(told)
-        }
-        Batch::RolledBack(steps) => {
-            let failed = store.write(&author(), |writer| {
-                steps.iter().try_for_each(|step| step.perform(writer))?;
-                Err::<(), _>(changed_my_mind())
-            });
-            match failed {
-                Err(StoreError::NotCommitted(_)) => Ok(()),
-                other => Err(format!("{other:?}")),
-            }
-        }
-        Batch::Each(steps) => {
-            let lasting = steps.iter().filter(|(_, fails)| !fails);
-            model.apply_all(lasting.map(|(step, _)| step));
-            let results = store
-                .write_each(&author(), steps, |writer, (step, fails)| {
-                    step.perform(writer)?;
-                    if *fails { Err(changed_my_mind()) } else { Ok(()) }
-                })
-                .map_err(told)?;
-            let failed: Vec<bool> = results.iter().map(Result::is_err).collect();
-            let expected: Vec<bool> = steps.iter().map(|(_, fails)| *fails).collect();
-            (failed == expected).then_some(()).ok_or_else(|| format!("{results:?}"))
-        }
-        Batch::Submitted(steps) => {
-            model.apply_all(steps);
-            let tickets: Vec<_> = steps
-                .iter()
-                .cloned()
-                .map(|step| store.submit(author(), move |writer| step.perform(writer)))
-                .collect();
-            tickets.into_iter().try_for_each(|ticket| ticket.wait().map_err(told))
-        }
-    }
+fn apply(store: &Store, model: &mut Model, batch: &Batch<Step>) -> Result<(), String> {
+    model.apply_all(batch.lasting());
+    let answers = batch.carry_out(store, &author());
+    let successes: Vec<bool> = answers.iter().map(Result::is_ok).collect();
+    if successes == batch.successes() { Ok(()) } else { Err(format!("{answers:?}")) }
 }
 
 /// Says where the store and the model differ, if they do.
@@ -216,7 +147,7 @@ fn announced_since(store: &Store, number: u64) -> Result<BTreeSet<String>, Strin
 }
 
 /// Runs a history and compares after each batch.
-fn run(store: &Store, history: &[Batch]) -> Result<(), String> {
+fn run(store: &Store, history: &[Batch<Step>]) -> Result<(), String> {
     let mut model = Model::default();
     for (number, batch) in history.iter().enumerate() {
         let context = |error: String| format!("after batch {number}, {batch:?}:\n{error}");

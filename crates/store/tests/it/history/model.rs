@@ -191,15 +191,15 @@ impl Member {
 
 /// A status, small enough to copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Standing(pub(super) &'static str);
+pub(crate) struct Standing(pub(crate) &'static str);
 
 impl Standing {
-    pub(super) const OPEN: Self = Self("open");
-    pub(super) const CLOSED: Self = Self("closed");
-    pub(super) const PINNED: Self = Self("pinned");
-    pub(super) const DEFERRED: Self = Self("deferred");
+    pub(crate) const OPEN: Self = Self("open");
+    pub(crate) const CLOSED: Self = Self("closed");
+    pub(crate) const PINNED: Self = Self("pinned");
+    pub(crate) const DEFERRED: Self = Self("deferred");
 
-    pub(super) fn status(self) -> Status {
+    pub(crate) fn status(self) -> Status {
         Status::parse(self.0).expect("a valid status")
     }
 }

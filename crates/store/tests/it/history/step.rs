@@ -9,20 +9,21 @@ use gt_core::{
 use gt_store::{StoreError, Writer};
 use proptest::prelude::*;
 
+use super::batch::Perform;
 use super::model::Standing;
 use crate::subjects::NOW;
 
 /// Which of the few beads.
-pub(super) type Place = u8;
+pub(crate) type Place = u8;
 
-pub(super) const PLACES: Place = 8;
+pub(crate) const PLACES: Place = 8;
 
-pub(super) fn id(place: Place) -> BeadId {
+pub(crate) fn id(place: Place) -> BeadId {
     BeadId::trusted(format!("gt-{place}"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Link {
+pub(crate) enum Link {
     Blocks,
     Conditional,
     WaitsForAll,
@@ -33,7 +34,7 @@ pub(super) enum Link {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deferral {
+pub(crate) enum Deferral {
     None,
     Earlier,
     Later,
@@ -41,17 +42,17 @@ pub(super) enum Deferral {
 
 /// What a bead is like when it is made.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
-    pub(super) status: Standing,
-    pub(super) pinned: bool,
-    pub(super) ephemeral: bool,
-    pub(super) gate: bool,
-    pub(super) template: bool,
-    pub(super) deferral: Deferral,
+pub(crate) struct Shape {
+    pub(crate) status: Standing,
+    pub(crate) pinned: bool,
+    pub(crate) ephemeral: bool,
+    pub(crate) gate: bool,
+    pub(crate) template: bool,
+    pub(crate) deferral: Deferral,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Create(Place, Shape),
     Import(Place, Shape, BTreeMap<Place, Link>),
     Close(Place, Option<Outcome>),
@@ -67,7 +68,7 @@ pub(super) enum Step {
 }
 
 /// Mostly one of a few, so that what happens has to do with what happened before.
-fn place() -> impl Strategy<Value = Place> {
+pub(crate) fn place() -> impl Strategy<Value = Place> {
     prop_oneof![3 => 0..PLACES / 2, 2 => 0..PLACES]
 }
 
@@ -96,7 +97,7 @@ fn links() -> impl Strategy<Value = (Place, Place, Link)> {
 }
 
 /// The links of a bead that is imported, of a family or not.
-fn imported() -> impl Strategy<Value = (Place, BTreeMap<Place, Link>)> {
+pub(crate) fn imported() -> impl Strategy<Value = (Place, BTreeMap<Place, Link>)> {
     let any = prop::collection::btree_map(place(), link(), 0..4);
     prop_oneof![
         (place(), any),
@@ -121,7 +122,7 @@ fn status() -> impl Strategy<Value = Standing> {
     ]
 }
 
-fn shape() -> impl Strategy<Value = Shape> {
+pub(crate) fn shape() -> impl Strategy<Value = Shape> {
     let status = prop_oneof![
         6 => Just(Standing::OPEN),
         1 => Just(Standing::CLOSED),
@@ -150,7 +151,7 @@ fn outcome() -> impl Strategy<Value = Option<Outcome>> {
     ]
 }
 
-pub(super) fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (place(), shape()).prop_map(|(place, shape)| Step::Create(place, shape)),
         4 => (imported(), shape())
@@ -172,12 +173,14 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
 impl Step {
     /// Whether the store is told this in more than one verb, so that it passes through a state that
     /// nobody asked for.
-    pub(super) fn has_stages(&self) -> bool {
+    pub(crate) fn has_stages(&self) -> bool {
         matches!(self, Self::Reparent(..))
     }
+}
 
-    /// Does it. What cannot be done (to a bead that is not there) is left out, as the model does.
-    pub(super) fn perform(&self, writer: &mut Writer<'_>) -> Result<(), StoreError> {
+/// What cannot be done (to a bead that is not there) is left out, as the model does.
+impl Perform for Step {
+    fn perform(&self, writer: &mut Writer<'_>) -> Result<(), StoreError> {
         match self {
             Self::Create(place, shape) => create(writer, *place, *shape, EventKind::Created),
             Self::Import(place, shape, links) => {
@@ -289,7 +292,7 @@ fn put(writer: &mut Writer<'_>, issue: Place, target: Place, link: Link) -> Resu
     writer.put_dependency(&edge(issue, target, link), true).map(drop)
 }
 
-fn edge(issue: Place, target: Place, link: Link) -> Dependency {
+pub(crate) fn edge(issue: Place, target: Place, link: Link) -> Dependency {
     let metadata = match link {
         Link::WaitsForAny => r#"{"gate":"any-children"}"#,
         _ => "",
@@ -307,7 +310,7 @@ fn edge(issue: Place, target: Place, link: Link) -> Dependency {
 }
 
 impl Link {
-    pub(super) fn kind(self) -> DependencyType {
+    pub(crate) fn kind(self) -> DependencyType {
         DependencyType::trusted(match self {
             Self::Blocks => "blocks",
             Self::Conditional => "conditional-blocks",
@@ -319,7 +322,7 @@ impl Link {
     }
 }
 
-pub(super) fn bead(place: Place, shape: Shape) -> Bead {
+pub(crate) fn bead(place: Place, shape: Shape) -> Bead {
     let id = id(place);
     Bead {
         uid: Uid::of_bead(&id, NOW),

@@ -1,6 +1,6 @@
 //! A pooler that gives each transaction another connection.
 
-use gt_store::conformance::{self, Subject};
+use gt_store::conformance::{self, Engine, Subject};
 use gt_store::{Store, StoreError};
 use gt_testkit::{Cluster, Pooler};
 
@@ -19,6 +19,10 @@ impl Pooled<'_> {
 }
 
 impl Subject for Pooled<'_> {
+    fn engine(&self) -> Engine {
+        Engine::Postgres
+    }
+
     fn fresh(&self) -> Store {
         self.open(database(&fresh_url()))
     }

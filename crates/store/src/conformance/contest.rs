@@ -1,0 +1,93 @@
+//! Contestants who want contradictory things at the same moment, round after round.
+
+use std::sync::Barrier;
+use std::sync::mpsc;
+use std::thread;
+
+use super::Subject;
+use super::kit::Town;
+use crate::{Store, StoreError, Writer};
+
+/// A town with a door of its own for every contestant. The doors stay open for all rounds, so that a
+/// round costs what its writes cost.
+pub(super) struct Contest {
+    pub(super) town: Town,
+    doors: Vec<Store>,
+    rounds: usize,
+}
+
+/// Whose turn it is to do what. The roles go round, so that nobody is always the last to arrive.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) round: usize,
+    pub(super) role: usize,
+}
+
+/// How often a race is run: often enough that every order happens.
+const ROUNDS: usize = 200;
+/// Where everybody takes turns anyway, there is less to see.
+const ROUNDS_IN_TURNS: usize = 20;
+
+impl Contest {
+    pub(super) fn new(subject: &dyn Subject, contestants: usize) -> Self {
+        let town = Town::new(subject);
+        let doors = (0..contestants).map(|_| subject.another(&town.store)).collect();
+        let rounds = if subject.reads_beside_writes() { ROUNDS } else { ROUNDS_IN_TURNS };
+        Self { town, doors, rounds }
+    }
+
+    /// Makes what the rounds are about, all of it in one transaction.
+    pub(super) fn prepare(
+        self,
+        one: impl Fn(&mut Writer<'_>, usize) -> Result<(), StoreError>,
+    ) -> Self {
+        self.town.write(|writer| (0..self.rounds).try_for_each(|round| one(writer, round)));
+        self
+    }
+
+    /// Lets everybody go at the same moment, round after round, and shows `judge` their answers by
+    /// role.
+    pub(super) fn run<T: Send>(
+        &self,
+        work: impl Fn(&Store, Turn) -> T + Sync,
+        mut judge: impl FnMut(&Town, usize, Vec<T>),
+    ) {
+        let count = self.doors.len();
+        let start = Barrier::new(count);
+        thread::scope(|scope| {
+            let contestants: Vec<_> = self
+                .doors
+                .iter()
+                .map(|door| {
+                    let (call, called) = mpsc::channel::<Turn>();
+                    let (tell, told) = mpsc::channel();
+                    let (start, work) = (&start, &work);
+                    scope.spawn(move || {
+                        // Whoever panics ends both channels, and with them the race.
+                        for turn in called {
+                            start.wait();
+                            if tell.send(work(door, turn)).is_err() {
+                                return;
+                            }
+                        }
+                    });
+                    (call, told)
+                })
+                .collect();
+            for round in 0..self.rounds {
+                let role = |contestant: usize| (contestant + round) % count;
+                for (contestant, (call, _)) in contestants.iter().enumerate() {
+                    let turn = Turn { round, role: role(contestant) };
+                    call.send(turn).expect("the contestant waits for its turn");
+                }
+                let answers = contestants.iter().enumerate().map(|(contestant, (_, told))| {
+                    (role(contestant), told.recv().expect("the contestant finishes"))
+                });
+                let mut answers: Vec<(usize, T)> = answers.collect();
+                answers.sort_by_key(|(role, _)| *role);
+                judge(&self.town, round, answers.into_iter().map(|(_, answer)| answer).collect());
+            }
+        });
+        self.town.check();
+    }
+}
