@@ -13,6 +13,7 @@ mod context;
 mod error;
 mod gt;
 mod output;
+pub mod outside;
 pub mod reference;
 mod values;
 

@@ -38,6 +38,7 @@ use crate::error::CliError;
 use crate::output::Printer;
 
 pub(crate) use activity::{ActivityArgs, event_json, event_line, run as run_activity};
+pub(crate) use batch::check_line as check_batch_line;
 pub(crate) use formula::{FormulaArgs, run as run_formula};
 pub(crate) use import::{ImportFlags, bring};
 
