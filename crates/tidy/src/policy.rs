@@ -58,6 +58,7 @@ pub const LAYERS: &[Layer] = &[
         why: "it tests the others from outside",
     },
     Layer { package: "gt-benchmarks", may_use: MayUse::Anything, why: "it measures every layer" },
+    Layer { package: "gt-fuzzing", may_use: MayUse::Anything, why: "it tries every parser" },
     Layer { package: "gt-tidy", may_use: MayUse::Anything, why: "it checks every layer" },
 ];
 

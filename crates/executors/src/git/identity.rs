@@ -90,10 +90,12 @@ impl Identity {
                 // Escapes and comments are git's business.
                 return None;
             }
-            let value = value.trim_matches('"').to_owned();
+            // A name of nothing but quotes and spaces is none; git does without them too.
+            let value = value.trim_matches(|c: char| c == '"' || c.is_whitespace());
+            let value = Some(value.to_owned()).filter(|value| !value.is_empty());
             match key.trim().to_ascii_lowercase().as_str() {
-                "name" => found.name = Some(value),
-                "email" => found.email = Some(value),
+                "name" => found.name = value,
+                "email" => found.email = value,
                 _ => {}
             }
         }
@@ -129,6 +131,12 @@ mod tests {
         let found = identity(&repository.join("deep/inside"), Some(directory.path()), &variables);
         assert_eq!(found.name.as_deref(), Some("Ada L"));
         assert_eq!(found.email.as_deref(), Some("work@x.y"));
+    }
+
+    #[test]
+    fn a_name_of_nothing_is_none() {
+        let found = Identity::parse("[user]\nname = \" \"\nemail = \" a@b \"\n").unwrap();
+        assert_eq!((found.name, found.email.as_deref()), (None, Some("a@b")));
     }
 
     #[test]

@@ -28,7 +28,8 @@ pub struct TownFile {
 impl TownFile {
     /// Reads the text of the file.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        toml::from_str(text).map_err(|error| Invalid(error.message().replace('\n', " ")))
+        toml::from_str(text)
+            .map_err(|error| Invalid(error.message().replace(char::is_control, " ")))
     }
 
     /// The text of the file.
