@@ -97,5 +97,9 @@ pub const BANNED_PACKAGES: &[(&str, &str)] = &[
 /// Dependencies that need no comment in the root manifest: every reader of Rust knows them.
 pub const WELL_KNOWN: &[&str] = &["serde", "thiserror"];
 
+/// The manifests that name versions: that of the workspace, and that of the fuzzer, which is a workspace
+/// of its own because it needs another toolchain. Nothing of the latter is shipped.
+pub const ROOT_MANIFESTS: &[&str] = &["Cargo.toml", "fuzz/Cargo.toml"];
+
 /// No file of ours is longer. Most are far shorter; this is where a file has become two.
 pub const FILE_LINES_MAX: usize = 900;
