@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use gt_cli::outside;
 use gt_core::words::split;
 use gt_operations::hooks::Call;
+use gt_records::contains_nul;
 
 use crate::promise::{accepted, is_json_line, text};
 
@@ -42,6 +43,7 @@ pub(super) fn batch_line(input: &[u8]) {
     if let Some((key, value)) = accepted(outside::metadata_field(given)) {
         assert!(!key.is_empty());
         is_json_line(value.as_str());
+        assert!(!key.contains('\0') && !contains_nul(value.as_str()));
     }
     for line in given.lines() {
         accepted(outside::batch_line(line));

@@ -2,8 +2,6 @@
 //!
 //! `GT_FUZZ_SEED` and `GT_FUZZ_ROUNDS` choose other variations, and more of them.
 
-#![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
-
 mod harness;
 
 use std::collections::BTreeSet;
