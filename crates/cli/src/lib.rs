@@ -15,6 +15,7 @@ mod error;
 mod gt;
 mod manual;
 mod output;
+pub mod outside;
 pub mod reference;
 mod values;
 

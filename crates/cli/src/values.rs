@@ -81,13 +81,36 @@ pub(crate) fn json_argument(text: &str) -> Result<Json, CliError> {
 
 /// `key=value`, where the value is null, true, false, a number, or else text.
 pub(crate) fn typed_field(text: &str) -> Result<(String, Json), CliError> {
-    let (key, value) = text
-        .split_once('=')
-        .filter(|(key, _)| !key.is_empty())
-        .ok_or_else(|| CliError::request(format!("\"{text}\" is not of the form key=value")))?;
+    let (key, value) =
+        text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
+            let shown: String = text.chars().take(60).collect();
+            let shown = shown.escape_debug();
+            CliError::request(format!("\"{shown}\" is not of the form key=value"))
+        })?;
+    // Arguments have none, but a line of a batch may.
+    if text.contains('\0') {
+        return Err(CliError::request("the metadata contains a NUL character"));
+    }
     let is_typed = matches!(value, "null" | "true" | "false")
         || (value.starts_with(|c: char| c == '-' || c.is_ascii_digit())
             && Json::parse(value).is_ok());
     let value = if is_typed { Json::trusted(value.to_owned()) } else { Json::string(value) };
     Ok((key.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_of_metadata_is_a_key_and_a_value_that_can_be_kept() {
+        let field = |text: &str| typed_field(text).map(|(key, value)| (key, value.to_string()));
+        assert_eq!(field("k=1.50").unwrap(), ("k".to_owned(), "1.50".to_owned()));
+        assert_eq!(field("k=a b").unwrap(), ("k".to_owned(), "\"a b\"".to_owned()));
+        assert!(field("k=a\0b").is_err());
+        assert_eq!(
+            field("a\tb").unwrap_err().to_string(),
+            "\"a\\tb\" is not of the form key=value"
+        );
+    }
 }

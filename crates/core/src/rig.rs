@@ -92,12 +92,13 @@ impl Prefix {
     /// A prefix for a rig called `name`: the initials of its parts, else its first two letters, made
     /// longer while `taken` says so.
     pub fn derive(name: &str, taken: impl Fn(&str) -> bool) -> Result<Self, Invalid> {
+        let shown = || name.chars().take(60).collect::<String>().escape_debug().to_string();
         let lower = name.to_ascii_lowercase();
         let parts: Vec<&str> =
             lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|p| !p.is_empty()).collect();
         let letters: String = parts.concat();
         let first = match parts.as_slice() {
-            [] => return Err(Invalid(format!("cannot derive a prefix from \"{name}\""))),
+            [] => return Err(Invalid(format!("cannot derive a prefix from \"{}\"", shown()))),
             [one] => one.chars().take(2).collect(),
             several => several.iter().filter_map(|part| part.chars().next()).collect::<String>(),
         };
@@ -108,7 +109,10 @@ impl Prefix {
             .chain((2..1000).map(|number| format!("{first}{number}")))
             .find(free)
             .map_or_else(
-                || Err(Invalid(format!("no free prefix for \"{name}\"; give one with --prefix"))),
+                || {
+                    let shown = shown();
+                    Err(Invalid(format!("no free prefix for \"{shown}\"; give one with --prefix")))
+                },
                 |prefix| Self::parse(&prefix),
             )
     }

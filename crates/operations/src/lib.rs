@@ -27,7 +27,7 @@ mod town;
 pub use clock::SystemClock;
 pub use error::{OperationError, Result};
 pub use identity::{Actor, Environment};
-pub use town::{Installed, Town, install, start_store};
+pub use town::{Installed, Town, TownFile, install, start_store};
 
 // What the commands need to name, so that they need not know the store.
 pub use gt_store::{

@@ -3,6 +3,8 @@
 use gt_core::{Json, Timestamp};
 use serde_json::Value;
 
+use crate::read::shown;
+
 /// A rig as the registry (or its own file) describes it; empty where nothing is said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RigEntry {
@@ -69,7 +71,7 @@ pub fn pause_remark(state: &Json) -> String {
     }
     let part = |word: &str, key: &str| {
         let text = value.get(key).and_then(Value::as_str).unwrap_or_default();
-        if text.is_empty() { String::new() } else { format!(" {word} {text}") }
+        if text.is_empty() { String::new() } else { format!(" {word} {}", shown(text)) }
     };
     format!("paused{}{}", part("by", "paused_by"), part("since", "paused_at"))
 }
@@ -105,6 +107,7 @@ mod tests {
             "paused by mayor/ since 2026-02-19T10:00:00Z"
         );
         assert_eq!(remark(r#"{"paused":true}"#), "paused");
+        assert_eq!(remark(r#"{"paused":true,"paused_by":"a\nb"}"#), "paused by a b");
         assert_eq!(remark("{}"), "not paused");
     }
 }

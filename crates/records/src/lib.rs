@@ -17,6 +17,7 @@ mod formula;
 mod gas_town;
 mod places;
 mod read;
+mod settings;
 mod tables;
 mod tokens;
 mod write;
@@ -29,7 +30,10 @@ pub use read::{
     DependencyLine, Line, Record, parse_dependency_lines, parse_line, parse_plan_graph,
     parse_plan_lines,
 };
-pub use tables::{RowParts, comment_row, config_row, dependency_row, issue_row, label_row, row_id};
+pub use settings::{JsonSettings, json_settings};
+pub use tables::{
+    RowParts, comment_row, config_row, dependency_row, issue_row, label_row, row_id, table_rows,
+};
 pub use tokens::contains_nul;
 pub use write::{
     ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, export_line, export_memory_line,

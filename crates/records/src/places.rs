@@ -30,7 +30,10 @@ pub fn flat_settings(text: &str) -> (Vec<(String, String)>, Vec<usize>) {
                     open = None;
                     found.push((key.trim().to_owned(), value.to_owned()));
                 }
-                None => others.push(number + 1),
+                None => {
+                    open = None;
+                    others.push(number + 1);
+                }
             },
             _ => {
                 others.extend(open.take());
@@ -124,6 +127,12 @@ mod tests {
             ]
         );
         assert_eq!(others, [7, 8, 9, 10]);
+    }
+
+    #[test]
+    fn lines_that_are_told_are_told_in_their_order() {
+        assert_eq!(flat_settings("a:\nb: {\nc\n").1, [2, 3]);
+        assert_eq!(flat_settings("a:\n- c\n").1, [1, 2]);
     }
 
     #[test]

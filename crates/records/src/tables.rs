@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use gt_core::{Invalid, Timestamp};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::read::{Fields, values};
@@ -45,6 +46,22 @@ pub struct RowParts {
     pub dependencies: Vec<String>,
     /// Its comments.
     pub comments: Vec<String>,
+}
+
+/// The rows in an array, or in the `rows` of an object as SQL shells print it; nothing if the text is
+/// neither, and so perhaps a row per line.
+pub fn table_rows(text: &str) -> serde_json::Result<Option<Vec<&str>>> {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        rows: Vec<&'a RawValue>,
+    }
+    let rows = if text.trim_start().starts_with('[') {
+        Some(serde_json::from_str(text)?)
+    } else {
+        serde_json::from_str(text).ok().map(|answer: Answer<'_>| answer.rows)
+    };
+    Ok(rows.map(|rows: Vec<&RawValue>| rows.into_iter().map(RawValue::get).collect()))
 }
 
 /// The line that a row of the issues table makes together with what other tables have about it. A row

@@ -58,6 +58,7 @@ pub const LAYERS: &[Layer] = &[
         why: "it tests the others from outside",
     },
     Layer { package: "gt-benchmarks", may_use: MayUse::Anything, why: "it measures every layer" },
+    Layer { package: "gt-fuzzing", may_use: MayUse::Anything, why: "it tries every parser" },
     Layer { package: "gt-tidy", may_use: MayUse::Anything, why: "it checks every layer" },
 ];
 
@@ -98,6 +99,10 @@ pub const BANNED_PACKAGES: &[(&str, &str)] = &[
 
 /// Dependencies that need no comment in the root manifest: every reader of Rust knows them.
 pub const WELL_KNOWN: &[&str] = &["serde", "thiserror"];
+
+/// The manifests that name versions: that of the workspace, and that of the fuzzer, which is a workspace
+/// of its own because it needs another toolchain. Nothing of the latter is shipped.
+pub const ROOT_MANIFESTS: &[&str] = &["Cargo.toml", "fuzz/Cargo.toml"];
 
 /// No file of ours is longer. Most are far shorter; this is where a file has become two.
 pub const FILE_LINES_MAX: usize = 900;

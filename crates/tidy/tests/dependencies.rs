@@ -6,7 +6,7 @@ use gt_tidy::licence;
 use gt_tidy::manifest::{entries, is_inherited, is_ours, lists_dependencies, quoted_in_array};
 use gt_tidy::policy::{
     ALLOWED_LICENCES, BANNED_PACKAGES, DATABASE_DRIVERS, LAYERS, MAY_USE_DATABASES, MayUse,
-    WELL_KNOWN,
+    ROOT_MANIFESTS, WELL_KNOWN,
 };
 use gt_tidy::workspace::{array, files, full_metadata, own_metadata, read, text};
 use serde_json::Value;
@@ -134,7 +134,7 @@ fn every_dependency_is_justified() {
 fn versions_are_named_in_the_root_manifest_alone() {
     let mut findings = Vec::new();
     for file in files() {
-        if file.path == "Cargo.toml" || !file.path.ends_with("Cargo.toml") {
+        if ROOT_MANIFESTS.contains(&file.path.as_str()) || !file.path.ends_with("Cargo.toml") {
             continue;
         }
         for entry in entries(&file.text, lists_dependencies) {

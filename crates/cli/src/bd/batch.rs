@@ -117,6 +117,17 @@ pub(super) fn run(context: &Context<'_>, args: &BatchArgs) -> Result<(), CliErro
     })
 }
 
+/// Parses a line without doing anything.
+pub(crate) fn check_line(line: &str) -> Result<(), CliError> {
+    let parser = LineParser {
+        command: LineCommand::command(),
+        from_stdin: true,
+        now: Timestamp::from_nanos(0),
+        environment: &Environment::default(),
+    };
+    parser.verb(line).map(drop)
+}
+
 fn json(line: &LineDone) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
@@ -140,7 +151,8 @@ struct LineParser<'c> {
 }
 
 impl LineParser<'_> {
-    fn step(&self, line: &str) -> Result<Step, CliError> {
+    /// Parses a line; no file that it names is opened.
+    fn verb(&self, line: &str) -> Result<LineVerb, CliError> {
         let words = self.with_flags(split(line)?);
         if self.from_stdin && reads_stdin(&words) {
             return Err(CliError::request(
@@ -159,7 +171,11 @@ impl LineParser<'_> {
                 CliError::request("a batch changes beads; it explains nothing")
             }
         })?;
-        match parsed.verb {
+        Ok(parsed.verb)
+    }
+
+    fn step(&self, line: &str) -> Result<Step, CliError> {
+        match self.verb(line)? {
             LineVerb::Create(args) => create::step(args, self.now),
             LineVerb::Update(args) => update::step(&args, self.now),
             LineVerb::Close(args) => close::step(&args, self.environment),

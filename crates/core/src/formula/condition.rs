@@ -1,5 +1,6 @@
 //! Whether a step is to be done at all.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::problem::shown;
@@ -109,6 +110,11 @@ fn unquoted(text: &str) -> String {
     inside.unwrap_or(text).to_owned()
 }
 
+/// The value so that [`unquoted`] gives it back: in quotes where something would be taken off it.
+fn quoted(value: &str) -> Cow<'_, str> {
+    if unquoted(value) == value { value.into() } else { format!("\"{value}\"").into() }
+}
+
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operand = match &self.operand {
@@ -118,8 +124,8 @@ impl fmt::Display for Condition {
         match &self.test {
             Test::Holds => f.write_str(&operand),
             Test::Fails => write!(f, "!{operand}"),
-            Test::Equals(value) => write!(f, "{operand} == {value}"),
-            Test::Differs(value) => write!(f, "{operand} != {value}"),
+            Test::Equals(value) => write!(f, "{operand} == {}", quoted(value)),
+            Test::Differs(value) => write!(f, "{operand} != {}", quoted(value)),
         }
     }
 }
@@ -147,6 +153,19 @@ mod tests {
         }
         for no in ["false", "0", "No", "OFF", ""] {
             assert!(!Condition::parse("{{v}}").unwrap().holds(|_| Some(no)), "{no}");
+        }
+    }
+
+    #[test]
+    fn a_value_keeps_its_quotes_and_spaces_when_printed() {
+        for (text, printed) in [
+            ("{{v}}==\"yes\"", "{{v}} == yes"),
+            ("{{v}} == \" yes \"", "{{v}} == \" yes \""),
+            ("{{v}} != \"'x'\"", "{{v}} != \"'x'\""),
+        ] {
+            let condition = Condition::parse(text).unwrap();
+            assert_eq!(condition.to_string(), printed);
+            assert_eq!(Condition::parse(printed), Ok(condition));
         }
     }
 

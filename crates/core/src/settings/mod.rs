@@ -2,8 +2,10 @@
 
 mod keys;
 mod layers;
+mod text;
 mod value;
 
 pub use keys::{KEYS, Setting, SettingName, lookup, suggest};
 pub use layers::{Layers, Origin, Resolved};
+pub use text::{checked, parse_text};
 pub use value::SettingKind;

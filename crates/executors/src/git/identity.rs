@@ -33,7 +33,7 @@ pub fn identity(directory: &Path, home: Option<&Path>, variables: &Variables) ->
         let Ok(text) = std::fs::read_to_string(&file) else {
             continue;
         };
-        match parse(&text) {
+        match Identity::parse(&text) {
             Some(here) => {
                 found.name = here.name.or(found.name);
                 found.email = here.email.or(found.email);
@@ -66,37 +66,41 @@ fn repository_config(directory: &Path) -> Option<PathBuf> {
     Some(shared.join("config"))
 }
 
-/// The identity in a configuration file, or nothing if the file includes others.
-fn parse(text: &str) -> Option<Identity> {
-    let mut found = Identity::default();
-    let mut section = String::new();
-    for line in text.lines().map(str::trim) {
-        if let Some(header) = line.strip_prefix('[') {
-            section = header.split(']').next().unwrap_or_default().trim().to_ascii_lowercase();
-            if section.starts_with("include") {
+impl Identity {
+    /// The identity in a configuration file, or nothing if the file needs git itself to be understood.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut found = Self::default();
+        let mut section = String::new();
+        for line in text.lines().map(str::trim) {
+            if let Some(header) = line.strip_prefix('[') {
+                section = header.split(']').next().unwrap_or_default().trim().to_ascii_lowercase();
+                if section.starts_with("include") {
+                    return None;
+                }
+                continue;
+            }
+            if section != "user" {
+                continue;
+            }
+            let Some((key, value)) = line.split_once('=') else {
+                continue;
+            };
+            let value = value.trim();
+            if value.contains(['\\', '#', ';']) {
+                // Escapes and comments are git's business.
                 return None;
             }
-            continue;
+            // A name of nothing but quotes and spaces is none; git does without them too.
+            let value = value.trim_matches(|c: char| c == '"' || c.is_whitespace());
+            let value = Some(value.to_owned()).filter(|value| !value.is_empty());
+            match key.trim().to_ascii_lowercase().as_str() {
+                "name" => found.name = value,
+                "email" => found.email = value,
+                _ => {}
+            }
         }
-        if section != "user" {
-            continue;
-        }
-        let Some((key, value)) = line.split_once('=') else {
-            continue;
-        };
-        let value = value.trim();
-        if value.contains(['\\', '#', ';']) {
-            // Escapes and comments are git's business.
-            return None;
-        }
-        let value = value.trim_matches('"').to_owned();
-        match key.trim().to_ascii_lowercase().as_str() {
-            "name" => found.name = Some(value),
-            "email" => found.email = Some(value),
-            _ => {}
-        }
+        Some(found)
     }
-    Some(found)
 }
 
 fn ask_git(directory: &Path) -> Identity {
@@ -130,8 +134,14 @@ mod tests {
     }
 
     #[test]
+    fn a_name_of_nothing_is_none() {
+        let found = Identity::parse("[user]\nname = \" \"\nemail = \" a@b \"\n").unwrap();
+        assert_eq!((found.name, found.email.as_deref()), (None, Some("a@b")));
+    }
+
+    #[test]
     fn included_files_are_left_to_git() {
-        assert_eq!(parse("[include]\npath = other\n[user]\nname = A\n"), None);
-        assert_eq!(parse("[includeIf \"gitdir:x\"]\npath = other\n"), None);
+        assert_eq!(Identity::parse("[include]\npath = other\n[user]\nname = A\n"), None);
+        assert_eq!(Identity::parse("[includeIf \"gitdir:x\"]\npath = other\n"), None);
     }
 }

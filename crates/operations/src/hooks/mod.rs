@@ -98,14 +98,26 @@ pub(crate) struct Hooks {
 }
 
 /// One hook to be run for one bead.
-#[derive(Debug, Serialize, Deserialize)]
-struct Call {
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
     /// The path of the program below the root.
     program: String,
     bead: String,
     event: String,
     /// The bead as JSON.
     json: String,
+}
+
+impl Call {
+    /// Reads a line of what the helper is given.
+    pub fn parse(line: &str) -> Result<Self, Invalid> {
+        serde_json::from_str(line).map_err(|error| Invalid(error.to_string()))
+    }
+
+    /// The line that says this.
+    fn line(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| OperationError::rejected(error.to_string()))
+    }
 }
 
 /// The hooks to run when a transaction is committed.
@@ -244,8 +256,7 @@ impl Calls {
             source,
         };
         let mut file = nameless_file(&scratch).map_err(failed)?;
-        let lines: Result<Vec<String>, _> = self.list.iter().map(serde_json::to_string).collect();
-        let lines = lines.map_err(|error| OperationError::rejected(error.to_string()))?;
+        let lines = self.list.iter().map(Call::line).collect::<Result<Vec<String>>>()?;
         file.write_all(lines.join("\n").as_bytes()).and_then(|()| file.rewind()).map_err(failed)?;
         let program = std::env::current_exe().map_err(|source| OperationError::File {
             action: "find",

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::path::Path;
 use std::time::Duration;
 
-use gt_core::limits;
+use gt_core::{Invalid, limits};
 use gt_executors::background::{Ending, Limited};
 
 use super::{Call, log};
@@ -21,7 +21,7 @@ pub fn run(root: &Path, timeout: Duration, input: impl BufRead) {
     for line in input.lines() {
         let call: Result<Call, String> = line
             .map_err(|error| error.to_string())
-            .and_then(|line| serde_json::from_str(&line).map_err(|error| error.to_string()));
+            .and_then(|line| Call::parse(&line).map_err(|Invalid(why)| why));
         match call {
             Ok(call) => run_one(root, timeout, &call),
             Err(error) => {

@@ -10,10 +10,8 @@ use std::path::{Path, PathBuf};
 use gt_core::Json;
 use gt_records::{
     RecordError, RowParts, comment_row, config_row, dependency_row, export_memory_line, issue_row,
-    label_row, row_id,
+    label_row, row_id, table_rows,
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::arrival::{Arrival, ArrivingSetting, SourceKind};
 use super::beads_directory::{self, is_prefix_key};
@@ -206,7 +204,7 @@ impl Table {
         let source = Source::open(&self.path)?;
         if self.path.extension().is_some_and(|extension| extension == "json") {
             let text = source.text()?;
-            let rows = rows_of(&text).map_err(|error| {
+            let rows = table_rows(&text).map_err(|error| {
                 let line = error.line();
                 OperationError::rejected(format!(
                     "{}:{line}: not valid JSON: {error}; nothing was imported",
@@ -214,7 +212,7 @@ impl Table {
                 ))
             })?;
             if let Some(rows) = rows {
-                return rows.iter().zip(1..).try_for_each(|(row, number)| each(number, row.get()));
+                return rows.iter().zip(1..).try_for_each(|(row, number)| each(number, row));
             }
         }
         source.for_each_line(|number, _, text| {
@@ -238,18 +236,4 @@ impl Table {
             "{what} (nothing was imported; --skip-invalid leaves such rows out)"
         )))
     }
-}
-
-/// The rows in an array, or in the `rows` of an object as SQL shells print it; nothing if the text is
-/// neither, and so perhaps a row per line.
-fn rows_of(text: &str) -> serde_json::Result<Option<Vec<&RawValue>>> {
-    #[derive(Deserialize)]
-    struct Answer<'a> {
-        #[serde(borrow)]
-        rows: Vec<&'a RawValue>,
-    }
-    if text.trim_start().starts_with('[') {
-        return serde_json::from_str(text).map(Some);
-    }
-    Ok(serde_json::from_str(text).ok().map(|answer: Answer<'_>| answer.rows))
 }

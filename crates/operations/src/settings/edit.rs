@@ -1,13 +1,13 @@
 //! Changing settings in an editor.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use gt_core::settings::{Origin, Resolved, SettingName};
+use gt_core::settings::{Origin, Resolved, SettingName, parse_text};
 use gt_executors::editor;
 use gt_store::Scope;
 
-use super::{checked, list, put};
+use super::{list, put};
 use crate::{OperationError, Result, Town};
 
 /// Opens the settings in the person's editor and applies what they leave there, all at once. If that
@@ -81,23 +81,4 @@ fn apply_text(
         }
         Ok(changed)
     })
-}
-
-/// The settings in a text of `name = value` lines.
-fn parse_text(text: &str) -> Result<BTreeMap<SettingName, String>> {
-    let mut found = BTreeMap::new();
-    for (at, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let in_line = |why: String| OperationError::rejected(format!("line {}: {why}", at + 1));
-        let (name, value) = line
-            .split_once('=')
-            .ok_or_else(|| in_line(format!("\"{line}\" is not of the form name = value")))?;
-        let (name, value) =
-            checked(name.trim(), value.trim()).map_err(|error| in_line(error.to_string()))?;
-        found.insert(name, value);
-    }
-    Ok(found)
 }

@@ -8,7 +8,7 @@ pub(crate) use older::{FromFiles, of_rig, of_town};
 
 use std::path::Path;
 
-use gt_core::settings::{Layers, Origin, Resolved, SettingName, lookup};
+use gt_core::settings::{Layers, Origin, Resolved, SettingName, checked, lookup};
 use gt_core::{Invalid, RigSlug, Status};
 use gt_store::{Reader, Scope, Writer};
 
@@ -58,15 +58,6 @@ pub fn import(town: &Town) -> Result<Vec<(SettingName, String)>> {
         }
         Ok(changed)
     })
-}
-
-fn checked(name: &str, value: &str) -> Result<(SettingName, String)> {
-    let (setting, name) = lookup(name)?;
-    let value = setting
-        .kind
-        .canonical(value)
-        .map_err(|Invalid(why)| OperationError::rejected(format!("{name}: {why}")))?;
-    Ok((name, value))
 }
 
 /// Sets or unsets a setting whose value was checked.
@@ -126,7 +117,7 @@ pub fn put_free(town: &Town, scope: Scope, key: &str, value: Option<&str>) -> Re
 }
 
 /// Refuses what `bd config` or `bd kv` cannot keep.
-pub(crate) fn check_free(scope: Scope, key: &str, value: &str) -> Result<()> {
+pub fn check_free(scope: Scope, key: &str, value: &str) -> Result<()> {
     if key.trim().is_empty() || key.chars().any(char::is_control) {
         return Err(Invalid(format!("\"{}\" is not a key", key.escape_debug())).into());
     }

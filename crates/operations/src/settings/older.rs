@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use gt_core::settings::{Layers, Origin, Resolved, lookup};
+use gt_core::settings::{Layers, Origin, Resolved};
 use gt_core::{Invalid, RigSlug};
-use serde_json::Value;
+use gt_records::json_settings;
 
 use crate::{OperationError, Result};
 
@@ -63,51 +63,14 @@ fn add(layers: &mut Layers, root: &Path, file: &str, base: &str) -> Result<Vec<(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         read => read.map_err(|source| OperationError::File { action: "read", path, source })?,
     };
-    let json: Value = serde_json::from_str(&text)
-        .map_err(|error| OperationError::rejected(format!("{file} is not JSON: {error}")))?;
-    if !json.is_object() {
-        return Err(OperationError::rejected(format!("{file} is not a JSON object")));
-    }
-    let mut found = Found::default();
-    found
-        .collect(&json, base)
-        .and_then(|()| layers.add(found.known, &Origin::File(file.to_owned())))
+    let found = json_settings(&text, base)
+        .map_err(|Invalid(why)| OperationError::rejected(format!("{file} {why}")))?;
+    layers
+        .add(found.known, &Origin::File(file.to_owned()))
         .map_err(|Invalid(why)| OperationError::rejected(format!("{file}: {why}")))?;
     let inside = |path: String| match path.strip_prefix(base) {
         Some(rest) => rest.trim_start_matches('.').to_owned(),
         None => path,
     };
     Ok(found.unknown.into_iter().map(|path| (file.to_owned(), inside(path))).collect())
-}
-
-#[derive(Default)]
-struct Found {
-    known: Vec<(String, String)>,
-    unknown: Vec<String>,
-}
-
-impl Found {
-    /// The settings in a JSON file, nested or flat.
-    fn collect(&mut self, json: &Value, path: &str) -> Result<(), Invalid> {
-        match json {
-            Value::Array(_) | Value::Object(_) if lookup(path).is_ok() => {
-                return Err(Invalid(format!("{path} is not a single value")));
-            }
-            Value::Object(fields) => {
-                for (key, value) in fields {
-                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                    self.collect(value, &path)?;
-                }
-            }
-            Value::Null => {}
-            value if lookup(path).is_ok() => {
-                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                self.known.push((path.to_owned(), text));
-            }
-            // What a file says about itself is no setting.
-            _ if matches!(path.rsplit('.').next(), Some("type" | "version")) => {}
-            _ => self.unknown.push(path.to_owned()),
-        }
-        Ok(())
-    }
 }

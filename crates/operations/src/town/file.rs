@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use gt_core::Invalid;
 use serde::{Deserialize, Serialize};
 
 use super::DIRECTORY;
@@ -14,14 +15,27 @@ use crate::{OperationError, Result};
 pub(super) const NAME: &str = "town.toml";
 
 /// What `town.toml` says.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TownFile {
+pub struct TownFile {
     /// Tells towns apart that share a database server.
     pub(super) id: String,
     /// Where the records are, if not in the file beside this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) database_url: Option<String>,
+}
+
+impl TownFile {
+    /// Reads the text of the file.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        toml::from_str(text)
+            .map_err(|error| Invalid(error.message().replace(char::is_control, " ")))
+    }
+
+    /// The text of the file.
+    pub fn to_text(&self) -> Result<String, Invalid> {
+        toml::to_string(self).map_err(|error| Invalid(format!("cannot write town.toml: {error}")))
+    }
 }
 
 fn path(root: &Path) -> PathBuf {
@@ -35,9 +49,8 @@ pub(super) fn read(root: &Path) -> Result<TownFile> {
         path: path.clone(),
         source,
     })?;
-    toml::from_str(&text).map_err(|error| {
-        let message = error.message().replace('\n', " ");
-        OperationError::rejected(format!("{} is damaged: {message}", path.display()))
+    TownFile::parse(&text).map_err(|Invalid(why)| {
+        OperationError::rejected(format!("{} is damaged: {why}", path.display()))
     })
 }
 
@@ -52,8 +65,7 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 /// the same town at once, the first one's file stays.
 pub(super) fn write(root: &Path, file: &TownFile) -> Result<()> {
     let path = path(root);
-    let text = toml::to_string(file)
-        .map_err(|error| OperationError::rejected(format!("cannot write town.toml: {error}")))?;
+    let text = file.to_text()?;
     let temporary = path.with_extension(format!("toml.{}.new", std::process::id()));
     let io = |action| {
         let path = path.clone();

@@ -4,6 +4,7 @@ mod database;
 mod file;
 mod install;
 
+pub use file::TownFile;
 pub use install::{Installed, install, start_store};
 
 use std::fmt;

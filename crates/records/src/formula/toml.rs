@@ -13,7 +13,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Vec<SyntaxError>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         let told = |error: &toml::de::Error| {
-            let message = error.message().replace('\n', " ");
+            let message = error.message().replace(char::is_control, " ");
             match error.span() {
                 Some(span) => {
                     let (line, column) = lines.line_and_column(span.start);

@@ -84,7 +84,9 @@ pub(crate) fn json(raw: &RawValue) -> Result<Json, Invalid> {
     if contains_nul(raw.get()) {
         return Err(Invalid::new("a text in it contains a NUL character"));
     }
-    Ok(Json::trusted(compact(raw.get())))
+    let json = Json::trusted(compact(raw.get()));
+    json.check_keys()?;
+    Ok(json)
 }
 
 /// The elements of an array.

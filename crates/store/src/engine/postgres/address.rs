@@ -64,6 +64,7 @@ impl Server {
 
     /// Reads a URL. The password may come separately, so that it need not be written down in it.
     pub fn parse(url: &str, password: Option<&str>) -> Result<Self, StoreError> {
+        check_form(url)?;
         let bad = |why: String| StoreError::BadAddress { url: without_password(url), why };
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let mut foreign = Vec::new();
@@ -107,7 +108,8 @@ impl Server {
         let plain = if query.is_empty() { base.to_owned() } else { format!("{base}?{query}") };
         server.config = Config::from_str(&plain).map_err(|error| {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-            bad(format!("{error}{}", cause.unwrap_or_default()))
+            let why = format!("{error}{}", cause.unwrap_or_default());
+            bad(why.replace(char::is_control, " "))
         })?;
         if server.config.get_hosts().is_empty() && server.config.get_hostaddrs().is_empty() {
             return Err(bad("it names no host".to_owned()));
@@ -188,7 +190,8 @@ fn security(mode: &str, roots: Option<String>) -> Result<(SslMode, Identity), St
         "verify-ca" => Ok((SslMode::Require, Identity::SignedBy(roots))),
         "verify-full" => Ok((SslMode::Require, Identity::NamedAndSignedBy(roots))),
         other => Err(format!(
-            "sslmode is {other}; it may be disable, prefer, require, verify-ca or verify-full"
+            "sslmode is \"{}\"; it may be disable, prefer, require, verify-ca or verify-full",
+            other.escape_debug()
         )),
     }
 }
@@ -200,15 +203,16 @@ fn checked_schema(name: &str) -> Result<String, String> {
     if fits && !name.starts_with("pg_") {
         Ok(name.to_owned())
     } else {
-        Err(format!("schema \"{name}\" must be a short name of a-z, 0-9 and _"))
+        let shown = name.escape_debug();
+        Err(format!("schema \"{shown}\" must be a short name of a-z, 0-9 and _"))
     }
 }
 
 fn checked_limit(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|limit| (1..=1000).contains(limit))
-        .ok_or_else(|| format!("pool_max is \"{text}\"; it must be a number between 1 and 1000"))
+    text.parse().ok().filter(|limit| (1..=1000).contains(limit)).ok_or_else(|| {
+        let shown = text.escape_debug();
+        format!("pool_max is \"{shown}\"; it must be a number between 1 and 1000")
+    })
 }
 
 fn checked_wait(name: &str, text: &str) -> Result<Duration, String> {
@@ -222,22 +226,59 @@ fn checked_pooler(text: &str) -> Result<bool, String> {
     match text {
         "transaction" => Ok(false),
         "session" | "none" => Ok(true),
-        other => Err(format!("pooler is {other}; it may be none, session or transaction")),
+        other => Err(format!(
+            "pooler is \"{}\"; it may be none, session or transaction",
+            other.escape_debug()
+        )),
     }
 }
 
-/// A URL as it may be shown.
-pub(super) fn without_password(url: &str) -> String {
-    let (base, query) = url.split_once('?').map_or((url, ""), |(base, query)| (base, query));
-    let shown = match (base.find("://"), base.rfind('@')) {
-        (Some(scheme), Some(at)) if scheme < at => {
-            let user = base[scheme + 3..at].split(':').next().unwrap_or_default();
-            format!("{}{user}{}", &base[..scheme + 3], &base[at..])
+/// What URLs begin with.
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// Refuses what is not of the form of a URL. Where nobody can tell what is the password in it, nothing of
+/// it is shown.
+fn check_form(url: &str) -> Result<(), StoreError> {
+    let bad = |why: &str| {
+        Err(StoreError::BadAddress { url: "postgres://…".to_owned(), why: why.to_owned() })
+    };
+    let (base, query) = url.split_once('?').unwrap_or((url, ""));
+    if !SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
+        bad("it must be a URL such as postgres://user@host/database")
+    } else if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        bad("there is white space in it; write a space as %20")
+    } else if base.matches('@').count() > 1 || query.contains('@') {
+        bad("there is one @ too many in it; within a password write @ as %40, ? as %3F, / as %2F")
+    } else {
+        Ok(())
+    }
+}
+
+/// The options of a URL that nobody is surprised to see.
+const SHOWN: [&str; 7] = [
+    "schema",
+    "pool_max",
+    "pooler",
+    "sslmode",
+    "sslrootcert",
+    "application_name",
+    "connect_timeout",
+];
+
+/// A URL as it may be shown. Of its options only those that are known to be harmless: a password may have
+/// been put under any name.
+fn without_password(url: &str) -> String {
+    let (base, query) = url.split_once('?').unwrap_or((url, ""));
+    let shown = match (base.split_once("://"), base.rsplit_once('@')) {
+        (Some((scheme, rest)), Some((_, host))) => {
+            let user = rest.split([':', '@']).next().unwrap_or_default();
+            format!("{scheme}://{user}@{host}")
         }
         _ => base.to_owned(),
     };
-    let harmless: Vec<&str> =
-        query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("password")).collect();
+    let is_harmless =
+        |pair: &&str| pair.split('=').next().is_some_and(|name| SHOWN.contains(&name));
+    let harmless: Vec<&str> = query.split('&').filter(is_harmless).collect();
     if harmless.is_empty() { shown } else { format!("{shown}?{}", harmless.join("&")) }
 }
 
@@ -326,12 +367,26 @@ mod tests {
     #[test]
     fn a_password_is_never_shown() {
         for url in [
-            "postgres://me:se@cret@db/town",
             "postgres://me:secret@db/town",
             "postgres://db/town?password=secret&schema=x",
+            "postgres://db/town?p%61ssword=secret",
+            "postgres://db/town?passwd=secret",
         ] {
             let shown = without_password(url);
-            assert!(!shown.contains("cret"), "{shown}");
+            assert!(!shown.contains("secret"), "{shown}");
+        }
+        for url in [
+            "postgres://me:secret@stays@db/town",
+            "postgres://me:secret?stays@db/town",
+            "postgres://me:secret?schema=stays@db/town",
+            "postgres://me:secret stays@db/town",
+            "postgres:host=db password=secret",
+            "host=db password=secret",
+        ] {
+            let error = Server::parse(url, None).unwrap_err();
+            for shown in [error.to_string(), format!("{error:?}")] {
+                assert!(!shown.contains("secret") && !shown.contains("stays"), "{shown}");
+            }
         }
     }
 }

@@ -1,0 +1,28 @@
+//! What must hold for every parser of outside data, whatever it is given.
+//!
+//! # Architecture invariants
+//!
+//! - [`TARGETS`] is the only list. The test of this crate runs all of it on stable Rust, `scripts/fuzz`
+//!   runs the same functions under libFuzzer, and `fuzz/corpus/<name>` holds what both begin with.
+//! - A target panics if and only if a promise is broken. It takes bytes, because that is what files are.
+//! - Nothing here opens a file that an input names, starts a program, or connects to anything.
+//! - Work is bounded by the size of the input ([`INPUT_BYTES_MAX`]) and the number of rounds, never by
+//!   a clock.
+
+pub mod corpus;
+mod hunt;
+mod mutate;
+mod promise;
+pub mod targets;
+
+pub use hunt::{Failure, hunt};
+pub use mutate::Random;
+pub use targets::{TARGETS, Target};
+
+/// No input is longer, in the test or under libFuzzer.
+pub const INPUT_BYTES_MAX: usize = 4096;
+
+/// The target of this name.
+pub fn find(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}
