@@ -91,11 +91,11 @@ pub(crate) fn typed_field(text: &str) -> Result<(String, Json), CliError> {
     if text.contains('\0') {
         return Err(CliError::request("the metadata contains a NUL character"));
     }
-    let is_typed = matches!(value, "null" | "true" | "false")
-        || (value.starts_with(|c: char| c == '-' || c.is_ascii_digit())
-            && Json::parse(value).is_ok());
-    let value = if is_typed { Json::trusted(value.to_owned()) } else { Json::string(value) };
-    Ok((key.to_owned(), value))
+    let may_be_typed = matches!(value, "null" | "true" | "false")
+        || value.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    // A number with white space around it is text.
+    let typed = Json::parse(value).ok().filter(|json| may_be_typed && json.as_str() == value);
+    Ok((key.to_owned(), typed.unwrap_or_else(|| Json::string(value))))
 }
 
 #[cfg(test)]
@@ -107,6 +107,7 @@ mod tests {
         let field = |text: &str| typed_field(text).map(|(key, value)| (key, value.to_string()));
         assert_eq!(field("k=1.50").unwrap(), ("k".to_owned(), "1.50".to_owned()));
         assert_eq!(field("k=a b").unwrap(), ("k".to_owned(), "\"a b\"".to_owned()));
+        assert_eq!(field("k=5\n").unwrap(), ("k".to_owned(), "\"5\\n\"".to_owned()));
         assert!(field("k=a\0b").is_err());
         assert_eq!(
             field("a\tb").unwrap_err().to_string(),

@@ -14,7 +14,10 @@ pub struct QueryError {
 
 impl QueryError {
     pub(super) fn new(text: &str, column: usize, message: impl Into<String>) -> Self {
-        Self { text: text.to_owned(), column, message: message.into() }
+        // What was asked is quoted in many places; none of it may move the reader's cursor.
+        let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+        let message = message.into().chars().map(visible).collect();
+        Self { text: text.to_owned(), column, message }
     }
 
     /// Where it goes wrong, counted in characters from 1.

@@ -21,7 +21,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 #[test]
 fn every_parser_keeps_its_promises() {
     let seed = number("GT_FUZZ_SEED", 1);
-    let rounds = usize::try_from(number("GT_FUZZ_ROUNDS", 2_000)).unwrap();
+    let rounds = usize::try_from(number("GT_FUZZ_ROUNDS", 10_000)).unwrap();
     let next = AtomicUsize::new(0);
     let work = || {
         let mut failures = Vec::new();
