@@ -8,6 +8,9 @@ pub const ID_BYTES_MAX: usize = 200;
 pub const NAME_BYTES_MAX: usize = 50;
 /// Longest label, assignee or actor, in bytes.
 pub const LABEL_BYTES_MAX: usize = 255;
+/// Longest text that comes from elsewhere and is looked up, such as an assignee or the id of a comment, in
+/// bytes; the index of every engine holds two of them.
+pub const LOOKED_UP_BYTES_MAX: usize = 1000;
 /// Longest name of a request that may be repeated, in bytes.
 pub const REQUEST_KEY_BYTES_MAX: usize = 200;
 /// Longest line of an imported file, in bytes; the same as the tools we read from.

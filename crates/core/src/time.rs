@@ -24,14 +24,20 @@ impl Timestamp {
 
     /// Reads an RFC 3339 timestamp with any offset.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let beyond = || {
+            let shown = text.escape_debug();
+            Invalid(format!("\"{shown}\" is outside the years 1678 to 2261"))
+        };
         let instant: jiff::Timestamp = text.parse().map_err(|_| {
+            if is_far_off(text) {
+                return beyond();
+            }
             Invalid(format!(
                 "\"{}\" is not a timestamp; write it like 2026-05-31T12:34:56Z",
                 text.escape_debug()
             ))
         })?;
-        Self::from_jiff(instant)
-            .ok_or_else(|| Invalid(format!("\"{text}\" is outside the years 1678 to 2261")))
+        Self::from_jiff(instant).ok_or_else(beyond)
     }
 
     /// Reads what a person writes for a point in time: a timestamp, a date, `+2d`, `today`,
@@ -52,7 +58,10 @@ impl Timestamp {
         {
             return Ok(instant);
         }
-        Self::parse(text).map_err(|_| {
+        Self::parse(text).map_err(|error| {
+            if is_far_off(text) {
+                return error;
+            }
             Invalid(format!(
                 "\"{}\" is not a time; write 2026-05-31, 2026-05-31T12:34:56Z, tomorrow or +2d",
                 text.escape_debug()
@@ -163,6 +172,12 @@ pub fn format_duration(duration: Duration) -> String {
         }
     }
     text
+}
+
+/// Whether a date begins with a year that people write for "never".
+fn is_far_off(text: &str) -> bool {
+    let year = text.get(..4).and_then(|year| year.parse::<u32>().ok());
+    year.is_some_and(|year| year > 2261) && text.as_bytes().get(4) == Some(&b'-')
 }
 
 #[cfg(test)]

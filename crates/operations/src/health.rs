@@ -33,7 +33,7 @@ pub struct Check {
 impl Check {
     /// A town that cannot even be opened.
     pub fn unopened(why: String) -> Self {
-        let fix = "mend it, or put a copy of .gt in its place";
+        let fix = "mend what is named there; a file can be replaced by a backup from .gt/backups";
         Self::bad("town", Grade::Problem, why, fix)
     }
 

@@ -63,7 +63,7 @@ pub enum StoreError {
         why: String,
     },
     /// The database holds no store yet.
-    #[error("{0} holds no gt store; make one with DATABASE_URL=… gt install")]
+    #[error("{0} holds no gt store; DATABASE_URL=… gt install <new directory> makes one")]
     Empty(String),
     /// No connection could be made.
     #[error("cannot reach {server}; {why}")]

@@ -39,5 +39,5 @@ pub use transaction::{Reader, Writer};
 pub use verbs::{
     BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CountGroup, DependencyChange,
     Difference, EventFilter, Growth, Readiness, RigCounts, Scope, Statistics, StatusFilter, Totals,
-    all_statements,
+    all_statements, differing_fields,
 };

@@ -23,29 +23,33 @@ pub(super) struct InitArgs {
 
 pub(super) fn run(context: &Context<'_>, args: &InitArgs) -> Result<(), CliError> {
     let printer = context.printer;
-    let (root, prefix) = if let Ok(root) = context.root() {
+    let (root, made) = if let Ok(root) = context.root() {
         (root, None)
     } else {
         let actor = context.actor()?;
         let prefix = args.prefix.as_deref();
         let environment = &context.environment;
-        let prefix = start_store(&context.directory, prefix, environment, &actor, &SystemClock)?;
-        (context.directory.clone(), Some(prefix))
+        let made = start_store(&context.directory, prefix, environment, &actor, &SystemClock)?;
+        (context.directory.clone(), Some(made))
     };
     if printer.json() {
         let mut out = String::new();
         let mut object = gt_records::ObjectWriter::new(&mut out);
         object.text("root", &root.display().to_string());
-        object.flag("created", prefix.is_some());
-        if let Some(prefix) = &prefix {
+        object.flag("created", made.is_some());
+        if let Some((prefix, server)) = &made {
             object.text("prefix", prefix.as_str());
+            if let Some(server) = server {
+                object.text("server", server);
+            }
         }
         object.finish();
         return printer.object(&out);
     }
-    match prefix {
-        Some(prefix) => {
-            printer.done(format!("✓ Made a store in {} (prefix {prefix})", root.display()))
+    match made {
+        Some((prefix, server)) => {
+            let place = server.map(|server| format!(", on {server}")).unwrap_or_default();
+            printer.done(format!("✓ Made a store in {}{place} (prefix {prefix})", root.display()))
         }
         None => printer.done(format!("Already inside the town {}; nothing to do", root.display())),
     }

@@ -464,3 +464,22 @@ fn of_several_lines_about_a_bead_the_last_newest_counts_each_time() {
     assert_eq!((&summary["unchanged"], &summary["skipped"]), (&json!(1), &json!(2)));
     assert_eq!((town.export(), town.last_event()), before);
 }
+
+#[test]
+fn an_equally_old_record_that_says_something_else_is_a_conflict_and_the_bead_stays() {
+    let town = town();
+    let record = |rest: &str| {
+        format!(
+            r#"{{"id":"hq-1","created_at":"2025-01-01T00:00:00Z","updated_at":"2025-01-02T00:00:00Z",{rest}}}"#
+        )
+    };
+    town.import(&record(r#""title":"mine","description":"keep me","labels":["a"]"#));
+
+    let summary = town.import(&record(r#""title":"theirs","labels":["b"]"#));
+
+    let conflict = summary["conflicts"][0].as_str().expect("a conflict is listed").to_owned();
+    assert_says(&conflict, &["hq-1", "title", "description", "what is here stays"]);
+    let bead = town.show("hq-1");
+    assert_eq!((&bead["title"], &bead["description"]), (&"mine".into(), &"keep me".into()));
+    assert_eq!(bead["labels"], serde_json::json!(["a", "b"]));
+}

@@ -47,6 +47,7 @@ mod rigs;
 mod search_stats;
 mod server_concurrency;
 mod server_faults;
+mod server_towns;
 mod show;
 mod show_views;
 mod standalone;

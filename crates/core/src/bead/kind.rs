@@ -32,8 +32,10 @@ impl IssueType {
     /// The types hidden from `list` by themselves.
     pub const HIDDEN: &[&str] = &["gate", "agent", "rig", "role", "message", "sling-context"];
 
-    /// Reads a type as a person writes it: aliases become the name they stand for.
+    /// Reads a type as a person writes it: in any case, and aliases become the name they stand for.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let text = text.to_ascii_lowercase();
+        let text = text.as_str();
         let name = ALIASES.iter().find(|(alias, _)| *alias == text).map_or(text, |(_, name)| name);
         check_name("issue type", name)?;
         Ok(Self(name.to_owned()))

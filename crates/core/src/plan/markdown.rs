@@ -223,7 +223,7 @@ impl Reading<'_> {
                 }
                 Section::Type => {
                     let value = single(&place, &lines)?;
-                    let value = value.map(|value| IssueType::parse(&value.to_lowercase()));
+                    let value = value.map(IssueType::parse);
                     draft.issue_type = value.transpose().map_err(fill)?;
                 }
                 Section::Assignee => {

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use gt_core::decide::{TargetFacts, find_path};
 use gt_core::{Bead, BeadId, Comment, Dependency, EventKind, Rig, RigSlug, Timestamp};
 use gt_records::{Line, Record, parse_line};
-use gt_store::{Bulk, DependencyChange, Scope, Writer};
+use gt_store::{Bulk, DependencyChange, Scope, Writer, differing_fields};
 
 use super::furnish::furnish;
 use super::lines::{Source, Text};
@@ -40,9 +40,11 @@ pub fn import(
         let mut summary = arrival.announce();
         furnish(writer, arrival, &mut summary)?;
         let rigs = writer.rigs()?;
+        let there = writer.existing(survey.expected.keys())?;
         let mut import = Import {
             bulk: writer.bulk(&survey.expected)?,
             rigs,
+            there,
             now,
             survey: &survey,
             postponed: Vec::new(),
@@ -70,6 +72,8 @@ pub fn import(
 struct Import<'w, 's> {
     bulk: Bulk<'w, 's>,
     rigs: Vec<Rig>,
+    /// The beads that were there before.
+    there: HashSet<BeadId>,
     now: Timestamp,
     survey: &'w Survey,
     postponed: Vec<Postponed>,
@@ -159,7 +163,9 @@ impl Import<'_, '_> {
         for reason in repairs {
             self.summary.repair(name, line, &bead.id, reason);
         }
-        let Some(local) = self.bulk.writer().bead(&bead.id)? else {
+        let was_there = self.there.contains(&bead.id);
+        let local = if was_there { self.bulk.writer().bead(&bead.id)? } else { None };
+        let Some(local) = local else {
             bead.rig = self.rig_of(&bead.id);
             self.bulk.insert(&bead, &labels, &comments, &dependencies)?;
             self.summary.created += 1;
@@ -177,6 +183,22 @@ impl Import<'_, '_> {
         bead.rig.clone_from(&local.rig);
         bead.open_blockers = local.open_blockers;
         self.settle_times(&mut bead, &local);
+        if bead.updated_at == local.updated_at {
+            let fields = differing_fields(&local, &bead);
+            if !fields.is_empty() {
+                self.summary.conflict(
+                    name,
+                    line,
+                    &format!(
+                        "{}: {} differ, and both changed last at {}; what is here stays",
+                        bead.id,
+                        fields.join(", "),
+                        bead.updated_at
+                    ),
+                );
+                bead.clone_from(&local);
+            }
+        }
         let changed = self.update(at, &local, &bead, &labels, &comments, dependencies)?;
         if changed {
             self.summary.updated += 1;

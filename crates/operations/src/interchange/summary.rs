@@ -75,6 +75,14 @@ impl ImportSummary {
         }
     }
 
+    pub(super) fn conflict(&mut self, file: Option<&str>, line: u64, what: &str) {
+        if self.conflicts.len() < DETAILS_MAX {
+            let place =
+                file.map_or_else(|| format!("line {line}"), |file| format!("{file}:{line}"));
+            self.conflicts.push(format!("{place}: {what}"));
+        }
+    }
+
     pub(super) fn repair(&mut self, file: Option<&str>, line: u64, id: &BeadId, reason: String) {
         if self.repaired.len() < DETAILS_MAX {
             let (file, id) = (file.map(str::to_owned), Some(id.clone()));

@@ -8,6 +8,7 @@ pub(crate) use older::{FromFiles, of_rig, of_town};
 
 use std::path::Path;
 
+use gt_core::limits::LABEL_BYTES_MAX;
 use gt_core::settings::{Layers, Origin, Resolved, SettingName, checked, lookup};
 use gt_core::{Invalid, RigSlug, Status};
 use gt_store::{Reader, Scope, Writer};
@@ -118,8 +119,14 @@ pub fn put_free(town: &Town, scope: Scope, key: &str, value: Option<&str>) -> Re
 
 /// Refuses what `bd config` or `bd kv` cannot keep.
 pub fn check_free(scope: Scope, key: &str, value: &str) -> Result<()> {
-    if key.trim().is_empty() || key.chars().any(char::is_control) {
-        return Err(Invalid(format!("\"{}\" is not a key", key.escape_debug())).into());
+    let fits = key.len() <= LABEL_BYTES_MAX && !key.chars().any(char::is_control);
+    if key.trim().is_empty() || !fits {
+        let shown: String = key.chars().take(60).collect();
+        return Err(Invalid(format!(
+            "\"{}\" is not a key; use 1 to {LABEL_BYTES_MAX} printable characters",
+            shown.escape_debug()
+        ))
+        .into());
     }
     gt_core::bead::check_text("value", value)?;
     if scope == Scope::Beads && key == CUSTOM_STATUSES {

@@ -88,8 +88,8 @@ impl Database {
         OperationError::Database {
             variable: VARIABLE,
             fix: format!(
-                "if it belongs to another program, write database_url = \"sqlite:{DIRECTORY}/{STORE}\" \
-                 into {}",
+                "unset it to use the town's own file; if it belongs to another program, write \
+                 database_url = \"sqlite:{DIRECTORY}/{STORE}\" into {}",
                 root.join(DIRECTORY).join(super::file::NAME).display()
             ),
             source: Box::new(error),
@@ -131,14 +131,27 @@ impl Database {
 
 /// Reads a URL or a path, which is relative to `base`; nothing if it is of a kind that we do not know.
 fn read(url: &str, base: &Path, environment: &Environment) -> Result<Option<Address>> {
-    if Server::is_meant_by(url) {
-        let server = Server::parse(url, environment.get("PGPASSWORD"))?;
-        return Ok(Some(Address::Server(Box::new(server))));
-    }
-    let path = match url.strip_prefix("sqlite:") {
-        Some(path) => path.strip_prefix("//").unwrap_or(path),
-        None if url.contains("://") => return Ok(None),
+    let url = url.trim();
+    let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let is_scheme = |text: &String| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '+');
+    let path = match scheme.filter(is_scheme).as_deref() {
+        Some("postgres" | "postgresql") => {
+            let (scheme, rest) = url.split_at(url.find(':').unwrap_or_default());
+            let url = format!("{}{rest}", scheme.to_ascii_lowercase());
+            let server = Server::parse(&url, environment.get("PGPASSWORD"))?;
+            return Ok(Some(Address::Server(Box::new(server))));
+        }
+        Some("sqlite") => {
+            let path = &url["sqlite:".len()..];
+            path.strip_prefix("//").unwrap_or(path)
+        }
+        Some(_) => return Ok(None),
         None => url,
     };
+    if path.is_empty() || path.contains('=') || path == ":memory:" {
+        return Err(OperationError::rejected(
+            "the address of a database is a path, sqlite:<path> or postgres://user@host/database",
+        ));
+    }
     Ok(Some(Address::File(base.join(path))))
 }

@@ -42,10 +42,15 @@ pub fn install(
         source,
     })?;
     if around(&root).is_some() {
+        // Whoever installs again wonders whether it works.
+        let file = file::read(&root)?;
+        let database = Database::of_town(&root, &file, environment, &root)?;
+        Store::open(&database.address, clock.now(), Options::default())
+            .map_err(|error| database.explain(error, &root))?;
         return Ok(Installed { root, is_new: false, server: None, joined: false });
     }
     let by = Authorship { actor: actor.name.clone(), at: clock.now() };
-    let (server, joined) = make(&root, environment, &by, |store| Ok(server_of(store)))?;
+    let ((), server, joined) = make(&root, environment, &by, Joining::Welcome, |_| Ok(()))?;
     Ok(Installed { root, is_new: true, server, joined })
 }
 
@@ -65,14 +70,15 @@ fn refuse_inside_a_town(directory: &Path) -> Result<()> {
     )))
 }
 
-/// Makes a stand-alone store in `directory`: a town of one rig, whose directory is the town's.
+/// Makes a stand-alone store in `directory`: a town of one rig, whose directory is the town's. Gives the
+/// prefix of its ids, and the server it is on if it is on one.
 pub fn start_store(
     directory: &Path,
     prefix: Option<&str>,
     environment: &Environment,
     actor: &Actor,
     clock: &dyn Clock,
-) -> Result<Prefix> {
+) -> Result<(Prefix, Option<String>)> {
     let name: String = directory
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
@@ -97,7 +103,7 @@ pub fn start_store(
     let now = clock.now();
     let rig = Rig::new(slug, &name, prefix.clone(), ".", now);
     let by = Authorship { actor: actor.name.clone(), at: now };
-    make(directory, environment, &by, |store| {
+    make(directory, environment, &by, Joining::Refused, |store| {
         store.write(&by, |writer| {
             // Somebody may have come this far before, and no further.
             let existing = writer.rigs()?.into_iter().find(|rig| rig.path == ".");
@@ -108,7 +114,7 @@ pub fn start_store(
             Ok(prefix)
         })
     })
-    .map(|(prefix, _)| prefix)
+    .map(|(prefix, server, _)| (prefix, server))
 }
 
 fn server_of(store: &Store) -> Option<String> {
@@ -118,22 +124,45 @@ fn server_of(store: &Store) -> Option<String> {
     }
 }
 
-/// Makes a town; says whether its store held one already.
+/// Whether a store that holds a town already may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Joining {
+    Welcome,
+    /// Two repositories would find their beads mixed.
+    Refused,
+}
+
+/// Makes a town; gives the server it is on, if it is on one, and says whether that held it already.
 fn make<T>(
     root: &Path,
     environment: &Environment,
     by: &Authorship,
+    joining: Joining,
     furnish: impl FnOnce(&Store) -> Result<T>,
-) -> Result<(T, bool)> {
+) -> Result<(T, Option<String>, bool)> {
     let directory = root.join(DIRECTORY);
-    std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
-        action: "create",
-        path: directory.clone(),
-        source,
-    })?;
+    let make_directory = || {
+        std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
+            action: "create",
+            path: directory.clone(),
+            source,
+        })
+    };
     let database = Database::of_new_town(root, environment, root)?;
+    // A server that cannot be used leaves nothing behind here.
+    if matches!(database.address, Address::File(_)) {
+        make_directory()?;
+    }
     let store = Store::create(&database.address, by.at, Options::default())?;
     let (id, joined) = database.town_id(&store, by)?;
+    if joined && joining == Joining::Refused {
+        return Err(OperationError::rejected(format!(
+            "{} holds a town already; join it with gt install, or give this store a schema of its own \
+             by adding ?schema=<name> to the URL",
+            database.address
+        )));
+    }
+    make_directory()?;
     let furnished = furnish(&store)?;
     // A town inside a git repository stays out of its history.
     let ignore = directory.join(".gitignore");
@@ -144,5 +173,5 @@ fn make<T>(
     })?;
     let database_url = database.to_write_down(environment);
     file::write(root, &TownFile { id, database_url })?;
-    Ok((furnished, joined))
+    Ok((furnished, server_of(&store), joined))
 }

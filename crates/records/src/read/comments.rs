@@ -55,7 +55,7 @@ fn parse_comment(
 /// A text, or one of the numbers that old databases counted comments with.
 fn id(raw: &RawValue) -> Result<String, Invalid> {
     if raw.get().starts_with('"') {
-        return values::text(raw).map(Cow::into_owned);
+        return values::looked_up(raw).map(Cow::into_owned);
     }
     values::whole_number(raw).map(|number| number.to_string()).map_err(|_| {
         Invalid(format!("expected a text or a whole number, found {}", values::shown(raw.get())))

@@ -1,5 +1,6 @@
 //! The issue record.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use gt_core::bead::check_name;
@@ -71,7 +72,10 @@ pub(super) fn parse_issue(
             .read("priority", |raw| Priority::new(values::whole_number(raw)?))?
             .unwrap_or(Priority::HIGHEST),
         issue_type: fields.parsed("issue_type", issue_type)?.unwrap_or_default(),
-        assignee: fields.text("assignee")?,
+        assignee: fields
+            .read("assignee", values::looked_up)?
+            .map(Cow::into_owned)
+            .unwrap_or_default(),
         owner: fields.text("owner")?,
         estimated_minutes: fields.read("estimated_minutes", minutes)?,
         created_at,
@@ -148,7 +152,7 @@ fn labels(raw: &RawValue) -> Result<Vec<String>, Invalid> {
     let mut labels = Vec::new();
     let mut seen = HashSet::new();
     for element in values::list(raw)? {
-        let label = values::text(element)?;
+        let label = values::looked_up(element)?;
         if label.is_empty() {
             return Err(Invalid::new("a label may not be empty"));
         }

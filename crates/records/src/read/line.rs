@@ -76,7 +76,7 @@ fn kind(fields: &mut Fields<'_>) -> Result<Kind, RecordError> {
 
 fn memory(mut fields: Fields<'_>) -> Result<Line, RecordError> {
     let key = fields
-        .read("key", values::text)?
+        .read("key", values::looked_up)?
         .filter(|key| !key.is_empty())
         .map(Cow::into_owned)
         .ok_or_else(|| RecordError::missing("key"))?;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use gt_core::limits::LOOKED_UP_BYTES_MAX;
 use gt_core::{Invalid, Json, Timestamp, bead::check_text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -50,6 +51,18 @@ pub(crate) fn text(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
     let Text(text) = serde_json::from_str(raw.get())
         .map_err(|_| expected("a text without broken \\u escapes", raw))?;
     refuse_nul("text", &text)?;
+    Ok(text)
+}
+
+/// A string that beads are found by.
+pub(crate) fn looked_up(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
+    let text = text(raw)?;
+    if text.len() > LOOKED_UP_BYTES_MAX {
+        return Err(Invalid(format!(
+            "{} bytes are too many here; at most {LOOKED_UP_BYTES_MAX} can be looked up",
+            text.len()
+        )));
+    }
     Ok(text)
 }
 

@@ -74,7 +74,9 @@ CREATE TABLE beads (
     CHECK (status = 'closed' OR outcome IS NULL)
 );
 
--- The same indexes as on SQLite; the plans of both are tested.
+-- The same indexes as on SQLite, and one more: PostgreSQL looks for all parents that were put off before
+-- it looks at the first bead that is ready.
+CREATE INDEX beads_deferred ON beads (defer_until) WHERE defer_until IS NOT NULL;
 CREATE INDEX beads_ready ON beads (open_blockers, workable, priority, created_at DESC, id)
     WHERE status = 'open' AND open_blockers = 0 AND workable = 1;
 CREATE INDEX beads_unclosed ON beads (priority, created_at DESC, id) WHERE status <> 'closed';

@@ -388,6 +388,11 @@ fn with_columns<T>(bead: &Bead, run: impl FnOnce(&[Param<'_>]) -> T) -> T {
     ])
 }
 
+/// The names of the fields that differ; the time of the last change is not one.
+pub fn differing_fields(old: &Bead, new: &Bead) -> Vec<String> {
+    changes(old, new).into_iter().map(|(field, _)| field).collect()
+}
+
 /// Every field that differs, as `{"old": …, "new": …}`. The time of the last change is not a change.
 fn changes(old: &Bead, new: &Bead) -> Vec<(String, Json)> {
     let mut changes = Vec::new();

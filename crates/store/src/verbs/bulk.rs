@@ -1,6 +1,6 @@
 //! Many new beads at once: the writing half of an import.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use gt_core::decide::{ChildrenFacts, TargetFacts, edge_blocks};
 use gt_core::{Bead, BeadId, Comment, Dependency, DependencyType, EventKind};
@@ -23,8 +23,8 @@ const MANY_ROWS: usize = 1_000;
 pub struct Bulk<'w, 's> {
     writer: &'w mut Writer<'s>,
     expected: &'w HashMap<BeadId, TargetFacts>,
-    /// Edges that were there before may point to what comes now.
-    edges_before: bool,
+    /// What comes now and was waited for before.
+    awaited: HashSet<BeadId>,
     inserted: usize,
     prefixes: HashMap<String, i64>,
     /// Sorted, so that what they unblock is told in the same order every time.
@@ -40,10 +40,11 @@ impl<'s> Writer<'s> {
         expected: &'w HashMap<BeadId, TargetFacts>,
     ) -> Result<Bulk<'w, 's>, StoreError> {
         let edges_before = self.any(ANY_EDGE, &[])?;
+        let awaited = if edges_before { self.awaited(expected.keys())? } else { HashSet::new() };
         Ok(Bulk {
             writer: self,
             expected,
-            edges_before,
+            awaited,
             inserted: 0,
             prefixes: HashMap::new(),
             doubtful: BTreeSet::new(),
@@ -96,7 +97,7 @@ impl<'s> Bulk<'_, 's> {
         }
         self.writer.record_new(bead, EventKind::Imported);
         self.writer.write_many_events()?;
-        if self.edges_before {
+        if self.awaited.contains(&bead.id) {
             self.writer.refresh_edges_to(&bead.id)?;
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Beads with everything a list shows of them, a page at a time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gt_core::{Bead, BeadId, Dependency, DependencyType};
 
@@ -71,6 +71,43 @@ impl Reader<'_> {
                     dependents: all,
                     comments: comments.get(id).map_or(0, |(count, _)| *count),
                 });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Those of these ids that a bead has.
+    pub fn existing<'i>(
+        &self,
+        ids: impl IntoIterator<Item = &'i BeadId>,
+    ) -> Result<HashSet<BeadId>, StoreError> {
+        self.among(("id", "beads"), ids)
+    }
+
+    /// Those of these ids that an edge points to.
+    pub(super) fn awaited<'i>(
+        &self,
+        ids: impl IntoIterator<Item = &'i BeadId>,
+    ) -> Result<HashSet<BeadId>, StoreError> {
+        self.among(("depends_on_id", "dependencies"), ids)
+    }
+
+    fn among<'i>(
+        &self,
+        (column, table): (&str, &str),
+        ids: impl IntoIterator<Item = &'i BeadId>,
+    ) -> Result<HashSet<BeadId>, StoreError> {
+        let mut found = HashSet::new();
+        let mut page = Vec::with_capacity(SIZES[SIZES.len() - 1]);
+        let mut ids = ids.into_iter().peekable();
+        while let Some(id) = ids.next() {
+            page.push(id.clone());
+            if page.len() == page.capacity() || ids.peek().is_none() {
+                let (list, params) = placeholders(&page);
+                let sql =
+                    format!("SELECT DISTINCT {column} FROM {table} WHERE {column} IN ({list})");
+                found.extend(self.rows(&sql, &params, |row| id_from(row, 0))?);
+                page.clear();
             }
         }
         Ok(found)

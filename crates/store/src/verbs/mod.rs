@@ -18,7 +18,7 @@ mod settings;
 mod statistics;
 mod upkeep;
 
-pub use beads::BlockerFacts;
+pub use beads::{BlockerFacts, differing_fields};
 pub use bulk::Bulk;
 pub use check::Difference;
 pub use dependencies::DependencyChange;

@@ -84,8 +84,11 @@ impl Writer<'_> {
         if scope == Scope::Store {
             return Ok(true);
         }
-        let text = |value: Option<&str>| {
-            value.map_or_else(|| Json::trusted("null".to_owned()), Json::string)
+        let text = |value: Option<&str>| match value {
+            None => Json::trusted("null".to_owned()),
+            // Other tools keep keys to accounts in what we keep for later; the log lives longer.
+            Some(_) if scope == Scope::Imported => Json::string("…"),
+            Some(value) => Json::string(value),
         };
         let payload = Json::object(&[
             ("scope".to_owned(), Json::string(scope.as_str())),

@@ -59,7 +59,8 @@ const UNACKNOWLEDGED_MAX: Duration = Duration::from_mins(1);
 impl Server {
     /// Whether a URL names a PostgreSQL database.
     pub fn is_meant_by(url: &str) -> bool {
-        url.starts_with("postgres:") || url.starts_with("postgresql:")
+        let scheme = url.split(':').next().unwrap_or_default();
+        url.contains(':') && ["postgres", "postgresql"].contains(&scheme)
     }
 
     /// Reads a URL. The password may come separately, so that it need not be written down in it.
@@ -204,7 +205,9 @@ fn checked_schema(name: &str) -> Result<String, String> {
         Ok(name.to_owned())
     } else {
         let shown = name.escape_debug();
-        Err(format!("schema \"{shown}\" must be a short name of a-z, 0-9 and _"))
+        Err(format!(
+            "schema \"{shown}\" must be a short name of a-z, 0-9 and _, not beginning with pg_"
+        ))
     }
 }
 

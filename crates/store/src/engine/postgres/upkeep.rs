@@ -31,6 +31,8 @@ const REFERENCES: &str = "SELECT child.relname, ca.attname, parent.relname, pa.a
 const TABLE_BYTES: &str = "SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c \
     JOIN pg_namespace n ON n.oid = c.relnamespace \
     WHERE n.nspname = ?1 AND c.relkind = 'r' ORDER BY c.relname";
+const OTHERS: &str = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = ?1 \
+    AND NOT pg_has_role(tableowner, 'USAGE')";
 const DATABASE_BYTES: &str = "SELECT pg_database_size(current_database())";
 
 /// What must be on for a commit to survive a power cut.
@@ -52,11 +54,24 @@ impl Connection {
 
     /// Gives the room of rows that are gone to new ones, and counts how the others are distributed.
     pub(crate) fn vacuum(&self) -> Result<(), StoreError> {
+        self.refuse_tables_of_others()?;
         let schema = self.schema();
         let tables: Vec<String> =
             TABLES.iter().map(|table| format!("{schema}.{}", table.name)).collect();
         let sql = format!("VACUUM (ANALYZE) {}", tables.join(", "));
         self.run_alone(&sql, "tidy up its tables")
+    }
+
+    /// PostgreSQL only warns somebody who may not tidy up, and does nothing.
+    fn refuse_tables_of_others(&self) -> Result<(), StoreError> {
+        self.begin_reading()?;
+        let others = number_of(self, OTHERS, &[self.schema().into()]);
+        self.roll_back()?;
+        if others? == 0 {
+            return Ok(());
+        }
+        let why = "only the owner of its tables may tidy them up";
+        Err(StoreError::NotPermitted { server: self.shown().to_owned(), source: why.into() })
     }
 
     fn table_bytes(&self) -> Result<Vec<(String, u64)>, StoreError> {

@@ -1,0 +1,95 @@
+//! Towns on a server: how one is made, joined and told from others.
+
+use gt_testkit::{Cluster, Ran, Sandbox};
+
+use crate::support::{
+    Steps as _, assert_says, files_in, nowhere, refusal, town_on_file, town_on_server,
+};
+
+fn url() -> String {
+    Cluster::shared().fresh_database()
+}
+
+fn bd_with_url(sandbox: &Sandbox, url: &str, arguments: &[&str]) -> Ran {
+    sandbox.bd_with("DATABASE_URL", url, arguments)
+}
+
+fn install(sandbox: &Sandbox, url: &str, place: &str) -> Ran {
+    sandbox.command(sandbox.gt_path()).env("DATABASE_URL", url).args(["install", place]).run()
+}
+
+#[test]
+fn a_second_host_joins_and_sees_the_same_beads() {
+    let (sandbox, url) = (nowhere(), url());
+    assert_says(&install(&sandbox, &url, "one").ok().stdout, &["Made a town", "postgres://"]);
+    assert_says(&install(&sandbox, &url, "two").ok().stdout, &["Joined the town"]);
+
+    sandbox.in_dir("one").bead("hq-a", &[]);
+
+    assert_eq!(sandbox.in_dir("two").ids(&["list"]), ["hq-a"]);
+}
+
+#[test]
+fn a_town_remembers_its_server_and_is_not_led_astray() {
+    let town = town_on_server();
+    town.bead("hq-a", &[]);
+    let elsewhere = url();
+
+    assert_says(&bd_with_url(&town, &elsewhere, &["list"]).ok().stdout, &["hq-a"]);
+}
+
+#[test]
+fn a_variable_that_is_not_meant_for_us_is_said_to_be_so() {
+    let town = town_on_file();
+    town.bead("hq-a", &[]);
+
+    let error = refusal(&bd_with_url(&town, &url(), &["list"]));
+    assert_says(&error, &["DATABASE_URL", "unset it", "database_url = \"sqlite:.gt/gt.db\""]);
+    for other in ["mysql://app@db/shop", "jdbc:postgresql://db/shop", "file:./dev.db"] {
+        assert_says(&bd_with_url(&town, other, &["list"]).ok().stdout, &["hq-a"]);
+    }
+    let error = refusal(&bd_with_url(&town, "host=db dbname=shop", &["list"]));
+    assert_says(&error, &["postgres://user@host/database"]);
+}
+
+#[test]
+fn the_scheme_may_be_spelled_in_any_case() {
+    let (sandbox, url) = (nowhere(), url());
+    let shouted = format!(" {}", url.replace("postgres:", "POSTGRES:"));
+    assert_says(&install(&sandbox, &shouted, "one").ok().stdout, &["on postgres://"]);
+}
+
+#[test]
+fn a_stand_alone_store_says_where_it_is_and_does_not_join() {
+    let (sandbox, url) = (nowhere(), url());
+    let made = bd_with_url(&sandbox, &url, &["init", "--prefix", "aa"]).ok();
+    assert_says(&made.stdout, &["on postgres://", "prefix aa"]);
+
+    let other = nowhere();
+    let error = refusal(&bd_with_url(&other, &url, &["init", "--prefix", "bb"]));
+
+    assert_says(&error, &["holds a town already", "gt install", "?schema="]);
+    assert_eq!(files_in(other.cwd()), Vec::<String>::new());
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_leaves_nothing_behind() {
+    let sandbox = nowhere();
+    let nobody = "postgres://me:secret@127.0.0.1:1/town";
+
+    let error = refusal(&install(&sandbox, nobody, "."));
+
+    assert_says(&error, &["cannot reach postgres://me@127.0.0.1:1/town"]);
+    assert!(!error.contains("secret"), "{error}");
+    assert_eq!(files_in(sandbox.cwd()), Vec::<String>::new());
+}
+
+#[test]
+fn installing_again_shows_what_is_broken() {
+    let town = town_on_file();
+    town.gt(["install", "."]).ok();
+
+    std::fs::remove_file(town.cwd().join(".gt/gt.db")).expect("the store is a file");
+
+    assert_says(&refusal(&town.gt(["install", "."])), &["there is no store"]);
+}
