@@ -7,7 +7,8 @@ use gt_testkit::{Cluster, Sandbox};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Steps as _, assert_says, files_in, json_refusal, keys, nowhere, refusal, texts, town,
+    Steps as _, assert_says, files_in, json_refusal, keys, nowhere, refusal, texts,
+    town_on_file as town,
 };
 
 /// A town whose records are on a server, and the name of its database.
