@@ -45,8 +45,9 @@ impl BeadRow {
     }
 }
 
-/// Placeholders are padded to one of these sizes, so that a few prepared statements serve all.
-const SIZES: [usize; 3] = [1, 16, 256];
+/// Placeholders are padded to one of these sizes, so that a few prepared statements serve all. Not to
+/// many more than are needed: for a long list PostgreSQL would rather read a small table as a whole.
+const SIZES: [usize; 6] = [1, 4, 16, 32, 64, 256];
 
 impl Reader<'_> {
     /// The beads with these ids, in this order; absent ones are left out.
