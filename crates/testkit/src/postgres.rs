@@ -187,7 +187,9 @@ pub(crate) fn command(program: &Path, user: Option<User>) -> Command {
 }
 
 fn start_guard(directory: &Path, binaries: &Path, user: Option<User>) -> Child {
-    let script = "read -r _; \"$1/pg_ctl\" -D \"$2/data\" -s -m immediate stop; rm -rf -- \"$2\"";
+    // If the test was killed while initdb was at work, that may still be writing.
+    let script = "read -r _; \"$1/pg_ctl\" -D \"$2/data\" -s -m immediate stop; \
+                  until rm -rf -- \"$2\"; do sleep 1; done";
     let mut guard = command(Path::new("/bin/sh"), user);
     guard.args(["-c", script, "guard", text(binaries), text(directory)]);
     // A signal to the test's whole group, as ^C sends it, must not reach the guard first.
