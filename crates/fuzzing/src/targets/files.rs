@@ -131,7 +131,6 @@ pub(super) fn database_url(input: &[u8]) {
         format!("postgres://me@db/{path}?{behind}&p%61ssword={PASSWORD}"),
         format!("postgres:{before} password={PASSWORD} {behind}"),
     ] {
-        let _ = Server::is_meant_by(&url);
         for separate in [None, Some(PASSWORD)] {
             match Server::parse(&url, separate) {
                 Ok(server) => {

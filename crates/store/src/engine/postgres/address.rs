@@ -57,12 +57,6 @@ const KEEPALIVE_RETRIES: u32 = 3;
 const UNACKNOWLEDGED_MAX: Duration = Duration::from_mins(1);
 
 impl Server {
-    /// Whether a URL names a PostgreSQL database.
-    pub fn is_meant_by(url: &str) -> bool {
-        let scheme = url.split(':').next().unwrap_or_default();
-        url.contains(':') && ["postgres", "postgresql"].contains(&scheme)
-    }
-
     /// Reads a URL. The password may come separately, so that it need not be written down in it.
     pub fn parse(url: &str, password: Option<&str>) -> Result<Self, StoreError> {
         check_form(url)?;
