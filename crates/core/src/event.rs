@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{BeadId, Json, RigSlug, Timestamp};
+use crate::{BeadId, Json, RigSlug, RunId, Timestamp};
 
 macro_rules! event_kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -76,6 +76,36 @@ event_kinds! {
     RigRemoved = "rig_removed",
     /// A setting was changed.
     SettingChanged = "setting_changed",
+    /// A bead was scheduled.
+    Scheduled = "scheduled",
+    /// A bead is not scheduled any more, and was not dispatched.
+    Unscheduled = "unscheduled",
+    /// A context could not be started too often and was given up.
+    CircuitBroken = "circuit_broken",
+    /// A context can never start as it is and was given up.
+    Quarantined = "quarantined",
+    /// A run has its slot and is being started.
+    RunStarting = "run_starting",
+    /// A run could not be started.
+    StartFailed = "start_failed",
+    /// A run's worker has taken it.
+    Dispatched = "dispatched",
+    /// A run ended well.
+    RunDone = "run_done",
+    /// A run ended badly.
+    RunFailed = "run_failed",
+    /// A run ended without saying how.
+    RunLost = "run_lost",
+    /// Somebody ended a run.
+    RunCancelled = "run_cancelled",
+    /// A bead used up its attempts, and a person is asked.
+    Escalated = "escalated",
+    /// Nothing is started any more.
+    Paused = "paused",
+    /// Work is started again.
+    Resumed = "resumed",
+    /// An account was added, changed or removed.
+    AccountChanged = "account_changed",
 }
 
 impl fmt::Display for EventKind {
@@ -94,6 +124,8 @@ pub struct NewEvent {
     pub bead: Option<BeadId>,
     /// In which rig.
     pub rig: Option<RigSlug>,
+    /// In which run.
+    pub run: Option<RunId>,
     /// The details, as a JSON object.
     pub payload: Json,
 }

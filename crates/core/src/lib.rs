@@ -17,6 +17,7 @@ pub mod limits;
 pub mod plan;
 pub mod query;
 pub mod rig;
+pub mod schedule;
 pub mod settings;
 pub mod time;
 pub mod words;
@@ -28,6 +29,7 @@ pub use bead::{
 pub use event::{Event, EventKind, NewEvent};
 pub use json::Json;
 pub use rig::{ExecutorKind, Prefix, Rig, RigSlug, RigState};
+pub use schedule::{Context, Run, RunId, RunState};
 pub use time::{Clock, Timestamp};
 
 /// A value from outside that does not have the shape its type demands.

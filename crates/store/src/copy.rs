@@ -25,7 +25,19 @@ pub struct Table {
     /// Its columns.
     pub columns: &'static [(&'static str, ColumnKind)],
     /// What its rows are sorted by, so that two copies of the same store are the same.
-    key: &'static str,
+    pub(crate) key: &'static str,
+    /// The database keeps its rows itself, from those of other tables.
+    kept_by_triggers: bool,
+}
+
+impl Table {
+    const fn new(
+        name: &'static str,
+        columns: &'static [(&'static str, ColumnKind)],
+        key: &'static str,
+    ) -> Self {
+        Self { name, columns, key, kept_by_triggers: false }
+    }
 }
 
 use ColumnKind::{Bytes, Number, Text};
@@ -34,10 +46,10 @@ use ColumnKind::{Bytes, Number, Text};
 /// among them: it says how a database came to its schema, not what is in the store. A test compares
 /// this list with the schema of both engines.
 pub const TABLES: &[Table] = &[
-    Table { name: "counters", columns: &[("name", Text), ("value", Number)], key: "name" },
-    Table {
-        name: "rigs",
-        columns: &[
+    Table::new("counters", &[("name", Text), ("value", Number)], "name"),
+    Table::new(
+        "rigs",
+        &[
             ("slug", Text),
             ("uid", Bytes),
             ("prefix", Text),
@@ -52,12 +64,12 @@ pub const TABLES: &[Table] = &[
             ("created_at", Number),
             ("updated_at", Number),
         ],
-        key: "slug",
-    },
-    Table { name: "prefixes", columns: &[("prefix", Text), ("beads", Number)], key: "prefix" },
-    Table {
-        name: "beads",
-        columns: &[
+        "slug",
+    ),
+    Table::new("prefixes", &[("prefix", Text), ("beads", Number)], "prefix"),
+    Table::new(
+        "beads",
+        &[
             ("id", Text),
             ("uid", Bytes),
             ("rig", Text),
@@ -91,16 +103,12 @@ pub const TABLES: &[Table] = &[
             ("notes", Text),
             ("carried", Text),
         ],
-        key: "id",
-    },
-    Table {
-        name: "labels",
-        columns: &[("bead", Text), ("label", Text), ("position", Number)],
-        key: "bead, label",
-    },
-    Table {
-        name: "dependencies",
-        columns: &[
+        "id",
+    ),
+    Table::new("labels", &[("bead", Text), ("label", Text), ("position", Number)], "bead, label"),
+    Table::new(
+        "dependencies",
+        &[
             ("issue_id", Text),
             ("depends_on_id", Text),
             ("type", Text),
@@ -111,11 +119,11 @@ pub const TABLES: &[Table] = &[
             ("thread_id", Text),
             ("carried", Text),
         ],
-        key: "issue_id, depends_on_id",
-    },
-    Table {
-        name: "comments",
-        columns: &[
+        "issue_id, depends_on_id",
+    ),
+    Table::new(
+        "comments",
+        &[
             ("bead", Text),
             ("id", Text),
             ("author", Text),
@@ -123,11 +131,11 @@ pub const TABLES: &[Table] = &[
             ("text", Text),
             ("carried", Text),
         ],
-        key: "bead, id",
-    },
-    Table {
-        name: "events",
-        columns: &[
+        "bead, id",
+    ),
+    Table::new(
+        "events",
+        &[
             ("number", Number),
             ("at", Number),
             ("type", Text),
@@ -137,24 +145,139 @@ pub const TABLES: &[Table] = &[
             ("actor", Text),
             ("payload", Text),
         ],
-        key: "number",
-    },
-    Table {
-        name: "settings",
-        columns: &[
+        "number",
+    ),
+    Table::new(
+        "settings",
+        &[
             ("scope", Text),
             ("key", Text),
             ("value", Text),
             ("updated_at", Number),
             ("updated_by", Text),
         ],
-        key: "scope, key",
-    },
+        "scope, key",
+    ),
+    Table::new("requests", &[("key", Text), ("bead", Text), ("at", Number)], "key"),
+    Table::new(
+        "contexts",
+        &[
+            ("number", Number),
+            ("id", Text),
+            ("bead", Text),
+            ("rig", Text),
+            ("place", Text),
+            ("account", Text),
+            ("gated", Number),
+            ("forced", Number),
+            ("priority", Number),
+            ("origin", Text),
+            ("parameters", Text),
+            ("enqueued_at", Number),
+            ("enqueued_by", Text),
+            ("waiting_since", Number),
+            ("next_attempt_at", Number),
+            ("failures", Number),
+            ("last_failure", Text),
+            ("attempts", Number),
+            ("starting", Number),
+            ("held", Number),
+            ("asleep_until", Number),
+            ("latest", Number),
+            ("closed_at", Number),
+            ("closed_by", Text),
+            ("close_reason", Text),
+        ],
+        "number",
+    ),
     Table {
-        name: "requests",
-        columns: &[("key", Text), ("bead", Text), ("at", Number)],
-        key: "key",
+        kept_by_triggers: true,
+        ..Table::new(
+            "lanes",
+            &[
+                ("rig", Text),
+                ("place", Text),
+                ("account", Text),
+                ("gated", Number),
+                ("priority", Number),
+                ("queued", Number),
+                ("awake", Number),
+            ],
+            "rig, place, account, gated, priority",
+        )
     },
+    Table::new(
+        "runs",
+        &[
+            ("bead", Text),
+            ("epoch", Number),
+            ("uid", Bytes),
+            ("context", Number),
+            ("rig", Text),
+            ("executor", Text),
+            ("runtime", Text),
+            ("agent", Text),
+            ("place", Text),
+            ("host", Text),
+            ("account", Text),
+            ("session", Text),
+            ("tree", Text),
+            ("branch", Text),
+            ("gated", Number),
+            ("state", Text),
+            ("starter", Text),
+            ("formula", Text),
+            ("steps", Text),
+            ("created_at", Number),
+            ("created_by", Text),
+            ("running_at", Number),
+            ("ended_at", Number),
+            ("exit_code", Number),
+            ("exit_signal", Number),
+            ("reason", Text),
+            ("ended_by", Text),
+            ("accepted_commit", Text),
+        ],
+        "bead, epoch",
+    ),
+    Table::new(
+        "scheduler",
+        &[
+            ("one", Number),
+            ("paused_by", Text),
+            ("paused_at", Number),
+            ("last_dispatch_at", Number),
+            ("last_dispatch_count", Number),
+        ],
+        "one",
+    ),
+    Table::new(
+        "accounts",
+        &[
+            ("handle", Text),
+            ("config_dir", Text),
+            ("environment", Text),
+            ("max_runs", Number),
+            ("is_default", Number),
+            ("created_at", Number),
+        ],
+        "handle",
+    ),
+    Table::new(
+        "outbox",
+        &[
+            ("number", Number),
+            ("key", Text),
+            ("channel", Text),
+            ("payload", Text),
+            ("created_at", Number),
+            ("next_attempt_at", Number),
+            ("attempts", Number),
+            ("last_error", Text),
+            ("state", Text),
+        ],
+        "number",
+    ),
 ];
 
 /// Told how much is done, and of how much.
@@ -211,6 +334,10 @@ pub(crate) fn copy_rows(
     }
     let mut done = 0;
     for table in TABLES {
+        if table.kept_by_triggers {
+            done += Reader::new(from).count_rows(table)?;
+            continue;
+        }
         let insert = table.insert();
         from.stream(&table.select(), &[], &mut |row| {
             to.apply(&insert, &table.values(row)?)?;

@@ -213,13 +213,14 @@ impl Writer<'_> {
     fn write_events(&mut self) -> Result<(), StoreError> {
         for event in std::mem::take(&mut self.events) {
             self.last_event += 1;
+            let run = event.run.as_ref().map(ToString::to_string);
             let params = [
                 self.last_event.into(),
                 self.by.at.into(),
                 event.kind.as_str().into(),
                 event.bead.as_ref().into(),
                 event.rig.as_ref().map(gt_core::RigSlug::as_str).into(),
-                Param::Null,
+                run.as_deref().into(),
                 self.by.actor.as_str().into(),
                 event.payload.as_str().into(),
             ];

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::text::check_name;
-use crate::Invalid;
+use crate::{ExecutorKind, Invalid};
 
 /// What kind of thing a bead is. Free text; some values have a meaning here.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -12,6 +12,22 @@ pub struct IssueType(String);
 /// Never offered as work by `ready` unless asked for by name.
 const NOT_WORK: [&str; 8] =
     ["merge-request", "gate", "molecule", "message", "agent", "role", "rig", "sling-context"];
+/// What is dispatched where a worker is started for it.
+const SLINGABLE: [&str; 5] = ["task", "bug", "feature", "chore", ""];
+/// What agents that ask for work are never given.
+const NOT_PULLED: [&str; 11] = [
+    "epic",
+    "convoy",
+    "molecule",
+    "gate",
+    "message",
+    "event",
+    "agent",
+    "role",
+    "rig",
+    "merge-request",
+    "sling-context",
+];
 const INFRASTRUCTURE: [&str; 4] = ["agent", "rig", "role", "message"];
 const ALIASES: [(&str, &str); 10] = [
     ("enhancement", "feature"),
@@ -54,6 +70,23 @@ impl IssueType {
     /// Whether `ready` offers beads of this type.
     pub fn is_work(&self) -> bool {
         !NOT_WORK.contains(&self.as_str())
+    }
+
+    /// Whether beads of this type are dispatched to workers, in a rig whose runs are carried out like
+    /// this.
+    pub fn is_slingable(&self, executor: ExecutorKind) -> bool {
+        match executor {
+            ExecutorKind::Pull => !NOT_PULLED.contains(&self.as_str()),
+            ExecutorKind::Tmux
+            | ExecutorKind::Process
+            | ExecutorKind::Ssh
+            | ExecutorKind::None => SLINGABLE.contains(&self.as_str()),
+        }
+    }
+
+    /// Whether this is a convoy, which tracks others.
+    pub fn is_convoy(&self) -> bool {
+        self.0 == "convoy"
     }
 
     /// Whether beads of this type are machinery that is always ephemeral.

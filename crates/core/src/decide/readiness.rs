@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{BeadId, IssueType, Status, Timestamp};
+use super::admission::Cap;
+use crate::schedule::{RunId, WorkerPlace};
+use crate::{BeadId, IssueType, RigSlug, Status, Timestamp};
 
 /// What readiness depends on.
 #[derive(Debug, Clone)]
@@ -46,6 +48,99 @@ pub enum WaitReason {
     NotWork(IssueType),
     /// It is machinery.
     Ephemeral,
+    /// A worker has it.
+    Running(RunId),
+    /// A worker is about to have it.
+    StartInProgress(RunId),
+    /// Somebody took it without the scheduler.
+    ClaimedByHand(String),
+    /// It was given to somebody.
+    AssignedTo(String),
+    /// Beads of this type are not slung.
+    NotSlingable(IssueType),
+    /// It belongs to the town and to no rig.
+    TownLevel,
+    /// It waits for its convoy to be launched.
+    ConvoyStaged(BeadId),
+    /// Nobody has scheduled it.
+    NotScheduled,
+    /// Somebody took it out of the queue.
+    Cleared(String),
+    /// It could not be started too often; the last time because of this.
+    CircuitBroken(String),
+    /// It can never start as it was scheduled.
+    Quarantined(String),
+    /// Somebody ended its last run.
+    RunCancelled(String),
+    /// It had so many runs, and none came to an end.
+    AttemptsUsedUp(u32),
+    /// Its rig is gone.
+    RigGone(RigSlug),
+    /// Nothing new starts in its rig.
+    RigParked(RigSlug),
+    /// Its rig is out of service.
+    RigDocked(RigSlug),
+    /// Its rig does not know how to run it.
+    RigCannotRun(RigSlug),
+    /// A start failed or a run was lost, and the next one waits until then.
+    Backoff(Timestamp),
+    /// Nothing is started: by whom, since when.
+    Paused(String, Timestamp),
+    /// It was queued by hand and waits for a cycle by hand.
+    QueueGate,
+    /// An agent has to ask for it.
+    WaitsForPullAgent,
+    /// The worker it was given to has another run.
+    OnePerAgent(WorkerPlace, RunId),
+    /// A cap is reached.
+    NoSlot(Cap),
+}
+
+impl WaitReason {
+    /// Whether only room is missing: the work itself could start.
+    pub fn is_capacity(&self) -> bool {
+        matches!(self, Self::NoSlot(_) | Self::OnePerAgent(..))
+    }
+
+    /// Whether the scheduler as a whole holds it, and not the work.
+    pub fn is_control(&self) -> bool {
+        matches!(self, Self::Paused(..) | Self::QueueGate)
+    }
+
+    /// A short name that programs can rely on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::BlockedBy(_) => "blocked",
+            Self::BlockerFailed(_) => "blocker-failed",
+            Self::DeferredUntil(_) | Self::Deferred | Self::ParentDeferred(..) => "deferred",
+            Self::Status(_) => "status",
+            Self::Pinned => "pinned",
+            Self::NotWork(_) | Self::NotSlingable(_) => "not-slingable",
+            Self::Ephemeral => "ephemeral",
+            Self::Running(_) => "running",
+            Self::StartInProgress(_) => "starting",
+            Self::ClaimedByHand(_) => "claimed",
+            Self::AssignedTo(_) => "assigned",
+            Self::TownLevel => "town-level",
+            Self::ConvoyStaged(_) => "convoy-staged",
+            Self::NotScheduled => "not-scheduled",
+            Self::Cleared(_) => "cleared",
+            Self::CircuitBroken(_) => "circuit-broken",
+            Self::Quarantined(_) => "quarantined",
+            Self::RunCancelled(_) => "run-cancelled",
+            Self::AttemptsUsedUp(_) => "attempts-used-up",
+            Self::RigGone(_) => "rig-gone",
+            Self::RigParked(_) => "rig-parked",
+            Self::RigDocked(_) => "rig-docked",
+            Self::RigCannotRun(_) => "rig-cannot-run",
+            Self::Backoff(_) => "backoff",
+            Self::Paused(..) => "paused",
+            Self::QueueGate => "queue-gate",
+            Self::WaitsForPullAgent => "waits-for-agent",
+            Self::OnePerAgent(..) => "one-per-agent",
+            Self::NoSlot(_) => "no-slot",
+        }
+    }
 }
 
 /// Every reason why a bead is not ready, the most telling first; none means ready.
@@ -103,6 +198,32 @@ impl fmt::Display for WaitReason {
             Self::Pinned => write!(f, "pinned"),
             Self::NotWork(issue_type) => write!(f, "beads of type {issue_type} are not work"),
             Self::Ephemeral => write!(f, "ephemeral"),
+            Self::Running(run) => write!(f, "running as {run}"),
+            Self::StartInProgress(run) => write!(f, "start in progress ({run})"),
+            Self::ClaimedByHand(who) if who.is_empty() => write!(f, "claimed by hand"),
+            Self::ClaimedByHand(who) => write!(f, "claimed by {who} by hand"),
+            Self::AssignedTo(who) => write!(f, "assigned to {who}"),
+            Self::NotSlingable(issue_type) => {
+                write!(f, "beads of type {issue_type} are not dispatched")
+            }
+            Self::TownLevel => write!(f, "town-level: it belongs to no rig"),
+            Self::ConvoyStaged(convoy) => write!(f, "its convoy {convoy} is staged"),
+            Self::NotScheduled => write!(f, "not scheduled"),
+            Self::Cleared(who) => write!(f, "cleared from the queue by {who}"),
+            Self::CircuitBroken(why) => write!(f, "circuit-broken: {why}"),
+            Self::Quarantined(why) => write!(f, "quarantined: {why}"),
+            Self::RunCancelled(who) => write!(f, "run cancelled by {who}"),
+            Self::AttemptsUsedUp(runs) => write!(f, "attempts used up ({runs})"),
+            Self::RigGone(rig) => write!(f, "the rig {rig} is gone"),
+            Self::RigParked(rig) => write!(f, "the rig {rig} is parked"),
+            Self::RigDocked(rig) => write!(f, "the rig {rig} is docked"),
+            Self::RigCannotRun(rig) => write!(f, "the rig {rig} has no command"),
+            Self::Backoff(until) => write!(f, "backoff until {until}"),
+            Self::Paused(who, since) => write!(f, "paused by {who} since {since}"),
+            Self::QueueGate => write!(f, "queue gate: waits for a run by hand"),
+            Self::WaitsForPullAgent => write!(f, "waits for an agent to ask for it"),
+            Self::OnePerAgent(place, run) => write!(f, "{place} is at {run}"),
+            Self::NoSlot(cap) => write!(f, "no slot: {cap} is reached"),
         }
     }
 }

@@ -33,6 +33,8 @@ macro_rules! migrations {
 migrations! {
     (1, 1, "0001_foundation.sql"),
     (2, 1, "0002_requests.sql"),
+    // An older program would close beads that a run has.
+    (3, 3, "0003_scheduler.sql"),
 }
 
 /// The schema this program knows.

@@ -275,7 +275,7 @@ fn child_number(id: &BeadId) -> Option<(&str, i64)> {
 }
 
 pub(super) fn bead_event(bead: &Bead, kind: EventKind, payload: Json) -> NewEvent {
-    NewEvent { kind, bead: Some(bead.id.clone()), rig: bead.rig.clone(), payload }
+    NewEvent { kind, bead: Some(bead.id.clone()), rig: bead.rig.clone(), run: None, payload }
 }
 
 pub(super) fn id_from(row: &dyn Row, column: usize) -> Result<BeadId, StoreError> {

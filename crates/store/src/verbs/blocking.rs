@@ -137,7 +137,7 @@ impl Writer<'_> {
         if let Some((0, false, rig, title)) = now {
             let payload = Json::object(&[("title".to_owned(), title)]);
             let bead = Some(id.clone());
-            self.record(NewEvent { kind: EventKind::Unblocked, bead, rig, payload });
+            self.record(NewEvent { kind: EventKind::Unblocked, bead, rig, run: None, payload });
         }
         Ok(())
     }

@@ -152,7 +152,7 @@ impl Writer<'_> {
             ("type".to_owned(), Json::string(edge.kind.as_str())),
         ]);
         let bead = Some(edge.issue.clone());
-        self.record(NewEvent { kind, bead, rig: rig.flatten(), payload });
+        self.record(NewEvent { kind, bead, rig: rig.flatten(), run: None, payload });
         Ok(())
     }
 

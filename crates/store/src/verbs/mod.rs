@@ -1,19 +1,24 @@
 //! The verbs: each file holds the SQL of one kind of record.
 
+mod accounts;
 mod beads;
 mod blocking;
 mod bulk;
 mod check;
 mod comments;
+mod contexts;
 mod dependencies;
 mod events;
 mod filter;
 mod find;
 mod hydrate;
 mod labels;
+mod parameters;
 mod query;
 mod requests;
 mod rigs;
+mod runs;
+mod scheduler;
 mod settings;
 mod statistics;
 mod upkeep;
@@ -21,11 +26,14 @@ mod upkeep;
 pub use beads::{BlockerFacts, differing_fields};
 pub use bulk::Bulk;
 pub use check::Difference;
+pub use contexts::{Lane, NewContext};
 pub use dependencies::DependencyChange;
 pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
 pub use hydrate::BeadRow;
 pub use rigs::RigCounts;
+pub use runs::Occupied;
+pub use scheduler::{Pause, SchedulerState};
 pub use settings::Scope;
 pub use statistics::Statistics;
 pub use upkeep::{Growth, Totals};
@@ -44,17 +52,21 @@ use statements;
 pub fn all_statements() -> Vec<&'static str> {
     [
         crate::transaction::STATEMENTS,
+        accounts::STATEMENTS,
         beads::STATEMENTS,
         blocking::STATEMENTS,
         bulk::STATEMENTS,
         check::STATEMENTS,
         comments::STATEMENTS,
+        contexts::STATEMENTS,
         dependencies::STATEMENTS,
         events::STATEMENTS,
         find::STATEMENTS,
         labels::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,
+        runs::STATEMENTS,
+        scheduler::STATEMENTS,
         settings::STATEMENTS,
         statistics::STATEMENTS,
         upkeep::STATEMENTS,

@@ -113,7 +113,7 @@ impl Writer<'_> {
     }
 
     fn record_rig(&mut self, rig: &Rig, kind: EventKind, payload: Json) {
-        self.record(NewEvent { kind, bead: None, rig: Some(rig.slug.clone()), payload });
+        self.record(NewEvent { kind, bead: None, rig: Some(rig.slug.clone()), run: None, payload });
     }
 }
 

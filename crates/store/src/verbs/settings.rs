@@ -96,7 +96,13 @@ impl Writer<'_> {
             ("old".to_owned(), text(old.as_deref())),
             ("new".to_owned(), text(value)),
         ]);
-        self.record(NewEvent { kind: EventKind::SettingChanged, bead: None, rig: None, payload });
+        self.record(NewEvent {
+            kind: EventKind::SettingChanged,
+            bead: None,
+            rig: None,
+            run: None,
+            payload,
+        });
         Ok(true)
     }
 }

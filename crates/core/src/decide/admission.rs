@@ -1,0 +1,236 @@
+//! The one door to a slot: whether every cap in force admits another run.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::readiness::WaitReason;
+use crate::schedule::{Run, RunId, WorkerPlace};
+use crate::{ExecutorKind, RigSlug};
+
+/// A cap that is in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cap {
+    /// Of the town.
+    Town(u32),
+    /// Of work that was queued by hand, in direct mode.
+    Queue(u32),
+    /// Of a rig.
+    Rig(RigSlug, u32),
+    /// Of an account.
+    Account(String, u32),
+}
+
+impl Cap {
+    /// The number.
+    pub fn limit(&self) -> u32 {
+        match self {
+            Self::Town(limit)
+            | Self::Queue(limit)
+            | Self::Rig(_, limit)
+            | Self::Account(_, limit) => *limit,
+        }
+    }
+}
+
+impl fmt::Display for Cap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Town(limit) => write!(f, "the town's cap of {limit}"),
+            Self::Queue(limit) => write!(f, "the queue's cap of {limit}"),
+            Self::Rig(rig, limit) => write!(f, "the cap of {limit} of the rig {rig}"),
+            Self::Account(handle, limit) => {
+                write!(f, "the cap of {limit} of the account {handle}")
+            }
+        }
+    }
+}
+
+/// Every cap there is. A cap that is absent does not limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caps {
+    /// Most live runs in the town (deferred mode).
+    pub town: Option<u32>,
+    /// Most live runs of queued work (direct mode).
+    pub queue: Option<u32>,
+    /// Most live runs in each rig.
+    pub rigs: BTreeMap<RigSlug, u32>,
+    /// Most live runs for each account.
+    pub accounts: BTreeMap<String, u32>,
+}
+
+/// What is asked for: one more run.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// In this rig.
+    pub rig: &'a RigSlug,
+    /// Carried out like this.
+    pub executor: ExecutorKind,
+    /// By this worker, if one was named.
+    pub place: Option<&'a WorkerPlace>,
+    /// For this account, if any.
+    pub account: Option<&'a str>,
+    /// Through the queue's gate.
+    pub gated: bool,
+}
+
+/// The live runs, by what caps look at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    town: u32,
+    queue: u32,
+    rigs: BTreeMap<RigSlug, u32>,
+    accounts: BTreeMap<String, u32>,
+    places: BTreeMap<WorkerPlace, RunId>,
+}
+
+impl Occupancy {
+    /// So many live runs that take a slot, in all.
+    pub fn live(&self) -> u32 {
+        self.town
+    }
+
+    /// So many live runs of queued work.
+    pub fn live_gated(&self) -> u32 {
+        self.queue
+    }
+
+    /// So many live runs in this rig.
+    pub fn live_in(&self, rig: &RigSlug) -> u32 {
+        self.rigs.get(rig).copied().unwrap_or(0)
+    }
+
+    /// Counts live runs like the one asked for.
+    pub fn add(&mut self, ask: &Ask<'_>, runs: u32) {
+        if !Run::takes_slot(ask.executor) {
+            return;
+        }
+        let more = |count: &mut u32| *count = count.saturating_add(runs);
+        more(&mut self.town);
+        if ask.gated {
+            more(&mut self.queue);
+        }
+        more(self.rigs.entry(ask.rig.clone()).or_default());
+        if let Some(account) = ask.account {
+            more(self.accounts.entry(account.to_owned()).or_default());
+        }
+    }
+
+    /// Notes which run is at a named place.
+    pub fn occupy(&mut self, place: WorkerPlace, run: RunId) {
+        self.places.insert(place, run);
+    }
+}
+
+/// Every reason why the caps do not admit one more run; none means that it may start.
+///
+/// People and agents that ask for work themselves take no slot and are always admitted.
+pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &Ask<'_>) -> Vec<WaitReason> {
+    let mut reasons = Vec::new();
+    if !Run::takes_slot(ask.executor) {
+        return reasons;
+    }
+    let mut check = |cap: Option<Cap>, live: u32| {
+        reasons.extend(cap.filter(|cap| live >= cap.limit()).map(WaitReason::NoSlot));
+    };
+    check(caps.town.map(Cap::Town), occupancy.town);
+    if ask.gated {
+        check(caps.queue.map(Cap::Queue), occupancy.queue);
+    }
+    let of_rig = caps.rigs.get(ask.rig).map(|limit| Cap::Rig(ask.rig.clone(), *limit));
+    check(of_rig, occupancy.live_in(ask.rig));
+    if let Some(account) = ask.account {
+        let cap = caps.accounts.get(account).map(|limit| Cap::Account(account.to_owned(), *limit));
+        check(cap, occupancy.accounts.get(account).copied().unwrap_or(0));
+    }
+    if let Some((place, run)) = ask.place.and_then(|place| occupancy.places.get_key_value(place)) {
+        reasons.push(WaitReason::OnePerAgent(place.clone(), run.clone()));
+    }
+    reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::BeadId;
+
+    fn rig(name: &str) -> RigSlug {
+        RigSlug::parse(name).unwrap()
+    }
+
+    fn ask(rig: &RigSlug) -> Ask<'_> {
+        let executor = ExecutorKind::Process;
+        Ask { rig, executor, place: None, account: None, gated: false }
+    }
+
+    #[test]
+    fn every_cap_in_force_is_named() {
+        let (web, api) = (rig("web"), rig("api"));
+        let caps = Caps {
+            town: Some(2),
+            queue: Some(1),
+            rigs: [(web.clone(), 1)].into(),
+            accounts: [("work".to_owned(), 1)].into(),
+        };
+        let place = WorkerPlace::polecat(&web, "nux").unwrap();
+        let full = Ask { gated: true, account: Some("work"), place: Some(&place), ..ask(&web) };
+        let mut occupancy = Occupancy::default();
+        assert_eq!(admit(&caps, &occupancy, &full), []);
+        occupancy.add(&full, 1);
+        occupancy.add(&ask(&api), 1);
+        let run = RunId { bead: BeadId::parse("web-1").unwrap(), epoch: 1 };
+        occupancy.occupy(place.clone(), run.clone());
+        let reasons = admit(&caps, &occupancy, &full);
+        assert_eq!(
+            reasons,
+            [
+                WaitReason::NoSlot(Cap::Town(2)),
+                WaitReason::NoSlot(Cap::Queue(1)),
+                WaitReason::NoSlot(Cap::Rig(web.clone(), 1)),
+                WaitReason::NoSlot(Cap::Account("work".into(), 1)),
+                WaitReason::OnePerAgent(place, run),
+            ]
+        );
+        let person = Ask { executor: ExecutorKind::None, ..full };
+        assert_eq!(admit(&caps, &occupancy, &person), []);
+    }
+
+    proptest! {
+        #[test]
+        fn whoever_is_admitted_one_by_one_never_exceeds_a_cap(
+            town in proptest::option::of(0_u32..6), queue in proptest::option::of(0_u32..6),
+            of_rig in proptest::option::of(0_u32..4),
+            asks in proptest::collection::vec((0_usize..2, any::<bool>(), any::<bool>()), 0..30),
+        ) {
+            let rigs = [rig("web"), rig("api")];
+            let caps = Caps {
+                town,
+                queue,
+                rigs: of_rig.map(|limit| (rigs[0].clone(), limit)).into_iter().collect(),
+                accounts: [("work".to_owned(), 2)].into(),
+            };
+            let mut occupancy = Occupancy::default();
+            let mut work = 0;
+            for (at, gated, with_account) in asks {
+                let account = with_account.then_some("work");
+                let ask = Ask { gated, account, ..ask(&rigs[at]) };
+                if admit(&caps, &occupancy, &ask).is_empty() {
+                    occupancy.add(&ask, 1);
+                    work += u32::from(with_account);
+                } else {
+                    // A cap that is in force is reached, or it would have been admitted.
+                    let full = town.is_some_and(|cap| occupancy.live() >= cap)
+                        || (gated && queue.is_some_and(|cap| occupancy.live_gated() >= cap))
+                        || (at == 0 && of_rig.is_some_and(|cap| occupancy.live_in(&rigs[0]) >= cap))
+                        || (with_account && work >= 2);
+                    prop_assert!(full);
+                }
+            }
+            prop_assert!(town.is_none_or(|cap| occupancy.live() <= cap));
+            prop_assert!(queue.is_none_or(|cap| occupancy.live_gated() <= cap));
+            prop_assert!(of_rig.is_none_or(|cap| occupancy.live_in(&rigs[0]) <= cap));
+            prop_assert!(work <= 2);
+        }
+    }
+}

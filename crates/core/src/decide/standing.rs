@@ -1,0 +1,196 @@
+//! Why scheduled work does not start: what the bead, its context, its rig and the scheduler say.
+
+use super::breaker::is_due;
+use super::readiness::{ReadinessFacts, WaitReason, wait_reasons};
+use crate::schedule::{CloseReason, Context, Run, RunState};
+use crate::{BeadId, ExecutorKind, RigSlug, RigState, Status, Timestamp};
+
+/// What matters of a rig.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RigStanding {
+    /// Whether it takes part.
+    pub state: RigState,
+    /// How its runs are carried out.
+    pub executor: ExecutorKind,
+    /// Whether it knows how to run anything.
+    pub can_run: bool,
+}
+
+/// The scheduler as a whole, as seen by one cycle.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Control {
+    /// Nothing starts: by whom, since when.
+    pub paused: Option<(String, Timestamp)>,
+    /// Work that was queued by hand may start: the cycle is by hand, or the queue is enabled, or the
+    /// mode is deferred.
+    pub gate_open: bool,
+}
+
+/// What is known of a bead that somebody wants to see started.
+#[derive(Debug, Clone)]
+pub struct SchedulingFacts<'a> {
+    /// What readiness depends on.
+    pub readiness: ReadinessFacts<'a>,
+    /// Who has the bead; empty for nobody.
+    pub assignee: &'a str,
+    /// Its live run.
+    pub run: Option<&'a Run>,
+}
+
+/// Every reason, admission aside, why an open context does not start, the most telling first; none
+/// means that only room is needed.
+pub fn context_reasons(
+    context: &Context,
+    facts: &SchedulingFacts<'_>,
+    rig: Option<RigStanding>,
+    control: &Control,
+    now: Timestamp,
+) -> Vec<WaitReason> {
+    if let Some(run) = facts.run {
+        return vec![held_by(run)];
+    }
+    let mut reasons = of_bead(facts, context.forced, now);
+    let place = context.place.as_ref();
+    let given_away = !facts.assignee.is_empty()
+        && !context.forced
+        && place.is_none_or(|place| place.as_str() != facts.assignee)
+        && *facts.readiness.status == Status::Open;
+    if given_away {
+        reasons.push(WaitReason::AssignedTo(facts.assignee.to_owned()));
+    }
+    match rig {
+        None => reasons.push(WaitReason::RigGone(context.rig.clone())),
+        Some(rig) => {
+            let crew = place.is_some_and(crate::schedule::WorkerPlace::is_crew);
+            reasons.extend(of_rig(&context.rig, rig, facts, crew));
+        }
+    }
+    if let Some(at) = context.next_attempt_at.filter(|at| !is_due(Some(*at), now)) {
+        reasons.push(WaitReason::Backoff(at));
+    }
+    if let Some((by, since)) = &control.paused {
+        reasons.push(WaitReason::Paused(by.clone(), *since));
+    }
+    if context.gated && !control.gate_open {
+        reasons.push(WaitReason::QueueGate);
+    }
+    reasons
+}
+
+/// What the bead itself says.
+fn of_bead(facts: &SchedulingFacts<'_>, forced: bool, now: Timestamp) -> Vec<WaitReason> {
+    let taken = |status: &Status| matches!(status, Status::Hooked | Status::InProgress);
+    let mut reasons = wait_reasons(&facts.readiness, now);
+    reasons.retain_mut(|reason| match reason {
+        WaitReason::Status(status) if taken(status) => {
+            *reason = WaitReason::ClaimedByHand(facts.assignee.to_owned());
+            !forced
+        }
+        // Which types are dispatched depends on the rig.
+        WaitReason::NotWork(_) => false,
+        _ => true,
+    });
+    reasons
+}
+
+fn of_rig(
+    slug: &RigSlug,
+    rig: RigStanding,
+    facts: &SchedulingFacts<'_>,
+    crew: bool,
+) -> Vec<WaitReason> {
+    let mut reasons = Vec::new();
+    let executor = if crew { ExecutorKind::None } else { rig.executor };
+    if !facts.readiness.issue_type.is_slingable(rig.executor) {
+        reasons.push(WaitReason::NotSlingable(facts.readiness.issue_type.clone()));
+    }
+    match rig.state {
+        RigState::Active => {}
+        RigState::Parked => reasons.push(WaitReason::RigParked(slug.clone())),
+        RigState::Docked => reasons.push(WaitReason::RigDocked(slug.clone())),
+    }
+    match executor {
+        ExecutorKind::Pull => reasons.push(WaitReason::WaitsForPullAgent),
+        ExecutorKind::None => {}
+        ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => {
+            if !rig.can_run {
+                reasons.push(WaitReason::RigCannotRun(slug.clone()));
+            }
+        }
+    }
+    reasons
+}
+
+fn held_by(run: &Run) -> WaitReason {
+    if run.state == RunState::Starting {
+        WaitReason::StartInProgress(run.id.clone())
+    } else {
+        WaitReason::Running(run.id.clone())
+    }
+}
+
+/// Every reason why a bead without an open context does not start. There is always one.
+pub fn unscheduled_reasons(
+    facts: &SchedulingFacts<'_>,
+    latest: Option<&Context>,
+    last_run: Option<&Run>,
+    rig: Option<RigStanding>,
+    staged: Option<&BeadId>,
+    max_attempts: u32,
+    now: Timestamp,
+) -> Vec<WaitReason> {
+    if let Some(run) = facts.run {
+        return vec![held_by(run)];
+    }
+    let mut reasons = of_bead(facts, false, now);
+    if *facts.readiness.status == Status::Closed {
+        return reasons;
+    }
+    let issue_type = facts.readiness.issue_type;
+    match rig {
+        None => reasons.push(WaitReason::TownLevel),
+        Some(rig) if !issue_type.is_slingable(rig.executor) => {
+            reasons.push(WaitReason::NotSlingable(issue_type.clone()));
+        }
+        Some(_) => {}
+    }
+    if !facts.assignee.is_empty() && *facts.readiness.status == Status::Open {
+        reasons.push(WaitReason::AssignedTo(facts.assignee.to_owned()));
+    }
+    if let Some(convoy) = staged {
+        reasons.push(WaitReason::ConvoyStaged(convoy.clone()));
+    }
+    reasons.extend(latest.and_then(|context| after_context(context, last_run, max_attempts)));
+    if reasons.is_empty() {
+        reasons.push(WaitReason::NotScheduled);
+    }
+    reasons
+}
+
+/// What the end of the last context, or of the run that came of it, says.
+fn after_context(
+    context: &Context,
+    last_run: Option<&Run>,
+    max_attempts: u32,
+) -> Option<WaitReason> {
+    let closed = context.closed.as_ref()?;
+    let why = || context.last_failure.clone();
+    match closed.reason {
+        CloseReason::Cleared => Some(WaitReason::Cleared(closed.by.clone())),
+        CloseReason::CircuitBroken => Some(WaitReason::CircuitBroken(why())),
+        CloseReason::Quarantined | CloseReason::InvalidContext => {
+            Some(WaitReason::Quarantined(why()))
+        }
+        CloseReason::StaleWorkBead => None,
+        CloseReason::Dispatched => {
+            let run = last_run.filter(|run| run.context == context.number)?;
+            match run.state {
+                RunState::Cancelled => Some(WaitReason::RunCancelled(run.ended_by.clone())),
+                RunState::Lost if context.attempts.saturating_add(1) >= max_attempts => {
+                    Some(WaitReason::AttemptsUsedUp(context.attempts.saturating_add(1)))
+                }
+                _ => None,
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Contexts: scheduled dispatches.
+
+use std::fmt;
+
+use super::parameters::SlingParameters;
+use super::place::WorkerPlace;
+use crate::{BeadId, Invalid, Priority, RigSlug, Timestamp};
+
+/// The name under which a context is shown as a bead, such as `hq-ctx-0001f`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContextId(String);
+
+impl ContextId {
+    /// What every such name begins with.
+    pub const PREFIX: &str = "hq-ctx-";
+
+    /// The name of the context with this number.
+    pub fn of_number(number: u64) -> Self {
+        let mut digits = Vec::new();
+        let mut rest = number;
+        while rest > 0 || digits.len() < 5 {
+            let digit = usize::try_from(rest % 36).unwrap_or(0);
+            digits.push(char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[digit]));
+            rest /= 36;
+        }
+        Self(format!("{}{}", Self::PREFIX, digits.iter().rev().collect::<String>()))
+    }
+
+    /// Wraps text that was such a name when it was stored.
+    pub fn trusted(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ContextId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+macro_rules! names {
+    ($(#[$doc:meta])* $kind:ident, $what:literal { $($(#[$variant_doc:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $kind {
+            $($(#[$variant_doc])* $variant,)*
+        }
+
+        impl $kind {
+            /// Every one.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The name.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// The one of this name.
+            pub fn parse(text: &str) -> Result<Self, Invalid> {
+                match text {
+                    $($name => Ok(Self::$variant),)*
+                    other => Err(Invalid(format!(concat!("\"{}\" is not ", $what), other.escape_debug()))),
+                }
+            }
+        }
+    };
+}
+pub(super) use names;
+
+names! {
+    /// Why a context was closed.
+    CloseReason, "a reason to close a context" {
+        /// A worker has it.
+        Dispatched = "dispatched",
+        /// Somebody took it out of the queue.
+        Cleared = "cleared",
+        /// It could not be started too often.
+        CircuitBroken = "circuit-broken",
+        /// It came damaged from elsewhere.
+        InvalidContext = "invalid-context",
+        /// Its bead was over, or gone, before it could start.
+        StaleWorkBead = "stale-work-bead",
+        /// It can never start as it is.
+        Quarantined = "quarantined",
+    }
+}
+
+impl CloseReason {
+    /// Whether only a person may schedule the bead again.
+    pub fn needs_a_person(self) -> bool {
+        match self {
+            Self::Cleared | Self::CircuitBroken | Self::InvalidContext | Self::Quarantined => true,
+            Self::Dispatched | Self::StaleWorkBead => false,
+        }
+    }
+
+    /// Whether it was closed because it could not be started.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::CircuitBroken | Self::InvalidContext | Self::Quarantined)
+    }
+}
+
+names! {
+    /// What scheduled it.
+    Origin, "an origin of a context" {
+        /// `gt sling`.
+        Sling = "sling",
+        /// `gt queue`, or `gt sling --queue`.
+        Queue = "queue",
+        /// `gt scheduler retry`.
+        Retry = "retry",
+        /// The run before it was lost, or failed and may be tried again.
+        Recovery = "recovery",
+        /// The block or labels of an older queue.
+        Adopted = "adopted",
+    }
+}
+
+/// How a context ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextClosed {
+    /// When.
+    pub at: Timestamp,
+    /// Who did it.
+    pub by: String,
+    /// Why.
+    pub reason: CloseReason,
+}
+
+/// One scheduled dispatch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// Its place in line, given in the transaction that scheduled it.
+    pub number: u64,
+    /// The name it is shown under.
+    pub id: ContextId,
+    /// What is to be worked on.
+    pub bead: BeadId,
+    /// Where.
+    pub rig: RigSlug,
+    /// By whom, if somebody was named.
+    pub place: Option<WorkerPlace>,
+    /// For which account, if one was named.
+    pub account: Option<String>,
+    /// It waits for a cycle by hand or for the queue to be enabled.
+    pub gated: bool,
+    /// Somebody insisted, although another has the bead.
+    pub forced: bool,
+    /// The bead's priority.
+    pub priority: Priority,
+    /// What scheduled it.
+    pub origin: Origin,
+    /// How it is to be done.
+    pub parameters: SlingParameters,
+    /// When it was scheduled; only shown.
+    pub enqueued_at: Timestamp,
+    /// By whom.
+    pub enqueued_by: String,
+    /// Since when it counts as waiting.
+    pub waiting_since: Timestamp,
+    /// Not to be started before this, after a start that failed or a run that was lost.
+    pub next_attempt_at: Option<Timestamp>,
+    /// How many starts failed in a row.
+    pub failures: u32,
+    /// Why the last one did; empty if none.
+    pub last_failure: String,
+    /// How many runs the bead has had for what was scheduled.
+    pub attempts: u32,
+    /// A run of it is being started.
+    pub starting: bool,
+    /// How it ended; nothing while it is open.
+    pub closed: Option<ContextClosed>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_contexts_are_short_and_different() {
+        assert_eq!(ContextId::of_number(1).as_str(), "hq-ctx-00001");
+        assert_eq!(ContextId::of_number(37).as_str(), "hq-ctx-00011");
+        assert_eq!(ContextId::of_number(u64::MAX).as_str(), "hq-ctx-3w5e11264sgsf");
+    }
+
+    #[test]
+    fn every_reason_and_origin_has_a_name_that_leads_back() {
+        for reason in CloseReason::ALL {
+            assert_eq!(CloseReason::parse(reason.as_str()), Ok(*reason));
+        }
+        for origin in Origin::ALL {
+            assert_eq!(Origin::parse(origin.as_str()), Ok(*origin));
+        }
+        assert!(CloseReason::parse("bored").is_err());
+    }
+}

@@ -1,0 +1,44 @@
+//! Named places of workers.
+
+use std::fmt;
+
+use crate::{Invalid, RigSlug, bead::check_name};
+
+/// Who is to do it, when somebody was named: `<rig>/polecats/<name>` or `<rig>/crew/<name>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkerPlace(String);
+
+impl WorkerPlace {
+    /// A polecat of this name.
+    pub fn polecat(rig: &RigSlug, name: &str) -> Result<Self, Invalid> {
+        check_name("worker name", name)?;
+        Ok(Self(format!("{rig}/polecats/{name}")))
+    }
+
+    /// A person or standing agent of this name.
+    pub fn crew(rig: &RigSlug, name: &str) -> Result<Self, Invalid> {
+        check_name("crew name", name)?;
+        Ok(Self(format!("{rig}/crew/{name}")))
+    }
+
+    /// Wraps text that was a place when it was stored.
+    pub fn trusted(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is a person or a standing agent, who needs no process of ours and no slot.
+    pub fn is_crew(&self) -> bool {
+        self.0.contains("/crew/")
+    }
+}
+
+impl fmt::Display for WorkerPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,171 @@
+//! Runs: attempts of workers.
+
+use std::fmt;
+
+use super::context::names;
+use super::place::WorkerPlace;
+use crate::{BeadId, ExecutorKind, Invalid, Json, RigSlug, Timestamp, Uid};
+
+/// The name of a run: `<bead>#<epoch>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId {
+    /// Which bead.
+    pub bead: BeadId,
+    /// Which attempt, from 1. A later one fences an earlier one off.
+    pub epoch: u32,
+}
+
+impl RunId {
+    /// Reads `gt-abc#3`.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let invalid = || {
+            let shown = text.chars().take(60).collect::<String>();
+            Invalid(format!("\"{}\" is not a run; runs look like gt-abc#3", shown.escape_debug()))
+        };
+        let (bead, epoch) = text.rsplit_once('#').ok_or_else(invalid)?;
+        let plain = !epoch.is_empty() && epoch.bytes().all(|byte| byte.is_ascii_digit());
+        let epoch = epoch.parse::<u32>().ok().filter(|epoch| *epoch > 0 && plain);
+        Ok(Self { bead: BeadId::parse(bead)?, epoch: epoch.ok_or_else(invalid)? })
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.bead, self.epoch)
+    }
+}
+
+names! {
+    /// Where a run stands.
+    RunState, "a state of a run" {
+        /// It has its slot; its worker has not taken it yet.
+        Starting = "starting",
+        /// Its worker is at it.
+        Running = "running",
+        /// Its worker waits for something outside.
+        Blocked = "blocked",
+        /// It ended well.
+        Done = "done",
+        /// It ended badly.
+        Failed = "failed",
+        /// It ended without saying how.
+        Lost = "lost",
+        /// Somebody ended it.
+        Cancelled = "cancelled",
+    }
+}
+
+impl RunState {
+    /// Whether it still holds its bead and its slot.
+    pub fn is_live(self) -> bool {
+        match self {
+            Self::Starting | Self::Running | Self::Blocked => true,
+            Self::Done | Self::Failed | Self::Lost | Self::Cancelled => false,
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunEnd {
+    /// As what.
+    pub state: RunState,
+    /// The exit code of its worker, if it had one.
+    pub exit_code: Option<i32>,
+    /// The signal that ended its worker, if one did.
+    pub exit_signal: Option<i32>,
+    /// Why, in words.
+    pub reason: String,
+}
+
+impl RunEnd {
+    /// An end without an exit status.
+    pub fn without_status(state: RunState, reason: impl Into<String>) -> Self {
+        Self { state, exit_code: None, exit_signal: None, reason: reason.into() }
+    }
+}
+
+/// One attempt of one worker at one bead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Its name.
+    pub id: RunId,
+    /// Its alias for clients that want a UUID.
+    pub uid: Uid,
+    /// The number of the context it came from.
+    pub context: u64,
+    /// The rig it runs in.
+    pub rig: RigSlug,
+    /// How it is carried out.
+    pub executor: ExecutorKind,
+    /// The preset of its worker; empty for the rig's own command.
+    pub runtime: String,
+    /// Who works on it.
+    pub agent: String,
+    /// The named place it occupies, if it does.
+    pub place: Option<WorkerPlace>,
+    /// The machine it runs on.
+    pub host: String,
+    /// The account it is charged to; empty for none.
+    pub account: String,
+    /// It counts towards the cap of queued work.
+    pub gated: bool,
+    /// Where it stands.
+    pub state: RunState,
+    /// The lock of whoever starts it.
+    pub starter: String,
+    /// The recipe it follows; empty for none.
+    pub formula: String,
+    /// The recipe's steps as they were cooked, a JSON array.
+    pub steps: Json,
+    /// When it was begun.
+    pub created_at: Timestamp,
+    /// By whom.
+    pub created_by: String,
+    /// When its worker took it.
+    pub running_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Who ended it; empty for itself.
+    pub ended_by: String,
+    /// The exit code of its worker.
+    pub exit_code: Option<i32>,
+    /// The signal that ended its worker.
+    pub exit_signal: Option<i32>,
+    /// Why it ended.
+    pub reason: String,
+}
+
+impl Run {
+    /// Whether it takes one of the town's slots: people and agents that ask for work themselves do not.
+    pub fn takes_slot(executor: ExecutorKind) -> bool {
+        match executor {
+            ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => true,
+            ExecutorKind::Pull | ExecutorKind::None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_run_is_named_by_bead_and_epoch() {
+        let run = RunId::parse("gt-a#b#3").unwrap();
+        assert_eq!((run.bead.as_str(), run.epoch), ("gt-a#b", 3));
+        assert_eq!(run.to_string(), "gt-a#b#3");
+        for wrong in ["gt-a", "gt-a#", "gt-a#0", "gt-a#x", "gt-a#-1", "gt-a#+1", "#3", "gt#3", ""] {
+            assert!(RunId::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in ".{0,60}") {
+            let _ = RunId::parse(&text);
+        }
+    }
+}

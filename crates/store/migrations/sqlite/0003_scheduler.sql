@@ -1,0 +1,267 @@
+-- A context is one scheduled dispatch: open = scheduled, closed = decided. `number` is its place in
+-- line. `held` and `asleep_until` repeat what the view context_standing says, and lanes counts them,
+-- so that neither a dispatch cycle nor the status looks at what cannot start anyway.
+CREATE TABLE contexts (
+    number          INTEGER PRIMARY KEY NOT NULL CHECK (number > 0),
+    id              TEXT NOT NULL UNIQUE,
+    bead            TEXT NOT NULL REFERENCES beads (id) ON DELETE CASCADE,
+    rig             TEXT NOT NULL,
+    place           TEXT NOT NULL,
+    account         TEXT NOT NULL,
+    gated           INTEGER NOT NULL CHECK (gated IN (0, 1)),
+    forced          INTEGER NOT NULL CHECK (forced IN (0, 1)),
+    priority        INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 4),
+    origin          TEXT NOT NULL,
+    parameters      TEXT NOT NULL,
+    enqueued_at     INTEGER NOT NULL,
+    enqueued_by     TEXT NOT NULL,
+    -- Never earlier than that of a context before it, whatever the clocks said.
+    waiting_since   INTEGER NOT NULL,
+    next_attempt_at INTEGER,
+    failures        INTEGER NOT NULL CHECK (failures >= 0),
+    last_failure    TEXT NOT NULL,
+    attempts        INTEGER NOT NULL CHECK (attempts >= 0),
+    starting        INTEGER NOT NULL CHECK (starting IN (0, 1)),
+    held            INTEGER NOT NULL CHECK (held IN (0, 1)),
+    asleep_until    INTEGER,
+    -- The last context of its bead.
+    latest          INTEGER NOT NULL CHECK (latest IN (0, 1)),
+    closed_at       INTEGER,
+    closed_by       TEXT NOT NULL,
+    close_reason    TEXT NOT NULL CHECK (close_reason IN ('', 'dispatched', 'cleared', 'circuit-broken',
+        'invalid-context', 'stale-work-bead', 'quarantined')),
+    CHECK ((closed_at IS NULL) = (close_reason = '')),
+    CHECK (starting = 0 OR closed_at IS NULL)
+) STRICT;
+
+CREATE UNIQUE INDEX contexts_open ON contexts (bead) WHERE closed_at IS NULL;
+CREATE UNIQUE INDEX contexts_latest ON contexts (bead) WHERE latest = 1;
+CREATE INDEX contexts_bead ON contexts (bead, number);
+CREATE INDEX contexts_line ON contexts (rig, place, account, gated, priority, number)
+    WHERE closed_at IS NULL AND starting = 0 AND held = 0 AND asleep_until IS NULL;
+CREATE INDEX contexts_asleep ON contexts (asleep_until)
+    WHERE closed_at IS NULL AND starting = 0 AND asleep_until IS NOT NULL;
+CREATE INDEX contexts_backoff ON contexts (next_attempt_at)
+    WHERE closed_at IS NULL AND next_attempt_at IS NOT NULL;
+CREATE INDEX contexts_waiting ON contexts (number) WHERE closed_at IS NULL;
+CREATE INDEX contexts_reason ON contexts (close_reason, bead) WHERE latest = 1;
+
+-- One attempt of one worker at one bead. Live = starting, running or blocked.
+CREATE TABLE runs (
+    bead            TEXT NOT NULL REFERENCES beads (id) ON DELETE CASCADE,
+    epoch           INTEGER NOT NULL CHECK (epoch > 0),
+    uid             BLOB NOT NULL UNIQUE,
+    context         INTEGER NOT NULL,
+    rig             TEXT NOT NULL,
+    executor        TEXT NOT NULL CHECK (executor IN ('tmux', 'process', 'ssh', 'pull', 'none')),
+    runtime         TEXT NOT NULL,
+    agent           TEXT NOT NULL,
+    place           TEXT NOT NULL,
+    host            TEXT NOT NULL,
+    account         TEXT NOT NULL,
+    session         TEXT NOT NULL,
+    tree            TEXT NOT NULL,
+    branch          TEXT NOT NULL,
+    gated           INTEGER NOT NULL CHECK (gated IN (0, 1)),
+    state           TEXT NOT NULL CHECK (state IN ('starting', 'running', 'blocked', 'done', 'failed',
+        'lost', 'cancelled')),
+    starter         TEXT NOT NULL,
+    formula         TEXT NOT NULL,
+    steps           TEXT NOT NULL,
+    created_at      INTEGER NOT NULL,
+    created_by      TEXT NOT NULL,
+    running_at      INTEGER,
+    ended_at        INTEGER,
+    exit_code       INTEGER,
+    exit_signal     INTEGER,
+    reason          TEXT NOT NULL,
+    ended_by        TEXT NOT NULL,
+    accepted_commit TEXT NOT NULL,
+    PRIMARY KEY (bead, epoch),
+    CHECK ((state IN ('starting', 'running', 'blocked')) = (ended_at IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX runs_live ON runs (bead) WHERE state IN ('starting', 'running', 'blocked');
+CREATE UNIQUE INDEX runs_place ON runs (place)
+    WHERE place <> '' AND executor <> 'none' AND state IN ('starting', 'running', 'blocked');
+CREATE UNIQUE INDEX runs_pulling ON runs (agent) WHERE executor = 'pull' AND state = 'running';
+CREATE INDEX runs_context ON runs (context);
+CREATE INDEX runs_created ON runs (created_at, bead, epoch);
+
+-- How many wait, by what admission looks at: `awake` are those that nothing but admission keeps.
+CREATE TABLE lanes (
+    rig      TEXT NOT NULL,
+    place    TEXT NOT NULL,
+    account  TEXT NOT NULL,
+    gated    INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    queued   INTEGER NOT NULL CHECK (queued >= 0),
+    awake    INTEGER NOT NULL CHECK (awake >= 0 AND awake <= queued),
+    PRIMARY KEY (rig, place, account, gated, priority)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE scheduler (
+    one                 INTEGER PRIMARY KEY NOT NULL CHECK (one = 1),
+    paused_by           TEXT,
+    paused_at           INTEGER,
+    last_dispatch_at    INTEGER,
+    last_dispatch_count INTEGER,
+    CHECK ((paused_by IS NULL) = (paused_at IS NULL)),
+    CHECK ((last_dispatch_at IS NULL) = (last_dispatch_count IS NULL))
+) STRICT;
+
+INSERT INTO scheduler (one) VALUES (1);
+INSERT INTO counters (name, value) VALUES ('context', 0);
+INSERT INTO counters (name, value) VALUES ('notice', 0);
+
+CREATE TABLE accounts (
+    handle      TEXT PRIMARY KEY NOT NULL,
+    config_dir  TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    max_runs    INTEGER NOT NULL CHECK (max_runs >= 0),
+    is_default  INTEGER NOT NULL CHECK (is_default IN (0, 1)),
+    created_at  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX accounts_default ON accounts (is_default) WHERE is_default = 1;
+
+-- What people are to be told, once for each channel, at least once.
+CREATE TABLE outbox (
+    number          INTEGER PRIMARY KEY NOT NULL,
+    key             TEXT NOT NULL,
+    channel         TEXT NOT NULL CHECK (channel IN ('command', 'webhook')),
+    payload         TEXT NOT NULL,
+    created_at      INTEGER NOT NULL,
+    next_attempt_at INTEGER NOT NULL,
+    attempts        INTEGER NOT NULL CHECK (attempts >= 0),
+    last_error      TEXT NOT NULL,
+    state           TEXT NOT NULL CHECK (state IN ('waiting', 'sent', 'given-up')),
+    UNIQUE (key, channel)
+) STRICT;
+
+CREATE INDEX outbox_waiting ON outbox (next_attempt_at) WHERE state = 'waiting';
+
+-- What keeps an open context from starting, as far as it is written down: held = by its bead,
+-- asleep_until = by a date. The core decides the same from the same facts, and a test compares.
+CREATE VIEW context_standing AS
+SELECT c.number AS number, b.priority AS priority,
+    CASE WHEN b.open_blockers = 0 AND b.pinned = 0 AND b.ephemeral = 0
+        AND (b.status = 'open'
+            OR (b.status = 'deferred' AND b.defer_until IS NOT NULL)
+            OR (c.forced = 1 AND b.status IN ('hooked', 'in_progress')))
+        AND (b.assignee = '' OR c.forced = 1 OR b.assignee = c.place)
+        AND (CASE WHEN r.executor = 'pull' THEN
+                CASE WHEN b.issue_type IN ('epic', 'convoy', 'molecule', 'gate', 'message', 'event',
+                    'agent', 'role', 'rig', 'merge-request', 'sling-context') THEN 0 ELSE 1 END
+            ELSE
+                CASE WHEN b.issue_type IN ('task', 'bug', 'feature', 'chore', '') THEN 1 ELSE 0 END
+            END) = 1
+    THEN 0 ELSE 1 END AS held,
+    (SELECT MAX(x.at) FROM (
+        SELECT c.next_attempt_at AS at
+        UNION ALL SELECT b.defer_until
+        UNION ALL SELECT p.defer_until FROM dependencies d JOIN beads p ON p.id = d.depends_on_id
+            WHERE d.issue_id = b.id AND d.type = 'parent-child'
+    ) x) AS asleep_until
+FROM contexts c JOIN beads b ON b.id = c.bead LEFT JOIN rigs r ON r.slug = c.rig
+WHERE c.closed_at IS NULL;
+
+CREATE TRIGGER beads_to_contexts AFTER UPDATE ON beads
+WHEN OLD.status <> NEW.status OR (OLD.open_blockers = 0) <> (NEW.open_blockers = 0)
+    OR OLD.pinned <> NEW.pinned OR OLD.ephemeral <> NEW.ephemeral OR OLD.issue_type <> NEW.issue_type
+    OR OLD.assignee <> NEW.assignee OR OLD.priority <> NEW.priority
+    OR OLD.defer_until IS NOT NEW.defer_until
+BEGIN
+    UPDATE contexts SET (priority, held, asleep_until) =
+        (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
+        WHERE bead = NEW.id AND closed_at IS NULL;
+END;
+
+CREATE TRIGGER parents_to_contexts AFTER UPDATE ON beads
+WHEN OLD.defer_until IS NOT NEW.defer_until
+BEGIN
+    UPDATE contexts SET (priority, held, asleep_until) =
+        (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
+        WHERE closed_at IS NULL AND bead IN (SELECT d.issue_id FROM dependencies d
+            WHERE d.depends_on_id = NEW.id AND d.type = 'parent-child');
+END;
+
+CREATE TRIGGER new_beads_to_contexts AFTER INSERT ON beads
+WHEN NEW.defer_until IS NOT NULL
+BEGIN
+    UPDATE contexts SET (priority, held, asleep_until) =
+        (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
+        WHERE closed_at IS NULL AND bead IN (SELECT d.issue_id FROM dependencies d
+            WHERE d.depends_on_id = NEW.id AND d.type = 'parent-child');
+END;
+
+CREATE TRIGGER new_parts_to_contexts AFTER INSERT ON dependencies WHEN NEW.type = 'parent-child'
+BEGIN
+    UPDATE contexts SET (priority, held, asleep_until) =
+        (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
+        WHERE bead = NEW.issue_id AND closed_at IS NULL;
+END;
+
+CREATE TRIGGER old_parts_to_contexts AFTER DELETE ON dependencies WHEN OLD.type = 'parent-child'
+BEGIN
+    UPDATE contexts SET (priority, held, asleep_until) =
+        (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
+        WHERE bead = OLD.issue_id AND closed_at IS NULL;
+END;
+
+CREATE TRIGGER changed_parts_to_contexts AFTER UPDATE OF type ON dependencies WHEN OLD.type <> NEW.type
+BEGIN
+    UPDATE contexts SET (priority, held, asleep_until) =
+        (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
+        WHERE bead = NEW.issue_id AND closed_at IS NULL;
+END;
+
+CREATE TRIGGER contexts_join_lanes AFTER INSERT ON contexts
+WHEN NEW.closed_at IS NULL AND NEW.starting = 0
+BEGIN
+    INSERT INTO lanes (rig, place, account, gated, priority, queued, awake)
+        VALUES (NEW.rig, NEW.place, NEW.account, NEW.gated, NEW.priority, 1,
+            NEW.held = 0 AND NEW.asleep_until IS NULL)
+        ON CONFLICT (rig, place, account, gated, priority) DO UPDATE SET
+            queued = lanes.queued + 1, awake = lanes.awake + excluded.awake;
+END;
+
+CREATE TRIGGER contexts_change_lanes AFTER UPDATE ON contexts
+WHEN OLD.closed_at IS NOT NEW.closed_at OR OLD.starting <> NEW.starting OR OLD.held <> NEW.held
+    OR OLD.asleep_until IS NOT NEW.asleep_until OR OLD.priority <> NEW.priority
+BEGIN
+    UPDATE lanes SET queued = queued - 1,
+            awake = awake - (OLD.held = 0 AND OLD.asleep_until IS NULL)
+        WHERE OLD.closed_at IS NULL AND OLD.starting = 0 AND rig = OLD.rig AND place = OLD.place
+            AND account = OLD.account AND gated = OLD.gated AND priority = OLD.priority;
+    INSERT INTO lanes (rig, place, account, gated, priority, queued, awake)
+        SELECT NEW.rig, NEW.place, NEW.account, NEW.gated, NEW.priority, 1,
+            NEW.held = 0 AND NEW.asleep_until IS NULL
+        WHERE NEW.closed_at IS NULL AND NEW.starting = 0
+        ON CONFLICT (rig, place, account, gated, priority) DO UPDATE SET
+            queued = lanes.queued + 1, awake = lanes.awake + excluded.awake;
+    DELETE FROM lanes WHERE queued = 0 AND rig = OLD.rig AND place = OLD.place
+        AND account = OLD.account AND gated = OLD.gated AND priority = OLD.priority;
+END;
+
+CREATE TRIGGER contexts_leave_lanes AFTER DELETE ON contexts
+WHEN OLD.closed_at IS NULL AND OLD.starting = 0
+BEGIN
+    UPDATE lanes SET queued = queued - 1,
+            awake = awake - (OLD.held = 0 AND OLD.asleep_until IS NULL)
+        WHERE rig = OLD.rig AND place = OLD.place
+            AND account = OLD.account AND gated = OLD.gated AND priority = OLD.priority;
+    DELETE FROM lanes WHERE queued = 0 AND rig = OLD.rig AND place = OLD.place
+        AND account = OLD.account AND gated = OLD.gated AND priority = OLD.priority;
+END;
+
+-- The labels that people gave, and those that say where a bead stands with the scheduler.
+DROP VIEW bead_labels;
+CREATE VIEW bead_labels AS
+SELECT bead, label FROM labels
+UNION ALL SELECT bead, 'gt:queued' FROM contexts WHERE latest = 1 AND close_reason = ''
+UNION ALL SELECT bead, 'queued' FROM contexts WHERE latest = 1 AND close_reason = ''
+UNION ALL SELECT bead, 'gt:queue-dispatched' FROM contexts WHERE latest = 1 AND close_reason = 'dispatched'
+UNION ALL SELECT bead, 'gt:dispatch-failed' FROM contexts
+    WHERE latest = 1 AND close_reason IN ('circuit-broken', 'quarantined', 'invalid-context')
+UNION ALL SELECT id, 'gt:sling-context' FROM contexts;

@@ -1,0 +1,96 @@
+//! Accounts.
+
+use gt_core::schedule::Account;
+use gt_core::{EventKind, Json, NewEvent, Timestamp};
+
+use super::statements;
+use crate::engine::{Param, Row};
+use crate::{Reader, StoreError, Writer};
+
+statements! {
+    ALL = "SELECT handle, config_dir, environment, max_runs, is_default, created_at FROM accounts ORDER BY handle";
+    PUT = "INSERT INTO accounts (handle, config_dir, environment, max_runs, is_default, created_at) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (handle) DO UPDATE SET config_dir = excluded.config_dir, \
+        environment = excluded.environment, max_runs = excluded.max_runs";
+    NO_DEFAULT = "UPDATE accounts SET is_default = 0 WHERE is_default = 1";
+    SET_DEFAULT = "UPDATE accounts SET is_default = 1 WHERE handle = ?1";
+    DELETE = "DELETE FROM accounts WHERE handle = ?1";
+}
+
+impl Reader<'_> {
+    /// Every account, by handle.
+    pub fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+        self.rows(ALL, &[], account_from)
+    }
+}
+
+impl Writer<'_> {
+    /// Adds an account, or changes one; whether it is the default stays as it is.
+    pub fn put_account(&mut self, account: &Account) -> Result<(), StoreError> {
+        let environment: Vec<_> = account
+            .environment
+            .iter()
+            .map(|(name, value)| (name.clone(), Json::string(value)))
+            .collect();
+        let environment = Json::object(&environment);
+        let params = [
+            (&account.handle).into(),
+            (&account.config_dir).into(),
+            Param::Text(environment.as_str()),
+            i64::from(account.max_runs).into(),
+            account.is_default.into(),
+            account.created_at.into(),
+        ];
+        self.execute(PUT, &params)?;
+        self.record_account(&account.handle, "put");
+        Ok(())
+    }
+
+    /// Makes an account the default, or none.
+    pub fn set_default_account(&mut self, handle: Option<&str>) -> Result<(), StoreError> {
+        self.execute(NO_DEFAULT, &[])?;
+        if let Some(handle) = handle {
+            self.execute(SET_DEFAULT, &[handle.into()])?;
+        }
+        self.record_account(handle.unwrap_or_default(), "default");
+        Ok(())
+    }
+
+    /// Removes an account.
+    pub fn delete_account(&mut self, handle: &str) -> Result<(), StoreError> {
+        self.execute(DELETE, &[handle.into()])?;
+        self.record_account(handle, "removed");
+        Ok(())
+    }
+
+    /// Tells what happened to an account, but nothing of its environment, which may hold keys.
+    fn record_account(&mut self, handle: &str, change: &str) {
+        let payload = Json::object(&[
+            ("account".to_owned(), Json::string(handle)),
+            ("change".to_owned(), Json::string(change)),
+        ]);
+        let kind = EventKind::AccountChanged;
+        self.record(NewEvent { kind, bead: None, rig: None, run: None, payload });
+    }
+}
+
+fn account_from(row: &dyn Row) -> Result<Account, StoreError> {
+    let damaged = || StoreError::Corrupt("the environment of an account".to_owned());
+    let environment = Json::trusted(row.text(2)?.to_owned());
+    let names = environment.fields().ok_or_else(damaged)?;
+    let value = |name: String| {
+        let value = environment.string_field(&name).ok_or_else(damaged)?;
+        Ok((name, value))
+    };
+    Ok(Account {
+        handle: row.text(0)?.to_owned(),
+        config_dir: row.text(1)?.to_owned(),
+        environment: names
+            .into_iter()
+            .map(|(name, _)| value(name))
+            .collect::<Result<_, StoreError>>()?,
+        max_runs: u32::try_from(row.int(3)?).unwrap_or(0),
+        is_default: row.flag(4)?,
+        created_at: Timestamp::from_nanos(row.int(5)?),
+    })
+}

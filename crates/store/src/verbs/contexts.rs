@@ -1,0 +1,410 @@
+//! Contexts: what is scheduled.
+
+use gt_core::schedule::{
+    CloseReason, Context, ContextClosed, ContextId, Origin, SlingParameters, WorkerPlace,
+};
+use gt_core::{BeadId, EventKind, Json, NewEvent, Priority, RigSlug, RunId, Timestamp};
+
+use super::beads::id_from;
+use super::parameters::{parameters_from, parameters_text};
+use super::statements;
+use crate::engine::{Param, Row};
+use crate::{Reader, StoreError, Writer};
+
+/// The columns of a context, in the order [`context_from`] reads them.
+macro_rules! context_columns {
+    () => {
+        "number, id, bead, rig, place, account, gated, forced, priority, origin, parameters, \
+         enqueued_at, enqueued_by, waiting_since, next_attempt_at, failures, last_failure, attempts, \
+         starting, closed_at, closed_by, close_reason"
+    };
+}
+
+statements! {
+    BY_ID = concat!("SELECT ", context_columns!(), " FROM contexts WHERE id = ?1");
+    BY_NUMBER = concat!("SELECT ", context_columns!(), " FROM contexts WHERE number = ?1");
+    LATEST = concat!("SELECT ", context_columns!(), " FROM contexts WHERE bead = ?1 AND latest = 1");
+    OF_BEAD = concat!("SELECT ", context_columns!(), " FROM contexts WHERE bead = ?1 ORDER BY number");
+    OPEN_AFTER = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
+        AND number > ?1 ORDER BY number LIMIT ?2");
+    FAILED = concat!("SELECT ", context_columns!(), " FROM contexts WHERE latest = 1 \
+        AND close_reason IN ('circuit-broken', 'quarantined', 'invalid-context') ORDER BY number");
+    LINE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
+        AND starting = 0 AND held = 0 AND asleep_until IS NULL AND rig = ?1 AND place = ?2 \
+        AND account = ?3 AND gated = ?4 AND priority = ?5 AND number > ?6 ORDER BY number LIMIT ?7");
+    DUE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
+        AND starting = 0 AND asleep_until IS NOT NULL AND asleep_until <= ?1 AND held = 0 \
+        ORDER BY number");
+    FAR = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
+        AND next_attempt_at IS NOT NULL AND next_attempt_at > ?1 ORDER BY number");
+    STALE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
+        AND starting = 0 AND held = 1 AND bead IN (SELECT b.id FROM beads b WHERE b.id = contexts.bead \
+        AND b.status = 'closed') ORDER BY number LIMIT ?1");
+    LANES = "SELECT rig, place, account, gated, priority, queued, awake FROM lanes \
+        ORDER BY rig, place, account, gated, priority";
+    LAST_NUMBER = "SELECT value FROM counters WHERE name = 'context'";
+    SET_LAST_NUMBER = "UPDATE counters SET value = ?1 WHERE name = 'context'";
+    LAST_WAITING = "SELECT waiting_since FROM contexts WHERE closed_at IS NULL ORDER BY number DESC LIMIT 1";
+    TAKEN = "SELECT id FROM beads WHERE id >= 'hq-ctx-' AND id < 'hq-ctx.'";
+    SUPERSEDE = "UPDATE contexts SET latest = 0 WHERE bead = ?1 AND latest = 1";
+    INSERT = concat!("INSERT INTO contexts (", context_columns!(), ", held, latest) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 0, \
+        NULL, '', '', 1, 1)");
+    REFRESH = "UPDATE contexts SET (priority, held, asleep_until) = (SELECT s.priority, s.held, \
+        s.asleep_until FROM context_standing s WHERE s.number = contexts.number) \
+        WHERE number >= ?1 AND number <= ?2 AND closed_at IS NULL";
+    WAKE = "UPDATE contexts SET asleep_until = NULL WHERE closed_at IS NULL AND starting = 0 \
+        AND asleep_until IS NOT NULL AND asleep_until <= ?1";
+    SET_STARTING = "UPDATE contexts SET starting = ?2 WHERE number = ?1 AND closed_at IS NULL";
+    CLOSE = "UPDATE contexts SET closed_at = ?2, closed_by = ?3, close_reason = ?4, last_failure = ?5, \
+        starting = 0 WHERE number = ?1 AND closed_at IS NULL";
+    POSTPONE = "UPDATE contexts SET failures = ?2, last_failure = ?3, next_attempt_at = ?4, starting = 0 \
+        WHERE number = ?1 AND closed_at IS NULL";
+}
+
+/// A dispatch to be scheduled.
+#[derive(Debug, Clone)]
+pub struct NewContext {
+    /// What is to be worked on.
+    pub bead: BeadId,
+    /// Where.
+    pub rig: RigSlug,
+    /// By whom, if somebody was named.
+    pub place: Option<WorkerPlace>,
+    /// For which account, if one was named.
+    pub account: Option<String>,
+    /// It waits for a cycle by hand or for the queue to be enabled.
+    pub gated: bool,
+    /// Somebody insisted, although another has the bead.
+    pub forced: bool,
+    /// The bead's priority.
+    pub priority: Priority,
+    /// What schedules it.
+    pub origin: Origin,
+    /// How it is to be done.
+    pub parameters: SlingParameters,
+    /// When it was scheduled, if that was elsewhere.
+    pub enqueued_at: Option<Timestamp>,
+    /// Not to be started before this.
+    pub next_attempt_at: Option<Timestamp>,
+    /// How many starts failed before, elsewhere.
+    pub failures: u32,
+    /// How many runs the bead has had for this.
+    pub attempts: u32,
+}
+
+/// What admission looks at, and how many wait there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lane {
+    /// The rig.
+    pub rig: RigSlug,
+    /// The worker that was named, if one was.
+    pub place: Option<WorkerPlace>,
+    /// The account that was named, if one was.
+    pub account: Option<String>,
+    /// Whether they wait for the queue's gate.
+    pub gated: bool,
+    /// Their priority.
+    pub priority: Priority,
+    /// How many wait.
+    pub queued: u64,
+    /// How many of them nothing keeps but admission; those whose date has passed since the last cycle
+    /// are not counted yet.
+    pub awake: u64,
+}
+
+impl Reader<'_> {
+    /// The context shown under this name.
+    pub fn context(&self, id: &str) -> Result<Option<Context>, StoreError> {
+        self.first(BY_ID, &[id.into()], context_from)
+    }
+
+    /// The context with this number.
+    pub fn context_by_number(&self, number: u64) -> Result<Option<Context>, StoreError> {
+        self.first(BY_NUMBER, &[as_int(number).into()], context_from)
+    }
+
+    /// The last context of a bead, open or closed.
+    pub fn latest_context(&self, bead: &BeadId) -> Result<Option<Context>, StoreError> {
+        self.first(LATEST, &[bead.into()], context_from)
+    }
+
+    /// The open context of a bead.
+    pub fn open_context(&self, bead: &BeadId) -> Result<Option<Context>, StoreError> {
+        Ok(self.latest_context(bead)?.filter(|context| context.closed.is_none()))
+    }
+
+    /// Every context of a bead, oldest first.
+    pub fn contexts_of(&self, bead: &BeadId) -> Result<Vec<Context>, StoreError> {
+        self.rows(OF_BEAD, &[bead.into()], context_from)
+    }
+
+    /// Open contexts after this number, in the order of their numbers.
+    pub fn open_contexts_after(
+        &self,
+        number: u64,
+        limit: usize,
+    ) -> Result<Vec<Context>, StoreError> {
+        let params = [as_int(number).into(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
+        self.rows(OPEN_AFTER, &params, context_from)
+    }
+
+    /// Every open context, in the order of their numbers.
+    pub fn open_contexts(&self) -> Result<Vec<Context>, StoreError> {
+        self.open_contexts_after(0, usize::MAX)
+    }
+
+    /// The last contexts of beads that could not be started and wait for a person.
+    pub fn failed_contexts(&self) -> Result<Vec<Context>, StoreError> {
+        self.rows(FAILED, &[], context_from)
+    }
+
+    /// How many wait in each lane; empty lanes are not there.
+    pub fn lanes(&self) -> Result<Vec<Lane>, StoreError> {
+        self.rows(LANES, &[], |row| {
+            Ok(Lane {
+                rig: RigSlug::trusted(row.text(0)?.to_owned()),
+                place: said(row.text(1)?).map(WorkerPlace::trusted),
+                account: said(row.text(2)?),
+                gated: row.flag(3)?,
+                priority: Priority::new(row.int(4)?)?,
+                queued: count(row.int(5)?),
+                awake: count(row.int(6)?),
+            })
+        })
+    }
+
+    /// The next contexts of a lane that nothing but admission keeps, in line after `number`.
+    pub fn lane_after(
+        &self,
+        lane: &Lane,
+        number: u64,
+        limit: usize,
+    ) -> Result<Vec<Context>, StoreError> {
+        let params = [
+            lane.rig.as_str().into(),
+            lane.place.as_ref().map_or("", WorkerPlace::as_str).into(),
+            lane.account.as_deref().unwrap_or_default().into(),
+            lane.gated.into(),
+            i64::from(lane.priority.number()).into(),
+            as_int(number).into(),
+            i64::try_from(limit).unwrap_or(i64::MAX).into(),
+        ];
+        self.rows(LINE, &params, context_from)
+    }
+
+    /// Contexts whose date has passed but which no cycle has woken yet. `far` is where a date is so far
+    /// off that only a clock that jumped can have set it.
+    pub fn contexts_due(&self, now: Timestamp, far: Timestamp) -> Result<Vec<Context>, StoreError> {
+        let mut due = self.rows(DUE, &[now.into()], context_from)?;
+        due.extend(self.rows(FAR, &[far.into()], context_from)?);
+        due.sort_by_key(|context| context.number);
+        due.dedup_by_key(|context| context.number);
+        Ok(due)
+    }
+
+    /// Open contexts whose bead is closed.
+    pub fn stale_contexts(&self, limit: usize) -> Result<Vec<Context>, StoreError> {
+        self.rows(STALE, &[i64::try_from(limit).unwrap_or(i64::MAX).into()], context_from)
+    }
+}
+
+impl Writer<'_> {
+    /// Schedules each of these. None of the beads has an open context.
+    pub fn insert_contexts(&mut self, new: Vec<NewContext>) -> Result<Vec<Context>, StoreError> {
+        let before = count(self.number(LAST_NUMBER, &[])?);
+        // Names that came with an import stay with whoever had them first.
+        let taken = self.rows(TAKEN, &[], |row| id_from(row, 0))?;
+        let last = self.first(LAST_WAITING, &[], |row| Ok(Timestamp::from_nanos(row.int(0)?)))?;
+        let waiting_since = last.map_or(self.now(), |last| last.max(self.now()));
+        let mut number = before;
+        let mut made = Vec::with_capacity(new.len());
+        for new in new {
+            number += 1;
+            while taken.iter().any(|id| id.as_str() == ContextId::of_number(number).as_str()) {
+                number += 1;
+            }
+            let context = Context {
+                number,
+                id: ContextId::of_number(number),
+                bead: new.bead,
+                rig: new.rig,
+                place: new.place,
+                account: new.account,
+                gated: new.gated,
+                forced: new.forced,
+                priority: new.priority,
+                origin: new.origin,
+                parameters: new.parameters,
+                enqueued_at: new.enqueued_at.unwrap_or(self.now()),
+                enqueued_by: self.actor().to_owned(),
+                waiting_since,
+                next_attempt_at: new.next_attempt_at,
+                failures: new.failures,
+                last_failure: String::new(),
+                attempts: new.attempts,
+                starting: false,
+                closed: None,
+            };
+            self.insert_context(&context)?;
+            made.push(context);
+        }
+        if number > before {
+            self.apply(SET_LAST_NUMBER, &[as_int(number).into()])?;
+            self.apply(REFRESH, &[as_int(before + 1).into(), as_int(number).into()])?;
+        }
+        Ok(made)
+    }
+
+    fn insert_context(&mut self, context: &Context) -> Result<(), StoreError> {
+        self.apply(SUPERSEDE, &[(&context.bead).into()])?;
+        let params = [
+            as_int(context.number).into(),
+            context.id.as_str().into(),
+            (&context.bead).into(),
+            context.rig.as_str().into(),
+            context.place.as_ref().map_or("", WorkerPlace::as_str).into(),
+            context.account.as_deref().unwrap_or_default().into(),
+            context.gated.into(),
+            context.forced.into(),
+            i64::from(context.priority.number()).into(),
+            context.origin.as_str().into(),
+            Param::Text(&parameters_text(&context.parameters)),
+            context.enqueued_at.into(),
+            (&context.enqueued_by).into(),
+            context.waiting_since.into(),
+            context.next_attempt_at.into(),
+            i64::from(context.failures).into(),
+            (&context.last_failure).into(),
+            i64::from(context.attempts).into(),
+        ];
+        self.apply(INSERT, &params)?;
+        let fields = [
+            ("context".to_owned(), Json::string(context.id.as_str())),
+            ("origin".to_owned(), Json::string(context.origin.as_str())),
+        ];
+        self.record(context_event(context, EventKind::Scheduled, None, Json::object(&fields)));
+        Ok(())
+    }
+
+    /// Wakes every context whose date has passed.
+    pub fn wake_contexts(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.apply(WAKE, &[now.into()])
+    }
+
+    /// Says whether a run of the context is being started.
+    pub fn set_starting(&mut self, context: &Context, starting: bool) -> Result<(), StoreError> {
+        self.apply(SET_STARTING, &[as_int(context.number).into(), starting.into()])
+    }
+
+    /// Closes an open context; `why` is told where the reason alone does not say it. The close of a
+    /// dispatched one is told by its run.
+    pub fn close_context(
+        &mut self,
+        context: &Context,
+        reason: CloseReason,
+        why: &str,
+    ) -> Result<(), StoreError> {
+        let failure = if why.is_empty() { &context.last_failure } else { why };
+        let params = [
+            as_int(context.number).into(),
+            self.now().into(),
+            self.actor().into(),
+            reason.as_str().into(),
+            failure.into(),
+        ];
+        let closed = self.execute(CLOSE, &params)?;
+        if closed == 0 {
+            return Err(StoreError::Corrupt(format!("{} is closed already", context.id)));
+        }
+        let kind = match reason {
+            CloseReason::Dispatched => return Ok(()),
+            CloseReason::CircuitBroken => EventKind::CircuitBroken,
+            CloseReason::Quarantined | CloseReason::InvalidContext => EventKind::Quarantined,
+            CloseReason::Cleared | CloseReason::StaleWorkBead => EventKind::Unscheduled,
+        };
+        let mut fields = vec![
+            ("context".to_owned(), Json::string(context.id.as_str())),
+            ("reason".to_owned(), Json::string(reason.as_str())),
+        ];
+        if !failure.is_empty() {
+            fields.push(("why".to_owned(), Json::string(failure)));
+        }
+        self.record(context_event(context, kind, None, Json::object(&fields)));
+        Ok(())
+    }
+
+    /// Puts an open context back in line after a start that failed: not before `at`.
+    pub fn postpone_context(
+        &mut self,
+        context: &Context,
+        failures: u32,
+        why: &str,
+        at: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
+        let number: Param<'_> = as_int(context.number).into();
+        self.apply(POSTPONE, &[number, i64::from(failures).into(), why.into(), at.into()])?;
+        self.apply(REFRESH, &[number, number])
+    }
+}
+
+pub(super) fn context_event(
+    context: &Context,
+    kind: EventKind,
+    run: Option<RunId>,
+    payload: Json,
+) -> NewEvent {
+    let (bead, rig) = (Some(context.bead.clone()), Some(context.rig.clone()));
+    NewEvent { kind, bead, rig, run, payload }
+}
+
+pub(super) fn as_int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn count(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+fn said(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn context_from(row: &dyn Row) -> Result<Context, StoreError> {
+    let small = |column| -> Result<u32, StoreError> {
+        u32::try_from(row.int(column)?)
+            .map_err(|_| StoreError::Corrupt(format!("column {column} of a context")))
+    };
+    let instant = |column| -> Result<Option<Timestamp>, StoreError> {
+        Ok(row.int_or_null(column)?.map(Timestamp::from_nanos))
+    };
+    let closed = match instant(19)? {
+        None => None,
+        Some(at) => {
+            let reason = CloseReason::parse(row.text(21)?)?;
+            Some(ContextClosed { at, by: row.text(20)?.to_owned(), reason })
+        }
+    };
+    Ok(Context {
+        number: count(row.int(0)?),
+        id: ContextId::trusted(row.text(1)?.to_owned()),
+        bead: id_from(row, 2)?,
+        rig: RigSlug::trusted(row.text(3)?.to_owned()),
+        place: said(row.text(4)?).map(WorkerPlace::trusted),
+        account: said(row.text(5)?),
+        gated: row.flag(6)?,
+        forced: row.flag(7)?,
+        priority: Priority::new(row.int(8)?)?,
+        origin: Origin::parse(row.text(9)?)?,
+        parameters: parameters_from(row.text(10)?)?,
+        enqueued_at: Timestamp::from_nanos(row.int(11)?),
+        enqueued_by: row.text(12)?.to_owned(),
+        waiting_since: Timestamp::from_nanos(row.int(13)?),
+        next_attempt_at: instant(14)?,
+        failures: small(15)?,
+        last_failure: row.text(16)?.to_owned(),
+        attempts: small(17)?,
+        starting: row.flag(18)?,
+        closed,
+    })
+}

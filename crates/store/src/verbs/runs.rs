@@ -1,0 +1,234 @@
+//! Runs: attempts of workers.
+
+use gt_core::schedule::{Run, RunEnd, RunId, RunState, WorkerPlace};
+use gt_core::{BeadId, EventKind, ExecutorKind, Json, NewEvent, RigSlug, Timestamp, Uid};
+
+use super::beads::id_from;
+use super::contexts::{as_int, count};
+use super::statements;
+use crate::engine::{Param, Row};
+use crate::{Reader, StoreError, Writer};
+
+/// The columns of a run, in the order [`run_from`] reads them.
+macro_rules! run_columns {
+    () => {
+        "bead, epoch, uid, context, rig, executor, runtime, agent, place, host, account, gated, state, \
+         starter, formula, steps, created_at, created_by, running_at, ended_at, ended_by, exit_code, \
+         exit_signal, reason"
+    };
+}
+
+macro_rules! live {
+    () => {
+        "state IN ('starting', 'running', 'blocked')"
+    };
+}
+
+statements! {
+    ONE = concat!("SELECT ", run_columns!(), " FROM runs WHERE bead = ?1 AND epoch = ?2");
+    LIVE_OF = concat!("SELECT ", run_columns!(), " FROM runs WHERE bead = ?1 AND ", live!());
+    LIVE = concat!("SELECT ", run_columns!(), " FROM runs WHERE ", live!(), " ORDER BY created_at, bead");
+    OF_BEAD = concat!("SELECT ", run_columns!(), " FROM runs WHERE bead = ?1 ORDER BY epoch DESC");
+    RECENT = concat!("SELECT ", run_columns!(), " FROM runs ORDER BY created_at DESC, bead, epoch LIMIT ?1");
+    OCCUPIED = concat!("SELECT rig, account, gated, executor, COUNT(*) FROM runs WHERE ", live!(),
+        " GROUP BY rig, account, gated, executor ORDER BY rig, account, gated, executor");
+    AT_PLACE = concat!("SELECT ", run_columns!(), " FROM runs WHERE place = ?1 AND place <> '' \
+        AND executor <> 'none' AND ", live!());
+    LAST_EPOCH = "SELECT COALESCE(MAX(epoch), 0) FROM runs WHERE bead = ?1";
+    INSERT = "INSERT INTO runs (bead, epoch, uid, context, rig, executor, runtime, agent, place, host, \
+        account, gated, state, starter, formula, steps, created_at, created_by, session, tree, branch, \
+        reason, ended_by, accepted_commit) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
+        ?14, ?15, ?16, ?17, ?18, '', '', '', '', '', '')";
+    CLAIM = "UPDATE runs SET state = 'running', running_at = ?3 WHERE bead = ?1 AND epoch = ?2 \
+        AND state = 'starting'";
+    END = concat!("UPDATE runs SET state = ?3, ended_at = ?4, ended_by = ?5, exit_code = ?6, \
+        exit_signal = ?7, reason = ?8 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
+}
+
+/// How many live runs there are of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Occupied {
+    /// In which rig.
+    pub rig: RigSlug,
+    /// For which account; empty for none.
+    pub account: String,
+    /// Whether they came through the queue's gate.
+    pub gated: bool,
+    /// How they are carried out.
+    pub executor: ExecutorKind,
+    /// How many.
+    pub runs: u64,
+}
+
+impl Reader<'_> {
+    /// The run of this name.
+    pub fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
+        self.first(ONE, &[(&id.bead).into(), i64::from(id.epoch).into()], run_from)
+    }
+
+    /// The live run of a bead.
+    pub fn live_run(&self, bead: &BeadId) -> Result<Option<Run>, StoreError> {
+        self.first(LIVE_OF, &[bead.into()], run_from)
+    }
+
+    /// Every live run, oldest first.
+    pub fn live_runs(&self) -> Result<Vec<Run>, StoreError> {
+        self.rows(LIVE, &[], run_from)
+    }
+
+    /// Every run of a bead, newest first.
+    pub fn runs_of(&self, bead: &BeadId) -> Result<Vec<Run>, StoreError> {
+        self.rows(OF_BEAD, &[bead.into()], run_from)
+    }
+
+    /// The last runs, newest first.
+    pub fn recent_runs(&self, limit: usize) -> Result<Vec<Run>, StoreError> {
+        self.rows(RECENT, &[i64::try_from(limit).unwrap_or(i64::MAX).into()], run_from)
+    }
+
+    /// How many live runs there are of each kind.
+    pub fn occupied(&self) -> Result<Vec<Occupied>, StoreError> {
+        self.rows(OCCUPIED, &[], |row| {
+            Ok(Occupied {
+                rig: RigSlug::trusted(row.text(0)?.to_owned()),
+                account: row.text(1)?.to_owned(),
+                gated: row.flag(2)?,
+                executor: ExecutorKind::parse(row.text(3)?)?,
+                runs: count(row.int(4)?),
+            })
+        })
+    }
+
+    /// The live run that occupies a named place.
+    pub fn run_at(&self, place: &WorkerPlace) -> Result<Option<Run>, StoreError> {
+        self.first(AT_PLACE, &[place.as_str().into()], run_from)
+    }
+
+    /// The name of the next run of a bead.
+    pub fn next_run_id(&self, bead: &BeadId) -> Result<RunId, StoreError> {
+        let last = self.number(LAST_EPOCH, &[bead.into()])?;
+        let epoch = u32::try_from(last + 1)
+            .map_err(|_| StoreError::Corrupt(format!("{bead} has no number left for a run")))?;
+        Ok(RunId { bead: bead.clone(), epoch })
+    }
+}
+
+impl Writer<'_> {
+    /// Writes a run that has just been admitted.
+    pub fn insert_run(&mut self, run: &Run) -> Result<(), StoreError> {
+        let params = [
+            (&run.id.bead).into(),
+            i64::from(run.id.epoch).into(),
+            Param::Blob(run.uid.as_bytes()),
+            as_int(run.context).into(),
+            run.rig.as_str().into(),
+            run.executor.as_str().into(),
+            (&run.runtime).into(),
+            (&run.agent).into(),
+            run.place.as_ref().map_or("", WorkerPlace::as_str).into(),
+            (&run.host).into(),
+            (&run.account).into(),
+            run.gated.into(),
+            run.state.as_str().into(),
+            (&run.starter).into(),
+            (&run.formula).into(),
+            run.steps.as_str().into(),
+            run.created_at.into(),
+            (&run.created_by).into(),
+        ];
+        self.execute(INSERT, &params)?;
+        self.record_run(run, EventKind::RunStarting, &[("agent", Json::string(&run.agent))]);
+        Ok(())
+    }
+
+    /// The worker takes a run that is starting. `false` if it is not starting any more.
+    pub fn claim_run(&mut self, run: &Run) -> Result<bool, StoreError> {
+        let params = [(&run.id.bead).into(), i64::from(run.id.epoch).into(), self.now().into()];
+        if self.execute(CLAIM, &params)? == 0 {
+            return Ok(false);
+        }
+        self.record_run(run, EventKind::Dispatched, &[("agent", Json::string(&run.agent))]);
+        Ok(true)
+    }
+
+    /// Ends a live run. `false` if it has ended already.
+    pub fn end_run(&mut self, run: &Run, end: &RunEnd, by: &str) -> Result<bool, StoreError> {
+        let params = [
+            (&run.id.bead).into(),
+            i64::from(run.id.epoch).into(),
+            end.state.as_str().into(),
+            self.now().into(),
+            by.into(),
+            end.exit_code.map(i64::from).into(),
+            end.exit_signal.map(i64::from).into(),
+            (&end.reason).into(),
+        ];
+        if self.execute(END, &params)? == 0 {
+            return Ok(false);
+        }
+        let kind = match end.state {
+            RunState::Done => EventKind::RunDone,
+            RunState::Lost => EventKind::RunLost,
+            RunState::Cancelled => EventKind::RunCancelled,
+            RunState::Failed | RunState::Starting | RunState::Running | RunState::Blocked => {
+                EventKind::RunFailed
+            }
+        };
+        self.record_run(run, kind, &[("reason", Json::string(&end.reason))]);
+        Ok(true)
+    }
+
+    /// Tells of something that happened to a run.
+    pub fn record_run(&mut self, run: &Run, kind: EventKind, fields: &[(&str, Json)]) {
+        let fields: Vec<_> =
+            fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        self.record(NewEvent {
+            kind,
+            bead: Some(run.id.bead.clone()),
+            rig: Some(run.rig.clone()),
+            run: Some(run.id.clone()),
+            payload: Json::object(&fields),
+        });
+    }
+}
+
+fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
+    let text = |column| -> Result<String, StoreError> { Ok(row.text(column)?.to_owned()) };
+    let instant = |column| -> Result<Option<Timestamp>, StoreError> {
+        Ok(row.int_or_null(column)?.map(Timestamp::from_nanos))
+    };
+    let small = |column| -> Result<Option<i32>, StoreError> {
+        Ok(row.int_or_null(column)?.and_then(|number| i32::try_from(number).ok()))
+    };
+    let epoch = u32::try_from(row.int(1)?)
+        .map_err(|_| StoreError::Corrupt("an epoch that is no small number".to_owned()))?;
+    let uid = row
+        .blob(2)?
+        .try_into()
+        .map_err(|_| StoreError::Corrupt("a uid that is not 16 bytes long".to_owned()))?;
+    Ok(Run {
+        id: RunId { bead: id_from(row, 0)?, epoch },
+        uid: Uid::from_bytes(uid),
+        context: count(row.int(3)?),
+        rig: RigSlug::trusted(text(4)?),
+        executor: ExecutorKind::parse(row.text(5)?)?,
+        runtime: text(6)?,
+        agent: text(7)?,
+        place: Some(text(8)?).filter(|place| !place.is_empty()).map(WorkerPlace::trusted),
+        host: text(9)?,
+        account: text(10)?,
+        gated: row.flag(11)?,
+        state: RunState::parse(row.text(12)?)?,
+        starter: text(13)?,
+        formula: text(14)?,
+        steps: Json::trusted(text(15)?),
+        created_at: Timestamp::from_nanos(row.int(16)?),
+        created_by: text(17)?,
+        running_at: instant(18)?,
+        ended_at: instant(19)?,
+        ended_by: text(20)?,
+        exit_code: small(21)?,
+        exit_signal: small(22)?,
+        reason: text(23)?,
+    })
+}

@@ -1,0 +1,78 @@
+//! The state of the scheduler as a whole.
+
+use gt_core::{EventKind, Json, NewEvent, Timestamp};
+
+use super::statements;
+use crate::{Reader, StoreError, Writer};
+
+statements! {
+    STATE = "SELECT paused_by, paused_at, last_dispatch_at, last_dispatch_count FROM scheduler WHERE one = 1";
+    PAUSE = "UPDATE scheduler SET paused_by = ?1, paused_at = ?2 WHERE one = 1";
+    RESUME = "UPDATE scheduler SET paused_by = NULL, paused_at = NULL WHERE one = 1";
+    NOTE = "UPDATE scheduler SET last_dispatch_at = ?1, last_dispatch_count = ?2 WHERE one = 1";
+}
+
+/// Who stopped the scheduler, and since when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    /// Who.
+    pub by: String,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+/// The state of the scheduler as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SchedulerState {
+    /// Nothing is started while this is set.
+    pub paused: Option<Pause>,
+    /// When something was last started, and how much at once.
+    pub last_dispatch: Option<(Timestamp, u64)>,
+}
+
+impl Reader<'_> {
+    /// The state of the scheduler.
+    pub fn scheduler_state(&self) -> Result<SchedulerState, StoreError> {
+        let state = self.first(STATE, &[], |row| {
+            let paused = match (row.text_or_null(0)?, row.int_or_null(1)?) {
+                (Some(by), Some(at)) => {
+                    Some(Pause { by: by.to_owned(), at: Timestamp::from_nanos(at) })
+                }
+                _ => None,
+            };
+            let last_dispatch = match (row.int_or_null(2)?, row.int_or_null(3)?) {
+                (Some(at), Some(count)) => {
+                    Some((Timestamp::from_nanos(at), u64::try_from(count).unwrap_or(0)))
+                }
+                _ => None,
+            };
+            Ok(SchedulerState { paused, last_dispatch })
+        })?;
+        Ok(state.unwrap_or_default())
+    }
+}
+
+impl Writer<'_> {
+    /// Stops or resumes all starts; whoever asks knows that this changes something.
+    pub fn set_paused(&mut self, pause: Option<&Pause>) -> Result<(), StoreError> {
+        let kind = match pause {
+            Some(Pause { by, at }) => {
+                self.execute(PAUSE, &[by.into(), (*at).into()])?;
+                EventKind::Paused
+            }
+            None => {
+                self.execute(RESUME, &[])?;
+                EventKind::Resumed
+            }
+        };
+        let payload = Json::object(&[]);
+        self.record(NewEvent { kind, bead: None, rig: None, run: None, payload });
+        Ok(())
+    }
+
+    /// Remembers that so many runs were started just now; every one of them has told of itself.
+    pub fn note_dispatch(&mut self, count: u64) -> Result<(), StoreError> {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        self.apply(NOTE, &[self.now().into(), count.into()])
+    }
+}
