@@ -16,6 +16,7 @@ pub mod json;
 pub mod limits;
 pub mod plan;
 pub mod query;
+pub mod queue_block;
 pub mod rig;
 pub mod schedule;
 pub mod settings;

@@ -77,10 +77,9 @@ impl IssueType {
     pub fn is_slingable(&self, executor: ExecutorKind) -> bool {
         match executor {
             ExecutorKind::Pull => !NOT_PULLED.contains(&self.as_str()),
-            ExecutorKind::Tmux
-            | ExecutorKind::Process
-            | ExecutorKind::Ssh
-            | ExecutorKind::None => SLINGABLE.contains(&self.as_str()),
+            ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::None => {
+                SLINGABLE.contains(&self.as_str())
+            }
         }
     }
 

@@ -189,7 +189,7 @@ mod tests {
                 WaitReason::NoSlot(Cap::Queue(1)),
                 WaitReason::NoSlot(Cap::Rig(web.clone(), 1)),
                 WaitReason::NoSlot(Cap::Account("work".into(), 1)),
-                WaitReason::OnePerAgent(place, run),
+                WaitReason::OnePerAgent(place.clone(), run),
             ]
         );
         let person = Ask { executor: ExecutorKind::None, ..full };

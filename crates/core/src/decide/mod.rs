@@ -2,22 +2,33 @@
 
 mod admission;
 mod blocking;
+mod breaker;
+mod dispatch_order;
+mod dispatch_plan;
 mod graph;
 mod identity;
 mod lint;
 mod mention;
 mod outline;
 mod readiness;
+mod redispatch;
 mod standing;
 mod transition;
 
 pub use admission::{Ask, Cap, Caps, Occupancy, admit};
 pub use blocking::{ChildrenFacts, TargetFacts, edge_blocks};
+pub use breaker::{
+    AfterFailure, BACKOFF_MAX, START_FAILURES_MAX, StartFailure, after_start_failure, backoff,
+    is_due, is_due_within,
+};
+pub use dispatch_order::{DispatchOrder, Place, urgency};
+pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
 pub use graph::{cycles, find_path, waves};
 pub use identity::{IdSeed, adaptive_length, resolve_partial};
 pub use lint::{Section, missing_sections};
 pub use mention::mentions;
 pub use outline::outline;
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
+pub use redispatch::{AfterLoss, after_loss};
 pub use standing::{Control, RigStanding, SchedulingFacts, context_reasons, unscheduled_reasons};
 pub use transition::{Refusal, Standing, Transition, Verb, decide};

@@ -1,6 +1,8 @@
 //! Why scheduled work does not start: what the bead, its context, its rig and the scheduler say.
 
-use super::breaker::is_due;
+use std::time::Duration;
+
+use super::breaker::is_due_within;
 use super::readiness::{ReadinessFacts, WaitReason, wait_reasons};
 use crate::schedule::{CloseReason, Context, Run, RunState};
 use crate::{BeadId, ExecutorKind, RigSlug, RigState, Status, Timestamp};
@@ -24,6 +26,9 @@ pub struct Control {
     /// Work that was queued by hand may start: the cycle is by hand, or the queue is enabled, or the
     /// mode is deferred.
     pub gate_open: bool,
+    /// The longest that anything was ever told to wait; a date further off was set by a clock that has
+    /// jumped since.
+    pub longest_wait: Duration,
 }
 
 /// What is known of a bead that somebody wants to see started.
@@ -65,7 +70,9 @@ pub fn context_reasons(
             reasons.extend(of_rig(&context.rig, rig, facts, crew));
         }
     }
-    if let Some(at) = context.next_attempt_at.filter(|at| !is_due(Some(*at), now)) {
+    if let Some(at) =
+        context.next_attempt_at.filter(|at| !is_due_within(Some(*at), now, control.longest_wait))
+    {
         reasons.push(WaitReason::Backoff(at));
     }
     if let Some((by, since)) = &control.paused {

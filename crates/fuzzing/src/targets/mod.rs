@@ -1,6 +1,7 @@
 //! The targets, a file per kind of outside data.
 
 mod commands;
+mod descriptions;
 mod files;
 mod formulas;
 mod plans;
@@ -51,6 +52,7 @@ pub const TARGETS: &[Target] = &[
     target("plan_lines", plans::plan_lines, plans::FIELDS),
     target("plan_graph", plans::plan_graph, plans::FIELDS),
     target("plan_markdown", plans::plan_markdown, plans::HEADINGS),
+    target("queue_block", descriptions::queue_block, descriptions::BLOCKS),
     target("formula_toml", formulas::toml, formulas::KEYS).costing(8),
     target("formula_json", formulas::json, formulas::KEYS).costing(8),
     target("places", files::places, &["{\"prefix\":", "\"path\":", ": ", "# ", "---", "|", "&a"]),

@@ -76,7 +76,8 @@ impl Occasion {
             | EventKind::DependencyChanged
             | EventKind::Commented => Some(Self::Update),
             // An import tells nobody; a deleted bead has nothing to show; that a bead is no longer
-            // blocked follows from a change that is told.
+            // blocked follows from a change that is told; what happens to runs changes the bead too
+            // where it matters.
             EventKind::Imported
             | EventKind::Deleted
             | EventKind::Unblocked
@@ -84,6 +85,21 @@ impl Occasion {
             | EventKind::RigChanged
             | EventKind::RigRemoved
             | EventKind::SettingChanged
+            | EventKind::Scheduled
+            | EventKind::Unscheduled
+            | EventKind::CircuitBroken
+            | EventKind::Quarantined
+            | EventKind::RunStarting
+            | EventKind::StartFailed
+            | EventKind::Dispatched
+            | EventKind::RunDone
+            | EventKind::RunFailed
+            | EventKind::RunLost
+            | EventKind::RunCancelled
+            | EventKind::Escalated
+            | EventKind::Paused
+            | EventKind::Resumed
+            | EventKind::AccountChanged
             | EventKind::Other(_) => None,
         }
     }

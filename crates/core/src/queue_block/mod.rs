@@ -1,0 +1,232 @@
+//! The block that the first queue kept in a bead's description: a delimiter line, then `key: value` lines to
+//! the next delimiter line or the end.
+//!
+//! ```
+//! use gt_core::queue_block::{Found, parse};
+//!
+//! let description = "Fix it.\n---gt:queue:v1---\ntarget_rig: web\nvar: branch=main";
+//! let Found::Block(block) = parse(description) else { panic!("there is a block") };
+//! assert_eq!(block.fields.target_rig, "web");
+//! assert_eq!(block.fields.vars, ["branch=main"]);
+//! assert_eq!(block.remaining, "Fix it.");
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use crate::Timestamp;
+
+/// The line that begins a block.
+pub const DELIMITER: &str = "---gt:queue:v1---";
+
+/// What a description holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Only what people wrote, which may mention the delimiter.
+    Nothing,
+    /// A block that says where its bead goes.
+    Block(Box<QueueBlock>),
+    /// What can only be a block, but one that does not say where its bead goes.
+    Damaged {
+        /// The block, verbatim.
+        text: String,
+        /// The description without it.
+        remaining: String,
+    },
+}
+
+/// A block and what is around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueBlock {
+    /// What it says.
+    pub fields: QueueFields,
+    /// Keys that are not among the fields, in their order.
+    pub unknown: Vec<(String, String)>,
+    /// The description without it, and without the line break that was put before it.
+    pub remaining: String,
+    /// The block, verbatim, with older versions of it that stand directly beside it.
+    pub text: String,
+}
+
+/// The fields of a block. An empty value is none; a value that cannot be read is the default, as it was for
+/// the program that wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QueueFields {
+    /// Where the bead goes; never empty.
+    pub target_rig: String,
+    /// The formula to work by.
+    pub formula: Option<String>,
+    /// Instructions in plain language.
+    pub args: Option<String>,
+    /// Variables of the formula, each `key=value`.
+    pub vars: Vec<String>,
+    /// When it was queued.
+    pub enqueued_at: Option<Timestamp>,
+    /// `direct`, `mr` or `local`.
+    pub merge: Option<String>,
+    /// The convoy that was made for it.
+    pub convoy: Option<String>,
+    /// The branch to begin from.
+    pub base_branch: Option<String>,
+    /// Whether the branch is kept instead of merged.
+    pub no_merge: bool,
+    /// The account to work with.
+    pub account: Option<String>,
+    /// The runtime to work with.
+    pub agent: Option<String>,
+    /// Whether no formula is applied.
+    pub hook_raw_bead: bool,
+    /// Whether its convoy is landed by its owner.
+    pub owned: bool,
+    /// `ralph`, or nothing.
+    pub mode: Option<String>,
+    /// How many starts have failed in a row.
+    pub dispatch_failures: u32,
+    /// Why the last of them failed.
+    pub last_failure: Option<String>,
+}
+
+impl QueueFields {
+    /// Takes a value if its key is one of the fields. The last of several counts.
+    fn set(&mut self, key: &str, value: &str) -> bool {
+        let text = || (!value.is_empty()).then(|| value.to_owned());
+        let flag = || value == "true";
+        match key {
+            "target_rig" => value.clone_into(&mut self.target_rig),
+            "formula" => self.formula = text(),
+            "args" => self.args = text(),
+            "var" => self.vars.extend(text()),
+            "enqueued_at" => self.enqueued_at = Timestamp::parse(value).ok(),
+            "merge" => self.merge = text(),
+            "convoy" => self.convoy = text(),
+            "base_branch" => self.base_branch = text(),
+            "no_merge" => self.no_merge = flag(),
+            "account" => self.account = text(),
+            "agent" => self.agent = text(),
+            "hook_raw_bead" => self.hook_raw_bead = flag(),
+            "owned" => self.owned = flag(),
+            "mode" => self.mode = text(),
+            "dispatch_failures" => self.dispatch_failures = value.parse().unwrap_or(0),
+            "last_failure" => self.last_failure = text(),
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// Looks for the block in a description.
+///
+/// A block is a delimiter that is a line of its own, directly followed by `key: value` lines that name a
+/// `target_rig`; it ends before the first line that is none of these. A delimiter followed by nothing at
+/// all, or only by such lines with known keys but no rig, is damaged. The last block counts; those
+/// directly before and behind it are older versions of it and go with it. Everything else, blocks that
+/// somebody quotes included, is the user's text and stays, to the byte.
+pub fn parse(description: &str) -> Found {
+    let lines: Vec<&str> = description.split('\n').collect();
+    let mut found: Option<Run> = None;
+    let mut at = 0;
+    while at < lines.len() {
+        let (length, says) = match read(&lines[at..]) {
+            Piece::Block { length, fields, unknown } => (length, Some((fields, unknown))),
+            Piece::Damaged { length } => (length, None),
+            Piece::Text => {
+                at += 1;
+                continue;
+            }
+        };
+        let end = at + length;
+        found = Some(match found {
+            Some(run) if run.end == at => Run { end, says: says.or(run.says), ..run },
+            Some(run) if run.says.is_some() && says.is_none() => run,
+            _ => Run { start: at, end, says },
+        });
+        at = end;
+    }
+    let Some(Run { start, end, says }) = found else { return Found::Nothing };
+    let text = lines[start..end].join("\n");
+    let remaining = [&lines[..start], &lines[end..]].concat().join("\n");
+    match says {
+        Some((fields, unknown)) => {
+            Found::Block(Box::new(QueueBlock { fields, unknown, remaining, text }))
+        }
+        None => Found::Damaged { text, remaining },
+    }
+}
+
+/// Blocks that follow each other directly.
+struct Run {
+    start: usize,
+    end: usize,
+    /// What the last of them says that is not damaged.
+    says: Option<(QueueFields, Vec<(String, String)>)>,
+}
+
+/// What some lines begin with.
+enum Piece {
+    /// A block.
+    Block { length: usize, fields: QueueFields, unknown: Vec<(String, String)> },
+    /// What is left of one.
+    Damaged { length: usize },
+    /// A line of the user's.
+    Text,
+}
+
+/// Reads what stands at the very beginning of `lines`.
+fn read(lines: &[&str]) -> Piece {
+    let Some((_, after)) = lines.split_first().filter(|(first, _)| is_delimiter(first)) else {
+        return Piece::Text;
+    };
+    let end = after.iter().position(|line| is_delimiter(line)).unwrap_or(after.len());
+    let within = &after[..end];
+    let args_end = args_end(within);
+    let mut fields = QueueFields::default();
+    let mut unknown = Vec::new();
+    let (mut count, mut any_known) = (0, false);
+    for (at, line) in within.iter().enumerate() {
+        if let Some((key, value)) = key_and_value(line) {
+            if fields.set(key, value) {
+                any_known = true;
+            } else {
+                unknown.push((key.to_owned(), value.to_owned()));
+            }
+        } else if let Some(args) = fields.args.as_mut().filter(|_| at < args_end) {
+            args.push('\n');
+            args.push_str(line.strip_suffix('\r').unwrap_or(line));
+        } else {
+            break;
+        }
+        count = at + 1;
+    }
+    let nothing_else = within[count..].iter().all(|line| line.trim().is_empty());
+    let length = 1 + count;
+    if !fields.target_rig.is_empty() {
+        Piece::Block { length, fields, unknown }
+    } else if nothing_else && (count == 0 || any_known) {
+        Piece::Damaged { length }
+    } else {
+        Piece::Text
+    }
+}
+
+/// Instructions of several lines were written as they were. The time always stands behind them, so what stands
+/// before it still belongs to them.
+fn args_end(within: &[&str]) -> usize {
+    let is_time = |line: &&str| {
+        key_and_value(line)
+            .is_some_and(|(key, value)| key == "enqueued_at" && Timestamp::parse(value).is_ok())
+    };
+    within.iter().position(is_time).unwrap_or(0)
+}
+
+fn is_delimiter(line: &str) -> bool {
+    line.strip_suffix('\r').unwrap_or(line) == DELIMITER
+}
+
+/// Splits `key: value`; keys are words in small letters.
+fn key_and_value(line: &str) -> Option<(&str, &str)> {
+    let (key, value) = line.split_once(':')?;
+    let named = key.starts_with(|c: char| c.is_ascii_lowercase())
+        && key.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    let apart = value.is_empty() || value.starts_with([' ', '\t', '\r']);
+    (named && apart).then(|| (key, value.trim()))
+}

@@ -1,0 +1,55 @@
+//! What other programs kept in the descriptions of beads.
+
+use gt_core::queue_block::{DELIMITER, Found, parse};
+
+use crate::promise::text;
+
+pub(super) const BLOCKS: &[&str] = &[
+    "---gt:queue:v1---",
+    "\n---gt:queue:v1---\n",
+    "target_rig: web\n",
+    "args: ",
+    "var: a=b\n",
+    "enqueued_at: 2026-01-15T10:00:00Z\n",
+    "mode: ralph\n",
+    "x_y: z\n",
+    "\r\n",
+];
+
+/// The block of the first queue: nothing of what stands around it is lost.
+pub(super) fn queue_block(input: &[u8]) {
+    let Some(description) = text(input) else { return };
+    match parse(description) {
+        Found::Nothing => {}
+        Found::Block(block) => {
+            assert!(!block.fields.target_rig.is_empty());
+            is_taken_out(description, &block.text, &block.remaining);
+            assert!(
+                matches!(parse(&block.text), Found::Block(again) if again.fields == block.fields)
+            );
+        }
+        Found::Damaged { text, remaining } => {
+            is_taken_out(description, &text, &remaining);
+            assert!(matches!(parse(&text), Found::Damaged { .. }));
+        }
+    }
+    let appended = format!("{description}\n.\n{DELIMITER}\ntarget_rig: web");
+    match parse(&appended) {
+        Found::Block(block) => assert_eq!(block.remaining, format!("{description}\n.")),
+        other => panic!("a block was not found: {other:?}"),
+    }
+}
+
+/// What remains is the description without the lines of the block, which stand in it side by side.
+fn is_taken_out(description: &str, block: &str, remaining: &str) {
+    assert!(block.starts_with(DELIMITER));
+    let around = description.match_indices(block).any(|(at, _)| {
+        let (before, after) = (&description[..at], &description[at + block.len()..]);
+        let joined = match (before.strip_suffix('\n'), after) {
+            (Some(before), after) => format!("{before}{after}"),
+            (None, after) => after.strip_prefix('\n').unwrap_or_default().to_owned(),
+        };
+        joined == remaining
+    });
+    assert!(around, "{remaining:?} is not all that stands around {block:?}");
+}

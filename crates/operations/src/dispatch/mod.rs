@@ -1,0 +1,5 @@
+//! Starting what waits.
+
+mod cycle;
+
+pub use cycle::{CycleReport, DispatchCycle};
