@@ -52,7 +52,9 @@ fn format(fields: &QueueFields, unknown: &[(String, String)]) -> String {
     let flag = |set: bool| set.then(|| "true".to_owned());
     add("formula", fields.formula.clone());
     add("args", fields.args.clone());
-    fields.vars.iter().for_each(|value| add("var", Some(value.clone())));
+    for value in &fields.vars {
+        add("var", Some(value.clone()));
+    }
     add("enqueued_at", fields.enqueued_at.map(|at| at.to_string()));
     add("merge", fields.merge.clone());
     add("convoy", fields.convoy.clone());
@@ -66,7 +68,9 @@ fn format(fields: &QueueFields, unknown: &[(String, String)]) -> String {
     let failures = fields.dispatch_failures;
     add("dispatch_failures", (failures > 0).then(|| failures.to_string()));
     add("last_failure", fields.last_failure.clone());
-    unknown.iter().for_each(|(key, value)| add(key, Some(value.clone())));
+    for (key, value) in unknown {
+        add(key, Some(value.clone()));
+    }
     lines.join("\n")
 }
 
