@@ -200,8 +200,8 @@ fn read(lines: &[&str]) -> Option<Piece> {
     is_damaged.then_some(Piece { length, says: None })
 }
 
-/// Instructions of several lines were written as they were. The time always stands behind them, so what stands
-/// before it still belongs to them.
+/// Where instructions of several lines end, which were written as they were: at the time, which always stands
+/// behind them.
 fn args_end(within: &[&str]) -> usize {
     let is_time = |line: &&str| {
         key_and_value(line)

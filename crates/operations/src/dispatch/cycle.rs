@@ -119,7 +119,8 @@ impl<'a, P: Sync, E: Send> DispatchCycle<'a, P, E> {
         self
     }
 
-    /// One pass. An error means that nothing was started, because nobody could say how much may start or what.
+    /// One pass. An error means that nothing was started, because nobody could say how much may start, or
+    /// what.
     pub fn run(&mut self) -> Result<CycleReport<P, E>, E> {
         let slots = (self.available_capacity)()?;
         let mut pending = (self.query_pending)()?;
