@@ -2,10 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use gt_executors::background::detach;
 use gt_executors::runs::{
     Agent, Asked, Liveness, RunDirectory, StarterLock, ask_to_cancel, become_detached, end_orphan,
     start_supervisor, starter_is_alive, supervise,
@@ -21,6 +23,8 @@ const ROOT_VARIABLE: &str = "GT_TEST_RUNS_ROOT";
 const COMMAND_VARIABLE: &str = "GT_TEST_RUNS_COMMAND";
 /// Between the words of a command.
 const SEPARATOR: &str = "\u{1f}";
+/// A script that the supervisor starts for itself, before the agent.
+const BYSTANDER_VARIABLE: &str = "GT_TEST_RUNS_BYSTANDER";
 const GRACE_VARIABLE: &str = "GT_TEST_RUNS_GRACE_MS";
 
 fn variable(name: &str) -> Option<String> {
@@ -34,6 +38,10 @@ fn as_supervisor() {
     become_detached().unwrap();
     let directory = RunDirectory::of(&root.join("runs"), RUN);
     let lock = directory.try_lock().unwrap().expect("nobody else has the lock");
+    if let Some(script) = variable(BYSTANDER_VARIABLE) {
+        let nothing = fs::File::open("/dev/null").unwrap();
+        detach("/bin/sh".as_ref(), &["-c", &script].map(OsStr::new), nothing).unwrap();
+    }
     let agent = Agent {
         argv: variable(COMMAND_VARIABLE).unwrap().split(SEPARATOR).map(str::to_owned).collect(),
         directory: root.clone(),
@@ -58,18 +66,31 @@ fn run(grace: Duration, script: &str) -> Run {
 }
 
 fn run_command(grace: Duration, command: &[&str]) -> Run {
-    let root = tempfile::tempdir().unwrap();
+    run_in(tempfile::tempdir().unwrap(), grace, command, None)
+}
+
+fn run_in(
+    root: tempfile::TempDir,
+    grace: Duration,
+    command: &[&str],
+    bystander: Option<&str>,
+) -> Run {
     let directory = RunDirectory::of(&root.path().join("runs"), RUN);
     let (tell, ended) = mpsc::channel();
+    let command = command.join(SEPARATOR);
+    let grace = grace.as_millis().to_string();
+    let mut environment = vec![
+        (ROOT_VARIABLE, root.path().to_str().unwrap()),
+        (COMMAND_VARIABLE, &command),
+        (GRACE_VARIABLE, &grace),
+    ];
+    environment.extend(bystander.map(|script| (BYSTANDER_VARIABLE, script)));
     start_supervisor(
         &std::env::current_exe().unwrap(),
         &["--exact", "as_supervisor", "--nocapture"].map(OsStr::new),
         &directory,
-        &[
-            (ROOT_VARIABLE, root.path().to_str().unwrap()),
-            (COMMAND_VARIABLE, &command.join(SEPARATOR)),
-            (GRACE_VARIABLE, &grace.as_millis().to_string()),
-        ],
+        &environment,
+        // Who does not wait for the end does not hear of it.
         Some(Box::new(move || tell.send(()).unwrap_or_default())),
     )
     .unwrap();
@@ -177,26 +198,30 @@ fn a_program_that_cannot_be_started_is_named() {
 
 #[test]
 fn a_relative_program_is_looked_for_where_the_agent_runs() {
-    let run = run(LONG, "printf '#!/bin/sh\\necho here\\n' > agent.sh; chmod +x agent.sh");
+    let root = tempfile::tempdir().unwrap();
+    let program = root.path().join("agent.sh");
+    fs::write(&program, "#!/bin/sh\necho here\n").unwrap();
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+
+    let run = run_in(root, LONG, &["./agent.sh"], None);
+
     assert_eq!(run.end(), "Ok(Exited(0))");
-    let root = run.root.path();
-    let (tell, ended) = mpsc::channel();
-    fs::remove_file(run.path("end")).unwrap();
-    start_supervisor(
-        &std::env::current_exe().unwrap(),
-        &["--exact", "as_supervisor"].map(OsStr::new),
-        &run.directory,
-        &[
-            (ROOT_VARIABLE, root.to_str().unwrap()),
-            (COMMAND_VARIABLE, "./agent.sh"),
-            (GRACE_VARIABLE, "1000"),
-        ],
-        Some(Box::new(move || tell.send(()).unwrap())),
-    )
-    .unwrap();
-    ended.recv_timeout(LONG).unwrap();
-    assert_eq!(run.file("end"), "Ok(Exited(0))");
     assert_eq!(run.output(), "here\n");
+}
+
+#[test]
+fn what_a_supervisor_started_for_itself_goes_on_and_is_no_part_of_the_run() {
+    let root = tempfile::tempdir().unwrap();
+    let bystander = "echo $$ > \"$GT_TEST_RUNS_ROOT/bystander\"; exec sleep 600";
+    let agent = ["/bin/sh", "-c", "until [ -s bystander ]; do sleep 0.01; done; sleep 600 &"];
+
+    let run = run_in(root, LONG, &agent, Some(bystander));
+
+    assert_eq!(run.end(), "Ok(Exited(0))");
+    assert_eq!(run.liveness(), Liveness::Free);
+    let bystander = run.pid_of("bystander");
+    assert!(is_alive(bystander));
+    kill_process(bystander, Signal::KILL).unwrap();
 }
 
 #[test]
