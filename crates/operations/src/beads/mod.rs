@@ -4,6 +4,7 @@ mod close;
 mod create;
 mod defer;
 mod delete;
+mod facts;
 mod lint;
 mod list;
 mod plan;
@@ -21,6 +22,7 @@ pub use create::{Created, NewBead, Once, create, create_once};
 pub(crate) use create::{create_in, edge, resolve_target, target_name};
 pub use defer::{defer, undefer};
 pub use delete::{Deletion, delete, preview_delete};
+pub(crate) use facts::BeadFacts;
 pub use lint::{Finding, LintSummary, lint};
 pub use list::{
     blocked, check_status, count, count_by, everything, for_each_page, label_counts, statistics,
@@ -33,5 +35,5 @@ pub use references::{Mention, References, references};
 pub use resolve::resolve;
 pub(crate) use resolve::{require, resolve_in};
 pub use show::{Shown, listed, show};
-pub(crate) use update::update_in;
+pub(crate) use update::{enter, update_in};
 pub use update::{BeadChanges, Edit, update};
