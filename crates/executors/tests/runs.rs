@@ -1,5 +1,7 @@
 //! Runs with real processes. A supervisor is this very test program, started again for one function.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
+
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,6 +27,8 @@ const COMMAND_VARIABLE: &str = "GT_TEST_RUNS_COMMAND";
 const SEPARATOR: &str = "\u{1f}";
 /// A script that the supervisor starts for itself, before the agent.
 const BYSTANDER_VARIABLE: &str = "GT_TEST_RUNS_BYSTANDER";
+/// Where the agent runs, inside the root.
+const PLACE_VARIABLE: &str = "GT_TEST_RUNS_PLACE";
 const GRACE_VARIABLE: &str = "GT_TEST_RUNS_GRACE_MS";
 
 fn variable(name: &str) -> Option<String> {
@@ -44,7 +48,7 @@ fn as_supervisor() {
     }
     let agent = Agent {
         argv: variable(COMMAND_VARIABLE).unwrap().split(SEPARATOR).map(str::to_owned).collect(),
-        directory: root.clone(),
+        directory: root.join(variable(PLACE_VARIABLE).unwrap_or_default()),
         environment: vec![("COLOUR".to_owned(), "red".to_owned())],
         prompt: b"do the work\n".to_vec(),
     };
@@ -73,7 +77,7 @@ fn run_in(
     root: tempfile::TempDir,
     grace: Duration,
     command: &[&str],
-    bystander: Option<&str>,
+    more: Option<(&str, &str)>,
 ) -> Run {
     let directory = RunDirectory::of(&root.path().join("runs"), RUN);
     let (tell, ended) = mpsc::channel();
@@ -84,7 +88,7 @@ fn run_in(
         (COMMAND_VARIABLE, &command),
         (GRACE_VARIABLE, &grace),
     ];
-    environment.extend(bystander.map(|script| (BYSTANDER_VARIABLE, script)));
+    environment.extend(more);
     start_supervisor(
         &std::env::current_exe().unwrap(),
         &["--exact", "as_supervisor", "--nocapture"].map(OsStr::new),
@@ -133,12 +137,12 @@ impl Run {
         self.directory.liveness().unwrap()
     }
 
-    /// The process that supervises, from what it wrote down.
+    /// The process that supervises, as soon as it has written down who its agent is.
     fn supervisor(&self) -> Pid {
-        let record = self.directory.path().join("agent");
+        let record = self.directory.lock_path();
         let read = || fs::read_to_string(&record).unwrap_or_default();
-        wait_until("the agent is written down", || read().ends_with('\n'));
-        Pid::from_raw(read().split_whitespace().last().unwrap().parse().unwrap()).unwrap()
+        wait_until("the agent is written down", || read().split_whitespace().count() == 3);
+        Pid::from_raw(read().split_whitespace().next().unwrap().parse().unwrap()).unwrap()
     }
 
     /// Kills the supervisor alone.
@@ -197,6 +201,13 @@ fn a_program_that_cannot_be_started_is_named() {
 }
 
 #[test]
+fn a_place_that_is_missing_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let end = run_in(root, LONG, &["true"], Some((PLACE_VARIABLE, "gone"))).end();
+    assert!(end.contains("gone, where it would run, is no directory"), "{end}");
+}
+
+#[test]
 fn a_relative_program_is_looked_for_where_the_agent_runs() {
     let root = tempfile::tempdir().unwrap();
     let program = root.path().join("agent.sh");
@@ -215,7 +226,7 @@ fn what_a_supervisor_started_for_itself_goes_on_and_is_no_part_of_the_run() {
     let bystander = "echo $$ > \"$GT_TEST_RUNS_ROOT/bystander\"; exec sleep 600";
     let agent = ["/bin/sh", "-c", "until [ -s bystander ]; do sleep 0.01; done; sleep 600 &"];
 
-    let run = run_in(root, LONG, &agent, Some(bystander));
+    let run = run_in(root, LONG, &agent, Some((BYSTANDER_VARIABLE, bystander)));
 
     assert_eq!(run.end(), "Ok(Exited(0))");
     assert_eq!(run.liveness(), Liveness::Free);
@@ -353,8 +364,8 @@ fn a_process_with_the_number_of_an_agent_is_not_ended_for_it() {
     let bystander = self::run(LONG, "echo $$ > own; exec sleep 600");
     let [agent, other] = [&run, &bystander].map(|run| run.pid_of("own"));
     run.lose_supervisor();
-    let record = run.directory.path().join("agent");
-    fs::write(&record, format!("{} 1 {}\n", other.as_raw_pid(), i32::MAX)).unwrap();
+    fs::write(run.directory.lock_path(), format!("{} {} 1\n", i32::MAX, other.as_raw_pid()))
+        .unwrap();
 
     // When the run is ended, then by its lock, and the other one is not touched.
     assert!(end_orphan(&run.directory, LONG).unwrap());
