@@ -42,6 +42,8 @@ fn as_supervisor() {
     become_detached().unwrap();
     let directory = RunDirectory::of(&root.join("runs"), RUN);
     let lock = directory.try_lock().unwrap().expect("nobody else has the lock");
+    let starter = StarterLock::take(&root.join("starters")).unwrap();
+    fs::write(root.join("starter"), format!("{}\n", starter.name())).unwrap();
     if let Some(script) = variable(BYSTANDER_VARIABLE) {
         let nothing = fs::File::open("/dev/null").unwrap();
         detach("/bin/sh".as_ref(), &["-c", &script].map(OsStr::new), nothing).unwrap();
@@ -387,22 +389,15 @@ fn a_supervisor_outlives_the_session_that_started_it() {
 }
 
 #[test]
-fn a_starter_that_is_killed_is_dead() {
-    let starters = tempfile::tempdir().unwrap();
-    let ours = StarterLock::take(starters.path()).unwrap();
-    // A starter is dead even if what it has started lives on, because that does not inherit its lock.
-    let run = run(LONG, "echo $$ > own; sleep 600");
-    run.pid_of("own");
-    let name = ours.name().to_owned();
-    let kept = starters.path().join("kept");
-    fs::hard_link(starters.path().join(&name), &kept).unwrap();
-    assert!(starter_is_alive(starters.path(), &name).unwrap());
+fn a_starter_that_is_killed_is_dead_even_if_what_it_started_lives() {
+    let run = run(LONG, "echo $$ > own; exec sleep 600");
+    let agent = run.pid_of("own");
+    let (starters, name) = (run.path("starters"), run.line_of("starter"));
+    assert!(starter_is_alive(&starters, &name).unwrap());
 
-    drop(ours);
+    run.lose_supervisor();
 
-    fs::rename(&kept, starters.path().join(&name)).unwrap();
-    wait_until("the starter is dead", || !starter_is_alive(starters.path(), &name).unwrap());
-    assert!(!starters.path().join(&name).exists());
-    ask_to_cancel(&run.directory).unwrap();
-    assert_eq!(run.end(), "Ok(Cancelled)");
+    assert!(!starter_is_alive(&starters, &name).unwrap());
+    assert!(!starters.join(&name).exists());
+    assert!(is_alive(agent));
 }
