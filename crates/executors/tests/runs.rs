@@ -1,5 +1,7 @@
 //! Runs with real processes. A supervisor is this very test program, started again for one function.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
+
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,6 +27,8 @@ const COMMAND_VARIABLE: &str = "GT_TEST_RUNS_COMMAND";
 const SEPARATOR: &str = "\u{1f}";
 /// A script that the supervisor starts for itself, before the agent.
 const BYSTANDER_VARIABLE: &str = "GT_TEST_RUNS_BYSTANDER";
+/// Where the agent runs, inside the root.
+const PLACE_VARIABLE: &str = "GT_TEST_RUNS_PLACE";
 const GRACE_VARIABLE: &str = "GT_TEST_RUNS_GRACE_MS";
 
 fn variable(name: &str) -> Option<String> {
@@ -38,13 +42,15 @@ fn as_supervisor() {
     become_detached().unwrap();
     let directory = RunDirectory::of(&root.join("runs"), RUN);
     let lock = directory.try_lock().unwrap().expect("nobody else has the lock");
+    let starter = StarterLock::take(&root.join("starters")).unwrap();
+    fs::write(root.join("starter"), format!("{}\n", starter.name())).unwrap();
     if let Some(script) = variable(BYSTANDER_VARIABLE) {
         let nothing = fs::File::open("/dev/null").unwrap();
         detach("/bin/sh".as_ref(), &["-c", &script].map(OsStr::new), nothing).unwrap();
     }
     let agent = Agent {
         argv: variable(COMMAND_VARIABLE).unwrap().split(SEPARATOR).map(str::to_owned).collect(),
-        directory: root.clone(),
+        directory: root.join(variable(PLACE_VARIABLE).unwrap_or_default()),
         environment: vec![("COLOUR".to_owned(), "red".to_owned())],
         prompt: b"do the work\n".to_vec(),
     };
@@ -73,7 +79,7 @@ fn run_in(
     root: tempfile::TempDir,
     grace: Duration,
     command: &[&str],
-    bystander: Option<&str>,
+    more: Option<(&str, &str)>,
 ) -> Run {
     let directory = RunDirectory::of(&root.path().join("runs"), RUN);
     let (tell, ended) = mpsc::channel();
@@ -84,7 +90,7 @@ fn run_in(
         (COMMAND_VARIABLE, &command),
         (GRACE_VARIABLE, &grace),
     ];
-    environment.extend(bystander.map(|script| (BYSTANDER_VARIABLE, script)));
+    environment.extend(more);
     start_supervisor(
         &std::env::current_exe().unwrap(),
         &["--exact", "as_supervisor", "--nocapture"].map(OsStr::new),
@@ -133,12 +139,12 @@ impl Run {
         self.directory.liveness().unwrap()
     }
 
-    /// The process that supervises, from what it wrote down.
+    /// The process that supervises, as soon as it has written down who its agent is.
     fn supervisor(&self) -> Pid {
-        let record = self.directory.path().join("agent");
+        let record = self.directory.lock_path();
         let read = || fs::read_to_string(&record).unwrap_or_default();
-        wait_until("the agent is written down", || read().ends_with('\n'));
-        Pid::from_raw(read().split_whitespace().last().unwrap().parse().unwrap()).unwrap()
+        wait_until("the agent is written down", || read().split_whitespace().count() == 3);
+        Pid::from_raw(read().split_whitespace().next().unwrap().parse().unwrap()).unwrap()
     }
 
     /// Kills the supervisor alone.
@@ -197,6 +203,13 @@ fn a_program_that_cannot_be_started_is_named() {
 }
 
 #[test]
+fn a_place_that_is_missing_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let end = run_in(root, LONG, &["true"], Some((PLACE_VARIABLE, "gone"))).end();
+    assert!(end.contains("gone, where it would run, is no directory"), "{end}");
+}
+
+#[test]
 fn a_relative_program_is_looked_for_where_the_agent_runs() {
     let root = tempfile::tempdir().unwrap();
     let program = root.path().join("agent.sh");
@@ -215,7 +228,7 @@ fn what_a_supervisor_started_for_itself_goes_on_and_is_no_part_of_the_run() {
     let bystander = "echo $$ > \"$GT_TEST_RUNS_ROOT/bystander\"; exec sleep 600";
     let agent = ["/bin/sh", "-c", "until [ -s bystander ]; do sleep 0.01; done; sleep 600 &"];
 
-    let run = run_in(root, LONG, &agent, Some(bystander));
+    let run = run_in(root, LONG, &agent, Some((BYSTANDER_VARIABLE, bystander)));
 
     assert_eq!(run.end(), "Ok(Exited(0))");
     assert_eq!(run.liveness(), Liveness::Free);
@@ -353,8 +366,8 @@ fn a_process_with_the_number_of_an_agent_is_not_ended_for_it() {
     let bystander = self::run(LONG, "echo $$ > own; exec sleep 600");
     let [agent, other] = [&run, &bystander].map(|run| run.pid_of("own"));
     run.lose_supervisor();
-    let record = run.directory.path().join("agent");
-    fs::write(&record, format!("{} 1 {}\n", other.as_raw_pid(), i32::MAX)).unwrap();
+    fs::write(run.directory.lock_path(), format!("{} {} 1\n", i32::MAX, other.as_raw_pid()))
+        .unwrap();
 
     // When the run is ended, then by its lock, and the other one is not touched.
     assert!(end_orphan(&run.directory, LONG).unwrap());
@@ -376,22 +389,15 @@ fn a_supervisor_outlives_the_session_that_started_it() {
 }
 
 #[test]
-fn a_starter_that_is_killed_is_dead() {
-    let starters = tempfile::tempdir().unwrap();
-    let ours = StarterLock::take(starters.path()).unwrap();
-    // A starter is dead even if what it has started lives on, because that does not inherit its lock.
-    let run = run(LONG, "echo $$ > own; sleep 600");
-    run.pid_of("own");
-    let name = ours.name().to_owned();
-    let kept = starters.path().join("kept");
-    fs::hard_link(starters.path().join(&name), &kept).unwrap();
-    assert!(starter_is_alive(starters.path(), &name).unwrap());
+fn a_starter_that_is_killed_is_dead_even_if_what_it_started_lives() {
+    let run = run(LONG, "echo $$ > own; exec sleep 600");
+    let agent = run.pid_of("own");
+    let (starters, name) = (run.path("starters"), run.line_of("starter"));
+    assert!(starter_is_alive(&starters, &name).unwrap());
 
-    drop(ours);
+    run.lose_supervisor();
 
-    fs::rename(&kept, starters.path().join(&name)).unwrap();
-    wait_until("the starter is dead", || !starter_is_alive(starters.path(), &name).unwrap());
-    assert!(!starters.path().join(&name).exists());
-    ask_to_cancel(&run.directory).unwrap();
-    assert_eq!(run.end(), "Ok(Cancelled)");
+    assert!(!starter_is_alive(&starters, &name).unwrap());
+    assert!(!starters.join(&name).exists());
+    assert!(is_alive(agent));
 }

@@ -2,10 +2,12 @@
 //! learns from the kernel whether a supervisor listens.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::RunDirectory;
@@ -13,7 +15,7 @@ use super::RunDirectory;
 /// What came of asking a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// It has been told.
+    /// It has been told, or its agent has just ended by itself.
     Told,
     /// Nobody listens: the agent has not been started yet, it has ended, or its supervisor is gone.
     NobodyListens,
@@ -61,40 +63,49 @@ impl Control {
     /// Makes the pipe of a run. From now on whoever asks is heard.
     pub(super) fn open(directory: &RunDirectory) -> io::Result<Self> {
         let path = directory.control_path();
-        let make = || mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0);
-        match make() {
-            // Whatever it was, nobody but the holder of the lock has a use for it.
-            Err(Errno::EXIST) => {
+        match make_pipe(&path) {
+            // Whatever it is, nobody but the holder of the lock has a use for it.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 std::fs::remove_file(&path)?;
-                make()?;
+                make_pipe(&path)?;
             }
             made => made?,
         }
-        // For writing too: so that opening does not wait for a writer, a writer that leaves does not end
-        // the pipe, and the listener can be woken.
+        // For writing too, so that opening does not wait for a writer, and a writer that leaves does not end
+        // the pipe.
         let pipe = File::options().read(true).write(true).open(&path)?;
         Ok(Self { pipe })
     }
+}
 
-    /// Waits until somebody asks, or until it is woken. Says whether that has happened.
-    pub(super) fn wait(&self) -> bool {
-        let mut byte = [0];
-        loop {
-            match (&self.pipe).read(&mut byte) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => return matches!(read, Ok(1)),
-            }
-        }
+impl AsFd for Control {
+    /// Can be read from when somebody has asked.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
     }
+}
 
-    /// Ends [`Control::wait`].
-    pub(super) fn wake(&self) -> io::Result<()> {
-        (&self.pipe).write_all(b"w")
+#[cfg(not(target_vendor = "apple"))]
+fn make_pipe(path: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
+}
+
+/// Where the call cannot be made without unsafe code; the program is part of the system.
+#[cfg(target_vendor = "apple")]
+fn make_pipe(path: &Path) -> io::Result<()> {
+    if path.try_exists()? {
+        return Err(io::ErrorKind::AlreadyExists.into());
     }
+    let mut make = crate::process::command("/usr/bin/mkfifo");
+    make.args(["-m", "600"]).arg(path);
+    crate::process::capture(make).map(|_| ()).map_err(io::Error::other)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
 
     #[test]
@@ -107,7 +118,8 @@ mod tests {
 
         let control = Control::open(&directory).unwrap();
         assert_eq!(ask_to_cancel(&directory).unwrap(), Asked::Told);
-        assert!(control.wait());
+        let mut byte = [0];
+        (&control.pipe).read_exact(&mut byte).unwrap();
 
         drop(control);
         // A test beside this one may be starting a program, which holds all our files until it has begun.

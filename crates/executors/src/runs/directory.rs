@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::{File, TryLockError};
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -52,7 +53,8 @@ impl RunDirectory {
         &self.path
     }
 
-    /// The file whose lock is that of the run. It stays for ever.
+    /// The file whose lock is that of the run, and which names the agent while there is one. It stays for
+    /// ever.
     pub fn lock_path(&self) -> PathBuf {
         self.path.join("lock")
     }
@@ -75,11 +77,6 @@ impl RunDirectory {
     /// Where a supervisor can be spoken to while its agent runs.
     pub fn control_path(&self) -> PathBuf {
         self.path.join("control")
-    }
-
-    /// Which process is the agent, while there is one.
-    pub(super) fn agent_path(&self) -> PathBuf {
-        self.path.join("agent")
     }
 
     /// Whether something of the run is alive.
@@ -144,6 +141,12 @@ impl RunLock {
         let started = start();
         fcntl_setfd(&self.file, FdFlags::CLOEXEC)?;
         started
+    }
+
+    /// Writes something for others into the file of the lock, instead of what is there.
+    pub(super) fn write(&self, text: &str) -> io::Result<()> {
+        self.file.write_all_at(text.as_bytes(), 0)?;
+        self.file.set_len(text.len() as u64)
     }
 }
 

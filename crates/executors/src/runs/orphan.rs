@@ -1,5 +1,6 @@
 //! Ending a run whose supervisor is gone.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::time::Duration;
@@ -7,28 +8,44 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use super::control::somebody_listens;
-use super::processes::{self, Process, has_open};
+use super::processes::{self, Process, has_open, pid_of};
 use super::remains::{Left, end_all};
 use super::{Liveness, RunDirectory};
 
 /// How long after killing the last processes of a run their end is waited for.
 const KILLED_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a supervisor writes down about its agent.
+/// What a supervisor writes into the file of the lock for as long as there is, or is about to be, an agent:
+/// its own number, and as soon as it is known, who the agent is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Record {
-    agent: Pid,
-    started: u64,
-    supervisor: Pid,
+pub(super) struct Record {
+    pub(super) supervisor: Pid,
+    /// Its number, which is that of its group too, and when it was started.
+    pub(super) agent: Option<(Pid, u64)>,
 }
 
-fn parse(text: &str) -> Option<Record> {
-    let mut words = text.split_ascii_whitespace();
-    let mut pid = || Pid::from_raw(words.next()?.parse().ok().filter(|number| *number > 0)?);
-    let agent = pid()?;
-    let started = words.next()?.parse().ok()?;
-    let mut pid = || Pid::from_raw(words.next()?.parse().ok().filter(|number| *number > 0)?);
-    Some(Record { agent, started, supervisor: pid()? })
+impl Record {
+    fn parse(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        match words.as_slice() {
+            [supervisor] => Some(Self { supervisor: pid_of(supervisor)?, agent: None }),
+            [supervisor, agent, started] => {
+                let agent = Some((pid_of(agent)?, started.parse().ok()?));
+                Some(Self { supervisor: pid_of(supervisor)?, agent })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.supervisor.as_raw_pid())?;
+        if let Some((agent, started)) = self.agent {
+            write!(f, " {} {started}", agent.as_raw_pid())?;
+        }
+        writeln!(f)
+    }
 }
 
 /// Ends the agent of a run whose supervisor is gone, its process group, and everything else that holds the
@@ -41,11 +58,8 @@ pub fn end_orphan(directory: &RunDirectory, grace: Duration) -> io::Result<bool>
     if somebody_listens(directory)? || directory.liveness()? != Liveness::Held {
         return Ok(false);
     }
-    let text = match fs::read_to_string(directory.agent_path()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        read => read?,
-    };
-    let Some(record) = parse(&text) else { return Ok(false) };
+    let text = fs::read_to_string(directory.lock_path())?;
+    let Some(record) = Record::parse(&text) else { return Ok(false) };
     let lock = fs::metadata(directory.lock_path())?;
     let find = || {
         let all = processes::all();
@@ -67,20 +81,21 @@ fn belonging(
     let ourselves = rustix::process::getpid();
     // The supervisor may be there after all, with an agent that has just ended.
     let may_end = |process: &&Process| ![ourselves, record.supervisor].contains(&process.pid);
+    let group = record.agent.map(|(agent, _)| agent);
     let mut found: Vec<Process> = all
         .iter()
         .filter(may_end)
         .filter(|process| {
-            (process.pid, process.started) == (record.agent, record.started)
+            record.agent == Some((process.pid, process.started))
                 || (!process.is_over && holds_lock(process))
         })
         .copied()
         .collect();
     // The number of a group is nobody else's while the group has a member.
-    if found.iter().any(|process| process.group == Some(record.agent)) {
+    if group.is_some() && found.iter().any(|process| process.group == group) {
         for process in all.iter().filter(may_end) {
             let is_new = !found.iter().any(|other| other.pid == process.pid);
-            if is_new && process.group == Some(record.agent) {
+            if is_new && process.group == group {
                 found.push(*process);
             }
         }
@@ -104,8 +119,10 @@ mod tests {
 
     const STARTED: u64 = 500;
 
-    fn numbers(all: &[Process], holders: &[i32]) -> Vec<i32> {
-        let record = Record { agent: pid(70_001), started: STARTED, supervisor: pid(70_000) };
+    const RECORD: &str = "70000 70001 500\n";
+
+    fn numbers(record: &str, all: &[Process], holders: &[i32]) -> Vec<i32> {
+        let record = Record::parse(record).unwrap();
         belonging(all, record, |process| holders.contains(&process.pid.as_raw_pid()))
             .iter()
             .map(|process| process.pid.as_raw_pid())
@@ -114,10 +131,11 @@ mod tests {
 
     #[test]
     fn a_record_is_read_or_refused() {
-        let record = Record { agent: pid(12), started: 345, supervisor: pid(6) };
-        assert_eq!(parse("12 345 6\n"), Some(record));
-        for text in ["", "12", "12 345", "0 345 6", "-1 345 6", "12 x 6", "12 345 -1", "a b c"] {
-            assert_eq!(parse(text), None, "{text}");
+        for record in [RECORD, "70000\n"] {
+            assert_eq!(Record::parse(record).unwrap().to_string(), record);
+        }
+        for text in ["", "12 345", "0 345 6", "-1 345 6", "12 x 6", "12 -3 1", "1 2 3 4", "a"] {
+            assert_eq!(Record::parse(text), None, "{text}");
         }
     }
 
@@ -125,24 +143,31 @@ mod tests {
     fn the_agent_and_its_group_belong_to_the_run() {
         let all =
             [process(70_001, 70_001, STARTED), process(70_002, 70_001, 501), process(9, 9, 1)];
-        assert_eq!(numbers(&all, &[]), [70_001, 70_002]);
+        assert_eq!(numbers(RECORD, &all, &[]), [70_001, 70_002]);
     }
 
     #[test]
     fn a_number_that_came_back_is_somebody_else() {
         let all = [process(70_001, 70_001, 900), process(70_002, 70_001, 901)];
-        assert_eq!(numbers(&all, &[]), [] as [i32; 0]);
+        assert_eq!(numbers(RECORD, &all, &[]), [] as [i32; 0]);
     }
 
     #[test]
     fn whoever_holds_the_lock_belongs_to_the_run_and_proves_its_group() {
         let all = [process(70_002, 70_001, 501), process(70_003, 70_001, 502), process(80, 80, 9)];
-        assert_eq!(numbers(&all, &[70_003, 80]), [70_003, 80, 70_002]);
+        assert_eq!(numbers(RECORD, &all, &[70_003, 80]), [70_003, 80, 70_002]);
+    }
+
+    #[test]
+    fn an_agent_that_is_not_written_down_yet_is_found_by_the_lock() {
+        let all = [process(70_000, 70_000, 499), process(70_001, 70_001, STARTED)];
+        assert_eq!(numbers("70000\n", &all, &[70_000, 70_001]), [70_001]);
+        assert_eq!(numbers("70000\n", &all, &[]), [] as [i32; 0]);
     }
 
     #[test]
     fn the_supervisor_is_left_alone() {
         let all = [process(70_000, 70_000, 499), process(70_001, 70_001, STARTED)];
-        assert_eq!(numbers(&all, &[70_000, 70_001]), [70_001]);
+        assert_eq!(numbers(RECORD, &all, &[70_000, 70_001]), [70_001]);
     }
 }

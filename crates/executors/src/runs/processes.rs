@@ -31,6 +31,11 @@ pub(super) fn look(pid: Pid) -> Option<Process> {
     parse(&stat)
 }
 
+/// The process number that a word is.
+pub(super) fn pid_of(word: &str) -> Option<Pid> {
+    Pid::from_raw(word.parse().ok().filter(|number| *number > 0)?)
+}
+
 /// Reads a line such as `12 (name) S 1 12 12 …`. The name may hold anything, also parentheses.
 fn parse(stat: &[u8]) -> Option<Process> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
@@ -39,11 +44,10 @@ fn parse(stat: &[u8]) -> Option<Process> {
     let rest = str::from_utf8(stat.get(name_end + 1..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().take(20).collect();
     let field = |number: usize| fields.get(number - 3).copied();
-    let pid_in = |number: usize| field(number)?.parse().ok();
     Some(Process {
-        pid: Pid::from_raw(number.parse().ok()?)?,
-        parent: Pid::from_raw(pid_in(4)?),
-        group: Pid::from_raw(pid_in(5)?),
+        pid: pid_of(number)?,
+        parent: pid_of(field(4)?),
+        group: pid_of(field(5)?),
         started: field(22)?.parse().ok()?,
         is_over: matches!(field(3)?, "Z" | "X" | "x"),
     })
@@ -85,6 +89,8 @@ pub(super) fn has_open(pid: Pid, file: &fs::Metadata) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn process(pid: i32, parent: i32, group: i32) -> Process {
@@ -103,8 +109,15 @@ mod tests {
             b"12 (a) S 1 (\xff) Z 3 4 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 9 9 9\n";
         let expected = Process { started: 123_456, is_over: true, ..process(12, 3, 4) };
         assert_eq!(parse(line), Some(expected));
-        for damaged in ["", "12", "12 (a", "12 (a)", "x (a) S 1 2", "12 (a) S 1 2 3", ")"] {
+        for damaged in ["", "12", "12 (a", "12 (a)", "x (a) S 1 2", "12 (a) S 1 2 3", ")", "-1 )"] {
             assert_eq!(parse(damaged.as_bytes()), None, "{damaged}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_makes_it_panic(line in "([0-9]{1,3} )?[() a-zZ0-9-]{0,60}|.*") {
+            let _ = parse(line.as_bytes());
         }
     }
 
