@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use gt_executors::background::detach;
 use gt_executors::runs::{
-    Agent, Asked, Liveness, RunDirectory, StarterLock, ask_to_cancel, become_detached, end_orphan,
-    start_supervisor, starter_is_alive, supervise,
+    Agent, Asked, Liveness, RunDirectory, StarterLock, Voice, ask_to_cancel, become_detached,
+    end_orphan, start_supervisor, starter_is_alive, supervise,
 };
 use gt_testkit::wait_until;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -55,7 +55,7 @@ fn as_supervisor() {
         prompt: b"do the work\n".to_vec(),
     };
     let grace = Duration::from_millis(variable(GRACE_VARIABLE).unwrap().parse().unwrap());
-    let end = supervise(&directory, &lock, &agent, grace);
+    let end = supervise(&directory, &lock, &agent, grace, || ());
     fs::write(root.join("end"), format!("{end:?}")).unwrap();
 }
 
@@ -64,6 +64,8 @@ struct Run {
     root: tempfile::TempDir,
     directory: RunDirectory,
     ended: mpsc::Receiver<()>,
+    // A test program that nobody listens to fails.
+    _voice: Voice,
 }
 
 /// Starts a supervisor with an agent that is this shell script.
@@ -91,7 +93,7 @@ fn run_in(
         (GRACE_VARIABLE, &grace),
     ];
     environment.extend(more);
-    start_supervisor(
+    let voice = start_supervisor(
         &std::env::current_exe().unwrap(),
         &["--exact", "as_supervisor", "--nocapture"].map(OsStr::new),
         &directory,
@@ -100,7 +102,7 @@ fn run_in(
         Some(Box::new(move || tell.send(()).unwrap_or_default())),
     )
     .unwrap();
-    Run { root, directory, ended }
+    Run { root, directory, ended, _voice: voice }
 }
 
 impl Run {

@@ -49,6 +49,7 @@ pub enum AgentEnd {
 
 /// Runs an agent until its end, or ends it when asked to through the run's directory: its process group
 /// gets `TERM` and after `grace` is killed. What the agent leaves behind when it ends is ended the same way.
+/// `started` is called once the agent is there.
 ///
 /// For a process that does nothing else meanwhile: it collects its children, and ends whatever it has in the
 /// end besides the children that it had before. Those are left alone, and do not get the lock either.
@@ -57,6 +58,7 @@ pub fn supervise(
     lock: &RunLock,
     agent: &Agent,
     grace: Duration,
+    started: impl FnOnce(),
 ) -> Result<AgentEnd, ProcessError> {
     let program = agent.argv.first().cloned().unwrap_or_default();
     let cannot_start = |source| ProcessError::Start { program: program.clone(), source };
@@ -71,6 +73,7 @@ pub fn supervise(
         let agent = Pid::from_child(&child);
         record.agent = processes::look(agent).map(|process| (agent, process.started));
         let _ = lock.write(&record.to_string());
+        started();
         let (ended, is_cancelled) = attend(agent, &control, grace);
         end_all(grace, None, || left_of(agent, &bystanders));
         let status = ended.map_err(|error| ProcessError::Failed {

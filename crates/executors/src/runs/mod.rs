@@ -24,4 +24,4 @@ pub use control::{Asked, ask_to_cancel};
 pub use directory::{Liveness, RunDirectory, RunLock};
 pub use orphan::end_orphan;
 pub use starter::{StarterLock, starter_is_alive};
-pub use supervisor::{OnExit, become_detached, start_supervisor};
+pub use supervisor::{OnExit, Voice, become_detached, say, start_supervisor};

@@ -2,9 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
@@ -17,7 +17,27 @@ use crate::process::{ProcessError, command};
 /// What is done when a supervisor has ended.
 pub type OnExit = Box<dyn FnOnce() + Send>;
 
-/// Starts the supervisor of a run and returns at once. It reads nothing, what it has to say is appended to a
+/// What a supervisor says to whoever started it.
+#[derive(Debug)]
+pub struct Voice(ChildStdout);
+
+impl Voice {
+    /// The first line it says, without its end; empty if it ended without a word.
+    pub fn first_line(self) -> io::Result<String> {
+        let mut line = String::new();
+        BufReader::new(self.0).read_line(&mut line)?;
+        Ok(line.trim_end_matches('\n').to_owned())
+    }
+}
+
+/// Says one line to whoever started this supervisor. If they are gone, nobody needs it.
+pub fn say(line: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(line.replace('\n', " ").as_bytes());
+    let _ = out.write_all(b"\n").and_then(|()| out.flush());
+}
+
+/// Starts the supervisor of a run and returns at once. It reads nothing, its complaints are appended to a
 /// file in the directory of the run, which is made if need be, and it outlives us. While we are there,
 /// `on_exit` is called when it has ended, on a thread of its own.
 ///
@@ -28,7 +48,7 @@ pub fn start_supervisor(
     directory: &RunDirectory,
     environment: &[(&str, &str)],
     on_exit: Option<OnExit>,
-) -> Result<(), ProcessError> {
+) -> Result<Voice, ProcessError> {
     let failed = |source| ProcessError::Start { program: program.display().to_string(), source };
     // The thread comes first: a supervisor that nobody collects is not started.
     let (introduce, introduced) = mpsc::channel::<Child>();
@@ -42,10 +62,11 @@ pub fn start_supervisor(
         }
     };
     thread::Builder::new().spawn(collect).map_err(failed)?;
-    let child = start(program, arguments, directory, environment).map_err(failed)?;
+    let mut child = start(program, arguments, directory, environment).map_err(failed)?;
+    let voice = child.stdout.take().map(Voice);
     // The thread waits for this alone.
     let _ = introduce.send(child);
-    Ok(())
+    voice.ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))
 }
 
 fn start(
@@ -62,7 +83,7 @@ fn start(
         .args(arguments)
         .envs(environment.iter().copied())
         .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
+        .stdout(Stdio::piped())
         .stderr(log);
     spawn(&mut command)
 }

@@ -35,5 +35,5 @@ pub use references::{Mention, References, references};
 pub use resolve::resolve;
 pub(crate) use resolve::{require, resolve_in};
 pub use show::{Shown, listed, show};
-pub(crate) use update::{enter, update_in};
 pub use update::{BeadChanges, Edit, update};
+pub(crate) use update::{enter, update_in};

@@ -11,13 +11,13 @@ use gt_core::settings::Layers;
 use gt_store::{Lane, Pause, Reader, Writer};
 
 use super::cycle::DispatchCycle;
+use super::jitter;
 use super::line::{Candidate, Line};
 use super::recipe::{Recipe, cook};
 use super::scene::{Caller, Scene};
 use super::settings::Overrides;
 use super::spawner::{SpawnError, Spawner};
 use super::start::{Cost, Start, Starter, start_failed_in, start_in};
-use super::jitter;
 use crate::beads::BeadFacts;
 use crate::settings::file_layers;
 use crate::{OperationError, Result, Town};
@@ -52,7 +52,7 @@ pub struct Dispatcher<'a> {
     only: Option<Vec<u64>>,
     starter: &'a str,
     host: &'a str,
-    pause: Box<dyn Fn(Duration) + 'a>,
+    pause: Box<dyn Fn(Duration) + Sync + 'a>,
 }
 
 /// Why something that was to start did not.
@@ -189,7 +189,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Waits between starts in another way; a simulator has a clock of its own.
-    pub fn with_pause(mut self, pause: impl Fn(Duration) + 'a) -> Self {
+    pub fn with_pause(mut self, pause: impl Fn(Duration) + Sync + 'a) -> Self {
         self.pause = Box::new(pause);
         self
     }
@@ -207,6 +207,9 @@ impl<'a> Dispatcher<'a> {
         let files = file_layers(self.town)?;
         let mut done = Dispatched::default();
         let mut tried = HashSet::new();
+        if !self.dry_run {
+            self.wake(&files)?;
+        }
         loop {
             let round = self.town.read(|reader| self.look(reader, &files, &mut done, &tried))?;
             let Some((scene, candidates)) = round else { break };
@@ -227,6 +230,26 @@ impl<'a> Dispatcher<'a> {
             self.town.write(|writer| Ok(writer.note_dispatch(count)?))?;
         }
         Ok(done)
+    }
+
+    /// Wakes contexts whose date has passed, so that they stand in line with the others.
+    fn wake(&self, files: &Layers) -> Result<()> {
+        let due = self.town.read(|reader| {
+            let scene = self.scene(reader, files)?;
+            let far = scene.now.plus(scene.control.longest_wait);
+            Ok(reader.contexts_due(scene.now, far)?)
+        })?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        self.town.write(|writer| {
+            let now = writer.now();
+            for context in due.iter().filter(|c| c.next_attempt_at.is_some_and(|at| at > now)) {
+                // A date that only a clock that jumped can have set.
+                writer.postpone_context(context, context.failures, &context.last_failure, None)?;
+            }
+            Ok(writer.wake_contexts(now)?)
+        })
     }
 
     /// Looks at the line: who may start now, besides those who were tried. The first look also says how
@@ -329,7 +352,9 @@ impl<'a> Dispatcher<'a> {
             proposals
         };
         let pending = Mutex::new(Some(pending));
-        let take = || Ok(pending.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default());
+        let take = || {
+            Ok(pending.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default())
+        };
         let mut report = DispatchCycle::new(
             || Ok(Slots::Unlimited),
             take,
@@ -338,7 +363,11 @@ impl<'a> Dispatcher<'a> {
         .spawn_delay(settings.spawn_delay)
         .parallelism(settings.spawn_parallelism)
         .pause(|time| (self.pause)(time))
-        .run()?;
+        .run()
+        .map_err(|error| match error {
+            NotStarted::Operation(error) => error,
+            other => OperationError::rejected(other.to_string()),
+        })?;
         done.dispatched.extend(report.dispatched.iter().map(Proposal::started));
         for (proposal, error) in report.failed.drain(..) {
             done.errors.push((proposal.context.bead.clone(), error));
@@ -492,4 +521,3 @@ impl Waiting {
         of_rig.1 += ready;
     }
 }
-

@@ -62,9 +62,8 @@ impl Line {
     /// Whoever goes next, whatever the caps say about it now.
     pub(crate) fn next(&mut self, reader: &Reader<'_>, scene: &Scene) -> Result<Option<Candidate>> {
         // What has become full since the line was opened stays full until the cycle ends.
-        self.lanes.retain(|cursor| {
-            cursor.lane.as_ref().is_none_or(|lane| scene.is_worth_a_look(lane))
-        });
+        self.lanes
+            .retain(|cursor| cursor.lane.as_ref().is_none_or(|lane| scene.is_worth_a_look(lane)));
         for cursor in &mut self.lanes {
             cursor.fill(reader)?;
         }

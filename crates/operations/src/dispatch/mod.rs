@@ -3,6 +3,7 @@
 mod cycle;
 mod dispatcher;
 mod line;
+mod pass;
 mod recipe;
 mod scene;
 mod settings;
@@ -10,9 +11,9 @@ mod spawner;
 mod start;
 
 pub use cycle::{CycleReport, DispatchCycle};
-pub use dispatcher::{Dispatched, Dispatcher, NotStarted, Started};
 pub(crate) use dispatcher::Waiting;
-pub(crate) use line::Line;
+pub use dispatcher::{Dispatched, Dispatcher, NotStarted, Started};
+pub use pass::{Pass, pass};
 pub(crate) use recipe::{DEFAULT_FORMULA, cook};
 pub use scene::Caller;
 pub(crate) use scene::Scene;
@@ -37,8 +38,6 @@ impl Town {
     /// The settings of the scheduler that are in force.
     pub fn scheduler_settings(&self) -> Result<SchedulerSettings> {
         let files = crate::settings::file_layers(self)?;
-        self.read(|reader| {
-            SchedulerSettings::of(&crate::settings::layers_over(&files, reader)?)
-        })
+        self.read(|reader| SchedulerSettings::of(&crate::settings::layers_over(&files, reader)?))
     }
 }

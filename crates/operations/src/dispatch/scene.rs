@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use gt_core::decide::{
-    Ask, BACKOFF_MAX, Caps, Control, DispatchOrder, Occupancy, Place, RigStanding, WaitReason, admit,
-    context_reasons, unscheduled_reasons,
+    Ask, BACKOFF_MAX, Caps, Control, DispatchOrder, Occupancy, Place, RigStanding, WaitReason,
+    admit, context_reasons, unscheduled_reasons,
 };
 use gt_core::schedule::{Account, Context, Run, WorkerPlace};
 use gt_core::settings::Layers;
@@ -79,13 +79,8 @@ impl Scene {
     /// Counts a run that has just been admitted, or was live before.
     pub(crate) fn note_run(&mut self, run: Run) {
         let account = Some(run.account.as_str()).filter(|account| !account.is_empty());
-        let ask = Ask {
-            rig: &run.rig,
-            executor: run.executor,
-            place: None,
-            account,
-            gated: run.gated,
-        };
+        let ask =
+            Ask { rig: &run.rig, executor: run.executor, place: None, account, gated: run.gated };
         self.occupancy.add(&ask, 1);
         if let Some(place) = run.place.clone().filter(|_| Run::takes_slot(run.executor)) {
             self.occupancy.occupy(place, run.id.clone());

@@ -68,11 +68,8 @@ impl SchedulerSettings {
         let mut rig_caps = BTreeMap::new();
         let mut commands = BTreeMap::new();
         for resolved in layers.all() {
-            let Some((slug, field)) = resolved
-                .name
-                .as_str()
-                .strip_prefix("rig.")
-                .and_then(|rest| rest.rsplit_once('.'))
+            let Some((slug, field)) =
+                resolved.name.as_str().strip_prefix("rig.").and_then(|rest| rest.rsplit_once('.'))
             else {
                 continue;
             };

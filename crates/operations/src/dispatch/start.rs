@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use gt_core::decide::{
-    AfterFailure, StartFailure, WaitReason, after_start_failure,
-};
+use gt_core::decide::{AfterFailure, StartFailure, WaitReason, after_start_failure};
 use gt_core::schedule::{CloseReason, Context, Run, RunEnd, RunState};
 use gt_core::{BeadId, EventKind, ExecutorKind, Json, Status, Uid};
 use gt_store::Writer;

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use gt_core::formula::{self, Cooked, Formula, Mode, Order, Problem, Source, resolve, validate};
-use gt_core::{Prefix, limits};
+use gt_core::{Prefix, Rig, limits};
 use gt_records::{FormulaFormat, read_formula};
 
 use super::built_in::BUILT_IN;

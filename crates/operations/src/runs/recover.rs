@@ -33,7 +33,8 @@ enum Wrong {
 /// of which no process is left, and closes contexts whose bead is over. Safe at any time, beside any number
 /// of others: each step asks the world first and then compares and swaps.
 pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
-    let (runs, settings) = (town.read(|reader| Ok(reader.live_runs()?))?, town.scheduler_settings()?);
+    let (runs, settings) =
+        (town.read(|reader| Ok(reader.live_runs()?))?, town.scheduler_settings()?);
     let now = town.now();
     let mut recovered = Recovered::default();
     for run in runs {
