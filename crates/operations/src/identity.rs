@@ -12,11 +12,13 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 20] = [
+const VARIABLES: [&str; 22] = [
     "DATABASE_URL",
     "PGPASSWORD",
     "GT_TOWN_ROOT",
     "GT_ROOT",
+    "GT_ROLE",
+    "GT_DAEMON",
     "BEADS_DIR",
     "BEADS_ACTOR",
     "BD_ACTOR",
@@ -54,6 +56,14 @@ impl Environment {
     /// A variable that names a file or directory.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from)
+    }
+
+    /// The polecat that runs this program, as `<rig>/polecats/<name>`, if one does.
+    pub fn polecat(&self) -> Option<&str> {
+        self.get("GT_ROLE").filter(|role| {
+            let mut parts = role.split('/');
+            parts.next().is_some() && parts.next() == Some("polecats") && parts.next().is_some()
+        })
     }
 
     /// The person's editor.

@@ -10,6 +10,7 @@
 pub mod batch;
 pub mod beads;
 mod clock;
+pub mod daemon;
 pub mod dependencies;
 pub mod dispatch;
 mod error;
