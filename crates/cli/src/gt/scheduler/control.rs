@@ -17,7 +17,7 @@ use crate::output::plural;
 /// Start nothing any more, and wait until nothing runs
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  gt scheduler drain --timeout 10m && gt scheduler resume")]
-pub(super) struct DrainArgs {
+pub(in crate::gt) struct DrainArgs {
     /// Wait at most this long (30s, 5m); the exit code is 1 if that was not enough
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
@@ -28,7 +28,7 @@ pub(super) struct DrainArgs {
 #[command(after_help = "Examples:
   gt scheduler clear                    # everything
   gt scheduler clear --bead gt-abc")]
-pub(super) struct ClearArgs {
+pub(in crate::gt) struct ClearArgs {
     /// Only this bead (can be repeated)
     #[arg(long = "bead", value_name = "ID")]
     beads: Vec<String>,

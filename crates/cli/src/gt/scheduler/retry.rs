@@ -15,7 +15,7 @@ use crate::error::CliError;
 #[command(after_help = "Examples:
   gt scheduler retry gt-abc
   gt scheduler retry --all              # everything that failed, was circuit-broken or quarantined")]
-pub(super) struct RetryArgs {
+pub(in crate::gt) struct RetryArgs {
     /// The beads
     #[arg(value_name = "BEAD", required_unless_present = "all", conflicts_with = "all")]
     beads: Vec<String>,

@@ -19,7 +19,7 @@ use crate::output::Printer;
   gt scheduler run --dry-run            # what would start
   gt scheduler run --max-polecats 10 --batch 3
   gt scheduler run --until-done         # stay until nothing waits for a slot and nothing runs")]
-pub(super) struct RunArgs {
+pub(in crate::gt) struct RunArgs {
     /// Start at most so many (0: no limit)
     #[arg(long, value_name = "N")]
     batch: Option<u32>,
