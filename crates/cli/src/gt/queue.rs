@@ -12,7 +12,7 @@ use crate::output::{Printer, plural};
 /// Put beads in line, and look after the line
 ///
 /// Without anything the queue in numbers. With beads, epics or convoys these are queued: they wait for a slot and, unless
-/// there is a cap for the whole town (scheduler.max_polecats) or queue.enabled is true, for gt queue run.
+/// there is a cap for the whole town or the queue is enabled, for gt queue run.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -23,7 +23,10 @@ use crate::output::{Printer, plural};
   gt queue gt-epic-123                  # everything below an epic
   gt queue mol-review --on gt-abc       # a formula on a bead
   gt queue list                         # who waits, and why
-  gt queue run                          # start what may start"
+  gt queue run                          # start what may start
+
+The queue is enabled with gt config set queue.enabled true, the cap with
+gt config set scheduler.max_polecats 5."
 )]
 pub(super) struct QueueArgs {
     #[command(subcommand)]

@@ -48,7 +48,9 @@ fn text(printer: &Printer, queued: &[Queued]) -> Result<(), CliError> {
         .collect();
     control.sort();
     control.dedup();
-    control.into_iter().for_each(|reason| printer.note(format!("Nothing starts: {reason}")));
+    for reason in control {
+        printer.note(format!("Nothing starts: {reason}"));
+    }
     Ok(())
 }
 
@@ -67,7 +69,7 @@ pub(super) fn json(entry: &Queued) -> String {
     object.text("target_rig", context.rig.as_str());
     object.flag_if_set("blocked", !entry.is_ready());
     object.text("context", context.id.as_str());
-    object.number("priority", context.priority.number().into());
+    object.number("priority", context.priority.number());
     object.timestamp("enqueued_at", context.enqueued_at);
     object.text("enqueued_by", &context.enqueued_by);
     object.flag_if_set("gated", context.gated);

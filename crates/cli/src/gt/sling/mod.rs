@@ -17,8 +17,8 @@ pub(super) use flags::SlingFlags;
 
 /// Hand beads to workers
 ///
-/// In direct mode (scheduler.max_polecats of 0 or less) the work starts at once. With a cap above 0 it is scheduled,
-/// and starts as soon as there is a slot. An epic stands for everything below it, a convoy for everything it tracks.
+/// Without a cap for the town the work starts at once; with one it is scheduled, and starts as soon as there is a slot. An
+/// epic stands for everything below it, a convoy for everything it tracks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt sling gt-abc                       # its rig is known from its prefix
@@ -27,7 +27,9 @@ pub(super) use flags::SlingFlags;
   gt sling gt-abc --args \"start with the tests\" --retries 2
   gt sling mol-review --on gt-abc       # a formula on a bead
   gt sling mol-review --on @beads.txt gastown --queue
-  gt sling gt-abc --dry-run")]
+  gt sling gt-abc --dry-run
+
+The cap is the setting scheduler.max_polecats: gt config set scheduler.max_polecats 5.")]
 pub(super) struct SlingArgs {
     /// Beads, epics or convoys, or a formula with --on; a rig or <rig>/<name> may be the last
     #[arg(value_name = "BEAD|FORMULA|TARGET")]
