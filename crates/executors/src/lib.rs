@@ -1,11 +1,12 @@
-//! The world outside: programs we start, and git.
+//! The world outside: programs we start, git, and web services we tell something.
 //!
 //! # Architecture invariants
 //!
-//! - This is the only crate that starts a program.
+//! - This is the only crate that starts a program or speaks HTTP.
 //! - Nothing here knows the store. An executor does what it is told and says what came of it.
 
 pub mod background;
 pub mod editor;
 pub mod git;
 pub mod process;
+pub mod web;

@@ -26,6 +26,7 @@ mod kit;
 mod labels;
 mod list;
 mod orders;
+mod outbox;
 mod queries;
 mod races;
 mod readiness;
