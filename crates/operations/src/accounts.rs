@@ -218,3 +218,98 @@ fn kept_in(reader: &Reader<'_>, home: Option<&Path>) -> Result<(Vec<NewAccount>,
     let default = value.get("default").and_then(Value::as_str).map(str::to_owned);
     Ok((kept, default))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gt_core::schedule::{CloseReason, Origin, Run, SlingParameters};
+    use gt_core::{ExecutorKind, Json, RigSlug, RunState, Uid};
+    use gt_store::NewContext;
+
+    use super::*;
+    use crate::beads::{NewBead, create};
+    use crate::{Actor, SystemClock};
+
+    #[test]
+    fn an_account_that_is_in_use_stays() {
+        // Given an account that a bead is scheduled for and another runs on,
+        let actor = Actor { name: "tester".to_owned(), owner: String::new() };
+        let town = Town::in_memory(actor, Arc::new(SystemClock)).unwrap();
+        add(&town, &NewAccount { handle: "work".to_owned(), ..NewAccount::default() }).unwrap();
+        add(&town, &NewAccount { handle: "lab".to_owned(), ..NewAccount::default() }).unwrap();
+        let bead = |title: &str| {
+            let new = NewBead { title: title.to_owned(), ..NewBead::default() };
+            create(&town, &new, false).unwrap().bead
+        };
+        let (scheduled, running) = (bead("scheduled"), bead("running"));
+        let rig = RigSlug::parse("web").unwrap();
+        let new = NewContext {
+            bead: scheduled.id.clone(),
+            rig: rig.clone(),
+            place: None,
+            account: Some("work".to_owned()),
+            gated: false,
+            forced: false,
+            priority: scheduled.priority,
+            origin: Origin::Sling,
+            parameters: SlingParameters::default(),
+            enqueued_at: None,
+            next_attempt_at: None,
+            failures: 0,
+            attempts: 0,
+        };
+        let context = town
+            .write(|writer| {
+                let context = writer.insert_contexts(vec![new])?.remove(0);
+                let run = Run {
+                    id: writer.next_run_id(&running.id)?,
+                    uid: Uid::fresh(),
+                    context: context.number,
+                    rig,
+                    executor: ExecutorKind::Process,
+                    runtime: String::new(),
+                    agent: String::new(),
+                    place: None,
+                    host: String::new(),
+                    account: "work".to_owned(),
+                    gated: false,
+                    state: RunState::Starting,
+                    starter: String::new(),
+                    formula: String::new(),
+                    steps: Json::trusted("[]".to_owned()),
+                    created_at: writer.now(),
+                    created_by: String::new(),
+                    running_at: None,
+                    ended_at: None,
+                    ended_by: String::new(),
+                    exit_code: None,
+                    exit_signal: None,
+                    reason: String::new(),
+                };
+                writer.insert_run(&run)?;
+                Ok(context)
+            })
+            .unwrap();
+
+        // when somebody wants to remove it, they are told by what it is used;
+        let refused = remove(&town, "work").unwrap_err().to_string();
+        let run = format!("1 running on it ({}#1)", running.id);
+        for part in ["1 scheduled for it (gt scheduler list)", &run, "gt scheduler clear"] {
+            assert!(refused.contains(part), "{part} in {refused}");
+        }
+
+        // others can go, and this one when nothing needs it.
+        remove(&town, "lab").unwrap();
+        town.write(|writer| {
+            writer.close_context(&context, CloseReason::Cleared, "")?;
+            let run = writer.live_run(&running.id)?.expect("it is live");
+            let end = gt_core::schedule::RunEnd::without_status(RunState::Cancelled, "");
+            Ok(writer.end_run(&run, &end, "tester")?)
+        })
+        .unwrap();
+        remove(&town, "work").unwrap();
+        let error = town.read(|reader| require_account(reader, "work")).unwrap_err().to_string();
+        assert!(error.contains("known accounts: none"), "{error}");
+    }
+}

@@ -2,6 +2,7 @@ use std::net::TcpListener;
 use std::thread::JoinHandle;
 
 use gt_testkit::Certificates;
+use proptest::prelude::*;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
@@ -168,4 +169,19 @@ fn an_encrypted_request_arrives_only_where_the_certificate_says() {
 fn signatures_are_those_of_rfc_4231() {
     let signed = signature("Jefe", b"what do ya want for nothing?");
     assert_eq!(signed, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
+proptest! {
+    #[test]
+    fn no_answer_makes_it_panic_or_breaks_a_line(
+        head in "(HTTP/1.[01] [0-9]{1,4}[ A-z]{0,5}\r\n)?(Location:.{0,10}\r\n)?(\r\n)?",
+        rest in prop::collection::vec(any::<u8>(), 0..50),
+    ) {
+        let bytes = [head.as_bytes(), &rest].concat();
+        if let Ok(Some(answer)) = read_answer(&mut bytes.as_slice()) {
+            prop_assert!((200..1000).contains(&answer.status) || answer.status < 100);
+            prop_assert!(!answer.words.chars().any(char::is_control));
+            prop_assert!(!answer.location.unwrap_or_default().chars().any(char::is_control));
+        }
+    }
 }

@@ -39,6 +39,11 @@ pub const TARGETS: &[Target] = &[
     target("time", values::time, values::TIMES),
     target("json", values::json, JSON),
     target("words", values::words, &["\\ ", "\\\\", "'\\''", "key=", "=\"", "\"\""]),
+    target(
+        "web_address",
+        values::web_address,
+        &["https://", "http://", "[::1]", ":80", "@", "?", "#"],
+    ),
     target("condition", formulas::condition, &["{{", "}}", "!", " == ", " != ", "\"\"", "''", "v"]),
     target("query", values::query, values::QUERIES),
     target("settings", values::settings, values::SETTINGS).costing(2),

@@ -21,6 +21,12 @@ macro_rules! for_each_conformance_subject {
 macro_rules! for_each_conformance_case {
     ($each:ident) => {
         $each! {
+            accounts {
+                an_account_reads_back_exactly_as_it_was_written,
+                changing_an_account_keeps_whether_it_is_the_default,
+                at_most_one_account_is_the_default,
+                what_happens_to_accounts_is_told_without_their_keys,
+            }
             beads {
                 a_bead_reads_back_exactly_as_it_was_written,
                 a_bead_exists_only_under_its_exact_id,
