@@ -3,6 +3,7 @@
 //! A client of our own, because all we need is one request without redirects, cookies, proxies or reuse of
 //! connections, over the TLS that is there for PostgreSQL anyway.
 
+use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::sync::{Arc, mpsc};
@@ -121,7 +122,7 @@ impl Post<'_> {
             if value.chars().any(char::is_control) {
                 return Err(WebError::Field((*name).to_owned()));
             }
-            head.push_str(&format!("{name}: {value}\r\n"));
+            let _ = write!(head, "{name}: {value}\r\n");
         }
         head.push_str("\r\n");
         Ok(head)
@@ -322,7 +323,11 @@ pub fn signature(secret: &str, text: &[u8]) -> String {
     let mut mac =
         Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
     mac.update(text);
-    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut digits = String::new();
+    for byte in mac.finalize().into_bytes() {
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
 }
 
 #[cfg(test)]

@@ -69,7 +69,6 @@ impl SettingKind {
             Self::Choice(words) if words.contains(&text) => Ok(text.to_owned()),
             Self::Choice(words) => invalid(&format!("one of {}", words.join(", "))),
             Self::Text | Self::Command if text.contains('\0') => invalid("text without NUL"),
-            Self::Text => Ok(text.to_owned()),
             Self::Command => match words::split(text)?.first() {
                 Some(program) if program.text.is_empty() => invalid("a command; name a program"),
                 _ => Ok(text.to_owned()),
@@ -81,7 +80,7 @@ impl SettingKind {
                     "use at most {SECRET_BYTES_MAX} bytes without control characters"
                 )))
             }
-            Self::Secret => Ok(text.to_owned()),
+            Self::Text | Self::Secret => Ok(text.to_owned()),
         }
     }
 

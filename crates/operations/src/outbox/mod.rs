@@ -1,6 +1,6 @@
 //! Telling people what needs them, at least once.
 //!
-//! The transaction that changes something also writes what people are to be told of it ([`notify_in`]), so
+//! The transaction that changes something also writes what people are to be told of it (`notify_in`), so
 //! that neither happens without the other. After the commit a helper process sends it
 //! ([`deliver_in_background`]; the town starts it by itself), and whatever did not arrive is tried again by
 //! whoever calls [`deliver`] next: each dispatch cycle, and the daemon. A notice that was sent by somebody

@@ -1,6 +1,7 @@
 //! Programs and web services that are told.
 
 use std::error::Error as _;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -129,7 +130,7 @@ fn header_value(key: &str) -> String {
         if byte.is_ascii_graphic() {
             value.push(char::from(byte));
         } else {
-            value.push_str(&format!("%{byte:02X}"));
+            let _ = write!(value, "%{byte:02X}");
         }
     }
     value
