@@ -7,6 +7,7 @@
 //! - Operations know neither terminal nor arguments; commands, server and daemon call the same ones.
 //! - The clock and the identity of the actor come with the [`Town`].
 
+pub mod accounts;
 pub mod batch;
 pub mod beads;
 mod clock;
@@ -20,6 +21,7 @@ pub mod hooks;
 mod identity;
 pub mod interchange;
 pub mod notes;
+pub mod outbox;
 pub mod parallel;
 pub mod queue;
 pub mod rigs;
@@ -37,5 +39,5 @@ pub use town::{Installed, Town, TownFile, install, start_store};
 // What the commands need to name, so that they need not know the store.
 pub use gt_store::{
     BeadFilter, BeadOrder, BeadRow, Bell, Between, BlockerFacts, CountGroup, EventFilter,
-    Options as StoreOptions, Readiness, Scope, Statistics, StatusFilter, StoreError,
+    Options as StoreOptions, Readiness, Scope, Statistics, StatusFilter, StoreError, UnsentNotices,
 };

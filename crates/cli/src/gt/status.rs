@@ -1,7 +1,7 @@
 //! `gt status`.
 
 use clap::Args;
-use gt_operations::{EventFilter, beads, events, rigs};
+use gt_operations::{EventFilter, beads, events, outbox, rigs};
 use gt_records::ObjectWriter;
 
 use crate::bd::{event_json, event_line};
@@ -23,6 +23,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let ready = beads::ready_count(&town)?;
     let rigs = rigs::list(&town)?;
     let recent = events::latest(&town, &EventFilter::default(), EVENTS_SHOWN)?;
+    let notices = outbox::unsent(&town)?;
     let active = numbers.with_status("in_progress") + numbers.with_status("hooked");
     if printer.json() {
         let mut out = String::new();
@@ -37,6 +38,10 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         object.count("ready", ready);
         object.number("waiting", numbers.blocked);
         object.number("active", active);
+        object.object("notices", |object| {
+            object.count("waiting", notices.waiting);
+            object.count("given_up", notices.given_up);
+        });
         object.array("rigs", |array| {
             for (rig, counts) in &rigs {
                 array.object(|object| {
@@ -66,6 +71,12 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         numbers.blocked,
         numbers.with_status("closed")
     ))?;
+    if notices.waiting + notices.given_up > 0 {
+        printer.line(format!(
+            "Notices: {} waiting to be sent, {} given up (gt outbox list)",
+            notices.waiting, notices.given_up
+        ))?;
+    }
     if rigs.is_empty() {
         printer.line("No rigs yet; add one with gt rig add <name> <git-url-or-path>")?;
     } else {

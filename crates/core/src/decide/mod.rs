@@ -3,6 +3,7 @@
 mod admission;
 mod blocking;
 mod breaker;
+mod delivery;
 mod dispatch_order;
 mod dispatch_plan;
 mod graph;
@@ -21,6 +22,7 @@ pub use breaker::{
     AfterFailure, BACKOFF_MAX, START_FAILURES_MAX, StartFailure, after_start_failure, backoff,
     is_due, is_due_within,
 };
+pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, Place, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
 pub use graph::{cycles, find_path, waves};

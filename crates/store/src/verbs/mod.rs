@@ -13,6 +13,7 @@ mod filter;
 mod find;
 mod hydrate;
 mod labels;
+mod outbox;
 mod parameters;
 mod query;
 mod requests;
@@ -31,6 +32,7 @@ pub use dependencies::DependencyChange;
 pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
 pub use hydrate::BeadRow;
+pub use outbox::{Due, UnsentNotices};
 pub use rigs::RigCounts;
 pub use scheduler::{Pause, SchedulerState};
 pub use settings::Scope;
@@ -62,6 +64,7 @@ pub fn all_statements() -> Vec<&'static str> {
         events::STATEMENTS,
         find::STATEMENTS,
         labels::STATEMENTS,
+        outbox::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,
         runs::STATEMENTS,
