@@ -13,6 +13,7 @@ mod filter;
 mod find;
 mod hydrate;
 mod labels;
+mod old_queues;
 mod parameters;
 mod query;
 mod requests;
@@ -63,6 +64,7 @@ pub fn all_statements() -> Vec<&'static str> {
         events::STATEMENTS,
         find::STATEMENTS,
         labels::STATEMENTS,
+        old_queues::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,
         runs::STATEMENTS,
