@@ -7,6 +7,7 @@
 //! - Operations know neither terminal nor arguments; commands, server and daemon call the same ones.
 //! - The clock and the identity of the actor come with the [`Town`].
 
+pub mod adopt;
 pub mod batch;
 pub mod beads;
 mod clock;

@@ -20,7 +20,7 @@ pub(crate) fn tracking_edge(context: &Context) -> Dependency {
     Dependency {
         issue: shown_id(context),
         target: context.bead.clone(),
-        kind: DependencyType::trusted("tracks"),
+        kind: DependencyType::Tracks,
         created_at: context.enqueued_at,
         created_by: context.enqueued_by.clone(),
         metadata: String::new(),

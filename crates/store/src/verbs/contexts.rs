@@ -1,5 +1,7 @@
 //! Contexts: what is scheduled.
 
+use std::collections::HashSet;
+
 use gt_core::schedule::{
     CloseReason, Context, ContextClosed, ContextId, Origin, SlingParameters, WorkerPlace,
 };
@@ -234,14 +236,15 @@ impl Writer<'_> {
     pub fn insert_contexts(&mut self, new: Vec<NewContext>) -> Result<Vec<Context>, StoreError> {
         let before = count(self.number(LAST_NUMBER, &[])?);
         // Names that came with an import stay with whoever had them first.
-        let taken = self.rows(TAKEN, &[], |row| id_from(row, 0))?;
+        let taken: HashSet<String> =
+            self.rows(TAKEN, &[], |row| Ok(row.text(0)?.to_owned()))?.into_iter().collect();
         let last = self.first(LAST_WAITING, &[], |row| Ok(Timestamp::from_nanos(row.int(0)?)))?;
         let waiting_since = last.map_or(self.now(), |last| last.max(self.now()));
         let mut number = before;
         let mut made = Vec::with_capacity(new.len());
         for new in new {
             number += 1;
-            while taken.iter().any(|id| id.as_str() == ContextId::of_number(number).as_str()) {
+            while taken.contains(ContextId::of_number(number).as_str()) {
                 number += 1;
             }
             let context = Context {

@@ -5,6 +5,7 @@ mod beads;
 mod blocking;
 mod bulk;
 mod check;
+mod check_schedule;
 mod comments;
 mod contexts;
 mod dependencies;
@@ -58,6 +59,7 @@ pub fn all_statements() -> Vec<&'static str> {
         blocking::STATEMENTS,
         bulk::STATEMENTS,
         check::STATEMENTS,
+        check_schedule::STATEMENTS,
         comments::STATEMENTS,
         contexts::STATEMENTS,
         dependencies::STATEMENTS,
