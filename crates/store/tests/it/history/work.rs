@@ -39,6 +39,17 @@ pub(crate) struct Manner {
     until: Deferral,
 }
 
+impl Manner {
+    pub(crate) const PLAIN: Self = Self {
+        rig: "gear",
+        worker: None,
+        account: None,
+        gated: false,
+        forced: false,
+        until: Deferral::None,
+    };
+}
+
 fn manner() -> impl Strategy<Value = Manner> {
     let rig = prop::sample::select(vec!["gear", "other"]);
     let worker = prop::option::weighted(0.2, prop::sample::select(vec!["ann", "Bob"]));
