@@ -10,6 +10,8 @@
 pub mod adopt;
 pub mod batch;
 pub mod beads;
+#[cfg(test)]
+mod beside_runs;
 mod clock;
 pub mod dependencies;
 pub mod dispatch;
