@@ -254,7 +254,7 @@ pub(super) fn accounts_are_kept_with_at_most_one_default(subject: &dyn Subject) 
     let town = Town::new(subject);
     let account = |handle: &str| Account {
         handle: handle.to_owned(),
-        config_dir: format!("/home/{handle}"),
+        config_dir: format!("accounts/{handle}"),
         environment: vec![("KEY".to_owned(), "va=lue".to_owned())],
         max_runs: 2,
         is_default: false,
