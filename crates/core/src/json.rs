@@ -51,6 +51,12 @@ impl Json {
         object_fields(&self.0).ok()
     }
 
+    /// The elements in their order, or nothing when this is not an array.
+    pub fn elements(&self) -> Option<Vec<Self>> {
+        let raw: Vec<&RawValue> = serde_json::from_str(&self.0).ok()?;
+        Some(raw.into_iter().map(|value| Self(value.get().to_owned())).collect())
+    }
+
     /// An object of these fields, in this order.
     pub fn object(fields: &[(String, Self)]) -> Self {
         let mut text = String::from("{");

@@ -9,6 +9,7 @@
 //! - The wire format is not known here. [`Json`] is opaque text that happens to be valid JSON.
 
 pub mod bead;
+pub mod command_template;
 pub mod decide;
 pub mod event;
 pub mod formula;

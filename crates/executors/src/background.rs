@@ -117,7 +117,7 @@ pub fn nameless_file(directory: &Path) -> io::Result<File> {
 }
 
 /// Starts a program, even if somebody has only just written it and another process still holds it.
-fn spawn(command: &mut Command) -> io::Result<Child> {
+pub(crate) fn spawn(command: &mut Command) -> io::Result<Child> {
     for _ in 0..BUSY_TRIES_MAX {
         match command.spawn() {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {

@@ -1,4 +1,4 @@
-//! The world outside: programs we start, and git.
+//! The world outside: programs we start, runs of agents, and git.
 //!
 //! # Architecture invariants
 //!
@@ -9,3 +9,4 @@ pub mod background;
 pub mod editor;
 pub mod git;
 pub mod process;
+pub mod runs;

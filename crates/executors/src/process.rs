@@ -51,6 +51,11 @@ pub(crate) fn capture(mut command: Command) -> Result<Output, ProcessError> {
     Err(ProcessError::Failed { program, message })
 }
 
+/// The name of this machine.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// Whether a program of this name is on the path, and what it calls its version.
 pub fn version_of(program: &str, flag: &str) -> Option<String> {
     let mut asked = command(program);

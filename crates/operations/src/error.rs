@@ -59,6 +59,9 @@ pub enum OperationError {
         /// Everything that is wrong with it.
         problems: Vec<Problem>,
     },
+    /// A formula or its variables do not fit what was slung.
+    #[error("{0}")]
+    Recipe(String),
     /// The status table said no.
     #[error("cannot {verb} {bead}: {refusal}")]
     Refused {

@@ -38,6 +38,6 @@ pub use store::{Address, Authorship, Options, SCHEMA_LEVEL, Store};
 pub use transaction::{Reader, Writer};
 pub use verbs::{
     BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CountGroup, DependencyChange,
-    Difference, EventFilter, Growth, Lane, NewContext, Occupied, Pause, Readiness, RigCounts,
-    SchedulerState, Scope, Statistics, StatusFilter, Totals, all_statements, differing_fields,
+    Difference, EventFilter, Growth, Lane, NewContext, Pause, Readiness, RigCounts, SchedulerState,
+    Scope, Statistics, StatusFilter, Totals, all_statements, differing_fields,
 };

@@ -12,7 +12,7 @@ use crate::{ExecutorKind, RigSlug};
 pub enum Cap {
     /// Of the town.
     Town(u32),
-    /// Of work that was queued by hand, in direct mode.
+    /// On work that was queued by hand, in direct mode.
     Queue(u32),
     /// Of a rig.
     Rig(RigSlug, u32),
@@ -50,7 +50,7 @@ impl fmt::Display for Cap {
 pub struct Caps {
     /// Most live runs in the town (deferred mode).
     pub town: Option<u32>,
-    /// Most live runs of queued work (direct mode).
+    /// Queued work starts while fewer runs than this are live (direct mode).
     pub queue: Option<u32>,
     /// Most live runs in each rig.
     pub rigs: BTreeMap<RigSlug, u32>,
@@ -73,11 +73,11 @@ pub struct Ask<'a> {
     pub gated: bool,
 }
 
-/// The live runs, by what caps look at.
+/// The live runs, by what caps look at. Every one counts, however it was started: memory and rate limits
+/// are shared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Occupancy {
     town: u32,
-    queue: u32,
     rigs: BTreeMap<RigSlug, u32>,
     accounts: BTreeMap<String, u32>,
     places: BTreeMap<WorkerPlace, RunId>,
@@ -87,11 +87,6 @@ impl Occupancy {
     /// So many live runs that take a slot, in all.
     pub fn live(&self) -> u32 {
         self.town
-    }
-
-    /// So many live runs of queued work.
-    pub fn live_gated(&self) -> u32 {
-        self.queue
     }
 
     /// So many live runs in this rig.
@@ -106,9 +101,6 @@ impl Occupancy {
         }
         let more = |count: &mut u32| *count = count.saturating_add(runs);
         more(&mut self.town);
-        if ask.gated {
-            more(&mut self.queue);
-        }
         more(self.rigs.entry(ask.rig.clone()).or_default());
         if let Some(account) = ask.account {
             more(self.accounts.entry(account.to_owned()).or_default());
@@ -134,7 +126,7 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &Ask<'_>) -> Vec<WaitReaso
     };
     check(caps.town.map(Cap::Town), occupancy.town);
     if ask.gated {
-        check(caps.queue.map(Cap::Queue), occupancy.queue);
+        check(caps.queue.map(Cap::Queue), occupancy.town);
     }
     let of_rig = caps.rigs.get(ask.rig).map(|limit| Cap::Rig(ask.rig.clone(), *limit));
     check(of_rig, occupancy.live_in(ask.rig));
@@ -221,14 +213,13 @@ mod tests {
                 } else {
                     // A cap that is in force is reached, or it would have been admitted.
                     let full = town.is_some_and(|cap| occupancy.live() >= cap)
-                        || (gated && queue.is_some_and(|cap| occupancy.live_gated() >= cap))
+                        || (gated && queue.is_some_and(|cap| occupancy.live() >= cap))
                         || (at == 0 && of_rig.is_some_and(|cap| occupancy.live_in(&rigs[0]) >= cap))
                         || (with_account && work >= 2);
                     prop_assert!(full);
                 }
             }
             prop_assert!(town.is_none_or(|cap| occupancy.live() <= cap));
-            prop_assert!(queue.is_none_or(|cap| occupancy.live_gated() <= cap));
             prop_assert!(of_rig.is_none_or(|cap| occupancy.live_in(&rigs[0]) <= cap));
             prop_assert!(work <= 2);
         }

@@ -129,13 +129,9 @@ pub fn parse(description: &str) -> Found {
     let mut found: Option<Run> = None;
     let mut at = 0;
     while at < lines.len() {
-        let (length, says) = match read(&lines[at..]) {
-            Piece::Block { length, fields, unknown } => (length, Some((fields, unknown))),
-            Piece::Damaged { length } => (length, None),
-            Piece::Text => {
-                at += 1;
-                continue;
-            }
+        let Some(Piece { length, says }) = read(&lines[at..]) else {
+            at += 1;
+            continue;
         };
         let end = at + length;
         found = Some(match found {
@@ -156,29 +152,27 @@ pub fn parse(description: &str) -> Found {
     }
 }
 
+/// What a block says: its fields, and the keys that are none.
+type Says = (QueueFields, Vec<(String, String)>);
+
 /// Blocks that follow each other directly.
 struct Run {
     start: usize,
     end: usize,
     /// What the last of them says that is not damaged.
-    says: Option<(QueueFields, Vec<(String, String)>)>,
+    says: Option<Says>,
 }
 
-/// What some lines begin with.
-enum Piece {
-    /// A block.
-    Block { length: usize, fields: QueueFields, unknown: Vec<(String, String)> },
-    /// What is left of one.
-    Damaged { length: usize },
-    /// A line of the user's.
-    Text,
+/// A block with its length in lines.
+struct Piece {
+    length: usize,
+    /// Nothing if it is damaged.
+    says: Option<Says>,
 }
 
-/// Reads what stands at the very beginning of `lines`.
-fn read(lines: &[&str]) -> Piece {
-    let Some((_, after)) = lines.split_first().filter(|(first, _)| is_delimiter(first)) else {
-        return Piece::Text;
-    };
+/// Reads the block at the very beginning of `lines`, unless a line of the user's stands there.
+fn read(lines: &[&str]) -> Option<Piece> {
+    let (_, after) = lines.split_first().filter(|(first, _)| is_delimiter(first))?;
     let end = after.iter().position(|line| is_delimiter(line)).unwrap_or(after.len());
     let within = &after[..end];
     let args_end = args_end(within);
@@ -203,16 +197,14 @@ fn read(lines: &[&str]) -> Piece {
     let nothing_else = within[count..].iter().all(|line| line.trim().is_empty());
     let length = 1 + count;
     if !fields.target_rig.is_empty() {
-        Piece::Block { length, fields, unknown }
-    } else if nothing_else && (count == 0 || any_known) {
-        Piece::Damaged { length }
-    } else {
-        Piece::Text
+        return Some(Piece { length, says: Some((fields, unknown)) });
     }
+    let is_damaged = nothing_else && (count == 0 || any_known);
+    is_damaged.then_some(Piece { length, says: None })
 }
 
-/// Instructions of several lines were written as they were. The time always stands behind them, so what stands
-/// before it still belongs to them.
+/// Where instructions of several lines end, which were written as they were: at the time, which always stands
+/// behind them.
 fn args_end(within: &[&str]) -> usize {
     let is_time = |line: &&str| {
         key_and_value(line)

@@ -54,7 +54,9 @@ fn format(fields: &QueueFields, unknown: &[(String, String)]) -> String {
     let flag = |set: bool| set.then(|| "true".to_owned());
     add("formula", fields.formula.clone());
     add("args", fields.args.clone());
-    fields.vars.iter().for_each(|value| add("var", Some(value.clone())));
+    for value in &fields.vars {
+        add("var", Some(value.clone()));
+    }
     add("enqueued_at", fields.enqueued_at.map(|at| at.to_string()));
     add("merge", fields.merge.clone());
     add("convoy", fields.convoy.clone());
@@ -69,7 +71,9 @@ fn format(fields: &QueueFields, unknown: &[(String, String)]) -> String {
     let failures = fields.dispatch_failures;
     add("dispatch_failures", (failures > 0).then(|| failures.to_string()));
     add("last_failure", fields.last_failure.clone());
-    unknown.iter().for_each(|(key, value)| add(key, Some(value.clone())));
+    for (key, value) in unknown {
+        add(key, Some(value.clone()));
+    }
     lines.join("\n")
 }
 
@@ -120,7 +124,8 @@ fn unknown_keys_are_kept() {
 #[test]
 fn what_cannot_be_read_is_the_default() {
     let found = block(
-        "---gt:queue:v1---\ntarget_rig: web\ndispatch_failures: many\nenqueued_at: soon\nno_merge: maybe\nagent: ",
+        "---gt:queue:v1---\ntarget_rig: web\ndispatch_failures: many\nenqueued_at: soon\n\
+         no_merge: maybe\nagent: ",
     );
     assert_eq!(found.fields, QueueFields { target_rig: "web".to_owned(), ..Default::default() });
 }
@@ -161,7 +166,8 @@ fn text_behind_a_block_survives() {
 #[test]
 fn instructions_of_several_lines_go_on_to_the_time() {
     let found = block(
-        "---gt:queue:v1---\ntarget_rig: web\nargs: first\n\nSecond.\nenqueued_at: 2026-01-15T10:00:00Z\nmode: ralph\nMine.",
+        "---gt:queue:v1---\ntarget_rig: web\nargs: first\n\nSecond.\n\
+         enqueued_at: 2026-01-15T10:00:00Z\nmode: ralph\nMine.",
     );
     assert_eq!(found.fields.args.as_deref(), Some("first\n\nSecond."));
     assert_eq!(found.fields.mode.as_deref(), Some("ralph"));
@@ -181,7 +187,8 @@ fn older_versions_beside_a_block_go_with_it() {
 
 #[test]
 fn a_block_that_somebody_quotes_stays() {
-    let user = "So it looks:\n---gt:queue:v1---\ntarget_rig: example\n\nAnd so if damaged:\n---gt:queue:v1---\nmode: ralph";
+    let user = "So it looks:\n---gt:queue:v1---\ntarget_rig: example\n\n\
+                And so if damaged:\n---gt:queue:v1---\nmode: ralph";
     let found = block(&format!("{user}\n.\n{FULL}"));
     assert_eq!((found.fields, found.remaining), (full(), format!("{user}\n.")));
     let found = block(user);
@@ -263,17 +270,11 @@ proptest! {
         fields in any_fields(),
         unknown in prop::collection::vec(("x_[a-z0-9_]{0,5}", any_value()), 0..3),
     ) {
-        prop_assume!(parse(&user) == Found::Nothing);
+        // Blocks that somebody quotes are told from ours by words behind them.
+        let user = if parse(&user) == Found::Nothing { user } else { format!("{user}\n.") };
         let text = format(&fields, &unknown);
         let expected = QueueBlock { fields, unknown, remaining: user.clone(), text: text.clone() };
         prop_assert_eq!(parse(&appended(&user, &text)), Found::Block(Box::new(expected)));
-    }
-
-    #[test]
-    fn whatever_ends_in_words_survives(user in any_text(), fields in any_fields()) {
-        let user = format!("{user}\n.");
-        let found = block(&appended(&user, &format(&fields, &[])));
-        prop_assert_eq!((found.fields, found.remaining), (fields, user));
     }
 
     #[test]

@@ -116,7 +116,7 @@ pub struct Run {
     pub starter: String,
     /// The recipe it follows; empty for none.
     pub formula: String,
-    /// The recipe's steps as they were cooked, a JSON array.
+    /// What the recipe was cooked to, a JSON object.
     pub steps: Json,
     /// When it was begun.
     pub created_at: Timestamp,

@@ -39,6 +39,11 @@ pub const TARGETS: &[Target] = &[
     target("time", values::time, values::TIMES),
     target("json", values::json, JSON),
     target("words", values::words, &["\\ ", "\\\\", "'\\''", "key=", "=\"", "\"\""]),
+    target(
+        "command_template",
+        values::command_template,
+        &["{bead}", "{title}", "{{", "}}", "'", "{"],
+    ),
     target("condition", formulas::condition, &["{{", "}}", "!", " == ", " != ", "\"\"", "''", "v"]),
     target("query", values::query, values::QUERIES),
     target("settings", values::settings, values::SETTINGS).costing(2),

@@ -1,6 +1,7 @@
 //! Single values: ids, names, titles, times, JSON, settings.
 
 use gt_core::bead::{Link, check_label, check_name, check_text};
+use gt_core::command_template::expand;
 use gt_core::decide::resolve_partial;
 use gt_core::query::Query;
 use gt_core::settings::{KEYS, Layers, Origin, checked, lookup, parse_text, suggest};
@@ -190,6 +191,20 @@ pub(super) fn words(input: &[u8]) {
     let again = split(&quoted.join(" "))
         .map(|words| words.into_iter().map(|word| word.text).collect::<Vec<String>>());
     assert_eq!(again.as_ref(), Ok(&texts));
+}
+
+/// The command of a rig.
+pub(super) fn command_template(input: &[u8]) {
+    let Some(template) = text(input) else { return };
+    let values = [("bead", "gt-1"), ("title", "{bead} 'a b' }")];
+    let Some(filled) = accepted(expand(template, &values)) else { return };
+    let words = split(template).expect("a template that is accepted has words");
+    assert_eq!(filled.len(), words.len(), "a value became several words");
+    let doubled = |word: &String| {
+        format!("'{}'", word.replace('{', "{{").replace('}', "}}").replace('\'', r"'\''"))
+    };
+    let again: Vec<String> = filled.iter().map(doubled).collect();
+    assert_eq!(expand(&again.join(" "), &values), Ok(filled));
 }
 
 pub(super) const SETTINGS: &[&str] = &[

@@ -5,6 +5,7 @@ mod contexts;
 mod create;
 mod defer;
 mod delete;
+mod facts;
 mod lint;
 mod list;
 mod plan;
@@ -23,6 +24,7 @@ pub use create::{Created, NewBead, Once, create, create_once};
 pub(crate) use create::{create_in, edge, resolve_target, target_name};
 pub use defer::{defer, undefer};
 pub use delete::{Deletion, delete, preview_delete};
+pub(crate) use facts::BeadFacts;
 pub use lint::{Finding, LintSummary, lint};
 pub use list::{
     blocked, check_status, count, count_by, everything, for_each_page, label_counts, statistics,
@@ -35,5 +37,5 @@ pub use references::{Mention, References, references};
 pub(crate) use resolve::{Named, require, resolve_in, resolve_shown_id_in, resolve_shown_in};
 pub use resolve::{resolve, resolve_shown};
 pub use show::{Shown, listed, show};
-pub(crate) use update::update_in;
 pub use update::{BeadChanges, Edit, update};
+pub(crate) use update::{enter, update_in};

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use gt_core::decide::{ReadinessFacts, WaitReason, wait_reasons};
+use gt_core::decide::{WaitReason, wait_reasons};
 use gt_core::limits::PAGE_BEADS;
 use gt_core::{Bead, BeadId, EventKind, Timestamp};
-use gt_store::{BeadFilter, BeadRow, BlockerFacts, Reader, StatusFilter};
+use gt_store::{BeadFilter, BeadRow, Reader, StatusFilter};
 
+use super::facts::BeadFacts;
 use super::list::find_some;
 use super::update::claim_in;
 use crate::dependencies::{Tangle, descendants};
@@ -85,25 +86,8 @@ pub(super) fn ready_rows(
 
 /// Every reason why a bead is not ready.
 fn reasons(reader: &Reader<'_>, row: &BeadRow, now: Timestamp) -> Result<Vec<WaitReason>> {
-    let bead = &row.bead;
-    let blockers =
-        if bead.open_blockers > 0 { reader.blockers(&bead.id)? } else { BlockerFacts::default() };
-    let mut parent_deferred = None;
-    for parent in row.parents() {
-        let until = reader.bead(parent)?.and_then(|parent| parent.defer_until);
-        parent_deferred = parent_deferred.max(until.map(|until| (until, parent)));
-    }
-    let facts = ReadinessFacts {
-        status: &bead.status,
-        issue_type: &bead.issue_type,
-        pinned: bead.pinned,
-        ephemeral: bead.ephemeral,
-        defer_until: bead.defer_until,
-        parent_deferred: parent_deferred.map(|(until, parent)| (parent, until)),
-        open_blockers: &blockers.open,
-        failed_blockers: &blockers.failed,
-    };
-    Ok(wait_reasons(&facts, now))
+    let facts = BeadFacts::of_row(reader, row)?;
+    Ok(wait_reasons(&facts.readiness(&row.bead), now))
 }
 
 /// One bead and why it is, or is not, ready.

@@ -249,7 +249,7 @@ pub(super) fn apply(
 }
 
 /// Gives `bead` a status that is not `closed`, with what hangs on it.
-fn enter(bead: &mut Bead, status: Status, now: Timestamp) {
+pub(crate) fn enter(bead: &mut Bead, status: Status, now: Timestamp) {
     if bead.status == Status::Closed {
         bead.closed_at = None;
         bead.close_reason = String::new();

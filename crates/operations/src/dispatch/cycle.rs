@@ -119,7 +119,8 @@ impl<'a, P: Sync, E: Send> DispatchCycle<'a, P, E> {
         self
     }
 
-    /// One pass. An error means that nothing was started, because nobody could say how much may start or what.
+    /// One pass. An error means that nothing was started, because nobody could say how much may start, or
+    /// what.
     pub fn run(&mut self) -> Result<CycleReport<P, E>, E> {
         let slots = (self.available_capacity)()?;
         let mut pending = (self.query_pending)()?;
@@ -174,13 +175,13 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     /// Odd numbers cannot be started.
-    fn start(item: &u32) -> Result<(), String> {
-        if item % 2 == 0 { Ok(()) } else { Err(format!("{item} is odd")) }
+    fn start(item: u32) -> Result<(), String> {
+        if item.is_multiple_of(2) { Ok(()) } else { Err(format!("{item} is odd")) }
     }
 
     /// A cycle over the numbers below `ready`.
     fn cycle<'a>(slots: Slots, ready: u32) -> DispatchCycle<'a, u32, String> {
-        DispatchCycle::new(move || Ok(slots), move || Ok((0..ready).collect()), start)
+        DispatchCycle::new(move || Ok(slots), move || Ok((0..ready).collect()), |item| start(*item))
     }
 
     #[test]
@@ -278,7 +279,7 @@ mod tests {
             let begun = Mutex::new(Vec::new());
             let execute = |item: &u32| {
                 begun.lock().unwrap().push(*item);
-                start(item)
+                start(*item)
             };
             let report = DispatchCycle::new(|| Ok(slots), || Ok((0..ready).collect()), execute)
                 .batch_size(batch)

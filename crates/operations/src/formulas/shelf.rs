@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use gt_core::formula::{self, Cooked, Formula, Mode, Order, Problem, Source, resolve, validate};
-use gt_core::{Prefix, limits};
+use gt_core::{Prefix, Rig, limits};
 use gt_records::{FormulaFormat, read_formula};
 
 use super::built_in::BUILT_IN;
@@ -123,11 +123,8 @@ impl Shelf {
         }
         if let Some(town) = town {
             let rig = town.read(|reader| Ok(town.rig_here(&reader.rigs()?)))?;
-            if let Some(rig) = rig.filter(|rig| rig.path != ".") {
-                shelf.add_both(&town.root().join(&rig.path), Tier::Rig);
-                if rig.repo.starts_with('/') {
-                    shelf.add_both(Path::new(&rig.repo), Tier::Rig);
-                }
+            if let Some(rig) = rig {
+                shelf.add_rig(town, &rig);
             }
             shelf.add_both(town.root(), Tier::Town);
         }
@@ -138,6 +135,24 @@ impl Shelf {
             shelf.add(home.join(".beads").join("formulas"), Tier::User);
         }
         Ok(shelf)
+    }
+
+    /// Every place that counts for work in `rig`, whoever asks and wherever they stand.
+    pub(crate) fn of_rig(town: &Town, rig: &Rig) -> Self {
+        let mut shelf = Self { places: Vec::new() };
+        shelf.add_rig(town, rig);
+        shelf.add_both(town.root(), Tier::Town);
+        shelf
+    }
+
+    fn add_rig(&mut self, town: &Town, rig: &Rig) {
+        if rig.path == "." {
+            return;
+        }
+        self.add_both(&town.root().join(&rig.path), Tier::Rig);
+        if rig.repo.starts_with('/') {
+            self.add_both(Path::new(&rig.repo), Tier::Rig);
+        }
     }
 
     /// Adds a place, unless it is there already and nearer.

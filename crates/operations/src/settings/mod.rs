@@ -96,7 +96,17 @@ fn layers(town: &Town) -> Result<Layers> {
 }
 
 pub(crate) fn layers_in(root: &Path, reader: &Reader<'_>) -> Result<Layers> {
-    let mut layers = older::layers(root)?;
+    layers_over(&older::layers(root)?, reader)
+}
+
+/// The layers of the older files, for a transaction that must not wait for a disk.
+pub(crate) fn file_layers(town: &Town) -> Result<Layers> {
+    older::layers(town.root())
+}
+
+/// What the store says over what the files say.
+pub(crate) fn layers_over(files: &Layers, reader: &Reader<'_>) -> Result<Layers> {
+    let mut layers = files.clone();
     layers.add(reader.settings(Scope::Town)?, &Origin::Store)?;
     Ok(layers)
 }

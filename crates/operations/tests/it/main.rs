@@ -5,4 +5,5 @@ mod adopt;
 mod damage;
 mod import;
 mod kept;
+mod scheduling;
 mod town;

@@ -34,7 +34,6 @@ pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
 pub use hydrate::BeadRow;
 pub use rigs::RigCounts;
-pub use runs::Occupied;
 pub use scheduler::{Pause, SchedulerState};
 pub use settings::Scope;
 pub use statistics::Statistics;

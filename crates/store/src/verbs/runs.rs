@@ -12,9 +12,15 @@ use crate::{Reader, StoreError, Writer};
 /// The columns of a run, in the order [`run_from`] reads them.
 macro_rules! run_columns {
     () => {
-        "bead, epoch, uid, context, rig, executor, runtime, agent, place, host, account, gated, state, \
-         starter, formula, steps, created_at, created_by, running_at, ended_at, ended_by, exit_code, \
-         exit_signal, reason"
+        run_columns!("steps")
+    };
+    ($steps:literal) => {
+        concat!(
+            "bead, epoch, uid, context, rig, executor, runtime, agent, place, host, account, gated, \
+             state, starter, formula, ",
+            $steps,
+            ", created_at, created_by, running_at, ended_at, ended_by, exit_code, exit_signal, reason"
+        )
     };
 }
 
@@ -27,13 +33,13 @@ macro_rules! live {
 statements! {
     ONE = concat!("SELECT ", run_columns!(), " FROM runs WHERE bead = ?1 AND epoch = ?2");
     LIVE_OF = concat!("SELECT ", run_columns!(), " FROM runs WHERE bead = ?1 AND ", live!());
-    LIVE = concat!("SELECT ", run_columns!(), " FROM runs WHERE ", live!(), " ORDER BY created_at, bead");
+    LIVE = concat!("SELECT ", run_columns!("'{}'"), " FROM runs WHERE ", live!(), " ORDER BY created_at, bead");
     OF_BEAD = concat!("SELECT ", run_columns!(), " FROM runs WHERE bead = ?1 ORDER BY epoch DESC");
     RECENT = concat!("SELECT ", run_columns!(), " FROM runs ORDER BY created_at DESC, bead, epoch LIMIT ?1");
-    OCCUPIED = concat!("SELECT rig, account, gated, executor, COUNT(*) FROM runs WHERE ", live!(),
-        " GROUP BY rig, account, gated, executor ORDER BY rig, account, gated, executor");
-    AT_PLACE = concat!("SELECT ", run_columns!(), " FROM runs WHERE place = ?1 AND place <> '' \
-        AND executor <> 'none' AND ", live!());
+    FAILED_LAST = "SELECT c.bead FROM contexts c JOIN runs r ON r.context = c.number \
+        WHERE c.latest = 1 AND c.close_reason = 'dispatched' AND r.state IN ('failed', 'lost') \
+        AND NOT EXISTS (SELECT 1 FROM runs n WHERE n.bead = r.bead AND n.epoch > r.epoch) \
+        ORDER BY c.bead";
     LAST_EPOCH = "SELECT COALESCE(MAX(epoch), 0) FROM runs WHERE bead = ?1";
     INSERT = "INSERT INTO runs (bead, epoch, uid, context, rig, executor, runtime, agent, place, host, \
         account, gated, state, starter, formula, steps, created_at, created_by, session, tree, branch, \
@@ -41,23 +47,9 @@ statements! {
         ?14, ?15, ?16, ?17, ?18, '', '', '', '', '', '')";
     CLAIM = "UPDATE runs SET state = 'running', running_at = ?3 WHERE bead = ?1 AND epoch = ?2 \
         AND state = 'starting'";
+    INTEND = concat!("UPDATE runs SET ended_by = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     END = concat!("UPDATE runs SET state = ?3, ended_at = ?4, ended_by = ?5, exit_code = ?6, \
         exit_signal = ?7, reason = ?8 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
-}
-
-/// How many live runs there are of one kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Occupied {
-    /// In which rig.
-    pub rig: RigSlug,
-    /// For which account; empty for none.
-    pub account: String,
-    /// Whether they came through the queue's gate.
-    pub gated: bool,
-    /// How they are carried out.
-    pub executor: ExecutorKind,
-    /// How many.
-    pub runs: u64,
 }
 
 impl Reader<'_> {
@@ -71,7 +63,7 @@ impl Reader<'_> {
         self.first(LIVE_OF, &[bead.into()], run_from)
     }
 
-    /// Every live run, oldest first.
+    /// Every live run, oldest first, without its steps: those who count runs need none.
     pub fn live_runs(&self) -> Result<Vec<Run>, StoreError> {
         self.rows(LIVE, &[], run_from)
     }
@@ -86,22 +78,9 @@ impl Reader<'_> {
         self.rows(RECENT, &[i64::try_from(limit).unwrap_or(i64::MAX).into()], run_from)
     }
 
-    /// How many live runs there are of each kind.
-    pub fn occupied(&self) -> Result<Vec<Occupied>, StoreError> {
-        self.rows(OCCUPIED, &[], |row| {
-            Ok(Occupied {
-                rig: RigSlug::trusted(row.text(0)?.to_owned()),
-                account: row.text(1)?.to_owned(),
-                gated: row.flag(2)?,
-                executor: ExecutorKind::parse(row.text(3)?)?,
-                runs: count(row.int(4)?),
-            })
-        })
-    }
-
-    /// The live run that occupies a named place.
-    pub fn run_at(&self, place: &WorkerPlace) -> Result<Option<Run>, StoreError> {
-        self.first(AT_PLACE, &[place.as_str().into()], run_from)
+    /// The beads whose last run failed or was lost, and that nobody has scheduled since.
+    pub fn beads_with_failed_runs(&self) -> Result<Vec<BeadId>, StoreError> {
+        self.rows(FAILED_LAST, &[], |row| id_from(row, 0))
     }
 
     /// The name of the next run of a bead.
@@ -149,6 +128,11 @@ impl Writer<'_> {
         }
         self.record_run(run, EventKind::Dispatched, &[("agent", Json::string(&run.agent))]);
         Ok(true)
+    }
+
+    /// Writes down who wants a live run to end, for whoever writes its end.
+    pub fn intend_to_cancel(&mut self, run: &Run, by: &str) -> Result<(), StoreError> {
+        self.apply(INTEND, &[(&run.id.bead).into(), i64::from(run.id.epoch).into(), by.into()])
     }
 
     /// Ends a live run. `false` if it has ended already.

@@ -1,0 +1,266 @@
+//! An agent under its supervisor, from its start to the end of everything that it started.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, kill_process_group, wait,
+    waitid, waitpid,
+};
+
+use super::control::Control;
+use super::orphan::Record;
+use super::remains::{bystanders, end_all, left_of};
+use super::{RunDirectory, RunLock, processes};
+use crate::background::spawn;
+use crate::process::{ProcessError, command};
+
+/// A program that does the work of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    /// The program and its arguments. A program with a relative path is looked for in `directory`.
+    pub argv: Vec<String>,
+    /// Where it runs; an absolute path.
+    pub directory: PathBuf,
+    /// Variables it gets besides ours.
+    pub environment: Vec<(String, String)>,
+    /// What it can read.
+    pub prompt: Vec<u8>,
+}
+
+/// How an agent ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentEnd {
+    /// By itself, with this exit status.
+    Exited(i32),
+    /// By this signal, which somebody else sent.
+    Signalled(i32),
+    /// Because we were asked to end it.
+    Cancelled,
+}
+
+/// Runs an agent until its end, or ends it when asked to through the run's directory: its process group
+/// gets `TERM` and after `grace` is killed. What the agent leaves behind when it ends is ended the same way.
+/// `started` is called once the agent is there.
+///
+/// For a process that does nothing else meanwhile: it collects its children, and ends whatever it has in the
+/// end besides the children that it had before. Those are left alone, and do not get the lock either.
+pub fn supervise(
+    directory: &RunDirectory,
+    lock: &RunLock,
+    agent: &Agent,
+    grace: Duration,
+    started: impl FnOnce(),
+) -> Result<AgentEnd, ProcessError> {
+    let program = agent.argv.first().cloned().unwrap_or_default();
+    let cannot_start = |source| ProcessError::Start { program: program.clone(), source };
+    let bystanders = bystanders();
+    adopt_orphans();
+    let control = Control::open(directory).map_err(cannot_start)?;
+    // For whoever must end the agent without us. If it cannot be written that is done by hand; an agent is
+    // not kept from its work for it.
+    let mut record = Record { supervisor: getpid(), agent: None };
+    let _ = lock.write(&record.to_string());
+    let outcome = start(directory, lock, agent).map_err(cannot_start).and_then(|child| {
+        let agent = Pid::from_child(&child);
+        record.agent = processes::look(agent).map(|process| (agent, process.started));
+        let _ = lock.write(&record.to_string());
+        started();
+        let (ended, is_cancelled) = attend(agent, &control, grace);
+        end_all(grace, None, || left_of(agent, &bystanders));
+        let status = ended.map_err(|error| ProcessError::Failed {
+            program: program.clone(),
+            message: format!("its end was not seen: {error}"),
+        })?;
+        Ok(match (is_cancelled, status.exit_status(), status.terminating_signal()) {
+            (true, ..) => AgentEnd::Cancelled,
+            (false, Some(code), _) => AgentEnd::Exited(code),
+            (false, None, signal) => AgentEnd::Signalled(signal.unwrap_or_default()),
+        })
+    });
+    // First this, then the pipe: where nobody listens and something is written down, a supervisor died.
+    let _ = lock.write("");
+    // Without a listener it is of no use, and does no harm if it stays.
+    let _ = fs::remove_file(directory.control_path());
+    outcome
+}
+
+/// Makes the kernel give us the children of those of our descendants that end before them.
+fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    {
+        // Where it cannot be had, the process group still holds together what does not run away.
+        let _ = rustix::process::set_child_subreaper(Some(getpid()));
+    }
+}
+
+fn start(directory: &RunDirectory, lock: &RunLock, agent: &Agent) -> io::Result<Child> {
+    let Some((program, arguments)) = agent.argv.split_first() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
+    };
+    fs::write(directory.prompt_path(), &agent.prompt)?;
+    let output = File::options().append(true).create(true).open(directory.output_path())?;
+    let is_path = program.contains('/');
+    let mut command =
+        if is_path { command(agent.directory.join(program)) } else { command(program) };
+    command
+        .args(arguments)
+        .current_dir(&agent.directory)
+        .envs(agent.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(File::open(directory.prompt_path())?)
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        .process_group(0);
+    lock.inherited(|| spawn(&mut command)).map_err(|error| {
+        // The kernel says the same, whether the program or the place to start it is missing.
+        if agent.directory.is_dir() {
+            return error;
+        }
+        let directory = agent.directory.display();
+        io::Error::new(error.kind(), format!("{directory}, where it would run, is no directory"))
+    })
+}
+
+/// How far it has come with an agent.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    Working,
+    /// Asked to end, at that time.
+    Asked(Instant),
+    Killed,
+}
+
+/// How often children that we have adopted are collected, whose end nobody tells us.
+const COLLECT_INTERVAL: Duration = Duration::from_mins(1);
+
+/// Stays with the agent to its end, or ends it when somebody asks. Collects every child that ends meanwhile.
+/// Says how the agent ended, and whether somebody had asked.
+fn attend(agent: Pid, control: &Control, grace: Duration) -> (Result<WaitStatus, Errno>, bool) {
+    let end = end_of(agent);
+    let mut stage = Stage::Working;
+    loop {
+        let limit = match (&end, stage) {
+            (None, _) => LOOK_AGAIN,
+            (_, Stage::Asked(since)) => grace.saturating_sub(since.elapsed()).min(COLLECT_INTERVAL),
+            (_, Stage::Working | Stage::Killed) => COLLECT_INTERVAL,
+        };
+        let news = wait_for_news(end.as_ref(), control, stage, limit);
+        match collect(agent, news.is_over) {
+            Ok(None) => {}
+            Ok(Some(status)) => return (Ok(status), !matches!(stage, Stage::Working)),
+            Err(error) => return (Err(error), !matches!(stage, Stage::Working)),
+        }
+        // The agent is not collected, so its number is its own, and that of its group.
+        match stage {
+            Stage::Working if news.is_asked => {
+                // One that is stopped would not hear the question.
+                let _ = kill_process_group(agent, Signal::TERM);
+                let _ = kill_process_group(agent, Signal::CONT);
+                stage = Stage::Asked(Instant::now());
+            }
+            Stage::Asked(since) if since.elapsed() >= grace => {
+                let _ = kill_process_group(agent, Signal::KILL);
+                stage = Stage::Killed;
+            }
+            Stage::Working | Stage::Asked(_) | Stage::Killed => {}
+        }
+    }
+}
+
+/// How long to wait before looking again, if nothing tells of the end of an agent.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// What woke us, if anything did.
+#[derive(Debug, Clone, Copy)]
+struct News {
+    /// The agent has ended.
+    is_over: bool,
+    /// Somebody wants it to end.
+    is_asked: bool,
+}
+
+/// Waits for the end of the agent, for somebody who asks, if that still matters, and not longer than `limit`.
+fn wait_for_news(end: Option<&OwnedFd>, control: &Control, stage: Stage, limit: Duration) -> News {
+    let timeout = Timespec::try_from(limit).ok();
+    // A descriptor that is not waited for is asked for nothing.
+    let flags = |wanted| if wanted { PollFlags::IN } else { PollFlags::empty() };
+    let asked = PollFd::new(control, flags(matches!(stage, Stage::Working)));
+    let over =
+        end.map_or_else(|| PollFd::new(control, flags(false)), |end| PollFd::new(end, flags(true)));
+    let mut polled = [asked, over];
+    // Whatever else ends the wait, looking at the children tells.
+    let _ = poll(&mut polled, timeout.as_ref());
+    let [is_asked, is_over] = polled.map(|polled| !polled.revents().is_empty());
+    News { is_over, is_asked }
+}
+
+/// Collects the children that have ended; the status of the agent, if it is among them.
+fn collect(agent: Pid, is_over: bool) -> Result<Option<WaitStatus>, Errno> {
+    loop {
+        let collected = if is_over {
+            // It cannot take long, and another answer than its end would come again and again.
+            waitpid(Some(agent), WaitOptions::empty())
+        } else {
+            wait(WaitOptions::NOHANG)
+        };
+        match collected {
+            Ok(Some((pid, status))) if pid == agent => return Ok(Some(status)),
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A descriptor that can be read from when the child has ended.
+fn end_of(child: Pid) -> Option<OwnedFd> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{PidfdFlags, pidfd_open};
+        if let Ok(end) = pidfd_open(child, PidfdFlags::empty()) {
+            return Some(end);
+        }
+    }
+    told_end_of(child).ok()
+}
+
+/// The same where the kernel has no such descriptor: a pipe that is closed by whoever waits for the child.
+fn told_end_of(child: Pid) -> io::Result<OwnedFd> {
+    let (end, told) = io::pipe()?;
+    let wait = move || {
+        let ended_only = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(child), ended_only), Err(Errno::INTR)) {}
+        drop(told);
+    };
+    thread::Builder::new().spawn(wait)?;
+    Ok(end.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_child_can_be_waited_for_without_the_help_of_the_kernel() {
+        let mut child = command("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let end = told_end_of(Pid::from_child(&child)).unwrap();
+        let is_over = |timeout: Option<&Timespec>| {
+            let mut news = [PollFd::new(&end, PollFlags::IN)];
+            poll(&mut news, timeout).unwrap() == 1
+        };
+        assert!(!is_over(Some(&Timespec::default())));
+
+        drop(child.stdin.take());
+
+        assert!(is_over(None));
+        assert!(child.wait().unwrap().success());
+    }
+}

@@ -1,0 +1,286 @@
+//! Where a run keeps its files, and the lock that says whether it lives.
+
+use std::fmt::Write as _;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::io::{FdFlags, fcntl_setfd};
+
+/// The directory of one run. Nothing is read or made until it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDirectory {
+    path: PathBuf,
+}
+
+/// Whether something of a run is alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liveness {
+    /// Its lock is held: the supervisor, the agent, or something that the agent started is there.
+    Held,
+    /// Its lock was taken, or was just about to be, and nobody holds it.
+    Free,
+    /// No supervisor has come as far as the lock.
+    NeverTaken,
+}
+
+/// The lock of a run, held. Programs that are started while it is held do not get it; the agent does.
+#[derive(Debug)]
+pub struct RunLock {
+    file: File,
+}
+
+/// How often, and how long apart, a lock is tried again. Whoever asks for the liveness of a run holds its
+/// lock for a moment, and that moment must not turn its supervisor away.
+const LOCK_TRIES_MAX: u32 = 500;
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
+
+impl RunDirectory {
+    /// The directory of this run (`gt-abc#3`) among those of a town.
+    pub fn of(runs_root: &Path, run: &str) -> Self {
+        Self { path: runs_root.join(file_name(run)) }
+    }
+
+    /// Makes the directory, if it is not there yet.
+    pub fn create(&self) -> io::Result<()> {
+        std::fs::create_dir_all(&self.path)
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file whose lock is that of the run, and which names the agent while there is one. It stays for
+    /// ever.
+    pub fn lock_path(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    /// Everything that the agent printed.
+    pub fn output_path(&self) -> PathBuf {
+        self.path.join("output.log")
+    }
+
+    /// What the agent was given to read.
+    pub fn prompt_path(&self) -> PathBuf {
+        self.path.join("prompt")
+    }
+
+    /// What the supervisor itself had to say.
+    pub fn supervisor_log_path(&self) -> PathBuf {
+        self.path.join("supervisor.log")
+    }
+
+    /// Where a supervisor can be spoken to while its agent runs.
+    pub fn control_path(&self) -> PathBuf {
+        self.path.join("control")
+    }
+
+    /// Whether something of the run is alive.
+    ///
+    /// A supervisor makes the file a moment before it takes the lock, so [`Liveness::Free`] says that a run
+    /// is over only if it was known to have been claimed.
+    pub fn liveness(&self) -> io::Result<Liveness> {
+        let file = match File::open(self.lock_path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Liveness::NeverTaken);
+            }
+            opened => opened?,
+        };
+        // Shared, so that two who ask at once do not take each other for the run.
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Liveness::Free),
+            Err(TryLockError::WouldBlock) => Ok(Liveness::Held),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Takes the lock of the run, unless something of the run is alive already. Makes the directory.
+    pub fn try_lock(&self) -> io::Result<Option<RunLock>> {
+        let open = || {
+            File::options()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(self.lock_path())
+        };
+        let file = match open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.create()?;
+                open()?
+            }
+            opened => opened?,
+        };
+        for _ in 0..LOCK_TRIES_MAX {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(RunLock { file })),
+                // If the lock cannot even be shared, nobody is merely asking.
+                Err(TryLockError::WouldBlock) => match file.try_lock_shared() {
+                    Err(TryLockError::WouldBlock) => return Ok(None),
+                    Err(TryLockError::Error(error)) => return Err(error),
+                    Ok(()) => {
+                        file.unlock()?;
+                        std::thread::sleep(LOCK_PAUSE);
+                    }
+                },
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl RunLock {
+    /// Lets what is started by `start` inherit the lock.
+    pub(super) fn inherited<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        fcntl_setfd(&self.file, FdFlags::empty())?;
+        let started = start();
+        fcntl_setfd(&self.file, FdFlags::CLOEXEC)?;
+        started
+    }
+
+    /// Writes something for others into the file of the lock, instead of what is there.
+    pub(super) fn write(&self, text: &str) -> io::Result<()> {
+        self.file.write_all_at(text.as_bytes(), 0)?;
+        self.file.set_len(text.len() as u64)
+    }
+}
+
+/// File names of this many bytes are possible everywhere.
+const NAME_BYTES_MAX: usize = 200;
+
+/// The name of a run as a path. Different runs have different names, also where capitals do not count, and
+/// none is inside the directory of another: whatever is not a small letter, a digit or harmless becomes `%`
+/// and its number; a name that is too long is cut, and each part that is continued ends with `+`.
+fn file_name(run: &str) -> PathBuf {
+    let mut name = String::with_capacity(run.len());
+    for (at, byte) in run.bytes().enumerate() {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'#' => name.push(char::from(byte)),
+            b'.' if at > 0 => name.push('.'),
+            _ => {
+                // Writing to a string does not fail.
+                let _ = write!(name, "%{byte:02x}");
+            }
+        }
+    }
+    if name.is_empty() {
+        name.push('%');
+    }
+    let mut path = PathBuf::new();
+    let mut rest = name.as_str();
+    while rest.len() > NAME_BYTES_MAX {
+        let (part, later) = rest.split_at(NAME_BYTES_MAX);
+        path.push(format!("{part}+"));
+        rest = later;
+    }
+    // A part that begins in the middle of a run could be one of the names that mean a directory.
+    path.push(if rest.starts_with('.') { format!("%{rest}") } else { rest.to_owned() });
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn name(run: &str) -> String {
+        file_name(run).to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_usual_run_is_named_as_it_is() {
+        assert_eq!(name("gt-abc.3#12"), "gt-abc.3#12");
+        assert_eq!(name("my_app-x1#1"), "my_app-x1#1");
+    }
+
+    #[test]
+    fn what_is_not_safe_is_escaped() {
+        for (run, expected) in [
+            ("gt-a/b#1", "gt-a%2fb#1"),
+            ("GT-a#1", "%47%54-a#1"),
+            ("gt-a%2fb#1", "gt-a%252fb#1"),
+            ("..", "%2e."),
+            ("../../x", "%2e.%2f..%2fx"),
+            ("", "%"),
+            ("gt-ä", "gt-%c3%a4"),
+        ] {
+            assert_eq!(name(run), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_becomes_several() {
+        let name = name(&format!("gt-{}#1", "A".repeat(197)));
+        assert!(name.split('/').all(|part| part.len() <= NAME_BYTES_MAX + 1), "{name}");
+        assert_eq!(name.split('/').count(), 3);
+        let dots = file_name(&format!("{}..", "a".repeat(NAME_BYTES_MAX)));
+        assert!(dots.ends_with("%.."), "{}", dots.display());
+    }
+
+    proptest! {
+        #[test]
+        fn different_runs_have_different_directories(
+            runs in prop::collection::hash_set("[aA%./#+2f-]{0,6}|[aA./%]{195,206}", 2..40)
+        ) {
+            let mut seen: HashMap<String, String> = HashMap::new();
+            for run in runs {
+                let small = name(&run).to_lowercase();
+                if let Some(other) = seen.insert(small.clone(), run.clone()) {
+                    prop_assert!(false, "{run} and {other} are both {small}");
+                }
+            }
+            for one in seen.keys() {
+                let inside = seen.keys().find(|other| other.starts_with(&format!("{one}/")));
+                prop_assert_eq!(inside, None, "inside {}", one);
+            }
+        }
+
+        #[test]
+        fn no_name_leads_out_of_the_directory(run in any::<String>()) {
+            for part in file_name(&run).components() {
+                prop_assert!(matches!(part, std::path::Component::Normal(_)), "{run}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_lock_is_never_taken_then_held_then_free() {
+        let town = tempfile::tempdir().unwrap();
+        let directory = RunDirectory::of(&town.path().join(".gt/runs"), "gt-abc#3");
+        assert_eq!(directory.liveness().unwrap(), Liveness::NeverTaken);
+
+        let lock = directory.try_lock().unwrap().expect("nobody else is there");
+        assert_eq!(directory.liveness().unwrap(), Liveness::Held);
+        assert!(directory.try_lock().unwrap().is_none());
+
+        drop(lock);
+        // A test beside this one may be starting a program, which holds all our files until it has begun.
+        gt_testkit::wait_until("the lock is free", || {
+            directory.liveness().unwrap() == Liveness::Free
+        });
+        assert!(directory.lock_path().exists());
+    }
+
+    #[test]
+    fn asking_does_not_keep_a_supervisor_away() {
+        let town = tempfile::tempdir().unwrap();
+        let directory = RunDirectory::of(town.path(), "gt-abc#3");
+        drop(directory.try_lock().unwrap());
+        let asker = File::open(directory.lock_path()).unwrap();
+        asker.try_lock_shared().unwrap();
+        std::thread::scope(|scope| {
+            let supervisor = scope.spawn(|| directory.try_lock().unwrap().is_some());
+            // However long the supervisor has been trying when the one who asks lets go.
+            asker.unlock().unwrap();
+            assert!(supervisor.join().unwrap());
+        });
+    }
+}

@@ -1,0 +1,27 @@
+//! Runs in the world: the directory and the lock of each, the supervisor around an agent, and how a
+//! run is ended.
+//!
+//! # What must stay true
+//!
+//! - A run is alive while its lock is held. The supervisor takes it, the agent and everything that the
+//!   agent starts inherit it, and the kernel frees it when the last of them has ended. No process number
+//!   and no clock decides.
+//! - Nothing of a run outlives its supervisor's answer, unless it belongs to another user: when the agent
+//!   ends, what it left running is ended first.
+//! - Only a process that is known to belong to a run is ever sent a signal.
+
+mod agent;
+mod control;
+mod directory;
+mod orphan;
+mod processes;
+mod remains;
+mod starter;
+mod supervisor;
+
+pub use agent::{Agent, AgentEnd, supervise};
+pub use control::{Asked, ask_to_cancel};
+pub use directory::{Liveness, RunDirectory, RunLock};
+pub use orphan::end_orphan;
+pub use starter::{StarterLock, starter_is_alive};
+pub use supervisor::{OnExit, Voice, become_detached, say, start_supervisor};

@@ -1,0 +1,173 @@
+//! Ending a run whose supervisor is gone.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+use super::control::somebody_listens;
+use super::processes::{self, Process, has_open, pid_of};
+use super::remains::{Left, end_all};
+use super::{Liveness, RunDirectory};
+
+/// How long after killing the last processes of a run their end is waited for.
+const KILLED_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a supervisor writes into the file of the lock for as long as there is, or is about to be, an agent:
+/// its own number, and as soon as it is known, who the agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) supervisor: Pid,
+    /// Its number, which is that of its group too, and when it was started.
+    pub(super) agent: Option<(Pid, u64)>,
+}
+
+impl Record {
+    fn parse(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        match words.as_slice() {
+            [supervisor] => Some(Self { supervisor: pid_of(supervisor)?, agent: None }),
+            [supervisor, agent, started] => {
+                let agent = Some((pid_of(agent)?, started.parse().ok()?));
+                Some(Self { supervisor: pid_of(supervisor)?, agent })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.supervisor.as_raw_pid())?;
+        if let Some((agent, started)) = self.agent {
+            write!(f, " {} {started}", agent.as_raw_pid())?;
+        }
+        writeln!(f)
+    }
+}
+
+/// Ends the agent of a run whose supervisor is gone, its process group, and everything else that holds the
+/// run's lock: `TERM`, `grace`, `KILL`. Says whether there was something to end and it has ended.
+///
+/// A process is sent a signal only if it is known to belong to the run: it holds the lock, it is the one
+/// that was written down (number and start), or it shares the process group of such a one. A run with a
+/// supervisor is left alone: that is asked with [`ask_to_cancel`](super::ask_to_cancel).
+pub fn end_orphan(directory: &RunDirectory, grace: Duration) -> io::Result<bool> {
+    if somebody_listens(directory)? || directory.liveness()? != Liveness::Held {
+        return Ok(false);
+    }
+    let text = fs::read_to_string(directory.lock_path())?;
+    let Some(record) = Record::parse(&text) else { return Ok(false) };
+    let lock = fs::metadata(directory.lock_path())?;
+    let find = || {
+        let all = processes::all();
+        let processes = belonging(&all, record, |process| has_open(process.pid, &lock));
+        Left { processes, group: None }
+    };
+    if find().processes.is_empty() {
+        return Ok(false);
+    }
+    Ok(end_all(grace, Some(KILLED_PATIENCE), find))
+}
+
+/// Those that belong to the run.
+fn belonging(
+    all: &[Process],
+    record: Record,
+    holds_lock: impl Fn(&Process) -> bool,
+) -> Vec<Process> {
+    let ourselves = rustix::process::getpid();
+    // The supervisor may be there after all, with an agent that has just ended.
+    let may_end = |process: &&Process| ![ourselves, record.supervisor].contains(&process.pid);
+    let group = record.agent.map(|(agent, _)| agent);
+    let mut found: Vec<Process> = all
+        .iter()
+        .filter(may_end)
+        .filter(|process| {
+            record.agent == Some((process.pid, process.started))
+                || (!process.is_over && holds_lock(process))
+        })
+        .copied()
+        .collect();
+    // The number of a group is nobody else's while the group has a member.
+    if group.is_some() && found.iter().any(|process| process.group == group) {
+        for process in all.iter().filter(may_end) {
+            let is_new = !found.iter().any(|other| other.pid == process.pid);
+            if is_new && process.group == group {
+                found.push(*process);
+            }
+        }
+    }
+    found.retain(|process| !process.is_over);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pid(number: i32) -> Pid {
+        Pid::from_raw(number).unwrap()
+    }
+
+    fn process(number: i32, group: i32, started: u64) -> Process {
+        let parent = Some(pid(1));
+        Process { pid: pid(number), parent, group: Some(pid(group)), started, is_over: false }
+    }
+
+    const STARTED: u64 = 500;
+
+    const RECORD: &str = "70000 70001 500\n";
+
+    fn numbers(record: &str, all: &[Process], holders: &[i32]) -> Vec<i32> {
+        let record = Record::parse(record).unwrap();
+        belonging(all, record, |process| holders.contains(&process.pid.as_raw_pid()))
+            .iter()
+            .map(|process| process.pid.as_raw_pid())
+            .collect()
+    }
+
+    #[test]
+    fn a_record_is_read_or_refused() {
+        for record in [RECORD, "70000\n"] {
+            assert_eq!(Record::parse(record).unwrap().to_string(), record);
+        }
+        for text in ["", "12 345", "0 345 6", "-1 345 6", "12 x 6", "12 -3 1", "1 2 3 4", "a"] {
+            assert_eq!(Record::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_agent_and_its_group_belong_to_the_run() {
+        let all =
+            [process(70_001, 70_001, STARTED), process(70_002, 70_001, 501), process(9, 9, 1)];
+        assert_eq!(numbers(RECORD, &all, &[]), [70_001, 70_002]);
+    }
+
+    #[test]
+    fn a_number_that_came_back_is_somebody_else() {
+        let all = [process(70_001, 70_001, 900), process(70_002, 70_001, 901)];
+        assert_eq!(numbers(RECORD, &all, &[]), [] as [i32; 0]);
+    }
+
+    #[test]
+    fn whoever_holds_the_lock_belongs_to_the_run_and_proves_its_group() {
+        let all = [process(70_002, 70_001, 501), process(70_003, 70_001, 502), process(80, 80, 9)];
+        assert_eq!(numbers(RECORD, &all, &[70_003, 80]), [70_003, 80, 70_002]);
+    }
+
+    #[test]
+    fn an_agent_that_is_not_written_down_yet_is_found_by_the_lock() {
+        let all = [process(70_000, 70_000, 499), process(70_001, 70_001, STARTED)];
+        assert_eq!(numbers("70000\n", &all, &[70_000, 70_001]), [70_001]);
+        assert_eq!(numbers("70000\n", &all, &[]), [] as [i32; 0]);
+    }
+
+    #[test]
+    fn the_supervisor_is_left_alone() {
+        let all = [process(70_000, 70_000, 499), process(70_001, 70_001, STARTED)];
+        assert_eq!(numbers(RECORD, &all, &[70_000, 70_001]), [70_001]);
+    }
+}

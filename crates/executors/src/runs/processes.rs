@@ -1,0 +1,168 @@
+//! The processes of this machine, as the kernel tells of them.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use rustix::process::Pid;
+
+/// A process. Its number comes back one day; the number with the time of its start does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: Pid,
+    /// Nobody's child, if the kernel itself started it.
+    pub(super) parent: Option<Pid>,
+    pub(super) group: Option<Pid>,
+    /// In ticks of the kernel, since it started itself.
+    pub(super) started: u64,
+    /// It has ended and waits to be collected.
+    pub(super) is_over: bool,
+}
+
+/// All processes that can be seen; none where the kernel does not tell.
+pub(super) fn all() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(Pid::from_raw).filter_map(look).collect()
+}
+
+/// The process of this number, if there is one.
+pub(super) fn look(pid: Pid) -> Option<Process> {
+    let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    parse(&stat)
+}
+
+/// The process number that a word is.
+pub(super) fn pid_of(word: &str) -> Option<Pid> {
+    Pid::from_raw(word.parse().ok().filter(|number| *number > 0)?)
+}
+
+/// Reads a line such as `12 (name) S 1 12 12 …`. The name may hold anything, also parentheses.
+fn parse(stat: &[u8]) -> Option<Process> {
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    let number = str::from_utf8(stat.split(|byte| *byte == b' ').next()?).ok()?;
+    // The field after the name is the third, as proc(5) counts them.
+    let rest = str::from_utf8(stat.get(name_end + 1..)?).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().take(20).collect();
+    let field = |number: usize| fields.get(number - 3).copied();
+    Some(Process {
+        pid: pid_of(number)?,
+        parent: pid_of(field(4)?),
+        group: pid_of(field(5)?),
+        started: field(22)?.parse().ok()?,
+        is_over: matches!(field(3)?, "Z" | "X" | "x"),
+    })
+}
+
+/// Those of `processes` that `ancestor` started, and those that these started, and so on, without
+/// `bystanders` and what these started.
+pub(super) fn descendants(
+    processes: &[Process],
+    ancestor: Pid,
+    bystanders: &[Process],
+) -> Vec<Process> {
+    let mut found: Vec<Process> = Vec::new();
+    let mut parents = vec![ancestor];
+    while let Some(parent) = parents.pop() {
+        for process in processes.iter().filter(|process| process.parent == Some(parent)) {
+            let is_bystander = |other: &Process| {
+                // What a bystander leaves behind when it ends is usually still in its group.
+                (other.pid, other.started) == (process.pid, process.started)
+                    || (other.group == process.group && other.group == Some(other.pid))
+            };
+            // Numbers read one after the other need not fit together; nothing is found twice.
+            let is_known = found.iter().any(|other| other.pid == process.pid);
+            if !is_known && process.pid != ancestor && !bystanders.iter().any(is_bystander) {
+                found.push(*process);
+                parents.push(process.pid);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a process has this file open, as far as we may know.
+pub(super) fn has_open(pid: Pid, file: &fs::Metadata) -> bool {
+    let Ok(entries) = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_pid())) else { return false };
+    let same = |other: fs::Metadata| (other.dev(), other.ino()) == (file.dev(), file.ino());
+    entries.flatten().any(|entry| fs::metadata(entry.path()).is_ok_and(same))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn process(pid: i32, parent: i32, group: i32) -> Process {
+        Process {
+            pid: Pid::from_raw(pid).unwrap(),
+            parent: Pid::from_raw(parent),
+            group: Pid::from_raw(group),
+            started: 7,
+            is_over: false,
+        }
+    }
+
+    #[test]
+    fn a_line_of_the_kernel_is_read_whatever_the_name_is() {
+        let line =
+            b"12 (a) S 1 (\xff) Z 3 4 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 9 9 9\n";
+        let expected = Process { started: 123_456, is_over: true, ..process(12, 3, 4) };
+        assert_eq!(parse(line), Some(expected));
+        for damaged in ["", "12", "12 (a", "12 (a)", "x (a) S 1 2", "12 (a) S 1 2 3", ")", "-1 )"] {
+            assert_eq!(parse(damaged.as_bytes()), None, "{damaged}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_makes_it_panic(line in "([0-9]{1,3} )?[() a-zZ0-9-]{0,60}|.*") {
+            let _ = parse(line.as_bytes());
+        }
+    }
+
+    #[test]
+    fn descendants_leave_out_bystanders_and_theirs() {
+        let all = [
+            process(10, 1, 10),
+            process(11, 10, 11),
+            process(12, 11, 11),
+            process(13, 12, 13),
+            process(20, 10, 20),
+            process(21, 20, 21),
+            // Its parent was 20.
+            process(22, 10, 20),
+            process(30, 1, 30),
+        ];
+        let ancestor = Pid::from_raw(10).unwrap();
+        let numbers = |bystanders: &[Process]| {
+            let mut found: Vec<i32> = descendants(&all, ancestor, bystanders)
+                .iter()
+                .map(|process| process.pid.as_raw_pid())
+                .collect();
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(numbers(&[]), [11, 12, 13, 20, 21, 22]);
+        assert_eq!(numbers(&[process(20, 10, 20)]), [11, 12, 13]);
+    }
+
+    #[test]
+    fn a_circle_has_an_end() {
+        let all = [process(10, 12, 10), process(11, 10, 10), process(12, 11, 10)];
+        assert_eq!(descendants(&all, Pid::from_raw(10).unwrap(), &[]).len(), 2);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn we_are_among_all() {
+        let ourselves = rustix::process::getpid();
+        let seen = look(ourselves).unwrap();
+        assert!(all().contains(&seen));
+        assert_eq!(seen.parent, rustix::process::getppid());
+        let file = tempfile::tempfile().unwrap().metadata().unwrap();
+        assert!(!has_open(ourselves, &file));
+        let kept = tempfile::tempfile().unwrap();
+        assert!(has_open(ourselves, &kept.metadata().unwrap()));
+    }
+}

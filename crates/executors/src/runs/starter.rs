@@ -1,0 +1,118 @@
+//! The lock of whoever starts runs. A run that nobody has claimed yet names it, so that a start whose
+//! starter is dead can be told from one that takes its time.
+
+use std::fs::{File, TryLockError};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A starter's lock, held until this value is dropped or the process ends.
+#[derive(Debug)]
+pub struct StarterLock {
+    name: String,
+    path: PathBuf,
+    // Closing it gives the lock back.
+    _file: File,
+}
+
+impl StarterLock {
+    /// Makes a file with a name that was never used before and locks it.
+    pub fn take(directory: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(directory)?;
+        loop {
+            let process = std::process::id();
+            // Process numbers come back; the lock of one that is dead must not seem to be held by another.
+            let name = format!("{process}-{:016x}", RandomState::new().hash_one(process));
+            let path = directory.join(&name);
+            match File::create_new(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(file) => {
+                    // Nobody knows the name yet, so nobody is in the way.
+                    file.lock()?;
+                    return Ok(Self { name, path, _file: file });
+                }
+            }
+        }
+    }
+
+    /// What a run writes down to say who is starting it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for StarterLock {
+    fn drop(&mut self) {
+        // A file that stays is removed by whoever asks for it.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Whether the starter of this name is alive. The file of a dead one is removed.
+pub fn starter_is_alive(directory: &Path, name: &str) -> io::Result<bool> {
+    // A name that cannot be ours must not lead to the file of somebody else.
+    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') {
+        return Ok(false);
+    }
+    let path = directory.join(name);
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        opened => opened?,
+    };
+    // Shared, so that two who ask at once do not take each other for the starter.
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+        Ok(()) => match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(false),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_starter_is_alive_while_it_holds_its_lock() {
+        let town = tempfile::tempdir().unwrap();
+        let starters = town.path().join("starters");
+        let [one, two] = [(), ()].map(|()| StarterLock::take(&starters).unwrap());
+        assert_ne!(one.name(), two.name());
+        let name = one.name().to_owned();
+        assert!(starter_is_alive(&starters, &name).unwrap());
+
+        drop(one);
+
+        assert!(!starter_is_alive(&starters, &name).unwrap());
+        assert!(starter_is_alive(&starters, two.name()).unwrap());
+        drop(two);
+        assert_eq!(std::fs::read_dir(&starters).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_dead_starter_left_is_removed() {
+        let starters = tempfile::tempdir().unwrap();
+        let left = starters.path().join("12-0123456789abcdef");
+        std::fs::write(&left, "").unwrap();
+
+        assert!(!starter_is_alive(starters.path(), "12-0123456789abcdef").unwrap());
+
+        assert!(!left.exists());
+    }
+
+    #[test]
+    fn the_file_of_somebody_else_is_left_alone() {
+        let town = tempfile::tempdir().unwrap();
+        let starters = town.path().join("starters");
+        std::fs::create_dir(&starters).unwrap();
+        std::fs::write(town.path().join("abc"), "").unwrap();
+        std::fs::write(starters.join(".keep"), "").unwrap();
+        for name in ["../abc", "", ".", "..", ".keep"] {
+            assert!(!starter_is_alive(&starters, name).unwrap(), "{name}");
+        }
+        assert!(town.path().join("abc").exists() && starters.join(".keep").exists());
+    }
+}

@@ -1,0 +1,405 @@
+//! Runs with real processes. A supervisor is this very test program, started again for one function.
+
+#![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use gt_executors::background::detach;
+use gt_executors::runs::{
+    Agent, Asked, Liveness, RunDirectory, StarterLock, Voice, ask_to_cancel, become_detached,
+    end_orphan, start_supervisor, starter_is_alive, supervise,
+};
+use gt_testkit::wait_until;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+/// Longer than any test.
+const LONG: Duration = Duration::from_mins(10);
+const SHORT: Duration = Duration::from_millis(200);
+const RUN: &str = "gt-abc#3";
+const ROOT_VARIABLE: &str = "GT_TEST_RUNS_ROOT";
+const COMMAND_VARIABLE: &str = "GT_TEST_RUNS_COMMAND";
+/// Between the words of a command.
+const SEPARATOR: &str = "\u{1f}";
+/// A script that the supervisor starts for itself, before the agent.
+const BYSTANDER_VARIABLE: &str = "GT_TEST_RUNS_BYSTANDER";
+/// Where the agent runs, inside the root.
+const PLACE_VARIABLE: &str = "GT_TEST_RUNS_PLACE";
+const GRACE_VARIABLE: &str = "GT_TEST_RUNS_GRACE_MS";
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.into_string().unwrap())
+}
+
+/// What a supervisor does. As a test, without a run to supervise, it does nothing.
+#[test]
+fn as_supervisor() {
+    let Some(root) = variable(ROOT_VARIABLE).map(PathBuf::from) else { return };
+    become_detached().unwrap();
+    let directory = RunDirectory::of(&root.join("runs"), RUN);
+    let lock = directory.try_lock().unwrap().expect("nobody else has the lock");
+    let starter = StarterLock::take(&root.join("starters")).unwrap();
+    fs::write(root.join("starter"), format!("{}\n", starter.name())).unwrap();
+    if let Some(script) = variable(BYSTANDER_VARIABLE) {
+        let nothing = fs::File::open("/dev/null").unwrap();
+        detach("/bin/sh".as_ref(), &["-c", &script].map(OsStr::new), nothing).unwrap();
+    }
+    let agent = Agent {
+        argv: variable(COMMAND_VARIABLE).unwrap().split(SEPARATOR).map(str::to_owned).collect(),
+        directory: root.join(variable(PLACE_VARIABLE).unwrap_or_default()),
+        environment: vec![("COLOUR".to_owned(), "red".to_owned())],
+        prompt: b"do the work\n".to_vec(),
+    };
+    let grace = Duration::from_millis(variable(GRACE_VARIABLE).unwrap().parse().unwrap());
+    let end = supervise(&directory, &lock, &agent, grace, || ());
+    fs::write(root.join("end"), format!("{end:?}")).unwrap();
+}
+
+/// A run in a directory of its own.
+struct Run {
+    root: tempfile::TempDir,
+    directory: RunDirectory,
+    ended: mpsc::Receiver<()>,
+    // A test program that nobody listens to fails.
+    _voice: Voice,
+}
+
+/// Starts a supervisor with an agent that is this shell script.
+fn run(grace: Duration, script: &str) -> Run {
+    run_command(grace, &["/bin/sh", "-c", script])
+}
+
+fn run_command(grace: Duration, command: &[&str]) -> Run {
+    run_in(tempfile::tempdir().unwrap(), grace, command, None)
+}
+
+fn run_in(
+    root: tempfile::TempDir,
+    grace: Duration,
+    command: &[&str],
+    more: Option<(&str, &str)>,
+) -> Run {
+    let directory = RunDirectory::of(&root.path().join("runs"), RUN);
+    let (tell, ended) = mpsc::channel();
+    let command = command.join(SEPARATOR);
+    let grace = grace.as_millis().to_string();
+    let mut environment = vec![
+        (ROOT_VARIABLE, root.path().to_str().unwrap()),
+        (COMMAND_VARIABLE, &command),
+        (GRACE_VARIABLE, &grace),
+    ];
+    environment.extend(more);
+    let voice = start_supervisor(
+        &std::env::current_exe().unwrap(),
+        &["--exact", "as_supervisor", "--nocapture"].map(OsStr::new),
+        &directory,
+        &environment,
+        // Who does not wait for the end does not hear of it.
+        Some(Box::new(move || tell.send(()).unwrap_or_default())),
+    )
+    .unwrap();
+    Run { root, directory, ended, _voice: voice }
+}
+
+impl Run {
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// Waits until a script has written a whole line to this file.
+    fn line_of(&self, name: &str) -> String {
+        wait_until(&format!("{name} is written"), || self.file(name).ends_with('\n'));
+        self.file(name).trim().to_owned()
+    }
+
+    fn pid_of(&self, name: &str) -> Pid {
+        Pid::from_raw(self.line_of(name).parse().unwrap()).unwrap()
+    }
+
+    /// Waits for the end of the supervisor, and says how its agent ended.
+    fn end(&self) -> String {
+        self.ended.recv_timeout(LONG).unwrap();
+        let log = fs::read_to_string(self.directory.supervisor_log_path()).unwrap();
+        let end = self.file("end");
+        assert!(!end.is_empty(), "the supervisor said:\n{log}");
+        end
+    }
+
+    fn output(&self) -> String {
+        fs::read_to_string(self.directory.output_path()).unwrap()
+    }
+
+    fn liveness(&self) -> Liveness {
+        self.directory.liveness().unwrap()
+    }
+
+    /// The process that supervises, as soon as it has written down who its agent is.
+    fn supervisor(&self) -> Pid {
+        let record = self.directory.lock_path();
+        let read = || fs::read_to_string(&record).unwrap_or_default();
+        wait_until("the agent is written down", || read().split_whitespace().count() == 3);
+        Pid::from_raw(read().split_whitespace().next().unwrap().parse().unwrap()).unwrap()
+    }
+
+    /// Kills the supervisor alone.
+    fn lose_supervisor(&self) {
+        kill_process(self.supervisor(), Signal::KILL).unwrap();
+        self.ended.recv_timeout(LONG).unwrap();
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // A test that fails leaves nothing running.
+        if matches!(ask_to_cancel(&self.directory), Ok(Asked::NobodyListens)) {
+            let _ = end_orphan(&self.directory, Duration::ZERO);
+        }
+    }
+}
+
+/// Whether a process is there and has not ended.
+fn is_alive(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid()));
+    test_kill_process(pid).is_ok() && !stat.is_ok_and(|stat| stat.contains(") Z"))
+}
+
+#[test]
+fn an_agent_gets_its_prompt_variables_directory_and_its_output_is_kept() {
+    let run = run(LONG, "cat; echo $COLOUR; echo wrong >&2; basename \"$PWD\"; echo last");
+
+    assert_eq!(run.end(), "Ok(Exited(0))");
+
+    let here = run.root.path().file_name().unwrap().to_str().unwrap();
+    assert_eq!(run.output(), format!("do the work\nred\nwrong\n{here}\nlast\n"));
+    assert_eq!(run.liveness(), Liveness::Free);
+    let mut left: Vec<_> = fs::read_dir(run.directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["lock", "output.log", "prompt", "supervisor.log"]);
+}
+
+#[test]
+fn the_end_of_an_agent_is_reported() {
+    assert_eq!(run_command(LONG, &["true"]).end(), "Ok(Exited(0))");
+    assert_eq!(run(LONG, "exit 7").end(), "Ok(Exited(7))");
+    assert_eq!(run(LONG, "kill -9 $$").end(), "Ok(Signalled(9))");
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_named() {
+    for program in ["no-such-program-anywhere", "./no-such-program", ""] {
+        let end = run_command(LONG, &[program]).end();
+        assert!(end.starts_with("Err(Start {"), "{program}: {end}");
+        assert!(end.contains(&format!("{program:?}")), "{program}: {end}");
+    }
+}
+
+#[test]
+fn a_place_that_is_missing_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let end = run_in(root, LONG, &["true"], Some((PLACE_VARIABLE, "gone"))).end();
+    assert!(end.contains("gone, where it would run, is no directory"), "{end}");
+}
+
+#[test]
+fn a_relative_program_is_looked_for_where_the_agent_runs() {
+    let root = tempfile::tempdir().unwrap();
+    let program = root.path().join("agent.sh");
+    fs::write(&program, "#!/bin/sh\necho here\n").unwrap();
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+
+    let run = run_in(root, LONG, &["./agent.sh"], None);
+
+    assert_eq!(run.end(), "Ok(Exited(0))");
+    assert_eq!(run.output(), "here\n");
+}
+
+#[test]
+fn what_a_supervisor_started_for_itself_goes_on_and_is_no_part_of_the_run() {
+    let root = tempfile::tempdir().unwrap();
+    let bystander = "echo $$ > \"$GT_TEST_RUNS_ROOT/bystander\"; exec sleep 600";
+    let agent = ["/bin/sh", "-c", "until [ -s bystander ]; do sleep 0.01; done; sleep 600 &"];
+
+    let run = run_in(root, LONG, &agent, Some((BYSTANDER_VARIABLE, bystander)));
+
+    assert_eq!(run.end(), "Ok(Exited(0))");
+    assert_eq!(run.liveness(), Liveness::Free);
+    let bystander = run.pid_of("bystander");
+    assert!(is_alive(bystander));
+    kill_process(bystander, Signal::KILL).unwrap();
+}
+
+#[test]
+fn a_run_is_alive_from_its_supervisor_to_its_last_process() {
+    // Given an agent with a child in a session of its own.
+    let run = run(LONG, "setsid sh -c 'echo $$ > child; exec sleep 600' & echo $$ > own; wait");
+    let [agent, child] = ["own", "child"].map(|name| run.pid_of(name));
+    assert_eq!(run.liveness(), Liveness::Held);
+    assert!(run.directory.try_lock().unwrap().is_none());
+
+    // When the supervisor is gone, and then the agent, the run still lives.
+    run.lose_supervisor();
+    assert_eq!(run.liveness(), Liveness::Held);
+    assert_eq!(ask_to_cancel(&run.directory).unwrap(), Asked::NobodyListens);
+    kill_process(agent, Signal::KILL).unwrap();
+    wait_until("the agent is gone", || !is_alive(agent));
+    assert_eq!(run.liveness(), Liveness::Held);
+
+    // Until the last process ends.
+    kill_process(child, Signal::KILL).unwrap();
+    wait_until("the lock is free", || run.liveness() == Liveness::Free);
+}
+
+#[test]
+fn a_run_is_cancelled_with_everything_it_started() {
+    let run = run(
+        LONG,
+        "trap 'echo asked; exit 3' TERM; sleep 600 & echo $! > child; echo $$ > own; wait",
+    );
+    let [agent, child] = ["own", "child"].map(|name| run.pid_of(name));
+
+    assert_eq!(ask_to_cancel(&run.directory).unwrap(), Asked::Told);
+
+    assert_eq!(run.end(), "Ok(Cancelled)");
+    assert_eq!(run.output(), "asked\n");
+    assert!(!is_alive(agent) && !is_alive(child));
+    assert_eq!(run.liveness(), Liveness::Free);
+    assert_eq!(ask_to_cancel(&run.directory).unwrap(), Asked::NobodyListens);
+}
+
+#[test]
+fn who_does_not_listen_is_killed_after_the_grace() {
+    let run = run(
+        SHORT,
+        "trap '' TERM; (sleep 600; sleep 600) & echo $! > child; echo $$ > own; wait; wait",
+    );
+    let [agent, child] = ["own", "child"].map(|name| run.pid_of(name));
+
+    ask_to_cancel(&run.directory).unwrap();
+
+    assert_eq!(run.end(), "Ok(Cancelled)");
+    assert!(!is_alive(agent) && !is_alive(child));
+    assert_eq!(run.liveness(), Liveness::Free);
+}
+
+#[test]
+fn an_agent_that_is_stopped_can_be_cancelled() {
+    let run = run(LONG, "echo $$ > own; kill -STOP $$; sleep 600");
+    let agent = run.pid_of("own");
+    wait_until("the agent is stopped", || {
+        fs::read_to_string(format!("/proc/{}/stat", agent.as_raw_pid())).unwrap().contains(") T")
+    });
+
+    ask_to_cancel(&run.directory).unwrap();
+
+    assert_eq!(run.end(), "Ok(Cancelled)");
+}
+
+#[test]
+fn what_an_agent_leaves_behind_is_ended_with_it() {
+    // Given one in its group, one in a session of its own, and one whose parents are gone.
+    let run = run(
+        LONG,
+        "sleep 600 & echo $! > member
+         setsid sh -c 'echo $$ > session; exec sleep 600' &
+         (setsid sh -c 'sh -c \"echo \\$\\$ > daemon; exec sleep 600\" & exit' &) &
+         until [ -s session ] && [ -s daemon ]; do sleep 0.01; done
+         exit 5",
+    );
+
+    assert_eq!(run.end(), "Ok(Exited(5))");
+
+    for name in ["member", "session", "daemon"] {
+        assert!(!is_alive(run.pid_of(name)), "{name} is still there");
+    }
+    assert_eq!(run.liveness(), Liveness::Free);
+}
+
+#[test]
+fn what_is_left_behind_and_does_not_listen_is_killed() {
+    let run = run(
+        SHORT,
+        "setsid sh -c 'trap \"\" TERM; echo $$ > daemon; while :; do sleep 600; done' &
+         until [ -s daemon ]; do sleep 0.01; done",
+    );
+
+    assert_eq!(run.end(), "Ok(Exited(0))");
+
+    assert!(!is_alive(run.pid_of("daemon")));
+    assert_eq!(run.liveness(), Liveness::Free);
+}
+
+#[test]
+fn an_orphan_is_ended() {
+    let run = run(
+        SHORT,
+        "setsid sh -c 'trap \"\" TERM; echo $$ > daemon; sleep 600; sleep 600' &
+         sleep 600 & echo $! > member; echo $$ > own; wait",
+    );
+    let processes = ["own", "member", "daemon"].map(|name| run.pid_of(name));
+    // A run with a supervisor is left alone.
+    run.supervisor();
+    assert!(!end_orphan(&run.directory, SHORT).unwrap());
+    assert!(processes.iter().all(|pid| is_alive(*pid)));
+    run.lose_supervisor();
+
+    assert!(end_orphan(&run.directory, SHORT).unwrap());
+
+    wait_until("the lock is free", || run.liveness() == Liveness::Free);
+    assert!(!processes.iter().any(|pid| is_alive(*pid)));
+    // There is nothing left to end.
+    assert!(!end_orphan(&run.directory, SHORT).unwrap());
+}
+
+#[test]
+fn a_process_with_the_number_of_an_agent_is_not_ended_for_it() {
+    // Given a run that lives, and a process of somebody else that has got the number of its agent.
+    let run = run(LONG, "sleep 600 & echo $! > child; echo $$ > own; wait");
+    let bystander = self::run(LONG, "echo $$ > own; exec sleep 600");
+    let [agent, other] = [&run, &bystander].map(|run| run.pid_of("own"));
+    run.lose_supervisor();
+    fs::write(run.directory.lock_path(), format!("{} {} 1\n", i32::MAX, other.as_raw_pid()))
+        .unwrap();
+
+    // When the run is ended, then by its lock, and the other one is not touched.
+    assert!(end_orphan(&run.directory, LONG).unwrap());
+    assert!(!is_alive(agent) && !is_alive(run.pid_of("child")));
+    assert!(is_alive(other));
+
+    ask_to_cancel(&bystander.directory).unwrap();
+    assert_eq!(bystander.end(), "Ok(Cancelled)");
+}
+
+#[test]
+fn a_supervisor_outlives_the_session_that_started_it() {
+    let run = run(LONG, "echo $$ > own; sleep 600");
+    run.pid_of("own");
+    let session = rustix::process::getsid(Some(run.supervisor())).unwrap();
+    assert_eq!(session, run.supervisor());
+    ask_to_cancel(&run.directory).unwrap();
+    assert_eq!(run.end(), "Ok(Cancelled)");
+}
+
+#[test]
+fn a_starter_that_is_killed_is_dead_even_if_what_it_started_lives() {
+    let run = run(LONG, "echo $$ > own; exec sleep 600");
+    let agent = run.pid_of("own");
+    let (starters, name) = (run.path("starters"), run.line_of("starter"));
+    assert!(starter_is_alive(&starters, &name).unwrap());
+
+    run.lose_supervisor();
+
+    assert!(!starter_is_alive(&starters, &name).unwrap());
+    assert!(!starters.join(&name).exists());
+    assert!(is_alive(agent));
+}

@@ -1,0 +1,68 @@
+//! What readiness depends on besides the bead itself.
+
+use gt_core::decide::{ReadinessFacts, SchedulingFacts};
+use gt_core::schedule::Run;
+use gt_core::{Bead, BeadId, Timestamp};
+use gt_store::{BeadRow, BlockerFacts, Reader};
+
+use crate::Result;
+
+/// What stands around a bead that readiness looks at.
+pub(crate) struct BeadFacts {
+    blockers: BlockerFacts,
+    parent_deferred: Option<(Timestamp, BeadId)>,
+}
+
+impl BeadFacts {
+    /// Of a bead whose edges are known.
+    pub(crate) fn of_row(reader: &Reader<'_>, row: &BeadRow) -> Result<Self> {
+        Self::of(reader, &row.bead, row.parents())
+    }
+
+    /// Of a bead alone.
+    pub(crate) fn of_bead(reader: &Reader<'_>, bead: &Bead) -> Result<Self> {
+        let parents = reader.parents(&bead.id)?;
+        Self::of(reader, bead, parents.iter())
+    }
+
+    fn of<'p>(
+        reader: &Reader<'_>,
+        bead: &Bead,
+        parents: impl Iterator<Item = &'p BeadId>,
+    ) -> Result<Self> {
+        let blockers = if bead.open_blockers > 0 {
+            reader.blockers(&bead.id)?
+        } else {
+            BlockerFacts::default()
+        };
+        let mut parent_deferred = None;
+        for parent in parents {
+            let until = reader.bead(parent)?.and_then(|parent| parent.defer_until);
+            parent_deferred = parent_deferred.max(until.map(|until| (until, parent.clone())));
+        }
+        Ok(Self { blockers, parent_deferred })
+    }
+
+    /// What readiness depends on.
+    pub(crate) fn readiness<'a>(&'a self, bead: &'a Bead) -> ReadinessFacts<'a> {
+        ReadinessFacts {
+            status: &bead.status,
+            issue_type: &bead.issue_type,
+            pinned: bead.pinned,
+            ephemeral: bead.ephemeral,
+            defer_until: bead.defer_until,
+            parent_deferred: self.parent_deferred.as_ref().map(|(until, parent)| (parent, *until)),
+            open_blockers: &self.blockers.open,
+            failed_blockers: &self.blockers.failed,
+        }
+    }
+
+    /// What a start depends on.
+    pub(crate) fn scheduling<'a>(
+        &'a self,
+        bead: &'a Bead,
+        run: Option<&'a Run>,
+    ) -> SchedulingFacts<'a> {
+        SchedulingFacts { readiness: self.readiness(bead), assignee: &bead.assignee, run }
+    }
+}

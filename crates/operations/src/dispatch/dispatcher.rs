@@ -1,0 +1,523 @@
+//! The engine: one cycle over the town's line.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use gt_core::BeadId;
+use gt_core::decide::{DispatchOrder, PlanReason, Slots, StartFailure, WaitReason, plan_dispatch};
+use gt_core::schedule::{CloseReason, Context, Run};
+use gt_core::settings::Layers;
+use gt_store::{Lane, Pause, Reader, Writer};
+
+use super::cycle::DispatchCycle;
+use super::jitter;
+use super::line::{Candidate, Line};
+use super::recipe::{Recipe, cook};
+use super::scene::{Caller, Scene};
+use super::settings::Overrides;
+use super::spawner::{SpawnError, Spawner};
+use super::start::{Cost, Start, Starter, start_failed_in, start_in};
+use crate::beads::BeadFacts;
+use crate::settings::file_layers;
+use crate::{OperationError, Result, Town};
+
+/// One dispatch cycle over the town, with everything that can be told it.
+///
+/// Any number of them may run at once: what each starts is decided in the transaction that starts it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use gt_operations::dispatch::{Dispatcher, MemorySpawner};
+/// use gt_operations::{Actor, SystemClock, Town};
+///
+/// let actor = Actor { name: "me".to_owned(), owner: String::new() };
+/// let town = Town::in_memory(actor, Arc::new(SystemClock))?;
+/// let spawner = MemorySpawner::default();
+/// let done = Dispatcher::new(&town, &spawner)
+///     .with_limit(5)
+///     .with_parallelism(3)
+///     .dispatch()?;
+/// assert!(done.dispatched.is_empty() && done.skipped == 0 && done.errors.is_empty());
+/// # Ok::<(), gt_operations::OperationError>(())
+/// ```
+#[must_use = "a dispatcher does nothing until it dispatches"]
+pub struct Dispatcher<'a> {
+    town: &'a Town,
+    spawner: &'a dyn Spawner,
+    caller: Caller,
+    overrides: Overrides,
+    dry_run: bool,
+    order: Option<DispatchOrder>,
+    only: Option<Vec<u64>>,
+    starter: &'a str,
+    host: &'a str,
+    pause: Box<dyn Fn(Duration) + Sync + 'a>,
+}
+
+/// Why something that was to start did not.
+#[derive(Debug, thiserror::Error)]
+pub enum NotStarted {
+    /// Something keeps it now that did not when it was chosen.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Changed(Vec<WaitReason>),
+    /// It can never start, and was given up.
+    #[error("{1}")]
+    GivenUp(CloseReason, String),
+    /// Its worker could not be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// The store could not be used.
+    #[error(transparent)]
+    Operation(#[from] OperationError),
+}
+
+/// What a cycle did, or in a dry run would do.
+#[derive(Debug, Default)]
+pub struct Dispatched {
+    /// Who stopped all starts, if somebody did; then nothing was looked at.
+    pub paused: Option<Pause>,
+    /// How many were waiting.
+    pub queued: u64,
+    /// How many of them only room was missing for.
+    pub ready: u64,
+    /// How many runs were live.
+    pub live: u32,
+    /// The cap that was in force; nothing for none.
+    pub cap: Option<u32>,
+    /// What was started, in order.
+    pub dispatched: Vec<Started>,
+    /// How many were ready and not started.
+    pub skipped: u64,
+    /// What decided how many were started.
+    pub reason: Option<PlanReason>,
+    /// What could not be started, and why.
+    pub errors: Vec<(BeadId, NotStarted)>,
+}
+
+impl Dispatched {
+    /// How many slots were free.
+    pub fn slots(&self) -> Slots {
+        Slots::of_cap(self.cap, self.live)
+    }
+}
+
+/// Something that was started, or in a dry run would be.
+#[derive(Debug, Clone)]
+pub struct Started {
+    /// What it is working on.
+    pub bead: BeadId,
+    /// The context it came from.
+    pub context: Context,
+    /// Its title.
+    pub title: String,
+    /// Its run; none in a dry run.
+    pub run: Option<Run>,
+}
+
+/// A context that may start, with what it needs to.
+struct Proposal {
+    context: Context,
+    title: String,
+    recipe: std::result::Result<Recipe, StartFailure>,
+    run: Mutex<Option<Run>>,
+}
+
+impl<'a> Dispatcher<'a> {
+    /// A cycle by hand over everything that waits.
+    pub fn new(town: &'a Town, spawner: &'a dyn Spawner) -> Self {
+        Self {
+            town,
+            spawner,
+            caller: Caller::Hand,
+            overrides: Overrides::default(),
+            dry_run: false,
+            order: None,
+            only: None,
+            starter: "",
+            host: "",
+            pause: Box::new(std::thread::sleep),
+        }
+    }
+
+    /// Starts nothing, and says what would be started.
+    pub fn with_dry_run(mut self, dry_run: bool) -> Self {
+        self.dry_run = dry_run;
+        self
+    }
+
+    /// Starts at most so many; 0 is no limit.
+    pub fn with_limit(mut self, limit: u32) -> Self {
+        self.overrides.batch_size = Some(limit);
+        self
+    }
+
+    /// Has so many starts under way at once; 0 is the default.
+    pub fn with_parallelism(mut self, parallelism: u32) -> Self {
+        self.overrides.spawn_parallelism = Some(parallelism.into());
+        self
+    }
+
+    /// Lets them go in this order, whatever the setting says.
+    pub fn with_order(mut self, order: DispatchOrder) -> Self {
+        self.order = Some(order);
+        self
+    }
+
+    /// Sets what a person may set differently for one cycle.
+    pub fn with_overrides(mut self, overrides: Overrides) -> Self {
+        self.overrides = overrides;
+        self
+    }
+
+    /// Says who runs the cycle.
+    pub fn with_caller(mut self, caller: Caller) -> Self {
+        self.caller = caller;
+        self
+    }
+
+    /// Looks at these contexts alone.
+    pub fn with_only(mut self, contexts: Vec<u64>) -> Self {
+        self.only = Some(contexts);
+        self
+    }
+
+    /// Says who starts the runs: the lock that shows whether they are alive, and their machine.
+    pub fn with_starter(mut self, lock: &'a str, host: &'a str) -> Self {
+        (self.starter, self.host) = (lock, host);
+        self
+    }
+
+    /// Waits between starts in another way; a simulator has a clock of its own.
+    pub fn with_pause(mut self, pause: impl Fn(Duration) + Sync + 'a) -> Self {
+        self.pause = Box::new(pause);
+        self
+    }
+
+    fn scene(&self, reader: &Reader<'_>, files: &Layers) -> Result<Scene> {
+        let mut scene = self.town.scene(reader, files, &self.overrides, self.caller)?;
+        if let Some(order) = self.order {
+            scene.settings.order = order;
+        }
+        Ok(scene)
+    }
+
+    /// Runs the cycle: everything that may start now is started, in order.
+    pub fn dispatch(&self) -> Result<Dispatched> {
+        let files = file_layers(self.town)?;
+        let mut done = Dispatched::default();
+        let mut tried = HashSet::new();
+        if !self.dry_run {
+            self.wake(&files)?;
+        }
+        loop {
+            let round = self.town.read(|reader| self.look(reader, &files, &mut done, &tried))?;
+            let Some((scene, candidates)) = round else { break };
+            if candidates.is_empty() {
+                break;
+            }
+            let proposals = self.prepare(&scene, candidates);
+            tried.extend(proposals.iter().map(|proposal| proposal.context.number));
+            if self.dry_run {
+                done.dispatched = proposals.iter().map(Proposal::started).collect();
+                break;
+            }
+            self.round(&files, &scene, proposals, &mut done)?;
+        }
+        done.skipped = done.ready.saturating_sub(done.dispatched.len() as u64 + done.failed());
+        if !done.dispatched.is_empty() && !self.dry_run {
+            let count = done.dispatched.len() as u64;
+            self.town.write(|writer| Ok(writer.note_dispatch(count)?))?;
+        }
+        Ok(done)
+    }
+
+    /// Wakes contexts whose date has passed, so that they stand in line with the others.
+    fn wake(&self, files: &Layers) -> Result<()> {
+        let due = self.town.read(|reader| {
+            let scene = self.scene(reader, files)?;
+            let far = scene.now.plus(scene.control.longest_wait);
+            Ok(reader.contexts_due(scene.now, far)?)
+        })?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        self.town.write(|writer| {
+            let now = writer.now();
+            for context in due.iter().filter(|c| c.next_attempt_at.is_some_and(|at| at > now)) {
+                // A date that only a clock that jumped can have set.
+                writer.postpone_context(context, context.failures, &context.last_failure, None)?;
+            }
+            Ok(writer.wake_contexts(now)?)
+        })
+    }
+
+    /// Looks at the line: who may start now, besides those who were tried. The first look also says how
+    /// many wait.
+    fn look(
+        &self,
+        reader: &Reader<'_>,
+        files: &Layers,
+        done: &mut Dispatched,
+        tried: &HashSet<u64>,
+    ) -> Result<Option<(Scene, Vec<Candidate>)>> {
+        let mut scene = self.scene(reader, files)?;
+        if let Some((by, at)) = scene.control.paused.clone() {
+            done.paused = Some(Pause { by, at });
+            return Ok(None);
+        }
+        if tried.is_empty() {
+            let waiting = Waiting::count(reader, &scene)?;
+            (done.queued, done.ready) = (waiting.queued, waiting.ready);
+            done.live = scene.occupancy.live();
+            done.cap = scene.settings.cap_in_force();
+            let ready = usize::try_from(done.ready).unwrap_or(usize::MAX);
+            let plan = plan_dispatch(done.slots(), scene.settings.batch_size, ready);
+            done.reason = Some(plan.reason);
+        }
+        let batch = scene.settings.batch_size as usize;
+        let mut left = if batch == 0 { usize::MAX } else { batch.saturating_sub(tried.len()) };
+        let mut line = match &self.only {
+            None => Line::open(reader, &scene)?,
+            Some(numbers) => {
+                let mut contexts = Vec::with_capacity(numbers.len());
+                for number in numbers {
+                    contexts.extend(reader.context_by_number(*number)?);
+                }
+                contexts.retain(|context| context.closed.is_none());
+                Line::of(reader, &scene, contexts)?
+            }
+        };
+        let mut candidates = Vec::new();
+        let supposed = &mut scene.clone();
+        while let Some((context, row)) = line.next(reader, supposed)? {
+            if tried.contains(&context.number) {
+                continue;
+            }
+            let reasons = match &row {
+                Some(row) => {
+                    let facts = BeadFacts::of_row(reader, row)?;
+                    let mut reasons = supposed.reasons(&context, &row.bead, &facts);
+                    // Whoever can never start is let through, to be told so.
+                    reasons.retain(|reason| !matches!(reason, WaitReason::RigGone(_)));
+                    reasons
+                }
+                None => Vec::new(),
+            };
+            if !reasons.is_empty() {
+                continue;
+            }
+            if !supposed.admission(&context).is_empty() {
+                continue;
+            }
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            supposed.suppose_started(&context);
+            candidates.push((context, row));
+        }
+        scene.occupancy = supposed.occupancy.clone();
+        Ok(Some((scene, candidates)))
+    }
+
+    /// Cooks what each needs, before any transaction: that reads files.
+    fn prepare(&self, scene: &Scene, candidates: Vec<Candidate>) -> Vec<Proposal> {
+        let prepare = |(context, row): Candidate| {
+            let gone = || StartFailure::Permanent(format!("the rig {} is gone", context.rig));
+            let recipe = match (&row, scene.rig(&context.rig)) {
+                (Some(row), Some(rig)) => cook(self.town, rig, &row.bead, &context.parameters)
+                    .map_err(|error| StartFailure::Permanent(error.to_string())),
+                _ => Err(gone()),
+            };
+            let title = row.map(|row| row.bead.title.to_string()).unwrap_or_default();
+            Proposal { context, title, recipe, run: Mutex::new(None) }
+        };
+        candidates.into_iter().map(prepare).collect()
+    }
+
+    /// Starts what was proposed. Without a delay between starts all of them get their slots in one
+    /// transaction, in order, and are spawned side by side.
+    fn round(
+        &self,
+        files: &Layers,
+        scene: &Scene,
+        proposals: Vec<Proposal>,
+        done: &mut Dispatched,
+    ) -> Result<()> {
+        let settings = &scene.settings;
+        let pending = if settings.spawn_delay.is_zero() {
+            self.reserve_all(files, proposals, done)?
+        } else {
+            proposals
+        };
+        let pending = Mutex::new(Some(pending));
+        let take = || {
+            Ok(pending.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default())
+        };
+        let mut report = DispatchCycle::new(
+            || Ok(Slots::Unlimited),
+            take,
+            |proposal: &Proposal| self.execute(files, proposal),
+        )
+        .spawn_delay(settings.spawn_delay)
+        .parallelism(settings.spawn_parallelism)
+        .pause(|time| (self.pause)(time))
+        .run()
+        .map_err(|error| match error {
+            NotStarted::Operation(error) => error,
+            other => OperationError::rejected(other.to_string()),
+        })?;
+        done.dispatched.extend(report.dispatched.iter().map(Proposal::started));
+        for (proposal, error) in report.failed.drain(..) {
+            done.errors.push((proposal.context.bead.clone(), error));
+        }
+        Ok(())
+    }
+
+    fn reserve_all(
+        &self,
+        files: &Layers,
+        proposals: Vec<Proposal>,
+        done: &mut Dispatched,
+    ) -> Result<Vec<Proposal>> {
+        let mut scene = None;
+        let numbers: Vec<usize> = (0..proposals.len()).collect();
+        let answers = self.town.write_each(numbers, |writer, at| {
+            let scene = self.scene_in(writer, files, &mut scene)?;
+            let proposal = &proposals[at];
+            start_in(writer, scene, proposal.context.number, &proposal.recipe, self.who())
+        })?;
+        let mut reserved = Vec::with_capacity(proposals.len());
+        for (proposal, answer) in proposals.into_iter().zip(answers) {
+            match proposal.reserved(answer) {
+                Ok(()) => reserved.push(proposal),
+                Err(error) => done.errors.push((proposal.context.bead.clone(), error)),
+            }
+        }
+        Ok(reserved)
+    }
+
+    fn scene_in<'s>(
+        &self,
+        writer: &Writer<'_>,
+        files: &Layers,
+        scene: &'s mut Option<Scene>,
+    ) -> Result<&'s mut Scene> {
+        // Nobody else writes while this transaction lasts, so it is read once.
+        let read = match scene.take() {
+            Some(read) => read,
+            None => self.scene(writer, files)?,
+        };
+        Ok(scene.insert(read))
+    }
+
+    fn who(&self) -> Starter<'a> {
+        Starter { lock: self.starter, host: self.host }
+    }
+
+    /// Gives a proposal its slot, unless it has one, and starts its worker.
+    fn execute(&self, files: &Layers, proposal: &Proposal) -> std::result::Result<(), NotStarted> {
+        if proposal.run().is_none() {
+            let answer = self.town.write(|writer| {
+                let mut scene = self.scene(writer, files)?;
+                start_in(writer, &mut scene, proposal.context.number, &proposal.recipe, self.who())
+            });
+            proposal.reserved(answer)?;
+        }
+        let Some(run) = proposal.run() else { return Ok(()) };
+        if !Run::takes_slot(run.executor) {
+            return Ok(());
+        }
+        let Err(error) = self.spawner.spawn(&run) else { return Ok(()) };
+        let cost = match &error {
+            SpawnError::Busy(_) => Cost::Patience,
+            SpawnError::Failed(_) => Cost::Counted,
+        };
+        let why = error.to_string();
+        let jitter = jitter(&run.id.to_string());
+        self.town.write(|writer| start_failed_in(writer, &run, &why, &cost, jitter))?;
+        Err(error.into())
+    }
+}
+
+impl Proposal {
+    fn run(&self) -> Option<Run> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn reserved(&self, answer: Result<Start>) -> std::result::Result<(), NotStarted> {
+        match answer? {
+            Start::Begun(run) => {
+                *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(*run);
+                Ok(())
+            }
+            Start::Changed(reasons) => Err(NotStarted::Changed(reasons)),
+            Start::GivenUp(reason, why) => Err(NotStarted::GivenUp(reason, why)),
+        }
+    }
+
+    fn started(&self) -> Started {
+        Started {
+            bead: self.context.bead.clone(),
+            context: self.context.clone(),
+            title: self.title.clone(),
+            run: self.run(),
+        }
+    }
+}
+
+impl Dispatched {
+    /// How many were ready and turned out not to start.
+    fn failed(&self) -> u64 {
+        self.errors.len() as u64
+    }
+}
+
+/// How many wait, and how many of them only for room or for the scheduler as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) queued: u64,
+    pub(crate) ready: u64,
+    /// The same for each rig.
+    pub(crate) rigs: HashMap<String, (u64, u64)>,
+}
+
+impl Waiting {
+    /// Counts by lanes, so that it costs the same however many wait.
+    pub(crate) fn count(reader: &Reader<'_>, scene: &Scene) -> Result<Self> {
+        let mut waiting = Self::default();
+        let lanes = reader.lanes()?;
+        for lane in &lanes {
+            let ready = if scene.rig_starts(lane) { lane.awake } else { 0 };
+            waiting.add(lane.rig.as_str(), lane.queued, ready);
+        }
+        let far = scene.now.plus(scene.control.longest_wait);
+        for context in reader.contexts_due(scene.now, far)? {
+            let lane = Lane {
+                rig: context.rig.clone(),
+                place: context.place.clone(),
+                account: context.account.clone(),
+                gated: context.gated,
+                priority: context.priority,
+                queued: 1,
+                awake: 1,
+            };
+            let Some(row) = reader.bead(&context.bead)? else { continue };
+            let facts = BeadFacts::of_bead(reader, &row)?;
+            let reasons = scene.reasons(&context, &row, &facts);
+            if reasons.iter().all(WaitReason::is_control) && scene.rig_starts(&lane) {
+                waiting.add(context.rig.as_str(), 0, 1);
+            }
+        }
+        Ok(waiting)
+    }
+
+    fn add(&mut self, rig: &str, queued: u64, ready: u64) {
+        self.queued += queued;
+        self.ready += ready;
+        let of_rig = self.rigs.entry(rig.to_owned()).or_default();
+        of_rig.0 += queued;
+        of_rig.1 += ready;
+    }
+}

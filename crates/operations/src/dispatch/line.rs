@@ -1,0 +1,106 @@
+//! The line: who would go next, found without looking at those who cannot go.
+
+use std::collections::VecDeque;
+
+use gt_core::schedule::Context;
+use gt_store::{BeadRow, Lane, Reader};
+
+use super::scene::Scene;
+use crate::Result;
+
+/// How many contexts of a lane are fetched at once. A cycle rarely wants more of one lane.
+const PAGE: usize = 32;
+
+/// A context with its bead; no bead if that is gone.
+pub(crate) type Candidate = (Context, Option<BeadRow>);
+
+/// Contexts that nothing written down keeps, merged from their lanes in the order in which they go.
+/// Within a lane that is the order of their numbers, whatever the order of the scheduler.
+pub(crate) struct Line {
+    lanes: Vec<Cursor>,
+}
+
+struct Cursor {
+    /// Nothing for those that were handed over instead of fetched.
+    lane: Option<Lane>,
+    waiting: VecDeque<Candidate>,
+    reached: u64,
+    exhausted: bool,
+}
+
+impl Line {
+    /// The line as it is now. Contexts whose date has passed, but which nobody has woken, are in it too.
+    pub(crate) fn open(reader: &Reader<'_>, scene: &Scene) -> Result<Self> {
+        let worth = |lane: &Lane| scene.is_worth_a_look(lane);
+        let lanes = reader.lanes()?.into_iter().filter(|lane| lane.awake > 0 && worth(lane));
+        let mut lanes: Vec<Cursor> = lanes
+            .map(|lane| Cursor {
+                lane: Some(lane),
+                waiting: VecDeque::new(),
+                reached: 0,
+                exhausted: false,
+            })
+            .collect();
+        let far = scene.now.plus(scene.control.longest_wait);
+        let due = reader.contexts_due(scene.now, far)?;
+        if !due.is_empty() {
+            lanes.extend(Self::of(reader, scene, due)?.lanes);
+        }
+        Ok(Self { lanes })
+    }
+
+    /// A line of these alone.
+    pub(crate) fn of(reader: &Reader<'_>, scene: &Scene, contexts: Vec<Context>) -> Result<Self> {
+        let mut waiting = with_beads(reader, contexts)?;
+        let order = scene.order();
+        waiting.make_contiguous().sort_by(|(a, _), (b, _)| {
+            order.compare(&Scene::place_in_line(a), &Scene::place_in_line(b), scene.now)
+        });
+        Ok(Self { lanes: vec![Cursor { lane: None, waiting, reached: 0, exhausted: true }] })
+    }
+
+    /// Whoever goes next, whatever the caps say about it now.
+    pub(crate) fn next(&mut self, reader: &Reader<'_>, scene: &Scene) -> Result<Option<Candidate>> {
+        // What has become full since the line was opened stays full until the cycle ends.
+        self.lanes
+            .retain(|cursor| cursor.lane.as_ref().is_none_or(|lane| scene.is_worth_a_look(lane)));
+        for cursor in &mut self.lanes {
+            cursor.fill(reader)?;
+        }
+        let place = |cursor: &Cursor| {
+            cursor.waiting.front().map(|(context, _)| Scene::place_in_line(context))
+        };
+        let order = scene.order();
+        let first = self
+            .lanes
+            .iter()
+            .enumerate()
+            .filter_map(|(at, cursor)| Some((at, place(cursor)?)))
+            .min_by(|(_, a), (_, b)| order.compare(a, b, scene.now));
+        Ok(first.and_then(|(at, _)| self.lanes[at].waiting.pop_front()))
+    }
+}
+
+impl Cursor {
+    fn fill(&mut self, reader: &Reader<'_>) -> Result<()> {
+        let Some(lane) = self.lane.as_ref().filter(|_| self.waiting.is_empty() && !self.exhausted)
+        else {
+            return Ok(());
+        };
+        let page = reader.lane_after(lane, self.reached, PAGE)?;
+        self.exhausted = page.len() < PAGE;
+        self.reached = page.last().map_or(self.reached, |context| context.number);
+        self.waiting = with_beads(reader, page)?;
+        Ok(())
+    }
+}
+
+fn with_beads(reader: &Reader<'_>, contexts: Vec<Context>) -> Result<VecDeque<Candidate>> {
+    let ids: Vec<_> = contexts.iter().map(|context| context.bead.clone()).collect();
+    let mut rows = reader.bead_rows(&ids)?.into_iter().peekable();
+    let candidates = contexts.into_iter().map(|context| {
+        let row = rows.next_if(|row| row.bead.id == context.bead);
+        (context, row)
+    });
+    Ok(candidates.collect())
+}

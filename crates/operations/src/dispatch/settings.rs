@@ -1,0 +1,202 @@
+//! The settings that scheduling looks at, as values.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gt_core::decide::{Caps, DispatchOrder};
+use gt_core::settings::Layers;
+use gt_core::time::parse_duration;
+use gt_core::{Invalid, RigSlug};
+
+use crate::Result;
+
+/// The settings of the scheduler that are in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchedulerSettings {
+    /// Most live runs; nothing in direct mode, where slung work starts at once.
+    pub max_polecats: Option<u32>,
+    /// Most starts in one cycle; 0 fills every free slot.
+    pub batch_size: u32,
+    /// Least time between two starts.
+    pub spawn_delay: Duration,
+    /// How many starts are under way at once.
+    pub spawn_parallelism: usize,
+    /// Who goes first.
+    pub order: DispatchOrder,
+    /// How long a start may take.
+    pub start_timeout: Duration,
+    /// Whether work that was queued by hand starts without a cycle by hand.
+    pub queue_enabled: bool,
+    /// Queued work starts while fewer runs than this are live; nothing for no limit.
+    pub queue_max_polecats: Option<u32>,
+    /// How many runs a bead gets before a person is asked.
+    pub max_attempts: u32,
+    /// Least time between two redispatches of a bead.
+    pub cooldown: Duration,
+    /// Time between asking a worker to end and ending it.
+    pub kill_grace: Duration,
+    /// Most live runs in each rig that has a limit.
+    pub rig_caps: BTreeMap<RigSlug, u32>,
+    /// The command of each rig that has one.
+    pub commands: BTreeMap<RigSlug, String>,
+}
+
+/// What a cycle by hand may set differently from the settings, for that cycle only.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// The cap in force; 0 or less is none.
+    pub max_polecats: Option<i64>,
+    /// Most starts; 0 is no limit.
+    pub batch_size: Option<u32>,
+    /// How many starts are under way at once; 0 or less is the default.
+    pub spawn_parallelism: Option<i64>,
+}
+
+const PARALLELISM: usize = 5;
+
+impl SchedulerSettings {
+    /// What the layers say. Every value in them was checked when it was read.
+    pub(crate) fn of(layers: &Layers) -> Result<Self> {
+        let value = |name: &str| Ok::<_, Invalid>(layers.get(name)?.value);
+        let number = |name: &str| {
+            let text = value(name)?;
+            text.parse::<i64>().map_err(|_| Invalid(format!("{name} is {text}, not a number")))
+        };
+        let duration = |name: &str| parse_duration(&value(name)?);
+        let count = |number: i64| u32::try_from(number.max(0)).unwrap_or(u32::MAX);
+        let positive = |number: i64| Some(count(number)).filter(|number| *number > 0);
+        let mut rig_caps = BTreeMap::new();
+        let mut commands = BTreeMap::new();
+        for resolved in layers.all() {
+            let Some((slug, field)) =
+                resolved.name.as_str().strip_prefix("rig.").and_then(|rest| rest.rsplit_once('.'))
+            else {
+                continue;
+            };
+            let slug = RigSlug::trusted(slug.to_owned());
+            match field {
+                "max_polecats" => {
+                    let limit = resolved.value.parse().ok().and_then(positive);
+                    rig_caps.extend(limit.map(|limit| (slug, limit)));
+                }
+                "command" if !resolved.value.trim().is_empty() => {
+                    commands.insert(slug, resolved.value);
+                }
+                _ => {}
+            }
+        }
+        Ok(Self {
+            max_polecats: positive(number("scheduler.max_polecats")?),
+            batch_size: count(number("scheduler.batch_size")?),
+            spawn_delay: duration("scheduler.spawn_delay")?,
+            spawn_parallelism: parallelism(number("scheduler.spawn_parallelism")?),
+            order: DispatchOrder::parse(&value("scheduler.order")?)?,
+            start_timeout: duration("scheduler.start_timeout")?,
+            queue_enabled: value("queue.enabled")? == "true",
+            queue_max_polecats: positive(number("queue.max_polecats")?),
+            max_attempts: count(number("recovery.max_attempts")?).max(1),
+            cooldown: duration("recovery.cooldown")?,
+            kill_grace: duration("worker.kill_grace")?,
+            rig_caps,
+            commands,
+        })
+    }
+
+    /// The same with what a cycle sets differently.
+    pub(crate) fn overridden(mut self, overrides: &Overrides) -> Self {
+        if let Some(asked) = overrides.max_polecats {
+            let cap = u32::try_from(asked).ok().filter(|cap| *cap > 0);
+            if self.is_deferred() {
+                self.max_polecats = cap;
+            } else {
+                self.queue_max_polecats = cap;
+            }
+        }
+        if let Some(batch_size) = overrides.batch_size {
+            self.batch_size = batch_size;
+        }
+        if let Some(asked) = overrides.spawn_parallelism {
+            self.spawn_parallelism = parallelism(asked);
+        }
+        self
+    }
+
+    /// Whether slung work waits for a slot instead of starting at once.
+    pub fn is_deferred(&self) -> bool {
+        self.max_polecats.is_some()
+    }
+
+    /// The cap that queued work is under.
+    pub fn cap_in_force(&self) -> Option<u32> {
+        if self.is_deferred() { self.max_polecats } else { self.queue_max_polecats }
+    }
+
+    /// Every cap but those of accounts. `deferred` is the mode before anything was overridden: a cycle
+    /// that lifts the town's cap does not put the queue's in its place.
+    pub(crate) fn caps(&self, deferred: bool) -> Caps {
+        Caps {
+            town: self.max_polecats,
+            queue: if deferred { None } else { self.queue_max_polecats },
+            rigs: self.rig_caps.clone(),
+            accounts: BTreeMap::new(),
+        }
+    }
+}
+
+fn parallelism(asked: i64) -> usize {
+    usize::try_from(asked).ok().filter(|asked| *asked > 0).unwrap_or(PARALLELISM)
+}
+
+#[cfg(test)]
+mod tests {
+    use gt_core::settings::Origin;
+
+    use super::*;
+
+    fn settings(values: &[(&str, &str)]) -> SchedulerSettings {
+        let mut layers = Layers::default();
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        layers.add(values, &Origin::Store).unwrap();
+        SchedulerSettings::of(&layers).unwrap()
+    }
+
+    #[test]
+    fn without_a_word_slung_work_starts_at_once_and_queued_work_is_capped_at_ten() {
+        let settings = settings(&[]);
+        assert!(!settings.is_deferred());
+        assert_eq!(settings.cap_in_force(), Some(10));
+        assert_eq!(settings.caps(false).town, None);
+        assert_eq!((settings.batch_size, settings.spawn_parallelism), (0, 5));
+    }
+
+    #[test]
+    fn a_cap_above_zero_defers_and_is_the_only_one() {
+        let settings = settings(&[
+            ("scheduler.max_polecats", "3"),
+            ("queue.max_polecats", "1"),
+            ("rig.web.max_polecats", "2"),
+            ("rig.api.max_polecats", "0"),
+            ("polecat_spawn_batch_size", "-1"),
+        ]);
+        assert!(settings.is_deferred());
+        let caps = settings.caps(true);
+        assert_eq!((caps.town, caps.queue), (Some(3), None));
+        assert_eq!(caps.rigs.into_values().collect::<Vec<_>>(), [2]);
+        assert_eq!(settings.spawn_parallelism, 5);
+    }
+
+    #[test]
+    fn an_override_changes_the_cap_in_force_up_or_down_or_away() {
+        let with = |settings: SchedulerSettings, cap| {
+            let overrides = Overrides { max_polecats: Some(cap), ..Overrides::default() };
+            settings.overridden(&overrides)
+        };
+        let deferred = settings(&[("scheduler.max_polecats", "3")]);
+        assert_eq!(with(deferred.clone(), 9).caps(true).town, Some(9));
+        let lifted = with(deferred, -1).caps(true);
+        assert_eq!((lifted.town, lifted.queue), (None, None));
+        let direct = settings(&[]);
+        assert_eq!(with(direct.clone(), 2).caps(false).queue, Some(2));
+        assert_eq!(with(direct, 0).caps(false).queue, None);
+    }
+}

@@ -1,0 +1,219 @@
+//! The one door: a context becomes a run, in one transaction.
+
+use std::time::Duration;
+
+use gt_core::decide::{AfterFailure, StartFailure, WaitReason, after_start_failure};
+use gt_core::schedule::{CloseReason, Context, Run, RunEnd, RunState};
+use gt_core::{BeadId, EventKind, ExecutorKind, Json, Status, Uid};
+use gt_store::Writer;
+
+use super::recipe::Recipe;
+use super::scene::Scene;
+use crate::beads::{BeadFacts, enter};
+use crate::runs::release_in;
+use crate::{Result, Town};
+
+/// What became of a context that was to start.
+#[derive(Debug, Clone)]
+pub(crate) enum Start {
+    /// It has a run, and its slot.
+    Begun(Box<Run>),
+    /// Something keeps it now.
+    Changed(Vec<WaitReason>),
+    /// It was closed: it can never start.
+    GivenUp(CloseReason, String),
+}
+
+/// Who starts runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Starter<'a> {
+    /// The lock that says whether they are alive.
+    pub(crate) lock: &'a str,
+    /// The machine.
+    pub(crate) host: &'a str,
+}
+
+/// Starts a context if everything that is checked for it says yes now: nothing that was read before counts.
+/// Afterwards the scene counts the run.
+pub(crate) fn start_in(
+    writer: &mut Writer<'_>,
+    scene: &mut Scene,
+    number: u64,
+    recipe: &std::result::Result<Recipe, StartFailure>,
+    starter: Starter<'_>,
+) -> Result<Start> {
+    let Some(context) = writer.context_by_number(number)? else {
+        return Ok(Start::Changed(vec![WaitReason::NotScheduled]));
+    };
+    if context.closed.is_some() {
+        return Ok(Start::Changed(vec![WaitReason::NotScheduled]));
+    }
+    let Some(bead) = writer.bead(&context.bead)? else {
+        return give_up(writer, &context, CloseReason::StaleWorkBead, "its bead is gone");
+    };
+    if bead.status == Status::Closed && scene.run_of(&bead.id).is_none() {
+        return give_up(writer, &context, CloseReason::StaleWorkBead, "its bead is closed");
+    }
+    let facts = BeadFacts::of_bead(writer, &bead)?;
+    let mut reasons = scene.reasons(&context, &bead, &facts);
+    if let Some(WaitReason::RigGone(rig)) =
+        reasons.iter().find(|reason| matches!(reason, WaitReason::RigGone(_)))
+    {
+        let why = format!("the rig {rig} is gone");
+        return give_up(writer, &context, CloseReason::Quarantined, &why);
+    }
+    reasons.extend(scene.admission(&context));
+    if !reasons.is_empty() {
+        return Ok(Start::Changed(reasons));
+    }
+    let recipe = match recipe {
+        Ok(recipe) => recipe,
+        Err(failure) => {
+            return give_up(writer, &context, CloseReason::Quarantined, failure.message());
+        }
+    };
+    let executor = scene.executor_of(&context);
+    let agent = match &context.place {
+        Some(place) => place.to_string(),
+        None => format!("{}/{}", context.rig, executor.as_str()),
+    };
+    let run = Run {
+        id: writer.next_run_id(&bead.id)?,
+        uid: Uid::fresh(),
+        context: context.number,
+        rig: context.rig.clone(),
+        executor,
+        runtime: context.parameters.runtime.clone().unwrap_or_default(),
+        agent,
+        place: context.place.clone(),
+        host: starter.host.to_owned(),
+        account: scene.account_of(context.account.as_deref()).unwrap_or_default().to_owned(),
+        gated: context.gated,
+        state: RunState::Starting,
+        starter: starter.lock.to_owned(),
+        formula: recipe.formula.clone(),
+        steps: recipe.steps.clone(),
+        created_at: writer.now(),
+        created_by: writer.actor().to_owned(),
+        running_at: None,
+        ended_at: None,
+        ended_by: String::new(),
+        exit_code: None,
+        exit_signal: None,
+        reason: String::new(),
+    };
+    writer.insert_run(&run)?;
+    if executor == ExecutorKind::None {
+        // A person needs no process: with the hook the work is theirs.
+        writer.close_context(&context, CloseReason::Dispatched, "")?;
+    } else {
+        writer.set_starting(&context, true)?;
+    }
+    let mut hooked = bead.clone();
+    hooked.assignee.clone_from(&run.agent);
+    enter(&mut hooked, Status::Hooked, writer.now());
+    hooked.updated_at = writer.now().max(bead.updated_at);
+    writer.save_bead(&bead, &hooked, EventKind::StatusChanged)?;
+    scene.note_run(run.clone());
+    Ok(Start::Begun(Box::new(run)))
+}
+
+fn give_up(
+    writer: &mut Writer<'_>,
+    context: &Context,
+    reason: CloseReason,
+    why: &str,
+) -> Result<Start> {
+    writer.close_context(context, reason, why)?;
+    Ok(Start::GivenUp(reason, why.to_owned()))
+}
+
+/// What a start that failed costs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Cost {
+    /// Nothing: nobody is to blame, and it is tried again at once.
+    Nothing,
+    /// Nothing, but something has to go away first.
+    Patience,
+    /// It counts towards the breaker, and the next try waits.
+    Counted,
+}
+
+/// How long something gets to go away.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Takes back the start of a run that its worker has not taken: the slot is free, the bead is open, and the
+/// context is back in line or given up. `false` if the worker has taken it after all, or it ended.
+pub(crate) fn start_failed_in(
+    writer: &mut Writer<'_>,
+    run: &Run,
+    why: &str,
+    cost: &Cost,
+    jitter: f64,
+) -> Result<bool> {
+    let is_starting = writer.run(&run.id)?.is_some_and(|run| run.state == RunState::Starting);
+    if !is_starting {
+        return Ok(false);
+    }
+    let end = RunEnd::without_status(RunState::Failed, format!("it did not start: {why}"));
+    writer.end_run(run, &end, writer.actor().to_owned().as_str())?;
+    release_in(writer, &run.id.bead)?;
+    let Some(context) = writer.context_by_number(run.context)? else { return Ok(true) };
+    if context.closed.is_some() {
+        return Ok(true);
+    }
+    writer.set_starting(&context, false)?;
+    settle(writer, &context, why, cost, jitter)?;
+    let fields = [("why", Json::string(why))];
+    writer.record_run(run, EventKind::StartFailed, &fields);
+    Ok(true)
+}
+
+/// Puts an open context back in line after a start that failed, or gives it up.
+pub(crate) fn settle(
+    writer: &mut Writer<'_>,
+    context: &Context,
+    why: &str,
+    cost: &Cost,
+    jitter: f64,
+) -> Result<()> {
+    let at = match cost {
+        Cost::Nothing => Some(None),
+        Cost::Patience => Some(Some(writer.now().plus(PATIENCE))),
+        Cost::Counted => None,
+    };
+    if let Some(at) = at {
+        writer.postpone_context(context, context.failures, &context.last_failure, at)?;
+        return Ok(());
+    }
+    let failure = StartFailure::Spawn(why.to_owned());
+    match after_start_failure(&failure, context.failures, writer.now(), jitter) {
+        AfterFailure::Retry { failures, at } => {
+            writer.postpone_context(context, failures, why, Some(at))?;
+        }
+        AfterFailure::CircuitBroken { failures } => {
+            writer.postpone_context(context, failures, why, None)?;
+            writer.close_context(context, CloseReason::CircuitBroken, why)?;
+        }
+        AfterFailure::Quarantined => {
+            writer.close_context(context, CloseReason::Quarantined, why)?;
+        }
+    }
+    Ok(())
+}
+
+/// Closes open contexts whose bead is over: it was closed by hand before its turn came.
+pub(crate) fn close_stale(town: &Town, limit: usize) -> Result<Vec<BeadId>> {
+    let stale = town.read(|reader| Ok(reader.stale_contexts(limit)?))?;
+    if stale.is_empty() {
+        return Ok(Vec::new());
+    }
+    town.write(|writer| {
+        let mut closed = Vec::new();
+        for context in writer.stale_contexts(limit)? {
+            writer.close_context(&context, CloseReason::StaleWorkBead, "its bead is closed")?;
+            closed.push(context.bead);
+        }
+        Ok(closed)
+    })
+}

@@ -1,0 +1,11 @@
+//! Looking at what is scheduled, and steering it.
+
+mod control;
+mod line;
+mod status;
+mod why;
+
+pub use control::{Cleared, Drained, clear, drain, pause, resume};
+pub use line::{Queued, list};
+pub use status::{QueueStatus, RigStatus, status};
+pub use why::{Outlook, Why, why};

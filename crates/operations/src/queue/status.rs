@@ -1,0 +1,91 @@
+//! The scheduler in numbers. It costs the same however much is scheduled.
+
+use std::collections::BTreeMap;
+
+use gt_core::decide::Slots;
+use gt_core::schedule::Run;
+use gt_core::{RigState, Timestamp};
+use gt_store::Pause;
+
+use crate::dispatch::{Caller, Overrides, SchedulerSettings, Waiting};
+use crate::settings::file_layers;
+use crate::{Result, Town};
+
+/// The scheduler in numbers.
+#[derive(Debug, Clone)]
+pub struct QueueStatus {
+    /// The settings in force.
+    pub settings: SchedulerSettings,
+    /// Who stopped all starts, if somebody did.
+    pub paused: Option<Pause>,
+    /// How many wait.
+    pub queued: u64,
+    /// How many of them only wait for room, or for the scheduler as a whole.
+    pub ready: u64,
+    /// How many live runs take a slot.
+    pub live: u32,
+    /// The cap that queued work is under; none for no limit.
+    pub cap: Option<u32>,
+    /// When something was last started, and how much at once.
+    pub last_dispatch: Option<(Timestamp, u64)>,
+    /// The same for each rig that has anything waiting, running or limited.
+    pub rigs: BTreeMap<String, RigStatus>,
+}
+
+impl QueueStatus {
+    /// How many slots are free.
+    pub fn slots(&self) -> Slots {
+        Slots::of_cap(self.cap, self.live)
+    }
+}
+
+/// A rig in numbers.
+#[derive(Debug, Clone, Default)]
+pub struct RigStatus {
+    /// How many wait.
+    pub queued: u64,
+    /// How many of them only wait for room, or for the scheduler as a whole.
+    pub ready: u64,
+    /// How many live runs take a slot.
+    pub running: u32,
+    /// Its own cap.
+    pub cap: Option<u32>,
+    /// Whether it takes part; none if it is gone.
+    pub state: Option<RigState>,
+}
+
+/// The scheduler in numbers.
+pub fn status(town: &Town) -> Result<QueueStatus> {
+    let files = file_layers(town)?;
+    town.read(|reader| {
+        let scene = town.scene(reader, &files, &Overrides::default(), Caller::Daemon)?;
+        let waiting = Waiting::count(reader, &scene)?;
+        let mut rigs: BTreeMap<String, RigStatus> = BTreeMap::new();
+        for (slug, (queued, ready)) in waiting.rigs {
+            let rig = rigs.entry(slug).or_default();
+            (rig.queued, rig.ready) = (queued, ready);
+        }
+        for run in scene.live_runs().filter(|run| Run::takes_slot(run.executor)) {
+            rigs.entry(run.rig.to_string()).or_default().running += 1;
+        }
+        for (slug, cap) in &scene.settings.rig_caps {
+            rigs.entry(slug.to_string()).or_default().cap = Some(*cap);
+        }
+        for rig in scene.rigs() {
+            if let Some(status) = rigs.get_mut(rig.slug.as_str()) {
+                status.state = Some(rig.state);
+            }
+        }
+        let state = reader.scheduler_state()?;
+        Ok(QueueStatus {
+            paused: state.paused,
+            queued: waiting.queued,
+            ready: waiting.ready,
+            live: scene.occupancy.live(),
+            cap: scene.settings.cap_in_force(),
+            last_dispatch: state.last_dispatch,
+            rigs,
+            settings: scene.settings,
+        })
+    })
+}

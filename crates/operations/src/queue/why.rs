@@ -1,0 +1,192 @@
+//! Why a bead is not running, completely and in order.
+
+use gt_core::decide::{Cap, WaitReason};
+use gt_core::schedule::{Context, Run, RunState};
+use gt_core::{Bead, BeadId, DependencyType, Status};
+use gt_store::Reader;
+
+use super::line::line;
+use crate::beads::require;
+use crate::dispatch::{Caller, Overrides, Scene};
+use crate::settings::file_layers;
+use crate::{Result, Town};
+
+/// The whole answer to "why is it not running?".
+#[derive(Debug, Clone)]
+pub struct Why {
+    /// The bead.
+    pub bead: Bead,
+    /// How it is scheduled, or last was.
+    pub context: Option<Context>,
+    /// Its live run, or the last one.
+    pub run: Option<Run>,
+    /// Every reason now, the most telling first; none if the next cycle starts it.
+    pub reasons: Vec<WaitReason>,
+    /// What would start it: a sentence for each reason, in the same order.
+    pub remedies: Vec<String>,
+    /// Where it stands in line, if it does.
+    pub outlook: Option<Outlook>,
+    /// The live runs that hold the slots it waits for.
+    pub holders: Vec<Run>,
+}
+
+/// A place in line.
+#[derive(Debug, Clone)]
+pub struct Outlook {
+    /// From 1; among those that could start if there were room.
+    pub position: usize,
+    /// How many stand in line.
+    pub of: usize,
+    /// The next ones before it, nearest last; at most ten.
+    pub ahead: Vec<BeadId>,
+}
+
+const AHEAD_SHOWN: usize = 10;
+
+/// Why the bead that `input` means is not running.
+pub fn why(town: &Town, input: &str) -> Result<Why> {
+    let files = file_layers(town)?;
+    town.read(|reader| {
+        let bead = require(town, reader, input)?;
+        let scene = town.scene(reader, &files, &Overrides::default(), Caller::Daemon)?;
+        let context = reader.latest_context(&bead.id)?;
+        let run = reader.runs_of(&bead.id)?.into_iter().next();
+        let open = context.as_ref().is_some_and(|context| context.closed.is_none());
+        let live = run.as_ref().is_some_and(|run| run.state.is_live());
+        let (reasons, outlook) = if open && !live {
+            in_line(reader, scene.clone(), &bead)?
+        } else {
+            let staged = staged_convoy(reader, &bead.id)?;
+            (scene.reasons_unscheduled(reader, &bead, staged.as_ref())?, None)
+        };
+        let remedies = reasons.iter().map(|reason| remedy(reason, &bead, &scene)).collect();
+        let holders = holders(&reasons, &scene);
+        Ok(Why { bead, context, run, reasons, remedies, outlook, holders })
+    })
+}
+
+/// Where a scheduled bead stands, by the same walk that lists and dispatches.
+fn in_line(
+    reader: &Reader<'_>,
+    scene: Scene,
+    bead: &Bead,
+) -> Result<(Vec<WaitReason>, Option<Outlook>)> {
+    let line = line(reader, scene)?;
+    let ready: Vec<&BeadId> =
+        line.iter().filter(|queued| queued.is_ready()).map(|queued| &queued.context.bead).collect();
+    let outlook = ready.iter().position(|id| **id == bead.id).map(|at| Outlook {
+        position: at + 1,
+        of: ready.len(),
+        ahead: ready[at.saturating_sub(AHEAD_SHOWN)..at].iter().map(|id| (*id).clone()).collect(),
+    });
+    let own = line.into_iter().find(|queued| queued.context.bead == bead.id);
+    Ok((own.map(|queued| queued.reasons).unwrap_or_default(), outlook))
+}
+
+/// The staged convoy that a bead waits in.
+fn staged_convoy(reader: &Reader<'_>, bead: &BeadId) -> Result<Option<BeadId>> {
+    for edge in reader.edges_to(bead)? {
+        if edge.kind != DependencyType::Tracks {
+            continue;
+        }
+        let staged = |convoy: &Bead| {
+            convoy.issue_type.is_convoy() && convoy.status.as_str().starts_with("staged")
+        };
+        if let Some(convoy) = reader.bead(&edge.issue)?.filter(staged) {
+            return Ok(Some(convoy.id));
+        }
+    }
+    Ok(None)
+}
+
+/// The live runs behind the caps that are reached.
+fn holders(reasons: &[WaitReason], scene: &Scene) -> Vec<Run> {
+    let holds = |run: &&Run| {
+        Run::takes_slot(run.executor)
+            && reasons.iter().any(|reason| match reason {
+                WaitReason::NoSlot(Cap::Town(_) | Cap::Queue(_)) => true,
+                WaitReason::NoSlot(Cap::Rig(rig, _)) => run.rig == *rig,
+                WaitReason::NoSlot(Cap::Account(handle, _)) => run.account == *handle,
+                WaitReason::OnePerAgent(_, id) => run.id == *id,
+                _ => false,
+            })
+    };
+    let mut holders: Vec<Run> = scene.live_runs().filter(holds).cloned().collect();
+    holders.sort_by(|a, b| a.created_at.cmp(&b.created_at).then_with(|| a.id.cmp(&b.id)));
+    holders
+}
+
+/// What would take a reason away.
+fn remedy(reason: &WaitReason, bead: &Bead, scene: &Scene) -> String {
+    let id = &bead.id;
+    match reason {
+        WaitReason::BlockedBy(ids) => format!("it starts when {} closed", are(ids)),
+        WaitReason::BlockerFailed(ids) => format!(
+            "retry what failed with gt scheduler retry {}, or waive it by closing it again",
+            ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        ),
+        WaitReason::DeferredUntil(_) | WaitReason::ParentDeferred(..) | WaitReason::Backoff(_) => {
+            "it starts by itself when that time has come".to_owned()
+        }
+        WaitReason::Deferred => format!("bd undefer {id}"),
+        WaitReason::Status(Status::Closed) => format!("it is over; bd reopen {id} opens it again"),
+        WaitReason::Status(_) | WaitReason::Pinned => format!("bd update {id} --status open"),
+        WaitReason::NotWork(_) | WaitReason::NotSlingable(_) => {
+            format!("give it another type with bd update {id} --type task, or sling its parts")
+        }
+        WaitReason::Ephemeral => "machinery is not dispatched".to_owned(),
+        WaitReason::Running(run) => format!("gt run log {run} -f follows it"),
+        WaitReason::StartInProgress(_) => "its worker is being started".to_owned(),
+        WaitReason::ClaimedByHand(_) => {
+            format!("bd update {id} --status open releases it, or gt sling {id} --force takes it")
+        }
+        WaitReason::AssignedTo(_) => {
+            format!("bd update {id} --assignee \"\" releases it, or gt sling {id} --force takes it")
+        }
+        WaitReason::TownLevel => "make a bead in a rig for it".to_owned(),
+        WaitReason::ConvoyStaged(convoy) => format!("gt convoy launch {convoy}"),
+        WaitReason::NotScheduled | WaitReason::Cleared(_) | WaitReason::RunCancelled(_) => {
+            format!("gt sling {id}")
+        }
+        WaitReason::CircuitBroken(_)
+        | WaitReason::Quarantined(_)
+        | WaitReason::AttemptsUsedUp(_) => format!("gt scheduler retry {id}"),
+        WaitReason::RigGone(rig) => format!("gt rig add {rig}, or sling it elsewhere"),
+        WaitReason::RigParked(rig) => format!("gt rig unpark {rig}"),
+        WaitReason::RigDocked(rig) => format!("gt rig undock {rig}"),
+        WaitReason::RigCannotRun(rig) => {
+            format!("gt config set rig.{rig}.command '<program> {{bead}}'")
+        }
+        WaitReason::Paused(..) => "gt scheduler resume".to_owned(),
+        WaitReason::QueueGate => {
+            "gt queue run starts it; gt config set queue.enabled true lets the daemon do it"
+                .to_owned()
+        }
+        WaitReason::WaitsForPullAgent => "it starts when an agent asks for work".to_owned(),
+        WaitReason::OnePerAgent(place, run) => {
+            format!("it starts when {run} has ended, or sling it to another than {place}")
+        }
+        WaitReason::NoSlot(cap) => {
+            let setting = match cap {
+                Cap::Town(_) => "scheduler.max_polecats".to_owned(),
+                Cap::Queue(_) => "queue.max_polecats".to_owned(),
+                Cap::Rig(rig, _) => format!("rig.{rig}.max_polecats"),
+                Cap::Account(handle, _) => {
+                    return format!(
+                        "it starts when a run ends; gt config account add {handle} --max-runs \
+                         raises the cap"
+                    );
+                }
+            };
+            let live = scene.live_runs().filter(|run| run.state != RunState::Starting).count();
+            format!(
+                "it starts when one of {live} live runs ends; gt config set {setting} raises the cap"
+            )
+        }
+    }
+}
+
+fn are(ids: &[BeadId]) -> String {
+    let names = ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if ids.len() == 1 { format!("{names} is") } else { format!("{names} are") }
+}

@@ -1,0 +1,58 @@
+//! The worker takes its run.
+
+use gt_core::schedule::{CloseReason, Context, Run, RunId, RunState};
+use gt_core::{Bead, EventKind, Status};
+
+use crate::beads::enter;
+use crate::{Result, Town};
+
+/// What a supervisor that wants a run is told.
+#[derive(Debug, Clone)]
+pub enum Claim {
+    /// The run is its own: this is to be done.
+    Granted(Box<WorkOrder>),
+    /// It is not, for this reason, and nothing may be started.
+    Refused(String),
+}
+
+/// What is to be done in a run.
+#[derive(Debug, Clone)]
+pub struct WorkOrder {
+    /// The run.
+    pub run: Run,
+    /// What it works on.
+    pub bead: Bead,
+    /// How it was scheduled.
+    pub context: Context,
+}
+
+/// Moves a run from `starting` to `running` and closes its context, by comparing and swapping: of all
+/// supervisors that were ever started for it, and of everybody who wants to give it up, exactly one is told
+/// yes. Only then may the agent be executed.
+pub fn claim(town: &Town, id: &RunId) -> Result<Claim> {
+    town.write(|writer| {
+        let Some(run) = writer.run(id)? else {
+            return Ok(Claim::Refused(format!("there is no run {id}")));
+        };
+        if run.state != RunState::Starting {
+            return Ok(Claim::Refused(format!("{id} is {}", run.state.as_str())));
+        }
+        let (Some(context), Some(bead)) =
+            (writer.context_by_number(run.context)?, writer.bead(&id.bead)?)
+        else {
+            return Ok(Claim::Refused(format!("what {id} was to work on is gone")));
+        };
+        if !writer.claim_run(&run)? {
+            return Ok(Claim::Refused(format!("{id} is not starting any more")));
+        }
+        if context.closed.is_none() {
+            writer.close_context(&context, CloseReason::Dispatched, "")?;
+        }
+        let mut taken = bead.clone();
+        enter(&mut taken, Status::InProgress, writer.now());
+        taken.updated_at = writer.now().max(bead.updated_at);
+        writer.save_bead(&bead, &taken, EventKind::StatusChanged)?;
+        let run = Run { state: RunState::Running, running_at: Some(writer.now()), ..run };
+        Ok(Claim::Granted(Box::new(WorkOrder { run, bead: taken, context })))
+    })
+}

@@ -1,0 +1,147 @@
+//! How a run ends, and what follows.
+
+use gt_core::decide::{AfterLoss, after_loss};
+use gt_core::schedule::{Context, Origin, Run, RunEnd, RunId, RunState};
+use gt_core::{EventKind, Json, Outcome};
+use gt_store::{NewContext, Writer};
+
+use super::release::release_in;
+use crate::beads::{Close, close_in};
+use crate::dispatch::{Cost, SchedulerSettings, jitter, settle};
+use crate::{Result, Town};
+
+/// What followed the end of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finished {
+    /// It had ended already; nothing was changed.
+    Already,
+    /// The bead is closed.
+    Closed(Outcome),
+    /// The bead is open, and another run is scheduled.
+    Rescheduled,
+    /// The bead is open, and a person is asked.
+    Escalated,
+    /// The bead is open.
+    Reopened,
+}
+
+/// Writes down how a run ended, together with everything that follows from it.
+pub fn finish(town: &Town, id: &RunId, end: &RunEnd) -> Result<Finished> {
+    let settings = town.scheduler_settings()?;
+    town.write(|writer| {
+        let Some(run) = writer.run(id)? else { return Ok(Finished::Already) };
+        // Whoever wanted it cancelled has written down so; for the rest it ended by itself.
+        let by = run.ended_by.clone();
+        finish_in(writer, &settings, &run, end, &by)
+    })
+}
+
+/// Like [`finish`], as a part of something larger.
+pub(crate) fn finish_in(
+    writer: &mut Writer<'_>,
+    settings: &SchedulerSettings,
+    run: &Run,
+    end: &RunEnd,
+    by: &str,
+) -> Result<Finished> {
+    if !writer.end_run(run, end, by)? {
+        return Ok(Finished::Already);
+    }
+    let context = writer.context_by_number(run.context)?;
+    match (end.state, context) {
+        (RunState::Done, _) => {
+            close(writer, run, Outcome::Success, format!("done by {}", run.id))?;
+            Ok(Finished::Closed(Outcome::Success))
+        }
+        (RunState::Failed, Some(context)) if context.parameters.retries > 0 => {
+            release_in(writer, &run.id.bead)?;
+            let mut next = successor(writer, &context, context.attempts)?;
+            next.parameters.retries -= 1;
+            writer.insert_contexts(vec![next])?;
+            Ok(Finished::Rescheduled)
+        }
+        (RunState::Failed, _) => {
+            close(writer, run, Outcome::Failed, end.reason.clone())?;
+            Ok(Finished::Closed(Outcome::Failed))
+        }
+        (RunState::Lost, Some(context)) => lost(writer, settings, run, &context),
+        (RunState::Lost | RunState::Cancelled, _)
+        | (RunState::Starting | RunState::Running | RunState::Blocked, _) => {
+            release_in(writer, &run.id.bead)?;
+            Ok(Finished::Reopened)
+        }
+    }
+}
+
+fn close(writer: &mut Writer<'_>, run: &Run, outcome: Outcome, reason: String) -> Result<()> {
+    let how = Close { reasons: vec![reason], outcome: Some(outcome), force: true, session: None };
+    close_in(writer, &run.id.bead, &how, 0)?;
+    Ok(())
+}
+
+/// The bead opens again, and its next run is scheduled in the same transaction, unless it had enough.
+fn lost(
+    writer: &mut Writer<'_>,
+    settings: &SchedulerSettings,
+    run: &Run,
+    context: &Context,
+) -> Result<Finished> {
+    release_in(writer, &run.id.bead)?;
+    let attempts = context.attempts.saturating_add(1);
+    let previous = (context.origin == Origin::Recovery).then_some(context.enqueued_at);
+    let now = writer.now();
+    match after_loss(attempts, settings.max_attempts, previous, settings.cooldown, now) {
+        AfterLoss::Redispatch { not_before } => {
+            let mut next = successor(writer, context, attempts)?;
+            next.next_attempt_at = not_before;
+            writer.insert_contexts(vec![next])?;
+            Ok(Finished::Rescheduled)
+        }
+        AfterLoss::UsedUp => {
+            let number = Json::trusted(attempts.to_string());
+            writer.record_run(run, EventKind::Escalated, &[("attempts", number)]);
+            Ok(Finished::Escalated)
+        }
+    }
+}
+
+/// The same once more. What comes back by itself waits for no gate.
+fn successor(writer: &Writer<'_>, context: &Context, attempts: u32) -> Result<NewContext> {
+    let priority = writer.bead(&context.bead)?.map_or(context.priority, |bead| bead.priority);
+    Ok(NewContext {
+        bead: context.bead.clone(),
+        rig: context.rig.clone(),
+        place: context.place.clone(),
+        account: context.account.clone(),
+        gated: false,
+        forced: false,
+        priority,
+        origin: Origin::Recovery,
+        parameters: context.parameters.clone(),
+        enqueued_at: None,
+        next_attempt_at: None,
+        failures: 0,
+        attempts,
+    })
+}
+
+/// Takes back a run whose worker took it and then could not start its agent: that counts as a start that
+/// failed, though its context is closed already.
+pub fn exec_failed(town: &Town, id: &RunId, why: &str) -> Result<()> {
+    town.write(|writer| {
+        let Some(run) = writer.run(id)?.filter(|run| run.state.is_live()) else { return Ok(()) };
+        let end = RunEnd::without_status(RunState::Failed, format!("it did not start: {why}"));
+        writer.end_run(&run, &end, "")?;
+        release_in(writer, &id.bead)?;
+        writer.record_run(&run, EventKind::StartFailed, &[("why", Json::string(why))]);
+        let Some(context) = writer.context_by_number(run.context)? else { return Ok(()) };
+        let mut next = successor(writer, &context, context.attempts)?;
+        next.failures = context.failures;
+        next.origin = context.origin;
+        next.gated = context.gated;
+        for context in writer.insert_contexts(vec![next])? {
+            settle(writer, &context, why, &Cost::Counted, jitter(&run.id.to_string()))?;
+        }
+        Ok(())
+    })
+}

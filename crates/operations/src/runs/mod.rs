@@ -1,0 +1,21 @@
+//! Runs: what becomes of them after they have their slot.
+
+mod cancel;
+mod claim;
+mod finish;
+mod prompt;
+mod recover;
+mod release;
+mod show;
+mod supervise;
+mod world;
+
+pub use cancel::{Cancelled, cancel};
+pub(crate) use cancel::{cancel_in, end_in_world};
+pub use claim::{Claim, WorkOrder, claim};
+pub use finish::{Finished, exec_failed, finish};
+pub use recover::{Recovered, recover};
+pub(crate) use release::release_in;
+pub use show::{RunFilter, ShownRun, list, log_path, resolve, show};
+pub use supervise::{ProcessSpawner, supervise};
+pub use world::{Alive, RealWorld, World};

@@ -1,0 +1,110 @@
+//! Looking at runs.
+
+use std::path::PathBuf;
+
+use gt_core::schedule::{Run, RunId, RunState};
+use gt_core::{Bead, RigSlug};
+use gt_executors::runs::RunDirectory;
+use gt_store::Reader;
+
+use super::world::{Alive, World};
+use crate::beads::resolve_in;
+use crate::{OperationError, Result, Town};
+
+/// Which runs.
+#[derive(Debug, Clone, Default)]
+pub struct RunFilter {
+    /// Only those that have ended, too; otherwise only live ones.
+    pub all: bool,
+    /// Only of this bead.
+    pub bead: Option<String>,
+    /// Only in this rig.
+    pub rig: Option<RigSlug>,
+    /// Only in this state.
+    pub state: Option<RunState>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// A run with what stands around it.
+#[derive(Debug, Clone)]
+pub struct ShownRun {
+    /// The run.
+    pub run: Run,
+    /// What it works on.
+    pub bead: Option<Bead>,
+    /// Whether any process of it is left.
+    pub alive: Alive,
+    /// Where its output is kept.
+    pub log: PathBuf,
+}
+
+/// The runs that the filter admits, newest first.
+pub fn list(town: &Town, filter: &RunFilter) -> Result<Vec<(Run, String)>> {
+    town.read(|reader| {
+        let mut runs = match &filter.bead {
+            Some(input) => reader.runs_of(&resolve_in(town, reader, input)?)?,
+            None if filter.all || filter.state.is_some_and(|state| !state.is_live()) => {
+                reader.recent_runs(usize::MAX)?
+            }
+            None => {
+                let mut live = reader.live_runs()?;
+                live.reverse();
+                live
+            }
+        };
+        runs.retain(|run| {
+            filter.rig.as_ref().is_none_or(|rig| run.rig == *rig)
+                && filter.state.is_none_or(|state| run.state == state)
+        });
+        runs.truncate(filter.limit);
+        let with_title = |run: Run| {
+            let title = reader.bead(&run.id.bead)?.map(|bead| bead.title.to_string());
+            Ok((run, title.unwrap_or_default()))
+        };
+        runs.into_iter().map(with_title).collect()
+    })
+}
+
+/// The run that `input` means: `gt-abc#3`, or a bead, whose live or last run it is.
+pub fn resolve(town: &Town, input: &str) -> Result<Run> {
+    town.read(|reader| resolve_run(town, reader, input))
+}
+
+fn resolve_run(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Run> {
+    if let Ok(id) = RunId::parse(input)
+        && let Some(run) = reader.run(&id)?
+    {
+        return Ok(run);
+    }
+    let has_epoch = input.rsplit_once('#').filter(|(_, epoch)| epoch.parse::<u32>().is_ok());
+    let bead = resolve_in(town, reader, has_epoch.map_or(input, |(bead, _)| bead))?;
+    let runs = reader.runs_of(&bead)?;
+    let epoch = has_epoch.and_then(|(_, epoch)| epoch.parse::<u32>().ok());
+    let found = runs.into_iter().find(|run| epoch.is_none_or(|epoch| run.id.epoch == epoch));
+    found.ok_or_else(|| match epoch {
+        Some(epoch) => OperationError::rejected(format!(
+            "{bead} has no run {epoch}; gt run list {bead} shows those it has"
+        )),
+        None => OperationError::rejected(format!(
+            "{bead} has no run; gt why {bead} says what it waits for"
+        )),
+    })
+}
+
+/// One run with what stands around it.
+pub fn show(town: &Town, world: &dyn World, input: &str) -> Result<ShownRun> {
+    let (run, bead) = town.read(|reader| {
+        let run = resolve_run(town, reader, input)?;
+        let bead = reader.bead(&run.id.bead)?;
+        Ok((run, bead))
+    })?;
+    let alive = world.worker_of(&run);
+    let log = log_path(town, &run.id);
+    Ok(ShownRun { run, bead, alive, log })
+}
+
+/// Where the output of a run is kept.
+pub fn log_path(town: &Town, run: &RunId) -> PathBuf {
+    RunDirectory::of(&town.runs_directory(), &run.to_string()).output_path()
+}

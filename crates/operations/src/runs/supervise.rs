@@ -1,0 +1,188 @@
+//! Our own process around an agent, and how it is started.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gt_core::command_template::expand;
+use gt_core::schedule::{Run, RunEnd, RunId, RunState};
+use gt_executors::process::ProcessError;
+use gt_executors::runs::{
+    Agent, AgentEnd, Liveness, RunDirectory, become_detached, say, start_supervisor,
+    supervise as stay,
+};
+
+use super::claim::{Claim, WorkOrder, claim};
+use super::finish::{exec_failed, finish};
+use super::prompt::prompt;
+use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
+use crate::{OperationError, Result, Town};
+
+/// What a supervisor tells whoever started it.
+const STARTED: &str = "started";
+const BUSY: &str = "busy: ";
+const FAILED: &str = "failed: ";
+
+/// Starts `gt worker exec <run>`, which goes on without us.
+pub struct ProcessSpawner {
+    program: PathBuf,
+    root: PathBuf,
+    runs: PathBuf,
+    /// Told when a supervisor that was started here has ended.
+    on_exit: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl ProcessSpawner {
+    /// A spawner for this town that starts copies of `program`.
+    pub fn new(town: &Town, program: PathBuf) -> Self {
+        let (root, runs) = (town.root().to_owned(), town.runs_directory());
+        Self { program, root, runs, on_exit: None }
+    }
+
+    /// Calls this whenever a supervisor that was started here has ended, which frees its slot.
+    #[must_use]
+    pub fn on_exit(mut self, told: Arc<dyn Fn() + Send + Sync>) -> Self {
+        self.on_exit = Some(told);
+        self
+    }
+}
+
+impl Spawner for ProcessSpawner {
+    fn spawn(&self, run: &Run) -> std::result::Result<(), SpawnError> {
+        let id = run.id.to_string();
+        let directory = RunDirectory::of(&self.runs, &id);
+        let arguments = ["-C".as_ref(), self.root.as_os_str(), "worker".as_ref(), "exec".as_ref()];
+        let arguments: Vec<&OsStr> = arguments.into_iter().chain([OsStr::new(&id)]).collect();
+        let on_exit = self.on_exit.clone();
+        let on_exit: Option<gt_executors::runs::OnExit> =
+            on_exit.map(|told| -> gt_executors::runs::OnExit { Box::new(move || told()) });
+        let failed = |error: String| SpawnError::Failed(error);
+        let voice = start_supervisor(&self.program, &arguments, &directory, &[], on_exit)
+            .map_err(|error| failed(explained(&error)))?;
+        let line = voice.first_line().map_err(|error| failed(error.to_string()))?;
+        match line.as_str() {
+            STARTED => Ok(()),
+            "" => Err(failed("its supervisor ended without a word".to_owned())),
+            other => Err(match (other.strip_prefix(BUSY), other.strip_prefix(FAILED)) {
+                (Some(why), _) => SpawnError::Busy(why.to_owned()),
+                (None, Some(why)) => failed(why.to_owned()),
+                (None, None) => failed(other.to_owned()),
+            }),
+        }
+    }
+}
+
+/// An error with its cause.
+fn explained(error: &ProcessError) -> String {
+    match error {
+        ProcessError::Start { program, source } => format!("cannot start {program}: {source}"),
+        ProcessError::Failed { .. } => error.to_string(),
+    }
+}
+
+/// Carries out a run from its claim to its end: what `gt worker exec` does. Takes the run's lock, compares
+/// and swaps, executes the agent, stays with it, and writes down how it ended.
+pub fn supervise(town: &Town, id: &RunId) -> Result<()> {
+    let failed = |action| {
+        move |source| OperationError::File { action, path: PathBuf::from(id.to_string()), source }
+    };
+    become_detached().map_err(failed("detach from the terminal of"))?;
+    let directory = RunDirectory::of(&town.runs_directory(), &id.to_string());
+    directory.create().map_err(failed("make the directory of"))?;
+    let Some(lock) = directory.try_lock().map_err(failed("lock"))? else {
+        say(&format!("{FAILED}another supervisor has {id}"));
+        return Ok(());
+    };
+    if let Some(earlier) = earlier_run_alive(town, id) {
+        say(&format!("{BUSY}{earlier} has not ended yet"));
+        return Ok(());
+    }
+    let settings = town.scheduler_settings()?;
+    let order = match claim(town, id)? {
+        Claim::Granted(order) => order,
+        Claim::Refused(why) => {
+            say(&format!("{FAILED}{why}"));
+            return Ok(());
+        }
+    };
+    let ended = agent(town, &settings, &order).and_then(|agent| {
+        stay(&directory, &lock, &agent, settings.kill_grace, || say(STARTED))
+            .map_err(|error| explained(&error))
+    });
+    match ended {
+        Ok(end) => {
+            finish(town, id, &run_end(end))?;
+        }
+        Err(why) => {
+            exec_failed(town, id, &why)?;
+            say(&format!("{FAILED}{why}"));
+        }
+    }
+    Ok(())
+}
+
+/// An earlier run of the same bead of which something is left. The store lets only one be live, but the
+/// processes of one that was cancelled may take their time.
+fn earlier_run_alive(town: &Town, id: &RunId) -> Option<RunId> {
+    let runs = town.runs_directory();
+    (1..id.epoch).rev().map(|epoch| RunId { bead: id.bead.clone(), epoch }).find(|earlier| {
+        let directory = RunDirectory::of(&runs, &earlier.to_string());
+        matches!(directory.liveness(), Ok(Liveness::Held))
+    })
+}
+
+/// The program that works on a run.
+fn agent(
+    town: &Town,
+    settings: &SchedulerSettings,
+    order: &WorkOrder,
+) -> std::result::Result<Agent, String> {
+    let WorkOrder { run, bead, context } = order;
+    let template = settings.commands.get(&run.rig);
+    let template = template.ok_or_else(|| format!("the rig {} has no command", run.rig))?;
+    let id = run.id.to_string();
+    let values = [("bead", bead.id.as_str()), ("run", id.as_str()), ("title", bead.title.as_str())];
+    let argv = expand(template, &values).map_err(|invalid| invalid.to_string())?;
+    let (rig, accounts) = town
+        .read(|reader| Ok((reader.rig(run.rig.as_str())?, reader.accounts()?)))
+        .map_err(|error| error.to_string())?;
+    let rig = rig.ok_or_else(|| format!("the rig {} is gone", run.rig))?;
+    let mut environment = vec![
+        ("GT_TOWN_ROOT".to_owned(), town.root().display().to_string()),
+        ("GT_RIG".to_owned(), run.rig.to_string()),
+        ("GT_RUN".to_owned(), id),
+        ("GT_ROLE".to_owned(), run.agent.clone()),
+        ("BD_ACTOR".to_owned(), run.agent.clone()),
+        ("GIT_AUTHOR_NAME".to_owned(), run.agent.clone()),
+    ];
+    if let Some(name) = run.place.as_ref().and_then(|place| place.as_str().rsplit('/').next()) {
+        environment.push(("GT_POLECAT".to_owned(), name.to_owned()));
+    }
+    if let Some(account) = accounts.into_iter().find(|account| account.handle == run.account) {
+        environment.extend(account.environment);
+        if !account.config_dir.is_empty() {
+            environment.push(("CLAUDE_CONFIG_DIR".to_owned(), account.config_dir));
+        }
+    }
+    let prompt = prompt(bead, run, context).into_bytes();
+    Ok(Agent { argv, directory: town.root().join(&rig.path), environment, prompt })
+}
+
+/// What the end of an agent means for its run.
+fn run_end(end: AgentEnd) -> RunEnd {
+    match end {
+        AgentEnd::Exited(0) => RunEnd {
+            exit_code: Some(0),
+            ..RunEnd::without_status(RunState::Done, "it ended with exit status 0")
+        },
+        AgentEnd::Exited(code) => RunEnd {
+            exit_code: Some(code),
+            ..RunEnd::without_status(RunState::Failed, format!("it ended with exit status {code}"))
+        },
+        AgentEnd::Signalled(signal) => RunEnd {
+            exit_signal: Some(signal),
+            ..RunEnd::without_status(RunState::Lost, format!("it was killed by signal {signal}"))
+        },
+        AgentEnd::Cancelled => RunEnd::without_status(RunState::Cancelled, "it was cancelled"),
+    }
+}

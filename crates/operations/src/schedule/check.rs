@@ -1,0 +1,179 @@
+//! The checks that every bead passes before it is scheduled, in their order.
+
+use gt_core::schedule::{Context, Run, WorkerPlace};
+use gt_core::{Bead, ExecutorKind, Prefix, Rig, RigState, Status};
+
+use super::expand::Target;
+use super::request::Flags;
+use crate::dispatch::Scene;
+use crate::{OperationError, Result};
+
+/// What the checks say about a bead.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// It goes to this rig.
+    Go(Box<Rig>),
+    /// It is that way already.
+    Nothing(String),
+}
+
+/// The rig a bead goes to: it exists, it is known, and it is the bead's own unless somebody insists.
+pub(super) fn rig<'s>(
+    scene: &'s Scene,
+    bead: &Bead,
+    target: Option<&'s Target>,
+    flags: &Flags,
+) -> Result<&'s Rig> {
+    if bead.id.has_prefix(Prefix::TOWN) {
+        return Err(OperationError::rejected(format!(
+            "{} is a town-level bead, which is not dispatched; make a bead in a rig for it",
+            bead.id
+        )));
+    }
+    let own = bead.rig.as_ref().and_then(|slug| scene.rig(slug));
+    match (target, own) {
+        (None, Some(own)) => Ok(own),
+        (None, None) => Err(OperationError::rejected(format!(
+            "{} belongs to no rig; name one, as in gt sling {} <rig>, or add the rig of its prefix",
+            bead.id, bead.id
+        ))),
+        (Some(target), Some(own)) if target.rig.slug != own.slug && !flags.force => {
+            Err(OperationError::rejected(format!(
+                "{} belongs to the rig {}, not to {}; leave the target out, or use --force",
+                bead.id, own.slug, target.rig.slug
+            )))
+        }
+        (Some(target), None) if !flags.force => Err(OperationError::rejected(format!(
+            "{} belongs to no rig, and its prefix is not that of {}; use --force to send it there",
+            bead.id, target.rig.slug
+        ))),
+        (Some(target), _) => Ok(&target.rig),
+    }
+}
+
+/// Whether a bead may be scheduled for `rig`, as far as its status and the rig go.
+pub(super) fn standing(
+    scene: &Scene,
+    bead: &Bead,
+    rig: &Rig,
+    target: Option<&Target>,
+    open: Option<&Context>,
+    flags: &Flags,
+) -> Result<Verdict> {
+    if let Some(context) = open {
+        return Ok(Verdict::Nothing(format!("already scheduled ({})", context.id)));
+    }
+    let place = target.and_then(|target| target.place.as_ref());
+    if bead.status == Status::Closed {
+        return Err(OperationError::rejected(format!(
+            "{} is closed; open it again first with bd reopen {}",
+            bead.id, bead.id
+        )));
+    }
+    if let Some(run) = scene.run_of(&bead.id) {
+        return running(bead, run, target);
+    }
+    if let Some(verdict) = taken(bead, target, place, flags)? {
+        return Ok(verdict);
+    }
+    if !bead.issue_type.is_slingable(rig.executor) {
+        return Err(OperationError::rejected(format!(
+            "{} is of type {}, which is not dispatched; task, bug, feature and chore are",
+            bead.id, bead.issue_type
+        )));
+    }
+    can_run(scene, rig, place)?;
+    Ok(Verdict::Go(Box::new(rig.clone())))
+}
+
+/// A live run is never overridden.
+fn running(bead: &Bead, run: &Run, target: Option<&Target>) -> Result<Verdict> {
+    let same = target.is_some_and(|target| {
+        target.rig.slug == run.rig && (target.place.is_none() || target.place == run.place)
+    });
+    if same {
+        return Ok(Verdict::Nothing(format!("already with {} ({})", run.agent, run.id)));
+    }
+    Err(OperationError::rejected(format!(
+        "{} is with {} ({}); end that first with gt unsling {} or gt run cancel {}",
+        bead.id, run.agent, run.id, bead.id, run.id
+    )))
+}
+
+/// Somebody has the bead, without a run.
+fn taken(
+    bead: &Bead,
+    target: Option<&Target>,
+    place: Option<&WorkerPlace>,
+    flags: &Flags,
+) -> Result<Option<Verdict>> {
+    let holder = bead.assignee.as_str();
+    let same = !holder.is_empty()
+        && target.is_some_and(|target| {
+            place.map_or_else(
+                || holder.split('/').next() == Some(target.rig.slug.as_str()),
+                |place| place.as_str() == holder,
+            )
+        });
+    let by = if holder.is_empty() { String::new() } else { format!(" by {holder}") };
+    match &bead.status {
+        Status::Hooked | Status::InProgress | Status::Pinned if same => {
+            Ok(Some(Verdict::Nothing(format!("already with {holder}"))))
+        }
+        Status::Pinned => Err(OperationError::rejected(format!(
+            "{} is pinned, a reference and no work; open it first with bd update {} --status open",
+            bead.id, bead.id
+        ))),
+        status @ (Status::Hooked | Status::InProgress) if !flags.force => {
+            Err(OperationError::rejected(format!(
+                "{} is {status}{by}, without a run; use --force to sling it anyway",
+                bead.id
+            )))
+        }
+        _ if !holder.is_empty()
+            && !flags.force
+            && place.is_none_or(|place| place.as_str() != holder) =>
+        {
+            Err(OperationError::rejected(format!(
+                "{} is assigned to {holder}; use --force to sling it anyway",
+                bead.id
+            )))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether anything can be run in a rig at all.
+fn can_run(scene: &Scene, rig: &Rig, place: Option<&WorkerPlace>) -> Result<()> {
+    if rig.state == RigState::Docked {
+        return Err(OperationError::rejected(format!(
+            "the rig {} is docked; take it back into service with gt rig undock {}",
+            rig.slug, rig.slug
+        )));
+    }
+    if place.is_some_and(WorkerPlace::is_crew) {
+        return Ok(());
+    }
+    match rig.executor {
+        ExecutorKind::Pull | ExecutorKind::None => Ok(()),
+        ExecutorKind::Process => match scene.settings.commands.get(&rig.slug) {
+            Some(command) => {
+                let sample = [("bead", "x-1"), ("run", "x-1#1"), ("title", "x")];
+                gt_core::command_template::expand(command, &sample).map_err(|why| {
+                    OperationError::rejected(format!("rig.{}.command: {why}", rig.slug))
+                })?;
+                Ok(())
+            }
+            None => Err(OperationError::rejected(format!(
+                "the rig {} does not know how to run anything; say how with \
+                 gt config set rig.{}.command '<program> {{bead}}'",
+                rig.slug, rig.slug
+            ))),
+        },
+        ExecutorKind::Tmux | ExecutorKind::Ssh => Err(OperationError::rejected(format!(
+            "the rig {} runs by {}, which this version cannot do yet",
+            rig.slug,
+            rig.executor.as_str()
+        ))),
+    }
+}

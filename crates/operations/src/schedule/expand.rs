@@ -1,0 +1,135 @@
+//! From the words of a command to the beads they mean.
+
+use gt_core::schedule::WorkerPlace;
+use gt_core::{Bead, BeadId, DependencyType, Rig, RigSlug};
+use gt_store::Reader;
+
+use super::request::SlingRequest;
+use crate::beads::resolve_in;
+use crate::dependencies::descendants;
+use crate::{OperationError, Result, Town};
+
+/// Where work is to go, if somebody said so.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    pub(super) rig: Rig,
+    pub(super) place: Option<WorkerPlace>,
+}
+
+/// What is to be slung, as far as the words alone tell.
+#[derive(Debug)]
+pub(super) struct Words {
+    pub(super) formula: Option<String>,
+    pub(super) inputs: Vec<String>,
+    pub(super) target: Option<Target>,
+}
+
+/// The lines of a list of beads: one each, without blanks and what follows a `#` at the beginning of a word.
+pub fn read_list(text: &str) -> Vec<String> {
+    let line = |line: &str| {
+        let words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
+        words.map(str::to_owned).collect::<Vec<_>>()
+    };
+    text.lines().flat_map(line).collect()
+}
+
+/// Tells apart the formula, the beads and the target. The last argument is a target if one of that name
+/// exists.
+pub(super) fn words(reader: &Reader<'_>, request: &SlingRequest) -> Result<Words> {
+    let mut arguments = request.arguments.clone();
+    let mut formula = request.flags.formula.clone();
+    let on_formula = !request.on.is_empty();
+    if on_formula && formula.is_none() {
+        if arguments.is_empty() {
+            return Err(OperationError::rejected(
+                "--on needs a formula: gt sling <formula> --on <bead>",
+            ));
+        }
+        formula = Some(arguments.remove(0));
+    }
+    let alone = usize::from(!on_formula);
+    let last = arguments.last().filter(|_| arguments.len() > alone);
+    let target = match last {
+        Some(last) => target(reader, last)?,
+        None => None,
+    };
+    if target.is_some() {
+        arguments.pop();
+    }
+    let inputs = if on_formula {
+        if let Some(extra) = arguments.first() {
+            return Err(unknown_target(reader, extra)?);
+        }
+        request.on.clone()
+    } else {
+        arguments
+    };
+    if inputs.is_empty() {
+        return Err(OperationError::rejected("name at least one bead"));
+    }
+    Ok(Words { formula, inputs, target })
+}
+
+fn unknown_target(reader: &Reader<'_>, name: &str) -> Result<OperationError> {
+    let known = reader.rigs()?.into_iter().map(|rig| rig.slug.to_string()).collect();
+    Ok(OperationError::NoRig { name: name.to_owned(), known })
+}
+
+/// The target of this name, if it is one.
+fn target(reader: &Reader<'_>, name: &str) -> Result<Option<Target>> {
+    if let Some(rig) = reader.rig(name)? {
+        return Ok(Some(Target { rig, place: None }));
+    }
+    let Some((slug, rest)) = name.split_once('/') else { return Ok(None) };
+    let Some(rig) = reader.rig(slug)? else { return Err(unknown_target(reader, slug)?) };
+    let slug: &RigSlug = &rig.slug;
+    let place = match rest.split('/').collect::<Vec<_>>().as_slice() {
+        ["crew", name] => WorkerPlace::crew(slug, name)?,
+        ["polecats", name] | [name] => WorkerPlace::polecat(slug, name)?,
+        _ => {
+            return Err(OperationError::rejected(format!(
+                "\"{}\" is not a target; use <rig>, <rig>/<name> or <rig>/crew/<name>",
+                name.escape_debug()
+            )));
+        }
+    };
+    Ok(Some(Target { rig, place: Some(place) }))
+}
+
+/// What a bead stands for.
+#[derive(Debug)]
+pub(super) enum Meaning {
+    /// Itself.
+    Bead(Box<Bead>),
+    /// Everything below it.
+    Epic(Box<Bead>, Vec<BeadId>),
+    /// Everything it tracks.
+    Convoy(Box<Bead>, Vec<BeadId>),
+}
+
+/// What an input means.
+pub(super) fn meaning(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Meaning> {
+    let id = resolve_in(town, reader, input).map_err(|error| match error {
+        OperationError::NoBead(name) if is_formula_name(&name) => OperationError::rejected(
+            format!("{name} is not a bead; to apply a formula write gt sling {name} --on <bead>"),
+        ),
+        other => other,
+    })?;
+    let bead = reader.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))?;
+    if bead.issue_type.is_epic() {
+        let mut parts: Vec<BeadId> = descendants(reader, &id)?.into_iter().collect();
+        parts.sort();
+        return Ok(Meaning::Epic(Box::new(bead), parts));
+    }
+    if bead.issue_type.is_convoy() {
+        let edges = reader.edges_from(&id)?.into_iter();
+        let tracked = edges.filter(|edge| edge.kind == DependencyType::Tracks);
+        let tracked = tracked.map(|edge| edge.target).collect();
+        return Ok(Meaning::Convoy(Box::new(bead), tracked));
+    }
+    Ok(Meaning::Bead(Box::new(bead)))
+}
+
+fn is_formula_name(name: &str) -> bool {
+    name.starts_with("mol-")
+}

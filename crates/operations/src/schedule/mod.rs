@@ -1,0 +1,13 @@
+//! Scheduling: from what a person slings to contexts, in one transaction.
+
+mod check;
+mod convoy;
+mod expand;
+mod request;
+mod retry;
+mod sling;
+
+pub use expand::read_list;
+pub use request::{Entry, Fate, Flags, SlingReport, SlingRequest};
+pub use retry::{Retried, retry};
+pub use sling::sling;

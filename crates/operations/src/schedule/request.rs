@@ -1,0 +1,136 @@
+//! What is slung, and what came of it.
+
+use gt_core::BeadId;
+use gt_core::decide::WaitReason;
+use gt_core::schedule::{ContextId, Merge, RunId};
+use gt_store::Pause;
+
+use crate::OperationError;
+
+/// How slung work is to be done.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    /// The formula to apply instead of the usual one.
+    pub formula: Option<String>,
+    /// Values for its variables.
+    pub vars: Vec<(String, String)>,
+    /// Instructions in plain words.
+    pub args: Option<String>,
+    /// How the work reaches the target branch.
+    pub merge: Option<Merge>,
+    /// The branch to begin from.
+    pub base_branch: Option<String>,
+    /// The branch is kept and not merged.
+    pub no_merge: bool,
+    /// Somebody looks at it before it is over.
+    pub review_only: bool,
+    /// The account it is charged to.
+    pub account: Option<String>,
+    /// The preset that says which program works.
+    pub runtime: Option<String>,
+    /// A fresh session for each step.
+    pub ralph: bool,
+    /// No formula at all.
+    pub hook_raw_bead: bool,
+    /// Whoever slings looks after the convoy.
+    pub owned: bool,
+    /// No convoy is made.
+    pub no_convoy: bool,
+    /// Past a prefix that does not fit, an assignee, and a hook without a run.
+    pub force: bool,
+    /// How often a run that fails is tried again.
+    pub retries: u32,
+}
+
+impl Flags {
+    /// The flags that are set and that only single beads understand.
+    pub(super) fn task_only(&self) -> Vec<&'static str> {
+        [
+            (self.account.is_some(), "--account"),
+            (self.runtime.is_some(), "--agent"),
+            (self.ralph, "--ralph"),
+            (self.args.is_some(), "--args"),
+            (!self.vars.is_empty(), "--var"),
+            (self.merge.is_some(), "--merge"),
+            (self.base_branch.is_some(), "--base-branch"),
+            (self.no_convoy, "--no-convoy"),
+            (self.owned, "--owned"),
+            (self.no_merge, "--no-merge"),
+        ]
+        .into_iter()
+        .filter_map(|(set, name)| set.then_some(name))
+        .collect()
+    }
+}
+
+/// Something to be slung.
+#[derive(Debug, Clone, Default)]
+pub struct SlingRequest {
+    /// Beads (or a formula, with `on`), and perhaps a target as the last.
+    pub arguments: Vec<String>,
+    /// The beads that the formula is for.
+    pub on: Vec<String>,
+    /// How it is to be done.
+    pub flags: Flags,
+    /// It was queued: in direct mode it waits for a cycle by hand.
+    pub queue: bool,
+    /// Nothing is changed.
+    pub rehearsal: bool,
+}
+
+/// What became of one bead.
+#[derive(Debug)]
+pub struct Entry {
+    /// What was written, or the bead that stood behind it.
+    pub name: String,
+    /// The bead, if there is one.
+    pub bead: Option<BeadId>,
+    /// Its title.
+    pub title: String,
+    /// The rig it goes to.
+    pub rig: Option<String>,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a bead that was slung.
+#[derive(Debug)]
+pub enum Fate {
+    /// It is scheduled, for these reasons not started; none means that the next cycle starts it.
+    Scheduled(ContextId, Vec<WaitReason>),
+    /// It was started.
+    Started(RunId),
+    /// It was scheduled, and its start failed.
+    NotStarted(ContextId, String),
+    /// It is that way already.
+    Nothing(String),
+    /// It was left out, for this reason.
+    Skipped(String),
+    /// It was refused.
+    Refused(OperationError),
+}
+
+/// What a sling did.
+#[derive(Debug, Default)]
+pub struct SlingReport {
+    /// What became of each bead, in order.
+    pub entries: Vec<Entry>,
+    /// What was unfolded, `epic` or `convoy`, if anything was.
+    pub container: Option<(&'static str, BeadId)>,
+    /// The convoy that was made.
+    pub convoy: Option<BeadId>,
+    /// Whether it waits for a slot instead of starting at once.
+    pub deferred: bool,
+    /// Who stopped all starts, if somebody did.
+    pub paused: Option<Pause>,
+    /// The numbers of the contexts that were made.
+    pub contexts: Vec<u64>,
+}
+
+impl SlingReport {
+    /// Whether anything was refused.
+    pub fn has_refused(&self) -> bool {
+        let failed = |entry: &Entry| matches!(entry.fate, Fate::Refused(_) | Fate::NotStarted(..));
+        self.entries.iter().any(failed)
+    }
+}
