@@ -9,6 +9,7 @@ use gt_core::{Bead, BeadId, DependencyType, EventKind, RigSlug, Status, Timestam
 use gt_records::parse_context;
 use gt_store::{NewContext, Writer};
 
+use crate::dispatch::SchedulerSettings;
 use crate::{Result, Town, settings};
 
 /// What came of an adoption, in the order in which it was done.
@@ -63,9 +64,10 @@ pub struct Cleaned {
 /// it or nothing. Blocks and labels go; the events keep what they said. A rehearsal says the same and
 /// changes nothing.
 pub fn adopt(town: &Town, rehearsal: bool) -> Result<Adoption> {
+    let files = settings::file_layers(town)?;
     town.write_or_rehearse(rehearsal, |writer| {
-        let cap = settings::layers_in(town.root(), writer)?.get("scheduler.max_polecats")?;
-        let is_direct = cap.value.parse::<i64>().is_ok_and(|cap| cap <= 0);
+        let settings = SchedulerSettings::of(&settings::layers_over(&files, writer)?)?;
+        let is_direct = !settings.is_deferred();
         let mut adoption = Adoption::default();
         let mut candidates = Vec::new();
         let world = World::read(writer)?;
@@ -216,17 +218,14 @@ fn take_over(
     let mut contexts = writer.insert_contexts(new)?.into_iter();
     for (Candidate { work, successor, source }, why_not) in decided {
         let bead = work.id.clone();
-        let (reason, why) = match why_not {
-            Some(why) => {
-                adoption.cleaned.push(Cleaned { bead, why: why.clone() });
-                (CloseReason::Cleared.as_str().to_owned(), why)
-            }
-            None => {
-                let context = contexts.next().ok_or_else(|| {
-                    gt_store::StoreError::Corrupt(format!("{bead} got no context"))
-                })?;
-                settle(writer, context, successor, adoption)?
-            }
+        let (reason, why) = if let Some(why) = why_not {
+            adoption.cleaned.push(Cleaned { bead, why: why.clone() });
+            (CloseReason::Cleared.as_str().to_owned(), why)
+        } else {
+            let context = contexts
+                .next()
+                .ok_or_else(|| gt_store::StoreError::Corrupt(format!("{bead} got no context")))?;
+            settle(writer, context, successor, adoption)?
         };
         match source {
             Source::Marks { remaining } => clean(writer, &work, remaining)?,

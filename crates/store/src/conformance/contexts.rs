@@ -158,7 +158,7 @@ pub(super) fn lanes_follow_whatever_keeps_a_bead(subject: &dyn Subject) {
     town.close("gt-b");
     assert_waiting(&town, Some((1, 1)));
     // by whoever has it,
-    town.change("gt-a", EventKind::Updated, |bead| bead.assignee = "ann".to_owned());
+    town.change("gt-a", EventKind::Updated, |bead| "ann".clone_into(&mut bead.assignee));
     assert_waiting(&town, Some((1, 0)));
     town.change("gt-a", EventKind::Updated, |bead| bead.assignee = String::new());
     // by its status,

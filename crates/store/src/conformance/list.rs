@@ -237,7 +237,6 @@ macro_rules! for_each_conformance_case {
                 a_named_place_has_one_live_run_unless_nobody_works_there,
                 an_agent_that_asks_for_work_has_one_run_in_progress,
                 a_run_is_taken_once_and_ends_once,
-                live_runs_are_counted_by_what_admission_looks_at,
                 the_runs_of_a_deleted_bead_go_with_it,
                 a_status_that_contradicts_a_live_run_is_noticed,
                 a_pause_says_who_and_when_and_is_told_once,

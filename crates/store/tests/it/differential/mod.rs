@@ -172,9 +172,7 @@ fn ask_about_everything(engines: &Engines) -> Result<(), TestCaseError> {
     engines.ask("contexts by a part of their names", |reader| {
         Ok((reader.context_ids_containing("ctx-0000")?, reader.contexts_named(&[])?))
     })?;
-    engines.ask("runs", |reader| {
-        Ok((reader.live_runs()?, reader.recent_runs(1_000)?, reader.occupied()?))
-    })?;
+    engines.ask("runs", |reader| Ok((reader.live_runs()?, reader.recent_runs(1_000)?)))?;
     engines.ask("marks of old queues", |reader| {
         Ok((reader.marked_by_old_queues()?, reader.contexts_of_old_queues()?))
     })?;
