@@ -8,8 +8,11 @@
 //! - The clock and the identity of the actor come with the [`Town`].
 
 pub mod accounts;
+pub mod adopt;
 pub mod batch;
 pub mod beads;
+#[cfg(test)]
+mod beside_runs;
 mod clock;
 pub mod dependencies;
 pub mod dispatch;

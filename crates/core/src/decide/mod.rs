@@ -1,6 +1,7 @@
 //! Pure decisions: facts in, answer out.
 
 mod admission;
+mod adoption;
 mod blocking;
 mod breaker;
 mod delivery;
@@ -17,6 +18,7 @@ mod standing;
 mod transition;
 
 pub use admission::{Ask, Cap, Caps, Occupancy, admit};
+pub use adoption::{AdoptionFacts, OldState, Successor, adopt};
 pub use blocking::{ChildrenFacts, TargetFacts, edge_blocks};
 pub use breaker::{
     AfterFailure, BACKOFF_MAX, START_FAILURES_MAX, StartFailure, after_start_failure, backoff,

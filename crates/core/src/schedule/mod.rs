@@ -2,6 +2,7 @@
 
 mod account;
 mod context;
+pub mod labels;
 mod notice;
 mod parameters;
 mod place;

@@ -63,6 +63,7 @@ pub const TARGETS: &[Target] = &[
     target("plan_graph", plans::plan_graph, plans::FIELDS),
     target("plan_markdown", plans::plan_markdown, plans::HEADINGS),
     target("queue_block", descriptions::queue_block, descriptions::BLOCKS),
+    target("context", descriptions::context, descriptions::CONTEXTS),
     target("formula_toml", formulas::toml, formulas::KEYS).costing(8),
     target("formula_json", formulas::json, formulas::KEYS).costing(8),
     target("places", files::places, &["{\"prefix\":", "\"path\":", ": ", "# ", "---", "|", "&a"]),

@@ -5,7 +5,8 @@ use gt_core::decide::Verb;
 use gt_core::{Bead, BeadId, EventKind, Json, Outcome, Status};
 use gt_store::Writer;
 
-use super::resolve::resolve_in;
+use super::contexts::clear;
+use super::resolve::{resolve_in, resolve_shown_id_in};
 use super::update::{apply, finish};
 use crate::{OperationError, Result, Town};
 
@@ -45,23 +46,29 @@ pub struct Closed {
 
 const DEFAULT_REASON: &str = "Closed";
 
-/// Closes each bead, or says why not. If one of the names means no bead, nothing is closed.
+/// Closes each bead, or says why not. A context is taken out of the queue. If one of the names means no bead, nothing is closed.
 pub fn close(town: &Town, inputs: &[String], how: &Close) -> Result<Vec<Result<Closed>>> {
     how.check()?;
     let ids = town.read(|reader| {
-        inputs.iter().map(|input| resolve_in(town, reader, input)).collect::<Result<Vec<_>>>()
+        let resolved = inputs.iter().map(|input| resolve_shown_id_in(town, reader, input));
+        resolved.collect::<Result<Vec<_>>>()
     })?;
     town.write_each(ids.iter().enumerate(), |writer, (at, id)| close_in(writer, id, how, at))
 }
 
-/// Closes one bead, the one at place `at` among those that are closed together.
+/// Closes one bead or clears one context, the one at place `at` among those that are closed together.
 pub(crate) fn close_in(
     writer: &mut Writer<'_>,
     id: &BeadId,
     how: &Close,
     at: usize,
 ) -> Result<Closed> {
-    let old = writer.bead(id)?.ok_or_else(|| OperationError::NoBead(id.to_string()))?;
+    let Some(old) = writer.bead(id)? else {
+        let context = writer.context(id.as_str())?;
+        let context = context.ok_or_else(|| OperationError::NoBead(id.to_string()))?;
+        let why = how.reasons.get(at).or(how.reasons.last());
+        return clear(writer, &context, why.map_or("", String::as_str));
+    };
     let mut new = old.clone();
     let verb = Verb::Close { force: how.force };
     let kind = apply(writer, &mut new, &verb, "close")?.unwrap_or(EventKind::Closed);

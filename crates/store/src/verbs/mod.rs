@@ -5,6 +5,7 @@ mod beads;
 mod blocking;
 mod bulk;
 mod check;
+mod check_schedule;
 mod comments;
 mod contexts;
 mod dependencies;
@@ -13,6 +14,7 @@ mod filter;
 mod find;
 mod hydrate;
 mod labels;
+mod old_queues;
 mod outbox;
 mod parameters;
 mod query;
@@ -58,6 +60,7 @@ pub fn all_statements() -> Vec<&'static str> {
         blocking::STATEMENTS,
         bulk::STATEMENTS,
         check::STATEMENTS,
+        check_schedule::STATEMENTS,
         comments::STATEMENTS,
         contexts::STATEMENTS,
         dependencies::STATEMENTS,
@@ -65,6 +68,7 @@ pub fn all_statements() -> Vec<&'static str> {
         find::STATEMENTS,
         labels::STATEMENTS,
         outbox::STATEMENTS,
+        old_queues::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,
         runs::STATEMENTS,
