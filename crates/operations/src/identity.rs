@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use gt_core::schedule::RunId;
 use gt_executors::git;
 
 /// The variables of the process's environment that mean something to us, read once.
@@ -12,11 +13,12 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 20] = [
+const VARIABLES: [&str; 21] = [
     "DATABASE_URL",
     "PGPASSWORD",
     "GT_TOWN_ROOT",
     "GT_ROOT",
+    "GT_RUN",
     "BEADS_DIR",
     "BEADS_ACTOR",
     "BD_ACTOR",
@@ -54,6 +56,11 @@ impl Environment {
     /// A variable that names a file or directory.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from)
+    }
+
+    /// The run whose worker this is, or was started by. The name is also used by others, with other values.
+    pub fn acting_run(&self) -> Option<RunId> {
+        self.get("GT_RUN").and_then(|run| RunId::parse(run).ok())
     }
 
     /// The person's editor.

@@ -91,6 +91,9 @@ pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliErro
     if !printer.json() {
         for closed in &done {
             let (id, reason) = (&closed.bead.id, &closed.bead.close_reason);
+            if let Some(run) = &closed.cancelled {
+                printer.done(format!("✓ Cancelled {} of {}", run.id, run.agent))?;
+            }
             printer.done(match closed.bead.outcome {
                 Some(Outcome::Failed) => {
                     format!("✓ Closed {id} as failed: {reason} (what depends on it keeps waiting)")

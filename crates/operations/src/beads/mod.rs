@@ -14,6 +14,7 @@ mod ready;
 mod references;
 mod resolve;
 mod show;
+mod status;
 mod update;
 
 pub use close::{Close, Closed, close, reopen};
@@ -35,5 +36,6 @@ pub use references::{Mention, References, references};
 pub use resolve::resolve;
 pub(crate) use resolve::{require, resolve_in};
 pub use show::{Shown, listed, show};
+pub(crate) use status::enter;
+pub(crate) use update::update_in;
 pub use update::{BeadChanges, Edit, update};
-pub(crate) use update::{enter, update_in};

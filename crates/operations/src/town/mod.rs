@@ -11,6 +11,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gt_core::schedule::RunId;
 use gt_core::{Clock, Rig, Timestamp};
 use gt_store::{Authorship, Bell, Options, Reader, Store, StoreError, Writer};
 
@@ -33,6 +34,7 @@ pub struct Town {
     store: Store,
     clock: Arc<dyn Clock>,
     actor: Actor,
+    acting_run: Option<RunId>,
     hooks: bool,
 }
 
@@ -90,6 +92,7 @@ impl Town {
             store,
             clock,
             actor,
+            acting_run: environment.acting_run(),
             hooks: false,
         })
     }
@@ -108,7 +111,15 @@ impl Town {
     pub fn in_memory(actor: Actor, clock: Arc<dyn Clock>) -> Result<Self> {
         let nowhere = PathBuf::from("/nonexistent");
         let (id, root, store) = (String::new(), nowhere.clone(), Store::in_memory()?);
-        Ok(Self { id, root, working_directory: nowhere, store, clock, actor, hooks: false })
+        let (working_directory, acting_run) = (nowhere, None);
+        Ok(Self { id, root, working_directory, store, clock, actor, acting_run, hooks: false })
+    }
+
+    /// The same town for another actor, perhaps the worker of a run.
+    #[must_use]
+    pub fn acting_as(mut self, actor: Actor, run: Option<RunId>) -> Self {
+        (self.actor, self.acting_run) = (actor, run);
+        self
     }
 
     /// The town's directory.
@@ -129,6 +140,11 @@ impl Town {
     /// Who acts.
     pub fn actor(&self) -> &Actor {
         &self.actor
+    }
+
+    /// The run in which they act, if they are a worker.
+    pub(crate) fn acting_run(&self) -> Option<&RunId> {
+        self.acting_run.as_ref()
     }
 
     /// The current time.

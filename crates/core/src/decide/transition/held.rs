@@ -40,11 +40,10 @@ impl<'a> LiveRun<'a> {
             Some(_) | None => {}
         }
         match self.manner() {
-            Manner::Supervised => Relation::Stranger,
             manner @ (Manner::Pulling | Manner::Alone) if speaker.name == self.agent => {
                 Relation::Worker(manner)
             }
-            Manner::Pulling | Manner::Alone => Relation::Stranger,
+            Manner::Supervised | Manner::Pulling | Manner::Alone => Relation::Stranger,
         }
     }
 
