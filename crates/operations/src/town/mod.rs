@@ -26,6 +26,9 @@ pub(crate) const STORE: &str = "gt.db";
 /// The backups inside that directory; the store puts its own there before it migrates.
 const BACKUPS: &str = "backups";
 
+/// The root of a town without a directory.
+const NOWHERE: &str = "/nonexistent";
+
 /// An open town: everything an operation needs.
 pub struct Town {
     id: String,
@@ -107,12 +110,16 @@ impl Town {
         self
     }
 
-    /// A town without a directory, for tests.
+    /// A town without a directory, in memory, for tests.
     pub fn in_memory(actor: Actor, clock: Arc<dyn Clock>) -> Result<Self> {
-        let nowhere = PathBuf::from("/nonexistent");
-        let (id, root, store) = (String::new(), nowhere.clone(), Store::in_memory()?);
-        let (working_directory, acting_run) = (nowhere, None);
-        Ok(Self { id, root, working_directory, store, clock, actor, acting_run, hooks: false })
+        Ok(Self::over(Store::in_memory()?, actor, clock))
+    }
+
+    /// A town without a directory over an open store, for tests and the simulator.
+    pub fn over(store: Store, actor: Actor, clock: Arc<dyn Clock>) -> Self {
+        let root = PathBuf::from(NOWHERE);
+        let (id, working_directory, acting_run) = (String::new(), root.clone(), None);
+        Self { id, root, working_directory, store, clock, actor, acting_run, hooks: false }
     }
 
     /// The same town for another actor, perhaps the worker of a run.
@@ -120,6 +127,11 @@ impl Town {
     pub fn acting_as(mut self, actor: Actor, run: Option<RunId>) -> Self {
         (self.actor, self.acting_run) = (actor, run);
         self
+    }
+
+    /// Whether the town has a directory in which files can be.
+    pub(crate) fn has_directory(&self) -> bool {
+        self.root != Path::new(NOWHERE)
     }
 
     /// The town's directory.
