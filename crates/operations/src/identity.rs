@@ -106,3 +106,21 @@ impl Actor {
         Self { name, owner: known_owner.or(from_git.email).unwrap_or_default() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_names_a_run_makes_somebody_its_worker() {
+        let acting = |value: &str| {
+            let values = HashMap::from([("GT_RUN", value.to_owned())]);
+            Environment { values }.acting_run().map(|run| run.to_string())
+        };
+        assert_eq!(acting("gt-a#3").as_deref(), Some("gt-a#3"));
+        for other in ["gt-a", "1", "0b0e3a38-4f1f-4f6e-8f3a-3d2f6a1c9e55"] {
+            assert_eq!(acting(other), None);
+        }
+        assert_eq!(Environment::default().acting_run(), None);
+    }
+}

@@ -4,5 +4,6 @@
 mod damage;
 mod import;
 mod kept;
+mod live_runs;
 mod scheduling;
 mod town;
