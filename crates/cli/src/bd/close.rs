@@ -31,7 +31,7 @@ pub(super) struct CloseArgs {
     /// How it ended; dependents of a failed bead keep waiting
     #[arg(long, value_parser = ["success", "failed", "cancelled"])]
     outcome: Option<String>,
-    /// Close it past every guard
+    /// Close it past every guard, and cancel the run that has it
     #[arg(short, long)]
     force: bool,
     /// The session of the agent that closes it

@@ -16,7 +16,7 @@ pub(super) struct DeleteArgs {
     /// Ids, or parts of them
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Really delete
+    /// Really delete, and cancel the runs that have them
     #[arg(short, long)]
     force: bool,
     /// Also delete everything that depends on it
