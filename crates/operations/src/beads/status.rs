@@ -87,6 +87,11 @@ pub(super) fn apply_with_end(
         }
         Transition::Reopened => {
             enter(&mut new, Status::Open, now);
+            // The worker whose run closed it has gone; a person who had it has it again.
+            let last_run = writer.runs_of(&new.id)?.into_iter().next();
+            if last_run.is_some_and(|run| run.agent == new.assignee) {
+                new.assignee = String::new();
+            }
             Some(EventKind::Reopened)
         }
     };

@@ -169,8 +169,8 @@ pub enum Refusal {
     /// Its worker wants for it what only its run can give it.
     #[error(
         "its status and its assignee are those of your run {run}; finish with {}, or give it back with \
-         gt run cancel {run}",
-        if *closes { "bd close" } else { "gt done" }
+         gt unsling {}",
+        if *closes { "bd close" } else { "gt done" }, run.bead
     )]
     StatusOfRun {
         /// Which run.
