@@ -35,4 +35,6 @@ pub use outline::outline;
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, after_loss};
 pub use standing::{Control, RigStanding, SchedulingFacts, context_reasons, unscheduled_reasons};
-pub use transition::{Refusal, Standing, Transition, Verb, decide};
+pub use transition::{
+    LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
+};

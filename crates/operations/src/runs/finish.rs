@@ -75,7 +75,7 @@ pub(crate) fn finish_in(
 
 fn close(writer: &mut Writer<'_>, run: &Run, outcome: Outcome, reason: String) -> Result<()> {
     let how = Close { reasons: vec![reason], outcome: Some(outcome), force: true, session: None };
-    close_in(writer, &run.id.bead, &how, 0)?;
+    close_in(writer, &run.id.bead, &how, 0, None)?;
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gt_core::schedule::RunId;
 use gt_core::{Clock, Rig, Timestamp};
 use gt_store::{Authorship, Bell, Options, Reader, Store, StoreError, Writer};
 
@@ -36,6 +37,7 @@ pub struct Town {
     store: Store,
     clock: Arc<dyn Clock>,
     actor: Actor,
+    acting_run: Option<RunId>,
     hooks: bool,
     notices: bool,
 }
@@ -94,6 +96,7 @@ impl Town {
             store,
             clock,
             actor,
+            acting_run: environment.acting_run(),
             hooks: false,
             notices: false,
         })
@@ -125,8 +128,25 @@ impl Town {
     /// A town without a directory over an open store, for tests and the simulator.
     pub fn over(store: Store, actor: Actor, clock: Arc<dyn Clock>) -> Self {
         let root = PathBuf::from(NOWHERE);
-        let (id, working_directory) = (String::new(), root.clone());
-        Self { id, root, working_directory, store, clock, actor, hooks: false, notices: false }
+        let (id, working_directory, acting_run) = (String::new(), root.clone(), None);
+        Self {
+            id,
+            root,
+            working_directory,
+            store,
+            clock,
+            actor,
+            acting_run,
+            hooks: false,
+            notices: false,
+        }
+    }
+
+    /// The same town for another actor, perhaps the worker of a run.
+    #[must_use]
+    pub fn acting_as(mut self, actor: Actor, run: Option<RunId>) -> Self {
+        (self.actor, self.acting_run) = (actor, run);
+        self
     }
 
     /// Whether the town has a directory in which files can be.
@@ -152,6 +172,11 @@ impl Town {
     /// Who acts.
     pub fn actor(&self) -> &Actor {
         &self.actor
+    }
+
+    /// The run in which they act, if they are a worker.
+    pub(crate) fn acting_run(&self) -> Option<&RunId> {
+        self.acting_run.as_ref()
     }
 
     /// The current time.

@@ -5,5 +5,6 @@ mod adopt;
 mod damage;
 mod import;
 mod kept;
+mod live_runs;
 mod scheduling;
 mod town;
