@@ -68,6 +68,13 @@ impl<'p> Context<'p> {
     }
 }
 
+/// This program, to be started again.
+pub(crate) fn this_program() -> Result<PathBuf, CliError> {
+    std::env::current_exe().map_err(|error| {
+        CliError::request(format!("cannot find this program to start it again: {error}"))
+    })
+}
+
 /// Goes there, so that every path that follows begins there.
 fn enter(directory: &Path) -> std::io::Result<PathBuf> {
     let directory = directory.canonicalize()?;

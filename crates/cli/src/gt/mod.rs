@@ -9,9 +9,13 @@ mod import;
 mod install;
 mod man;
 mod outbox;
+mod queue;
 mod rig;
+mod scheduler;
+mod sling;
 mod status;
 mod store;
+mod worker;
 
 use clap::{Parser, Subcommand};
 use gt_operations::Environment;
@@ -42,6 +46,9 @@ enum Verb {
     Install(install::InstallArgs),
     Rig(rig::RigArgs),
     Config(config::ConfigArgs),
+    Sling(sling::SlingArgs),
+    Queue(queue::QueueArgs),
+    Scheduler(scheduler::SchedulerArgs),
     Import(import::ImportArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
@@ -49,6 +56,7 @@ enum Verb {
     Outbox(outbox::OutboxArgs),
     Doctor(doctor::DoctorArgs),
     Store(store::StoreArgs),
+    Worker(worker::WorkerArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -60,6 +68,9 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Install(args) => install::run(&context, &args),
         Verb::Rig(args) => rig::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
+        Verb::Sling(args) => sling::run(&context, &args),
+        Verb::Queue(args) => queue::run(&context, &args),
+        Verb::Scheduler(args) => scheduler::run(&context, &args),
         Verb::Import(args) => import::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),
@@ -67,6 +78,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Outbox(args) => outbox::run(&context, &args),
         Verb::Doctor(_) => doctor::run(&context),
         Verb::Store(args) => store::run(&context, &args),
+        Verb::Worker(args) => worker::run(&context, &args),
         Verb::Completions(args) => completions::run(&context, &args),
         Verb::Man(args) => man::run(&context, &args),
     }

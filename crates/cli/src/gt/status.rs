@@ -1,7 +1,7 @@
 //! `gt status`.
 
 use clap::Args;
-use gt_operations::{EventFilter, beads, events, outbox, rigs};
+use gt_operations::{EventFilter, beads, events, outbox, queue, rigs};
 use gt_records::ObjectWriter;
 
 use crate::bd::{event_json, event_line};
@@ -22,6 +22,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let numbers = beads::statistics(&town)?;
     let ready = beads::ready_count(&town)?;
     let rigs = rigs::list(&town)?;
+    let scheduler = queue::status(&town)?;
     let recent = events::latest(&town, &EventFilter::default(), EVENTS_SHOWN)?;
     let notices = outbox::unsent(&town)?;
     let active = numbers.with_status("in_progress") + numbers.with_status("hooked");
@@ -41,6 +42,12 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         object.object("notices", |object| {
             object.count("waiting", notices.waiting);
             object.count("given_up", notices.given_up);
+        });
+        object.object("scheduler", |object| {
+            object.flag("paused", scheduler.paused.is_some());
+            object.count("queued_total", scheduler.queued);
+            object.count("queued_ready", scheduler.ready);
+            object.count("active_polecats", scheduler.live.into());
         });
         object.array("rigs", |array| {
             for (rig, counts) in &rigs {
@@ -70,6 +77,14 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         plural(u64::try_from(numbers.total()).unwrap_or(0), "bead"),
         numbers.blocked,
         numbers.with_status("closed")
+    ))?;
+    let paused = scheduler.paused.as_ref().map(|pause| format!(", paused by {}", pause.by));
+    printer.line(format!(
+        "Scheduler: {} queued, {} ready, {} polecats running{}",
+        scheduler.queued,
+        scheduler.ready,
+        super::scheduler::capacity(scheduler.live, scheduler.cap),
+        paused.unwrap_or_default()
     ))?;
     if notices.waiting + notices.given_up > 0 {
         printer.line(format!(
