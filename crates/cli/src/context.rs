@@ -64,7 +64,7 @@ impl<'p> Context<'p> {
         let options = StoreOptions { on_wait: Some(Arc::new(waiting)) };
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
         let town = Town::open(&root, &self.directory, environment, self.actor()?, clock, options)?;
-        Ok(town.with_hooks(environment))
+        Ok(town.with_hooks(environment).with_notices())
     }
 }
 

@@ -1,5 +1,6 @@
 //! `gt`: the town. One file per verb.
 
+mod account;
 mod completions;
 mod config;
 mod doctor;
@@ -7,6 +8,7 @@ mod feed;
 mod import;
 mod install;
 mod man;
+mod outbox;
 mod queue;
 mod rig;
 mod scheduler;
@@ -51,6 +53,7 @@ enum Verb {
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
     Formula(crate::bd::FormulaArgs),
+    Outbox(outbox::OutboxArgs),
     Doctor(doctor::DoctorArgs),
     Store(store::StoreArgs),
     Worker(worker::WorkerArgs),
@@ -72,6 +75,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),
         Verb::Formula(args) => crate::bd::run_formula(&context, &args),
+        Verb::Outbox(args) => outbox::run(&context, &args),
         Verb::Doctor(_) => doctor::run(&context),
         Verb::Store(args) => store::run(&context, &args),
         Verb::Worker(args) => worker::run(&context, &args),

@@ -1,7 +1,7 @@
 //! `gt status`.
 
 use clap::Args;
-use gt_operations::{EventFilter, beads, events, queue, rigs};
+use gt_operations::{EventFilter, beads, events, outbox, queue, rigs};
 use gt_records::ObjectWriter;
 
 use crate::bd::{event_json, event_line};
@@ -24,6 +24,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let rigs = rigs::list(&town)?;
     let scheduler = queue::status(&town)?;
     let recent = events::latest(&town, &EventFilter::default(), EVENTS_SHOWN)?;
+    let notices = outbox::unsent(&town)?;
     let active = numbers.with_status("in_progress") + numbers.with_status("hooked");
     if printer.json() {
         let mut out = String::new();
@@ -38,6 +39,10 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         object.count("ready", ready);
         object.number("waiting", numbers.blocked);
         object.number("active", active);
+        object.object("notices", |object| {
+            object.count("waiting", notices.waiting);
+            object.count("given_up", notices.given_up);
+        });
         object.object("scheduler", |object| {
             object.flag("paused", scheduler.paused.is_some());
             object.count("queued_total", scheduler.queued);
@@ -81,6 +86,12 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         super::scheduler::capacity(scheduler.live, scheduler.cap),
         paused.unwrap_or_default()
     ))?;
+    if notices.waiting + notices.given_up > 0 {
+        printer.line(format!(
+            "Notices: {} waiting to be sent, {} given up (gt outbox list)",
+            notices.waiting, notices.given_up
+        ))?;
+    }
     if rigs.is_empty() {
         printer.line("No rigs yet; add one with gt rig add <name> <git-url-or-path>")?;
     } else {

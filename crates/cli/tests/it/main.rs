@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
 
+mod accounts;
 mod activity;
 mod arguments;
 mod bad_input;
@@ -39,6 +40,7 @@ mod list;
 mod list_order;
 mod list_views;
 mod manual;
+mod notify;
 mod output;
 mod prime;
 mod query;
