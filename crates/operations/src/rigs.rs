@@ -50,6 +50,9 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
 
 /// Makes the directory of a rig, unless it is there.
 pub(crate) fn make_directory(town: &Town, rig: &RigSlug) -> Result<()> {
+    if !town.has_directory() {
+        return Ok(());
+    }
     let directory = town.root().join(rig.as_str());
     std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
         action: "create",

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gt_core::BeadId;
-use gt_core::decide::{DispatchOrder, PlanReason, Slots, StartFailure, WaitReason};
+use gt_core::decide::{DispatchOrder, PlanReason, Slots, StartFailure, WaitReason, plan_dispatch};
 use gt_core::schedule::{CloseReason, Context, Run};
 use gt_core::settings::Layers;
 use gt_store::{Lane, Pause, Reader, Writer};
@@ -271,6 +271,9 @@ impl<'a> Dispatcher<'a> {
             (done.queued, done.ready) = (waiting.queued, waiting.ready);
             done.live = scene.occupancy.live();
             done.cap = scene.settings.cap_in_force();
+            let ready = usize::try_from(done.ready).unwrap_or(usize::MAX);
+            let plan = plan_dispatch(done.slots(), scene.settings.batch_size, ready);
+            done.reason = Some(plan.reason);
         }
         let batch = scene.settings.batch_size as usize;
         let mut left = if batch == 0 { usize::MAX } else { batch.saturating_sub(tried.len()) };
@@ -287,7 +290,6 @@ impl<'a> Dispatcher<'a> {
         };
         let mut candidates = Vec::new();
         let supposed = &mut scene.clone();
-        done.reason = Some(PlanReason::Ready);
         while let Some((context, row)) = line.next(reader, supposed)? {
             if tried.contains(&context.number) {
                 continue;
@@ -306,11 +308,9 @@ impl<'a> Dispatcher<'a> {
                 continue;
             }
             if !supposed.admission(&context).is_empty() {
-                done.reason = Some(PlanReason::Capacity);
                 continue;
             }
             if left == 0 {
-                done.reason = Some(PlanReason::Batch);
                 break;
             }
             left -= 1;

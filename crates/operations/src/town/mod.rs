@@ -25,6 +25,9 @@ pub(crate) const STORE: &str = "gt.db";
 /// The backups inside that directory; the store puts its own there before it migrates.
 const BACKUPS: &str = "backups";
 
+/// The root of a town without a directory.
+const NOWHERE: &str = "/nonexistent";
+
 /// An open town: everything an operation needs.
 pub struct Town {
     id: String,
@@ -104,11 +107,21 @@ impl Town {
         self
     }
 
-    /// A town without a directory, for tests.
+    /// A town without a directory, in memory, for tests.
     pub fn in_memory(actor: Actor, clock: Arc<dyn Clock>) -> Result<Self> {
-        let nowhere = PathBuf::from("/nonexistent");
-        let (id, root, store) = (String::new(), nowhere.clone(), Store::in_memory()?);
-        Ok(Self { id, root, working_directory: nowhere, store, clock, actor, hooks: false })
+        Ok(Self::over(Store::in_memory()?, actor, clock))
+    }
+
+    /// A town without a directory over an open store, for tests and the simulator.
+    pub fn over(store: Store, actor: Actor, clock: Arc<dyn Clock>) -> Self {
+        let root = PathBuf::from(NOWHERE);
+        let (id, working_directory) = (String::new(), root.clone());
+        Self { id, root, working_directory, store, clock, actor, hooks: false }
+    }
+
+    /// Whether the town has a directory in which files can be.
+    pub(crate) fn has_directory(&self) -> bool {
+        self.root != Path::new(NOWHERE)
     }
 
     /// The town's directory.

@@ -4,4 +4,5 @@
 mod damage;
 mod import;
 mod kept;
+mod scheduling;
 mod town;

@@ -1,0 +1,73 @@
+//! From a sling to a closed bead, over an in-memory town and a spawner that starts nothing.
+
+use gt_core::schedule::{RunEnd, RunId, RunState};
+use gt_core::{BeadId, Outcome, Status};
+use gt_operations::beads::{self, NewBead};
+use gt_operations::dispatch::{Dispatcher, MemorySpawner};
+use gt_operations::queue;
+use gt_operations::runs::{self, Claim, Finished};
+use gt_operations::schedule::{Fate, SlingReport, SlingRequest, sling};
+use gt_operations::{Town, rigs, settings};
+
+use crate::town::town;
+
+/// A town with a rig that can run things, and a cap if one is given.
+fn town_with_rig(cap: Option<u32>) -> Town {
+    let town = town();
+    let rig = rigs::NewRig { name: "web", repository: None, prefix: Some("web"), branch: None };
+    rigs::add(&town, &rig).unwrap();
+    settings::set(&town, "rig.web.command", "/bin/true {bead}").unwrap();
+    if let Some(cap) = cap {
+        settings::set(&town, "scheduler.max_polecats", &cap.to_string()).unwrap();
+    }
+    town
+}
+
+fn bead(town: &Town, id: &str) -> BeadId {
+    let new = NewBead { title: id.to_owned(), id: Some(id.to_owned()), ..NewBead::default() };
+    beads::create(town, &new, false).unwrap().bead.id
+}
+
+fn sling_all(town: &Town, ids: &[&str]) -> SlingReport {
+    let arguments = ids.iter().map(|id| (*id).to_owned()).collect();
+    sling(town, &SlingRequest { arguments, ..SlingRequest::default() }).unwrap()
+}
+
+fn shown(town: &Town, id: &str) -> beads::Shown {
+    beads::show(town, &[id.to_owned()]).unwrap().remove(0).unwrap()
+}
+
+#[test]
+fn what_is_slung_waits_for_a_slot_runs_and_closes() {
+    let town = town_with_rig(Some(1));
+    for id in ["web-1", "web-2"] {
+        bead(&town, id);
+    }
+    let report = sling_all(&town, &["web-1", "web-2"]);
+    assert!(report.entries.iter().all(|entry| matches!(entry.fate, Fate::Scheduled(..))));
+    assert!(report.convoy.is_some());
+
+    let spawner = MemorySpawner::default();
+    let done = Dispatcher::new(&town, &spawner).dispatch().unwrap();
+    assert_eq!((done.queued, done.ready, done.dispatched.len(), done.skipped), (2, 2, 1, 1));
+    let run = RunId::parse("web-1#1").unwrap();
+    assert_eq!(spawner.asked(), [run.clone()]);
+    assert_eq!(shown(&town, "web-1").row.bead.status, Status::Hooked);
+
+    let again = Dispatcher::new(&town, &spawner).dispatch().unwrap();
+    assert_eq!(again.dispatched.len(), 0);
+    let why = queue::why(&town, "web-2").unwrap();
+    assert_eq!(why.reasons.iter().map(|reason| reason.code()).collect::<Vec<_>>(), ["no-slot"]);
+    assert_eq!(why.holders.len(), 1);
+
+    assert!(matches!(runs::claim(&town, &run).unwrap(), Claim::Granted(_)));
+    assert!(matches!(runs::claim(&town, &run).unwrap(), Claim::Refused(_)));
+    let end = RunEnd::without_status(RunState::Done, "done");
+    assert_eq!(runs::finish(&town, &run, &end).unwrap(), Finished::Closed(Outcome::Success));
+    assert_eq!(runs::finish(&town, &run, &end).unwrap(), Finished::Already);
+    assert_eq!(shown(&town, "web-1").row.bead.status, Status::Closed);
+
+    let next = Dispatcher::new(&town, &spawner).dispatch().unwrap();
+    assert_eq!(next.dispatched.len(), 1);
+    assert_eq!(spawner.asked().last().map(ToString::to_string).as_deref(), Some("web-2#1"));
+}
