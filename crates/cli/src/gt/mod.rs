@@ -8,8 +8,15 @@ mod import;
 mod install;
 mod man;
 mod rig;
+mod run;
+mod scheduler;
+mod sling;
 mod status;
 mod store;
+mod unsling;
+mod wait;
+mod why;
+mod worker;
 
 use clap::{Parser, Subcommand};
 use gt_operations::Environment;
@@ -41,6 +48,12 @@ enum Verb {
     Rig(rig::RigArgs),
     Config(config::ConfigArgs),
     Import(import::ImportArgs),
+    Sling(sling::SlingArgs),
+    Scheduler(scheduler::SchedulerArgs),
+    Unsling(unsling::UnslingArgs),
+    Run(run::RunArgs),
+    Wait(wait::WaitArgs),
+    Why(why::WhyArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
     Formula(crate::bd::FormulaArgs),
@@ -48,6 +61,8 @@ enum Verb {
     Store(store::StoreArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    #[command(hide = true)]
+    Worker(worker::WorkerArgs),
 }
 
 /// Runs a parsed command.
@@ -58,6 +73,12 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Rig(args) => rig::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
         Verb::Import(args) => import::run(&context, &args),
+        Verb::Sling(args) => sling::run(&context, &args),
+        Verb::Scheduler(args) => scheduler::run(&context, &args),
+        Verb::Unsling(args) => unsling::run(&context, &args),
+        Verb::Run(args) => run::run(&context, &args),
+        Verb::Wait(args) => wait::run(&context, &args),
+        Verb::Why(args) => why::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),
         Verb::Formula(args) => crate::bd::run_formula(&context, &args),
@@ -65,5 +86,6 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Store(args) => store::run(&context, &args),
         Verb::Completions(args) => completions::run(&context, &args),
         Verb::Man(args) => man::run(&context, &args),
+        Verb::Worker(args) => worker::run(&context, &args),
     }
 }

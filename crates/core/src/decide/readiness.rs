@@ -261,6 +261,10 @@ impl fmt::Display for WaitReason {
             Self::Paused(who, since) => write!(f, "paused by {who} since {since}"),
             Self::QueueGate => write!(f, "queue gate: waits for a run by hand"),
             Self::WaitsForPullAgent => write!(f, "waits for an agent to ask for it"),
+            // One that goes before it and has no run yet.
+            Self::OnePerAgent(place, run) if run.epoch == 0 => {
+                write!(f, "{place} gets {} first", run.bead)
+            }
             Self::OnePerAgent(place, run) => write!(f, "{place} is at {run}"),
             Self::NoSlot(cap) => write!(f, "no slot: {cap} is reached"),
         }

@@ -1,0 +1,77 @@
+//! `gt unsling`.
+
+use clap::Args;
+use gt_operations::runs::{self, Unslung};
+use gt_records::ObjectWriter;
+
+use super::run::{cancelled_json, cancelled_sentence};
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Take work back: a running bead is stopped, a scheduled one leaves the queue
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt unsling gt-abc\n  gt unsling gt-abc gt-def --json")]
+pub(super) struct UnslingArgs {
+    /// Beads
+    #[arg(required = true, value_name = "BEAD")]
+    beads: Vec<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &UnslingArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let mut list = printer.json().then(|| printer.list());
+    let mut failed = 0;
+    for input in &args.beads {
+        match (runs::unsling(&town, input), &mut list) {
+            (Ok(unslung), Some(list)) => list.push(&json(&unslung))?,
+            (Ok(unslung), None) => printer.done(sentence(&unslung))?,
+            (Err(error), _) if args.beads.len() == 1 => return Err(error.into()),
+            (Err(error), _) => {
+                printer.part_failed(&error.into());
+                failed += 1;
+            }
+        }
+    }
+    if let Some(list) = list {
+        list.finish()?;
+    }
+    if failed > 0 {
+        let count = args.beads.len();
+        return Err(CliError::AlreadyTold(format!("{failed} of {count} were not taken back")));
+    }
+    Ok(())
+}
+
+fn sentence(unslung: &Unslung) -> String {
+    match unslung {
+        Unslung::Cancelled(cancelled) => cancelled_sentence(cancelled),
+        Unslung::Cleared(bead, _) => format!("✓ {bead} is not scheduled any more"),
+        Unslung::Nothing(bead) => {
+            format!("{bead} is neither scheduled nor running; nothing to do")
+        }
+    }
+}
+
+fn json(unslung: &Unslung) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    match unslung {
+        Unslung::Cancelled(cancelled) => {
+            object.text("bead", cancelled.run.bead.as_str());
+            object.text("was", "running");
+            object.raw("run", &cancelled_json(cancelled));
+        }
+        Unslung::Cleared(bead, context) => {
+            object.text("bead", bead.as_str());
+            object.text("was", "scheduled");
+            object.text("context", context.as_str());
+        }
+        Unslung::Nothing(bead) => {
+            object.text("bead", bead.as_str());
+            object.text("was", "idle");
+        }
+    }
+    object.finish();
+    out
+}
