@@ -3,6 +3,7 @@
 mod completions;
 mod config;
 mod doctor;
+mod each;
 mod feed;
 mod import;
 mod install;

@@ -4,6 +4,7 @@ use clap::Args;
 use gt_operations::runs::{self, Unslung};
 use gt_records::ObjectWriter;
 
+use super::each::{Telling, do_each};
 use super::run::{cancelled_json, cancelled_sentence};
 use crate::context::Context;
 use crate::error::CliError;
@@ -19,28 +20,8 @@ pub(super) struct UnslingArgs {
 
 pub(super) fn run(context: &Context<'_>, args: &UnslingArgs) -> Result<(), CliError> {
     let town = context.town()?;
-    let printer = context.printer;
-    let mut list = printer.json().then(|| printer.list());
-    let mut failed = 0;
-    for input in &args.beads {
-        match (runs::unsling(&town, input), &mut list) {
-            (Ok(unslung), Some(list)) => list.push(&json(&unslung))?,
-            (Ok(unslung), None) => printer.done(sentence(&unslung))?,
-            (Err(error), _) if args.beads.len() == 1 => return Err(error.into()),
-            (Err(error), _) => {
-                printer.part_failed(&error.into());
-                failed += 1;
-            }
-        }
-    }
-    if let Some(list) = list {
-        list.finish()?;
-    }
-    if failed > 0 {
-        let count = args.beads.len();
-        return Err(CliError::AlreadyTold(format!("{failed} of {count} were not taken back")));
-    }
-    Ok(())
+    let telling = Telling { sentence, json, done: "taken back" };
+    do_each(context.printer, &args.beads, |input| runs::unsling(&town, input), &telling)
 }
 
 fn sentence(unslung: &Unslung) -> String {

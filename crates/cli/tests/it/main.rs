@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
 
 mod activity;
+mod agents;
 mod arguments;
 mod bad_input;
 mod batch;
@@ -25,6 +26,7 @@ mod delete;
 mod dependencies;
 mod events;
 mod export;
+mod faults;
 mod formulas;
 mod hooks;
 mod ids;
@@ -44,6 +46,7 @@ mod prime;
 mod query;
 mod ready;
 mod rigs;
+mod runs;
 mod search_stats;
 mod server_concurrency;
 mod server_faults;
@@ -57,3 +60,5 @@ mod support;
 mod town;
 mod triage;
 mod update;
+mod wait;
+mod why;

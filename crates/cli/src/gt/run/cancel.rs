@@ -5,6 +5,7 @@ use gt_core::schedule::RunState;
 use gt_operations::runs::{self, Cancelled};
 use gt_records::ObjectWriter;
 
+use super::super::each::{Telling, do_each};
 use crate::context::Context;
 use crate::error::CliError;
 
@@ -23,28 +24,8 @@ pub(super) struct CancelArgs {
 
 pub(super) fn run(context: &Context<'_>, args: &CancelArgs) -> Result<(), CliError> {
     let town = context.town()?;
-    let printer = context.printer;
-    let mut list = printer.json().then(|| printer.list());
-    let mut failed = 0;
-    for input in &args.runs {
-        match (runs::cancel(&town, input), &mut list) {
-            (Ok(cancelled), Some(list)) => list.push(&json(&cancelled))?,
-            (Ok(cancelled), None) => printer.done(sentence(&cancelled))?,
-            (Err(error), _) if args.runs.len() == 1 => return Err(error.into()),
-            (Err(error), _) => {
-                printer.part_failed(&error.into());
-                failed += 1;
-            }
-        }
-    }
-    if let Some(list) = list {
-        list.finish()?;
-    }
-    if failed > 0 {
-        let count = args.runs.len();
-        return Err(CliError::AlreadyTold(format!("{failed} of {count} were not cancelled")));
-    }
-    Ok(())
+    let telling = Telling { sentence, json, done: "cancelled" };
+    do_each(context.printer, &args.runs, |input| runs::cancel(&town, input), &telling)
 }
 
 /// What came of a wish to cancel, for people.
