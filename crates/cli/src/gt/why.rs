@@ -117,7 +117,7 @@ fn print_holders(printer: &Printer, why: &Why, now: Timestamp) -> Result<(), Cli
     for run in &why.holders {
         table.row(vec![
             Cell::bold(format!("  {}", run.id)),
-            Cell::coloured(run.state.as_str(), run_state_colour(run.state)),
+            Cell::coloured(run.state.as_str(), Some(run_state_colour(run.state))),
             Cell::new(lasted(run, now)),
             Cell::new(run.agent.as_str()),
         ]);

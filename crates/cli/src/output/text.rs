@@ -56,11 +56,11 @@ pub(crate) fn status_colour(status: &Status) -> Option<Color> {
 }
 
 /// The colour that goes with the state of a run.
-pub(crate) fn run_state_colour(state: RunState) -> Option<Color> {
+pub(crate) fn run_state_colour(state: RunState) -> Color {
     match state {
-        RunState::Starting | RunState::Running => Some(Color::Yellow),
-        RunState::Blocked | RunState::Lost | RunState::Failed => Some(Color::Red),
-        RunState::Done => Some(Color::Green),
-        RunState::Cancelled => Some(Color::DarkGrey),
+        RunState::Starting | RunState::Running => Color::Yellow,
+        RunState::Blocked | RunState::Lost | RunState::Failed => Color::Red,
+        RunState::Done => Color::Green,
+        RunState::Cancelled => Color::DarkGrey,
     }
 }

@@ -320,19 +320,16 @@ impl Judge<'_, '_> {
             return Ok(reason.passes_by_itself());
         };
         for blocker in blockers {
-            let known = self.known.get(blocker).copied();
-            let gets_further = match known {
-                Some(known) => known,
-                None => {
-                    // Should there be a circle after all, nothing in it gets further.
-                    self.known.insert(blocker.clone(), false);
-                    let gets_further = match self.reader.bead(blocker)? {
-                        Some(bead) => self.progress(&bead)? == Progress::Going,
-                        None => false,
-                    };
-                    self.known.insert(blocker.clone(), gets_further);
-                    gets_further
-                }
+            let gets_further = if let Some(known) = self.known.get(blocker) {
+                *known
+            } else {
+                // Should there be a circle after all, nothing in it gets further.
+                self.known.insert(blocker.clone(), false);
+                let bead = self.reader.bead(blocker)?;
+                let progress = bead.map(|bead| self.progress(&bead)).transpose()?;
+                let gets_further = progress == Some(Progress::Going);
+                self.known.insert(blocker.clone(), gets_further);
+                gets_further
             };
             if !gets_further {
                 return Ok(false);

@@ -9,9 +9,9 @@ use super::super::each::{Telling, do_each};
 use crate::context::Context;
 use crate::error::CliError;
 
-/// End runs: everything they started is asked to end, and after worker.kill_grace is killed
+/// End runs: everything they started is asked to end, and after a grace is killed
 ///
-/// The bead is open afterwards, and nothing starts it again by itself. A run that has ended stays as it is.
+/// The grace is the setting `worker.kill_grace`. The bead is open afterwards, and nothing starts it again by itself. A run that has ended stays as it is.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gt run cancel gt-abc\n  gt run cancel gt-abc#2 gt-def#1 --json"

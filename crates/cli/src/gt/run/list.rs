@@ -85,7 +85,7 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
     for (run, title) in &found {
         table.row(vec![
             Cell::bold(run.id.to_string()),
-            Cell::coloured(run.state.as_str(), run_state_colour(run.state)),
+            Cell::coloured(run.state.as_str(), Some(run_state_colour(run.state))),
             Cell::new(lasted(run, now)),
             Cell::new(run.agent.as_str()),
             Cell::new(ago(run.created_at, now)),
