@@ -4,6 +4,7 @@ mod admission;
 mod adoption;
 mod blocking;
 mod breaker;
+mod delivery;
 mod dispatch_order;
 mod dispatch_plan;
 mod graph;
@@ -23,6 +24,7 @@ pub use breaker::{
     AfterFailure, BACKOFF_MAX, START_FAILURES_MAX, StartFailure, after_start_failure, backoff,
     is_due, is_due_within,
 };
+pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, Place, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
 pub use graph::{cycles, find_path, waves};
@@ -33,4 +35,6 @@ pub use outline::outline;
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, after_loss};
 pub use standing::{Control, RigStanding, SchedulingFacts, context_reasons, unscheduled_reasons};
-pub use transition::{Refusal, Standing, Transition, Verb, decide};
+pub use transition::{
+    LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
+};

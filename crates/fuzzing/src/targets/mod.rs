@@ -44,6 +44,11 @@ pub const TARGETS: &[Target] = &[
         values::command_template,
         &["{bead}", "{title}", "{{", "}}", "'", "{"],
     ),
+    target(
+        "web_address",
+        values::web_address,
+        &["https://", "http://", "[::1]", ":80", "@", "?", "#"],
+    ),
     target("condition", formulas::condition, &["{{", "}}", "!", " == ", " != ", "\"\"", "''", "v"]),
     target("query", values::query, values::QUERIES),
     target("settings", values::settings, values::SETTINGS).costing(2),

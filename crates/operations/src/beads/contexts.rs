@@ -75,7 +75,7 @@ pub(super) fn clear(writer: &mut Writer<'_>, context: &Context, why: &str) -> Re
     }
     let now = writer.context(context.id.as_str())?;
     let bead = context_bead(now.as_ref().unwrap_or(context));
-    Ok(Closed { bead, unblocked: Vec::new(), also_closed: Vec::new() })
+    Ok(Closed { bead, unblocked: Vec::new(), also_closed: Vec::new(), cancelled: None })
 }
 
 /// What somebody is told who takes a context for a bead.

@@ -15,6 +15,7 @@ mod ready;
 mod references;
 mod resolve;
 mod show;
+mod status;
 mod update;
 
 pub use close::{Close, Closed, close, reopen};
@@ -37,5 +38,6 @@ pub use references::{Mention, References, references};
 pub(crate) use resolve::{Named, require, resolve_in, resolve_shown_id_in, resolve_shown_in};
 pub use resolve::{resolve, resolve_shown};
 pub use show::{Shown, listed, show};
+pub(crate) use status::enter;
+pub(crate) use update::update_in;
 pub use update::{BeadChanges, Edit, update};
-pub(crate) use update::{enter, update_in};

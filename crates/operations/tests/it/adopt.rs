@@ -27,7 +27,13 @@ fn town() -> (TempDir, Town) {
     let clock = Arc::new(TestClock::default());
     let options = StoreOptions::default();
     let town = Town::open(&root, &root, &environment, actor, clock, options).unwrap();
-    let web = NewRig { name: "web", repository: None, prefix: Some("wb"), branch: None };
+    let web = NewRig {
+        name: "web",
+        repository: None,
+        prefix: Some("wb"),
+        branch: None,
+        executor: gt_core::ExecutorKind::Process,
+    };
     rigs::add(&town, &web).unwrap();
     (directory, town)
 }

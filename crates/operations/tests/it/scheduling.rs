@@ -1,7 +1,7 @@
 //! From a sling to a closed bead, over an in-memory town and a spawner that starts nothing.
 
 use gt_core::schedule::{RunEnd, RunId, RunState};
-use gt_core::{BeadId, Outcome, Status};
+use gt_core::{BeadId, ExecutorKind, Outcome, Status};
 use gt_operations::beads::{self, NewBead};
 use gt_operations::dispatch::{Dispatcher, MemorySpawner};
 use gt_operations::queue;
@@ -12,9 +12,15 @@ use gt_operations::{Town, rigs, settings};
 use crate::town::town;
 
 /// A town with a rig that can run things, and a cap if one is given.
-fn town_with_rig(cap: Option<u32>) -> Town {
+pub(crate) fn town_with_rig(cap: Option<u32>) -> Town {
     let town = town();
-    let rig = rigs::NewRig { name: "web", repository: None, prefix: Some("web"), branch: None };
+    let rig = rigs::NewRig {
+        name: "web",
+        repository: None,
+        prefix: Some("web"),
+        branch: None,
+        executor: ExecutorKind::Process,
+    };
     rigs::add(&town, &rig).unwrap();
     settings::set(&town, "rig.web.command", "/bin/true {bead}").unwrap();
     if let Some(cap) = cap {
@@ -23,17 +29,17 @@ fn town_with_rig(cap: Option<u32>) -> Town {
     town
 }
 
-fn bead(town: &Town, id: &str) -> BeadId {
+pub(crate) fn bead(town: &Town, id: &str) -> BeadId {
     let new = NewBead { title: id.to_owned(), id: Some(id.to_owned()), ..NewBead::default() };
     beads::create(town, &new, false).unwrap().bead.id
 }
 
-fn sling_all(town: &Town, ids: &[&str]) -> SlingReport {
+pub(crate) fn sling_all(town: &Town, ids: &[&str]) -> SlingReport {
     let arguments = ids.iter().map(|id| (*id).to_owned()).collect();
     sling(town, &SlingRequest { arguments, ..SlingRequest::default() }).unwrap()
 }
 
-fn shown(town: &Town, id: &str) -> beads::Shown {
+pub(crate) fn shown(town: &Town, id: &str) -> beads::Shown {
     beads::show(town, &[id.to_owned()]).unwrap().remove(0).unwrap()
 }
 

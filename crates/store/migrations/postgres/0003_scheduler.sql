@@ -139,7 +139,8 @@ CREATE TABLE outbox (
     UNIQUE (key, channel)
 );
 
-CREATE INDEX outbox_waiting ON outbox (next_attempt_at) WHERE state = 'waiting';
+CREATE INDEX outbox_waiting ON outbox (channel, next_attempt_at, number) WHERE state = 'waiting';
+CREATE INDEX outbox_given_up ON outbox (number) WHERE state = 'given-up';
 
 -- What keeps an open context from starting, as far as it is written down: held = by its bead,
 -- asleep_until = by a date. The core decides the same from the same facts, and a test compares.
@@ -166,7 +167,8 @@ SELECT c.number AS number, b.priority AS priority,
 FROM contexts c JOIN beads b ON b.id = c.bead LEFT JOIN rigs r ON r.slug = c.rig
 WHERE c.closed_at IS NULL;
 
--- Brings what open contexts repeat of their beads up to date.
+-- Brings what open contexts repeat of their beads up to date. What triggers call finds the tables of its own
+-- schema, whoever changes a row and with whatever search path.
 CREATE FUNCTION refresh_contexts_of(refreshed TEXT) RETURNS VOID LANGUAGE SQL AS $$
     UPDATE contexts SET (priority, held, asleep_until) =
         (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
@@ -180,7 +182,8 @@ CREATE FUNCTION refresh_contexts_of_parts(parent TEXT) RETURNS VOID LANGUAGE SQL
             WHERE d.depends_on_id = parent AND d.type = 'parent-child');
 $$;
 
-CREATE FUNCTION beads_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+CREATE FUNCTION beads_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
 BEGIN
     PERFORM refresh_contexts_of(NEW.id);
     RETURN NULL;
@@ -193,7 +196,8 @@ WHEN (OLD.status <> NEW.status OR (OLD.open_blockers = 0) <> (NEW.open_blockers 
     OR OLD.defer_until IS DISTINCT FROM NEW.defer_until)
 EXECUTE FUNCTION beads_to_contexts();
 
-CREATE FUNCTION parents_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+CREATE FUNCTION parents_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
 BEGIN
     PERFORM refresh_contexts_of_parts(NEW.id);
     RETURN NULL;
@@ -207,7 +211,8 @@ CREATE TRIGGER new_beads_to_contexts AFTER INSERT ON beads FOR EACH ROW
 WHEN (NEW.defer_until IS NOT NULL)
 EXECUTE FUNCTION parents_to_contexts();
 
-CREATE FUNCTION parts_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+CREATE FUNCTION parts_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
 BEGIN
     PERFORM refresh_contexts_of(CASE WHEN TG_OP = 'DELETE' THEN OLD.issue_id ELSE NEW.issue_id END);
     RETURN NULL;
@@ -221,7 +226,8 @@ CREATE TRIGGER changed_parts_to_contexts AFTER UPDATE ON dependencies FOR EACH R
 WHEN (OLD.type <> NEW.type) EXECUTE FUNCTION parts_to_contexts();
 
 -- What may be dispatched to a rig depends on how it works.
-CREATE FUNCTION rigs_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+CREATE FUNCTION rigs_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
 BEGIN
     UPDATE contexts SET (priority, held, asleep_until) =
         (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
@@ -236,7 +242,8 @@ EXECUTE FUNCTION rigs_to_contexts();
 CREATE TRIGGER old_rigs_to_contexts AFTER DELETE ON rigs FOR EACH ROW
 EXECUTE FUNCTION rigs_to_contexts();
 
-CREATE FUNCTION contexts_to_lanes() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+CREATE FUNCTION contexts_to_lanes() RETURNS TRIGGER LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
 BEGIN
     IF TG_OP <> 'INSERT' AND OLD.closed_at IS NULL AND OLD.starting = 0 THEN
         UPDATE lanes SET queued = queued - 1, awake = awake

@@ -139,7 +139,8 @@ CREATE TABLE outbox (
     UNIQUE (key, channel)
 ) STRICT;
 
-CREATE INDEX outbox_waiting ON outbox (next_attempt_at) WHERE state = 'waiting';
+CREATE INDEX outbox_waiting ON outbox (channel, next_attempt_at, number) WHERE state = 'waiting';
+CREATE INDEX outbox_given_up ON outbox (number) WHERE state = 'given-up';
 
 -- What keeps an open context from starting, as far as it is written down: held = by its bead,
 -- asleep_until = by a date. The core decides the same from the same facts, and a test compares.

@@ -21,6 +21,12 @@ macro_rules! for_each_conformance_subject {
 macro_rules! for_each_conformance_case {
     ($each:ident) => {
         $each! {
+            accounts {
+                an_account_reads_back_exactly_as_it_was_written,
+                changing_an_account_keeps_whether_it_is_the_default,
+                at_most_one_account_is_the_default,
+                what_happens_to_accounts_is_told_without_their_keys,
+            }
             beads {
                 a_bead_reads_back_exactly_as_it_was_written,
                 a_bead_exists_only_under_its_exact_id,
@@ -182,6 +188,16 @@ macro_rules! for_each_conformance_case {
                 ties_are_broken_by_id_in_every_order,
                 texts_are_ordered_by_their_bytes,
             }
+            outbox {
+                a_notice_is_written_once_for_each_channel,
+                notices_are_no_events,
+                a_writer_knows_how_many_notices_it_has_written,
+                what_is_due_is_taken_oldest_first_and_by_one,
+                a_time_that_no_clock_can_have_meant_is_due,
+                what_failed_waits_and_is_given_up_in_the_end,
+                who_comes_late_does_not_undo_what_others_did,
+                of_several_that_look_one_takes_a_notice,
+            }
             queries {
                 each_condition_admits_what_it_says,
                 a_negation_admits_exactly_the_rest,
@@ -251,6 +267,7 @@ macro_rules! for_each_conformance_case {
                 putting_what_is_there_already_writes_nothing,
                 scopes_do_not_see_each_other,
                 settings_are_listed_by_key,
+                what_is_secret_is_not_in_the_log,
             }
             texts {
                 a_search_looks_into_title_and_id,

@@ -10,6 +10,7 @@
     reason = "a method of `Reader<'_>` is not general enough to be passed by name"
 )]
 
+mod accounts;
 mod beads;
 mod blocking;
 mod comments;
@@ -27,6 +28,7 @@ mod kit;
 mod labels;
 mod list;
 mod orders;
+mod outbox;
 mod queries;
 mod races;
 mod readiness;

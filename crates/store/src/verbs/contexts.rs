@@ -208,7 +208,7 @@ impl Reader<'_> {
             lane.place.as_ref().map_or("", WorkerPlace::as_str).into(),
             lane.account.as_deref().unwrap_or_default().into(),
             lane.gated.into(),
-            i64::from(lane.priority.number()).into(),
+            lane.priority.number().into(),
             as_int(number).into(),
             i64::try_from(limit).unwrap_or(i64::MAX).into(),
         ];
@@ -290,7 +290,7 @@ impl Writer<'_> {
             context.account.as_deref().unwrap_or_default().into(),
             context.gated.into(),
             context.forced.into(),
-            i64::from(context.priority.number()).into(),
+            context.priority.number().into(),
             context.origin.as_str().into(),
             Param::Text(&parameters_text(&context.parameters)),
             context.enqueued_at.into(),

@@ -15,6 +15,7 @@ mod find;
 mod hydrate;
 mod labels;
 mod old_queues;
+mod outbox;
 mod parameters;
 mod query;
 mod requests;
@@ -33,6 +34,7 @@ pub use dependencies::DependencyChange;
 pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
 pub use hydrate::BeadRow;
+pub use outbox::{Due, UnsentNotices};
 pub use rigs::RigCounts;
 pub use scheduler::{Pause, SchedulerState};
 pub use settings::Scope;
@@ -65,6 +67,7 @@ pub fn all_statements() -> Vec<&'static str> {
         events::STATEMENTS,
         find::STATEMENTS,
         labels::STATEMENTS,
+        outbox::STATEMENTS,
         old_queues::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,
