@@ -16,6 +16,7 @@ mod compat_transcripts;
 mod concurrency;
 mod config;
 mod config_files;
+mod contexts;
 mod create;
 mod create_links;
 mod create_many;
