@@ -64,8 +64,15 @@ impl<'p> Context<'p> {
         let options = StoreOptions { on_wait: Some(Arc::new(waiting)) };
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
         let town = Town::open(&root, &self.directory, environment, self.actor()?, clock, options)?;
-        Ok(town.with_hooks(environment))
+        Ok(town.with_hooks(environment).with_notices())
     }
+}
+
+/// This program, to be started again.
+pub(crate) fn this_program() -> Result<PathBuf, CliError> {
+    std::env::current_exe().map_err(|error| {
+        CliError::request(format!("cannot find this program to start it again: {error}"))
+    })
 }
 
 /// Goes there, so that every path that follows begins there.

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches};
-use gt_operations::{Environment, hooks};
+use gt_operations::{Environment, hooks, outbox};
 
 use crate::error::CliError;
 use crate::output::Printer;
@@ -35,6 +35,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     if arguments.get(1).is_some_and(|argument| argument == hooks::HELPER) {
         return run_hooks(&arguments[2..]);
+    }
+    if arguments.get(1).is_some_and(|argument| argument == outbox::HELPER) {
+        return deliver_notices(&arguments[2..]);
     }
     let called = arguments.first().map(std::path::PathBuf::from);
     let name = called.as_deref().and_then(Path::file_stem).unwrap_or_default();
@@ -60,6 +63,18 @@ fn run_hooks(arguments: &[OsString]) -> ExitCode {
     };
     hooks::run(Path::new(root), Duration::from_millis(timeout_ms), std::io::stdin().lock());
     ExitCode::SUCCESS
+}
+
+/// Sends notices for a command that has ended by now: the town is the argument. Nobody reads what this
+/// prints or how it ends; what did not arrive is in the outbox, with the reason.
+fn deliver_notices(arguments: &[OsString]) -> ExitCode {
+    let [root] = arguments else {
+        return ExitCode::from(2);
+    };
+    match outbox::run(Path::new(root), &Environment::from_process()) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
 }
 
 /// Where `bd` stands as the command of `gt`: behind the flags that both take.

@@ -5,7 +5,7 @@ use gt_core::{BeadId, DependencyType, Prefix};
 use gt_store::Writer;
 
 use crate::beads::{
-    BeadChanges, Close, NewBead, close_in, create_in, reopen_in, resolve_in, update_in,
+    BeadChanges, Close, NewBead, close_in, create_in, reopen_in, resolve_shown_id_in, update_in,
 };
 use crate::dependencies::{add_in, remove_in};
 use crate::notes::{comment_in, label_in};
@@ -193,7 +193,7 @@ fn close(
     let (ids, reason) = if how.reasons.is_empty() {
         beads_and_reason(town, writer, words)?
     } else {
-        let ids = words.iter().map(|word| resolve_in(town, writer, word));
+        let ids = words.iter().map(|word| resolve_shown_id_in(town, writer, word));
         (ids.collect::<Result<_>>()?, None)
     };
     let how = match reason {
@@ -218,12 +218,13 @@ fn beads_and_reason(
     let mut ids = Vec::new();
     for (at, word) in words.iter().enumerate() {
         if at == 0 {
-            ids.push(resolve_in(town, writer, word)?);
+            ids.push(resolve_shown_id_in(town, writer, word)?);
             continue;
         }
         let id = BeadId::parse(word).ok();
         match id {
             Some(id) if writer.bead_exists(&id)? => ids.push(id),
+            Some(id) if writer.context(id.as_str())?.is_some() => ids.push(id),
             Some(id) if id.has_prefix(Prefix::TOWN) || writer.rig_of_id(&id)?.is_some() => {
                 return Err(OperationError::NoBead(word.clone()));
             }

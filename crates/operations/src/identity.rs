@@ -13,12 +13,14 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 21] = [
+const VARIABLES: [&str; 23] = [
     "DATABASE_URL",
     "PGPASSWORD",
     "GT_TOWN_ROOT",
     "GT_ROOT",
     "GT_RUN",
+    "GT_ROLE",
+    "GT_DAEMON",
     "BEADS_DIR",
     "BEADS_ACTOR",
     "BD_ACTOR",
@@ -61,6 +63,14 @@ impl Environment {
     /// The run whose worker this is, or was started by. The name is also used by others, with other values.
     pub fn acting_run(&self) -> Option<RunId> {
         self.get("GT_RUN").and_then(|run| RunId::parse(run).ok())
+    }
+
+    /// The polecat that runs this program, as `<rig>/polecats/<name>`, if one does.
+    pub fn polecat(&self) -> Option<&str> {
+        self.get("GT_ROLE").filter(|role| {
+            let mut parts = role.split('/');
+            parts.next().is_some() && parts.next() == Some("polecats") && parts.next().is_some()
+        })
     }
 
     /// The person's editor.

@@ -1,5 +1,6 @@
 //! `gt`: the town. One file per verb.
 
+mod account;
 mod completions;
 mod config;
 mod doctor;
@@ -7,9 +8,14 @@ mod feed;
 mod import;
 mod install;
 mod man;
+mod outbox;
+mod queue;
 mod rig;
+mod scheduler;
+mod sling;
 mod status;
 mod store;
+mod worker;
 
 use clap::{Parser, Subcommand};
 use gt_operations::Environment;
@@ -40,12 +46,17 @@ enum Verb {
     Install(install::InstallArgs),
     Rig(rig::RigArgs),
     Config(config::ConfigArgs),
+    Sling(sling::SlingArgs),
+    Queue(queue::QueueArgs),
+    Scheduler(scheduler::SchedulerArgs),
     Import(import::ImportArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
     Formula(crate::bd::FormulaArgs),
+    Outbox(outbox::OutboxArgs),
     Doctor(doctor::DoctorArgs),
     Store(store::StoreArgs),
+    Worker(worker::WorkerArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -57,12 +68,17 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Install(args) => install::run(&context, &args),
         Verb::Rig(args) => rig::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
+        Verb::Sling(args) => sling::run(&context, &args),
+        Verb::Queue(args) => queue::run(&context, &args),
+        Verb::Scheduler(args) => scheduler::run(&context, &args),
         Verb::Import(args) => import::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),
         Verb::Formula(args) => crate::bd::run_formula(&context, &args),
+        Verb::Outbox(args) => outbox::run(&context, &args),
         Verb::Doctor(_) => doctor::run(&context),
         Verb::Store(args) => store::run(&context, &args),
+        Verb::Worker(args) => worker::run(&context, &args),
         Verb::Completions(args) => completions::run(&context, &args),
         Verb::Man(args) => man::run(&context, &args),
     }

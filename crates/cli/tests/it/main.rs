@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
 
+mod accounts;
 mod activity;
 mod arguments;
 mod bad_input;
@@ -39,17 +40,22 @@ mod list;
 mod list_order;
 mod list_views;
 mod manual;
+mod notify;
 mod output;
 mod prime;
 mod query;
+mod queue;
+mod quick_starts;
 mod ready;
 mod rigs;
+mod scheduler;
 mod search_stats;
 mod server_concurrency;
 mod server_faults;
 mod server_towns;
 mod show;
 mod show_views;
+mod sling;
 mod standalone;
 mod status_doctor;
 mod store;

@@ -6,7 +6,8 @@ use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_core::{Bead, BeadId, EventKind, Json, Outcome, Status};
 use gt_store::Writer;
 
-use super::resolve::resolve_in;
+use super::contexts::clear;
+use super::resolve::{resolve_in, resolve_shown_id_in};
 use super::status::{Applied, apply, apply_with_end, close_context_of, finish};
 use crate::runs::end_in_world;
 use crate::{OperationError, Result, Town};
@@ -59,11 +60,12 @@ pub struct Closed {
 
 const DEFAULT_REASON: &str = "Closed";
 
-/// Closes each bead, or says why not. If one of the names means no bead, nothing is closed.
+/// Closes each bead, or says why not. A context is taken out of the queue. If one of the names means no bead, nothing is closed.
 pub fn close(town: &Town, inputs: &[String], how: &Close) -> Result<Vec<Result<Closed>>> {
     how.check()?;
     let ids = town.read(|reader| {
-        inputs.iter().map(|input| resolve_in(town, reader, input)).collect::<Result<Vec<_>>>()
+        let resolved = inputs.iter().map(|input| resolve_shown_id_in(town, reader, input));
+        resolved.collect::<Result<Vec<_>>>()
     })?;
     let acting = town.acting_run();
     let closed = town.write_each(ids.iter().enumerate(), |writer, (at, id)| {
@@ -73,8 +75,8 @@ pub fn close(town: &Town, inputs: &[String], how: &Close) -> Result<Vec<Result<C
     Ok(closed)
 }
 
-/// Closes one bead, the one at place `at` among those that are closed together. A run that is cancelled for
-/// it has still to be ended in the world.
+/// Closes one bead or clears one context, the one at place `at` among those that are closed together. A run
+/// that is cancelled for it has still to be ended in the world.
 pub(crate) fn close_in(
     writer: &mut Writer<'_>,
     id: &BeadId,
@@ -82,7 +84,12 @@ pub(crate) fn close_in(
     at: usize,
     acting: Option<&RunId>,
 ) -> Result<Closed> {
-    let bead = writer.bead(id)?.ok_or_else(|| OperationError::NoBead(id.to_string()))?;
+    let Some(bead) = writer.bead(id)? else {
+        let context = writer.context(id.as_str())?;
+        let context = context.ok_or_else(|| OperationError::NoBead(id.to_string()))?;
+        let why = how.reasons.get(at).or(how.reasons.last());
+        return clear(writer, &context, why.map_or("", String::as_str));
+    };
     let verb = Verb::Close { force: how.force };
     let end = how.end_of_run(at);
     let Applied { old, mut new, kind, ended, cancelled } =

@@ -11,6 +11,7 @@ use super::create::edge;
 use super::resolve::{require, resolve_in};
 use super::status::{apply, claim_in, close_context_of};
 use crate::dependencies::add_edge;
+use crate::notes::{give_label, take_label};
 use crate::settings::{CUSTOM_STATUSES, known_custom_statuses};
 use crate::{OperationError, Result, Town};
 
@@ -288,18 +289,24 @@ fn change<T: Clone>(field: &mut Option<T>, edit: &Edit<T>) {
 fn change_labels(writer: &mut Writer<'_>, bead: &Bead, changes: &BeadChanges) -> Result<bool> {
     let mut changed = false;
     if let Some(wanted) = &changes.set_labels {
+        let there = writer.labels(bead)?;
         for label in writer.labels_in_order(bead)? {
             if !wanted.contains(&label) {
                 changed |= writer.remove_label(bead, &label, true)?;
             }
         }
+        for label in wanted {
+            // Whoever sets what was shown to them changes nothing by it.
+            if !there.contains(label) {
+                changed |= give_label(writer, bead, label)?;
+            }
+        }
     }
-    for label in changes.set_labels.iter().flatten().chain(&changes.add_labels) {
-        check_label("label", label)?;
-        changed |= writer.add_label(bead, label, true)?;
+    for label in &changes.add_labels {
+        changed |= give_label(writer, bead, label)?;
     }
     for label in &changes.remove_labels {
-        changed |= writer.remove_label(bead, label, true)?;
+        changed |= take_label(writer, bead, label)?;
     }
     Ok(changed)
 }

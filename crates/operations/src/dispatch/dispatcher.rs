@@ -87,7 +87,9 @@ pub struct Dispatched {
     pub cap: Option<u32>,
     /// What was started, in order.
     pub dispatched: Vec<Started>,
-    /// How many were ready and not started.
+    /// How many of the ready the queue's gate kept.
+    pub gated: u64,
+    /// How many of the others were ready and not started.
     pub skipped: u64,
     /// What decided how many were started.
     pub reason: Option<PlanReason>,
@@ -224,7 +226,14 @@ impl<'a> Dispatcher<'a> {
             }
             self.round(&files, &scene, proposals, &mut done)?;
         }
-        done.skipped = done.ready.saturating_sub(done.dispatched.len() as u64 + done.failed());
+        let settled = done.gated + done.dispatched.len() as u64 + done.failed();
+        done.skipped = done.ready.saturating_sub(settled);
+        done.reason = done.reason.map(|reason| match reason {
+            _ if done.ready == 0 => PlanReason::None,
+            // Nobody looks at lanes without room, so nobody has met whoever stands in them.
+            PlanReason::Ready if done.skipped > 0 => PlanReason::Capacity,
+            reason => reason,
+        });
         if !done.dispatched.is_empty() && !self.dry_run {
             let count = done.dispatched.len() as u64;
             self.town.write(|writer| Ok(writer.note_dispatch(count)?))?;
@@ -269,6 +278,7 @@ impl<'a> Dispatcher<'a> {
         if tried.is_empty() {
             let waiting = Waiting::count(reader, &scene)?;
             (done.queued, done.ready) = (waiting.queued, waiting.ready);
+            done.gated = waiting.gated;
             done.live = scene.occupancy.live();
             done.cap = scene.settings.cap_in_force();
             let ready = usize::try_from(done.ready).unwrap_or(usize::MAX);
@@ -479,7 +489,9 @@ impl Dispatched {
 pub(crate) struct Waiting {
     pub(crate) queued: u64,
     pub(crate) ready: u64,
-    /// The same for each rig.
+    /// How many of the ready the queue's gate keeps.
+    pub(crate) gated: u64,
+    /// Queued and ready for each rig.
     pub(crate) rigs: HashMap<String, (u64, u64)>,
 }
 
@@ -490,7 +502,7 @@ impl Waiting {
         let lanes = reader.lanes()?;
         for lane in &lanes {
             let ready = if scene.rig_starts(lane) { lane.awake } else { 0 };
-            waiting.add(lane.rig.as_str(), lane.queued, ready);
+            waiting.add(scene, lane, lane.queued, ready);
         }
         let far = scene.now.plus(scene.control.longest_wait);
         for context in reader.contexts_due(scene.now, far)? {
@@ -507,16 +519,19 @@ impl Waiting {
             let facts = BeadFacts::of_bead(reader, &row)?;
             let reasons = scene.reasons(&context, &row, &facts);
             if reasons.iter().all(WaitReason::is_control) && scene.rig_starts(&lane) {
-                waiting.add(context.rig.as_str(), 0, 1);
+                waiting.add(scene, &lane, 0, 1);
             }
         }
         Ok(waiting)
     }
 
-    fn add(&mut self, rig: &str, queued: u64, ready: u64) {
+    fn add(&mut self, scene: &Scene, lane: &Lane, queued: u64, ready: u64) {
         self.queued += queued;
         self.ready += ready;
-        let of_rig = self.rigs.entry(rig.to_owned()).or_default();
+        if lane.gated && !scene.control.gate_open {
+            self.gated += ready;
+        }
+        let of_rig = self.rigs.entry(lane.rig.to_string()).or_default();
         of_rig.0 += queued;
         of_rig.1 += ready;
     }

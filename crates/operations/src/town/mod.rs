@@ -39,6 +39,7 @@ pub struct Town {
     actor: Actor,
     acting_run: Option<RunId>,
     hooks: bool,
+    notices: bool,
 }
 
 impl fmt::Debug for Town {
@@ -97,6 +98,7 @@ impl Town {
             actor,
             acting_run: environment.acting_run(),
             hooks: false,
+            notices: false,
         })
     }
 
@@ -110,6 +112,14 @@ impl Town {
         self
     }
 
+    /// Sends notices beside this program as soon as they are committed. The program that asks for this
+    /// must call [`crate::outbox::run`] when it is started with [`crate::outbox::HELPER`].
+    #[must_use]
+    pub fn with_notices(mut self) -> Self {
+        self.notices = true;
+        self
+    }
+
     /// A town without a directory, in memory, for tests.
     pub fn in_memory(actor: Actor, clock: Arc<dyn Clock>) -> Result<Self> {
         Ok(Self::over(Store::in_memory()?, actor, clock))
@@ -119,7 +129,17 @@ impl Town {
     pub fn over(store: Store, actor: Actor, clock: Arc<dyn Clock>) -> Self {
         let root = PathBuf::from(NOWHERE);
         let (id, working_directory, acting_run) = (String::new(), root.clone(), None);
-        Self { id, root, working_directory, store, clock, actor, acting_run, hooks: false }
+        Self {
+            id,
+            root,
+            working_directory,
+            store,
+            clock,
+            actor,
+            acting_run,
+            hooks: false,
+            notices: false,
+        }
     }
 
     /// The same town for another actor, perhaps the worker of a run.
@@ -202,12 +222,15 @@ impl Town {
         work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
     ) -> Result<T> {
         let hooks = self.hooks(rehearsal);
-        let (done, calls) = self.transact(rehearsal, |writer| {
+        let (done, calls, notices) = self.transact(rehearsal, |writer| {
             let done = work(writer)?;
             let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
-            Ok((done, calls))
+            Ok((done, calls, writer.notices_written()))
         })?;
         calls.into_iter().for_each(Calls::launch);
+        if !rehearsal {
+            self.deliver(notices);
+        }
         Ok(done)
     }
 
@@ -244,10 +267,12 @@ impl Town {
         let results = self.store.write_each(&self.authorship(), items, |writer, item| {
             let done = work(writer, item)?;
             let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
-            Ok((done, calls))
+            Ok((done, calls, writer.notices_written()))
         })?;
         let mut all: Option<Calls> = None;
-        let mut keep = |(done, calls): (T, Option<Calls>)| {
+        let mut notices = 0;
+        let mut keep = |(done, calls, written): (T, Option<Calls>, u64)| {
+            notices += written;
             match (&mut all, calls) {
                 (Some(all), Some(calls)) => all.add(calls),
                 (all, calls) => *all = all.take().or(calls),
@@ -256,7 +281,15 @@ impl Town {
         };
         let results = results.into_iter().map(|result: Result<_>| result.map(&mut keep)).collect();
         all.into_iter().for_each(Calls::launch);
+        self.deliver(notices);
         Ok(results)
+    }
+
+    /// Has notices sent that were just committed.
+    fn deliver(&self, notices: u64) {
+        if self.notices && notices > 0 {
+            crate::outbox::deliver_in_background(&self.root);
+        }
     }
 
     /// The hooks to run after a change; none if nobody put any there.

@@ -2,7 +2,7 @@
 
 use gt_core::decide::WaitReason;
 use gt_core::schedule::{RunEnd, RunId, RunState};
-use gt_core::{BeadId, Outcome, Status};
+use gt_core::{BeadId, ExecutorKind, Outcome, Status};
 use gt_operations::beads::{self, NewBead};
 use gt_operations::dispatch::{Dispatcher, MemorySpawner};
 use gt_operations::queue;
@@ -15,7 +15,13 @@ use crate::town::town;
 /// A town with a rig that can run things, and a cap if one is given.
 pub(crate) fn town_with_rig(cap: Option<u32>) -> Town {
     let town = town();
-    let rig = rigs::NewRig { name: "web", repository: None, prefix: Some("web"), branch: None };
+    let rig = rigs::NewRig {
+        name: "web",
+        repository: None,
+        prefix: Some("web"),
+        branch: None,
+        executor: ExecutorKind::Process,
+    };
     rigs::add(&town, &rig).unwrap();
     settings::set(&town, "rig.web.command", "/bin/true {bead}").unwrap();
     if let Some(cap) = cap {
