@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gt_executors::background::{detach, nameless_file};
 
+use super::deliver::is_due;
 use super::{Delivered, Outside, deliver};
 use crate::town::DIRECTORY;
 use crate::{Actor, Environment, OperationError, Result, StoreOptions, SystemClock, Town};
@@ -35,6 +36,14 @@ fn start(root: &Path) -> Result<()> {
         source,
     })?;
     Ok(detach(&program, &[HELPER.as_ref(), root.as_os_str()], nothing)?)
+}
+
+/// Has what is due sent, if anything is: what each cycle does for notices whose first try failed.
+pub(crate) fn catch_up(town: &Town) -> Result<()> {
+    if is_due(town)? {
+        deliver_in_background(town.root());
+    }
+    Ok(())
 }
 
 /// The helper's side: sends what is due in the town at `root`.

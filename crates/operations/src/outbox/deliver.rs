@@ -44,6 +44,19 @@ pub fn deliver(town: &Town, notifier: &dyn Notifier, limit: usize) -> Result<Del
     Ok(delivered)
 }
 
+/// Whether anything is due.
+pub(super) fn is_due(town: &Town) -> Result<bool> {
+    let due = due(town);
+    town.read(|reader| {
+        for channel in Channel::ALL {
+            if reader.due_notice(*channel, due)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    })
+}
+
 fn due(town: &Town) -> Due {
     let now = town.now();
     Due { now, far: now.plus(NOTICE_WAIT_MAX) }

@@ -8,12 +8,15 @@
 
 mod background;
 mod deliver;
+mod news;
 mod outside;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use background::catch_up;
 pub use background::{HELPER, deliver_in_background, run};
 pub use deliver::{Delivered, SENDING_MAX, deliver};
+pub(crate) use news::tell_news;
 pub use outside::Outside;
 
 use gt_core::schedule::{Channel, Notice, NoticeState};

@@ -136,10 +136,8 @@ fn successor(writer: &Writer<'_>, context: &Context, attempts: u32) -> Result<Ne
 pub fn exec_failed(town: &Town, id: &RunId, why: &str) -> Result<()> {
     town.write(|writer| {
         let Some(run) = writer.run(id)?.filter(|run| run.state.is_live()) else { return Ok(()) };
-        let end = RunEnd::without_status(RunState::Failed, format!("it did not start: {why}"));
-        writer.end_run(&run, &end, "")?;
+        writer.fail_start(&run, why, "")?;
         release_in(writer, &id.bead)?;
-        writer.record_run(&run, EventKind::StartFailed, &[("why", Json::string(why))]);
         let Some(context) = writer.context_by_number(run.context)? else { return Ok(()) };
         let mut next = successor(writer, &context, context.attempts)?;
         next.failures = context.failures;

@@ -12,11 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gt_core::schedule::RunId;
+use gt_core::settings::Layers;
 use gt_core::{Clock, Rig, Timestamp};
 use gt_store::{Authorship, Bell, Options, Reader, Store, StoreError, Writer};
 
 use self::database::Database;
 use crate::hooks::{Calls, Hooks};
+use crate::outbox::tell_news;
+use crate::settings::file_layers;
 use crate::{Actor, Environment, OperationError, Result};
 
 /// The directory inside a town that is ours.
@@ -222,8 +225,10 @@ impl Town {
         work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
     ) -> Result<T> {
         let hooks = self.hooks(rehearsal);
+        let files = self.settings_for_news();
         let (done, calls, notices) = self.transact(rehearsal, |writer| {
             let done = work(writer)?;
+            tell_news(writer, &files)?;
             let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
             Ok((done, calls, writer.notices_written()))
         })?;
@@ -264,8 +269,10 @@ impl Town {
         mut work: impl FnMut(&mut Writer<'_>, I) -> Result<T>,
     ) -> Result<Vec<Result<T>>> {
         let hooks = self.hooks(false);
+        let files = self.settings_for_news();
         let results = self.store.write_each(&self.authorship(), items, |writer, item| {
             let done = work(writer, item)?;
+            tell_news(writer, &files)?;
             let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
             Ok((done, calls, writer.notices_written()))
         })?;
@@ -283,6 +290,12 @@ impl Town {
         all.into_iter().for_each(Calls::launch);
         self.deliver(notices);
         Ok(results)
+    }
+
+    /// Settings that are not in the store, for whoever tells news. What cannot be read keeps nobody from
+    /// writing: the commands that depend on it say so.
+    fn settings_for_news(&self) -> Layers {
+        file_layers(self).unwrap_or_default()
     }
 
     /// Has notices sent that were just committed.

@@ -1,5 +1,6 @@
 //! `gt scheduler`, and the part of `gt queue` that is the same.
 
+mod adopt;
 mod control;
 mod list;
 mod retry;
@@ -43,6 +44,7 @@ pub(super) enum SchedulerVerb {
     Drain(control::DrainArgs),
     Clear(control::ClearArgs),
     Retry(retry::RetryArgs),
+    Adopt(adopt::AdoptArgs),
 }
 
 pub(super) fn run(context: &Context<'_>, args: &SchedulerArgs) -> Result<(), CliError> {
@@ -60,6 +62,7 @@ pub(super) fn run_verb(context: &Context<'_>, verb: &SchedulerVerb) -> Result<()
         SchedulerVerb::Drain(args) => control::drain(context, args),
         SchedulerVerb::Clear(args) => control::clear(context, args),
         SchedulerVerb::Retry(args) => retry::run(context, args),
+        SchedulerVerb::Adopt(args) => adopt::run(context, args),
     }
 }
 
