@@ -42,6 +42,7 @@ mod labels_comments;
 mod list;
 mod list_order;
 mod list_views;
+mod live_runs;
 mod manual;
 mod notify;
 mod output;
