@@ -10,6 +10,9 @@ use crate::common::Common;
 use crate::error::CliError;
 use crate::output::Printer;
 
+/// Who acts when a supervisor is not told for whom it does.
+const WORKER: &str = "gt";
+
 /// Where a command runs and for whom.
 pub(crate) struct Context<'p> {
     pub(crate) printer: &'p Printer,
@@ -60,10 +63,20 @@ impl<'p> Context<'p> {
 
     /// The town around the working directory.
     pub(crate) fn town(&self) -> Result<Town, CliError> {
+        self.town_as(self.actor()?)
+    }
+
+    /// The same for a process of ours, which is started often: nobody asks git who it is.
+    pub(crate) fn town_of_worker(&self) -> Result<Town, CliError> {
+        let name = self.actor.clone().unwrap_or_else(|| WORKER.to_owned());
+        self.town_as(Actor { name, owner: String::new() })
+    }
+
+    fn town_as(&self, actor: Actor) -> Result<Town, CliError> {
         let root = self.root()?;
         let options = StoreOptions { on_wait: Some(Arc::new(waiting)) };
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
-        let town = Town::open(&root, &self.directory, environment, self.actor()?, clock, options)?;
+        let town = Town::open(&root, &self.directory, environment, actor, clock, options)?;
         Ok(town.with_hooks(environment).with_notices())
     }
 }

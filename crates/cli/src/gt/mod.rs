@@ -4,6 +4,7 @@ mod account;
 mod completions;
 mod config;
 mod doctor;
+mod each;
 mod feed;
 mod import;
 mod install;
@@ -11,10 +12,14 @@ mod man;
 mod outbox;
 mod queue;
 mod rig;
+mod run;
 mod scheduler;
 mod sling;
 mod status;
 mod store;
+mod unsling;
+mod wait;
+mod why;
 mod worker;
 
 use clap::{Parser, Subcommand};
@@ -46,19 +51,24 @@ enum Verb {
     Install(install::InstallArgs),
     Rig(rig::RigArgs),
     Config(config::ConfigArgs),
+    Import(import::ImportArgs),
     Sling(sling::SlingArgs),
     Queue(queue::QueueArgs),
     Scheduler(scheduler::SchedulerArgs),
-    Import(import::ImportArgs),
+    Unsling(unsling::UnslingArgs),
+    Run(run::RunArgs),
+    Wait(wait::WaitArgs),
+    Why(why::WhyArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
     Formula(crate::bd::FormulaArgs),
     Outbox(outbox::OutboxArgs),
     Doctor(doctor::DoctorArgs),
     Store(store::StoreArgs),
-    Worker(worker::WorkerArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    #[command(hide = true)]
+    Worker(worker::WorkerArgs),
 }
 
 /// Runs a parsed command.
@@ -68,18 +78,22 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Install(args) => install::run(&context, &args),
         Verb::Rig(args) => rig::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
+        Verb::Import(args) => import::run(&context, &args),
         Verb::Sling(args) => sling::run(&context, &args),
         Verb::Queue(args) => queue::run(&context, &args),
         Verb::Scheduler(args) => scheduler::run(&context, &args),
-        Verb::Import(args) => import::run(&context, &args),
+        Verb::Unsling(args) => unsling::run(&context, &args),
+        Verb::Run(args) => run::run(&context, &args),
+        Verb::Wait(args) => wait::run(&context, &args),
+        Verb::Why(args) => why::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),
         Verb::Formula(args) => crate::bd::run_formula(&context, &args),
         Verb::Outbox(args) => outbox::run(&context, &args),
         Verb::Doctor(_) => doctor::run(&context),
         Verb::Store(args) => store::run(&context, &args),
-        Verb::Worker(args) => worker::run(&context, &args),
         Verb::Completions(args) => completions::run(&context, &args),
         Verb::Man(args) => man::run(&context, &args),
+        Verb::Worker(args) => worker::run(&context, &args),
     }
 }

@@ -55,6 +55,21 @@ fn with_a_cap_a_bead_is_scheduled_and_nobody_starts_it_without_a_daemon() {
 }
 
 #[test]
+fn a_daemon_that_runs_is_not_asked_for() {
+    let town = gastown();
+    defer(&town);
+    town.bead("gt-a", &[]);
+    town.bead("gt-b", &[]);
+    let lock = std::fs::File::create(town.cwd().join(".gt/daemon.lock")).unwrap();
+
+    lock.lock().unwrap();
+    assert_eq!(town.gt(["sling", "gt-a"]).ok().stderr, "");
+    lock.unlock().unwrap();
+    let said = town.gt(["sling", "gt-b"]).ok();
+    assert_says(&said.stderr, &["no daemon is running"]);
+}
+
+#[test]
 fn a_blocked_bead_is_scheduled_in_direct_mode_and_says_what_it_waits_for() {
     let town = gastown();
     town.bead("gt-a", &[]);

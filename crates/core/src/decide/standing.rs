@@ -155,6 +155,10 @@ pub fn unscheduled_reasons(
     }
     let issue_type = facts.readiness.issue_type;
     match rig {
+        // Who unfolds a convoy or an epic of the town needs no rig for it.
+        None if !issue_type.is_slingable(ExecutorKind::Process) => {
+            reasons.push(WaitReason::NotSlingable(issue_type.clone()));
+        }
         None => reasons.push(WaitReason::TownLevel),
         Some(rig) if !issue_type.is_slingable(rig.executor) => {
             reasons.push(WaitReason::NotSlingable(issue_type.clone()));
@@ -168,10 +172,23 @@ pub fn unscheduled_reasons(
         reasons.push(WaitReason::ConvoyStaged(convoy.clone()));
     }
     reasons.extend(latest.and_then(|context| after_context(context, last_run, max_attempts)));
-    if reasons.is_empty() {
+    // When all these are gone it still does not start.
+    if reasons.iter().all(goes_away_unasked) {
         reasons.push(WaitReason::NotScheduled);
     }
     reasons
+}
+
+/// Whether a reason goes away without anybody touching the bead itself.
+fn goes_away_unasked(reason: &WaitReason) -> bool {
+    matches!(
+        reason,
+        WaitReason::BlockedBy(_)
+            | WaitReason::BlockerFailed(_)
+            | WaitReason::DeferredUntil(_)
+            | WaitReason::ParentDeferred(..)
+            | WaitReason::Deferred
+    )
 }
 
 /// What the end of the last context, or of the run that came of it, says.

@@ -65,8 +65,14 @@ pub(crate) fn finish_in(
             Ok(Finished::Closed(Outcome::Failed))
         }
         (RunState::Lost, Some(context)) => lost(writer, settings, run, &context),
-        (RunState::Lost | RunState::Cancelled, _)
-        | (RunState::Starting | RunState::Running | RunState::Blocked, _) => {
+        (
+            RunState::Lost
+            | RunState::Cancelled
+            | RunState::Starting
+            | RunState::Running
+            | RunState::Blocked,
+            _,
+        ) => {
             release_in(writer, &run.id.bead)?;
             Ok(Finished::Reopened)
         }

@@ -283,6 +283,16 @@ fn a_person_who_closes_as_failed_ends_the_run_as_failed() {
 }
 
 #[test]
+fn what_a_run_closed_is_nobodys_when_it_is_opened_again() {
+    let town = acting(hooked_by_max(), MAX, None);
+    close(&town, &Close::default()).unwrap();
+    assert_eq!(stored(&town).assignee, MAX);
+    let town = stranger(town);
+    beads::reopen(&town, &ids(BEAD), None).unwrap().remove(0).unwrap();
+    assert_eq!((stored(&town).status, stored(&town).assignee.as_str()), (Status::Open, ""));
+}
+
+#[test]
 fn a_person_may_say_the_same_with_update() {
     let town = acting(hooked_by_max(), MAX, None);
     update(&town, &to_status(Status::InProgress)).unwrap();

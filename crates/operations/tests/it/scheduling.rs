@@ -1,5 +1,6 @@
 //! From a sling to a closed bead, over an in-memory town and a spawner that starts nothing.
 
+use gt_core::decide::WaitReason;
 use gt_core::schedule::{RunEnd, RunId, RunState};
 use gt_core::{BeadId, ExecutorKind, Outcome, Status};
 use gt_operations::beads::{self, NewBead};
@@ -57,13 +58,13 @@ fn what_is_slung_waits_for_a_slot_runs_and_closes() {
     let done = Dispatcher::new(&town, &spawner).dispatch().unwrap();
     assert_eq!((done.queued, done.ready, done.dispatched.len(), done.skipped), (2, 2, 1, 1));
     let run = RunId::parse("web-1#1").unwrap();
-    assert_eq!(spawner.asked(), [run.clone()]);
+    assert_eq!(spawner.asked(), std::slice::from_ref(&run));
     assert_eq!(shown(&town, "web-1").row.bead.status, Status::Hooked);
 
     let again = Dispatcher::new(&town, &spawner).dispatch().unwrap();
     assert_eq!(again.dispatched.len(), 0);
     let why = queue::why(&town, "web-2").unwrap();
-    assert_eq!(why.reasons.iter().map(|reason| reason.code()).collect::<Vec<_>>(), ["no-slot"]);
+    assert_eq!(why.reasons.iter().map(WaitReason::code).collect::<Vec<_>>(), ["no-slot"]);
     assert_eq!(why.holders.len(), 1);
 
     assert!(matches!(runs::claim(&town, &run).unwrap(), Claim::Granted(_)));

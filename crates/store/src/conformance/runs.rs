@@ -87,8 +87,10 @@ pub(super) fn a_run_reads_back_exactly_as_it_was_written(subject: &dyn Subject) 
     assert_eq!(run.id, RunId { bead: id("gt-a"), epoch: 1 });
     assert_eq!(town.read(|reader| reader.run(&run.id)), Some(run.clone()));
     assert_eq!(town.read(|reader| reader.live_run(&id("gt-a"))), Some(run.clone()));
-    assert_eq!(town.read(|reader| reader.live_runs()), std::slice::from_ref(&run));
-    assert_eq!(town.read(|reader| reader.recent_runs(1)), [run]);
+    assert_eq!(town.read(|reader| reader.recent_runs(1)), std::slice::from_ref(&run));
+    // Nobody who looks at all that are live needs their steps.
+    let without_steps = Run { steps: json("{}"), ..run };
+    assert_eq!(town.read(|reader| reader.live_runs()), [without_steps]);
 }
 
 pub(super) fn a_bead_has_one_live_run(subject: &dyn Subject) {
