@@ -326,23 +326,51 @@ fn running_work_finishes_whatever_is_closed_off_meanwhile() {
 }
 
 #[test]
-fn a_bead_that_is_closed_by_force_while_it_runs_stays_closed() {
-    let town = town_with_agent("wait_for go");
+fn a_bead_that_is_closed_by_force_takes_its_run_with_it() {
+    let town = town_with_agent("wait_for never");
     town.bead("we-a", &[]);
     town.gt(["sling", "we-a"]).ok();
     town.wait_for_agent("we-a#1");
 
     town.bd(["close", "we-a", "--force", "--reason", "not needed"]).ok();
-    town.allow("go");
+
     let agent = town.agent_of("we-a");
     wait_until("the agent has ended", || !is_alive(&agent));
-    wait_until("nothing is live", || {
-        town.cycle().ok();
-        town.gt_json(&["run", "list"]) == json!([])
+    town.cycle().ok();
+    assert_eq!(town.states("we-a"), ["cancelled"]);
+    let bead = town.show("we-a");
+    assert_eq!((&bead["status"], &bead["close_reason"]), (&json!("closed"), &json!("not needed")));
+    town.assert_quiet();
+}
+
+#[test]
+fn what_nobody_could_end_is_ended_before_the_next_agent_begins() {
+    let town = town_with_agent("[ $run != we-a#1 ] || wait_for never");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    let agent = town.agent_of("we-a");
+
+    // Whoever closes it by force dies after the store knows and before the agent does. Meanwhile the
+    // supervisor cannot be reached, so that they look for it.
+    let control = town.cwd().join(".gt/runs/we-a#1/control");
+    let away = town.stage("control");
+    fs::rename(&control, &away).unwrap();
+    let close = town.start_bd(&["close", "we-a", "--force"]).start();
+    wait_until("the store knows", || town.states("we-a") == ["cancelled"]);
+    close.kill();
+    fs::rename(&away, &control).unwrap();
+    assert!(is_alive(&agent));
+    assert_eq!(town.run_of("we-a#1")["alive"], true);
+
+    town.bd(["reopen", "we-a"]).ok();
+    let _ = town.gt(["sling", "we-a"]);
+    wait_until("the bead is closed", || {
+        let _ = town.cycle();
+        town.show("we-a")["status"] == "closed"
     });
 
-    assert_eq!(town.show("we-a")["status"], "closed");
-    assert_eq!(town.states("we-a").len(), 1);
+    assert!(!is_alive(&agent));
     town.assert_quiet();
 }
 

@@ -37,6 +37,13 @@ pub fn cancel(town: &Town, input: &str) -> Result<Cancelled> {
     if !run.state.is_live() {
         return Ok(Cancelled { run: id, state: run.state, already: true });
     }
+    let host = gt_executors::process::host_name();
+    if !needs_no_process(&run) && run.host != host {
+        return Err(OperationError::rejected(format!(
+            "{id} runs on {}; cancel it there",
+            run.host
+        )));
+    }
     // Who wanted it is written down first: the supervisor writes the end, and cannot know.
     let run = town.write(|writer| {
         let run = require(writer, &id)?;
@@ -113,13 +120,6 @@ pub(crate) fn end_in_world<'a>(town: &Town, runs: impl IntoIterator<Item = &'a R
 
 /// Ends every process of a run and waits until none is left.
 fn end_processes(town: &Town, run: &Run, grace: Duration) -> Result<()> {
-    let host = gt_executors::process::host_name();
-    if run.host != host {
-        return Err(OperationError::rejected(format!(
-            "{} runs on {}; cancel it there",
-            run.id, run.host
-        )));
-    }
     let directory = RunDirectory::of(&town.runs_directory(), &run.id.to_string());
     let failed = |source| OperationError::File {
         action: "end the processes of the run in",

@@ -9,8 +9,8 @@ use gt_core::command_template::expand;
 use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_executors::process::ProcessError;
 use gt_executors::runs::{
-    Agent, AgentEnd, Liveness, RunDirectory, become_detached, say, start_supervisor,
-    supervise as stay,
+    Agent, AgentEnd, Asked, Liveness, RunDirectory, ask_to_cancel, become_detached, end_orphan,
+    say, start_supervisor, supervise as stay,
 };
 
 use super::claim::{Claim, WorkOrder, claim};
@@ -102,11 +102,12 @@ pub fn supervise(town: &Town, id: &RunId) -> Result<()> {
         say_failed(&format!("another supervisor has {id}"));
         return Ok(());
     };
+    let settings = town.scheduler_settings()?;
     if let Some(earlier) = earlier_run_alive(town, id) {
+        end_if_cancelled(town, &earlier, settings.kill_grace)?;
         say(&format!("{BUSY}{earlier} has not ended yet"));
         return Ok(());
     }
-    let settings = town.scheduler_settings()?;
     let order = match claim(town, id)? {
         Claim::Granted(order) => order,
         Claim::Refused(why) => {
@@ -155,6 +156,20 @@ fn earlier_run_alive(town: &Town, id: &RunId) -> Option<RunId> {
         let directory = RunDirectory::of(&runs, &earlier.to_string());
         matches!(directory.liveness(), Ok(Liveness::Held))
     })
+}
+
+/// Ends what is left of an earlier run that was cancelled in the store alone: whoever did so may have died
+/// before they could end its processes.
+fn end_if_cancelled(town: &Town, earlier: &RunId, grace: Duration) -> Result<()> {
+    let run = town.read(|reader| Ok(reader.run(earlier)?))?;
+    if run.is_some_and(|run| run.state == RunState::Cancelled) {
+        let directory = RunDirectory::of(&town.runs_directory(), &earlier.to_string());
+        // What cannot be ended keeps the bead busy, and shows as a run that is over and has processes.
+        if !matches!(ask_to_cancel(&directory), Ok(Asked::Told)) {
+            let _ = end_orphan(&directory, grace);
+        }
+    }
+    Ok(())
 }
 
 /// The program that works on a run.
