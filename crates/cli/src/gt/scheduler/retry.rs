@@ -64,7 +64,7 @@ pub(super) fn run(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliErro
         }
     }
     if !done.is_empty() && !daemon::is_running(&town) {
-        printer.note("warning: no daemon is running; start it with gt up, or use gt scheduler run");
+        printer.note(daemon::NOT_RUNNING);
     }
     if refused.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(refused.join("; "))) }
 }

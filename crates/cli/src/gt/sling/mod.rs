@@ -74,13 +74,14 @@ pub(super) fn sling_words(
         start(&town, &mut slung)?;
     }
     report::print(context.printer, &slung, flags.dry_run)?;
-    let waits_for_daemon = slung.deferred && report::has_scheduled(&slung) && !flags.dry_run;
+    // In direct mode too: what is blocked starts later, and this command is over by then.
+    let waits_for_daemon = report::has_scheduled(&slung) && !flags.dry_run;
     if report::waits_at_the_gate(&slung) {
         context.printer.note(
             "It waits for gt queue run; gt config set queue.enabled true lets the daemon start it",
         );
     } else if waits_for_daemon && !flags.no_boot && !daemon::is_running(&town) {
-        context.printer.note("warning: no daemon is running; start it with gt up");
+        context.printer.note(daemon::NOT_RUNNING);
     }
     report::verdict(&slung)
 }
