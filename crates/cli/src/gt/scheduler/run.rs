@@ -2,7 +2,7 @@
 
 use clap::Args;
 use gt_core::BeadId;
-use gt_operations::dispatch::{Dispatched, NotStarted, Overrides, Pass, Started, pass};
+use gt_operations::dispatch::{Dispatched, NotStarted, Overrides, Pass, SpawnError, Started, pass};
 use gt_operations::runs::Recovered;
 use gt_records::ObjectWriter;
 
@@ -73,7 +73,10 @@ pub(super) fn verdict(printer: &Printer, errors: &[(BeadId, NotStarted)]) -> Res
     let mut failed = Vec::new();
     for (bead, error) in errors {
         match error {
-            NotStarted::Changed(_) => printer.note(format!("{bead} was not started: {error}")),
+            // What an earlier run left behind has to go first; the next cycle tries again.
+            NotStarted::Changed(_) | NotStarted::Spawn(SpawnError::Busy(_)) => {
+                printer.note(format!("{bead} was not started: {error}"));
+            }
             NotStarted::GivenUp(reason, why) => {
                 let said = format!(
                     "{bead} was given up ({}): {why}; gt scheduler retry {bead} tries it again",
@@ -81,7 +84,7 @@ pub(super) fn verdict(printer: &Printer, errors: &[(BeadId, NotStarted)]) -> Res
                 );
                 failed.push(printer.part_failed(&CliError::request(said)));
             }
-            NotStarted::Spawn(_) | NotStarted::Operation(_) => {
+            NotStarted::Spawn(SpawnError::Failed(_)) | NotStarted::Operation(_) => {
                 let said =
                     format!("{bead} did not start: {error}; gt why {bead} says what follows");
                 failed.push(printer.part_failed(&CliError::request(said)));
