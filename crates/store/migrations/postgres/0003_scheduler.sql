@@ -22,7 +22,8 @@ CREATE TABLE contexts (
     last_failure    TEXT COLLATE "C" NOT NULL,
     attempts        BIGINT NOT NULL CHECK (attempts >= 0),
     starting        BIGINT NOT NULL CHECK (starting IN (0, 1)),
-    held            BIGINT NOT NULL CHECK (held IN (0, 1)),
+    -- 0 = by nothing, 1 = by its bead, 2 = its bead is over.
+    held            BIGINT NOT NULL CHECK (held IN (0, 1, 2)),
     asleep_until    BIGINT,
     -- The last context of its bead.
     latest          BIGINT NOT NULL CHECK (latest IN (0, 1)),
@@ -43,6 +44,7 @@ CREATE INDEX contexts_asleep ON contexts (asleep_until)
     WHERE closed_at IS NULL AND starting = 0 AND asleep_until IS NOT NULL;
 CREATE INDEX contexts_backoff ON contexts (next_attempt_at)
     WHERE closed_at IS NULL AND next_attempt_at IS NOT NULL;
+CREATE INDEX contexts_stale ON contexts (number) WHERE closed_at IS NULL AND starting = 0 AND held = 2;
 CREATE INDEX contexts_waiting ON contexts (number) WHERE closed_at IS NULL;
 CREATE INDEX contexts_reason ON contexts (close_reason, bead) WHERE latest = 1;
 
@@ -157,7 +159,7 @@ SELECT c.number AS number, b.priority AS priority,
             ELSE
                 CASE WHEN b.issue_type IN ('task', 'bug', 'feature', 'chore', '') THEN 1 ELSE 0 END
             END) = 1
-    THEN 0 ELSE 1 END AS held,
+    THEN 0 WHEN b.status = 'closed' THEN 2 ELSE 1 END AS held,
     (SELECT MAX(x.at) FROM (
         SELECT c.next_attempt_at AS at
         UNION ALL SELECT b.defer_until
@@ -242,38 +244,67 @@ EXECUTE FUNCTION rigs_to_contexts();
 CREATE TRIGGER old_rigs_to_contexts AFTER DELETE ON rigs FOR EACH ROW
 EXECUTE FUNCTION rigs_to_contexts();
 
-CREATE FUNCTION contexts_to_lanes() RETURNS TRIGGER LANGUAGE plpgsql
+-- Once for a statement and not for a row: very many contexts come in one transaction, and every change of
+-- the same lane would leave a version of it behind that the next one has to step over.
+CREATE FUNCTION move_lane(of_rig TEXT, of_place TEXT, of_account TEXT, of_gated BIGINT, of_priority BIGINT,
+    more_queued BIGINT, more_awake BIGINT) RETURNS VOID LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE lanes SET queued = queued + more_queued, awake = awake + more_awake
+        WHERE rig = of_rig AND place = of_place AND account = of_account
+            AND gated = of_gated AND priority = of_priority;
+    IF NOT FOUND THEN
+        INSERT INTO lanes (rig, place, account, gated, priority, queued, awake)
+            VALUES (of_rig, of_place, of_account, of_gated, of_priority, more_queued, more_awake);
+    END IF;
+    DELETE FROM lanes WHERE queued = 0 AND rig = of_rig AND place = of_place AND account = of_account
+        AND gated = of_gated AND priority = of_priority;
+END $$;
+
+CREATE FUNCTION contexts_join_lanes() RETURNS TRIGGER LANGUAGE plpgsql
 SET search_path FROM CURRENT AS $$
 BEGIN
-    IF TG_OP <> 'INSERT' AND OLD.closed_at IS NULL AND OLD.starting = 0 THEN
-        UPDATE lanes SET queued = queued - 1, awake = awake
-                - CASE WHEN OLD.held = 0 AND OLD.asleep_until IS NULL THEN 1 ELSE 0 END
-            WHERE rig = OLD.rig AND place = OLD.place AND account = OLD.account
-                AND gated = OLD.gated AND priority = OLD.priority;
-    END IF;
-    IF TG_OP <> 'DELETE' AND NEW.closed_at IS NULL AND NEW.starting = 0 THEN
-        INSERT INTO lanes (rig, place, account, gated, priority, queued, awake)
-            VALUES (NEW.rig, NEW.place, NEW.account, NEW.gated, NEW.priority, 1,
-                CASE WHEN NEW.held = 0 AND NEW.asleep_until IS NULL THEN 1 ELSE 0 END)
-            ON CONFLICT (rig, place, account, gated, priority) DO UPDATE SET
-                queued = lanes.queued + 1, awake = lanes.awake + excluded.awake;
-    END IF;
-    IF TG_OP <> 'INSERT' THEN
-        DELETE FROM lanes WHERE queued = 0 AND rig = OLD.rig AND place = OLD.place
-            AND account = OLD.account AND gated = OLD.gated AND priority = OLD.priority;
-    END IF;
+    PERFORM move_lane(rig, place, account, gated, priority, COUNT(*),
+            COUNT(*) FILTER (WHERE held = 0 AND asleep_until IS NULL))
+        FROM arrived WHERE closed_at IS NULL AND starting = 0
+        GROUP BY rig, place, account, gated, priority;
     RETURN NULL;
 END $$;
 
-CREATE TRIGGER contexts_join_lanes AFTER INSERT ON contexts FOR EACH ROW
-EXECUTE FUNCTION contexts_to_lanes();
-CREATE TRIGGER contexts_change_lanes AFTER UPDATE ON contexts FOR EACH ROW
-WHEN (OLD.closed_at IS DISTINCT FROM NEW.closed_at OR OLD.starting <> NEW.starting
-    OR OLD.held <> NEW.held OR OLD.asleep_until IS DISTINCT FROM NEW.asleep_until
-    OR OLD.priority <> NEW.priority)
-EXECUTE FUNCTION contexts_to_lanes();
-CREATE TRIGGER contexts_leave_lanes AFTER DELETE ON contexts FOR EACH ROW
-EXECUTE FUNCTION contexts_to_lanes();
+CREATE FUNCTION contexts_leave_lanes() RETURNS TRIGGER LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
+BEGIN
+    PERFORM move_lane(rig, place, account, gated, priority, -COUNT(*),
+            -COUNT(*) FILTER (WHERE held = 0 AND asleep_until IS NULL))
+        FROM departed WHERE closed_at IS NULL AND starting = 0
+        GROUP BY rig, place, account, gated, priority;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION contexts_change_lanes() RETURNS TRIGGER LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
+BEGIN
+    PERFORM move_lane(rig, place, account, gated, priority, SUM(queued)::BIGINT, SUM(awake)::BIGINT)
+        FROM (
+            SELECT rig, place, account, gated, priority, -1 AS queued,
+                CASE WHEN held = 0 AND asleep_until IS NULL THEN -1 ELSE 0 END AS awake
+                FROM departed WHERE closed_at IS NULL AND starting = 0
+            UNION ALL
+            SELECT rig, place, account, gated, priority, 1,
+                CASE WHEN held = 0 AND asleep_until IS NULL THEN 1 ELSE 0 END
+                FROM arrived WHERE closed_at IS NULL AND starting = 0
+        ) moved
+        GROUP BY rig, place, account, gated, priority
+        HAVING SUM(queued) <> 0 OR SUM(awake) <> 0;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER contexts_join_lanes AFTER INSERT ON contexts
+REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION contexts_join_lanes();
+CREATE TRIGGER contexts_change_lanes AFTER UPDATE ON contexts
+REFERENCING OLD TABLE AS departed NEW TABLE AS arrived
+FOR EACH STATEMENT EXECUTE FUNCTION contexts_change_lanes();
+CREATE TRIGGER contexts_leave_lanes AFTER DELETE ON contexts
+REFERENCING OLD TABLE AS departed FOR EACH STATEMENT EXECUTE FUNCTION contexts_leave_lanes();
 
 -- The labels that people gave, and those that say where a bead stands with the scheduler; one that was
 -- also given is not there twice.

@@ -22,7 +22,8 @@ CREATE TABLE contexts (
     last_failure    TEXT NOT NULL,
     attempts        INTEGER NOT NULL CHECK (attempts >= 0),
     starting        INTEGER NOT NULL CHECK (starting IN (0, 1)),
-    held            INTEGER NOT NULL CHECK (held IN (0, 1)),
+    -- 0 = by nothing, 1 = by its bead, 2 = its bead is over.
+    held            INTEGER NOT NULL CHECK (held IN (0, 1, 2)),
     asleep_until    INTEGER,
     -- The last context of its bead.
     latest          INTEGER NOT NULL CHECK (latest IN (0, 1)),
@@ -43,6 +44,7 @@ CREATE INDEX contexts_asleep ON contexts (asleep_until)
     WHERE closed_at IS NULL AND starting = 0 AND asleep_until IS NOT NULL;
 CREATE INDEX contexts_backoff ON contexts (next_attempt_at)
     WHERE closed_at IS NULL AND next_attempt_at IS NOT NULL;
+CREATE INDEX contexts_stale ON contexts (number) WHERE closed_at IS NULL AND starting = 0 AND held = 2;
 CREATE INDEX contexts_waiting ON contexts (number) WHERE closed_at IS NULL;
 CREATE INDEX contexts_reason ON contexts (close_reason, bead) WHERE latest = 1;
 
@@ -157,7 +159,7 @@ SELECT c.number AS number, b.priority AS priority,
             ELSE
                 CASE WHEN b.issue_type IN ('task', 'bug', 'feature', 'chore', '') THEN 1 ELSE 0 END
             END) = 1
-    THEN 0 ELSE 1 END AS held,
+    THEN 0 WHEN b.status = 'closed' THEN 2 ELSE 1 END AS held,
     (SELECT MAX(x.at) FROM (
         SELECT c.next_attempt_at AS at
         UNION ALL SELECT b.defer_until

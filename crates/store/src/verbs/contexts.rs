@@ -38,14 +38,12 @@ statements! {
         AND starting = 0 AND held = 0 AND asleep_until IS NULL AND rig = ?1 AND place = ?2 \
         AND account = ?3 AND gated = ?4 AND priority = ?5 AND number > ?6 ORDER BY number LIMIT ?7");
     DUE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
-        AND starting = 0 AND asleep_until IS NOT NULL AND asleep_until <= ?1 AND held = 0 \
-        ORDER BY number");
+        AND starting = 0 AND asleep_until IS NOT NULL AND asleep_until <= ?1 AND held = 0");
     FAR = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
         AND starting = 0 AND asleep_until IS NOT NULL AND next_attempt_at IS NOT NULL \
-        AND next_attempt_at > ?1 ORDER BY number");
+        AND next_attempt_at > ?1");
     STALE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
-        AND starting = 0 AND held = 1 AND bead IN (SELECT b.id FROM beads b WHERE b.id = contexts.bead \
-        AND b.status = 'closed') ORDER BY number LIMIT ?1");
+        AND starting = 0 AND held = 2 ORDER BY number LIMIT ?1");
     LANES = "SELECT rig, place, account, gated, priority, queued, awake FROM lanes \
         ORDER BY rig, place, account, gated, priority";
     LAST_NUMBER = "SELECT value FROM counters WHERE name = 'context'";
@@ -54,8 +52,11 @@ statements! {
     TAKEN = "SELECT id FROM beads WHERE id >= 'hq-ctx-' AND id < 'hq-ctx.'";
     SUPERSEDE = "UPDATE contexts SET latest = 0 WHERE bead = ?1 AND latest = 1";
     INSERT = concat!("INSERT INTO contexts (", context_columns!(), ", held, latest) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 0, \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 1, \
         NULL, '', '', 1, 1)");
+    JOIN_LINE = "UPDATE contexts SET (priority, held, asleep_until, starting) = (SELECT s.priority, s.held, \
+        s.asleep_until, 0 FROM context_standing s WHERE s.number = contexts.number) \
+        WHERE number >= ?1 AND number <= ?2";
     REFRESH = "UPDATE contexts SET (priority, held, asleep_until) = (SELECT s.priority, s.held, \
         s.asleep_until FROM context_standing s WHERE s.number = contexts.number) \
         WHERE number >= ?1 AND number <= ?2 AND closed_at IS NULL";
@@ -275,7 +276,8 @@ impl Writer<'_> {
         }
         if number > before {
             self.apply(SET_LAST_NUMBER, &[as_int(number).into()])?;
-            self.apply(REFRESH, &[as_int(before + 1).into(), as_int(number).into()])?;
+            // All at once: until here none of them counts as waiting.
+            self.apply(JOIN_LINE, &[as_int(before + 1).into(), as_int(number).into()])?;
         }
         Ok(made)
     }

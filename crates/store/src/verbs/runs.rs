@@ -33,7 +33,7 @@ macro_rules! live {
 statements! {
     ONE = concat!("SELECT ", run_columns!(), " FROM runs WHERE bead = ?1 AND epoch = ?2");
     LIVE_OF = concat!("SELECT ", run_columns!(), " FROM runs WHERE bead = ?1 AND ", live!());
-    LIVE = concat!("SELECT ", run_columns!("'{}'"), " FROM runs WHERE ", live!(), " ORDER BY created_at, bead");
+    LIVE = concat!("SELECT ", run_columns!("'{}'"), " FROM runs WHERE ", live!());
     OF_BEAD = concat!("SELECT ", run_columns!(), " FROM runs WHERE bead = ?1 ORDER BY epoch DESC");
     RECENT = concat!("SELECT ", run_columns!(), " FROM runs ORDER BY created_at DESC, bead, epoch LIMIT ?1");
     FAILED_LAST = "SELECT c.bead FROM contexts c JOIN runs r ON r.context = c.number \
@@ -65,7 +65,10 @@ impl Reader<'_> {
 
     /// Every live run, oldest first, without its steps: those who count runs need none.
     pub fn live_runs(&self) -> Result<Vec<Run>, StoreError> {
-        self.rows(LIVE, &[], run_from)
+        let mut live = self.rows(LIVE, &[], run_from)?;
+        // Not by the database: SQLite would rather walk through every run there ever was, in this order.
+        live.sort_by(|a, b| a.created_at.cmp(&b.created_at).then_with(|| a.id.cmp(&b.id)));
+        Ok(live)
     }
 
     /// Every run of a bead, newest first.
