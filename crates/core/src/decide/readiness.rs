@@ -74,6 +74,10 @@ pub enum WaitReason {
     RunCancelled(String),
     /// It had so many runs, and none came to an end.
     AttemptsUsedUp(u32),
+    /// It was done, and somebody is to look at it.
+    Review,
+    /// The next cycle will give it up, for this reason.
+    CannotStart(String),
     /// Its rig is gone.
     RigGone(RigSlug),
     /// Nothing new starts in its rig.
@@ -137,6 +141,8 @@ impl WaitReason {
             | Self::Quarantined(_)
             | Self::RunCancelled(_)
             | Self::AttemptsUsedUp(_)
+            | Self::Review
+            | Self::CannotStart(_)
             | Self::RigGone(_)
             | Self::RigParked(_)
             | Self::RigDocked(_)
@@ -168,6 +174,8 @@ impl WaitReason {
             Self::Quarantined(_) => "quarantined",
             Self::RunCancelled(_) => "run-cancelled",
             Self::AttemptsUsedUp(_) => "attempts-used-up",
+            Self::Review => "review",
+            Self::CannotStart(_) => "cannot-start",
             Self::RigGone(_) => "rig-gone",
             Self::RigParked(_) => "rig-parked",
             Self::RigDocked(_) => "rig-docked",
@@ -252,6 +260,8 @@ impl fmt::Display for WaitReason {
             Self::CircuitBroken(why) => write!(f, "circuit-broken: {why}"),
             Self::Quarantined(why) => write!(f, "quarantined: {why}"),
             Self::RunCancelled(who) => write!(f, "run cancelled by {who}"),
+            Self::Review => write!(f, "review: it was done, and somebody is to look at it"),
+            Self::CannotStart(why) => write!(f, "cannot start: {why}"),
             Self::AttemptsUsedUp(runs) => write!(f, "attempts used up ({runs})"),
             Self::RigGone(rig) => write!(f, "the rig {rig} is gone"),
             Self::RigParked(rig) => write!(f, "the rig {rig} is parked"),

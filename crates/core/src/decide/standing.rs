@@ -215,6 +215,7 @@ fn after_context(
             let run = last_run.filter(|run| run.context == context.number)?;
             match run.state {
                 RunState::Cancelled => Some(WaitReason::RunCancelled(run.ended_by.clone())),
+                RunState::Done if context.parameters.review_only => Some(WaitReason::Review),
                 RunState::Lost if context.attempts.saturating_add(1) >= max_attempts => {
                     Some(WaitReason::AttemptsUsedUp(context.attempts.saturating_add(1)))
                 }

@@ -3,7 +3,7 @@
 use crate::{BeadId, Invalid};
 
 /// How the work of a run reaches the target branch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Merge {
     /// It lands at once.
     Direct,
@@ -39,7 +39,7 @@ impl Merge {
 }
 
 /// The parameters of a sling that the scheduler only carries to the run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct SlingParameters {
     /// The recipe to apply; none for the raw bead.
     pub formula: Option<String>,

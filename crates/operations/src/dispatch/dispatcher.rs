@@ -117,6 +117,23 @@ pub struct Started {
     pub run: Option<Run>,
 }
 
+/// How many get their slots in one transaction. More would have slots long before they start.
+const RESERVED_AT_ONCE: usize = 64;
+
+/// What a cycle would do with what was proposed.
+fn rehearse(proposals: &[Proposal], done: &mut Dispatched) {
+    for proposal in proposals {
+        match &proposal.recipe {
+            Ok(_) => done.dispatched.push(proposal.started()),
+            Err(failure) => {
+                let why = failure.message().to_owned();
+                let given_up = NotStarted::GivenUp(CloseReason::Quarantined, why);
+                done.errors.push((proposal.context.bead.clone(), given_up));
+            }
+        }
+    }
+}
+
 /// A context that may start, with what it needs to.
 struct Proposal {
     context: Context,
@@ -166,9 +183,14 @@ impl<'a> Dispatcher<'a> {
         self
     }
 
-    /// Sets what a person may set differently for one cycle.
+    /// Sets what a person may set differently for one cycle; what it leaves open stays as it was.
     pub fn with_overrides(mut self, overrides: Overrides) -> Self {
-        self.overrides = overrides;
+        let before = self.overrides;
+        self.overrides = Overrides {
+            max_polecats: overrides.max_polecats.or(before.max_polecats),
+            batch_size: overrides.batch_size.or(before.batch_size),
+            spawn_parallelism: overrides.spawn_parallelism.or(before.spawn_parallelism),
+        };
         self
     }
 
@@ -221,10 +243,10 @@ impl<'a> Dispatcher<'a> {
             let proposals = self.prepare(&scene, candidates);
             tried.extend(proposals.iter().map(|proposal| proposal.context.number));
             if self.dry_run {
-                done.dispatched = proposals.iter().map(Proposal::started).collect();
+                rehearse(&proposals, &mut done);
                 break;
             }
-            self.round(&files, &scene, proposals, &mut done)?;
+            self.start_all(&files, &scene, proposals, &mut done)?;
         }
         let settled = done.gated + done.dispatched.len() as u64 + done.failed();
         done.skipped = done.ready.saturating_sub(settled);
@@ -294,11 +316,12 @@ impl<'a> Dispatcher<'a> {
         let mut line = match &self.only {
             None => Line::open(reader, &scene)?,
             Some(numbers) => {
-                let mut contexts = Vec::with_capacity(numbers.len());
-                for number in numbers {
-                    contexts.extend(reader.context_by_number(*number)?);
-                }
-                contexts.retain(|context| context.closed.is_none());
+                // Whoever names contexts has just made them, so they stand together.
+                let (first, last) = (numbers.iter().min(), numbers.iter().max());
+                let (first, last) = (first.copied().unwrap_or(1), last.copied().unwrap_or(0));
+                let count = usize::try_from((last + 1).saturating_sub(first)).unwrap_or(usize::MAX);
+                let mut contexts = reader.open_contexts_after(first.saturating_sub(1), count)?;
+                contexts.retain(|context| numbers.contains(&context.number));
                 Line::of(reader, &scene, contexts)?
             }
         };
@@ -350,9 +373,28 @@ impl<'a> Dispatcher<'a> {
         candidates.into_iter().map(prepare).collect()
     }
 
+    /// Starts what was proposed, a handful at a time: a slot is taken only by what is about to start.
+    fn start_all(
+        &self,
+        files: &Layers,
+        scene: &Scene,
+        mut proposals: Vec<Proposal>,
+        done: &mut Dispatched,
+    ) -> Result<()> {
+        while !proposals.is_empty() {
+            let rest = proposals.split_off(proposals.len().min(RESERVED_AT_ONCE));
+            let delay = scene.settings.spawn_delay;
+            if !delay.is_zero() && !done.dispatched.is_empty() {
+                (self.pause)(delay);
+            }
+            self.start_some(files, scene, std::mem::replace(&mut proposals, rest), done)?;
+        }
+        Ok(())
+    }
+
     /// Starts what was proposed. Without a delay between starts all of them get their slots in one
     /// transaction, in order, and are spawned side by side.
-    fn round(
+    fn start_some(
         &self,
         files: &Layers,
         scene: &Scene,

@@ -105,12 +105,12 @@ impl SchedulerSettings {
     /// The same with what a cycle sets differently.
     pub(crate) fn overridden(mut self, overrides: &Overrides) -> Self {
         if let Some(asked) = overrides.max_polecats {
+            // In direct mode too it holds for everything that this cycle starts, queued or not.
             let cap = u32::try_from(asked).ok().filter(|cap| *cap > 0);
-            if self.is_deferred() {
-                self.max_polecats = cap;
-            } else {
+            if !self.is_deferred() {
                 self.queue_max_polecats = cap;
             }
+            self.max_polecats = cap;
         }
         if let Some(batch_size) = overrides.batch_size {
             self.batch_size = batch_size;
@@ -196,7 +196,8 @@ mod tests {
         let lifted = with(deferred, -1).caps(true);
         assert_eq!((lifted.town, lifted.queue), (None, None));
         let direct = settings(&[]);
-        assert_eq!(with(direct.clone(), 2).caps(false).queue, Some(2));
+        let capped = with(direct.clone(), 2).caps(false);
+        assert_eq!((capped.town, capped.queue), (Some(2), Some(2)));
         assert_eq!(with(direct, 0).caps(false).queue, None);
     }
 }

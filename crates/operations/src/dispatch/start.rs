@@ -175,14 +175,16 @@ pub(crate) fn settle(
     cost: &Cost,
     jitter: f64,
 ) -> Result<()> {
-    let at = match cost {
-        Cost::Nothing => Some(None),
-        Cost::Patience => Some(Some(writer.now().plus(PATIENCE))),
-        Cost::Counted => None,
-    };
-    if let Some(at) = at {
-        writer.postpone_context(context, context.failures, &context.last_failure, at)?;
-        return Ok(());
+    match cost {
+        Cost::Nothing => {
+            let last_failure = &context.last_failure;
+            return Ok(writer.postpone_context(context, context.failures, last_failure, None)?);
+        }
+        Cost::Patience => {
+            let later = Some(writer.now().plus(PATIENCE));
+            return Ok(writer.postpone_context(context, context.failures, why, later)?);
+        }
+        Cost::Counted => {}
     }
     let failure = StartFailure::Spawn(why.to_owned());
     match after_start_failure(&failure, context.failures, writer.now(), jitter) {

@@ -1,6 +1,5 @@
 //! One pass over the notices that are due.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use gt_core::decide::{NOTICE_WAIT_MAX, next_delivery};
@@ -8,6 +7,7 @@ use gt_core::schedule::{Channel, Notice};
 use gt_store::{Due, Writer};
 
 use super::{NotSent, Notifier, Target, setting_of, target_of};
+use crate::dispatch::jitter;
 use crate::settings::layers_in;
 use crate::{Result, Town};
 
@@ -120,19 +120,14 @@ fn record(writer: &mut Writer<'_>, notice: &Notice, result: &Result<(), NotSent>
         Ok(()) => writer.notice_sent(notice)?,
         Err(error) => {
             let why: String = error.why().chars().take(ERROR_CHARACTERS_MAX).collect();
-            let next = next_delivery(notice.attempts, writer.now(), jitter(notice));
+            let next = next_delivery(
+                notice.attempts,
+                writer.now(),
+                jitter(&format!("{}#{}", notice.key, notice.attempts)),
+            );
             // Whoever took it meanwhile knows better.
             writer.notice_failed(notice, &why, next)?;
         }
     }
     Ok(())
-}
-
-/// A number in [0, 1) that is different for every notice and every attempt, and the same whenever it is
-/// asked for, so that a simulation replays.
-fn jitter(notice: &Notice) -> f64 {
-    let mut hasher = DefaultHasher::new();
-    (notice.key.as_str(), notice.attempts).hash(&mut hasher);
-    let parts = u32::try_from(hasher.finish() >> 32).unwrap_or(0);
-    f64::from(parts) / (f64::from(u32::MAX) + 1.0)
 }

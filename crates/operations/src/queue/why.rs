@@ -6,7 +6,7 @@ use gt_core::{Bead, BeadId, DependencyType, Outcome, Status};
 use gt_store::Reader;
 
 use super::line::line;
-use crate::beads::require;
+use crate::beads::{BeadFacts, require};
 use crate::dispatch::{Caller, Overrides, Scene};
 use crate::settings::file_layers;
 use crate::{Result, Town};
@@ -104,8 +104,20 @@ pub fn why(town: &Town, input: &str) -> Result<Why> {
         let run = reader.runs_of(&bead.id)?.into_iter().next();
         let open = context.as_ref().is_some_and(|context| context.closed.is_none());
         let live = run.as_ref().is_some_and(|run| run.state.is_live());
-        let (reasons, outlook) = if open && !live {
-            in_line(reader, scene.clone(), &bead)?
+        let own = match context.as_ref().filter(|_| open && !live) {
+            Some(context) => {
+                let facts = BeadFacts::of_bead(reader, &bead)?;
+                Some(scene.reasons(context, &bead, &facts))
+            }
+            None => None,
+        };
+        let (reasons, outlook) = if let Some(own) = own {
+            // Who cannot start anyway stands in no line that would have to be walked.
+            if own.iter().all(WaitReason::is_control) {
+                in_line(town, reader, scene.clone(), &bead)?
+            } else {
+                (own, None)
+            }
         } else {
             let staged = staged_convoy(reader, &bead.id)?;
             (scene.reasons_unscheduled(reader, &bead, staged.as_ref())?, None)
@@ -131,11 +143,12 @@ fn scheduled_as(reader: &Reader<'_>, input: &str) -> Result<Option<Bead>> {
 
 /// Where a scheduled bead stands, by the same walk that lists and dispatches.
 fn in_line(
+    town: &Town,
     reader: &Reader<'_>,
     scene: Scene,
     bead: &Bead,
 ) -> Result<(Vec<WaitReason>, Option<Outlook>)> {
-    let line = line(reader, scene)?;
+    let line = line(town, reader, scene)?;
     let ready: Vec<&BeadId> =
         line.iter().filter(|queued| queued.is_ready()).map(|queued| &queued.context.bead).collect();
     let outlook = ready.iter().position(|id| **id == bead.id).map(|at| Outlook {
@@ -222,6 +235,12 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         WaitReason::CircuitBroken(_)
         | WaitReason::Quarantined(_)
         | WaitReason::AttemptsUsedUp(_) => format!("gt scheduler retry {id}"),
+        WaitReason::Review => {
+            format!("look at it, then bd close {id}, or gt sling {id} for another round")
+        }
+        WaitReason::CannotStart(_) => {
+            format!("put that right, or gt scheduler clear --bead {id}; the next cycle gives it up")
+        }
         WaitReason::RigGone(rig) => format!("gt rig add {rig}, or sling it elsewhere"),
         WaitReason::RigParked(rig) => format!("gt rig unpark {rig}"),
         WaitReason::RigDocked(rig) => format!("gt rig undock {rig}"),

@@ -49,6 +49,10 @@ pub(crate) fn finish_in(
     }
     let context = writer.context_by_number(run.context)?;
     match (end.state, context) {
+        (RunState::Done, Some(context)) if context.parameters.review_only => {
+            release_in(writer, &run.id.bead)?;
+            Ok(Finished::Reopened)
+        }
         (RunState::Done, _) => {
             close(writer, run, Outcome::Success, format!("done by {}", run.id))?;
             Ok(Finished::Closed(Outcome::Success))
@@ -57,6 +61,8 @@ pub(crate) fn finish_in(
             release_in(writer, &run.id.bead)?;
             let mut next = successor(writer, &context, context.attempts)?;
             next.parameters.retries -= 1;
+            // It was not lost: the cooldown between redispatches is not for it.
+            next.origin = context.origin;
             writer.insert_contexts(vec![next])?;
             Ok(Finished::Rescheduled)
         }

@@ -13,7 +13,7 @@ statements! {
 }
 
 /// So many new beads change what a database should know about its tables.
-const MANY_ROWS: usize = 1_000;
+pub(super) const MANY_ROWS: usize = 1_000;
 
 /// Adds beads whose standing is known beforehand.
 ///

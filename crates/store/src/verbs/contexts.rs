@@ -279,6 +279,9 @@ impl Writer<'_> {
             // All at once: until here none of them counts as waiting.
             self.apply(JOIN_LINE, &[as_int(before + 1).into(), as_int(number).into()])?;
         }
+        if made.len() >= super::bulk::MANY_ROWS {
+            self.refresh_statistics()?;
+        }
         Ok(made)
     }
 

@@ -317,7 +317,7 @@ impl Session for Connection {
 
     fn refresh_statistics(&self) -> Result<(), StoreError> {
         // Until somebody has counted, PostgreSQL guesses, and reads whole tables for a short list.
-        self.apply("ANALYZE beads, labels, dependencies, comments", &[])
+        self.apply("ANALYZE beads, labels, dependencies, comments, contexts", &[])
     }
 }
 
