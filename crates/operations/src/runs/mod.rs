@@ -10,7 +10,7 @@ mod show;
 mod supervise;
 mod world;
 
-pub use cancel::{Cancelled, cancel};
+pub use cancel::{Cancelled, cancel, cancel_in_world};
 pub(crate) use cancel::{cancel_in, end_in_world};
 pub use claim::{Claim, WorkOrder, claim};
 pub use finish::{Finished, exec_failed, finish};

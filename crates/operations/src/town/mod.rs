@@ -37,6 +37,7 @@ pub struct Town {
     clock: Arc<dyn Clock>,
     actor: Actor,
     hooks: bool,
+    seam: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl fmt::Debug for Town {
@@ -94,6 +95,7 @@ impl Town {
             clock,
             actor,
             hooks: false,
+            seam: None,
         })
     }
 
@@ -116,7 +118,21 @@ impl Town {
     pub fn over(store: Store, actor: Actor, clock: Arc<dyn Clock>) -> Self {
         let root = PathBuf::from(NOWHERE);
         let (id, working_directory) = (String::new(), root.clone());
-        Self { id, root, working_directory, store, clock, actor, hooks: false }
+        Self { id, root, working_directory, store, clock, actor, hooks: false, seam: None }
+    }
+
+    /// Calls this before every transaction, when none is open: there the simulator lets others go first, or
+    /// ends whoever was about to write.
+    #[must_use]
+    pub fn with_seam(mut self, seam: Arc<dyn Fn() + Send + Sync>) -> Self {
+        self.seam = Some(seam);
+        self
+    }
+
+    fn pass_seam(&self) {
+        if let Some(seam) = &self.seam {
+            seam();
+        }
     }
 
     /// Whether the town has a directory in which files can be.
@@ -173,6 +189,7 @@ impl Town {
     }
 
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T>) -> Result<T> {
+        self.pass_seam();
         self.store.read(work)
     }
 
@@ -210,6 +227,7 @@ impl Town {
         rehearsal: bool,
         work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
     ) -> Result<T> {
+        self.pass_seam();
         let written = self.store.write(&self.authorship(), |writer| {
             let done = work(writer).map_err(Undone::Failed)?;
             if rehearsal { Err(Undone::Rehearsed(done)) } else { Ok(done) }
@@ -225,6 +243,7 @@ impl Town {
         items: impl IntoIterator<Item = I>,
         mut work: impl FnMut(&mut Writer<'_>, I) -> Result<T>,
     ) -> Result<Vec<Result<T>>> {
+        self.pass_seam();
         let hooks = self.hooks(false);
         let results = self.store.write_each(&self.authorship(), items, |writer, item| {
             let done = work(writer, item)?;
