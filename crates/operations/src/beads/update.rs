@@ -242,6 +242,11 @@ pub(super) fn apply(
         }
         Transition::Reopened => {
             enter(bead, Status::Open, now);
+            // The worker whose run closed it has gone; a person who had it has it again.
+            let last_run = writer.runs_of(&bead.id)?.into_iter().next();
+            if last_run.is_some_and(|run| run.agent == bead.assignee) {
+                bead.assignee = String::new();
+            }
             Some(EventKind::Reopened)
         }
     })
