@@ -234,19 +234,23 @@ impl<'a> Dispatcher<'a> {
 
     /// Wakes contexts whose date has passed, so that they stand in line with the others.
     fn wake(&self, files: &Layers) -> Result<()> {
-        let due = self.town.read(|reader| {
+        let (due, longest) = self.town.read(|reader| {
             let scene = self.scene(reader, files)?;
-            let far = scene.now.plus(scene.control.longest_wait);
-            Ok(reader.contexts_due(scene.now, far)?)
+            let longest = scene.control.longest_wait;
+            Ok((reader.contexts_due(scene.now, scene.now.plus(longest))?, longest))
         })?;
         if due.is_empty() {
             return Ok(());
         }
         self.town.write(|writer| {
             let now = writer.now();
-            for context in due.iter().filter(|c| c.next_attempt_at.is_some_and(|at| at > now)) {
-                // A date that only a clock that jumped can have set.
-                writer.postpone_context(context, context.failures, &context.last_failure, None)?;
+            // Asked again: another cycle may have woken and started one of them meanwhile.
+            for context in writer.contexts_due(now, now.plus(longest))? {
+                if context.next_attempt_at.is_some_and(|at| at > now) {
+                    // A date that only a clock that jumped can have set.
+                    let (failures, why) = (context.failures, context.last_failure.as_str());
+                    writer.postpone_context(&context, failures, why, None)?;
+                }
             }
             Ok(writer.wake_contexts(now)?)
         })

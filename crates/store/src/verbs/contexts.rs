@@ -36,7 +36,8 @@ statements! {
         AND starting = 0 AND asleep_until IS NOT NULL AND asleep_until <= ?1 AND held = 0 \
         ORDER BY number");
     FAR = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
-        AND next_attempt_at IS NOT NULL AND next_attempt_at > ?1 ORDER BY number");
+        AND starting = 0 AND asleep_until IS NOT NULL AND next_attempt_at IS NOT NULL \
+        AND next_attempt_at > ?1 ORDER BY number");
     STALE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
         AND starting = 0 AND held = 1 AND bead IN (SELECT b.id FROM beads b WHERE b.id = contexts.bead \
         AND b.status = 'closed') ORDER BY number LIMIT ?1");
@@ -193,8 +194,8 @@ impl Reader<'_> {
         self.rows(LINE, &params, context_from)
     }
 
-    /// Contexts whose date has passed but which no cycle has woken yet. `far` is where a date is so far
-    /// off that only a clock that jumped can have set it.
+    /// Contexts that sleep although their date has passed, because no cycle has woken them yet. `far` is
+    /// where a date is so far off that only a clock that jumped can have set it.
     pub fn contexts_due(&self, now: Timestamp, far: Timestamp) -> Result<Vec<Context>, StoreError> {
         let mut due = self.rows(DUE, &[now.into()], context_from)?;
         due.extend(self.rows(FAR, &[far.into()], context_from)?);
