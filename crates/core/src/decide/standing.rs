@@ -59,7 +59,7 @@ pub fn context_reasons(
     let given_away = !facts.assignee.is_empty()
         && !context.forced
         && place.is_none_or(|place| place.as_str() != facts.assignee)
-        && *facts.readiness.status == Status::Open;
+        && is_to_be_done(facts.readiness.status);
     if given_away {
         reasons.push(WaitReason::AssignedTo(facts.assignee.to_owned()));
     }
@@ -82,6 +82,11 @@ pub fn context_reasons(
         reasons.push(WaitReason::QueueGate);
     }
     reasons
+}
+
+/// Whether a bead of this status waits to be begun, now or on a date, so that it matters who was given it.
+fn is_to_be_done(status: &Status) -> bool {
+    matches!(status, Status::Open | Status::Deferred)
 }
 
 /// What the bead itself says.
@@ -161,7 +166,7 @@ pub fn unscheduled_reasons(
         }
         Some(_) => {}
     }
-    if !facts.assignee.is_empty() && *facts.readiness.status == Status::Open {
+    if !facts.assignee.is_empty() && is_to_be_done(facts.readiness.status) {
         reasons.push(WaitReason::AssignedTo(facts.assignee.to_owned()));
     }
     if let Some(convoy) = staged {
