@@ -1,7 +1,7 @@
 //! The questions that people ask, and whether their answers are true and agree.
 
 use gt_core::decide::WaitReason;
-use gt_core::schedule::{CloseReason, RunState};
+use gt_core::schedule::{CloseReason, Run, RunState};
 use gt_core::{BeadId, RigState, Status};
 use gt_operations::dispatch::{Caller, Dispatcher, MemorySpawner};
 use gt_operations::queue::{self, Queued};
@@ -48,7 +48,8 @@ impl Simulation {
             );
         }
         let status = self.certain("status", queue::status(&town));
-        let live = self.read(|reader| reader.live_runs()).len();
+        let live = self.read(|reader| reader.live_runs());
+        let live = live.into_iter().filter(|run| Run::takes_slot(run.executor)).count();
         let waiting: Vec<&Queued> = list.iter().filter(|queued| !queued.context.starting).collect();
         let ready = waiting.iter().filter(|queued| queued.is_ready()).count();
         // Whoever was woken stays awake when the clock is set back; the evaluator still looks at the date.
@@ -58,7 +59,9 @@ impl Simulation {
         if counted != found {
             self.violated(
                 Invariant::Agreement,
-                format!("(queued, ready, live) is {counted:?} in the status, {found:?} in the list"),
+                format!(
+                    "(queued, ready, live) is {counted:?} in the status, {found:?} in the list"
+                ),
             );
         }
     }
@@ -77,7 +80,9 @@ impl Simulation {
         let open = latest.is_some_and(|context| context.closed.is_none());
         if let Some(run) = live {
             let held = match why.reasons.as_slice() {
-                [WaitReason::StartInProgress(held)] => run.state == RunState::Starting && *held == run.id,
+                [WaitReason::StartInProgress(held)] => {
+                    run.state == RunState::Starting && *held == run.id
+                }
                 [WaitReason::Running(held)] => run.state != RunState::Starting && *held == run.id,
                 _ => false,
             };
@@ -115,12 +120,7 @@ impl Simulation {
     }
 
     /// Whether a reason holds, as far as it can be told without the evaluator.
-    fn is_true(
-        &self,
-        snapshot: &Snapshot,
-        row: &gt_store::BeadRow,
-        reason: &WaitReason,
-    ) -> bool {
+    fn is_true(&self, snapshot: &Snapshot, row: &gt_store::BeadRow, reason: &WaitReason) -> bool {
         let (bead, now) = (&row.bead, self.clock.peek());
         let latest = snapshot.latest.get(&bead.id);
         let closed_as = |reason: CloseReason| {

@@ -104,7 +104,8 @@ impl Simulation {
             let numbers: BTreeSet<u64> = open.iter().map(|context| context.number).collect();
             // A context that is closed stays as it is; those that are new or were open are asked again.
             let was_open = |context: &&Context| context.closed.is_none();
-            let mut again: Vec<u64> = contexts.values().filter(was_open).map(|c| c.number).collect();
+            let mut again: Vec<u64> =
+                contexts.values().filter(was_open).map(|c| c.number).collect();
             again.retain(|number| !numbers.contains(number));
             let mut next = contexts.keys().next_back().copied().unwrap_or(0) + 1;
             while let Some(context) = reader.context_by_number(next)? {
@@ -144,9 +145,9 @@ impl Simulation {
         for id in agents {
             let run = self.read(|reader| reader.run(&id));
             // One that was cancelled in the store may take its time to end, and no other begins before.
-            let fits = run.as_ref().is_some_and(|run| {
-                matches!(run.state, RunState::Running | RunState::Cancelled)
-            });
+            let fits = run
+                .as_ref()
+                .is_some_and(|run| matches!(run.state, RunState::Running | RunState::Cancelled));
             if !fits {
                 let state = run.map_or("gone", |run| run.state.as_str());
                 self.violated(
@@ -178,7 +179,8 @@ impl Simulation {
             let context = snapshot.latest.get(&run.id.bead);
             let fits = context.is_some_and(|context| {
                 let open = context.closed.is_none();
-                let starting = run.state == RunState::Starting;
+                // A person needs no process: with the hook the work is theirs.
+                let starting = run.state == RunState::Starting && Run::takes_slot(run.executor);
                 context.number == run.context && open == starting && context.starting == starting
             });
             if !fits {
@@ -213,10 +215,13 @@ impl Simulation {
     }
 
     fn check_start(&self, snapshot: &Snapshot, settings: &SchedulerSettings, run: &Run) {
-        let wrong = |why: String| -> ! { self.violated(Invariant::Recheck, format!("{}: {why}", run.id)) };
+        let wrong =
+            |why: String| -> ! { self.violated(Invariant::Recheck, format!("{}: {why}", run.id)) };
         let Some(row) = snapshot.beads.get(&run.id.bead) else { wrong("no bead".to_owned()) };
         let now = self.clock.peek();
-        let Some(context) = snapshot.latest.get(&run.id.bead) else { wrong("no context".to_owned()) };
+        let Some(context) = snapshot.latest.get(&run.id.bead) else {
+            wrong("no context".to_owned())
+        };
         let blockers = snapshot.blockers(row);
         if !blockers.is_empty() {
             wrong(format!("it starts, blocked by {blockers:?}"));
@@ -239,7 +244,9 @@ impl Simulation {
     }
 
     fn check_caps(&self, snapshot: &Snapshot, settings: &SchedulerSettings, new: &[&Run]) {
-        let live: Vec<&Run> = snapshot.runs.iter().filter(|run| run.state.is_live()).collect();
+        let takes_slot = |run: &&Run| run.state.is_live() && Run::takes_slot(run.executor);
+        let live: Vec<&Run> = snapshot.runs.iter().filter(takes_slot).collect();
+        let new: Vec<&Run> = new.iter().copied().filter(takes_slot).collect();
         let count = |keep: &dyn Fn(&Run) -> bool| live.iter().filter(|run| keep(run)).count();
         let over = |what: &str, cap: u32, live: usize| {
             if live > cap as usize {
@@ -247,7 +254,8 @@ impl Simulation {
                 self.violated(Invariant::Cap, format!("{what} is {cap}, {live} are live: {ids:?}"));
             }
         };
-        let liberties = new.first().and_then(|run| self.state().liberties.get(&run.starter).copied());
+        let liberties =
+            new.first().and_then(|run| self.state().liberties.get(&run.starter).copied());
         let asked = liberties.and_then(|free| free.cap);
         let asked = |otherwise: Option<u32>| match asked {
             Some(cap) => u32::try_from(cap).ok().filter(|cap| *cap > 0),
@@ -269,7 +277,7 @@ impl Simulation {
                 over(rig.as_str(), *cap, count(&|run| run.rig == *rig));
             }
         }
-        for run in new {
+        for run in &new {
             if run.account == "acme" {
                 over("the cap of the account", 1, count(&|other| other.account == run.account));
             }
@@ -322,8 +330,10 @@ impl Simulation {
             let run = snapshot.last_run(id).map(|run| (run.id.to_string(), run.state.as_str()));
             self.violated(
                 Invariant::Kept,
-                format!("{id} ({}) was scheduled as {}, ran as {run:?}, and nothing follows",
-                    bead.status, context.number),
+                format!(
+                    "{id} ({}) was scheduled as {}, ran as {run:?}, and nothing follows",
+                    bead.status, context.number
+                ),
             );
         }
     }

@@ -17,15 +17,20 @@ pub(crate) const HOST: &str = "simulated";
 pub(crate) struct Seen<'a> {
     pub(crate) simulation: &'a Simulation,
     pub(crate) process: ProcessId,
+    /// From another machine, on which nothing of it can be seen.
+    pub(crate) from_elsewhere: bool,
 }
 
 impl World for Seen<'_> {
     fn host(&self) -> &str {
-        HOST
+        if self.from_elsewhere { "elsewhere" } else { HOST }
     }
 
     fn starter_of(&self, run: &Run) -> Alive {
         self.simulation.seam(self.process);
+        if self.from_elsewhere {
+            return Alive::Unknown;
+        }
         let id = run.starter.strip_prefix("starter-").and_then(|id| id.parse::<u32>().ok());
         let state = self.simulation.state();
         let alive = id.is_some_and(|id| state.world.processes.contains_key(&id));
@@ -34,6 +39,9 @@ impl World for Seen<'_> {
 
     fn worker_of(&self, run: &Run) -> Alive {
         self.simulation.seam(self.process);
+        if self.from_elsewhere {
+            return Alive::Unknown;
+        }
         if self.simulation.planted == Some(Planted::RecoverIgnoresLock) {
             return Alive::No;
         }
@@ -130,11 +138,11 @@ impl Simulation {
         let (town, starter) = (self.town(id, "daemon"), format!("starter-{id}"));
         self.state().liberties.insert(starter.clone(), liberties);
         let spawner = SimulatedSpawner { simulation: self, process: id };
+        let caller = if liberties.by_hand { Caller::Hand } else { Caller::Daemon };
         if self.planted.is_some_and(Planted::replaces_cycles) {
-            self.wrong_cycle(&starter, &spawner);
+            self.wrong_cycle(caller, &starter, &spawner);
             return;
         }
-        let caller = if liberties.by_hand { Caller::Hand } else { Caller::Daemon };
         let mut dispatcher = Dispatcher::new(&town, &spawner)
             .with_caller(caller)
             .with_overrides(overrides)
@@ -160,7 +168,8 @@ impl Simulation {
             if self.planted == Some(Planted::LostWithoutEnd) {
                 self.reschedule_without_end();
             }
-            let world = Seen { simulation: self, process: id };
+            let from_elsewhere = self.fault(5);
+            let world = Seen { simulation: self, process: id, from_elsewhere };
             let recovered = self.certain("recover", runs::recover(&town, &world));
             if recovered != runs::Recovered::default() {
                 self.tell(format!("{id} recovered {recovered:?}"));

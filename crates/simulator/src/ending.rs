@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gt_core::decide::WaitReason;
+use gt_core::schedule::Run;
 use gt_core::{RigState, Status};
 use gt_operations::dispatch::{Caller, Overrides};
 use gt_operations::{queue, rigs};
@@ -23,7 +24,10 @@ impl Simulation {
         let town = self.town_without_seam("caretaker");
         self.certain("resume", queue::resume(&town));
         for rig in &self.rigs {
-            self.certain("unpark", rigs::set_state(&town, rig, &[RigState::Parked], RigState::Active));
+            self.certain(
+                "unpark",
+                rigs::set_state(&town, rig, &[RigState::Parked], RigState::Active),
+            );
         }
         // Dates that were set before the clock went back may be days ahead.
         let dates = self.snapshot().beads.into_values().filter_map(|row| row.bead.defer_until);
@@ -77,7 +81,9 @@ impl Simulation {
     fn check_rest(&self) {
         let stuck = |what: String| -> ! { self.violated(Invariant::Progress, what) };
         let snapshot = self.snapshot();
-        if let Some(run) = snapshot.runs.iter().find(|run| run.state.is_live()) {
+        // What a person has lasts until they say so.
+        let ends_by_itself = |run: &&Run| run.state.is_live() && Run::takes_slot(run.executor);
+        if let Some(run) = snapshot.runs.iter().find(ends_by_itself) {
             stuck(format!("{} is {} for ever", run.id, run.state.as_str()));
         }
         let left = self.state().world.processes.values().map(|left| left.what.clone()).next();
@@ -94,7 +100,7 @@ impl Simulation {
         for (id, row) in &snapshot.beads {
             self.check_reasons(&snapshot, id);
             let why = self.certain("why", queue::why(&town, id.as_str()));
-            let over = row.bead.status == Status::Closed;
+            let over = row.bead.status == Status::Closed || snapshot.live(id).is_some();
             if !over && !why.reasons.iter().any(needs_a_person) {
                 stuck(format!("{id} waits for {:?}", why.reasons));
             }

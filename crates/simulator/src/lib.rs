@@ -21,6 +21,7 @@ mod person;
 mod planted;
 mod random;
 mod simulation;
+mod stores;
 mod supervisor;
 mod violation;
 mod world;
@@ -28,6 +29,7 @@ mod world;
 use gt_store::Store;
 
 pub use planted::Planted;
+pub use stores::Stores;
 pub use violation::{Invariant, Violation};
 
 use simulation::Simulation;
@@ -37,6 +39,8 @@ use simulation::Simulation;
 pub struct Outcome {
     /// How many steps there were.
     pub steps: u64,
+    /// A digest of everything that happened: two histories with the same one were the same.
+    pub digest: u64,
     /// What was not true, if anything was not.
     pub violation: Option<Violation>,
 }
@@ -52,10 +56,10 @@ pub fn simulate(seed: u64, store: Store, planted: Option<Planted>) -> Outcome {
     let simulation = Simulation::new(seed, store, planted);
     if let Err(error) = simulation.furnish() {
         let found = format!("the town cannot be furnished: {error}");
-        let violation = Violation { seed, invariant: Invariant::Soundness, found, steps: Vec::new() };
-        return Outcome { steps: 0, violation: Some(violation) };
+        let violation =
+            Violation { seed, invariant: Invariant::Soundness, found, steps: Vec::new() };
+        return Outcome { steps: 0, digest: 0, violation: Some(violation) };
     }
     let steps = 40 + simulation.state().random.below(120);
-    let (steps, violation) = simulation.live(steps);
-    Outcome { steps, violation }
+    simulation.live(steps)
 }

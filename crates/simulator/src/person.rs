@@ -1,6 +1,6 @@
 //! What people do, at the worst moments.
 
-use gt_core::schedule::Account;
+use gt_core::schedule::{Account, RunState};
 use gt_core::{BeadId, DependencyType, Outcome, Priority, RigState, Status};
 use gt_operations::beads::{self, BeadChanges, Close, NewBead};
 use gt_operations::dispatch::Overrides;
@@ -11,6 +11,7 @@ use gt_store::Authorship;
 
 use crate::cycle::Seen;
 use crate::simulation::{Liberties, Simulation};
+use crate::violation::Invariant;
 use crate::world::ProcessId;
 
 /// The accounts there are.
@@ -167,9 +168,15 @@ impl Simulation {
             Wish::Retry => retry(town, &name, false).map(|retried| self.retried(retried)),
             Wish::RetryAll => retry(town, &[], true).map(|retried| self.retried(retried)),
             Wish::Cancel => {
-                let world = Seen { simulation: self, process: id };
+                let world = Seen { simulation: self, process: id, from_elsewhere: false };
                 let cancelled = runs::cancel_in_world(town, &world, bead.as_str());
-                cancelled.map(|cancelled| format!("{cancelled:?}"))
+                cancelled.map(|cancelled| {
+                    if cancelled.state == RunState::Lost && !cancelled.already {
+                        let found = format!("{} was cancelled, and is lost", cancelled.run);
+                        self.violated(Invariant::Kept, found);
+                    }
+                    format!("{cancelled:?}")
+                })
             }
             Wish::Depend => {
                 let target = self.some_bead();
@@ -186,9 +193,7 @@ impl Simulation {
             Wish::Unpark => self.move_rig(town, RigState::Parked, RigState::Active),
             Wish::TownCap => self.set(town, "scheduler.max_polecats", -1, 4),
             Wish::QueueCap => self.set(town, "queue.max_polecats", 0, 3),
-            Wish::RigCap => {
-                self.set(town, &format!("rig.{}.max_polecats", self.some_rig()), 0, 2)
-            }
+            Wish::RigCap => self.set(town, &format!("rig.{}.max_polecats", self.some_rig()), 0, 2),
             Wish::Gate => {
                 let open = self.choose(0, 1) == 1;
                 settings::set(town, "queue.enabled", &open.to_string())
@@ -213,7 +218,12 @@ impl Simulation {
         self.sound(&format!("{wish:?} {bead}"), answer).unwrap_or_else(|refused| refused)
     }
 
-    fn move_rig(&self, town: &Town, from: RigState, to: RigState) -> Result<String, OperationError> {
+    fn move_rig(
+        &self,
+        town: &Town,
+        from: RigState,
+        to: RigState,
+    ) -> Result<String, OperationError> {
         let (rig, changed) = rigs::set_state(town, self.some_rig(), &[from], to)?;
         Ok(format!("{} {:?} {changed}", rig.slug, rig.state))
     }
@@ -304,11 +314,10 @@ impl Simulation {
                 random.one_in(4),
             )
         };
-        let mut arguments: Vec<String> =
-            (0..count).map(|_| self.some_bead().to_string()).collect();
+        let mut arguments: Vec<String> = (0..count).map(|_| self.some_bead().to_string()).collect();
         if place {
-            let rig = self.some_rig();
-            arguments.push(format!("{rig}/nux"));
+            let (rig, crew) = (self.some_rig(), self.choose(0, 2) == 0);
+            arguments.push(if crew { format!("{rig}/crew/joe") } else { format!("{rig}/nux") });
         }
         let flags = Flags {
             hook_raw_bead: raw,
@@ -328,10 +337,7 @@ impl Simulation {
         let mut said = Vec::new();
         for entry in &report.entries {
             if let Fate::Refused(OperationError::Store(error)) = &entry.fate {
-                self.violated(
-                    crate::violation::Invariant::Soundness,
-                    format!("sling {}: {error:?}", entry.name),
-                );
+                self.violated(Invariant::Soundness, format!("sling {}: {error:?}", entry.name));
             }
             said.push(format!("{}: {:?}", entry.name, entry.fate));
         }

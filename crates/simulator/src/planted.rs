@@ -100,15 +100,20 @@ impl Simulation {
 
     /// A cycle that looks first, lets others act, and then starts what it saw, asking again for everything
     /// but one thing.
-    pub(crate) fn wrong_cycle(&self, starter: &str, spawner: &SimulatedSpawner<'_>) {
+    pub(crate) fn wrong_cycle(
+        &self,
+        caller: Caller,
+        starter: &str,
+        spawner: &SimulatedSpawner<'_>,
+    ) {
         let town = self.town_without_seam("planted");
-        let list = self.certain("list", queue::list(&town, Caller::Hand));
+        let list = self.certain("list", queue::list(&town, caller));
         let seen = list.into_iter().filter(|queued| queued.reasons.is_empty());
         let seen: Vec<u64> = seen.map(|queued| queued.context.number).collect();
         self.seam(spawner.process);
         for number in seen {
             // The last moment at which everything is as it should be, but for what is not asked again.
-            let list = self.certain("list", queue::list(&town, Caller::Hand));
+            let list = self.certain("list", queue::list(&town, caller));
             let again = list.iter().find(|queued| queued.context.number == number);
             let Some(again) = again else { continue };
             let overlooked = |reason: &gt_core::decide::WaitReason| match self.planted {

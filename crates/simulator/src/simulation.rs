@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use gt_core::BeadId;
 use gt_operations::{Actor, OperationError, Town};
 use gt_store::Store;
 
+use crate::Outcome;
 use crate::check::Memory;
 use crate::clock::SimulatedClock;
 use crate::planted::Planted;
@@ -46,6 +48,8 @@ pub(crate) struct State {
     /// Whether anything may go wrong by itself.
     pub(crate) faults: bool,
     trace: VecDeque<String>,
+    /// Of everything that was ever told.
+    digest: DefaultHasher,
     pub(crate) violation: Option<Violation>,
     pub(crate) memory: Memory,
     /// What each starter was allowed.
@@ -108,6 +112,7 @@ impl Simulation {
                 depth: 0,
                 faults: true,
                 trace: VecDeque::new(),
+                digest: DefaultHasher::new(),
                 violation: None,
                 memory: Memory::default(),
                 liberties: BTreeMap::new(),
@@ -125,7 +130,7 @@ impl Simulation {
     }
 
     /// Lives through so many steps, and then to the end of everything that is under way.
-    pub(crate) fn live(&self, steps: u64) -> (u64, Option<Violation>) {
+    pub(crate) fn live(&self, steps: u64) -> Outcome {
         let lived = catch_unwind(AssertUnwindSafe(|| {
             for _ in 0..steps {
                 self.step();
@@ -139,7 +144,11 @@ impl Simulation {
                 drop(state);
                 resume_unwind(payload)
             }
-            _ => (state.steps, state.violation.take()),
+            _ => Outcome {
+                steps: state.steps,
+                digest: state.digest.finish(),
+                violation: state.violation.take(),
+            },
         }
     }
 
@@ -147,6 +156,7 @@ impl Simulation {
     pub(crate) fn tell(&self, what: impl Into<String>) {
         let mut state = self.state();
         let indented = format!("{}{}", "  ".repeat(state.depth as usize), what.into());
+        indented.hash(&mut state.digest);
         if state.trace.len() == STEPS_KEPT {
             state.trace.pop_front();
         }
@@ -216,11 +226,7 @@ impl Simulation {
     }
 
     /// Runs what a process does in one go. Nothing comes back if it died on the way.
-    pub(crate) fn as_process<T>(
-        &self,
-        what: &str,
-        work: impl FnOnce(ProcessId) -> T,
-    ) -> Option<T> {
+    pub(crate) fn as_process<T>(&self, what: &str, work: impl FnOnce(ProcessId) -> T) -> Option<T> {
         let id = self.state().world.begin(what.to_owned(), None);
         let done = self.guarded(id, || work(id));
         self.state().world.end(id);
