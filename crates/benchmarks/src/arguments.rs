@@ -15,7 +15,7 @@ Measures gt against baselines in the same run and prints a Markdown table.
 
   --quick        small stores and few rounds: does it work, not how fast is it
   --only NAME    only this one (can be repeated): ready, create, import, grouped,
-                 contention, memory
+                 server, contention, million, queue, pipeline, memory
   --write FILE   also put the table between the markers in FILE
   --help         this text
 ";

@@ -10,6 +10,9 @@ use crate::common::Common;
 use crate::error::CliError;
 use crate::output::Printer;
 
+/// Who acts when a supervisor is not told for whom it does.
+const WORKER: &str = "gt";
+
 /// Where a command runs and for whom.
 pub(crate) struct Context<'p> {
     pub(crate) printer: &'p Printer,
@@ -60,12 +63,29 @@ impl<'p> Context<'p> {
 
     /// The town around the working directory.
     pub(crate) fn town(&self) -> Result<Town, CliError> {
+        self.town_as(self.actor()?)
+    }
+
+    /// The same for a process of ours, which is started often: nobody asks git who it is.
+    pub(crate) fn town_of_worker(&self) -> Result<Town, CliError> {
+        let name = self.actor.clone().unwrap_or_else(|| WORKER.to_owned());
+        self.town_as(Actor { name, owner: String::new() })
+    }
+
+    fn town_as(&self, actor: Actor) -> Result<Town, CliError> {
         let root = self.root()?;
         let options = StoreOptions { on_wait: Some(Arc::new(waiting)) };
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
-        let town = Town::open(&root, &self.directory, environment, self.actor()?, clock, options)?;
-        Ok(town.with_hooks(environment))
+        let town = Town::open(&root, &self.directory, environment, actor, clock, options)?;
+        Ok(town.with_hooks(environment).with_notices())
     }
+}
+
+/// This program, to be started again.
+pub(crate) fn this_program() -> Result<PathBuf, CliError> {
+    std::env::current_exe().map_err(|error| {
+        CliError::request(format!("cannot find this program to start it again: {error}"))
+    })
 }
 
 /// Goes there, so that every path that follows begins there.

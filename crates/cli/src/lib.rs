@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches};
-use gt_operations::{Environment, hooks};
+use gt_operations::{Environment, hooks, outbox};
 
 use crate::error::CliError;
 use crate::output::Printer;
@@ -36,17 +36,24 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|argument| argument == hooks::HELPER) {
         return run_hooks(&arguments[2..]);
     }
+    if arguments.get(1).is_some_and(|argument| argument == outbox::HELPER) {
+        return deliver_notices(&arguments[2..]);
+    }
     let called = arguments.first().map(std::path::PathBuf::from);
     let name = called.as_deref().and_then(Path::file_stem).unwrap_or_default();
     if name == "bd" {
         return run_bd("bd", &arguments);
     }
-    // `gt bd …` is on every agent's hot path: it must not pay for the rest of gt's commands.
-    if let Some(place) = place_of_bd(&arguments) {
-        arguments.remove(place);
-        return run_bd("gt bd", &arguments);
+    // `gt bd …` is on every agent's hot path: it must not pay for the rest of gt's commands. A supervisor
+    // is started for every run, and does not pay for those of bd.
+    match place_of_verb(&arguments).map(|place| (place, arguments[place].to_str())) {
+        Some((place, Some("bd"))) => {
+            arguments.remove(place);
+            run_bd("gt bd", &arguments)
+        }
+        Some((_, Some("worker"))) => run_gt(gt_command_alone(), &arguments),
+        _ => run_gt(gt_command(), &arguments),
     }
-    run_gt(&arguments)
 }
 
 /// Runs hooks for a command that has ended by now: the town and the time limit are the arguments, what
@@ -62,25 +69,37 @@ fn run_hooks(arguments: &[OsString]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Where `bd` stands as the command of `gt`: behind the flags that both take.
-fn place_of_bd(arguments: &[OsString]) -> Option<usize> {
+/// Sends notices for a command that has ended by now: the town is the argument. Nobody reads what this
+/// prints or how it ends; what did not arrive is in the outbox, with the reason.
+fn deliver_notices(arguments: &[OsString]) -> ExitCode {
+    let [root] = arguments else {
+        return ExitCode::from(2);
+    };
+    match outbox::run(Path::new(root), &Environment::from_process()) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Where the command of `gt` stands: behind the flags that `bd` takes too.
+fn place_of_verb(arguments: &[OsString]) -> Option<usize> {
     let mut place = 1;
     loop {
         match arguments.get(place)?.to_str()? {
-            "bd" => return Some(place),
             "--json" | "-q" | "--quiet" => place += 1,
             "--actor" | "-C" | "--directory" => place += 2,
             joined if joined.starts_with("--actor=") || joined.starts_with("--directory=") => {
                 place += 1;
             }
-            _ => return None,
+            flag if flag.starts_with('-') => return None,
+            _ => return Some(place),
         }
     }
 }
 
 /// Runs `gt` with these arguments, the program's name included.
-fn run_gt(arguments: &[OsString]) -> ExitCode {
-    let matches = gt_command().try_get_matches_from(arguments);
+fn run_gt(command: clap::Command, arguments: &[OsString]) -> ExitCode {
+    let matches = command.try_get_matches_from(arguments);
     // Behind flags that are written in a way the fast path does not know.
     if matches.as_ref().is_ok_and(|matches| matches.subcommand_name() == Some("bd"))
         && let Some(place) = arguments.iter().position(|argument| argument == "bd")

@@ -65,6 +65,16 @@ impl DescriptionArgs {
     }
 }
 
+/// `name=value`, for a variable of a formula.
+pub(crate) fn binding(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.to_owned()))
+        }
+        _ => Err("write it as name=value".to_owned()),
+    }
+}
+
 /// JSON given on the command line, or `@file`.
 pub(crate) fn json_argument(text: &str) -> Result<Json, CliError> {
     let text = match text.strip_prefix('@') {

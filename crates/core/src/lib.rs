@@ -22,6 +22,7 @@ pub mod rig;
 pub mod schedule;
 pub mod settings;
 pub mod time;
+pub mod web_address;
 pub mod words;
 
 pub use bead::{
@@ -33,6 +34,7 @@ pub use json::Json;
 pub use rig::{ExecutorKind, Prefix, Rig, RigSlug, RigState};
 pub use schedule::{Context, Run, RunId, RunState};
 pub use time::{Clock, Timestamp};
+pub use web_address::WebAddress;
 
 /// A value from outside that does not have the shape its type demands.
 ///

@@ -1,8 +1,8 @@
-//! The world outside: programs we start, runs of agents, and git.
+//! The world outside: programs we start, runs of agents, git, and web services we tell something.
 //!
 //! # Architecture invariants
 //!
-//! - This is the only crate that starts a program.
+//! - This is the only crate that starts a program or speaks HTTP.
 //! - Nothing here knows the store. An executor does what it is told and says what came of it.
 
 pub mod background;
@@ -10,3 +10,4 @@ pub mod editor;
 pub mod git;
 pub mod process;
 pub mod runs;
+pub mod web;

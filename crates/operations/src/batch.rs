@@ -1,13 +1,15 @@
 //! Many commands, one transaction.
 
+use gt_core::schedule::Run;
 use gt_core::{BeadId, DependencyType, Prefix};
 use gt_store::Writer;
 
 use crate::beads::{
-    BeadChanges, Close, NewBead, close_in, create_in, reopen_in, resolve_in, update_in,
+    BeadChanges, Close, NewBead, close_in, create_in, reopen_in, resolve_shown_id_in, update_in,
 };
 use crate::dependencies::{add_in, remove_in};
 use crate::notes::{comment_in, label_in};
+use crate::runs::end_in_world;
 use crate::{OperationError, Result, Town};
 
 /// What one line asks for. Each does what the command of its name does.
@@ -119,20 +121,31 @@ pub struct LineDone {
 
 /// Does what every line asks for, one after the other, or nothing at all.
 pub fn run(town: &Town, lines: &[BatchLine], dry_run: bool) -> Result<Vec<LineDone>> {
-    town.write_or_rehearse(dry_run, |writer| {
+    let (done, cancelled) = town.write_or_rehearse(dry_run, |writer| {
         let mut done = Vec::with_capacity(lines.len());
+        let mut cancelled = Vec::new();
         for BatchLine { number, place, step } in lines {
-            let (ids, missing) = take(town, writer, step).map_err(|error| error.at(place))?;
+            let (ids, missing) =
+                take(town, writer, step, &mut cancelled).map_err(|error| error.at(place))?;
             done.push(LineDone { number: *number, command: step.command(), ids, missing });
         }
-        Ok(done)
-    })
+        Ok((done, cancelled))
+    })?;
+    if !dry_run {
+        end_in_world(town, &cancelled);
+    }
+    Ok(done)
 }
 
 /// The beads a line was about, and those it names that do not exist.
 type Touched = (Vec<BeadId>, Vec<BeadId>);
 
-fn take(town: &Town, writer: &mut Writer<'_>, step: &Step) -> Result<Touched> {
+fn take(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    step: &Step,
+    cancelled: &mut Vec<Run>,
+) -> Result<Touched> {
     let ids = match step {
         Step::Create(new) => {
             let created = create_in(town, writer, new)?;
@@ -147,7 +160,7 @@ fn take(town: &Town, writer: &mut Writer<'_>, step: &Step) -> Result<Touched> {
             .iter()
             .map(|bead| update_in(town, writer, bead, changes))
             .collect::<Result<Vec<_>>>()?,
-        Step::Close { words, how } => close(town, writer, words, how)?,
+        Step::Close { words, how } => close(town, writer, words, how, cancelled)?,
         Step::Reopen { beads, reason } => {
             let reopen = |bead: &String| {
                 let (bead, _) = reopen_in(town, writer, bead, reason.as_deref())?;
@@ -175,11 +188,12 @@ fn close(
     writer: &mut Writer<'_>,
     words: &[String],
     how: &Close,
+    cancelled: &mut Vec<Run>,
 ) -> Result<Vec<BeadId>> {
     let (ids, reason) = if how.reasons.is_empty() {
         beads_and_reason(town, writer, words)?
     } else {
-        let ids = words.iter().map(|word| resolve_in(town, writer, word));
+        let ids = words.iter().map(|word| resolve_shown_id_in(town, writer, word));
         (ids.collect::<Result<_>>()?, None)
     };
     let how = match reason {
@@ -188,7 +202,7 @@ fn close(
     };
     how.check()?;
     for (at, id) in ids.iter().enumerate() {
-        close_in(writer, id, &how, at)?;
+        cancelled.extend(close_in(writer, id, &how, at, town.acting_run())?.cancelled);
     }
     Ok(ids)
 }
@@ -204,12 +218,13 @@ fn beads_and_reason(
     let mut ids = Vec::new();
     for (at, word) in words.iter().enumerate() {
         if at == 0 {
-            ids.push(resolve_in(town, writer, word)?);
+            ids.push(resolve_shown_id_in(town, writer, word)?);
             continue;
         }
         let id = BeadId::parse(word).ok();
         match id {
             Some(id) if writer.bead_exists(&id)? => ids.push(id),
+            Some(id) if writer.context(id.as_str())?.is_some() => ids.push(id),
             Some(id) if id.has_prefix(Prefix::TOWN) || writer.rig_of_id(&id)?.is_some() => {
                 return Err(OperationError::NoBead(word.clone()));
             }

@@ -7,8 +7,9 @@ use gt_core::decide::{cycles as find_cycles, find_path};
 use gt_core::{Bead, BeadId};
 use gt_store::{DependencyChange, Reader, Writer};
 
-use crate::beads::resolve_in;
-use crate::beads::{edge, resolve_target, target_name};
+use crate::beads::{
+    Named, edge, resolve_in, resolve_shown_in, resolve_target, shown_id, target_name, tracking_edge,
+};
 use crate::{OperationError, Result, Town};
 
 /// What came of adding an edge.
@@ -265,9 +266,21 @@ pub fn neighbours(
     kind: Option<&DependencyType>,
 ) -> Result<(BeadId, Vec<Neighbour>)> {
     town.read(|reader| {
-        let id = resolve_in(town, reader, input)?;
+        let (id, edges) = match resolve_shown_in(town, reader, input)? {
+            Named::Bead(id) => {
+                let edges = edges(reader, &id, look)?;
+                (id, edges)
+            }
+            Named::Context(context) => {
+                let edges = match look {
+                    Look::Down => vec![tracking_edge(&context)],
+                    Look::Up => Vec::new(),
+                };
+                (shown_id(&context), edges)
+            }
+        };
         let mut found = Vec::new();
-        for edge in edges(reader, &id, look)? {
+        for edge in edges {
             if kind.is_none_or(|kind| edge.kind == *kind) {
                 let other = reader.bead(far_end(&edge, look))?;
                 found.push((edge, other));

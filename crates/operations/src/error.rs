@@ -42,6 +42,17 @@ pub enum OperationError {
         /// The rigs there are.
         known: Vec<String>,
     },
+    /// No account goes by this name.
+    #[error(
+        "account \"{name}\" not found; known accounts: {}; add one with gt config account add <name>",
+        if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+    )]
+    NoAccount {
+        /// What was written.
+        name: String,
+        /// The accounts there are.
+        known: Vec<String>,
+    },
     /// No formula goes by this name.
     #[error(
         "formula \"{0}\" not found; bd formula list shows what there is, and a new one belongs in \

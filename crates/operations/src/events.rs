@@ -3,7 +3,7 @@
 use gt_core::{BeadId, Event};
 use gt_store::EventFilter;
 
-use crate::beads::resolve;
+use crate::beads::{Named, resolve_shown_in};
 use crate::{OperationError, Result, Town};
 
 /// How many events are read at a time.
@@ -16,7 +16,14 @@ pub fn latest(town: &Town, filter: &EventFilter, limit: usize) -> Result<Vec<Eve
 
 /// The bead that `input` means, even if it was deleted: its history is still there.
 pub fn bead_with_history(town: &Town, input: &str) -> Result<BeadId> {
-    let missing = match resolve(town, input) {
+    let found = town.read(|reader| {
+        Ok(match resolve_shown_in(town, reader, input)? {
+            Named::Bead(id) => id,
+            // What happens to a context is told of its bead.
+            Named::Context(context) => context.bead,
+        })
+    });
+    let missing = match found {
         Err(OperationError::NoBead(name)) => name,
         resolved => return resolved,
     };

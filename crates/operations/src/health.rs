@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gt_executors::process;
 
-use crate::{Result, Town, rigs, settings, store};
+use crate::{Result, Town, UnsentNotices, outbox, rigs, settings, store};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +68,7 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
             Check::bad("settings", Grade::Problem, error.to_string(), fix)
         }
     });
+    checks.push(notices(town)?);
     checks.extend(rig_directories(town)?);
     checks.push(match process::version_of("git", "--version") {
         Some(version) => Check::good("git", version),
@@ -146,6 +147,20 @@ fn circles(town: &Town) -> Result<Check> {
             let path: Vec<String> = first.iter().map(ToString::to_string).collect();
             let fix = "remove one with bd dep remove";
             Check::bad("dependencies", Grade::Problem, path.join(" → "), fix)
+        }
+    })
+}
+
+fn notices(town: &Town) -> Result<Check> {
+    let UnsentNotices { waiting, given_up } = outbox::unsent(town)?;
+    let fix =
+        "gt outbox list says why; gt outbox test tries the settings, gt outbox retry sends them";
+    Ok(match (waiting, given_up) {
+        (0, 0) => Check::good("notices", "all have arrived"),
+        (waiting, 0) => Check::good("notices", format!("{waiting} waiting to be sent")),
+        (waiting, given_up) => {
+            let detail = format!("{given_up} given up, {waiting} waiting to be sent");
+            Check::bad("notices", Grade::Warning, detail, fix)
         }
     })
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use gt_core::schedule::RunId;
 use gt_executors::git;
 
 /// The variables of the process's environment that mean something to us, read once.
@@ -12,11 +13,14 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 20] = [
+const VARIABLES: [&str; 23] = [
     "DATABASE_URL",
     "PGPASSWORD",
     "GT_TOWN_ROOT",
     "GT_ROOT",
+    "GT_RUN",
+    "GT_ROLE",
+    "GT_DAEMON",
     "BEADS_DIR",
     "BEADS_ACTOR",
     "BD_ACTOR",
@@ -54,6 +58,19 @@ impl Environment {
     /// A variable that names a file or directory.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from)
+    }
+
+    /// The run whose worker this is, or was started by. The name is also used by others, with other values.
+    pub fn acting_run(&self) -> Option<RunId> {
+        self.get("GT_RUN").and_then(|run| RunId::parse(run).ok())
+    }
+
+    /// The polecat that runs this program, as `<rig>/polecats/<name>`, if one does.
+    pub fn polecat(&self) -> Option<&str> {
+        self.get("GT_ROLE").filter(|role| {
+            let mut parts = role.split('/');
+            parts.next().is_some() && parts.next() == Some("polecats") && parts.next().is_some()
+        })
     }
 
     /// The person's editor.
@@ -97,5 +114,23 @@ impl Actor {
             .or_else(|| environment.get("LOGNAME").map(str::to_owned))
             .unwrap_or_else(|| Self::UNKNOWN.to_owned());
         Self { name, owner: known_owner.or(from_git.email).unwrap_or_default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_names_a_run_makes_somebody_its_worker() {
+        let acting = |value: &str| {
+            let values = HashMap::from([("GT_RUN", value.to_owned())]);
+            Environment { values }.acting_run().map(|run| run.to_string())
+        };
+        assert_eq!(acting("gt-a#3").as_deref(), Some("gt-a#3"));
+        for other in ["gt-a", "1", "0b0e3a38-4f1f-4f6e-8f3a-3d2f6a1c9e55"] {
+            assert_eq!(acting(other), None);
+        }
+        assert_eq!(Environment::default().acting_run(), None);
     }
 }

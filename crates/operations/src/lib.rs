@@ -7,9 +7,14 @@
 //! - Operations know neither terminal nor arguments; commands, server and daemon call the same ones.
 //! - The clock and the identity of the actor come with the [`Town`].
 
+pub mod accounts;
+pub mod adopt;
 pub mod batch;
 pub mod beads;
+#[cfg(test)]
+mod beside_runs;
 mod clock;
+pub mod daemon;
 pub mod dependencies;
 pub mod dispatch;
 mod error;
@@ -20,6 +25,7 @@ pub mod hooks;
 mod identity;
 pub mod interchange;
 pub mod notes;
+pub mod outbox;
 pub mod parallel;
 pub mod queue;
 pub mod rigs;
@@ -37,5 +43,5 @@ pub use town::{Installed, Town, TownFile, install, start_store};
 // What the commands need to name, so that they need not know the store.
 pub use gt_store::{
     BeadFilter, BeadOrder, BeadRow, Bell, Between, BlockerFacts, CountGroup, EventFilter,
-    Options as StoreOptions, Readiness, Scope, Statistics, StatusFilter, StoreError,
+    Options as StoreOptions, Readiness, Scope, Statistics, StatusFilter, StoreError, UnsentNotices,
 };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_core::{Prefix, Rig, RigSlug, RigState};
+use gt_core::{ExecutorKind, Prefix, Rig, RigSlug, RigState};
 use gt_executors::git;
 use gt_store::{Reader, RigCounts};
 
@@ -19,10 +19,21 @@ pub struct NewRig<'a> {
     pub prefix: Option<&'a str>,
     /// The branch that work lands on; asked from the repository if nothing is said.
     pub branch: Option<&'a str>,
+    /// How its runs are carried out.
+    pub executor: ExecutorKind,
 }
 
 /// Adds a rig and makes its directory.
 pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
+    match new.executor {
+        ExecutorKind::Process | ExecutorKind::Pull => {}
+        later @ (ExecutorKind::Tmux | ExecutorKind::Ssh | ExecutorKind::None) => {
+            return Err(OperationError::rejected(format!(
+                "the executor {} comes later; use process or pull",
+                later.as_str()
+            )));
+        }
+    }
     let slug = RigSlug::parse(new.name)?;
     let prefix = new.prefix.map(Prefix::parse).transpose()?;
     // Before the transaction: git may take its time.
@@ -41,6 +52,7 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
         let rig = Rig {
             repo,
             default_branch,
+            executor: new.executor,
             ..Rig::new(slug.clone(), new.name, prefix, slug.as_str(), writer.now())
         };
         writer.insert_rig(&rig)?;
@@ -177,10 +189,32 @@ pub fn remove(town: &Town, name: &str) -> Result<Rig> {
                 rig.slug, rig.slug
             )));
         }
+        refuse_scheduled(writer, &rig)?;
         writer.delete_rig(&rig)?;
         crate::settings::forget_rig(writer, &rig.slug)?;
         Ok(rig)
     })
+}
+
+/// Work of other rigs may have been sent here.
+fn refuse_scheduled(reader: &Reader<'_>, rig: &Rig) -> Result<()> {
+    let lanes = reader.lanes()?.into_iter().filter(|lane| lane.rig == rig.slug);
+    let queued: u64 = lanes.map(|lane| lane.queued).sum();
+    if queued > 0 {
+        let beads = if queued == 1 { "1 bead".to_owned() } else { format!("{queued} beads") };
+        return Err(OperationError::rejected(format!(
+            "the rig {} has {beads} scheduled; gt scheduler list shows them, and gt scheduler clear \
+             --bead <id> takes them out",
+            rig.slug
+        )));
+    }
+    match reader.live_runs()?.into_iter().find(|run| run.rig == rig.slug) {
+        Some(run) => Err(OperationError::rejected(format!(
+            "{} is running in the rig {}; wait for it, or end it with gt run cancel {}",
+            run.id, rig.slug, run.id
+        ))),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn require(reader: &Reader<'_>, name: &str) -> Result<Rig> {

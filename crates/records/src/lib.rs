@@ -1,4 +1,4 @@
-//! The bead record as JSON, and formula files: read and written without losing anything.
+//! The bead record as JSON, contexts shown as such records, and formula files: read and written without losing anything.
 //!
 //! # Architecture invariants
 //!
@@ -12,6 +12,7 @@
 //! - No input makes anything here panic. Nothing recurses over a record, however deeply it is nested; formulas
 //!   nest to a fixed depth at most.
 
+mod context;
 mod error;
 mod formula;
 mod gas_town;
@@ -22,6 +23,7 @@ mod tables;
 mod tokens;
 mod write;
 
+pub use context::{ContextRecord, context_bead, context_json, parse_context};
 pub use error::RecordError;
 pub use formula::{FormulaFormat, ReadFormula, cooked_json, formula_json, read_formula};
 pub use gas_town::{RigEntry, pause_remark, rig_entries};

@@ -319,11 +319,13 @@ impl Simulation {
         let kept = match snapshot.last_run(id).filter(|run| run.context == context.number) {
             None => false,
             Some(run) => match run.state {
-                RunState::Starting | RunState::Running | RunState::Blocked => true,
                 RunState::Done => over,
                 RunState::Failed => over && !run.reason.starts_with("it did not start"),
                 RunState::Lost => context.attempts + 1 >= max_attempts,
-                RunState::Cancelled => true,
+                RunState::Cancelled
+                | RunState::Starting
+                | RunState::Running
+                | RunState::Blocked => true,
             },
         };
         if !kept {

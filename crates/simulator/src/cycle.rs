@@ -52,21 +52,15 @@ impl World for Seen<'_> {
     fn end_worker(&self, run: &Run, _: Duration) -> gt_operations::Result<()> {
         for _ in 0..20 {
             self.simulation.seam(self.process);
-            let mut state = self.simulation.state();
+            let state = self.simulation.state();
             if !state.world.is_held(&run.id) {
                 return Ok(());
             }
-            match state.world.holders(&run.id).supervisor {
-                Some(supervisor) => {
-                    state.world.asked.insert(run.id.clone());
-                    drop(state);
-                    self.simulation.supervise(supervisor);
-                }
-                None => {
-                    state.world.end_agent(&run.id, crate::world::AgentEnd::Killed);
-                    drop(state);
-                    self.simulation.tell(format!("what is left of {} is killed", run.id));
-                }
+            let supervisor = state.world.holders(&run.id).supervisor;
+            drop(state);
+            self.simulation.ask_to_end(&run.id);
+            if let Some(supervisor) = supervisor {
+                self.simulation.supervise(supervisor);
             }
         }
         Err(gt_operations::OperationError::rejected("something of it does not end"))

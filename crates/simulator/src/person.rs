@@ -1,7 +1,7 @@
 //! What people do, at the worst moments.
 
 use gt_core::schedule::{Account, RunState};
-use gt_core::{BeadId, DependencyType, Outcome, Priority, RigState, Status};
+use gt_core::{BeadId, DependencyType, ExecutorKind, Outcome, Priority, RigState, Status};
 use gt_operations::beads::{self, BeadChanges, Close, NewBead};
 use gt_operations::dispatch::Overrides;
 use gt_operations::runs;
@@ -51,7 +51,13 @@ impl Simulation {
     pub(crate) fn furnish(&self) -> Result<(), OperationError> {
         let town = self.town_without_seam("founder");
         for name in &self.rigs {
-            let new = rigs::NewRig { name, repository: None, prefix: Some(name), branch: None };
+            let new = rigs::NewRig {
+                name,
+                repository: None,
+                prefix: Some(name),
+                branch: None,
+                executor: ExecutorKind::Process,
+            };
             rigs::add(&town, &new)?;
             settings::set(&town, &format!("rig.{name}.command"), "/bin/true {bead}")?;
         }
@@ -201,7 +207,7 @@ impl Simulation {
             }
             Wish::Prioritise => {
                 let priority = Priority::new(self.choose(0, 4)).ok();
-                update(town, &bead, BeadChanges { priority, ..BeadChanges::default() })
+                update(town, &bead, &BeadChanges { priority, ..BeadChanges::default() })
             }
             Wish::Close
             | Wish::Reopen
@@ -209,10 +215,10 @@ impl Simulation {
             | Wish::Undefer
             | Wish::Claim
             | Wish::Release => {
-                if self.snapshot().live(&bead).is_some() {
-                    return format!("{bead} has a live run");
-                }
-                self.change_status(&self.town_without_seam("person"), wish, &bead)
+                let changed = self.change_status(town, wish, &bead);
+                // Whoever insisted has cancelled the run in the store, and now ends its processes.
+                self.end_cancelled(&bead);
+                changed
             }
         };
         self.sound(&format!("{wish:?} {bead}"), answer).unwrap_or_else(|refused| refused)
@@ -277,12 +283,12 @@ impl Simulation {
                 all(back.into_iter().map(|done| done.map(|done| format!("{done:?}"))).collect())
             }
             Wish::Claim => {
-                update(town, bead, BeadChanges { claim: true, ..BeadChanges::default() })
+                update(town, bead, &BeadChanges { claim: true, ..BeadChanges::default() })
             }
             _ => {
                 self.state().reopened.insert(bead.clone());
                 let (status, assignee) = (Some(Status::Open), Some(String::new()));
-                update(town, bead, BeadChanges { status, assignee, ..BeadChanges::default() })
+                update(town, bead, &BeadChanges { status, assignee, ..BeadChanges::default() })
             }
         }
     }
@@ -351,7 +357,7 @@ impl Simulation {
     }
 }
 
-fn update(town: &Town, bead: &BeadId, changes: BeadChanges) -> Result<String, OperationError> {
-    let done = beads::update(town, &[bead.to_string()], &changes)?;
+fn update(town: &Town, bead: &BeadId, changes: &BeadChanges) -> Result<String, OperationError> {
+    let done = beads::update(town, &[bead.to_string()], changes)?;
     done.into_iter().map(|done| done.map(|id| format!("{id} updated"))).collect()
 }

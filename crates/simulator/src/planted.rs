@@ -28,6 +28,8 @@ pub enum Planted {
     LostWithoutEnd,
     /// A supervisor whose run was taken back takes the next one of the same bead.
     EpochIgnored,
+    /// A supervisor does not look whether an earlier run of its bead is gone.
+    EarlierIgnored,
 }
 
 impl Planted {

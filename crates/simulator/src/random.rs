@@ -12,7 +12,7 @@ impl Random {
         random
     }
 
-    /// The next number: SplitMix64, which needs no tables and passes the usual tests.
+    /// The next number, by the method called `SplitMix64`, which needs no tables and passes the usual tests.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

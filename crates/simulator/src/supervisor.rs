@@ -1,6 +1,7 @@
 //! The life of a supervisor, step by step; each of them may be its last.
 
-use gt_core::schedule::RunId;
+use gt_core::BeadId;
+use gt_core::schedule::{RunId, RunState};
 use gt_operations::runs::{self, Claim};
 
 use crate::planted::Planted;
@@ -64,11 +65,34 @@ impl Simulation {
         false
     }
 
+    /// Asks the supervisor of a run to end it; what is left of one without a supervisor is killed.
+    pub(crate) fn ask_to_end(&self, run: &RunId) {
+        let mut state = self.state();
+        if state.world.holders(run).supervisor.is_some() {
+            state.world.asked.insert(run.clone());
+        } else if state.world.is_held(run) {
+            state.world.end_agent(run, AgentEnd::Killed);
+            drop(state);
+            self.tell(format!("what is left of {run} is killed"));
+        }
+    }
+
+    /// Ends what is left in the world of the runs of a bead that were cancelled in the store.
+    pub(crate) fn end_cancelled(&self, bead: &BeadId) {
+        for run in self.read(|reader| reader.runs_of(bead)) {
+            if run.state == RunState::Cancelled {
+                self.ask_to_end(&run.id);
+            }
+        }
+    }
+
     fn look_for_earlier(&self, id: ProcessId, run: &RunId) -> bool {
-        let earlier = self.state().world.earlier(run);
+        let ignored = self.planted == Some(Planted::EarlierIgnored);
+        let earlier = self.state().world.earlier(run).filter(|_| !ignored);
         match earlier {
             None => self.enter(id, Stage::Alone),
             Some(earlier) => {
+                self.end_cancelled(&earlier.bead);
                 self.say(id, Said::Busy(format!("{earlier} has not ended yet")));
                 false
             }

@@ -83,6 +83,7 @@ pub struct Writer<'a> {
     events: Vec<NewEvent>,
     /// The number of the last event that is written.
     last_event: i64,
+    notices: u64,
 }
 
 impl<'a> Reader<'a> {
@@ -198,6 +199,15 @@ impl Writer<'_> {
         &self.events
     }
 
+    /// How many notices this work has written so far.
+    pub fn notices_written(&self) -> u64 {
+        self.notices
+    }
+
+    pub(crate) fn note_notice(&mut self) {
+        self.notices += 1;
+    }
+
     pub(crate) fn record(&mut self, event: NewEvent) {
         self.events.push(event);
     }
@@ -294,7 +304,7 @@ impl<'c> Group<'c> {
     ) -> Result<T, E> {
         let reader = self.reader();
         let last_event = self.last_event;
-        let mut writer = Writer { reader, by, events: Vec::new(), last_event };
+        let mut writer = Writer { reader, by, events: Vec::new(), last_event, notices: 0 };
         let value = work(&mut writer)?;
         self.check_open()?;
         writer.write_events()?;

@@ -48,6 +48,16 @@ impl Certificates {
         self.file("authority.pem")
     }
 
+    /// The certificate of the host.
+    pub fn server_certificate(&self) -> PathBuf {
+        self.file("server.pem")
+    }
+
+    /// The key of the host.
+    pub fn server_key(&self) -> PathBuf {
+        self.file("server.key")
+    }
+
     /// Lines for the settings of a server that uses the certificate, and takes nobody from the
     /// network who does not.
     pub fn settings(&self) -> String {

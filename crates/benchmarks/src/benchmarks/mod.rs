@@ -6,6 +6,8 @@ mod grouped;
 mod import;
 mod memory;
 mod million;
+mod pipeline;
+mod queue;
 mod ready;
 mod server;
 
@@ -61,6 +63,16 @@ pub(crate) const ALL: &[Benchmark] = &[
         name: "million",
         about: "what is ready among a million beads against ten thousand, on both engines",
         run: million::run,
+    },
+    Benchmark {
+        name: "queue",
+        about: "scheduling, a cycle and the status where little and where much is scheduled",
+        run: queue::run,
+    },
+    Benchmark {
+        name: "pipeline",
+        about: "a thousand beads from scheduled to closed, against a bare spawn loop",
+        run: pipeline::run,
     },
     Benchmark {
         name: "memory",

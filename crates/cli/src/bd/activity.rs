@@ -234,9 +234,20 @@ pub(crate) fn event_json(event: &Event) -> String {
 /// An event as a line: `[12:34:56] ✓ gt-abc closed · Fix the login`.
 pub(crate) fn event_line(event: &Event) -> String {
     let symbol = match event.kind {
-        EventKind::Created | EventKind::Imported | EventKind::RigAdded => "+",
-        EventKind::Closed => "✓",
-        EventKind::Deleted | EventKind::RigRemoved => "⊘",
+        EventKind::Created | EventKind::Imported | EventKind::RigAdded | EventKind::Scheduled => {
+            "+"
+        }
+        EventKind::Closed | EventKind::RunDone => "✓",
+        EventKind::StartFailed
+        | EventKind::RunFailed
+        | EventKind::RunLost
+        | EventKind::CircuitBroken
+        | EventKind::Quarantined
+        | EventKind::Escalated => "✗",
+        EventKind::Deleted
+        | EventKind::RigRemoved
+        | EventKind::Unscheduled
+        | EventKind::RunCancelled => "⊘",
         _ => "→",
     };
     let subject = match (&event.bead, &event.rig) {
@@ -259,9 +270,32 @@ fn detail(event: &Event) -> String {
         | EventKind::DependencyChanged => format!("{} ({})", field("depends_on_id"), field("type")),
         EventKind::SettingChanged => format!("{} = {}", field("key"), field("new")),
         EventKind::RigChanged => field("new"),
+        EventKind::Scheduled => joined(&[field("context"), field("origin")]),
+        EventKind::Unscheduled | EventKind::CircuitBroken | EventKind::Quarantined => {
+            joined(&[field("context"), field("reason"), field("why")])
+        }
+        EventKind::RunStarting | EventKind::Dispatched => joined(&[run_of(event), field("agent")]),
+        EventKind::StartFailed => joined(&[run_of(event), field("why")]),
+        EventKind::RunDone
+        | EventKind::RunFailed
+        | EventKind::RunLost
+        | EventKind::RunCancelled
+        | EventKind::Escalated => joined(&[run_of(event), field("reason")]),
+        EventKind::AccountChanged => joined(&[field("account"), field("change")]),
         EventKind::StatusChanged => format!("{} · {}", new_status(&event.payload), field("title")),
         _ => field("title"),
     }
+}
+
+/// The parts that say anything.
+fn joined(parts: &[String]) -> String {
+    let said: Vec<&str> =
+        parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    said.join(" · ")
+}
+
+fn run_of(event: &Event) -> String {
+    event.run.as_ref().map(ToString::to_string).unwrap_or_default()
 }
 
 fn new_status(payload: &Json) -> String {

@@ -31,7 +31,7 @@ pub(super) struct CloseArgs {
     /// How it ended; dependents of a failed bead keep waiting
     #[arg(long, value_parser = ["success", "failed", "cancelled"])]
     outcome: Option<String>,
-    /// Close it past every guard
+    /// Close it past every guard, and cancel the run that has it
     #[arg(short, long)]
     force: bool,
     /// The session of the agent that closes it
@@ -91,6 +91,9 @@ pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliErro
     if !printer.json() {
         for closed in &done {
             let (id, reason) = (&closed.bead.id, &closed.bead.close_reason);
+            if let Some(run) = &closed.cancelled {
+                printer.done(format!("✓ Cancelled {} of {}", run.id, run.agent))?;
+            }
             printer.done(match closed.bead.outcome {
                 Some(Outcome::Failed) => {
                     format!("✓ Closed {id} as failed: {reason} (what depends on it keeps waiting)")

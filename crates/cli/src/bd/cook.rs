@@ -12,6 +12,7 @@ use super::formula::{SearchArgs, print_order, refused};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural};
+use crate::values::binding;
 
 /// Check a formula and print what becomes of it; nothing is written
 #[derive(Debug, Args)]
@@ -48,15 +49,6 @@ pub(super) struct CookArgs {
 enum CookMode {
     Compile,
     Runtime,
-}
-
-fn binding(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok((name.trim().to_owned(), value.to_owned()))
-        }
-        _ => Err("write it as name=value".to_owned()),
-    }
 }
 
 pub(super) fn run(context: &Context<'_>, args: &CookArgs) -> Result<(), CliError> {

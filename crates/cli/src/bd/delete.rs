@@ -16,7 +16,7 @@ pub(super) struct DeleteArgs {
     /// Ids, or parts of them
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Really delete
+    /// Really delete, and cancel the runs that have them
     #[arg(short, long)]
     force: bool,
     /// Also delete everything that depends on it
@@ -67,8 +67,21 @@ pub(super) fn run(context: &Context<'_>, args: &DeleteArgs) -> Result<(), CliErr
                 array.text(id.as_str());
             }
         });
+        // Only where there are some: scripts written for others do not expect it.
+        if !deletion.runs.is_empty() {
+            let key = if args.force { "runs_cancelled" } else { "would_cancel_runs" };
+            object.array(key, |array| {
+                for run in &deletion.runs {
+                    array.text(&run.id.to_string());
+                }
+            });
+        }
         object.finish();
         return printer.object(&out);
+    }
+    let verb = if args.force { "✓ Cancelled" } else { "Would cancel" };
+    for run in &deletion.runs {
+        printer.done(format!("{verb} {} of {}", run.id, run.agent))?;
     }
     let verb = if args.force { "✓ Deleted" } else { "Would delete" };
     for bead in &deletion.beads {

@@ -1,8 +1,9 @@
 //! Flags that say which beads.
 
 use clap::Args;
+use gt_core::schedule::{ContextId, labels};
 use gt_core::{IssueType, Outcome, Priority, Status, Timestamp};
-use gt_operations::beads::{check_status, resolve};
+use gt_operations::beads::{check_status, resolve, resolve_shown};
 use gt_operations::{BeadFilter, BeadOrder, Between, StatusFilter, Town, rigs, settings};
 
 use crate::error::CliError;
@@ -202,7 +203,7 @@ struct HiddenArgs {
     /// Also agents, roles, rigs and messages
     #[arg(long)]
     include_infra: bool,
-    /// Also ephemeral beads
+    /// Also ephemeral beads, and sling contexts
     #[arg(long)]
     include_ephemeral: bool,
 }
@@ -216,8 +217,12 @@ impl FilterArgs {
         let include_hidden = self.hidden.include_infra || self.hidden.include_gates;
         let mut ids = Vec::new();
         for input in comma_separated(&self.id) {
-            ids.push(resolve(town, &input)?);
+            ids.push(resolve_shown(town, &input)?);
         }
+        let include_contexts = self.hidden.include_ephemeral
+            || traits.types.iter().any(|kind| kind.as_str() == IssueType::SLING_CONTEXT)
+            || traits.labels.iter().chain(&traits.labels_any).any(|l| l == labels::SLING_CONTEXT)
+            || ids.iter().any(|id| id.as_str().starts_with(ContextId::PREFIX));
         let carried =
             [("spec_id", &self.spec), ("mol_type", &self.mol_type), ("wisp_type", &self.wisp_type)];
         Ok(BeadFilter {
@@ -225,6 +230,7 @@ impl FilterArgs {
             status: self.statuses(town)?,
             exclude_statuses: self.retired(town)?,
             include_hidden,
+            include_contexts,
             include_templates: self.hidden.include_templates,
             include_ephemeral: self.hidden.include_ephemeral || include_hidden || infrastructure,
             pinned: either(self.hidden.pinned, self.hidden.no_pinned),

@@ -116,6 +116,7 @@ fn print(printer: &Printer, summary: &ImportSummary, dry_run: bool) -> Result<()
     listed(printer, "conflict: ", &summary.conflicts)?;
     listed(printer, "not imported: ", &summary.left_out)?;
     listed(printer, "note: ", &summary.remarks)?;
+    listed(printer, "kept: ", &summary.kept_running_details)?;
     if summary.old_queue_state > 0 {
         let carry = if summary.old_queue_state == 1 { "carries" } else { "carry" };
         printer.done(format!(
@@ -163,6 +164,7 @@ fn json(summary: &ImportSummary, dry_run: bool) -> String {
     object.count("skipped", summary.skipped);
     object.count("memories", summary.memories);
     object.count("old_queue_state", summary.old_queue_state);
+    object.count("kept_running", summary.kept_running);
     for (name, list) in
         [("skipped_details", &summary.skipped_details), ("repaired", &summary.repaired)]
     {
@@ -194,6 +196,7 @@ fn json(summary: &ImportSummary, dry_run: bool) -> String {
     }
     object.count("settings_unchanged", summary.settings_unchanged);
     for (name, list) in [
+        ("kept_running_details", &summary.kept_running_details),
         ("conflicts", &summary.conflicts),
         ("left_out", &summary.left_out),
         ("remarks", &summary.remarks),

@@ -66,14 +66,17 @@ pub(super) fn run(context: &Context<'_>, args: &LabelArgs) -> Result<(), CliErro
             if printer.json() {
                 let mut list = printer.list();
                 for label in &labels {
-                    list.push(gt_core::Json::string(label).as_str())?;
+                    list.push(gt_core::Json::string(&label.name).as_str())?;
                 }
                 return list.finish();
             }
             if labels.is_empty() {
                 return printer.done(format!("{id} has no labels"));
             }
-            return labels.iter().try_for_each(|label| printer.line(label));
+            return labels.iter().try_for_each(|label| {
+                let remark = if label.derived { "  (follows from the queue)" } else { "" };
+                printer.line(format!("{}{remark}", label.name))
+            });
         }
         LabelVerb::ListAll => {
             let counts = label_counts(&town)?;

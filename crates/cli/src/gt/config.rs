@@ -1,7 +1,7 @@
 //! `gt config`.
 
 use clap::{Args, Subcommand};
-use gt_core::settings::{Origin, Resolved};
+use gt_core::settings::{Origin, Resolved, SettingName, shown};
 use gt_operations::{Town, settings};
 use gt_records::ObjectWriter;
 
@@ -14,7 +14,8 @@ use crate::output::{Cell, Printer, Table, plural};
 #[command(after_help = "Examples:
   gt config set scheduler.max_polecats 5
   gt config get scheduler.max_polecats
-  gt config list")]
+  gt config list
+  gt config account add work --max-runs 5")]
 pub(super) struct ConfigArgs {
     #[command(subcommand)]
     verb: ConfigVerb,
@@ -44,6 +45,7 @@ enum ConfigVerb {
     },
     /// Change settings in your editor
     Edit,
+    Account(super::account::AccountArgs),
     /// Take the values of settings/config.json and mayor/town-settings.json into the store
     Import,
 }
@@ -52,12 +54,14 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
     let town = context.town()?;
     let printer = context.printer;
     match &args.verb {
+        ConfigVerb::Account(args) => super::account::run(context, args),
         ConfigVerb::Set { key, value } => {
             let (name, value) = settings::set(&town, key, value)?;
             if printer.json() {
-                return printer.object(&json(&settings::get(&town, name.as_str())?));
+                return printer
+                    .object(&json(&without_secrets(&settings::get(&town, name.as_str())?)));
             }
-            printer.done(format!("Set {name} = {value}"))
+            printer.done(set_line(&name, &value))
         }
         ConfigVerb::Get { key } => {
             let resolved = settings::get(&town, key)?;
@@ -70,7 +74,8 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
         ConfigVerb::Unset { key } => {
             let (name, was_set) = settings::unset(&town, key)?;
             if printer.json() {
-                return printer.object(&json(&settings::get(&town, name.as_str())?));
+                return printer
+                    .object(&json(&without_secrets(&settings::get(&town, name.as_str())?)));
             }
             printer.done(if was_set {
                 format!("Unset {name}")
@@ -84,12 +89,12 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
             if printer.json() {
                 let mut list = printer.list();
                 for (name, _) in &changed {
-                    list.push(&json(&settings::get(&town, name.as_str())?))?;
+                    list.push(&json(&without_secrets(&settings::get(&town, name.as_str())?)))?;
                 }
                 return list.finish();
             }
             for (name, value) in &changed {
-                printer.done(format!("Set {name} = {value}"))?;
+                printer.done(set_line(name, value))?;
             }
             printer.done(format!("✓ {} imported", plural(changed.len() as u64, "setting")))
         }
@@ -101,7 +106,7 @@ fn list(printer: &Printer, town: &Town) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for resolved in &all {
-            list.push(&json(resolved))?;
+            list.push(&json(&without_secrets(resolved)))?;
         }
         return list.finish();
     }
@@ -109,7 +114,7 @@ fn list(printer: &Printer, town: &Town) -> Result<(), CliError> {
     for resolved in &all {
         table.row(vec![
             Cell::new(resolved.name.as_str()),
-            Cell::new(resolved.value.as_str()),
+            Cell::new(resolved.setting.kind.shown(&resolved.value)),
             Cell::new(origin(&resolved.origin)),
         ]);
     }
@@ -122,17 +127,28 @@ fn edit(context: &Context<'_>, town: &Town) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for (name, _) in &changed {
-            list.push(&json(&settings::get(town, name.as_str())?))?;
+            list.push(&json(&without_secrets(&settings::get(town, name.as_str())?)))?;
         }
         return list.finish();
     }
     for (name, value) in &changed {
         printer.done(match value {
-            Some(value) => format!("Set {name} = {value}"),
+            Some(value) => set_line(name, value),
             None => format!("Unset {name}"),
         })?;
     }
     printer.done(format!("✓ {} changed", plural(changed.len() as u64, "setting")))
+}
+
+/// What was set, without what others must not know.
+fn set_line(name: &SettingName, value: &str) -> String {
+    format!("Set {name} = {}", shown(name.as_str(), value))
+}
+
+/// Whoever wants to know a secret asks for it by its name.
+fn without_secrets(resolved: &Resolved) -> Resolved {
+    let value = resolved.setting.kind.shown(&resolved.value).into_owned();
+    Resolved { value, ..resolved.clone() }
 }
 
 fn origin(origin: &Origin) -> String {

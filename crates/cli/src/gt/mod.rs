@@ -1,15 +1,26 @@
 //! `gt`: the town. One file per verb.
 
+mod account;
 mod completions;
 mod config;
 mod doctor;
+mod each;
 mod feed;
 mod import;
 mod install;
 mod man;
+mod outbox;
+mod queue;
 mod rig;
+mod run;
+mod scheduler;
+mod sling;
 mod status;
 mod store;
+mod unsling;
+mod wait;
+mod why;
+mod worker;
 
 use clap::{Parser, Subcommand};
 use gt_operations::Environment;
@@ -41,13 +52,23 @@ enum Verb {
     Rig(rig::RigArgs),
     Config(config::ConfigArgs),
     Import(import::ImportArgs),
+    Sling(sling::SlingArgs),
+    Queue(queue::QueueArgs),
+    Scheduler(scheduler::SchedulerArgs),
+    Unsling(unsling::UnslingArgs),
+    Run(run::RunArgs),
+    Wait(wait::WaitArgs),
+    Why(why::WhyArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
     Formula(crate::bd::FormulaArgs),
+    Outbox(outbox::OutboxArgs),
     Doctor(doctor::DoctorArgs),
     Store(store::StoreArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    #[command(hide = true)]
+    Worker(worker::WorkerArgs),
 }
 
 /// Runs a parsed command.
@@ -58,12 +79,21 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Rig(args) => rig::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
         Verb::Import(args) => import::run(&context, &args),
+        Verb::Sling(args) => sling::run(&context, &args),
+        Verb::Queue(args) => queue::run(&context, &args),
+        Verb::Scheduler(args) => scheduler::run(&context, &args),
+        Verb::Unsling(args) => unsling::run(&context, &args),
+        Verb::Run(args) => run::run(&context, &args),
+        Verb::Wait(args) => wait::run(&context, &args),
+        Verb::Why(args) => why::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),
         Verb::Formula(args) => crate::bd::run_formula(&context, &args),
+        Verb::Outbox(args) => outbox::run(&context, &args),
         Verb::Doctor(_) => doctor::run(&context),
         Verb::Store(args) => store::run(&context, &args),
         Verb::Completions(args) => completions::run(&context, &args),
         Verb::Man(args) => man::run(&context, &args),
+        Verb::Worker(args) => worker::run(&context, &args),
     }
 }

@@ -1,7 +1,8 @@
 //! `gt rig`.
 
 use clap::{Args, Subcommand};
-use gt_core::{Rig, RigState};
+use gt_core::{ExecutorKind, Rig, RigState};
+use gt_operations::queue;
 use gt_operations::rigs::{self, NewRig};
 use gt_records::ObjectWriter;
 
@@ -53,6 +54,9 @@ struct AddArgs {
     /// The branch that work lands on; asked from the repository if nothing is said
     #[arg(short, long)]
     branch: Option<String>,
+    /// How its work is carried out: by a program of ours (process), or by agents that ask for it (pull)
+    #[arg(long, default_value = "process", value_name = "process|pull", value_parser = ExecutorKind::parse)]
+    executor: ExecutorKind,
 }
 
 #[derive(Debug, Args)]
@@ -105,6 +109,7 @@ fn add(context: &Context<'_>, town: &gt_operations::Town, args: &AddArgs) -> Res
         repository: local.as_deref().or(args.repository.as_deref()),
         prefix: args.prefix.as_deref(),
         branch: args.branch.as_deref(),
+        executor: args.executor,
     };
     let rig = rigs::add(town, &new)?;
     let printer = context.printer;
@@ -112,7 +117,12 @@ fn add(context: &Context<'_>, town: &gt_operations::Town, args: &AddArgs) -> Res
         return printer.object(&json(&rig, None));
     }
     printer.done(format!("✓ Added the rig {} (prefix {})", rig.slug, rig.prefix))?;
-    printer.done(format!("Next: gt bd create \"What is to be done\" --rig {}", rig.slug))
+    printer.done(format!("Next: gt bd create \"What is to be done\" --rig {}", rig.slug))?;
+    if rig.executor == ExecutorKind::Process {
+        let hint = format!("Then: gt config set rig.{}.command '<program> {{bead}}'", rig.slug);
+        printer.done(hint)?;
+    }
+    Ok(())
 }
 
 fn list(printer: &Printer, town: &gt_operations::Town) -> Result<(), CliError> {
@@ -149,8 +159,13 @@ fn list(printer: &Printer, town: &gt_operations::Town) -> Result<(), CliError> {
 
 fn status(printer: &Printer, town: &gt_operations::Town, name: &str) -> Result<(), CliError> {
     let (rig, counts) = rigs::status(town, name)?;
+    let scheduled = queue::status(town)?.rigs.remove(rig.slug.as_str()).unwrap_or_default();
     if printer.json() {
-        return printer.object(&json(&rig, Some(&counts)));
+        return printer.object(&json_with(&rig, Some(&counts), |object| {
+            object.count("queued", scheduled.queued);
+            object.count("ready", scheduled.ready);
+            object.count("running", scheduled.running.into());
+        }));
     }
     let mut table = Table::new();
     let directory = town.root().join(&rig.path).display().to_string();
@@ -168,10 +183,20 @@ fn status(printer: &Printer, town: &gt_operations::Town, name: &str) -> Result<(
     for (status, count) in counts {
         table.row(vec![Cell::bold(format!("beads {status}")), Cell::new(count.to_string())]);
     }
+    table.row(vec![Cell::bold("queued"), Cell::new(scheduled.queued.to_string())]);
+    table.row(vec![Cell::bold("running"), Cell::new(scheduled.running.to_string())]);
     printer.table(table)
 }
 
 fn json(rig: &Rig, counts: Option<&Vec<(String, i64)>>) -> String {
+    json_with(rig, counts, |_| {})
+}
+
+fn json_with(
+    rig: &Rig,
+    counts: Option<&Vec<(String, i64)>>,
+    more: impl FnOnce(&mut ObjectWriter<'_>),
+) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     object.text("name", rig.slug.as_str());
@@ -192,6 +217,7 @@ fn json(rig: &Rig, counts: Option<&Vec<(String, i64)>>) -> String {
             }
         });
     }
+    more(&mut object);
     object.finish();
     out
 }

@@ -1,7 +1,7 @@
 //! `gt status`.
 
 use clap::Args;
-use gt_operations::{EventFilter, beads, events, rigs};
+use gt_operations::{EventFilter, beads, events, outbox, queue, rigs};
 use gt_records::ObjectWriter;
 
 use crate::bd::{event_json, event_line};
@@ -22,7 +22,9 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let numbers = beads::statistics(&town)?;
     let ready = beads::ready_count(&town)?;
     let rigs = rigs::list(&town)?;
+    let scheduler = queue::status(&town)?;
     let recent = events::latest(&town, &EventFilter::default(), EVENTS_SHOWN)?;
+    let notices = outbox::unsent(&town)?;
     let active = numbers.with_status("in_progress") + numbers.with_status("hooked");
     if printer.json() {
         let mut out = String::new();
@@ -37,6 +39,16 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         object.count("ready", ready);
         object.number("waiting", numbers.blocked);
         object.number("active", active);
+        object.object("notices", |object| {
+            object.count("waiting", notices.waiting);
+            object.count("given_up", notices.given_up);
+        });
+        object.object("scheduler", |object| {
+            object.flag("paused", scheduler.paused.is_some());
+            object.count("queued_total", scheduler.queued);
+            object.count("queued_ready", scheduler.ready);
+            object.count("active_polecats", scheduler.live.into());
+        });
         object.array("rigs", |array| {
             for (rig, counts) in &rigs {
                 array.object(|object| {
@@ -66,6 +78,20 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         numbers.blocked,
         numbers.with_status("closed")
     ))?;
+    let paused = scheduler.paused.as_ref().map(|pause| format!(", paused by {}", pause.by));
+    printer.line(format!(
+        "Scheduler: {} queued, {} ready, {} polecats running{}",
+        scheduler.queued,
+        scheduler.ready,
+        super::scheduler::capacity(scheduler.live, scheduler.cap),
+        paused.unwrap_or_default()
+    ))?;
+    if notices.waiting + notices.given_up > 0 {
+        printer.line(format!(
+            "Notices: {} waiting to be sent, {} given up (gt outbox list)",
+            notices.waiting, notices.given_up
+        ))?;
+    }
     if rigs.is_empty() {
         printer.line("No rigs yet; add one with gt rig add <name> <git-url-or-path>")?;
     } else {

@@ -8,7 +8,7 @@ mod text;
 pub(crate) use json::{JsonList, JsonSections};
 pub(crate) use progress::progress_bar;
 pub(crate) use table::{Cell, Table};
-pub(crate) use text::{ago, clock_time, harmless, plural, size, status_colour};
+pub(crate) use text::{ago, clock_time, harmless, plural, run_state_colour, size, status_colour};
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
@@ -135,9 +135,19 @@ impl Printer {
         JsonSections::new(self, self.envelope)
     }
 
+    /// Whether a person sees the output as it is printed.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// Bytes of somebody else, as they are. Not for terminals.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
+        Ok(self.out.borrow_mut().write_all(bytes)?)
+    }
+
     /// Text without a line's end.
     fn raw(&self, text: &str) -> Result<(), CliError> {
-        Ok(self.out.borrow_mut().write_all(text.as_bytes())?)
+        self.bytes(text.as_bytes())
     }
 
     /// A remark that is not data.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use comfy_table::Color;
+use gt_core::schedule::RunState;
 use gt_core::{Status, Timestamp};
 use jiff::tz::TimeZone;
 
@@ -51,5 +52,15 @@ pub(crate) fn status_colour(status: &Status) -> Option<Color> {
         Status::Blocked => Some(Color::Red),
         Status::Deferred | Status::Pinned => Some(Color::Cyan),
         Status::Closed => Some(Color::DarkGrey),
+    }
+}
+
+/// The colour that goes with the state of a run.
+pub(crate) fn run_state_colour(state: RunState) -> Color {
+    match state {
+        RunState::Starting | RunState::Running => Color::Yellow,
+        RunState::Blocked | RunState::Lost | RunState::Failed => Color::Red,
+        RunState::Done => Color::Green,
+        RunState::Cancelled => Color::DarkGrey,
     }
 }

@@ -362,7 +362,7 @@ fn the_state_of_older_queues_is_counted_and_kept() {
     let lines = [
         r#"{"id":"hq-a","title":"a","labels":["gt:queued","x"]}"#,
         r#"{"id":"hq-b","title":"b","labels":["gt:dispatch-failed"]}"#,
-        r#"{"id":"hq-c","title":"c","description":"text\n---gt:queue:v1---\nrig: web"}"#,
+        r#"{"id":"hq-c","title":"c","description":"text\n---gt:queue:v1---\ntarget_rig: web"}"#,
         r#"{"id":"hq-d","title":"d","labels":["x"]}"#,
     ];
 
@@ -370,7 +370,7 @@ fn the_state_of_older_queues_is_counted_and_kept() {
 
     assert_eq!(summary["old_queue_state"], 3);
     assert_eq!(town.show("hq-a")["labels"], json!(["gt:queued", "x"]));
-    assert_eq!(town.show("hq-c")["description"], "text\n---gt:queue:v1---\nrig: web");
+    assert_eq!(town.show("hq-c")["description"], "text\n---gt:queue:v1---\ntarget_rig: web");
     let elsewhere = crate::support::town();
     elsewhere.write("in.jsonl", lines.join("\n"));
     let said = elsewhere.bd(["import", "in.jsonl"]).ok();
@@ -386,6 +386,7 @@ fn the_summary_has_every_number() {
             "source": "jsonl", "files": ["standard input"],
             "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "skipped_details": [],
             "repaired": [], "memories": 0, "old_queue_state": 0, "dry_run": false,
+            "kept_running": 0, "kept_running_details": [],
             "rigs": [], "rigs_unchanged": 0, "settings": {}, "settings_unchanged": 0, "kept": {},
             "conflicts": [], "left_out": [], "remarks": [], "schema_version": 1,
         })

@@ -172,13 +172,13 @@ fn rigs_are_listed_with_their_beads() {
 }
 
 #[test]
-fn the_status_of_a_rig_has_the_same_keys() {
+fn the_status_of_a_rig_has_the_same_keys_and_what_is_scheduled() {
     let town = town_with_rigs(&["web"]);
 
     let status = town.gt_json(&["rig", "status", "web"]);
 
     let mut expected: Vec<&str> = RIG_KEYS.to_vec();
-    expected.extend(["beads", "schema_version"]);
+    expected.extend(["beads", "queued", "ready", "running", "schema_version"]);
     expected.sort_unstable();
     assert_eq!(keys(&status), expected);
     let said = town.gt(["rig", "status", "web"]).ok();

@@ -130,7 +130,8 @@ fn a_healthy_store_passes_the_check() {
 fn a_derived_value_that_is_wrong_is_named_and_fails_the_check() {
     let (town, database) = town_on_server();
     furnish(&town);
-    Cluster::shared().sql(&database, "UPDATE gt.beads SET open_blockers = 4 WHERE id = 'hq-b'");
+    let sql = "SET search_path = gt; UPDATE beads SET open_blockers = 4 WHERE id = 'hq-b'";
+    Cluster::shared().sql(&database, sql);
 
     let found = town.gt(["store", "check", "--json"]).fails(1).json();
 
@@ -145,7 +146,8 @@ fn a_derived_value_that_is_wrong_is_named_and_fails_the_check() {
     let said = town.gt(["doctor"]).fails(1);
     assert_says(&said.stdout, &["hq-b: open_blockers is 4, should be 1", "gt store check"]);
 
-    Cluster::shared().sql(&database, "UPDATE gt.beads SET open_blockers = 4");
+    let sql = "SET search_path = gt; UPDATE beads SET open_blockers = 4";
+    Cluster::shared().sql(&database, sql);
     let said = town.gt(["store", "check"]).fails(1);
     assert_says(&said.stderr, &["Error: 3 problems were found"]);
 }
@@ -154,9 +156,9 @@ fn a_derived_value_that_is_wrong_is_named_and_fails_the_check() {
 fn a_circle_that_got_in_anyway_fails_the_check() {
     let (town, database) = town_on_server();
     furnish(&town);
-    let sql = "UPDATE gt.beads SET open_blockers = 1 WHERE id = 'hq-a'; \
-        INSERT INTO gt.dependencies SELECT 'hq-a', 'hq-b', type, blocking, created_at, created_by, \
-        metadata, thread_id, carried FROM gt.dependencies";
+    let sql = "SET search_path = gt; UPDATE beads SET open_blockers = 1 WHERE id = 'hq-a'; \
+        INSERT INTO dependencies SELECT 'hq-a', 'hq-b', type, blocking, created_at, created_by, \
+        metadata, thread_id, carried FROM dependencies";
     Cluster::shared().sql(&database, sql);
 
     let found = town.gt(["store", "check", "--json"]).fails(1).json();

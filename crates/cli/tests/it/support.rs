@@ -268,3 +268,49 @@ fn copy_tree(from: &Path, to: &Path) {
         }
     }
 }
+
+/// A town with the rig `gastown` (prefix `gt`), whose work is done at once.
+pub(crate) fn gastown() -> Sandbox {
+    gastown_with("exit 0")
+}
+
+/// A town with the rig `gastown` (prefix `gt`), whose work takes until [`let_work_end`] is called.
+pub(crate) fn gastown_that_takes_time() -> Sandbox {
+    // It ends too when the sandbox is gone.
+    gastown_with(
+        "while [ -e \"$GT_TOWN_ROOT/.gt\" ] && [ ! -e \"$GT_TOWN_ROOT/go\" ]; do sleep 0.05; done",
+    )
+}
+
+/// A town with the rig `gastown` (prefix `gt`), whose work is this shell script; `$1` is the bead.
+pub(crate) fn gastown_with(script: &str) -> Sandbox {
+    let town = town();
+    town.gt(["rig", "add", "gastown", "--prefix", "gt"]).ok();
+    let program = town.write_script("work.sh", script);
+    let command = format!("{} {{bead}}", program.display());
+    town.gt(["config", "set", "rig.gastown.command", &command]).ok();
+    town
+}
+
+/// A new bead with a chosen id below `parent`.
+#[track_caller]
+pub(crate) fn part(town: &Sandbox, id: &str, parent: &str, flags: &[&str]) {
+    town.bead(id, flags);
+    town.bd(["dep", "add", id, parent, "--type", "parent-child"]).ok();
+}
+
+/// Lets all work of [`gastown_that_takes_time`] end.
+pub(crate) fn let_work_end(town: &Sandbox) {
+    town.write("go", "");
+}
+
+/// Waits until a bead has this status.
+#[track_caller]
+pub(crate) fn wait_for_status(town: &Sandbox, id: &str, status: &str) {
+    gt_testkit::wait_until(&format!("{id} is {status}"), || town.show(id)["status"] == status);
+}
+
+/// Everything that a change would show in: every record, every context, and the number of the last event.
+pub(crate) fn everything(town: &Sandbox) -> (String, Value, u64) {
+    (town.export(), town.gt_json(&["scheduler", "list"]), town.last_event())
+}

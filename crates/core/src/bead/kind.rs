@@ -46,7 +46,9 @@ impl IssueType {
     /// The types that never appear in `ready` by themselves, for the store's index.
     pub const NOT_WORK: &[&str] = &NOT_WORK;
     /// The types hidden from `list` by themselves.
-    pub const HIDDEN: &[&str] = &["gate", "agent", "rig", "role", "message", "sling-context"];
+    pub const HIDDEN: &[&str] = &["gate", "agent", "rig", "role", "message", Self::SLING_CONTEXT];
+    /// The type that contexts are shown with.
+    pub const SLING_CONTEXT: &str = "sling-context";
 
     /// Reads a type as a person writes it: in any case, and aliases become the name they stand for.
     pub fn parse(text: &str) -> Result<Self, Invalid> {

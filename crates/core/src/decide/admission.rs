@@ -206,7 +206,7 @@ mod tests {
             let mut work = 0;
             for (at, gated, with_account) in asks {
                 let account = with_account.then_some("work");
-                let ask = Ask { gated, account, ..ask(&rigs[at]) };
+                let ask = Ask { account, gated, ..ask(&rigs[at]) };
                 if admit(&caps, &occupancy, &ask).is_empty() {
                     occupancy.add(&ask, 1);
                     work += u32::from(with_account);

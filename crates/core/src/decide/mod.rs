@@ -1,8 +1,10 @@
 //! Pure decisions: facts in, answer out.
 
 mod admission;
+mod adoption;
 mod blocking;
 mod breaker;
+mod delivery;
 mod dispatch_order;
 mod dispatch_plan;
 mod graph;
@@ -16,11 +18,13 @@ mod standing;
 mod transition;
 
 pub use admission::{Ask, Cap, Caps, Occupancy, admit};
+pub use adoption::{AdoptionFacts, OldState, Successor, adopt};
 pub use blocking::{ChildrenFacts, TargetFacts, edge_blocks};
 pub use breaker::{
     AfterFailure, BACKOFF_MAX, START_FAILURES_MAX, StartFailure, after_start_failure, backoff,
     is_due, is_due_within,
 };
+pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, Place, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
 pub use graph::{cycles, find_path, waves};
@@ -31,4 +35,6 @@ pub use outline::outline;
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, after_loss};
 pub use standing::{Control, RigStanding, SchedulingFacts, context_reasons, unscheduled_reasons};
-pub use transition::{Refusal, Standing, Transition, Verb, decide};
+pub use transition::{
+    LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
+};

@@ -107,6 +107,45 @@ impl WaitReason {
         matches!(self, Self::Paused(..) | Self::QueueGate)
     }
 
+    /// Whether time, room or the worker takes it away, and no person need do anything. What blocks others is
+    /// asked itself.
+    pub fn passes_by_itself(&self) -> bool {
+        match self {
+            Self::DeferredUntil(_)
+            | Self::ParentDeferred(..)
+            | Self::Running(_)
+            | Self::StartInProgress(_)
+            | Self::Backoff(_)
+            | Self::WaitsForPullAgent
+            | Self::OnePerAgent(..)
+            | Self::NoSlot(_) => true,
+            Self::BlockedBy(_)
+            | Self::BlockerFailed(_)
+            | Self::Deferred
+            | Self::Status(_)
+            | Self::Pinned
+            | Self::NotWork(_)
+            | Self::Ephemeral
+            | Self::ClaimedByHand(_)
+            | Self::AssignedTo(_)
+            | Self::NotSlingable(_)
+            | Self::TownLevel
+            | Self::ConvoyStaged(_)
+            | Self::NotScheduled
+            | Self::Cleared(_)
+            | Self::CircuitBroken(_)
+            | Self::Quarantined(_)
+            | Self::RunCancelled(_)
+            | Self::AttemptsUsedUp(_)
+            | Self::RigGone(_)
+            | Self::RigParked(_)
+            | Self::RigDocked(_)
+            | Self::RigCannotRun(_)
+            | Self::Paused(..)
+            | Self::QueueGate => false,
+        }
+    }
+
     /// A short name that programs can rely on.
     pub fn code(&self) -> &'static str {
         match self {
@@ -222,6 +261,10 @@ impl fmt::Display for WaitReason {
             Self::Paused(who, since) => write!(f, "paused by {who} since {since}"),
             Self::QueueGate => write!(f, "queue gate: waits for a run by hand"),
             Self::WaitsForPullAgent => write!(f, "waits for an agent to ask for it"),
+            // One that goes before it and has no run yet.
+            Self::OnePerAgent(place, run) if run.epoch == 0 => {
+                write!(f, "{place} gets {} first", run.bead)
+            }
             Self::OnePerAgent(place, run) => write!(f, "{place} is at {run}"),
             Self::NoSlot(cap) => write!(f, "no slot: {cap} is reached"),
         }

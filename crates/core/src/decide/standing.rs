@@ -160,6 +160,10 @@ pub fn unscheduled_reasons(
     }
     let issue_type = facts.readiness.issue_type;
     match rig {
+        // Who unfolds a convoy or an epic of the town needs no rig for it.
+        None if !issue_type.is_slingable(ExecutorKind::Process) => {
+            reasons.push(WaitReason::NotSlingable(issue_type.clone()));
+        }
         None => reasons.push(WaitReason::TownLevel),
         Some(rig) if !issue_type.is_slingable(rig.executor) => {
             reasons.push(WaitReason::NotSlingable(issue_type.clone()));
@@ -173,10 +177,23 @@ pub fn unscheduled_reasons(
         reasons.push(WaitReason::ConvoyStaged(convoy.clone()));
     }
     reasons.extend(latest.and_then(|context| after_context(context, last_run, max_attempts)));
-    if reasons.is_empty() {
+    // When all these are gone it still does not start.
+    if reasons.iter().all(goes_away_unasked) {
         reasons.push(WaitReason::NotScheduled);
     }
     reasons
+}
+
+/// Whether a reason goes away without anybody touching the bead itself.
+fn goes_away_unasked(reason: &WaitReason) -> bool {
+    matches!(
+        reason,
+        WaitReason::BlockedBy(_)
+            | WaitReason::BlockerFailed(_)
+            | WaitReason::DeferredUntil(_)
+            | WaitReason::ParentDeferred(..)
+            | WaitReason::Deferred
+    )
 }
 
 /// What the end of the last context, or of the run that came of it, says.
@@ -210,11 +227,165 @@ fn after_context(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::IssueType;
+    use crate::schedule::{ContextClosed, ContextId, Origin, SlingParameters, WorkerPlace};
+    use crate::{IssueType, Priority};
+
+    const NOW: Timestamp = Timestamp::from_nanos(1_790_000_000_000_000_000);
+
+    fn context() -> Context {
+        Context {
+            number: 1,
+            id: ContextId::of_number(1),
+            bead: BeadId::parse("web-1").unwrap(),
+            rig: RigSlug::parse("web").unwrap(),
+            place: None,
+            account: None,
+            gated: false,
+            forced: false,
+            priority: Priority::default(),
+            origin: Origin::Sling,
+            parameters: SlingParameters::default(),
+            enqueued_at: NOW,
+            enqueued_by: "me".to_owned(),
+            waiting_since: NOW,
+            next_attempt_at: None,
+            failures: 0,
+            last_failure: String::new(),
+            attempts: 0,
+            starting: false,
+            closed: None,
+        }
+    }
+
+    fn facts<'a>(
+        status: &'a Status,
+        kind: &'a IssueType,
+        assignee: &'a str,
+    ) -> SchedulingFacts<'a> {
+        let readiness = ReadinessFacts {
+            status,
+            issue_type: kind,
+            pinned: false,
+            ephemeral: false,
+            defer_until: None,
+            parent_deferred: None,
+            open_blockers: &[],
+            failed_blockers: &[],
+        };
+        SchedulingFacts { readiness, assignee, run: None }
+    }
+
+    const ACTIVE: RigStanding =
+        RigStanding { state: RigState::Active, executor: ExecutorKind::Process, can_run: true };
+
+    fn open_gate() -> Control {
+        Control { gate_open: true, longest_wait: Duration::from_mins(6), ..Control::default() }
+    }
+
+    fn codes(reasons: &[WaitReason]) -> Vec<&'static str> {
+        reasons.iter().map(WaitReason::code).collect()
+    }
+
+    #[test]
+    fn only_room_is_needed_when_nothing_else_is_in_the_way() {
+        let task = IssueType::default();
+        let facts = facts(&Status::Open, &task, "");
+        assert_eq!(context_reasons(&context(), &facts, Some(ACTIVE), &open_gate(), NOW), []);
+    }
+
+    #[test]
+    fn everything_that_is_in_the_way_is_named() {
+        let (epic, task) = (IssueType::parse("epic").unwrap(), IssueType::default());
+        let later = NOW.plus(Duration::from_mins(1));
+        let stuck = Context { gated: true, next_attempt_at: Some(later), ..context() };
+        let parked = RigStanding { state: RigState::Parked, can_run: false, ..ACTIVE };
+        let shut = Control {
+            paused: Some(("max".to_owned(), NOW)),
+            gate_open: false,
+            longest_wait: Duration::from_mins(6),
+        };
+        let open = facts(&Status::Open, &epic, "you");
+        let reasons = context_reasons(&stuck, &open, Some(parked), &shut, NOW);
+        let all = [
+            "assigned",
+            "not-slingable",
+            "rig-parked",
+            "rig-cannot-run",
+            "backoff",
+            "paused",
+            "queue-gate",
+        ];
+        assert_eq!(codes(&reasons), all);
+        let taken = facts(&Status::InProgress, &task, "you");
+        let reasons = context_reasons(&context(), &taken, None, &open_gate(), NOW);
+        assert_eq!(codes(&reasons), ["claimed", "rig-gone"]);
+    }
+
+    #[test]
+    fn insisting_overrides_who_has_it_and_nothing_else() {
+        let task = IssueType::default();
+        let forced = Context { forced: true, ..context() };
+        for status in [Status::Open, Status::Hooked, Status::InProgress] {
+            let facts = facts(&status, &task, "you");
+            assert_eq!(context_reasons(&forced, &facts, Some(ACTIVE), &open_gate(), NOW), []);
+        }
+        for status in [Status::Blocked, Status::Pinned, Status::Closed, Status::Deferred] {
+            let facts = facts(&status, &task, "");
+            assert!(!context_reasons(&forced, &facts, Some(ACTIVE), &open_gate(), NOW).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_person_needs_neither_command_nor_slot_and_an_agent_that_asks_must_ask() {
+        let task = IssueType::default();
+        let rig = RigSlug::parse("web").unwrap();
+        let crew = Context { place: Some(WorkerPlace::crew(&rig, "max").unwrap()), ..context() };
+        let bare = RigStanding { can_run: false, ..ACTIVE };
+        let free = facts(&Status::Open, &task, "");
+        assert_eq!(context_reasons(&crew, &free, Some(bare), &open_gate(), NOW), []);
+        let own = facts(&Status::Open, &task, "web/crew/max");
+        assert_eq!(context_reasons(&crew, &own, Some(bare), &open_gate(), NOW), []);
+        let pull = RigStanding { executor: ExecutorKind::Pull, ..bare };
+        let reasons = context_reasons(&context(), &free, Some(pull), &open_gate(), NOW);
+        assert_eq!(codes(&reasons), ["waits-for-agent"]);
+    }
+
+    #[test]
+    fn a_backoff_that_only_a_jumping_clock_can_have_set_is_over() {
+        let task = IssueType::default();
+        let far = NOW.plus(Duration::from_hours(1));
+        let context = Context { next_attempt_at: Some(far), ..context() };
+        let facts = facts(&Status::Open, &task, "");
+        assert_eq!(context_reasons(&context, &facts, Some(ACTIVE), &open_gate(), NOW), []);
+    }
+
+    #[test]
+    fn a_bead_without_a_context_always_has_a_reason() {
+        let task = IssueType::default();
+        let closed = |reason| ContextClosed { at: NOW, by: "max".to_owned(), reason };
+        let cases = [
+            (None, "not-scheduled"),
+            (Some(CloseReason::Cleared), "cleared"),
+            (Some(CloseReason::CircuitBroken), "circuit-broken"),
+            (Some(CloseReason::Quarantined), "quarantined"),
+            (Some(CloseReason::InvalidContext), "quarantined"),
+            (Some(CloseReason::StaleWorkBead), "not-scheduled"),
+            (Some(CloseReason::Dispatched), "not-scheduled"),
+        ];
+        let facts = facts(&Status::Open, &task, "");
+        for (reason, code) in cases {
+            let latest = Context { closed: reason.map(closed), ..context() };
+            let latest = reason.is_some().then_some(&latest);
+            let reasons = unscheduled_reasons(&facts, latest, None, Some(ACTIVE), None, 3, NOW);
+            assert_eq!(codes(&reasons), [code], "{reason:?}");
+        }
+        let nowhere = unscheduled_reasons(&facts, None, None, None, None, 3, NOW);
+        assert_eq!(codes(&nowhere), ["town-level"]);
+    }
 
     #[test]
     fn a_bead_whose_date_has_passed_is_with_whoever_was_given_it() {
-        let now = Timestamp::from_nanos(1_790_000_000_000_000_000);
+        let now = NOW;
         let task = IssueType::trusted("task".to_owned());
         for (status, given) in
             [(Status::Open, true), (Status::Deferred, true), (Status::Blocked, false)]

@@ -70,6 +70,8 @@ pub struct QueueFields {
     pub base_branch: Option<String>,
     /// Whether the branch is kept instead of merged.
     pub no_merge: bool,
+    /// Whether somebody looks at it before it is over.
+    pub review_only: bool,
     /// The account to work with.
     pub account: Option<String>,
     /// The runtime to work with.
@@ -101,6 +103,7 @@ impl QueueFields {
             "convoy" => self.convoy = text(),
             "base_branch" => self.base_branch = text(),
             "no_merge" => self.no_merge = flag(),
+            "review_only" => self.review_only = flag(),
             "account" => self.account = text(),
             "agent" => self.agent = text(),
             "hook_raw_bead" => self.hook_raw_bead = flag(),

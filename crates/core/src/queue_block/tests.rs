@@ -13,6 +13,7 @@ merge: direct
 convoy: hq-cv-test
 base_branch: develop
 no_merge: true
+review_only: true
 account: acme
 agent: gemini
 hook_raw_bead: true
@@ -33,6 +34,7 @@ fn full() -> QueueFields {
         convoy: some("hq-cv-test"),
         base_branch: some("develop"),
         no_merge: true,
+        review_only: true,
         account: some("acme"),
         agent: some("gemini"),
         hook_raw_bead: true,
@@ -60,6 +62,7 @@ fn format(fields: &QueueFields, unknown: &[(String, String)]) -> String {
     add("convoy", fields.convoy.clone());
     add("base_branch", fields.base_branch.clone());
     add("no_merge", flag(fields.no_merge));
+    add("review_only", flag(fields.review_only));
     add("account", fields.account.clone());
     add("agent", fields.agent.clone());
     add("hook_raw_bead", flag(fields.hook_raw_bead));
@@ -227,14 +230,14 @@ prop_compose! {
         texts in prop::array::uniform9(prop::option::of(any_value())),
         vars in prop::collection::vec(any_value(), 0..3),
         enqueued_at in prop::option::of(any::<i64>().prop_map(Timestamp::from_nanos)),
-        flags: [bool; 3],
+        flags: [bool; 4],
         dispatch_failures: u32,
     ) -> QueueFields {
         let [formula, args, merge, convoy, base_branch, account, agent, mode, last_failure] = texts;
-        let [no_merge, hook_raw_bead, owned] = flags;
+        let [no_merge, review_only, hook_raw_bead, owned] = flags;
         QueueFields {
             target_rig, formula, args, vars, enqueued_at, merge, convoy, base_branch, no_merge,
-            account, agent, hook_raw_bead, owned, mode, dispatch_failures, last_failure,
+            review_only, account, agent, hook_raw_bead, owned, mode, dispatch_failures, last_failure,
         }
     }
 }

@@ -2,12 +2,15 @@
 
 mod account;
 mod context;
+pub mod labels;
+mod notice;
 mod parameters;
 mod place;
 mod run;
 
-pub use account::Account;
+pub use account::{Account, check_account_handle, check_variable_name};
 pub use context::{CloseReason, Context, ContextClosed, ContextId, Origin};
+pub use notice::{Channel, Notice, NoticeState};
 pub use parameters::{Merge, SlingParameters};
 pub use place::WorkerPlace;
 pub use run::{Run, RunEnd, RunId, RunState};

@@ -91,10 +91,12 @@ settings! {
         "Whether the programs in the hooks directory are run";
     "hooks.timeout": SettingKind::Duration, "10s",
         "How long a hook may run before it is ended";
-    "notify.command": SettingKind::Text, "",
+    "notify.command": SettingKind::Command, "",
         "Program that is told about what needs a person";
-    "notify.webhook": SettingKind::Text, "",
+    "notify.webhook": SettingKind::WebAddress, "",
         "Address that is told about what needs a person";
+    "notify.secret": SettingKind::Secret, "",
+        "Signs what the address of notify.webhook is told";
     "rig.*.max_polecats": COUNT, "0",
         "Most live runs in this rig; 0 is no limit";
     "rig.*.command": SettingKind::Text, "",
@@ -126,6 +128,14 @@ pub fn lookup(name: &str) -> Result<(&'static Setting, SettingName), Invalid> {
         name.chars().take(60).collect::<String>().escape_debug(),
         known.join(", ")
     )))
+}
+
+/// A value of the setting called `name` as it may be shown to everybody.
+pub fn shown<'v>(name: &str, value: &'v str) -> std::borrow::Cow<'v, str> {
+    match lookup(name) {
+        Ok((setting, _)) => setting.kind.shown(value),
+        Err(_) => value.into(),
+    }
 }
 
 /// The known setting that looks most like `name`, if one does.

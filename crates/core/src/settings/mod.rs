@@ -5,7 +5,7 @@ mod layers;
 mod text;
 mod value;
 
-pub use keys::{KEYS, Setting, SettingName, lookup, suggest};
+pub use keys::{KEYS, Setting, SettingName, lookup, shown, suggest};
 pub use layers::{Layers, Origin, Resolved};
 pub use text::{checked, parse_text};
 pub use value::SettingKind;

@@ -1,7 +1,9 @@
 //! Typed values.
 
-use crate::Invalid;
+use std::borrow::Cow;
+
 use crate::time::{format_duration, parse_duration};
+use crate::{Invalid, WebAddress, words};
 
 /// What a setting may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +25,16 @@ pub enum SettingKind {
     Choice(&'static [&'static str]),
     /// Any text without NUL.
     Text,
+    /// A command line whose words can be told apart, or nothing.
+    Command,
+    /// The address of a web service, or nothing.
+    WebAddress,
+    /// A text that only those who ask for it by name are shown, or nothing.
+    Secret,
 }
+
+/// Longest secret, in bytes.
+const SECRET_BYTES_MAX: usize = 1_000;
 
 const BYTE_UNITS: [(&str, u64); 7] = [
     ("KiB", 1 << 10),
@@ -57,8 +68,19 @@ impl SettingKind {
             ),
             Self::Choice(words) if words.contains(&text) => Ok(text.to_owned()),
             Self::Choice(words) => invalid(&format!("one of {}", words.join(", "))),
-            Self::Text if text.contains('\0') => invalid("text without NUL"),
-            Self::Text => Ok(text.to_owned()),
+            Self::Text | Self::Command if text.contains('\0') => invalid("text without NUL"),
+            Self::Command => match words::split(text)?.first() {
+                Some(program) if program.text.is_empty() => invalid("a command; name a program"),
+                _ => Ok(text.to_owned()),
+            },
+            Self::WebAddress if text.is_empty() => Ok(String::new()),
+            Self::WebAddress => Ok(WebAddress::parse(text)?.to_string()),
+            Self::Secret if text.chars().any(char::is_control) || text.len() > SECRET_BYTES_MAX => {
+                Err(Invalid(format!(
+                    "use at most {SECRET_BYTES_MAX} bytes without control characters"
+                )))
+            }
+            Self::Text | Self::Secret => Ok(text.to_owned()),
         }
     }
 
@@ -72,6 +94,31 @@ impl SettingKind {
             Self::Bytes => "size (`256MiB`)".to_owned(),
             Self::Choice(words) => words.join(" or "),
             Self::Text => "text".to_owned(),
+            Self::Command => "command line".to_owned(),
+            Self::WebAddress => "address (`https://example.com/path`)".to_owned(),
+            Self::Secret => "secret text".to_owned(),
+        }
+    }
+
+    /// A value as lists, messages and the log of events show it: what others must not know is left out.
+    pub fn shown(self, value: &str) -> Cow<'_, str> {
+        match self {
+            Self::Secret if !value.is_empty() => Cow::Borrowed("…"),
+            // Many services put a key into the path.
+            Self::WebAddress => match WebAddress::parse(value) {
+                Ok(address) if address.target() != "/" => {
+                    Cow::Owned(format!("{}/…", address.origin()))
+                }
+                _ => Cow::Borrowed(value),
+            },
+            Self::Bool
+            | Self::Integer { .. }
+            | Self::Duration
+            | Self::Bytes
+            | Self::Choice(_)
+            | Self::Text
+            | Self::Command
+            | Self::Secret => Cow::Borrowed(value),
         }
     }
 }
@@ -118,6 +165,34 @@ mod tests {
         }
     }
 
+    #[test]
+    fn commands_and_addresses_are_checked_and_may_be_nothing() {
+        for kind in [SettingKind::Command, SettingKind::WebAddress, SettingKind::Secret] {
+            assert_eq!(kind.canonical("").unwrap(), "");
+        }
+        for (kind, wrong) in [
+            (SettingKind::Command, "say 'hello"),
+            (SettingKind::Command, "'' hello"),
+            (SettingKind::WebAddress, "nonsense"),
+            (SettingKind::Secret, "a\nb"),
+        ] {
+            assert!(kind.canonical(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_secret_is_not_shown() {
+        for (kind, value, shown) in [
+            (SettingKind::Secret, "s3cret", "…"),
+            (SettingKind::Secret, "", ""),
+            (SettingKind::WebAddress, "https://example.com/T0/k3y", "https://example.com/…"),
+            (SettingKind::WebAddress, "https://example.com/", "https://example.com/"),
+            (SettingKind::Text, "plain", "plain"),
+        ] {
+            assert_eq!(kind.shown(value), shown);
+        }
+    }
+
     proptest! {
         #[test]
         fn canonical_values_stay_as_they_are(text in ".{0,30}") {
@@ -128,6 +203,9 @@ mod tests {
                 SettingKind::Bytes,
                 SettingKind::Choice(&["a", "b"]),
                 SettingKind::Text,
+                SettingKind::Command,
+                SettingKind::WebAddress,
+                SettingKind::Secret,
             ] {
                 if let Ok(once) = kind.canonical(&text) {
                     prop_assert_eq!(kind.canonical(&once).unwrap(), once);

@@ -1,6 +1,8 @@
 //! What other programs kept in the descriptions of beads.
 
+use gt_core::decide::{AdoptionFacts, OldState, adopt};
 use gt_core::queue_block::{DELIMITER, Found, parse};
+use gt_records::parse_context;
 
 use crate::promise::text;
 
@@ -38,6 +40,27 @@ pub(super) fn queue_block(input: &[u8]) {
         Found::Block(block) => assert_eq!(block.remaining, format!("{description}\n.")),
         other => panic!("a block was not found: {other:?}"),
     }
+}
+
+pub(super) const CONTEXTS: &[&str] = &[
+    "{\"version\":1,",
+    "\"work_bead_id\":\"gt-a\",",
+    "\"target_rig\":\"web\"",
+    ",\"vars\":\"a=b\\nc=d\"",
+    ",\"enqueued_at\":\"2026-01-15T10:00:00Z\"",
+    ",\"dispatch_failures\":3",
+    ",\"no_merge\":true",
+    "}",
+];
+
+/// A context that was a bead: what is read names its bead and its rig, and is decided upon.
+pub(super) fn context(input: &[u8]) {
+    let Some(description) = text(input) else { return };
+    let Ok(record) = parse_context(description) else { return };
+    assert!(!record.fields.target_rig.is_empty());
+    let facts = AdoptionFacts { home: None, is_closed: false, rigs: &[], accounts: &[] };
+    let successor = adopt(&OldState::Queued(Box::new(record.fields)), facts);
+    assert!(successor.closed.is_some(), "there is no rig it could go to");
 }
 
 /// What remains is the description without the lines of the block, which stand in it side by side.

@@ -9,7 +9,7 @@ use gt_core::time::{format_duration, parse_duration};
 use gt_core::words::split;
 use gt_core::{
     BeadId, DependencyType, EventKind, ExecutorKind, IssueType, Json, Outcome, Prefix, Priority,
-    RigSlug, RigState, Status, Timestamp, Title, Uid, limits,
+    RigSlug, RigState, Status, Timestamp, Title, Uid, WebAddress, limits,
 };
 use gt_records::{contains_nul, escape_html, pretty, sorted_object};
 
@@ -33,6 +33,16 @@ pub(super) fn bead_id(input: &[u8]) {
         assert!(child.is_child());
         assert_eq!(child.guessed_prefix(), parsed.guessed_prefix());
     }
+}
+
+/// The address of a web service.
+pub(super) fn web_address(input: &[u8]) {
+    let Some(text) = text(input) else { return };
+    let Some(address) = accepted(WebAddress::parse(text)) else { return };
+    let printed = address.to_string();
+    assert!(printed.bytes().all(|byte| byte.is_ascii_graphic()), "{printed:?}");
+    assert!(address.target().starts_with('/'));
+    assert_eq!(WebAddress::parse(&printed), Ok(address));
 }
 
 pub(super) const NAMES: &[&str] = &[

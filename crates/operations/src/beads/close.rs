@@ -2,11 +2,14 @@
 
 use gt_core::bead::check_text;
 use gt_core::decide::Verb;
+use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_core::{Bead, BeadId, EventKind, Json, Outcome, Status};
 use gt_store::Writer;
 
-use super::resolve::resolve_in;
-use super::update::{apply, finish};
+use super::contexts::clear;
+use super::resolve::{resolve_in, resolve_shown_id_in};
+use super::status::{Applied, apply, apply_with_end, close_context_of, finish};
+use crate::runs::end_in_world;
 use crate::{OperationError, Result, Town};
 
 /// How beads are to be closed.
@@ -30,6 +33,16 @@ impl Close {
     fn reason_of(&self, at: usize) -> &str {
         self.reasons.get(at).or(self.reasons.last()).map_or(DEFAULT_REASON, String::as_str)
     }
+
+    /// How a run ends whose worker closes its bead like this.
+    fn end_of_run(&self, at: usize) -> RunEnd {
+        let state = match self.outcome {
+            None | Some(Outcome::Success) => RunState::Done,
+            Some(Outcome::Failed) => RunState::Failed,
+            Some(Outcome::Cancelled) => RunState::Cancelled,
+        };
+        RunEnd::without_status(state, self.reason_of(at))
+    }
 }
 
 /// A bead that was closed.
@@ -41,38 +54,55 @@ pub struct Closed {
     pub unblocked: Vec<BeadId>,
     /// The molecules that ended with it.
     pub also_closed: Vec<BeadId>,
+    /// The run that was cancelled for it.
+    pub cancelled: Option<Run>,
 }
 
 const DEFAULT_REASON: &str = "Closed";
 
-/// Closes each bead, or says why not. If one of the names means no bead, nothing is closed.
+/// Closes each bead, or says why not. A context is taken out of the queue. If one of the names means no bead, nothing is closed.
 pub fn close(town: &Town, inputs: &[String], how: &Close) -> Result<Vec<Result<Closed>>> {
     how.check()?;
     let ids = town.read(|reader| {
-        inputs.iter().map(|input| resolve_in(town, reader, input)).collect::<Result<Vec<_>>>()
+        let resolved = inputs.iter().map(|input| resolve_shown_id_in(town, reader, input));
+        resolved.collect::<Result<Vec<_>>>()
     })?;
-    town.write_each(ids.iter().enumerate(), |writer, (at, id)| close_in(writer, id, how, at))
+    let acting = town.acting_run();
+    let closed = town.write_each(ids.iter().enumerate(), |writer, (at, id)| {
+        close_in(writer, id, how, at, acting)
+    })?;
+    end_in_world(town, closed.iter().flatten().filter_map(|closed| closed.cancelled.as_ref()));
+    Ok(closed)
 }
 
-/// Closes one bead, the one at place `at` among those that are closed together.
+/// Closes one bead or clears one context, the one at place `at` among those that are closed together. A run
+/// that is cancelled for it has still to be ended in the world.
 pub(crate) fn close_in(
     writer: &mut Writer<'_>,
     id: &BeadId,
     how: &Close,
     at: usize,
+    acting: Option<&RunId>,
 ) -> Result<Closed> {
-    let old = writer.bead(id)?.ok_or_else(|| OperationError::NoBead(id.to_string()))?;
-    let mut new = old.clone();
+    let Some(bead) = writer.bead(id)? else {
+        let context = writer.context(id.as_str())?;
+        let context = context.ok_or_else(|| OperationError::NoBead(id.to_string()))?;
+        let why = how.reasons.get(at).or(how.reasons.last());
+        return clear(writer, &context, why.map_or("", String::as_str));
+    };
     let verb = Verb::Close { force: how.force };
-    let kind = apply(writer, &mut new, &verb, "close")?.unwrap_or(EventKind::Closed);
-    finish(&mut new, how.reason_of(at), how.outcome);
+    let end = how.end_of_run(at);
+    let Applied { old, mut new, kind, ended, cancelled } =
+        apply_with_end(writer, &bead, &verb, "close", acting, &end)?;
+    finish(&mut new, how.reason_of(at), how.outcome.or(ended.then_some(Outcome::Success)));
     if let Some(session) = &how.session {
         new.carried.retain(|(key, _)| key != "closed_by_session");
         new.carried.push(("closed_by_session".to_owned(), Json::string(session)));
     }
     new.updated_at = writer.now().max(old.updated_at);
     let waiting = dependents_waiting(writer, id)?;
-    writer.save_bead(&old, &new, kind)?;
+    writer.save_bead(&old, &new, kind.unwrap_or(EventKind::Closed))?;
+    close_context_of(writer, id)?;
     let also_closed = close_finished_molecules(writer, id)?;
     let mut unblocked = Vec::new();
     for id in waiting {
@@ -80,7 +110,7 @@ pub(crate) fn close_in(
             unblocked.push(id);
         }
     }
-    Ok(Closed { bead: new, unblocked, also_closed })
+    Ok(Closed { bead: new, unblocked, also_closed, cancelled })
 }
 
 /// Open beads that a close of `id` may unblock: what waits for it or for its parents' parts.
@@ -111,8 +141,12 @@ fn close_finished_molecules(writer: &mut Writer<'_>, id: &BeadId) -> Result<Vec<
         if over || writer.has_open_children(&parent)? {
             continue;
         }
-        let mut new = old.clone();
-        let kind = apply(writer, &mut new, &Verb::Close { force: true }, "close")?;
+        // A run that has it says itself when it is over.
+        if writer.live_run(&parent)?.is_some() {
+            continue;
+        }
+        let Applied { old, mut new, kind, .. } =
+            apply(writer, &old, &Verb::Close { force: true }, "close", None)?;
         // What waits for the molecule waits for its steps, and one of them did not work.
         let mut outcome = None;
         for step in writer.children(&parent)? {
@@ -123,6 +157,7 @@ fn close_finished_molecules(writer: &mut Writer<'_>, id: &BeadId) -> Result<Vec<
         finish(&mut new, "all steps complete", outcome);
         new.updated_at = writer.now().max(old.updated_at);
         writer.save_bead(&old, &new, kind.unwrap_or(EventKind::Closed))?;
+        close_context_of(writer, &parent)?;
         closed.push(parent.clone());
         closed.extend(close_finished_molecules(writer, &parent)?);
     }
@@ -146,8 +181,8 @@ pub(crate) fn reopen_in(
 ) -> Result<(Bead, bool)> {
     let id = resolve_in(town, writer, input)?;
     let old = writer.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))?;
-    let mut new = old.clone();
-    let Some(kind) = apply(writer, &mut new, &Verb::Reopen, "reopen")? else {
+    let applied = apply(writer, &old, &Verb::Reopen, "reopen", town.acting_run())?;
+    let (mut new, Some(kind)) = (applied.new, applied.kind) else {
         return Ok((old, false));
     };
     new.defer_until = None;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use gt_core::bead::{Direction, Link, RequestKey, Title, Uid, check_label, check_text};
 use gt_core::decide::IdSeed;
+use gt_core::schedule::labels::is_derived;
 use gt_core::{
     Bead, BeadId, Carried, Dependency, DependencyType, EventKind, IssueType, Json, Prefix,
     Priority, Rig, RigSlug, Status, Timestamp, limits,
@@ -12,6 +13,7 @@ use gt_store::{Reader, Writer};
 
 use super::resolve::{require, resolve_in};
 use crate::dependencies::{add_edge, check_levels};
+use crate::notes::refuse_derived;
 use crate::{OperationError, Result, Town};
 
 /// A bead to be made.
@@ -185,14 +187,14 @@ fn plan(town: &Town, reader: &Reader<'_>, new: &NewBead, now: Timestamp) -> Resu
     };
     let deferred = new.defer_until.is_some_and(|until| until > now);
     let mut labels = new.labels.clone();
+    labels.iter().try_for_each(|label| refuse_derived(label))?;
     if let (Some(parent), false) = (&parent, new.no_inherit_labels) {
-        labels.extend(reader.labels(parent)?);
+        // Where the parent stands with the scheduler says nothing about its parts.
+        labels.extend(reader.labels(parent)?.into_iter().filter(|label| !is_derived(label)));
     }
     let mut seen = std::collections::HashSet::new();
     labels.retain(|label| seen.insert(label.clone()));
-    for label in &labels {
-        check_label("label", label)?;
-    }
+    labels.iter().try_for_each(|label| check_label("label", label))?;
     let bead = Bead {
         uid: Uid::of_bead(&drawn, now),
         id: drawn,
@@ -276,6 +278,9 @@ fn home(
 }
 
 fn check_asked_id(reader: &Reader<'_>, id: &BeadId, force: bool) -> Result<()> {
+    if reader.context(id.as_str())?.is_some() {
+        return Err(OperationError::rejected(format!("{id} is the name of a sling context")));
+    }
     let rigs = reader.rigs()?;
     let prefixes = rigs.iter().map(|rig| rig.prefix.as_str()).chain([Prefix::TOWN]);
     let known: Vec<&str> = prefixes.collect();

@@ -6,7 +6,7 @@ use gt_core::{Bead, BeadId, EventKind, Status, Timestamp};
 use gt_store::Writer;
 
 use super::resolve::require;
-use super::update::apply;
+use super::status::apply;
 use crate::{OperationError, Result, Town};
 
 /// Puts each bead off, until a time to come or until somebody says otherwise, or says why not. `false`
@@ -25,10 +25,10 @@ pub fn defer(
     check_text("reason", reason.unwrap_or_default())?;
     town.write_each(inputs, |writer, input| {
         let old = require(town, writer, input)?;
-        let mut new = old.clone();
-        let kind = apply(writer, &mut new, &Verb::SetStatus(Status::Deferred), "defer")?;
-        new.defer_until = until;
-        let changed = save(writer, &old, new, kind)?;
+        let verb = Verb::SetStatus(Status::Deferred);
+        let mut applied = apply(writer, &old, &verb, "defer", town.acting_run())?;
+        applied.new.defer_until = until;
+        let changed = save(writer, &old, applied.new, applied.kind)?;
         if let (Some(reason), true) = (reason, changed) {
             crate::notes::add_in(writer, &old, &format!("Deferred: {reason}"))?;
         }
@@ -44,7 +44,9 @@ pub fn undefer(town: &Town, inputs: &[String]) -> Result<Vec<Result<(BeadId, boo
         let mut new = old.clone();
         let mut kind = None;
         if old.status == Status::Deferred {
-            kind = apply(writer, &mut new, &Verb::SetStatus(Status::Open), "undefer")?;
+            let verb = Verb::SetStatus(Status::Open);
+            let applied = apply(writer, &old, &verb, "undefer", town.acting_run())?;
+            (new, kind) = (applied.new, applied.kind);
         }
         // Of what is over, the date is history.
         if old.status != Status::Closed {

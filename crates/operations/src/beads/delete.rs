@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use gt_core::schedule::Run;
 use gt_core::{Bead, BeadId};
 use gt_store::Reader;
 
 use super::resolve::resolve_in;
+use super::status::let_go_in;
+use crate::runs::end_in_world;
 use crate::{Result, Town};
 
 /// What a deletion takes away.
@@ -21,6 +24,8 @@ pub struct Deletion {
     pub comments: usize,
     /// Beads that stay and lose a dependency.
     pub bereft: Vec<BeadId>,
+    /// The runs that have one of the beads, and are cancelled.
+    pub runs: Vec<Run>,
 }
 
 /// What [`delete`] would take away.
@@ -28,18 +33,22 @@ pub fn preview_delete(town: &Town, inputs: &[String], cascade: bool) -> Result<D
     town.read(|reader| plan(town, reader, inputs, cascade))
 }
 
-/// Deletes beads, with what depends on them if `cascade` says so. All of them or none.
+/// Deletes beads, with what depends on them if `cascade` says so. All of them or none. A run that has one of
+/// them is cancelled.
 pub fn delete(town: &Town, inputs: &[String], cascade: bool) -> Result<Deletion> {
-    town.write(|writer| {
+    let deletion = town.write(|writer| {
         let deletion = plan(town, writer, inputs, cascade)?;
         for bead in &deletion.beads {
+            let_go_in(writer, bead, town.acting_run())?;
             writer.delete_bead(bead)?;
         }
         for id in &deletion.bereft {
             writer.touch_bead(id)?;
         }
         Ok(deletion)
-    })
+    })?;
+    end_in_world(town, &deletion.runs);
+    Ok(deletion)
 }
 
 fn plan(town: &Town, reader: &Reader<'_>, inputs: &[String], cascade: bool) -> Result<Deletion> {
@@ -66,6 +75,7 @@ fn plan(town: &Town, reader: &Reader<'_>, inputs: &[String], cascade: bool) -> R
         }
         deletion.labels += reader.labels_in_order(&bead)?.len();
         deletion.comments += reader.comments(id)?.len();
+        deletion.runs.extend(reader.live_run(id)?);
         deletion.beads.push(bead);
     }
     deletion.dependencies = edges.len();

@@ -6,6 +6,7 @@ use gt_core::limits::PAGE_BEADS;
 use gt_core::{BeadId, Status};
 use gt_store::{BeadFilter, BeadRow, CountGroup, Reader, Statistics, StatusFilter};
 
+use super::contexts::rows;
 use super::update::check_registered;
 
 use crate::{Result, Town};
@@ -21,7 +22,7 @@ pub fn for_each_page<E: From<crate::OperationError>>(
     let more = town.read(|reader| {
         let (ids, more) = find_some(reader, filter, None)?;
         for page in ids.chunks(PAGE_BEADS) {
-            outcome = each(reader.bead_rows(page)?);
+            outcome = each(rows(reader, page)?);
             if outcome.is_err() {
                 break;
             }
@@ -102,7 +103,7 @@ pub fn check_status(town: &Town, status: &Status) -> Result<()> {
     })
 }
 
-/// A filter that admits every bead.
+/// A filter that admits every bead; contexts are none.
 pub fn everything() -> BeadFilter {
     BeadFilter {
         status: StatusFilter::All,

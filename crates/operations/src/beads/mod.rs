@@ -1,6 +1,7 @@
 //! Beads: making, finding, changing and ending them.
 
 mod close;
+mod contexts;
 mod create;
 mod defer;
 mod delete;
@@ -14,10 +15,12 @@ mod ready;
 mod references;
 mod resolve;
 mod show;
+mod status;
 mod update;
 
 pub use close::{Close, Closed, close, reopen};
 pub(crate) use close::{close_in, reopen_in};
+pub(crate) use contexts::{shown_id, tracking_edge};
 pub use create::{Created, NewBead, Once, create, create_once};
 pub(crate) use create::{create_in, edge, resolve_target, target_name};
 pub use defer::{defer, undefer};
@@ -32,8 +35,9 @@ pub use prime::{Primer, primer};
 pub use query::query_filter;
 pub use ready::{Explained, ExplanationSummary, claim_first, explain, ready, ready_count};
 pub use references::{Mention, References, references};
-pub use resolve::resolve;
-pub(crate) use resolve::{require, resolve_in};
+pub(crate) use resolve::{Named, require, resolve_in, resolve_shown_id_in, resolve_shown_in};
+pub use resolve::{resolve, resolve_shown};
 pub use show::{Shown, listed, show};
+pub(crate) use status::enter;
+pub(crate) use update::update_in;
 pub use update::{BeadChanges, Edit, update};
-pub(crate) use update::{enter, update_in};

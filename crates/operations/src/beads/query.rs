@@ -1,11 +1,12 @@
 //! From a query to the beads it asks for.
 
 use gt_core::query::{Condition, Flag, Query, TextField, TextTest, TimeField};
+use gt_core::schedule::labels;
 use gt_core::{IssueType, Status};
 use gt_store::{BeadFilter, StatusFilter};
 
 use super::list::check_status;
-use super::resolve::resolve;
+use super::resolve::{resolve, resolve_shown};
 use crate::{Result, Town, rigs, settings};
 
 /// A filter for what `text` asks for. What lists leave out by themselves is left out here too, unless
@@ -14,7 +15,8 @@ pub fn query_filter(town: &Town, text: &str, all: bool) -> Result<BeadFilter> {
     let mut query = Query::parse(text, town.now())?;
     query.resolve_names(|field, name| {
         match field {
-            TextField::Id | TextField::Parent => *name = resolve(town, name)?.to_string(),
+            TextField::Id => *name = resolve_shown(town, name)?.to_string(),
+            TextField::Parent => *name = resolve(town, name)?.to_string(),
             TextField::Rig => *name = rigs::slug(town, name)?.to_string(),
             TextField::Status => check_status(town, &Status::parse(name)?)?,
             _ => {}
@@ -45,12 +47,20 @@ pub fn query_filter(town: &Town, text: &str, all: bool) -> Result<BeadFilter> {
         })
     };
     let ephemeral = by_id || flags(Flag::Ephemeral) || names(TextField::WispType);
+    let is_context = |kind: &IssueType| kind.as_str() == IssueType::SLING_CONTEXT;
+    let labelled = query.mentions(|found| match found {
+        Condition::Text { field: TextField::Label, test: TextTest::Is(name) } => {
+            name == labels::SLING_CONTEXT
+        }
+        _ => false,
+    });
     let is_hidden = |kind: &IssueType| IssueType::HIDDEN.contains(&kind.as_str());
     Ok(BeadFilter {
         status: if any_status { StatusFilter::All } else { StatusFilter::Current },
         exclude_statuses: if any_status { Vec::new() } else { settings::retired_statuses(town)? },
         include_hidden: ephemeral || types(is_hidden),
         include_ephemeral: ephemeral || types(IssueType::is_infrastructure),
+        include_contexts: ephemeral || labelled || types(is_context),
         include_templates: by_id || flags(Flag::Template),
         query: Some(query),
         ..BeadFilter::default()

@@ -9,7 +9,7 @@ use gt_store::{BeadFilter, BeadRow, Reader, StatusFilter};
 
 use super::facts::BeadFacts;
 use super::list::find_some;
-use super::update::claim_in;
+use super::status::claim_in;
 use crate::dependencies::{Tangle, descendants};
 use crate::{Result, Town};
 
@@ -39,7 +39,7 @@ pub fn claim_first(
         let Some(row) = rows.into_iter().next() else {
             return Ok(None);
         };
-        let claimed = claim_in(writer, &row.bead)?;
+        let claimed = claim_in(writer, &row.bead, town.acting_run())?;
         writer.save_bead(&row.bead, &claimed, EventKind::Claimed)?;
         Ok(Some(BeadRow { bead: claimed, ..row }))
     })

@@ -1,10 +1,11 @@
 //! One bead with everything about it.
 
-use gt_core::{Bead, BeadId, Comment, Dependency, DependencyType};
+use gt_core::{Bead, Comment, Context, Dependency, DependencyType};
 use gt_records::{BeadView, Counts};
-use gt_store::BeadRow;
+use gt_store::{BeadRow, Reader};
 
-use super::resolve::resolve_in;
+use super::contexts::context_row;
+use super::resolve::{Named, resolve_shown_in};
 use crate::{Result, Town};
 
 /// A bead with everything about it.
@@ -52,11 +53,24 @@ pub fn listed(row: &BeadRow) -> BeadView<'_> {
     }
 }
 
+fn show_context(reader: &Reader<'_>, context: &Context) -> Result<Shown> {
+    let row = context_row(context);
+    let mut dependencies = Vec::new();
+    for edge in &row.dependencies {
+        dependencies.push((edge.clone(), reader.bead(&edge.target)?));
+    }
+    let (dependents, comments) = (Vec::new(), Vec::new());
+    Ok(Shown { row, dependencies, dependents, comments, events: 0 })
+}
+
 /// The beads that each of `inputs` means, all from one state of the town.
 pub fn show(town: &Town, inputs: &[String]) -> Result<Vec<Result<Shown>>> {
     town.read(|reader| {
         let one = |input: &String| -> Result<Shown> {
-            let id: BeadId = resolve_in(town, reader, input)?;
+            let id = match resolve_shown_in(town, reader, input)? {
+                Named::Bead(id) => id,
+                Named::Context(context) => return show_context(reader, &context),
+            };
             let row = reader.bead_rows(std::slice::from_ref(&id))?.into_iter().next();
             let row = row.ok_or_else(|| crate::OperationError::NoBead(input.clone()))?;
             let with_bead = |edge: &Dependency| Ok((edge.clone(), reader.bead(&edge.target)?));

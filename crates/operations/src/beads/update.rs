@@ -1,17 +1,19 @@
 //! Changing a bead.
 
 use gt_core::bead::{Title, check_label, check_text};
-use gt_core::decide::{Standing, Transition, Verb, decide};
+use gt_core::decide::Verb;
 use gt_core::{
-    Bead, BeadId, DependencyType, EventKind, IssueType, Json, Outcome, Priority, Status, Timestamp,
+    Bead, BeadId, DependencyType, EventKind, IssueType, Json, Priority, Status, Timestamp,
 };
 use gt_store::{Reader, Scope, Writer};
 
 use super::create::edge;
 use super::resolve::{require, resolve_in};
+use super::status::{apply, claim_in, close_context_of};
 use crate::dependencies::add_edge;
+use crate::notes::{give_label, take_label};
 use crate::settings::{CUSTOM_STATUSES, known_custom_statuses};
-use crate::{Actor, OperationError, Result, Town};
+use crate::{OperationError, Result, Town};
 
 /// What to do with a field that may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -144,16 +146,30 @@ pub(crate) fn update_in(
     let old = require(town, writer, input)?;
     let mut new = old.clone();
     let mut kind = EventKind::Updated;
+    let acting = town.acting_run();
     if changes.claim {
-        new = claim_in(writer, &old)?;
+        new = claim_in(writer, &old, acting)?;
         kind = EventKind::Claimed;
     }
     if let Some(status) = &changes.status {
         check_registered(writer, status)?;
-        let verb = Verb::SetStatus(status.clone());
-        kind = apply(writer, &mut new, &verb, "update")?.unwrap_or(kind);
+        let applied = apply(writer, &new, &Verb::SetStatus(status.clone()), "update", acting)?;
+        (new, kind) = (applied.new, applied.kind.unwrap_or(kind));
     }
-    apply_fields(&mut new, changes, writer.now())?;
+    if let Some(assignee) = &changes.assignee {
+        if !assignee.is_empty() {
+            check_label("assignee", assignee)?;
+        }
+        new = apply(writer, &new, &Verb::Assign(assignee.clone()), "update", acting)?.new;
+    }
+    if let Edit::Set(until) = changes.defer_until
+        && until > writer.now()
+    {
+        let put_off = apply(writer, &new, &Verb::PutOff, "update", acting)?.new;
+        // A status that was asked for by name stands.
+        new = if changes.status.is_none() { put_off } else { new };
+    }
+    apply_fields(&mut new, changes)?;
     if changes.status.is_none() && !changes.claim && old.status != new.status {
         kind = EventKind::StatusChanged;
     }
@@ -162,110 +178,13 @@ pub(crate) fn update_in(
     if new != old {
         new.updated_at = writer.now().max(old.updated_at);
         writer.save_bead(&old, &new, kind)?;
+        if new.status == Status::Closed {
+            close_context_of(writer, &new.id)?;
+        }
     } else if touched {
         writer.touch_bead(&old.id)?;
     }
     Ok(new.id)
-}
-
-/// What `bead` is when the writer's actor has taken it.
-pub(super) fn claim_in(writer: &Writer<'_>, bead: &Bead) -> Result<Bead> {
-    // Two strangers would both believe that the bead is theirs.
-    if writer.actor() == Actor::UNKNOWN {
-        return Err(OperationError::rejected(format!(
-            "claiming {}: nobody knows who you are; set BD_ACTOR or use --actor",
-            bead.id
-        )));
-    }
-    let now = writer.now();
-    let woken = bead.status == Status::Deferred && bead.defer_until.is_some_and(|at| at <= now);
-    let open = Status::Open;
-    let standing = Standing {
-        status: if woken { &open } else { &bead.status },
-        assignee: &bead.assignee,
-        issue_type: &bead.issue_type,
-        pinned: bead.pinned,
-        is_template: bead.is_template,
-        has_open_children: false,
-        blockers: &[],
-    };
-    let refused = |refusal| OperationError::NotClaimed { bead: bead.id.clone(), refusal };
-    let mut claimed = bead.clone();
-    if decide(&Verb::Claim, &standing, writer.actor()).map_err(refused)? == Transition::Claimed {
-        writer.actor().clone_into(&mut claimed.assignee);
-        enter(&mut claimed, Status::InProgress, now);
-        claimed.updated_at = now.max(bead.updated_at);
-    }
-    Ok(claimed)
-}
-
-/// Does `verb` to `bead` and says which kind of event that is, or nothing if nothing changes. What a
-/// close needs besides (reason, outcome) is the caller's.
-pub(super) fn apply(
-    writer: &Writer<'_>,
-    bead: &mut Bead,
-    verb: &Verb,
-    name: &'static str,
-) -> Result<Option<EventKind>> {
-    let closes = matches!(verb, Verb::Close { .. });
-    let blockers = if closes && bead.open_blockers > 0 {
-        let facts = writer.blockers(&bead.id)?;
-        [facts.open, facts.failed].concat()
-    } else {
-        Vec::new()
-    };
-    let standing = Standing {
-        status: &bead.status,
-        assignee: &bead.assignee,
-        issue_type: &bead.issue_type,
-        pinned: bead.pinned,
-        is_template: bead.is_template,
-        has_open_children: closes && writer.has_open_children(&bead.id)?,
-        blockers: &blockers,
-    };
-    let transition = decide(verb, &standing, writer.actor()).map_err(|refusal| {
-        OperationError::Refused { verb: name, bead: bead.id.clone(), refusal }
-    })?;
-    let now = writer.now();
-    Ok(match transition {
-        Transition::Nothing | Transition::Claimed => None,
-        Transition::Status(status) => {
-            enter(bead, status, now);
-            Some(EventKind::StatusChanged)
-        }
-        Transition::Closed => {
-            bead.status = Status::Closed;
-            bead.closed_at = Some(now);
-            bead.close_reason = String::new();
-            bead.outcome = None;
-            Some(EventKind::Closed)
-        }
-        Transition::Reopened => {
-            enter(bead, Status::Open, now);
-            // The worker whose run closed it has gone; a person who had it has it again.
-            let last_run = writer.runs_of(&bead.id)?.into_iter().next();
-            if last_run.is_some_and(|run| run.agent == bead.assignee) {
-                bead.assignee = String::new();
-            }
-            Some(EventKind::Reopened)
-        }
-    })
-}
-
-/// Gives `bead` a status that is not `closed`, with what hangs on it.
-pub(crate) fn enter(bead: &mut Bead, status: Status, now: Timestamp) {
-    if bead.status == Status::Closed {
-        bead.closed_at = None;
-        bead.close_reason = String::new();
-        bead.outcome = None;
-    }
-    if bead.status == Status::Pinned {
-        bead.pinned = false;
-    }
-    if status == Status::InProgress && bead.started_at.is_none() {
-        bead.started_at = Some(now);
-    }
-    bead.status = status;
 }
 
 /// A status must be built in, belong to staged convoys, or be named in `status.custom`.
@@ -286,7 +205,7 @@ pub(super) fn check_registered(reader: &Reader<'_>, status: &Status) -> Result<(
     )))
 }
 
-fn apply_fields(bead: &mut Bead, changes: &BeadChanges, now: Timestamp) -> Result<()> {
+fn apply_fields(bead: &mut Bead, changes: &BeadChanges) -> Result<()> {
     if let Some(title) = &changes.title {
         bead.title = Title::parse(title)?;
     }
@@ -308,12 +227,6 @@ fn apply_fields(bead: &mut Bead, changes: &BeadChanges, now: Timestamp) -> Resul
         }
         bead.notes.push_str(more);
     }
-    if let Some(assignee) = &changes.assignee {
-        if !assignee.is_empty() {
-            check_label("assignee", assignee)?;
-        }
-        bead.assignee.clone_from(assignee);
-    }
     bead.priority = changes.priority.unwrap_or(bead.priority);
     if let Some(issue_type) = &changes.issue_type {
         bead.issue_type = issue_type.clone();
@@ -322,14 +235,9 @@ fn apply_fields(bead: &mut Bead, changes: &BeadChanges, now: Timestamp) -> Resul
     change(&mut bead.external_ref, &changes.external_ref);
     change(&mut bead.due_at, &changes.due_at);
     change(&mut bead.defer_until, &changes.defer_until);
-    if changes.status.is_none() {
-        match changes.defer_until {
-            Edit::Set(until) if until > now && bead.status == Status::Open => {
-                bead.status = Status::Deferred;
-            }
-            Edit::Clear if bead.status == Status::Deferred => bead.status = Status::Open,
-            _ => {}
-        }
+    let woken = changes.defer_until == Edit::Clear && bead.status == Status::Deferred;
+    if woken && changes.status.is_none() {
+        bead.status = Status::Open;
     }
     bead.ephemeral = changes.ephemeral.unwrap_or(bead.ephemeral);
     bead.no_history = changes.no_history.unwrap_or(bead.no_history);
@@ -381,18 +289,24 @@ fn change<T: Clone>(field: &mut Option<T>, edit: &Edit<T>) {
 fn change_labels(writer: &mut Writer<'_>, bead: &Bead, changes: &BeadChanges) -> Result<bool> {
     let mut changed = false;
     if let Some(wanted) = &changes.set_labels {
+        let there = writer.labels(bead)?;
         for label in writer.labels_in_order(bead)? {
             if !wanted.contains(&label) {
                 changed |= writer.remove_label(bead, &label, true)?;
             }
         }
+        for label in wanted {
+            // Whoever sets what was shown to them changes nothing by it.
+            if !there.contains(label) {
+                changed |= give_label(writer, bead, label)?;
+            }
+        }
     }
-    for label in changes.set_labels.iter().flatten().chain(&changes.add_labels) {
-        check_label("label", label)?;
-        changed |= writer.add_label(bead, label, true)?;
+    for label in &changes.add_labels {
+        changed |= give_label(writer, bead, label)?;
     }
     for label in &changes.remove_labels {
-        changed |= writer.remove_label(bead, label, true)?;
+        changed |= take_label(writer, bead, label)?;
     }
     Ok(changed)
 }
@@ -433,10 +347,4 @@ fn change_parent(
         }
     }
     Ok(changed)
-}
-
-/// How a close is told from a plain change of status.
-pub(super) fn finish(bead: &mut Bead, reason: &str, outcome: Option<Outcome>) {
-    reason.clone_into(&mut bead.close_reason);
-    bead.outcome = outcome;
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gt_core::BeadId;
-use gt_core::decide::{DispatchOrder, PlanReason, Slots, StartFailure, WaitReason};
+use gt_core::decide::{DispatchOrder, PlanReason, Slots, StartFailure, WaitReason, plan_dispatch};
 use gt_core::schedule::{CloseReason, Context, Run};
 use gt_core::settings::Layers;
 use gt_store::{Lane, Pause, Reader, Writer};
@@ -87,7 +87,9 @@ pub struct Dispatched {
     pub cap: Option<u32>,
     /// What was started, in order.
     pub dispatched: Vec<Started>,
-    /// How many were ready and not started.
+    /// How many of the ready the queue's gate kept.
+    pub gated: u64,
+    /// How many of the others were ready and not started.
     pub skipped: u64,
     /// What decided how many were started.
     pub reason: Option<PlanReason>,
@@ -224,7 +226,14 @@ impl<'a> Dispatcher<'a> {
             }
             self.round(&files, &scene, proposals, &mut done)?;
         }
-        done.skipped = done.ready.saturating_sub(done.dispatched.len() as u64 + done.failed());
+        let settled = done.gated + done.dispatched.len() as u64 + done.failed();
+        done.skipped = done.ready.saturating_sub(settled);
+        done.reason = done.reason.map(|reason| match reason {
+            _ if done.ready == 0 => PlanReason::None,
+            // Nobody looks at lanes without room, so nobody has met whoever stands in them.
+            PlanReason::Ready if done.skipped > 0 => PlanReason::Capacity,
+            reason => reason,
+        });
         if !done.dispatched.is_empty() && !self.dry_run {
             let count = done.dispatched.len() as u64;
             self.town.write(|writer| Ok(writer.note_dispatch(count)?))?;
@@ -273,8 +282,12 @@ impl<'a> Dispatcher<'a> {
         if tried.is_empty() {
             let waiting = Waiting::count(reader, &scene)?;
             (done.queued, done.ready) = (waiting.queued, waiting.ready);
+            done.gated = waiting.gated;
             done.live = scene.occupancy.live();
             done.cap = scene.settings.cap_in_force();
+            let ready = usize::try_from(done.ready).unwrap_or(usize::MAX);
+            let plan = plan_dispatch(done.slots(), scene.settings.batch_size, ready);
+            done.reason = Some(plan.reason);
         }
         let batch = scene.settings.batch_size as usize;
         let mut left = if batch == 0 { usize::MAX } else { batch.saturating_sub(tried.len()) };
@@ -291,7 +304,6 @@ impl<'a> Dispatcher<'a> {
         };
         let mut candidates = Vec::new();
         let supposed = &mut scene.clone();
-        done.reason = Some(PlanReason::Ready);
         while let Some((context, row)) = line.next(reader, supposed)? {
             if tried.contains(&context.number) {
                 continue;
@@ -310,11 +322,9 @@ impl<'a> Dispatcher<'a> {
                 continue;
             }
             if !supposed.admission(&context).is_empty() {
-                done.reason = Some(PlanReason::Capacity);
                 continue;
             }
             if left == 0 {
-                done.reason = Some(PlanReason::Batch);
                 break;
             }
             left -= 1;
@@ -483,7 +493,9 @@ impl Dispatched {
 pub(crate) struct Waiting {
     pub(crate) queued: u64,
     pub(crate) ready: u64,
-    /// The same for each rig.
+    /// How many of the ready the queue's gate keeps.
+    pub(crate) gated: u64,
+    /// Queued and ready for each rig.
     pub(crate) rigs: HashMap<String, (u64, u64)>,
 }
 
@@ -494,7 +506,7 @@ impl Waiting {
         let lanes = reader.lanes()?;
         for lane in &lanes {
             let ready = if scene.rig_starts(lane) { lane.awake } else { 0 };
-            waiting.add(lane.rig.as_str(), lane.queued, ready);
+            waiting.add(scene, lane, lane.queued, ready);
         }
         let far = scene.now.plus(scene.control.longest_wait);
         for context in reader.contexts_due(scene.now, far)? {
@@ -511,16 +523,19 @@ impl Waiting {
             let facts = BeadFacts::of_bead(reader, &row)?;
             let reasons = scene.reasons(&context, &row, &facts);
             if reasons.iter().all(WaitReason::is_control) && scene.rig_starts(&lane) {
-                waiting.add(context.rig.as_str(), 0, 1);
+                waiting.add(scene, &lane, 0, 1);
             }
         }
         Ok(waiting)
     }
 
-    fn add(&mut self, rig: &str, queued: u64, ready: u64) {
+    fn add(&mut self, scene: &Scene, lane: &Lane, queued: u64, ready: u64) {
         self.queued += queued;
         self.ready += ready;
-        let of_rig = self.rigs.entry(rig.to_owned()).or_default();
+        if lane.gated && !scene.control.gate_open {
+            self.gated += ready;
+        }
+        let of_rig = self.rigs.entry(lane.rig.to_string()).or_default();
         of_rig.0 += queued;
         of_rig.1 += ready;
     }

@@ -8,6 +8,7 @@ use gt_executors::runs::StarterLock;
 use super::dispatcher::{Dispatched, Dispatcher};
 use super::scene::Caller;
 use super::settings::Overrides;
+use crate::outbox::catch_up;
 use crate::runs::{ProcessSpawner, RealWorld, Recovered, World as _, recover};
 use crate::{OperationError, Result, Town};
 
@@ -36,7 +37,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Recovers what died, then starts what may start. Any number of passes may be made at once, by anybody.
+/// Recovers what died, starts what may start, and has notices sent that are due. Any number of passes may be made at once, by anybody.
 pub fn pass(town: &Town, how: &Pass<'_>) -> Result<(Recovered, Dispatched)> {
     let world = RealWorld::of(town);
     let mut spawner = ProcessSpawner::new(town, how.program.to_owned());
@@ -61,5 +62,6 @@ pub fn pass(town: &Town, how: &Pass<'_>) -> Result<(Recovered, Dispatched)> {
         source,
     })?;
     let dispatched = dispatcher.with_starter(lock.name(), world.host()).dispatch()?;
+    catch_up(town)?;
     Ok((recovered, dispatched))
 }

@@ -8,7 +8,7 @@ use gt_core::{Bead, Json, Rig};
 use gt_records::cooked_json;
 
 use crate::formulas::{Cooking, Shelf};
-use crate::{Result, Town};
+use crate::{OperationError, Result, Town};
 
 /// The formula that is applied unless somebody says otherwise.
 pub(crate) const DEFAULT_FORMULA: &str = "mol-polecat-work";
@@ -37,6 +37,15 @@ pub(crate) fn cook(
     let loaded = shelf.find(name, town.root())?;
     let declared = shelf.resolved(&loaded)?;
     let mut given: BTreeMap<String, String> = parameters.vars.iter().cloned().collect();
+    let names = || declared.variables.iter().map(|variable| variable.name.as_str());
+    if let Some(unknown) = given.keys().find(|name| !names().any(|known| known == name.as_str())) {
+        let known: Vec<&str> = names().collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return Err(OperationError::rejected(format!(
+            "the formula {name} has no variable \"{}\"; it has: {known}",
+            unknown.escape_debug()
+        )));
+    }
     // What we know ourselves nobody need say; a formula that does not ask for it is not told.
     let known = [
         ("issue", bead.id.as_str()),

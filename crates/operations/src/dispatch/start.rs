@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use gt_core::decide::{AfterFailure, StartFailure, WaitReason, after_start_failure};
-use gt_core::schedule::{CloseReason, Context, Run, RunEnd, RunState};
-use gt_core::{BeadId, EventKind, ExecutorKind, Json, Status, Uid};
+use gt_core::schedule::{CloseReason, Context, Run, RunState};
+use gt_core::{BeadId, EventKind, ExecutorKind, Status, Uid};
 use gt_store::Writer;
 
 use super::recipe::Recipe;
@@ -155,8 +155,8 @@ pub(crate) fn start_failed_in(
     if !is_starting {
         return Ok(false);
     }
-    let end = RunEnd::without_status(RunState::Failed, format!("it did not start: {why}"));
-    writer.end_run(run, &end, writer.actor().to_owned().as_str())?;
+    let by = writer.actor().to_owned();
+    writer.fail_start(run, why, &by)?;
     release_in(writer, &run.id.bead)?;
     let Some(context) = writer.context_by_number(run.context)? else { return Ok(true) };
     if context.closed.is_some() {
@@ -164,8 +164,6 @@ pub(crate) fn start_failed_in(
     }
     writer.set_starting(&context, false)?;
     settle(writer, &context, why, cost, jitter)?;
-    let fields = [("why", Json::string(why))];
-    writer.record_run(run, EventKind::StartFailed, &fields);
     Ok(true)
 }
 

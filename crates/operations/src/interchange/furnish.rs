@@ -1,5 +1,6 @@
 //! Rigs and settings that arrive. Where the town says something else already, it stays, and that is told.
 
+use gt_core::settings::shown;
 use gt_core::{Prefix, Rig, RigSlug};
 use gt_records::RigEntry;
 use gt_store::{Reader, Scope, Writer};
@@ -31,12 +32,20 @@ pub(super) fn furnish(
         let now = writer.setting(Scope::Town, name.as_str())?;
         match now {
             Some(now) if now == setting.value => summary.settings_unchanged += 1,
-            Some(now) => summary.conflicts.push(format!(
-                "setting {name}: it is {now} here, and {} in {}; gt config set {name} {} takes it",
-                setting.value, setting.file, setting.value
-            )),
+            Some(now) => {
+                let now = shown(name.as_str(), &now);
+                let value = shown(name.as_str(), &setting.value);
+                summary.conflicts.push(format!(
+                    "setting {name}: it is {now} here, and {value} in {}; gt config set {name} {value} \
+                     takes it",
+                    setting.file
+                ));
+            }
             None => match settings::put(writer, name, Some(&setting.value)) {
-                Ok(_) => summary.settings.push((name.to_string(), setting.value.clone())),
+                Ok(_) => {
+                    let value = shown(name.as_str(), &setting.value).into_owned();
+                    summary.settings.push((name.to_string(), value));
+                }
                 Err(error) => summary.conflicts.push(format!("setting {name}: {error}")),
             },
         }

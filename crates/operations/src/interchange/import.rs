@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
 use gt_core::decide::{TargetFacts, find_path};
-use gt_core::{Bead, BeadId, Comment, Dependency, EventKind, Rig, RigSlug, Timestamp};
+use gt_core::{Bead, BeadId, Comment, Dependency, EventKind, Rig, RigSlug, RunId, Timestamp};
 use gt_records::{Line, Record, parse_line};
 use gt_store::{Bulk, DependencyChange, Scope, Writer, differing_fields};
 
@@ -12,6 +12,7 @@ use super::furnish::furnish;
 use super::lines::{Source, Text};
 use super::survey::{Place, Survey, survey};
 use super::{Arrival, ImportSummary, SourceKind, external};
+use crate::adopt::carries_old_state;
 use crate::dependencies::Tangle;
 use crate::{OperationError, Result, Town};
 
@@ -41,10 +42,13 @@ pub fn import(
         furnish(writer, arrival, &mut summary)?;
         let rigs = writer.rigs()?;
         let there = writer.existing(survey.expected.keys())?;
+        let live = writer.live_runs()?.into_iter();
+        let running = live.map(|run| (run.id.bead.clone(), run.id)).collect();
         let mut import = Import {
             bulk: writer.bulk(&survey.expected)?,
             rigs,
             there,
+            running,
             now,
             survey: &survey,
             postponed: Vec::new(),
@@ -74,6 +78,8 @@ struct Import<'w, 's> {
     rigs: Vec<Rig>,
     /// The beads that were there before.
     there: HashSet<BeadId>,
+    /// The beads that somebody works on.
+    running: HashMap<BeadId, RunId>,
     now: Timestamp,
     survey: &'w Survey,
     postponed: Vec<Postponed>,
@@ -150,7 +156,7 @@ impl Import<'_, '_> {
             self.summary.skip(name, line, Some(bead.id), reason);
             return Ok(());
         }
-        if carries_old_queue_state(&bead, &labels) {
+        if carries_old_state(&bead, &labels) {
             self.summary.old_queue_state += 1;
         }
         // Whole towns bring the projects that their edges name; a file alone comes as it is.
@@ -182,6 +188,9 @@ impl Import<'_, '_> {
         bead.uid = local.uid;
         bead.rig.clone_from(&local.rig);
         bead.open_blockers = local.open_blockers;
+        if let Some(run) = self.running.get(&bead.id) {
+            keep_running(&mut bead, &local, run, &mut self.summary);
+        }
         self.settle_times(&mut bead, &local);
         if bead.updated_at == local.updated_at {
             let fields = differing_fields(&local, &bead);
@@ -301,6 +310,20 @@ impl Import<'_, '_> {
     }
 }
 
+/// While somebody works on a bead, its status and who has it belong to the run.
+fn keep_running(bead: &mut Bead, local: &Bead, run: &RunId, summary: &mut ImportSummary) {
+    let (status, assignee) = (&local.status, &local.assignee);
+    if (status, assignee) != (&bead.status, &bead.assignee) {
+        summary.keep_running(&bead.id, run, &bead.status, status);
+    }
+    bead.status = status.clone();
+    bead.assignee.clone_from(assignee);
+    bead.started_at = local.started_at;
+    bead.closed_at = local.closed_at;
+    bead.close_reason.clone_from(&local.close_reason);
+    bead.outcome = local.outcome;
+}
+
 /// Takes out edges until there is no circle, and gives them. The store had none before, so each circle
 /// has an edge of a bead that came with this import.
 fn untangle(
@@ -368,11 +391,4 @@ fn changed(source: &Source, line: u64, error: impl Display) -> OperationError {
         "{}:{line}: the file changed while it was read ({error}); nothing was imported",
         source.name()
     ))
-}
-
-/// The first queues kept their state in labels and in a block of the description.
-fn carries_old_queue_state(bead: &Bead, labels: &[String]) -> bool {
-    const LABELS: [&str; 4] = ["gt:queued", "gt:queue-dispatched", "gt:dispatch-failed", "queued"];
-    labels.iter().any(|label| LABELS.contains(&label.as_str()))
-        || bead.description.lines().any(|line| line == "---gt:queue:v1---")
 }

@@ -1,6 +1,6 @@
 //! What an import tells.
 
-use gt_core::{BeadId, RigSlug};
+use gt_core::{BeadId, RigSlug, RunId, Status};
 
 use super::SourceKind;
 
@@ -38,6 +38,10 @@ pub struct ImportSummary {
     pub repaired: Vec<Skipped>,
     /// Beads that carry the state of an older queue.
     pub old_queue_state: u64,
+    /// How many beads somebody works on here kept their status and who has them.
+    pub kept_running: u64,
+    /// Which; the first thousand.
+    pub kept_running_details: Vec<String>,
     /// Things to remember.
     pub memories: u64,
     /// Rigs that are new.
@@ -72,6 +76,14 @@ impl ImportSummary {
         if self.skipped_details.len() < DETAILS_MAX {
             let file = file.map(str::to_owned);
             self.skipped_details.push(Skipped { file, line, id, reason: reason.into() });
+        }
+    }
+
+    pub(super) fn keep_running(&mut self, id: &BeadId, run: &RunId, came: &Status, kept: &Status) {
+        self.kept_running += 1;
+        if self.kept_running_details.len() < DETAILS_MAX {
+            self.kept_running_details
+                .push(format!("{id} stays {kept}, although it comes as {came}: {run} works on it"));
         }
     }
 

@@ -7,6 +7,7 @@ use gt_core::schedule::{CloseReason, Context, Run};
 use gt_store::{Pause, Writer};
 
 use crate::beads::resolve_in;
+use crate::runs::{World, recover};
 use crate::{OperationError, Result, Town};
 
 /// Stops all starts. Gives who stopped them and when, and whether that was just now.
@@ -45,9 +46,10 @@ pub struct Drained {
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Stops all starts and waits until no run is live, at most this long. `each` is told which runs are left
-/// whenever that has changed.
+/// whenever that has changed. A run that died without a word is found out, and not waited for.
 pub fn drain(
     town: &Town,
+    world: &dyn World,
     timeout: Option<Duration>,
     mut each: impl FnMut(&[Run]),
 ) -> Result<Drained> {
@@ -55,6 +57,7 @@ pub fn drain(
     let began = town.now();
     let mut before = usize::MAX;
     loop {
+        recover(town, world)?;
         let mut running = town.read(|reader| Ok(reader.live_runs()?))?;
         // Who works by hand says so when they are done, which may be never.
         running.retain(|run| Run::takes_slot(run.executor));

@@ -41,7 +41,10 @@ pub fn list(town: &Town, caller: Caller) -> Result<Vec<Queued>> {
 /// The whole line as a cycle would go through it: whoever is admitted counts for those behind.
 pub(super) fn line(reader: &Reader<'_>, mut scene: Scene) -> Result<Vec<Queued>> {
     let mut queued = Vec::new();
-    for page in reader.open_contexts()?.chunks(PAGE_BEADS) {
+    let mut open = reader.open_contexts()?;
+    // Whoever is being started has a slot, and waits for nothing.
+    open.retain(|context| !context.starting);
+    for page in open.chunks(PAGE_BEADS) {
         let ids: Vec<BeadId> = page.iter().map(|context| context.bead.clone()).collect();
         let mut rows = reader.bead_rows(&ids)?.into_iter().peekable();
         for context in page {

@@ -8,4 +8,4 @@ mod why;
 pub use control::{Cleared, Drained, clear, drain, pause, resume};
 pub use line::{Queued, list};
 pub use status::{QueueStatus, RigStatus, status};
-pub use why::{Outlook, Why, why};
+pub use why::{Headline, Outlook, Why, why};

@@ -1,8 +1,8 @@
 //! Why a bead is not running, completely and in order.
 
 use gt_core::decide::{Cap, WaitReason};
-use gt_core::schedule::{Context, Run, RunState};
-use gt_core::{Bead, BeadId, DependencyType, Status};
+use gt_core::schedule::{Context, ContextId, Run, RunState};
+use gt_core::{Bead, BeadId, DependencyType, Outcome, Status};
 use gt_store::Reader;
 
 use super::line::line;
@@ -28,6 +28,54 @@ pub struct Why {
     pub outlook: Option<Outlook>,
     /// The live runs that hold the slots it waits for.
     pub holders: Vec<Run>,
+    /// How many runs it may have before a person is asked.
+    pub max_attempts: u32,
+}
+
+/// The answer in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Headline {
+    /// A worker has it.
+    Running,
+    /// A worker is about to have it.
+    Starting,
+    /// The next cycle starts it.
+    Next,
+    /// It is scheduled, and something keeps it.
+    Waiting,
+    /// It is not scheduled.
+    Idle,
+    /// It is closed.
+    Over,
+}
+
+impl Headline {
+    /// A short name that programs can rely on.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Starting => "starting",
+            Self::Next => "next",
+            Self::Waiting => "waiting",
+            Self::Idle => "idle",
+            Self::Over => "over",
+        }
+    }
+}
+
+impl Why {
+    /// The answer in a word.
+    pub fn headline(&self) -> Headline {
+        let open = self.context.as_ref().is_some_and(|context| context.closed.is_none());
+        match &self.run {
+            Some(run) if run.state == RunState::Starting => Headline::Starting,
+            Some(run) if run.state.is_live() => Headline::Running,
+            _ if self.bead.status == Status::Closed => Headline::Over,
+            _ if open && self.reasons.is_empty() => Headline::Next,
+            _ if open => Headline::Waiting,
+            _ => Headline::Idle,
+        }
+    }
 }
 
 /// A place in line.
@@ -47,7 +95,10 @@ const AHEAD_SHOWN: usize = 10;
 pub fn why(town: &Town, input: &str) -> Result<Why> {
     let files = file_layers(town)?;
     town.read(|reader| {
-        let bead = require(town, reader, input)?;
+        let bead = match scheduled_as(reader, input)? {
+            Some(bead) => bead,
+            None => require(town, reader, input)?,
+        };
         let scene = town.scene(reader, &files, &Overrides::default(), Caller::Daemon)?;
         let context = reader.latest_context(&bead.id)?;
         let run = reader.runs_of(&bead.id)?.into_iter().next();
@@ -59,10 +110,23 @@ pub fn why(town: &Town, input: &str) -> Result<Why> {
             let staged = staged_convoy(reader, &bead.id)?;
             (scene.reasons_unscheduled(reader, &bead, staged.as_ref())?, None)
         };
-        let remedies = reasons.iter().map(|reason| remedy(reason, &bead, &scene)).collect();
+        let remedies = reasons.iter().map(|reason| remedy(reason, &bead, open)).collect();
         let holders = holders(&reasons, &scene);
-        Ok(Why { bead, context, run, reasons, remedies, outlook, holders })
+        let max_attempts = scene.settings.max_attempts;
+        Ok(Why { bead, context, run, reasons, remedies, outlook, holders, max_attempts })
     })
+}
+
+/// The bead of the context of this name, if it is the name of one.
+fn scheduled_as(reader: &Reader<'_>, input: &str) -> Result<Option<Bead>> {
+    let name = input.trim();
+    if !name.starts_with(ContextId::PREFIX) {
+        return Ok(None);
+    }
+    match reader.context(name)? {
+        Some(context) => Ok(reader.bead(&context.bead)?),
+        None => Ok(None),
+    }
 }
 
 /// Where a scheduled bead stands, by the same walk that lists and dispatches.
@@ -117,20 +181,27 @@ fn holders(reasons: &[WaitReason], scene: &Scene) -> Vec<Run> {
 }
 
 /// What would take a reason away.
-fn remedy(reason: &WaitReason, bead: &Bead, scene: &Scene) -> String {
+fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
     let id = &bead.id;
+    let goes = if scheduled { "it starts" } else { "that is over" };
     match reason {
-        WaitReason::BlockedBy(ids) => format!("it starts when {} closed", are(ids)),
+        WaitReason::BlockedBy(ids) => format!("{goes} when {} closed", are(ids)),
         WaitReason::BlockerFailed(ids) => format!(
             "retry what failed with gt scheduler retry {}, or waive it by closing it again",
             ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         ),
         WaitReason::DeferredUntil(_) | WaitReason::ParentDeferred(..) | WaitReason::Backoff(_) => {
-            "it starts by itself when that time has come".to_owned()
+            format!("{goes} by itself when that time has come")
         }
         WaitReason::Deferred => format!("bd undefer {id}"),
-        WaitReason::Status(Status::Closed) => format!("it is over; bd reopen {id} opens it again"),
+        WaitReason::Status(Status::Closed) if bead.outcome == Some(Outcome::Failed) => {
+            format!("gt scheduler retry {id} opens it and tries again")
+        }
+        WaitReason::Status(Status::Closed) => format!("bd reopen {id} opens it again"),
         WaitReason::Status(_) | WaitReason::Pinned => format!("bd update {id} --status open"),
+        WaitReason::NotSlingable(kind) if kind.is_epic() || kind.is_convoy() => {
+            format!("gt sling {id} schedules the beads that it is made of")
+        }
         WaitReason::NotWork(_) | WaitReason::NotSlingable(_) => {
             format!("give it another type with bd update {id} --type task, or sling its parts")
         }
@@ -164,7 +235,7 @@ fn remedy(reason: &WaitReason, bead: &Bead, scene: &Scene) -> String {
         }
         WaitReason::WaitsForPullAgent => "it starts when an agent asks for work".to_owned(),
         WaitReason::OnePerAgent(place, run) => {
-            format!("it starts when {run} has ended, or sling it to another than {place}")
+            format!("it starts after {}, or sling it to another than {place}", run.bead)
         }
         WaitReason::NoSlot(cap) => {
             let setting = match cap {
@@ -173,14 +244,14 @@ fn remedy(reason: &WaitReason, bead: &Bead, scene: &Scene) -> String {
                 Cap::Rig(rig, _) => format!("rig.{rig}.max_polecats"),
                 Cap::Account(handle, _) => {
                     return format!(
-                        "it starts when a run ends; gt config account add {handle} --max-runs \
-                         raises the cap"
+                        "it starts when one of the runs that hold the slots ends; the cap is that of the \
+                         account {handle}"
                     );
                 }
             };
-            let live = scene.live_runs().filter(|run| run.state != RunState::Starting).count();
             format!(
-                "it starts when one of {live} live runs ends; gt config set {setting} raises the cap"
+                "it starts when one of the runs that hold the slots ends; gt config set {setting} <n> \
+                 changes the cap"
             )
         }
     }

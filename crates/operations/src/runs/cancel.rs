@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use gt_core::ExecutorKind;
 use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
-use gt_core::{BeadId, ExecutorKind};
 use gt_executors::runs::{Asked, Liveness, RunDirectory, ask_to_cancel, end_orphan};
 use gt_store::Writer;
 
@@ -42,6 +42,12 @@ pub fn cancel_in_world(town: &Town, world: &dyn World, input: &str) -> Result<Ca
     let id = run.id.clone();
     if !run.state.is_live() {
         return Ok(Cancelled { run: id, state: run.state, already: true });
+    }
+    if !needs_no_process(&run) && run.host != world.host() {
+        return Err(OperationError::rejected(format!(
+            "{id} runs on {}; cancel it there",
+            run.host
+        )));
     }
     // Who wanted it is written down first: the supervisor writes the end, and cannot know.
     let run = town.write(|writer| {
@@ -89,14 +95,30 @@ pub(crate) fn cancel_in(writer: &mut Writer<'_>, run: &Run) -> Result<()> {
     Ok(())
 }
 
-/// Ends what is left in the world of runs that were cancelled in the store.
-pub(crate) fn end_in_world(town: &Town, beads: &[BeadId]) {
-    for bead in beads {
-        let Ok(runs) = town.read(|reader| Ok(reader.runs_of(bead)?)) else { continue };
-        let Some(run) = runs.into_iter().next() else { continue };
-        if run.executor == ExecutorKind::Process && run.state == RunState::Cancelled {
-            // Its next run does not start before this one is gone, so nobody need wait here.
-            let _ = ask_to_cancel(&RunDirectory::of(&town.runs_directory(), &run.id.to_string()));
+/// How long somebody who has cancelled a run in the store looks for whoever could end it.
+const LOOKED_FOR: Duration = Duration::from_secs(1);
+
+/// Ends what is left in the world of runs that were cancelled in the store, and does not wait for it: the next
+/// run of a bead does not start before the one before it is gone.
+pub(crate) fn end_in_world<'a>(town: &Town, runs: impl IntoIterator<Item = &'a Run>) {
+    for run in runs {
+        if run.executor != ExecutorKind::Process {
+            continue;
+        }
+        let directory = RunDirectory::of(&town.runs_directory(), &run.id.to_string());
+        let mut waited = Duration::ZERO;
+        // A supervisor that has only just taken the run does not listen yet.
+        while ask_to_cancel(&directory).is_ok_and(|asked| asked == Asked::NobodyListens)
+            && directory.liveness().is_ok_and(|liveness| liveness == Liveness::Held)
+        {
+            if waited >= LOOKED_FOR {
+                // It is dead, and its agent is not. What cannot be ended shows as a run that is over
+                // and has processes.
+                let _ = end_orphan(&directory, Duration::ZERO);
+                break;
+            }
+            std::thread::sleep(LOOK_EVERY);
+            waited += LOOK_EVERY;
         }
     }
 }

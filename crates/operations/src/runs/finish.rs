@@ -73,8 +73,14 @@ pub(crate) fn finish_in(
             Ok(Finished::Closed(Outcome::Failed))
         }
         (RunState::Lost, Some(context)) => lost(writer, settings, run, &context),
-        (RunState::Lost | RunState::Cancelled, _)
-        | (RunState::Starting | RunState::Running | RunState::Blocked, _) => {
+        (
+            RunState::Lost
+            | RunState::Cancelled
+            | RunState::Starting
+            | RunState::Running
+            | RunState::Blocked,
+            _,
+        ) => {
             release_in(writer, &run.id.bead)?;
             Ok(Finished::Reopened)
         }
@@ -83,7 +89,7 @@ pub(crate) fn finish_in(
 
 fn close(writer: &mut Writer<'_>, run: &Run, outcome: Outcome, reason: String) -> Result<()> {
     let how = Close { reasons: vec![reason], outcome: Some(outcome), force: true, session: None };
-    close_in(writer, &run.id.bead, &how, 0)?;
+    close_in(writer, &run.id.bead, &how, 0, None)?;
     Ok(())
 }
 
@@ -138,10 +144,8 @@ fn successor(writer: &Writer<'_>, context: &Context, attempts: u32) -> Result<Ne
 pub fn exec_failed(town: &Town, id: &RunId, why: &str) -> Result<()> {
     town.write(|writer| {
         let Some(run) = writer.run(id)?.filter(|run| run.state.is_live()) else { return Ok(()) };
-        let end = RunEnd::without_status(RunState::Failed, format!("it did not start: {why}"));
-        writer.end_run(&run, &end, "")?;
+        writer.fail_start(&run, why, "")?;
         release_in(writer, &id.bead)?;
-        writer.record_run(&run, EventKind::StartFailed, &[("why", Json::string(why))]);
         let Some(context) = writer.context_by_number(run.context)? else { return Ok(()) };
         let mut next = successor(writer, &context, context.attempts)?;
         next.failures = context.failures;

@@ -3,19 +3,25 @@
 mod cancel;
 mod claim;
 mod finish;
+mod output;
 mod prompt;
 mod recover;
 mod release;
 mod show;
 mod supervise;
+mod unsling;
+mod wait;
 mod world;
 
 pub use cancel::{Cancelled, cancel, cancel_in_world};
 pub(crate) use cancel::{cancel_in, end_in_world};
 pub use claim::{Claim, WorkOrder, claim};
 pub use finish::{Finished, exec_failed, finish};
+pub use output::RunOutput;
 pub use recover::{Recovered, recover};
 pub(crate) use release::release_in;
 pub use show::{RunFilter, ShownRun, list, log_path, resolve, show};
-pub use supervise::{ProcessSpawner, supervise};
+pub use supervise::{ProcessSpawner, say_failed, supervise};
+pub use unsling::{Unslung, unsling};
+pub use wait::{Notice, Progress, WaitRequest, Waited, Watched, wait};
 pub use world::{Alive, RealWorld, World};

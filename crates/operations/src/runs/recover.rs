@@ -53,9 +53,14 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
                 }
             }
             Wrong::Gone => {
-                let why = "none of its processes is left, and none said how it ended";
-                let end = RunEnd::without_status(RunState::Lost, why);
                 let by = run.ended_by.clone();
+                let end = if by.is_empty() {
+                    let why = "none of its processes is left, and none said how it ended";
+                    RunEnd::without_status(RunState::Lost, why)
+                } else {
+                    // Whoever cancelled it did not live to see its end.
+                    RunEnd::without_status(RunState::Cancelled, "it was cancelled")
+                };
                 let finished =
                     town.write(|writer| finish_in(writer, &settings, &run, &end, &by))?;
                 if finished != Finished::Already {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gt_core::schedule::{Run, RunId, RunState};
+use gt_core::schedule::{Context, Run, RunId, RunState};
 use gt_core::{Bead, RigSlug};
 use gt_executors::runs::RunDirectory;
 use gt_store::Reader;
@@ -14,7 +14,7 @@ use crate::{OperationError, Result, Town};
 /// Which runs.
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {
-    /// Only those that have ended, too; otherwise only live ones.
+    /// Those that have ended, too; otherwise only live ones, unless a bead or a state is named.
     pub all: bool,
     /// Only of this bead.
     pub bead: Option<String>,
@@ -33,6 +33,8 @@ pub struct ShownRun {
     pub run: Run,
     /// What it works on.
     pub bead: Option<Bead>,
+    /// How it was scheduled.
+    pub context: Option<Context>,
     /// Whether any process of it is left.
     pub alive: Alive,
     /// Where its output is kept.
@@ -45,7 +47,8 @@ pub fn list(town: &Town, filter: &RunFilter) -> Result<Vec<(Run, String)>> {
         let mut runs = match &filter.bead {
             Some(input) => reader.runs_of(&resolve_in(town, reader, input)?)?,
             None if filter.all || filter.state.is_some_and(|state| !state.is_live()) => {
-                reader.recent_runs(usize::MAX)?
+                let is_narrowed = filter.rig.is_some() || filter.state.is_some();
+                reader.recent_runs(if is_narrowed { usize::MAX } else { filter.limit })?
             }
             None => {
                 let mut live = reader.live_runs()?;
@@ -94,14 +97,15 @@ fn resolve_run(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Run> {
 
 /// One run with what stands around it.
 pub fn show(town: &Town, world: &dyn World, input: &str) -> Result<ShownRun> {
-    let (run, bead) = town.read(|reader| {
+    let (run, bead, context) = town.read(|reader| {
         let run = resolve_run(town, reader, input)?;
         let bead = reader.bead(&run.id.bead)?;
-        Ok((run, bead))
+        let context = reader.context_by_number(run.context)?;
+        Ok((run, bead, context))
     })?;
     let alive = world.worker_of(&run);
     let log = log_path(town, &run.id);
-    Ok(ShownRun { run, bead, alive, log })
+    Ok(ShownRun { run, bead, context, alive, log })
 }
 
 /// Where the output of a run is kept.

@@ -3,13 +3,14 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gt_core::command_template::expand;
 use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_executors::process::ProcessError;
 use gt_executors::runs::{
-    Agent, AgentEnd, Liveness, RunDirectory, become_detached, say, start_supervisor,
-    supervise as stay,
+    Agent, AgentEnd, Asked, Liveness, RunDirectory, ask_to_cancel, become_detached, end_orphan,
+    say, start_supervisor, supervise as stay,
 };
 
 use super::claim::{Claim, WorkOrder, claim};
@@ -51,8 +52,10 @@ impl Spawner for ProcessSpawner {
     fn spawn(&self, run: &Run) -> std::result::Result<(), SpawnError> {
         let id = run.id.to_string();
         let directory = RunDirectory::of(&self.runs, &id);
-        let arguments = ["-C".as_ref(), self.root.as_os_str(), "worker".as_ref(), "exec".as_ref()];
-        let arguments: Vec<&OsStr> = arguments.into_iter().chain([OsStr::new(&id)]).collect();
+        // What the supervisor writes down is done by the agent, as far as others are concerned.
+        let words = ["--actor", &run.agent, "worker", "exec", &id].map(OsStr::new);
+        let arguments: Vec<&OsStr> =
+            ["-C".as_ref(), self.root.as_os_str()].into_iter().chain(words).collect();
         let on_exit = self.on_exit.clone();
         let on_exit: Option<gt_executors::runs::OnExit> =
             on_exit.map(|told| -> gt_executors::runs::OnExit { Box::new(move || told()) });
@@ -80,6 +83,12 @@ fn explained(error: &ProcessError) -> String {
     }
 }
 
+/// Tells whoever started this supervisor that it cannot do its work. If somebody was told more already, this
+/// is not heard.
+pub fn say_failed(why: &str) {
+    say(&format!("{FAILED}{why}"));
+}
+
 /// Carries out a run from its claim to its end: what `gt worker exec` does. Takes the run's lock, compares
 /// and swaps, executes the agent, stays with it, and writes down how it ended.
 pub fn supervise(town: &Town, id: &RunId) -> Result<()> {
@@ -90,18 +99,19 @@ pub fn supervise(town: &Town, id: &RunId) -> Result<()> {
     let directory = RunDirectory::of(&town.runs_directory(), &id.to_string());
     directory.create().map_err(failed("make the directory of"))?;
     let Some(lock) = directory.try_lock().map_err(failed("lock"))? else {
-        say(&format!("{FAILED}another supervisor has {id}"));
+        say_failed(&format!("another supervisor has {id}"));
         return Ok(());
     };
+    let settings = town.scheduler_settings()?;
     if let Some(earlier) = earlier_run_alive(town, id) {
+        end_if_cancelled(town, &earlier, settings.kill_grace)?;
         say(&format!("{BUSY}{earlier} has not ended yet"));
         return Ok(());
     }
-    let settings = town.scheduler_settings()?;
     let order = match claim(town, id)? {
         Claim::Granted(order) => order,
         Claim::Refused(why) => {
-            say(&format!("{FAILED}{why}"));
+            say_failed(&why);
             return Ok(());
         }
     };
@@ -111,14 +121,31 @@ pub fn supervise(town: &Town, id: &RunId) -> Result<()> {
     });
     match ended {
         Ok(end) => {
-            finish(town, id, &run_end(end))?;
+            let end = run_end(end);
+            insist(|| finish(town, id, &end))?;
         }
         Err(why) => {
-            exec_failed(town, id, &why)?;
-            say(&format!("{FAILED}{why}"));
+            insist(|| exec_failed(town, id, &why))?;
+            say_failed(&why);
         }
     }
     Ok(())
+}
+
+/// How long apart the end of a run is told again to a store that is away, and how often.
+const INSIST_PAUSE: Duration = Duration::from_secs(1);
+const INSIST_MAX: u32 = 3600;
+
+/// Writes down an end. The run's lock is held meanwhile, so a store that comes back learns what happened
+/// before anybody can take the run for lost.
+fn insist<T>(write: impl Fn() -> Result<T>) -> Result<T> {
+    for _ in 0..INSIST_MAX {
+        match write() {
+            Err(error) if error.may_pass() => std::thread::sleep(INSIST_PAUSE),
+            written => return written,
+        }
+    }
+    write()
 }
 
 /// An earlier run of the same bead of which something is left. The store lets only one be live, but the
@@ -129,6 +156,20 @@ fn earlier_run_alive(town: &Town, id: &RunId) -> Option<RunId> {
         let directory = RunDirectory::of(&runs, &earlier.to_string());
         matches!(directory.liveness(), Ok(Liveness::Held))
     })
+}
+
+/// Ends what is left of an earlier run that was cancelled in the store alone: whoever did so may have died
+/// before they could end its processes.
+fn end_if_cancelled(town: &Town, earlier: &RunId, grace: Duration) -> Result<()> {
+    let run = town.read(|reader| Ok(reader.run(earlier)?))?;
+    if run.is_some_and(|run| run.state == RunState::Cancelled) {
+        let directory = RunDirectory::of(&town.runs_directory(), &earlier.to_string());
+        // What cannot be ended keeps the bead busy, and shows as a run that is over and has processes.
+        if !matches!(ask_to_cancel(&directory), Ok(Asked::Told)) {
+            let _ = end_orphan(&directory, grace);
+        }
+    }
+    Ok(())
 }
 
 /// The program that works on a run.
@@ -153,6 +194,8 @@ fn agent(
         ("GT_RUN".to_owned(), id),
         ("GT_ROLE".to_owned(), run.agent.clone()),
         ("BD_ACTOR".to_owned(), run.agent.clone()),
+        // It goes before the other, and whoever dispatches may have it set for themselves.
+        ("BEADS_ACTOR".to_owned(), run.agent.clone()),
         ("GIT_AUTHOR_NAME".to_owned(), run.agent.clone()),
     ];
     if let Some(name) = run.place.as_ref().and_then(|place| place.as_str().rsplit('/').next()) {

@@ -98,7 +98,7 @@ fn target(reader: &Reader<'_>, name: &str) -> Result<Option<Target>> {
 
 /// What a bead stands for.
 #[derive(Debug)]
-pub(super) enum Meaning {
+pub(crate) enum Meaning {
     /// Itself.
     Bead(Box<Bead>),
     /// Everything below it.
@@ -108,7 +108,7 @@ pub(super) enum Meaning {
 }
 
 /// What an input means.
-pub(super) fn meaning(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Meaning> {
+pub(crate) fn meaning(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Meaning> {
     let id = resolve_in(town, reader, input).map_err(|error| match error {
         OperationError::NoBead(name) if is_formula_name(&name) => OperationError::rejected(
             format!("{name} is not a bead; to apply a formula write gt sling {name} --on <bead>"),

@@ -8,6 +8,7 @@ mod retry;
 mod sling;
 
 pub use expand::read_list;
-pub use request::{Entry, Fate, Flags, SlingReport, SlingRequest};
+pub(crate) use expand::{Meaning, meaning};
+pub use request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
 pub use retry::{Retried, retry};
 pub use sling::sling;

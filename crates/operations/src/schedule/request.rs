@@ -104,10 +104,49 @@ pub enum Fate {
     NotStarted(ContextId, String),
     /// It is that way already.
     Nothing(String),
-    /// It was left out, for this reason.
-    Skipped(String),
+    /// It was left out of its epic or convoy, for this reason.
+    Skipped(Skip, String),
     /// It was refused.
     Refused(OperationError),
+}
+
+/// Why a part of an epic or a convoy was left out, as far as it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Skip {
+    /// It is over.
+    Closed,
+    /// A worker has it.
+    Running,
+    /// Somebody has it, or is to have it.
+    Assigned,
+    /// Its type is not dispatched.
+    Type,
+    /// Anything else.
+    Other,
+}
+
+impl Skip {
+    /// A short name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Running => "running",
+            Self::Assigned => "assigned",
+            Self::Type => "of a type that is not dispatched",
+            Self::Other => "not dispatchable",
+        }
+    }
+
+    /// A short name that programs can rely on.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Running => "running",
+            Self::Assigned => "assigned",
+            Self::Type => "not-slingable",
+            Self::Other => "not-dispatchable",
+        }
+    }
 }
 
 /// What a sling did.

@@ -11,7 +11,7 @@ use gt_store::{NewContext, Pause, Reader, Writer};
 use super::check::{self, Verdict};
 use super::convoy;
 use super::expand::{Meaning, Target, Words, meaning, words};
-use super::request::{Entry, Fate, Flags, SlingReport, SlingRequest};
+use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
 use crate::beads::BeadFacts;
 use crate::dispatch::{Caller, DEFAULT_FORMULA, Overrides, Scene, cook};
 use crate::settings::file_layers;
@@ -64,6 +64,8 @@ fn look(town: &Town, reader: &Reader<'_>, files: &Layers) -> Result<Scene> {
 fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load> {
     let words = words(reader, request)?;
     let single = words.inputs.len() == 1;
+    // Where a target may stand and none does, a name that no bead has was perhaps meant as one.
+    let perhaps_target = request.arguments.last().filter(|_| !single && words.target.is_none());
     let mut items = Vec::new();
     let mut container = None;
     let mut title = None;
@@ -71,6 +73,17 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
         let (kind, bead, parts) = match meaning(town, reader, input) {
             Err(error) if single && matches!(error, OperationError::Store(_)) => return Err(error),
             Err(error) => {
+                let is_last = perhaps_target == Some(input);
+                let error = match error {
+                    OperationError::NoBead(name) if is_last => {
+                        let known = reader.rigs()?.into_iter().map(|rig| rig.slug.to_string());
+                        OperationError::rejected(format!(
+                            "no issue and no rig found matching \"{name}\"; known rigs: {}",
+                            known.collect::<Vec<_>>().join(", ")
+                        ))
+                    }
+                    other => other,
+                };
                 items.push(Item {
                     name: input.clone(),
                     bead: Err(error),
@@ -237,7 +250,7 @@ impl Scheduling<'_> {
                     Err(error @ OperationError::Store(_)) => return Err(error),
                     // Of an epic or a convoy the rest goes.
                     Err(error) if unfolded && !is_formula_fault(&error) => {
-                        entry.fate = Fate::Skipped(error.to_string());
+                        entry.fate = Fate::Skipped(self.skip(&bead), error.to_string());
                     }
                     Err(error) => entry.fate = Fate::Refused(error),
                 }
@@ -267,6 +280,19 @@ impl Scheduling<'_> {
             return Err(OperationError::Recipe(why.clone()));
         }
         Ok(verdict)
+    }
+
+    /// What kept a part of something larger.
+    fn skip(&self, bead: &Bead) -> Skip {
+        let rig = bead.rig.as_ref().and_then(|slug| self.scene.rig(slug));
+        match &bead.status {
+            Status::Closed => Skip::Closed,
+            _ if self.scene.run_of(&bead.id).is_some() => Skip::Running,
+            Status::Hooked | Status::InProgress => Skip::Assigned,
+            _ if !bead.assignee.is_empty() => Skip::Assigned,
+            _ if rig.is_some_and(|rig| !bead.issue_type.is_slingable(rig.executor)) => Skip::Type,
+            _ => Skip::Other,
+        }
     }
 
     fn require_account(&self, handle: &str) -> Result<()> {

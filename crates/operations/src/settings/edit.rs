@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use gt_core::settings::{Origin, Resolved, SettingName, parse_text};
+use gt_core::settings::{Origin, Resolved, SettingName, parse_text, shown};
 use gt_executors::editor;
 use gt_store::Scope;
 
@@ -72,7 +72,7 @@ fn apply_text(
                 return Err(OperationError::rejected(format!(
                     "{name} was changed by somebody else meanwhile (it is {} now); nothing was \
                      applied",
-                    now.as_deref().unwrap_or("unset")
+                    now.as_deref().map_or("unset".into(), |now| shown(name.as_str(), now))
                 )));
             }
             if put(writer, name, new.map(String::as_str))? {

@@ -11,11 +11,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gt_core::schedule::RunId;
+use gt_core::settings::Layers;
 use gt_core::{Clock, Rig, Timestamp};
 use gt_store::{Authorship, Bell, Options, Reader, Store, StoreError, Writer};
 
 use self::database::Database;
 use crate::hooks::{Calls, Hooks};
+use crate::outbox::tell_news;
+use crate::settings::file_layers;
 use crate::{Actor, Environment, OperationError, Result};
 
 /// The directory inside a town that is ours.
@@ -36,7 +40,9 @@ pub struct Town {
     store: Store,
     clock: Arc<dyn Clock>,
     actor: Actor,
+    acting_run: Option<RunId>,
     hooks: bool,
+    notices: bool,
     seam: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
@@ -94,7 +100,9 @@ impl Town {
             store,
             clock,
             actor,
+            acting_run: environment.acting_run(),
             hooks: false,
+            notices: false,
             seam: None,
         })
     }
@@ -109,6 +117,14 @@ impl Town {
         self
     }
 
+    /// Sends notices beside this program as soon as they are committed. The program that asks for this
+    /// must call [`crate::outbox::run`] when it is started with [`crate::outbox::HELPER`].
+    #[must_use]
+    pub fn with_notices(mut self) -> Self {
+        self.notices = true;
+        self
+    }
+
     /// A town without a directory, in memory, for tests.
     pub fn in_memory(actor: Actor, clock: Arc<dyn Clock>) -> Result<Self> {
         Ok(Self::over(Store::in_memory()?, actor, clock))
@@ -117,8 +133,26 @@ impl Town {
     /// A town without a directory over an open store, for tests and the simulator.
     pub fn over(store: Store, actor: Actor, clock: Arc<dyn Clock>) -> Self {
         let root = PathBuf::from(NOWHERE);
-        let (id, working_directory) = (String::new(), root.clone());
-        Self { id, root, working_directory, store, clock, actor, hooks: false, seam: None }
+        let (id, working_directory, acting_run) = (String::new(), root.clone(), None);
+        Self {
+            id,
+            root,
+            working_directory,
+            store,
+            clock,
+            actor,
+            acting_run,
+            hooks: false,
+            notices: false,
+            seam: None,
+        }
+    }
+
+    /// The same town for another actor, perhaps the worker of a run.
+    #[must_use]
+    pub fn acting_as(mut self, actor: Actor, run: Option<RunId>) -> Self {
+        (self.actor, self.acting_run) = (actor, run);
+        self
     }
 
     /// Calls this before every transaction, when none is open: there the simulator lets others go first, or
@@ -158,6 +192,11 @@ impl Town {
     /// Who acts.
     pub fn actor(&self) -> &Actor {
         &self.actor
+    }
+
+    /// The run in which they act, if they are a worker.
+    pub(crate) fn acting_run(&self) -> Option<&RunId> {
+        self.acting_run.as_ref()
     }
 
     /// The current time.
@@ -204,12 +243,17 @@ impl Town {
         work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
     ) -> Result<T> {
         let hooks = self.hooks(rehearsal);
-        let (done, calls) = self.transact(rehearsal, |writer| {
+        let files = self.settings_for_news();
+        let (done, calls, notices) = self.transact(rehearsal, |writer| {
             let done = work(writer)?;
+            tell_news(writer, &files)?;
             let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
-            Ok((done, calls))
+            Ok((done, calls, writer.notices_written()))
         })?;
         calls.into_iter().for_each(Calls::launch);
+        if !rehearsal {
+            self.deliver(notices);
+        }
         Ok(done)
     }
 
@@ -245,13 +289,17 @@ impl Town {
     ) -> Result<Vec<Result<T>>> {
         self.pass_seam();
         let hooks = self.hooks(false);
+        let files = self.settings_for_news();
         let results = self.store.write_each(&self.authorship(), items, |writer, item| {
             let done = work(writer, item)?;
+            tell_news(writer, &files)?;
             let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
-            Ok((done, calls))
+            Ok((done, calls, writer.notices_written()))
         })?;
         let mut all: Option<Calls> = None;
-        let mut keep = |(done, calls): (T, Option<Calls>)| {
+        let mut notices = 0;
+        let mut keep = |(done, calls, written): (T, Option<Calls>, u64)| {
+            notices += written;
             match (&mut all, calls) {
                 (Some(all), Some(calls)) => all.add(calls),
                 (all, calls) => *all = all.take().or(calls),
@@ -260,7 +308,21 @@ impl Town {
         };
         let results = results.into_iter().map(|result: Result<_>| result.map(&mut keep)).collect();
         all.into_iter().for_each(Calls::launch);
+        self.deliver(notices);
         Ok(results)
+    }
+
+    /// Settings that are not in the store, for whoever tells news. What cannot be read keeps nobody from
+    /// writing: the commands that depend on it say so.
+    fn settings_for_news(&self) -> Layers {
+        file_layers(self).unwrap_or_default()
+    }
+
+    /// Has notices sent that were just committed.
+    fn deliver(&self, notices: u64) {
+        if self.notices && notices > 0 {
+            crate::outbox::deliver_in_background(&self.root);
+        }
     }
 
     /// The hooks to run after a change; none if nobody put any there.

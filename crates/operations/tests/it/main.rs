@@ -1,8 +1,11 @@
 //! Operations over a town in memory.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+mod adopt;
+mod agreement;
 mod damage;
 mod import;
 mod kept;
+mod live_runs;
 mod scheduling;
 mod town;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use gt_core::decide::WaitReason;
 use gt_core::schedule::{Run, RunEnd, RunId, RunState};
-use gt_core::{BeadId, Outcome, Status};
+use gt_core::{BeadId, ExecutorKind, Outcome, Status};
 use gt_operations::beads::{self, NewBead};
 use gt_operations::dispatch::{Dispatcher, MemorySpawner};
 use gt_operations::queue;
@@ -14,9 +15,15 @@ use gt_operations::{Town, rigs, settings};
 use crate::town::town;
 
 /// A town with a rig that can run things, and a cap if one is given.
-fn town_with_rig(cap: Option<u32>) -> Town {
+pub(crate) fn town_with_rig(cap: Option<u32>) -> Town {
     let town = town();
-    let rig = rigs::NewRig { name: "web", repository: None, prefix: Some("web"), branch: None };
+    let rig = rigs::NewRig {
+        name: "web",
+        repository: None,
+        prefix: Some("web"),
+        branch: None,
+        executor: ExecutorKind::Process,
+    };
     rigs::add(&town, &rig).unwrap();
     settings::set(&town, "rig.web.command", "/bin/true {bead}").unwrap();
     if let Some(cap) = cap {
@@ -25,17 +32,17 @@ fn town_with_rig(cap: Option<u32>) -> Town {
     town
 }
 
-fn bead(town: &Town, id: &str) -> BeadId {
+pub(crate) fn bead(town: &Town, id: &str) -> BeadId {
     let new = NewBead { title: id.to_owned(), id: Some(id.to_owned()), ..NewBead::default() };
     beads::create(town, &new, false).unwrap().bead.id
 }
 
-fn sling_all(town: &Town, ids: &[&str]) -> SlingReport {
+pub(crate) fn sling_all(town: &Town, ids: &[&str]) -> SlingReport {
     let arguments = ids.iter().map(|id| (*id).to_owned()).collect();
     sling(town, &SlingRequest { arguments, ..SlingRequest::default() }).unwrap()
 }
 
-fn shown(town: &Town, id: &str) -> beads::Shown {
+pub(crate) fn shown(town: &Town, id: &str) -> beads::Shown {
     beads::show(town, &[id.to_owned()]).unwrap().remove(0).unwrap()
 }
 
@@ -53,13 +60,13 @@ fn what_is_slung_waits_for_a_slot_runs_and_closes() {
     let done = Dispatcher::new(&town, &spawner).dispatch().unwrap();
     assert_eq!((done.queued, done.ready, done.dispatched.len(), done.skipped), (2, 2, 1, 1));
     let run = RunId::parse("web-1#1").unwrap();
-    assert_eq!(spawner.asked(), [run.clone()]);
+    assert_eq!(spawner.asked(), std::slice::from_ref(&run));
     assert_eq!(shown(&town, "web-1").row.bead.status, Status::Hooked);
 
     let again = Dispatcher::new(&town, &spawner).dispatch().unwrap();
     assert_eq!(again.dispatched.len(), 0);
     let why = queue::why(&town, "web-2").unwrap();
-    assert_eq!(why.reasons.iter().map(|reason| reason.code()).collect::<Vec<_>>(), ["no-slot"]);
+    assert_eq!(why.reasons.iter().map(WaitReason::code).collect::<Vec<_>>(), ["no-slot"]);
     assert_eq!(why.holders.len(), 1);
 
     assert!(matches!(runs::claim(&town, &run).unwrap(), Claim::Granted(_)));

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
 
+mod contexts;
 mod export_lines;
 mod formulas;
 mod layout;

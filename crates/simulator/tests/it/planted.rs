@@ -57,3 +57,8 @@ fn a_lost_run_that_is_scheduled_again_without_being_ended() {
 fn a_supervisor_that_takes_the_run_of_another_epoch() {
     assert_found(Planted::EpochIgnored, &[Invariant::AgentHasRun]);
 }
+
+#[test]
+fn a_supervisor_that_does_not_look_for_earlier_runs() {
+    assert_found(Planted::EarlierIgnored, &[Invariant::OneAgent]);
+}

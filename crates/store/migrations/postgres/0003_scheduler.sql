@@ -139,7 +139,8 @@ CREATE TABLE outbox (
     UNIQUE (key, channel)
 );
 
-CREATE INDEX outbox_waiting ON outbox (next_attempt_at) WHERE state = 'waiting';
+CREATE INDEX outbox_waiting ON outbox (channel, next_attempt_at, number) WHERE state = 'waiting';
+CREATE INDEX outbox_given_up ON outbox (number) WHERE state = 'given-up';
 
 -- What keeps an open context from starting, as far as it is written down: held = by its bead,
 -- asleep_until = by a date. The core decides the same from the same facts, and a test compares.
@@ -166,7 +167,8 @@ SELECT c.number AS number, b.priority AS priority,
 FROM contexts c JOIN beads b ON b.id = c.bead LEFT JOIN rigs r ON r.slug = c.rig
 WHERE c.closed_at IS NULL;
 
--- Brings what open contexts repeat of their beads up to date.
+-- Brings what open contexts repeat of their beads up to date. What triggers call finds the tables of its own
+-- schema, whoever changes a row and with whatever search path.
 CREATE FUNCTION refresh_contexts_of(refreshed TEXT) RETURNS VOID LANGUAGE SQL AS $$
     UPDATE contexts SET (priority, held, asleep_until) =
         (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
@@ -180,7 +182,8 @@ CREATE FUNCTION refresh_contexts_of_parts(parent TEXT) RETURNS VOID LANGUAGE SQL
             WHERE d.depends_on_id = parent AND d.type = 'parent-child');
 $$;
 
-CREATE FUNCTION beads_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+CREATE FUNCTION beads_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
 BEGIN
     PERFORM refresh_contexts_of(NEW.id);
     RETURN NULL;
@@ -193,7 +196,8 @@ WHEN (OLD.status <> NEW.status OR (OLD.open_blockers = 0) <> (NEW.open_blockers 
     OR OLD.defer_until IS DISTINCT FROM NEW.defer_until)
 EXECUTE FUNCTION beads_to_contexts();
 
-CREATE FUNCTION parents_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+CREATE FUNCTION parents_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
 BEGIN
     PERFORM refresh_contexts_of_parts(NEW.id);
     RETURN NULL;
@@ -207,7 +211,8 @@ CREATE TRIGGER new_beads_to_contexts AFTER INSERT ON beads FOR EACH ROW
 WHEN (NEW.defer_until IS NOT NULL)
 EXECUTE FUNCTION parents_to_contexts();
 
-CREATE FUNCTION parts_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+CREATE FUNCTION parts_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
 BEGIN
     PERFORM refresh_contexts_of(CASE WHEN TG_OP = 'DELETE' THEN OLD.issue_id ELSE NEW.issue_id END);
     RETURN NULL;
@@ -220,7 +225,25 @@ WHEN (OLD.type = 'parent-child') EXECUTE FUNCTION parts_to_contexts();
 CREATE TRIGGER changed_parts_to_contexts AFTER UPDATE ON dependencies FOR EACH ROW
 WHEN (OLD.type <> NEW.type) EXECUTE FUNCTION parts_to_contexts();
 
-CREATE FUNCTION contexts_to_lanes() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+-- What may be dispatched to a rig depends on how it works.
+CREATE FUNCTION rigs_to_contexts() RETURNS TRIGGER LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
+BEGIN
+    UPDATE contexts SET (priority, held, asleep_until) =
+        (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
+        WHERE rig = CASE WHEN TG_OP = 'DELETE' THEN OLD.slug ELSE NEW.slug END AND closed_at IS NULL;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER rigs_to_contexts AFTER UPDATE ON rigs FOR EACH ROW
+WHEN (OLD.executor <> NEW.executor) EXECUTE FUNCTION rigs_to_contexts();
+CREATE TRIGGER new_rigs_to_contexts AFTER INSERT ON rigs FOR EACH ROW
+EXECUTE FUNCTION rigs_to_contexts();
+CREATE TRIGGER old_rigs_to_contexts AFTER DELETE ON rigs FOR EACH ROW
+EXECUTE FUNCTION rigs_to_contexts();
+
+CREATE FUNCTION contexts_to_lanes() RETURNS TRIGGER LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
 BEGIN
     IF TG_OP <> 'INSERT' AND OLD.closed_at IS NULL AND OLD.starting = 0 THEN
         UPDATE lanes SET queued = queued - 1, awake = awake
@@ -252,13 +275,36 @@ EXECUTE FUNCTION contexts_to_lanes();
 CREATE TRIGGER contexts_leave_lanes AFTER DELETE ON contexts FOR EACH ROW
 EXECUTE FUNCTION contexts_to_lanes();
 
--- The labels that people gave, and those that say where a bead stands with the scheduler.
+-- The labels that people gave, and those that say where a bead stands with the scheduler; one that was
+-- also given is not there twice.
 DROP VIEW bead_labels;
 CREATE VIEW bead_labels AS
 SELECT bead, label FROM labels
 UNION ALL SELECT bead, 'gt:queued' FROM contexts WHERE latest = 1 AND close_reason = ''
+    AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.bead = contexts.bead AND s.label = 'gt:queued')
 UNION ALL SELECT bead, 'queued' FROM contexts WHERE latest = 1 AND close_reason = ''
+    AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.bead = contexts.bead AND s.label = 'queued')
 UNION ALL SELECT bead, 'gt:queue-dispatched' FROM contexts WHERE latest = 1 AND close_reason = 'dispatched'
-UNION ALL SELECT bead, 'gt:dispatch-failed' FROM contexts
-    WHERE latest = 1 AND close_reason IN ('circuit-broken', 'quarantined', 'invalid-context')
-UNION ALL SELECT id, 'gt:sling-context' FROM contexts;
+    AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.bead = contexts.bead AND s.label = 'gt:queue-dispatched')
+UNION ALL SELECT bead, 'gt:dispatch-failed' FROM contexts WHERE latest = 1 AND close_reason IN ('circuit-broken', 'quarantined', 'invalid-context')
+    AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.bead = contexts.bead AND s.label = 'gt:dispatch-failed')
+UNION ALL SELECT id, 'gt:sling-context' FROM contexts
+    WHERE NOT EXISTS (SELECT 1 FROM beads b WHERE b.id = contexts.id);
+
+-- Beads, and contexts as if they were beads: the columns that filters look at. A name that came with an
+-- import is its bead's alone.
+CREATE VIEW shown_beads AS
+SELECT id, rig, status, outcome, priority, issue_type, assignee, created_at, updated_at, started_at,
+    closed_at, due_at, defer_until, ephemeral, pinned, is_template, open_blockers, estimated_minutes,
+    title, owner, created_by, close_reason, external_ref, metadata, description, design,
+    acceptance_criteria, notes, carried, workable
+FROM beads
+UNION ALL SELECT id, NULL, CASE WHEN closed_at IS NULL THEN 'open' ELSE 'closed' END, NULL, priority,
+    'sling-context', '', enqueued_at, COALESCE(closed_at, enqueued_at), NULL,
+    closed_at, NULL, NULL, 1, 0, 0, 0, NULL,
+    'sling context for ' || bead, '', enqueued_by, close_reason, NULL, NULL,
+    '{"version":1,"work_bead_id":"' || bead || '","target_rig":"' || rig || '"'
+        || CASE WHEN parameters = '{}' THEN '}' ELSE ',' || substr(parameters, 2) END
+        || last_failure, '',
+    '', '', NULL, 0
+FROM contexts WHERE NOT EXISTS (SELECT 1 FROM beads b WHERE b.id = contexts.id);

@@ -139,7 +139,8 @@ CREATE TABLE outbox (
     UNIQUE (key, channel)
 ) STRICT;
 
-CREATE INDEX outbox_waiting ON outbox (next_attempt_at) WHERE state = 'waiting';
+CREATE INDEX outbox_waiting ON outbox (channel, next_attempt_at, number) WHERE state = 'waiting';
+CREATE INDEX outbox_given_up ON outbox (number) WHERE state = 'given-up';
 
 -- What keeps an open context from starting, as far as it is written down: held = by its bead,
 -- asleep_until = by a date. The core decides the same from the same facts, and a test compares.
@@ -216,6 +217,28 @@ BEGIN
         WHERE bead = NEW.issue_id AND closed_at IS NULL;
 END;
 
+-- What may be dispatched to a rig depends on how it works.
+CREATE TRIGGER rigs_to_contexts AFTER UPDATE ON rigs WHEN OLD.executor <> NEW.executor
+BEGIN
+    UPDATE contexts SET (priority, held, asleep_until) =
+        (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
+        WHERE rig = NEW.slug AND closed_at IS NULL;
+END;
+
+CREATE TRIGGER new_rigs_to_contexts AFTER INSERT ON rigs
+BEGIN
+    UPDATE contexts SET (priority, held, asleep_until) =
+        (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
+        WHERE rig = NEW.slug AND closed_at IS NULL;
+END;
+
+CREATE TRIGGER old_rigs_to_contexts AFTER DELETE ON rigs
+BEGIN
+    UPDATE contexts SET (priority, held, asleep_until) =
+        (SELECT s.priority, s.held, s.asleep_until FROM context_standing s WHERE s.number = contexts.number)
+        WHERE rig = OLD.slug AND closed_at IS NULL;
+END;
+
 CREATE TRIGGER contexts_join_lanes AFTER INSERT ON contexts
 WHEN NEW.closed_at IS NULL AND NEW.starting = 0
 BEGIN
@@ -255,13 +278,36 @@ BEGIN
         AND account = OLD.account AND gated = OLD.gated AND priority = OLD.priority;
 END;
 
--- The labels that people gave, and those that say where a bead stands with the scheduler.
+-- The labels that people gave, and those that say where a bead stands with the scheduler; one that was
+-- also given is not there twice.
 DROP VIEW bead_labels;
 CREATE VIEW bead_labels AS
 SELECT bead, label FROM labels
 UNION ALL SELECT bead, 'gt:queued' FROM contexts WHERE latest = 1 AND close_reason = ''
+    AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.bead = contexts.bead AND s.label = 'gt:queued')
 UNION ALL SELECT bead, 'queued' FROM contexts WHERE latest = 1 AND close_reason = ''
+    AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.bead = contexts.bead AND s.label = 'queued')
 UNION ALL SELECT bead, 'gt:queue-dispatched' FROM contexts WHERE latest = 1 AND close_reason = 'dispatched'
-UNION ALL SELECT bead, 'gt:dispatch-failed' FROM contexts
-    WHERE latest = 1 AND close_reason IN ('circuit-broken', 'quarantined', 'invalid-context')
-UNION ALL SELECT id, 'gt:sling-context' FROM contexts;
+    AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.bead = contexts.bead AND s.label = 'gt:queue-dispatched')
+UNION ALL SELECT bead, 'gt:dispatch-failed' FROM contexts WHERE latest = 1 AND close_reason IN ('circuit-broken', 'quarantined', 'invalid-context')
+    AND NOT EXISTS (SELECT 1 FROM labels s WHERE s.bead = contexts.bead AND s.label = 'gt:dispatch-failed')
+UNION ALL SELECT id, 'gt:sling-context' FROM contexts
+    WHERE NOT EXISTS (SELECT 1 FROM beads b WHERE b.id = contexts.id);
+
+-- Beads, and contexts as if they were beads: the columns that filters look at. A name that came with an
+-- import is its bead's alone.
+CREATE VIEW shown_beads AS
+SELECT id, rig, status, outcome, priority, issue_type, assignee, created_at, updated_at, started_at,
+    closed_at, due_at, defer_until, ephemeral, pinned, is_template, open_blockers, estimated_minutes,
+    title, owner, created_by, close_reason, external_ref, metadata, description, design,
+    acceptance_criteria, notes, carried, workable
+FROM beads
+UNION ALL SELECT id, NULL, CASE WHEN closed_at IS NULL THEN 'open' ELSE 'closed' END, NULL, priority,
+    'sling-context', '', enqueued_at, COALESCE(closed_at, enqueued_at), NULL,
+    closed_at, NULL, NULL, 1, 0, 0, 0, NULL,
+    'sling context for ' || bead, '', enqueued_by, close_reason, NULL, NULL,
+    '{"version":1,"work_bead_id":"' || bead || '","target_rig":"' || rig || '"'
+        || CASE WHEN parameters = '{}' THEN '}' ELSE ',' || substr(parameters, 2) END
+        || last_failure, '',
+    '', '', NULL, 0
+FROM contexts WHERE NOT EXISTS (SELECT 1 FROM beads b WHERE b.id = contexts.id);

@@ -21,6 +21,12 @@ macro_rules! for_each_conformance_subject {
 macro_rules! for_each_conformance_case {
     ($each:ident) => {
         $each! {
+            accounts {
+                an_account_reads_back_exactly_as_it_was_written,
+                changing_an_account_keeps_whether_it_is_the_default,
+                at_most_one_account_is_the_default,
+                what_happens_to_accounts_is_told_without_their_keys,
+            }
             beads {
                 a_bead_reads_back_exactly_as_it_was_written,
                 a_bead_exists_only_under_its_exact_id,
@@ -66,6 +72,21 @@ macro_rules! for_each_conformance_case {
                 the_same_comment_is_not_added_twice,
                 a_comment_is_announced_only_when_asked_and_when_new,
                 a_bead_that_is_not_there_gets_no_comment,
+            }
+            contexts {
+                a_context_reads_back_exactly_as_it_was_written,
+                a_bead_has_one_open_context,
+                numbers_are_given_in_line_and_never_again,
+                what_happens_to_a_context_is_told_of_its_bead,
+                lanes_follow_whatever_keeps_a_bead,
+                what_may_go_to_a_rig_depends_on_how_it_works,
+                lanes_are_told_apart_by_what_admission_looks_at,
+                a_start_that_failed_is_put_off_until_its_date,
+                labels_follow_the_last_context,
+                a_label_that_was_also_given_is_there_once,
+                contexts_are_listed_as_beads_for_whoever_asks,
+                a_bead_with_the_name_of_a_context_is_the_only_one_shown,
+                what_older_queues_left_is_found,
             }
             counts {
                 beads_are_counted_by_each_group,
@@ -167,6 +188,16 @@ macro_rules! for_each_conformance_case {
                 ties_are_broken_by_id_in_every_order,
                 texts_are_ordered_by_their_bytes,
             }
+            outbox {
+                a_notice_is_written_once_for_each_channel,
+                notices_are_no_events,
+                a_writer_knows_how_many_notices_it_has_written,
+                what_is_due_is_taken_oldest_first_and_by_one,
+                a_time_that_no_clock_can_have_meant_is_due,
+                what_failed_waits_and_is_given_up_in_the_end,
+                who_comes_late_does_not_undo_what_others_did,
+                of_several_that_look_one_takes_a_notice,
+            }
             queries {
                 each_condition_admits_what_it_says,
                 a_negation_admits_exactly_the_rest,
@@ -216,6 +247,17 @@ macro_rules! for_each_conformance_case {
                 rows_come_in_the_order_asked_for_without_the_absent,
                 rows_are_read_in_pages_of_any_number,
             }
+            runs {
+                a_run_reads_back_exactly_as_it_was_written,
+                a_bead_has_one_live_run,
+                a_named_place_has_one_live_run_unless_nobody_works_there,
+                an_agent_that_asks_for_work_has_one_run_in_progress,
+                a_run_is_taken_once_and_ends_once,
+                the_runs_of_a_deleted_bead_go_with_it,
+                a_status_that_contradicts_a_live_run_is_noticed,
+                a_pause_says_who_and_when_and_is_told_once,
+                accounts_are_kept_with_at_most_one_default,
+            }
             scans {
                 a_long_answer_comes_whole_in_order_and_beside_other_reads,
                 one_close_frees_thousands,
@@ -225,6 +267,7 @@ macro_rules! for_each_conformance_case {
                 putting_what_is_there_already_writes_nothing,
                 scopes_do_not_see_each_other,
                 settings_are_listed_by_key,
+                what_is_secret_is_not_in_the_log,
             }
             texts {
                 a_search_looks_into_title_and_id,

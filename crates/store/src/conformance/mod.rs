@@ -10,10 +10,12 @@
     reason = "a method of `Reader<'_>` is not general enough to be passed by name"
 )]
 
+mod accounts;
 mod beads;
 mod blocking;
 mod comments;
 mod contest;
+mod contexts;
 mod counts;
 mod dependencies;
 mod dump;
@@ -26,6 +28,7 @@ mod kit;
 mod labels;
 mod list;
 mod orders;
+mod outbox;
 mod queries;
 mod races;
 mod readiness;
@@ -33,6 +36,7 @@ mod reference;
 mod requests;
 mod rigs;
 mod rows;
+mod runs;
 mod scans;
 mod settings;
 mod texts;

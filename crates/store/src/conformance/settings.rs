@@ -79,3 +79,22 @@ pub(super) fn settings_are_listed_by_key(subject: &dyn Subject) {
     assert_eq!(keys, ["a", "a.b", "b", "c"]);
     assert_eq!(town.read(|reader| reader.settings(Scope::Town)), []);
 }
+
+pub(super) fn what_is_secret_is_not_in_the_log(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    put(&town, Scope::Town, "notify.secret", Some("s3cret"));
+    put(&town, Scope::Town, "notify.secret", None);
+    put(&town, Scope::Town, "notify.webhook", Some("https://example.com/k3y"));
+    put(&town, Scope::Beads, "notify.webhook", Some("of others"));
+
+    let payloads: Vec<String> =
+        town.events_since(0).iter().map(|event| event.payload.to_string()).collect();
+
+    let expected = [
+        r#"{"scope":"gt","key":"notify.secret","old":null,"new":"…"}"#,
+        r#"{"scope":"gt","key":"notify.secret","old":"…","new":null}"#,
+        r#"{"scope":"gt","key":"notify.webhook","old":null,"new":"https://example.com/…"}"#,
+        r#"{"scope":"bd","key":"notify.webhook","old":null,"new":"of others"}"#,
+    ];
+    assert_eq!(payloads, expected);
+}

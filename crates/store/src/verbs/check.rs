@@ -61,9 +61,9 @@ impl fmt::Display for Difference {
 }
 
 /// Where differences go.
-type Found<'f> = &'f mut dyn FnMut(Difference);
+pub(super) type Found<'f> = &'f mut dyn FnMut(Difference);
 
-fn tell(
+pub(super) fn tell(
     found: Found<'_>,
     about: impl fmt::Display,
     value: impl Into<String>,
@@ -91,7 +91,8 @@ impl Reader<'_> {
         self.check_edges(found)?;
         self.check_beads(found)?;
         self.check_positions(found)?;
-        self.check_events(found)
+        self.check_events(found)?;
+        self.check_schedule(found)
     }
 
     /// Beads whose alias is not the one that they would get from an export and import: how many, and

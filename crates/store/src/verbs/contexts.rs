@@ -1,11 +1,15 @@
 //! Contexts: what is scheduled.
 
+use std::collections::HashSet;
+
 use gt_core::schedule::{
     CloseReason, Context, ContextClosed, ContextId, Origin, SlingParameters, WorkerPlace,
 };
 use gt_core::{BeadId, EventKind, Json, NewEvent, Priority, RigSlug, RunId, Timestamp};
 
 use super::beads::id_from;
+use super::find::contains;
+use super::hydrate::{PAGE, placeholders};
 use super::parameters::{parameters_from, parameters_text};
 use super::statements;
 use crate::engine::{Param, Row};
@@ -29,6 +33,7 @@ statements! {
         AND number > ?1 ORDER BY number LIMIT ?2");
     FAILED = concat!("SELECT ", context_columns!(), " FROM contexts WHERE latest = 1 \
         AND close_reason IN ('circuit-broken', 'quarantined', 'invalid-context') ORDER BY number");
+    CONTAINING = "SELECT id FROM contexts WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT 200";
     LINE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
         AND starting = 0 AND held = 0 AND asleep_until IS NULL AND rig = ?1 AND place = ?2 \
         AND account = ?3 AND gated = ?4 AND priority = ?5 AND number > ?6 ORDER BY number LIMIT ?7");
@@ -120,6 +125,23 @@ impl Reader<'_> {
         self.first(BY_ID, &[id.into()], context_from)
     }
 
+    /// Those of these contexts that are there, whatever their order.
+    pub fn contexts_named(&self, ids: &[BeadId]) -> Result<Vec<Context>, StoreError> {
+        let mut found = Vec::new();
+        for page in ids.chunks(PAGE) {
+            let (list, params) = placeholders(page);
+            let columns = context_columns!();
+            let sql = format!("SELECT {columns} FROM contexts WHERE id IN ({list})");
+            found.extend(self.rows(&sql, &params, context_from)?);
+        }
+        Ok(found)
+    }
+
+    /// Names of contexts that contain `text`, at most 200.
+    pub fn context_ids_containing(&self, text: &str) -> Result<Vec<BeadId>, StoreError> {
+        self.rows(CONTAINING, &[(&contains(text)).into()], |row| id_from(row, 0))
+    }
+
     /// The context with this number.
     pub fn context_by_number(&self, number: u64) -> Result<Option<Context>, StoreError> {
         self.first(BY_NUMBER, &[as_int(number).into()], context_from)
@@ -187,7 +209,7 @@ impl Reader<'_> {
             lane.place.as_ref().map_or("", WorkerPlace::as_str).into(),
             lane.account.as_deref().unwrap_or_default().into(),
             lane.gated.into(),
-            i64::from(lane.priority.number()).into(),
+            lane.priority.number().into(),
             as_int(number).into(),
             i64::try_from(limit).unwrap_or(i64::MAX).into(),
         ];
@@ -215,14 +237,15 @@ impl Writer<'_> {
     pub fn insert_contexts(&mut self, new: Vec<NewContext>) -> Result<Vec<Context>, StoreError> {
         let before = count(self.number(LAST_NUMBER, &[])?);
         // Names that came with an import stay with whoever had them first.
-        let taken = self.rows(TAKEN, &[], |row| id_from(row, 0))?;
+        let taken: HashSet<String> =
+            self.rows(TAKEN, &[], |row| Ok(row.text(0)?.to_owned()))?.into_iter().collect();
         let last = self.first(LAST_WAITING, &[], |row| Ok(Timestamp::from_nanos(row.int(0)?)))?;
         let waiting_since = last.map_or(self.now(), |last| last.max(self.now()));
         let mut number = before;
         let mut made = Vec::with_capacity(new.len());
         for new in new {
             number += 1;
-            while taken.iter().any(|id| id.as_str() == ContextId::of_number(number).as_str()) {
+            while taken.contains(ContextId::of_number(number).as_str()) {
                 number += 1;
             }
             let context = Context {
@@ -268,7 +291,7 @@ impl Writer<'_> {
             context.account.as_deref().unwrap_or_default().into(),
             context.gated.into(),
             context.forced.into(),
-            i64::from(context.priority.number()).into(),
+            context.priority.number().into(),
             context.origin.as_str().into(),
             Param::Text(&parameters_text(&context.parameters)),
             context.enqueued_at.into(),

@@ -86,6 +86,9 @@ pub struct BeadFilter {
     pub include_templates: bool,
     /// Also ephemeral beads.
     pub include_ephemeral: bool,
+    /// Also contexts, shown as beads, although they are ephemeral and of a hidden type; and beads of
+    /// that type, which came from elsewhere.
+    pub include_contexts: bool,
     /// Only ephemeral beads, or only others.
     pub ephemeral: Option<bool>,
     /// Only (or no) beads with the pinned flag; unset hides them from current lists.

@@ -13,6 +13,8 @@ statements! {
         AND defer_until <= ?1 LIMIT 1";
 }
 
+const CONTEXT: &str = IssueType::SLING_CONTEXT;
+
 /// A statement under construction, with its parameters.
 #[derive(Default)]
 pub(super) struct Clauses {
@@ -142,7 +144,8 @@ impl Reader<'_> {
     /// How many beads `filter` admits, whatever its limit.
     pub fn count(&self, filter: &BeadFilter) -> Result<u64, StoreError> {
         let clauses = self.clauses(filter)?;
-        let sql = format!("SELECT COUNT(*) FROM beads WHERE {}", clauses.where_clause());
+        let from = source(filter);
+        let sql = format!("SELECT COUNT(*) FROM {from} WHERE {}", clauses.where_clause());
         Ok(u64::try_from(self.number(&sql, &clauses.params())?).unwrap_or(0))
     }
 
@@ -153,9 +156,10 @@ impl Reader<'_> {
         group: CountGroup,
     ) -> Result<Vec<(String, i64)>, StoreError> {
         let clauses = self.clauses(filter)?;
-        let (from, value) = group.source();
+        let (join, value) = group.source();
+        let from = source(filter);
         let sql = format!(
-            "SELECT {value}, COUNT(*) FROM {from} WHERE {} GROUP BY {value} ORDER BY {value}",
+            "SELECT {value}, COUNT(*) FROM {from}{join} WHERE {} GROUP BY {value} ORDER BY {value}",
             clauses.where_clause()
         );
         self.rows(&sql, &clauses.params(), |row| Ok((row.text(0)?.to_owned(), row.int(1)?)))
@@ -174,8 +178,9 @@ impl Reader<'_> {
             BeadOrder::Id => "id".to_owned(),
             order => order_by(order, filter.reverse, filter.ready.map(|ready| ready.now)),
         };
+        let from = source(filter);
         let mut sql =
-            format!("SELECT id FROM beads WHERE {} ORDER BY {order}", clauses.where_clause());
+            format!("SELECT id FROM {from} WHERE {} ORDER BY {order}", clauses.where_clause());
         if let (Some(limit), true) = (filter.limit, filter.order != BeadOrder::Id) {
             let limit = clauses.bind(Value::Int(i64::try_from(limit).unwrap_or(i64::MAX)));
             sql.push_str(" LIMIT ");
@@ -235,14 +240,20 @@ impl Reader<'_> {
     }
 }
 
+/// What is read. Only who asks for contexts pays for them.
+fn source(filter: &BeadFilter) -> &'static str {
+    if shows_contexts(filter) { "shown_beads AS beads" } else { "beads" }
+}
+
 impl CountGroup {
+    /// What is joined with the beads, and the value that they are counted by.
     fn source(self) -> (&'static str, &'static str) {
         match self {
-            Self::Status => ("beads", "status"),
-            Self::Priority => ("beads", "CAST(priority AS TEXT)"),
-            Self::Type => ("beads", "issue_type"),
-            Self::Assignee => ("beads", "assignee"),
-            Self::Label => ("beads JOIN bead_labels ON bead_labels.bead = beads.id", "label"),
+            Self::Status => ("", "status"),
+            Self::Priority => ("", "CAST(priority AS TEXT)"),
+            Self::Type => ("", "issue_type"),
+            Self::Assignee => ("", "assignee"),
+            Self::Label => (" JOIN bead_labels ON bead_labels.bead = beads.id", "label"),
         }
     }
 }
@@ -263,7 +274,8 @@ fn add_kind(clauses: &mut Clauses, filter: &BeadFilter) {
         let list = clauses.texts(filter.types.iter().map(IssueType::as_str));
         clauses.add(format!("issue_type IN ({list})"));
     } else if !filter.include_hidden && filter.ready.is_none() {
-        let list = clauses.texts(IssueType::HIDDEN.iter().copied());
+        let hidden = IssueType::HIDDEN.iter().copied();
+        let list = clauses.texts(hidden.filter(|name| !shows_contexts(filter) || *name != CONTEXT));
         clauses.add(format!("issue_type NOT IN ({list})"));
     } else if !filter.include_hidden && admits_ephemeral(filter) {
         let list = clauses.texts(IssueType::NOT_WORK.iter().copied());
@@ -278,8 +290,11 @@ fn add_kind(clauses: &mut Clauses, filter: &BeadFilter) {
     }
     match filter.ephemeral {
         Some(ephemeral) => clauses.add(format!("ephemeral = {}", i64::from(ephemeral))),
-        None if !filter.include_ephemeral => clauses.add("ephemeral = 0"),
-        None => {}
+        None if filter.include_ephemeral => {}
+        None if shows_contexts(filter) => {
+            clauses.add(format!("(ephemeral = 0 OR issue_type = '{CONTEXT}')"));
+        }
+        None => clauses.add("ephemeral = 0"),
     }
     match filter.pinned {
         Some(pinned) => clauses.add(format!("pinned = {}", i64::from(pinned))),
@@ -303,6 +318,11 @@ fn add_kind(clauses: &mut Clauses, filter: &BeadFilter) {
     if filter.no_parent {
         clauses.add(format!("NOT {PARENT})"));
     }
+}
+
+/// What can be worked on, or would if nothing blocked it, is never a context.
+fn shows_contexts(filter: &BeadFilter) -> bool {
+    filter.include_contexts && filter.ready.is_none() && !filter.blocked
 }
 
 fn admits_ephemeral(filter: &BeadFilter) -> bool {

@@ -49,11 +49,14 @@ impl BeadRow {
 /// many more than are needed: for a long list PostgreSQL would rather read a small table as a whole.
 const SIZES: [usize; 6] = [1, 4, 16, 32, 64, 256];
 
+/// How many ids one statement asks for.
+pub(super) const PAGE: usize = SIZES[SIZES.len() - 1];
+
 impl Reader<'_> {
     /// The beads with these ids, in this order; absent ones are left out.
     pub fn bead_rows(&self, ids: &[BeadId]) -> Result<Vec<BeadRow>, StoreError> {
         let mut found = Vec::with_capacity(ids.len());
-        for page in ids.chunks(SIZES[SIZES.len() - 1]) {
+        for page in ids.chunks(PAGE) {
             let mut beads = self.page_of_beads(page)?;
             let mut labels = self.page_of_labels(page)?;
             let mut edges = self.page_of_edges(page)?;
@@ -99,7 +102,7 @@ impl Reader<'_> {
         ids: impl IntoIterator<Item = &'i BeadId>,
     ) -> Result<HashSet<BeadId>, StoreError> {
         let mut found = HashSet::new();
-        let mut page = Vec::with_capacity(SIZES[SIZES.len() - 1]);
+        let mut page = Vec::with_capacity(PAGE);
         let mut ids = ids.into_iter().peekable();
         while let Some(id) = ids.next() {
             page.push(id.clone());
@@ -176,7 +179,7 @@ const DEPENDENTS: (&str, &str) = (
 const COMMENTS: (&str, &str) = ("SELECT bead, COUNT(*), 0 FROM comments", "bead");
 
 /// `?1, ?2, …` for at least as many ids as given, and the parameters, padded by repeating the last.
-fn placeholders(ids: &[BeadId]) -> (String, Vec<Param<'_>>) {
+pub(super) fn placeholders(ids: &[BeadId]) -> (String, Vec<Param<'_>>) {
     let size = SIZES.into_iter().find(|size| *size >= ids.len()).unwrap_or(ids.len());
     let list: Vec<String> = (1..=size).map(|number| format!("?{number}")).collect();
     let params = (0..size).filter_map(|at| ids.get(at).or(ids.last()).map(Param::from)).collect();

@@ -5,6 +5,7 @@ mod beads;
 mod blocking;
 mod bulk;
 mod check;
+mod check_schedule;
 mod comments;
 mod contexts;
 mod dependencies;
@@ -13,6 +14,8 @@ mod filter;
 mod find;
 mod hydrate;
 mod labels;
+mod old_queues;
+mod outbox;
 mod parameters;
 mod query;
 mod requests;
@@ -31,6 +34,7 @@ pub use dependencies::DependencyChange;
 pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
 pub use hydrate::BeadRow;
+pub use outbox::{Due, UnsentNotices};
 pub use rigs::RigCounts;
 pub use scheduler::{Pause, SchedulerState};
 pub use settings::Scope;
@@ -56,12 +60,15 @@ pub fn all_statements() -> Vec<&'static str> {
         blocking::STATEMENTS,
         bulk::STATEMENTS,
         check::STATEMENTS,
+        check_schedule::STATEMENTS,
         comments::STATEMENTS,
         contexts::STATEMENTS,
         dependencies::STATEMENTS,
         events::STATEMENTS,
         find::STATEMENTS,
         labels::STATEMENTS,
+        outbox::STATEMENTS,
+        old_queues::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,
         runs::STATEMENTS,

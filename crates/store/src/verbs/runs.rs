@@ -137,6 +137,30 @@ impl Writer<'_> {
 
     /// Ends a live run. `false` if it has ended already.
     pub fn end_run(&mut self, run: &Run, end: &RunEnd, by: &str) -> Result<bool, StoreError> {
+        let kind = match end.state {
+            RunState::Done => EventKind::RunDone,
+            RunState::Lost => EventKind::RunLost,
+            RunState::Cancelled => EventKind::RunCancelled,
+            RunState::Failed | RunState::Starting | RunState::Running | RunState::Blocked => {
+                EventKind::RunFailed
+            }
+        };
+        self.end_run_as(run, end, by, kind)
+    }
+
+    /// Ends a live run whose worker never came to work. `false` if it has ended already.
+    pub fn fail_start(&mut self, run: &Run, why: &str, by: &str) -> Result<bool, StoreError> {
+        let end = RunEnd::without_status(RunState::Failed, format!("it did not start: {why}"));
+        self.end_run_as(run, &end, by, EventKind::StartFailed)
+    }
+
+    fn end_run_as(
+        &mut self,
+        run: &Run,
+        end: &RunEnd,
+        by: &str,
+        kind: EventKind,
+    ) -> Result<bool, StoreError> {
         let params = [
             (&run.id.bead).into(),
             i64::from(run.id.epoch).into(),
@@ -150,14 +174,6 @@ impl Writer<'_> {
         if self.execute(END, &params)? == 0 {
             return Ok(false);
         }
-        let kind = match end.state {
-            RunState::Done => EventKind::RunDone,
-            RunState::Lost => EventKind::RunLost,
-            RunState::Cancelled => EventKind::RunCancelled,
-            RunState::Failed | RunState::Starting | RunState::Running | RunState::Blocked => {
-                EventKind::RunFailed
-            }
-        };
         self.record_run(run, kind, &[("reason", Json::string(&end.reason))]);
         Ok(true)
     }

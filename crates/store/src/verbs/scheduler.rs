@@ -55,15 +55,12 @@ impl Reader<'_> {
 impl Writer<'_> {
     /// Stops or resumes all starts; whoever asks knows that this changes something.
     pub fn set_paused(&mut self, pause: Option<&Pause>) -> Result<(), StoreError> {
-        let kind = match pause {
-            Some(Pause { by, at }) => {
-                self.execute(PAUSE, &[by.into(), (*at).into()])?;
-                EventKind::Paused
-            }
-            None => {
-                self.execute(RESUME, &[])?;
-                EventKind::Resumed
-            }
+        let kind = if let Some(Pause { by, at }) = pause {
+            self.execute(PAUSE, &[by.into(), (*at).into()])?;
+            EventKind::Paused
+        } else {
+            self.execute(RESUME, &[])?;
+            EventKind::Resumed
         };
         let payload = Json::object(&[]);
         self.record(NewEvent { kind, bead: None, rig: None, run: None, payload });

@@ -1,6 +1,6 @@
 //! Settings.
 
-use gt_core::{EventKind, Json, NewEvent};
+use gt_core::{EventKind, Json, NewEvent, settings};
 
 use super::statements;
 use crate::{Reader, StoreError, Writer};
@@ -88,6 +88,7 @@ impl Writer<'_> {
             None => Json::trusted("null".to_owned()),
             // Other tools keep keys to accounts in what we keep for later; the log lives longer.
             Some(_) if scope == Scope::Imported => Json::string("…"),
+            Some(value) if scope == Scope::Town => Json::string(&settings::shown(key, value)),
             Some(value) => Json::string(value),
         };
         let payload = Json::object(&[

@@ -49,6 +49,7 @@ const CHANGES: &[Change] = &[
     |filter| filter.include_hidden = true,
     |filter| filter.include_templates = true,
     |filter| filter.include_ephemeral = true,
+    |filter| filter.include_contexts = true,
     |filter| filter.ephemeral = Some(true),
     |filter| filter.ephemeral = Some(false),
     |filter| filter.pinned = Some(true),

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use gt_core::decide::{IdSeed, TargetFacts};
+use gt_core::schedule::{Account, Channel};
 use gt_core::{
     Bead, Comment, Dependency, DependencyType, EventKind, ExecutorKind, IssueType, Json, Prefix,
     Priority, Rig, RigSlug, RigState, Status, Title, Uid,
 };
-use gt_store::{Scope, StoreError, Writer};
+use gt_store::{Due, Scope, StoreError, Writer};
 use proptest::prelude::*;
 
 use crate::history::batch::Perform;
@@ -32,6 +33,13 @@ pub(super) enum Deed {
     Fresh(&'static str),
     Touch(Place),
     Setting(Scope, &'static str, Option<&'static str>),
+    /// An account is put, made the default, or removed.
+    Account(&'static str, u8),
+    /// Somebody is to be told.
+    Notice(&'static str, Channel),
+    /// A notice is tried: it arrives, fails, or is given up.
+    TryNotice(Channel, u8),
+    RetryNotices,
     AddRig(usize),
     SetRigState(usize, RigState),
     RemoveRig(usize),
@@ -163,6 +171,10 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
+fn channel() -> impl Strategy<Value = Channel> {
+    prop_oneof![Just(Channel::Command), Just(Channel::Webhook)]
+}
+
 fn state() -> impl Strategy<Value = RigState> {
     prop_oneof![Just(RigState::Active), Just(RigState::Parked), Just(RigState::Docked)]
 }
@@ -187,6 +199,10 @@ pub(super) fn deed_apart() -> impl Strategy<Value = Deed> {
         1 => place().prop_map(Deed::Touch),
         1 => (prop::sample::select(SCOPES.to_vec()), key, prop::option::of(text()))
             .prop_map(|(scope, key, value)| Deed::Setting(scope, key, value)),
+        1 => (person(), 0..3_u8).prop_map(|(handle, what)| Deed::Account(handle, what)),
+        1 => (text(), channel()).prop_map(|(key, channel)| Deed::Notice(key, channel)),
+        1 => (channel(), 0..3_u8).prop_map(|(channel, what)| Deed::TryNotice(channel, what)),
+        1 => Just(Deed::RetryNotices),
         1 => rig().prop_map(Deed::AddRig),
         1 => (rig(), state()).prop_map(|(rig, state)| Deed::SetRigState(rig, state)),
         1 => rig().prop_map(Deed::RemoveRig),
@@ -250,6 +266,14 @@ impl Perform for Deed {
             }
             Self::Touch(place) => writer.touch_bead(&id(*place)),
             Self::Setting(scope, key, value) => writer.put_setting(*scope, key, *value).map(drop),
+            Self::Account(handle, 0) => writer.put_account(&account(handle)),
+            Self::Account(handle, 1) => writer.set_default_account(Some(handle)),
+            Self::Account(handle, _) => writer.delete_account(handle),
+            Self::Notice(key, channel) => {
+                writer.put_notice(key, *channel, &Json::string(key)).map(drop)
+            }
+            Self::TryNotice(channel, what) => try_notice(writer, *channel, *what),
+            Self::RetryNotices => writer.retry_notices().map(drop),
             Self::AddRig(number) => {
                 if writer.rig(RIGS[*number].0)?.is_some() {
                     return Ok(());
@@ -295,6 +319,30 @@ impl Perform for Deed {
                 }
             }
         }
+    }
+}
+
+fn account(handle: &str) -> Account {
+    Account {
+        handle: handle.to_owned(),
+        config_dir: format!("/srv/{handle}"),
+        environment: vec![("KEY".to_owned(), handle.to_owned())],
+        max_runs: 2,
+        is_default: false,
+        created_at: NOW,
+    }
+}
+
+fn try_notice(writer: &mut Writer<'_>, channel: Channel, what: u8) -> Result<(), StoreError> {
+    let hour = std::time::Duration::from_hours(1);
+    let due = Due { now: writer.now(), far: writer.now().plus(hour) };
+    let Some(notice) = writer.take_notice(channel, due, writer.now().plus(hour))? else {
+        return Ok(());
+    };
+    match what {
+        0 => writer.notice_sent(&notice),
+        1 => writer.notice_failed(&notice, "busy", Some(writer.now())).map(drop),
+        _ => writer.notice_failed(&notice, "gone", None).map(drop),
     }
 }
 

@@ -164,6 +164,18 @@ fn ask_about_everything(engines: &Engines) -> Result<(), TestCaseError> {
         reader.for_each_blocking_edge(|from, to| edges.push((from, to)))?;
         Ok(edges)
     })?;
+    engines.ask("lanes", |reader| reader.lanes())?;
+    engines.ask("open contexts", |reader| reader.open_contexts())?;
+    engines.ask("failed contexts", |reader| reader.failed_contexts())?;
+    engines.ask("contexts due", |reader| reader.contexts_due(NOW, NOW))?;
+    engines.ask("stale contexts", |reader| reader.stale_contexts(1_000))?;
+    engines.ask("contexts by a part of their names", |reader| {
+        Ok((reader.context_ids_containing("ctx-0000")?, reader.contexts_named(&[])?))
+    })?;
+    engines.ask("runs", |reader| Ok((reader.live_runs()?, reader.recent_runs(1_000)?)))?;
+    engines.ask("marks of old queues", |reader| {
+        Ok((reader.marked_by_old_queues()?, reader.contexts_of_old_queues()?))
+    })?;
     for id in (0..crate::history::step::PLACES).map(crate::history::step::id) {
         engines.ask(&format!("around {id}"), |reader| {
             let bead = reader.bead(&id)?;
@@ -177,7 +189,8 @@ fn ask_about_everything(engines: &Engines) -> Result<(), TestCaseError> {
                 reader.rig_of_id(&id)?,
             );
             let ends = (reader.parents(&id)?, reader.blocking_targets(&id)?);
-            Ok((bead, labels, ordered, around, more, ends))
+            let work = (reader.contexts_of(&id)?, reader.live_run(&id)?, reader.runs_of(&id)?);
+            Ok((bead, labels, ordered, around, more, ends, work))
         })?;
     }
     Ok(())

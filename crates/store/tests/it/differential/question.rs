@@ -114,6 +114,7 @@ const CHANGES: &[fn(&mut BeadFilter, Pick)] = &[
     |filter, pick| filter.include_hidden = pick.on,
     |filter, pick| filter.include_templates = pick.on,
     |filter, pick| filter.include_ephemeral = pick.on,
+    |filter, _| filter.include_contexts = true,
     |filter, pick| filter.ephemeral = Some(pick.on),
     |filter, pick| filter.pinned = Some(pick.on),
     |filter, pick| filter.priority_from = pick.priority(),

@@ -4,6 +4,7 @@
 pub(crate) mod batch;
 mod model;
 pub(crate) mod step;
+pub(crate) mod work;
 
 use std::collections::BTreeSet;
 
@@ -129,7 +130,17 @@ fn compare_one(
     if edges != links {
         return difference("edges", &edges, &links);
     }
-    let labelled = reader.labels(bead)? == ["red"];
+    let stored = reader.labels_in_order(bead)?;
+    let mut labels: Vec<String> = stored.clone();
+    let latest = reader.latest_context(&id)?;
+    labels.extend(
+        gt_core::schedule::labels::of_bead(latest.as_ref()).iter().map(ToString::to_string),
+    );
+    labels.sort();
+    if reader.labels(bead)? != labels {
+        return difference("labels", &reader.labels(bead)?, &labels);
+    }
+    let labelled = stored == ["red"];
     if labelled != member.labelled {
         return difference("labelled", &labelled, &member.labelled);
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gt_core::{Outcome, Status};
 
 use super::step::{Deferral, Link, Place, Shape, Step};
+use super::work::Work;
 
 /// A bead, as far as waiting is concerned.
 #[derive(Debug, Clone)]
@@ -12,6 +13,14 @@ pub(super) struct Member {
     pub(super) shape: Shape,
     pub(super) outcome: Option<Outcome>,
     pub(super) labelled: bool,
+    pub(super) run: Option<Taken>,
+}
+
+/// Whether a worker has taken a live run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    No,
+    Yes,
 }
 
 /// Everything that is remembered. All else is derived when asked.
@@ -38,15 +47,19 @@ impl Model {
                     self.links.extend(own.map(|(target, link)| ((*place, *target), *link)));
                 }
             }
+            Step::Work(work) => self.work(work),
             Step::Close(place, outcome) => self.change(*place, |member| {
+                member.run = None;
                 member.shape.status = Standing::CLOSED;
                 member.outcome = *outcome;
             }),
             Step::Reopen(place) => self.change(*place, |member| {
+                member.run = None;
                 member.shape.status = Standing::OPEN;
                 member.outcome = None;
             }),
             Step::SetStatus(place, status) => self.change(*place, |member| {
+                member.run = None;
                 member.shape.status = *status;
                 member.outcome = None;
             }),
@@ -73,8 +86,33 @@ impl Model {
         }
     }
 
+    /// Runs change the status of their beads; contexts change nothing of them.
+    fn work(&mut self, work: &Work) {
+        match work {
+            Work::Schedule(..) | Work::Unschedule(..) | Work::Postpone(..) | Work::Wake => {}
+            Work::Start(place) => self.change(*place, |member| {
+                if member.shape.status == Standing::OPEN {
+                    member.shape.status = Standing("hooked");
+                    member.run = Some(Taken::No);
+                }
+            }),
+            Work::Claim(place) => self.change(*place, |member| {
+                if member.run == Some(Taken::No) {
+                    member.shape.status = Standing("in_progress");
+                    member.run = Some(Taken::Yes);
+                }
+            }),
+            Work::End(place, done) => self.change(*place, |member| {
+                if member.run.take().is_some() {
+                    member.shape.status = if *done { Standing::CLOSED } else { Standing::OPEN };
+                }
+            }),
+        }
+    }
+
     fn create(&mut self, place: Place, shape: Shape) {
-        self.members.entry(place).or_insert(Member { shape, outcome: None, labelled: false });
+        let member = Member { shape, outcome: None, labelled: false, run: None };
+        self.members.entry(place).or_insert(member);
     }
 
     fn change(&mut self, place: Place, change: impl FnOnce(&mut Member)) {

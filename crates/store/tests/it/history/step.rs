@@ -11,6 +11,7 @@ use proptest::prelude::*;
 
 use super::batch::Perform;
 use super::model::Standing;
+use super::work::{Work, release, work};
 use crate::subjects::NOW;
 
 /// Which of the few beads.
@@ -65,6 +66,7 @@ pub(crate) enum Step {
     Remove(Place, Place),
     Reparent(Place, Place),
     Delete(Place),
+    Work(Work),
 }
 
 /// Mostly one of a few, so that what happens has to do with what happened before.
@@ -105,7 +107,7 @@ pub(crate) fn imported() -> impl Strategy<Value = (Place, BTreeMap<Place, Link>)
     ]
 }
 
-fn deferral() -> impl Strategy<Value = Deferral> {
+pub(super) fn deferral() -> impl Strategy<Value = Deferral> {
     prop_oneof![
         2 => Just(Deferral::None),
         1 => Just(Deferral::Earlier),
@@ -167,6 +169,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
         3 => (place(), place()).prop_map(|(from, to)| Step::Remove(from, to)),
         2 => (place(), place()).prop_map(|(child, parent)| Step::Reparent(child, parent)),
         3 => place().prop_map(Step::Delete),
+        12 => work().prop_map(Step::Work),
     ]
 }
 
@@ -199,11 +202,14 @@ impl Perform for Step {
                 bulk.insert(&bead, &[], &[], &edges)?;
                 bulk.finish()
             }
-            Self::Close(place, outcome) => save(writer, *place, EventKind::Closed, |bead| {
-                bead.status = Standing::CLOSED.status();
-                bead.closed_at = Some(NOW);
-                bead.outcome = *outcome;
-            }),
+            Self::Close(place, outcome) => {
+                release(writer, *place)?;
+                save(writer, *place, EventKind::Closed, |bead| {
+                    bead.status = Standing::CLOSED.status();
+                    bead.closed_at = Some(NOW);
+                    bead.outcome = *outcome;
+                })
+            }
             Self::Reopen(place) => set_status(writer, *place, Standing::OPEN),
             Self::SetStatus(place, status) => set_status(writer, *place, *status),
             Self::SetPinned(place, pinned) => save(writer, *place, EventKind::Updated, |bead| {
@@ -234,12 +240,13 @@ impl Perform for Step {
                 Some(bead) => writer.delete_bead(&bead),
                 None => Ok(()),
             },
+            Self::Work(work) => work.perform(writer),
         }
     }
 }
 
 impl Deferral {
-    fn instant(self) -> Option<gt_core::Timestamp> {
+    pub(super) fn instant(self) -> Option<gt_core::Timestamp> {
         let second = std::time::Duration::from_secs(1);
         match self {
             Self::None => None,
@@ -263,7 +270,7 @@ fn create(
     }
 }
 
-fn save(
+pub(super) fn save(
     writer: &mut Writer<'_>,
     place: Place,
     kind: EventKind,
@@ -278,6 +285,7 @@ fn save(
 }
 
 fn set_status(writer: &mut Writer<'_>, place: Place, status: Standing) -> Result<(), StoreError> {
+    release(writer, place)?;
     save(writer, place, EventKind::StatusChanged, |bead| {
         bead.status = status.status();
         bead.closed_at = None;

@@ -1,8 +1,14 @@
 //! Whatever is changed behind the back of a store is found and named.
 
+use gt_core::EventKind;
 use gt_store::{Difference, Examination};
 
 use super::{Specimen, furnished, specimens};
+use crate::history::batch::Perform;
+use crate::history::plain_bead;
+use crate::history::step::Step;
+use crate::history::work::{Manner, Work};
+use crate::subjects::author;
 
 fn examine(specimen: &Specimen) -> (Examination, Vec<Difference>) {
     let mut differences = Vec::new();
@@ -89,6 +95,71 @@ fn every_derived_value_is_recomputed() {
             ),
         ] {
             assert_told(&specimen, damage, &[expected]);
+            assert_told(&specimen, repair, &[]);
+        }
+    }
+}
+
+#[test]
+fn what_contexts_lanes_and_runs_repeat_is_recomputed() {
+    let lane = r#"lane rig="gear" place="" account="" gated=0 priority=2"#;
+    for specimen in specimens() {
+        // Given a bead that waits and one that is being started,
+        let furnished = specimen.store.write(&author(), |writer| {
+            for place in [0, 1] {
+                writer.insert_bead(&plain_bead(place), EventKind::Created)?;
+                Step::Work(Work::Schedule(place, Manner::PLAIN)).perform(writer)?;
+            }
+            Step::Work(Work::Start(1)).perform(writer)
+        });
+        furnished.expect("the store can be furnished");
+        assert_told(&specimen, "SELECT 1", &[]);
+        for (damage, repair, expected) in [
+            (
+                "UPDATE lanes SET queued = 7",
+                "UPDATE lanes SET queued = 1",
+                format!("{lane}: queued is 7, should be 1"),
+            ),
+            (
+                "UPDATE lanes SET awake = 0",
+                "UPDATE lanes SET awake = 1",
+                format!("{lane}: awake is 0, should be 1"),
+            ),
+            (
+                "UPDATE contexts SET held = 0 WHERE number = 2",
+                "UPDATE contexts SET held = 1 WHERE number = 2",
+                "hq-ctx-00002: held is 0, should be 1".to_owned(),
+            ),
+            (
+                "UPDATE contexts SET priority = 4 WHERE number = 2",
+                "UPDATE contexts SET priority = 2 WHERE number = 2",
+                "hq-ctx-00002: priority is 4, should be 2".to_owned(),
+            ),
+            (
+                "UPDATE contexts SET asleep_until = 0 WHERE number = 2",
+                "UPDATE contexts SET asleep_until = NULL WHERE number = 2",
+                "hq-ctx-00002: asleep_until is 1970-01-01T00:00:00Z, should be empty".to_owned(),
+            ),
+            (
+                "UPDATE contexts SET latest = 0 WHERE number = 1",
+                "UPDATE contexts SET latest = 1 WHERE number = 1",
+                "gt-0: the number of its latest context is 0, should be 1".to_owned(),
+            ),
+            (
+                "UPDATE counters SET value = 1 WHERE name = 'context'",
+                "UPDATE counters SET value = 2 WHERE name = 'context'",
+                "counter context: the number of the last context is 1, should be at least 2"
+                    .to_owned(),
+            ),
+            (
+                "UPDATE runs SET state = 'running'",
+                "UPDATE runs SET state = 'starting'",
+                "gt-1: status while its run gt-1#1 is running is hooked, should be in_progress"
+                    .to_owned(),
+            ),
+        ] {
+            // when somebody changes what is repeated, then it is named.
+            assert_told(&specimen, damage, &[&expected]);
             assert_told(&specimen, repair, &[]);
         }
     }

@@ -93,6 +93,25 @@ fn what_made_a_bead_is_forgotten_without_looking_at_everything() {
 }
 
 #[test]
+fn what_is_due_to_be_sent_is_looked_up_by_channel_and_time() {
+    let (_directory, path) = place();
+    drop(store_at(&path));
+    let statements = all_statements();
+    for condition in ["next_attempt_at <= ?2", "next_attempt_at > ?2"] {
+        let wanted = |sql: &&&str| sql.contains("FROM outbox") && sql.contains(condition);
+        let plan = plan_of(&path, statements.iter().find(wanted).expect("there is a statement"));
+        assert!(plan.contains("INDEX outbox_waiting (channel=? AND next_attempt_at"), "{plan}");
+        assert!(!plan.contains("TEMP B-TREE"), "it sorts:\n{plan}");
+    }
+    for state in ["waiting", "given-up"] {
+        let counts = format!("SELECT COUNT(*) FROM outbox WHERE state = '{state}'");
+        let plan =
+            plan_of(&path, statements.iter().find(|sql| **sql == counts).expect("it counts"));
+        assert!(plan.contains("INDEX outbox_"), "{plan}");
+    }
+}
+
+#[test]
 fn what_is_blocked_is_a_scan_of_its_own_index() {
     scans(&BeadFilter { blocked: true, ..BeadFilter::default() }, "beads_blocked");
 }

@@ -1,5 +1,12 @@
-//! The status table: status × actor × verb, for beads without a live run.
+//! The status table: status × actor × verb × run.
 
+mod held;
+#[cfg(test)]
+mod tests;
+
+pub use held::LiveRun;
+
+use crate::schedule::RunId;
 use crate::{BeadId, IssueType, Status};
 
 /// What somebody wants to do to a bead.
@@ -17,6 +24,36 @@ pub enum Verb {
     },
     /// Open it again.
     Reopen,
+    /// Not before a time to come: an open bead is deferred.
+    PutOff,
+    /// Give it to this one; empty for nobody.
+    Assign(String),
+    /// Remove it for good.
+    Delete {
+        /// Even while a run has it.
+        force: bool,
+    },
+}
+
+impl Verb {
+    /// Whether somebody insists.
+    fn is_forced(&self) -> bool {
+        match self {
+            Self::Close { force } | Self::Delete { force } => *force,
+            Self::Claim | Self::SetStatus(_) | Self::Reopen | Self::PutOff | Self::Assign(_) => {
+                false
+            }
+        }
+    }
+}
+
+/// Who says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Speaker<'a> {
+    /// The name they go by.
+    pub name: &'a str,
+    /// The run in which they act, if they are a worker.
+    pub run: Option<&'a RunId>,
 }
 
 /// What the table looks at.
@@ -36,6 +73,8 @@ pub struct Standing<'a> {
     pub has_open_children: bool,
     /// What blocks it now.
     pub blockers: &'a [BeadId],
+    /// The run that has it.
+    pub run: Option<LiveRun<'a>>,
 }
 
 /// What happens to the bead.
@@ -51,6 +90,32 @@ pub enum Transition {
     Closed,
     /// It is open again.
     Reopened,
+    /// Another has it now.
+    Assigned,
+    /// It is gone.
+    Deleted,
+}
+
+/// What happens to the run that has the bead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunFate {
+    /// Nothing; or there is none.
+    Untouched,
+    /// Its worker has taken it.
+    Taken,
+    /// It ends the way the bead does, said by its worker.
+    Ended,
+    /// It is cancelled, before anything happens to the bead.
+    Cancelled,
+}
+
+/// The answer of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ruling {
+    /// What happens to the bead.
+    pub bead: Transition,
+    /// What happens to its run.
+    pub run: RunFate,
 }
 
 /// Why a verb is refused. The text names no bead; whoever shows it adds which.
@@ -77,14 +142,75 @@ pub enum Refusal {
     /// Something must be done first.
     #[error("blocked by open issues [{}] (use --force to override)", list(.0))]
     Blocked(Vec<BeadId>),
+    /// A run has it, so it cannot be claimed.
+    #[error("issue already claimed by {agent}, in the run {run}; {}", end_first(run))]
+    ClaimedInRun {
+        /// Which run.
+        run: RunId,
+        /// Who works in it.
+        agent: String,
+    },
+    /// A run has it.
+    #[error(
+        "{agent} has it in the run {run}; {}{}", end_first(run),
+        if *force_helps { ", or use --force, which cancels the run" } else { "" }
+    )]
+    HeldByRun {
+        /// Which run.
+        run: RunId,
+        /// Who works in it.
+        agent: String,
+        /// Whether the same can be forced.
+        force_helps: bool,
+    },
+    /// Workers do not close what they work on.
+    #[error("you are its worker in the run {0}; finish with gt done")]
+    FinishWithDone(RunId),
+    /// Its worker wants for it what only its run can give it.
+    #[error(
+        "its status and its assignee are those of your run {run}; finish with {}, or give it back with \
+         gt unsling {}",
+        if *closes { "bd close" } else { "gt done" }, run.bead
+    )]
+    StatusOfRun {
+        /// Which run.
+        run: RunId,
+        /// Whether its worker ends it by closing the bead.
+        closes: bool,
+    },
+    /// A worker of another run of the same bead.
+    #[error("you act in the run {acting}, but {live} has it now; stop, whatever you did is over")]
+    Superseded {
+        /// The run they act in.
+        acting: RunId,
+        /// The run that has the bead.
+        live: RunId,
+    },
+}
+
+fn end_first(run: &RunId) -> String {
+    format!("end that first with gt run cancel {run}")
 }
 
 fn list(ids: &[BeadId]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What `verb` does to a bead that stands like this, when `actor` says it.
-pub fn decide(verb: &Verb, standing: &Standing<'_>, actor: &str) -> Result<Transition, Refusal> {
+/// What `verb` does to a bead that stands like this, and to the run that has it, when `speaker` says it.
+pub fn decide(
+    verb: &Verb,
+    standing: &Standing<'_>,
+    speaker: Speaker<'_>,
+) -> Result<Ruling, Refusal> {
+    if let Some(run) = &standing.run {
+        return held::decide(verb, standing, run, speaker);
+    }
+    let bead = unheld(verb, standing, speaker.name)?;
+    Ok(Ruling { bead, run: RunFate::Untouched })
+}
+
+/// The table for a bead that no run has.
+fn unheld(verb: &Verb, standing: &Standing<'_>, actor: &str) -> Result<Transition, Refusal> {
     let current = standing.status;
     match verb {
         Verb::Claim => match current {
@@ -129,82 +255,12 @@ pub fn decide(verb: &Verb, standing: &Standing<'_>, actor: &str) -> Result<Trans
             Status::Closed => Ok(Transition::Reopened),
             _ => Ok(Transition::Status(Status::Open)),
         },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn standing<'a>(status: &'a Status, assignee: &'a str, kind: &'a IssueType) -> Standing<'a> {
-        Standing {
-            status,
-            assignee,
-            issue_type: kind,
-            pinned: false,
-            is_template: false,
-            has_open_children: false,
-            blockers: &[],
-        }
-    }
-
-    #[test]
-    fn a_claim_is_a_compare_and_swap() {
-        let task = IssueType::default();
-        let claim = |status: &Status, assignee: &str| {
-            decide(&Verb::Claim, &standing(status, assignee, &task), "me")
-        };
-        assert_eq!(claim(&Status::Open, ""), Ok(Transition::Claimed));
-        assert_eq!(claim(&Status::Open, "me"), Ok(Transition::Claimed));
-        assert_eq!(claim(&Status::InProgress, "me"), Ok(Transition::Nothing));
-        assert_eq!(claim(&Status::Open, "you"), Err(Refusal::ClaimedBy("you".into())));
-        assert_eq!(claim(&Status::InProgress, "you"), Err(Refusal::ClaimedBy("you".into())));
-        for status in [Status::Closed, Status::Pinned, Status::Blocked, Status::Deferred] {
-            assert_eq!(claim(&status, ""), Err(Refusal::NotClaimable(status.clone())));
-        }
-    }
-
-    #[test]
-    fn closing_has_guards_that_force_overrides() {
-        let (task, epic) = (IssueType::default(), IssueType::parse("epic").unwrap());
-        let blockers = [BeadId::parse("gt-a").unwrap()];
-        let guarded = [
-            Standing { pinned: true, ..standing(&Status::Open, "", &task) },
-            standing(&Status::Pinned, "", &task),
-            Standing { has_open_children: true, ..standing(&Status::Open, "", &epic) },
-            Standing { blockers: &blockers, ..standing(&Status::Open, "", &task) },
-        ];
-        for standing in &guarded {
-            assert!(decide(&Verb::Close { force: false }, standing, "me").is_err());
-            let forced = decide(&Verb::Close { force: true }, standing, "me");
-            assert_eq!(forced, Ok(Transition::Closed));
-        }
-        let template = Standing { is_template: true, ..standing(&Status::Open, "", &task) };
-        for verb in [Verb::Close { force: true }, Verb::SetStatus(Status::Closed)] {
-            assert_eq!(decide(&verb, &template, "me"), Err(Refusal::Template));
-        }
-    }
-
-    #[test]
-    fn open_children_hold_up_only_epics() {
-        let task = IssueType::default();
-        let parent = Standing { has_open_children: true, ..standing(&Status::Open, "", &task) };
-        let closed = decide(&Verb::Close { force: false }, &parent, "me");
-        assert_eq!(closed, Ok(Transition::Closed));
-    }
-
-    #[test]
-    fn only_reopening_leads_out_of_closed() {
-        let task = IssueType::default();
-        let closed = standing(&Status::Closed, "", &task);
-        for wanted in Status::BUILT_IN {
-            let answer = decide(&Verb::SetStatus(wanted.clone()), &closed, "me");
-            match wanted {
-                Status::Closed => assert_eq!(answer, Ok(Transition::Nothing)),
-                Status::Open => assert_eq!(answer, Ok(Transition::Reopened)),
-                _ => assert_eq!(answer, Err(Refusal::Closed)),
-            }
-        }
-        assert_eq!(decide(&Verb::Close { force: false }, &closed, "me"), Ok(Transition::Closed));
+        Verb::PutOff => match current {
+            Status::Open => Ok(Transition::Status(Status::Deferred)),
+            _ => Ok(Transition::Nothing),
+        },
+        Verb::Assign(to) if to == standing.assignee => Ok(Transition::Nothing),
+        Verb::Assign(_) => Ok(Transition::Assigned),
+        Verb::Delete { .. } => Ok(Transition::Deleted),
     }
 }

@@ -1,0 +1,226 @@
+//! `gt config account`.
+
+use clap::{Args, Subcommand};
+use gt_core::schedule::Account;
+use gt_operations::accounts::{self, NewAccount};
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Table, plural};
+
+/// Accounts that runs are charged to
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt config account add work --config-dir ~/.claude-work --max-runs 5
+  gt config account add lab --env ANTHROPIC_API_KEY=…
+  gt config account default work
+  gt config account list")]
+pub(super) struct AccountArgs {
+    #[command(subcommand)]
+    verb: AccountVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum AccountVerb {
+    /// Add an account
+    Add(AddArgs),
+    /// List the accounts; of variables only their names
+    List,
+    /// Choose the account of runs that name none
+    Default(DefaultArgs),
+    /// Remove an account that nothing is scheduled or running for
+    Remove {
+        /// Its name
+        handle: String,
+    },
+    /// Take over the accounts that gt import brought
+    Import,
+}
+
+#[derive(Debug, Args)]
+struct AddArgs {
+    /// Its name
+    handle: String,
+    /// Where its agent keeps its configuration
+    #[arg(long, value_name = "DIR")]
+    config_dir: Option<String>,
+    /// A variable that its runs get; may be repeated
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    environment: Vec<String>,
+    /// Most live runs; 0 is no limit
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    max_runs: u32,
+}
+
+#[derive(Debug, Args)]
+struct DefaultArgs {
+    /// Its name
+    #[arg(required_unless_present = "none", conflicts_with = "none")]
+    handle: Option<String>,
+    /// Have no default
+    #[arg(long)]
+    none: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &AccountArgs) -> Result<(), CliError> {
+    match &args.verb {
+        AccountVerb::Add(args) => add(context, args),
+        AccountVerb::List => list(context),
+        AccountVerb::Default(args) => set_default(context, args),
+        AccountVerb::Remove { handle } => remove(context, handle),
+        AccountVerb::Import => import(context),
+    }
+}
+
+fn add(context: &Context<'_>, args: &AddArgs) -> Result<(), CliError> {
+    let variable = |text: &String| match text.split_once('=') {
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+        // What was meant as a value must not be shown.
+        None => Err(CliError::request("--env wants NAME=VALUE")),
+    };
+    // Runs start elsewhere, where a relative path would lead nowhere.
+    let config_dir = args.config_dir.as_deref().filter(|directory| !directory.is_empty());
+    let config_dir = config_dir.map(|given| context.directory.join(given).display().to_string());
+    let new = NewAccount {
+        handle: args.handle.clone(),
+        config_dir: config_dir.unwrap_or_default(),
+        environment: args.environment.iter().map(variable).collect::<Result<_, _>>()?,
+        max_runs: args.max_runs,
+    };
+    let account = accounts::add(&context.town()?, &new)?;
+    let printer = context.printer;
+    if printer.json() {
+        return printer.object(&json(&account));
+    }
+    let handle = &account.handle;
+    printer.done(format!("✓ Added the account {handle}"))?;
+    printer
+        .done(format!("Next: gt config account default {handle}, or gt sling --account {handle}"))
+}
+
+fn list(context: &Context<'_>) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let accounts = accounts::list(&town)?;
+    if printer.json() {
+        let mut list = printer.list();
+        for account in &accounts {
+            list.push(&json(account))?;
+        }
+        return list.finish();
+    }
+    if accounts.is_empty() {
+        printer.done("No accounts yet; add one with gt config account add <name>")?;
+    } else {
+        let mut table = Table::with_header(&[
+            "ACCOUNT",
+            "DEFAULT",
+            "MOST RUNS",
+            "CONFIG DIRECTORY",
+            "VARIABLES",
+        ]);
+        for account in &accounts {
+            let cap = match account.max_runs {
+                0 => "no limit".to_owned(),
+                cap => cap.to_string(),
+            };
+            table.row(vec![
+                Cell::new(account.handle.as_str()),
+                Cell::new(if account.is_default { "yes" } else { "" }),
+                Cell::new(cap),
+                Cell::new(account.config_dir.as_str()),
+                Cell::new(names(account).join(", ")),
+            ]);
+        }
+        printer.table(table)?;
+    }
+    let kept = accounts::kept(&town)?;
+    if !kept.is_empty() {
+        printer.done(format!(
+            "An import brought {}: {}; gt config account import takes them over",
+            plural(kept.len() as u64, "more account"),
+            kept.join(", ")
+        ))?;
+    }
+    Ok(())
+}
+
+fn set_default(context: &Context<'_>, args: &DefaultArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let changed = accounts::set_default(&town, args.handle.as_deref())?;
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        match &args.handle {
+            Some(handle) => object.text("default", handle),
+            None => object.raw("default", "null"),
+        }
+        object.flag("changed", changed);
+        object.finish();
+        return printer.object(&out);
+    }
+    printer.done(match (&args.handle, changed) {
+        (Some(handle), true) => format!("✓ The default account is {handle}"),
+        (Some(handle), false) => format!("The default account is {handle} already; nothing to do"),
+        (None, true) => "✓ There is no default account".to_owned(),
+        (None, false) => "There was no default account; nothing to do".to_owned(),
+    })
+}
+
+fn remove(context: &Context<'_>, handle: &str) -> Result<(), CliError> {
+    let account = accounts::remove(&context.town()?, handle)?;
+    let printer = context.printer;
+    if printer.json() {
+        return printer.object(&json(&account));
+    }
+    printer.done(format!("✓ Removed the account {handle}"))?;
+    if account.is_default {
+        printer
+            .done("There is no default account now; gt config account default <name> sets one")?;
+    }
+    Ok(())
+}
+
+fn import(context: &Context<'_>) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let taken = accounts::take_in(&town, context.environment.path("HOME").as_deref())?;
+    if printer.json() {
+        let mut list = printer.list();
+        for account in &taken.added {
+            list.push(&json(account))?;
+        }
+        return list.finish();
+    }
+    for account in &taken.added {
+        printer.done(format!("✓ Added the account {}", account.handle))?;
+    }
+    for (handle, why) in &taken.left_out {
+        printer.done(format!("Left out {handle}: {why}"))?;
+    }
+    if let Some(default) = &taken.default {
+        printer.done(format!("The default account is {default}"))?;
+    }
+    Ok(())
+}
+
+fn names(account: &Account) -> Vec<&str> {
+    account.environment.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+/// An account as JSON; of variables only their names, because many hold keys.
+fn json(account: &Account) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("handle", &account.handle);
+    object.text("config_dir", &account.config_dir);
+    object
+        .array("environment", |array| names(account).into_iter().for_each(|name| array.text(name)));
+    object.number("max_runs", i64::from(account.max_runs));
+    object.flag("default", account.is_default);
+    object.timestamp("created_at", account.created_at);
+    object.finish();
+    out
+}

@@ -1,0 +1,52 @@
+//! `gt run cancel`.
+
+use clap::Args;
+use gt_core::schedule::RunState;
+use gt_operations::runs::{self, Cancelled};
+use gt_records::ObjectWriter;
+
+use super::super::each::{Telling, do_each};
+use crate::context::Context;
+use crate::error::CliError;
+
+/// End runs: everything they started is asked to end, and after a grace is killed
+///
+/// The grace is the setting `worker.kill_grace`. The bead is open afterwards, and nothing starts it again by itself. A run that has ended stays as it is.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gt run cancel gt-abc\n  gt run cancel gt-abc#2 gt-def#1 --json"
+)]
+pub(super) struct CancelArgs {
+    /// Runs such as gt-abc#2, or beads for their live ones
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &CancelArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let telling = Telling { sentence, json, done: "cancelled" };
+    do_each(context.printer, &args.runs, |input| runs::cancel(&town, input), &telling)
+}
+
+/// What came of a wish to cancel, for people.
+pub(crate) fn sentence(cancelled: &Cancelled) -> String {
+    let Cancelled { run, state, already } = cancelled;
+    let bead = &run.bead;
+    match (state, already) {
+        (state, true) => format!("{run} has ended already ({}); nothing to do", state.as_str()),
+        (RunState::Cancelled, false) => format!("✓ Cancelled {run}; {bead} is open"),
+        (state, false) => format!("{run} ended by itself first: {}", state.as_str()),
+    }
+}
+
+/// The same for programs.
+pub(crate) fn json(cancelled: &Cancelled) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("id", &cancelled.run.to_string());
+    object.text("bead", cancelled.run.bead.as_str());
+    object.text("state", cancelled.state.as_str());
+    object.flag("already_ended", cancelled.already);
+    object.finish();
+    out
+}

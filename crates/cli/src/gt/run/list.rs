@@ -1,0 +1,107 @@
+//! `gt run list`.
+
+use clap::Args;
+use gt_core::schedule::RunState;
+use gt_operations::rigs;
+use gt_operations::runs::{self, RunFilter};
+use gt_records::ObjectWriter;
+
+use super::{lasted, write_run};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Table, ago, run_state_colour};
+
+/// So many of the past, unless said otherwise.
+const LIMIT: usize = 50;
+
+/// List runs, newest first; without flags, those that are live
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt run list
+  gt run list --all --limit 0 --json
+  gt run list gt-abc
+  gt run list --state failed --rig web")]
+pub(super) struct ListArgs {
+    /// Every run of this bead
+    #[arg(value_name = "BEAD")]
+    of: Option<String>,
+    /// Those that have ended, too
+    #[arg(short, long)]
+    all: bool,
+    /// Every run of this bead
+    #[arg(long, value_name = "ID", conflicts_with = "of")]
+    bead: Option<String>,
+    /// Only in this rig
+    #[arg(long)]
+    rig: Option<String>,
+    /// Only in this state: starting, running, blocked, done, failed, lost or cancelled
+    #[arg(long)]
+    state: Option<String>,
+    /// At most this many (50 unless said; those that are live are always all shown); 0 for all
+    #[arg(short = 'n', long)]
+    limit: Option<usize>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
+    let state = args.state.as_deref().map(parse_state).transpose()?;
+    let town = context.town()?;
+    let printer = context.printer;
+    let bead = args.of.clone().or_else(|| args.bead.clone());
+    let past = args.all || bead.is_some() || state.is_some_and(|state| !state.is_live());
+    let filter = RunFilter {
+        all: args.all,
+        bead,
+        rig: args.rig.as_deref().map(|name| rigs::slug(&town, name)).transpose()?,
+        state,
+        limit: match args.limit {
+            Some(0) => usize::MAX,
+            Some(limit) => limit,
+            None if past => LIMIT,
+            None => usize::MAX,
+        },
+    };
+    let found = runs::list(&town, &filter)?;
+    if printer.json() {
+        let mut list = printer.list();
+        for (run, title) in &found {
+            let mut out = String::new();
+            let mut object = ObjectWriter::new(&mut out);
+            write_run(&mut object, run);
+            object.text("title", title);
+            object.finish();
+            list.push(&out)?;
+        }
+        return list.finish();
+    }
+    if found.is_empty() {
+        return printer.done(if past {
+            "No such run"
+        } else {
+            "Nothing is running; gt run list --all shows what ran"
+        });
+    }
+    let now = town.now();
+    let mut table = Table::with_header(&["RUN", "STATE", "FOR", "AGENT", "BEGUN", "TITLE"]);
+    for (run, title) in &found {
+        table.row(vec![
+            Cell::bold(run.id.to_string()),
+            Cell::coloured(run.state.as_str(), Some(run_state_colour(run.state))),
+            Cell::new(lasted(run, now)),
+            Cell::new(run.agent.as_str()),
+            Cell::new(ago(run.created_at, now)),
+            Cell::new(title.as_str()),
+        ]);
+    }
+    printer.table(table)
+}
+
+fn parse_state(text: &str) -> Result<RunState, CliError> {
+    RunState::parse(text).map_err(|_| {
+        let known: Vec<&str> = RunState::ALL.iter().map(|state| state.as_str()).collect();
+        let text = text.escape_debug();
+        CliError::request(format!(
+            "\"{text}\" is not a state of a run; known: {}",
+            known.join(", ")
+        ))
+    })
+}

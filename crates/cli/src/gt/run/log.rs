@@ -1,0 +1,216 @@
+//! `gt run log`.
+
+use std::time::Duration;
+
+use clap::Args;
+use gt_core::Json;
+use gt_core::schedule::{Run, RunId};
+use gt_operations::Town;
+use gt_operations::runs::{self, RunOutput};
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::Printer;
+
+/// How often one looks whether more was printed. Looking costs one read of a file.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How many times that one looks before asking the store whether the run has ended.
+const LOOKS_PER_QUESTION: u32 = 3;
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Print what the worker of a run printed
+///
+/// To a file or a pipe every byte comes as it was; on a terminal nothing that could change the terminal does.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt run log gt-abc
+  gt run log gt-abc -f
+  gt run log gt-abc#2 --tail 50
+  gt run log gt-abc > output.txt")]
+pub(super) struct LogArgs {
+    /// A run such as gt-abc#2, or a bead for its live or last one
+    run: String,
+    /// Go on until the run ends
+    #[arg(short, long)]
+    follow: bool,
+    /// Begin with the last so many lines
+    #[arg(short = 'n', long, value_name = "LINES")]
+    tail: Option<usize>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &LogArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let run = runs::resolve(&town, &args.run)?;
+    let mut output = RunOutput::of(&town, &run)?;
+    if let Some(lines) = args.tail {
+        output.skip_to_last(lines)?;
+    }
+    match (printer.json(), args.follow) {
+        (true, false) => whole_as_json(printer, &run, &mut output),
+        (true, true) => {
+            let mut lines = Lines::default();
+            follow(printer, &town, &run.id, &mut output, |bytes| {
+                lines.add(bytes).into_iter().try_for_each(|line| print_line(printer, &line))
+            })?;
+            lines.rest().into_iter().try_for_each(|line| print_line(printer, &line))?;
+            let ended = runs::resolve(&town, &run.id.to_string())?;
+            let state = Json::string(ended.state.as_str());
+            printer.json_line(&format!("{{\"state\":{state}}}"))
+        }
+        (false, true) => {
+            let mut text = Lines::default();
+            follow(printer, &town, &run.id, &mut output, |bytes| print(printer, &mut text, bytes))?;
+            finish(printer, text)
+        }
+        (false, false) => {
+            let mut text = Lines::default();
+            let mut any = false;
+            copy(&mut output, |bytes| {
+                any = true;
+                print(printer, &mut text, bytes)
+            })?;
+            if !any {
+                printer.note(format!("{} has printed nothing", run.id));
+            }
+            finish(printer, text)
+        }
+    }
+}
+
+/// Hands over what is there.
+fn copy(
+    output: &mut RunOutput,
+    mut each: impl FnMut(&[u8]) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        match output.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => each(&buffer[..count])?,
+        }
+    }
+}
+
+/// Hands over what is there and what comes, until the run has ended.
+fn follow(
+    printer: &Printer,
+    town: &Town,
+    id: &RunId,
+    output: &mut RunOutput,
+    mut each: impl FnMut(&[u8]) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    loop {
+        // Asked first: what was printed before the end is there when the end is known.
+        let has_ended = match runs::resolve(town, &id.to_string()) {
+            Ok(run) => !run.state.is_live(),
+            Err(error) if error.may_pass() => false,
+            Err(error) => return Err(error.into()),
+        };
+        for _ in 0..LOOKS_PER_QUESTION {
+            copy(output, &mut each)?;
+            if has_ended {
+                return Ok(());
+            }
+            printer.wait(LOOK_EVERY)?;
+        }
+    }
+}
+
+/// Prints bytes as they are, or as text that does nothing to the terminal.
+fn print(printer: &Printer, lines: &mut Lines, bytes: &[u8]) -> Result<(), CliError> {
+    if !printer.is_terminal() {
+        return printer.bytes(bytes);
+    }
+    lines.add(bytes).iter().try_for_each(|line| printer.line(plain(line)))
+}
+
+fn finish(printer: &Printer, lines: Lines) -> Result<(), CliError> {
+    lines.rest().iter().try_for_each(|line| printer.line(plain(line)))
+}
+
+/// A line without what colours it, and with what overwrote itself as it was in the end.
+fn plain(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let text = anstream::adapter::strip_str(&text).to_string();
+    let shown = text.trim_end_matches('\r');
+    shown.rsplit('\r').next().unwrap_or_default().to_owned()
+}
+
+fn print_line(printer: &Printer, line: &[u8]) -> Result<(), CliError> {
+    let text = Json::string(&String::from_utf8_lossy(line));
+    printer.json_line(&format!("{{\"line\":{text}}}"))
+}
+
+fn whole_as_json(printer: &Printer, run: &Run, output: &mut RunOutput) -> Result<(), CliError> {
+    let mut bytes = Vec::new();
+    copy(output, |more| {
+        bytes.extend_from_slice(more);
+        Ok(())
+    })?;
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("id", &run.id.to_string());
+    object.text("state", run.state.as_str());
+    object.text("path", &output.path().display().to_string());
+    object.count("bytes", bytes.len() as u64);
+    object.flag("is_text", str::from_utf8(&bytes).is_ok());
+    object.text("output", &String::from_utf8_lossy(&bytes));
+    object.finish();
+    printer.object(&out)
+}
+
+/// Makes lines of bytes that come in pieces.
+#[derive(Debug, Default)]
+struct Lines {
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// The lines that these bytes complete, without their ends.
+    fn add(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        let mut parts = bytes.split(|byte| *byte == b'\n');
+        let last = parts.next_back().unwrap_or_default();
+        let mut lines = Vec::new();
+        for part in parts {
+            let mut line = std::mem::take(&mut self.begun);
+            line.extend_from_slice(part);
+            lines.push(line);
+        }
+        self.begun.extend_from_slice(last);
+        lines
+    }
+
+    /// The last line, if it has no end.
+    fn rest(self) -> Option<Vec<u8>> {
+        Some(self.begun).filter(|rest| !rest.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_colours_or_moves_does_not_reach_a_terminal() {
+        assert_eq!(plain(b"\x1b[31mred\x1b[0m and \x1b]0;title\x07more\r"), "red and more");
+        assert_eq!(plain(b"10%\r50%\r100%"), "100%");
+        assert_eq!(plain(b"\xff\xfe"), "\u{fffd}\u{fffd}");
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_the_same_however_they_come(text in "[ab\n]{0,30}", cut in 0_usize..31) {
+            let (first, second) = text.as_bytes().split_at(cut.min(text.len()));
+            let mut lines = Lines::default();
+            let mut all = lines.add(first);
+            all.extend(lines.add(second));
+            all.extend(lines.rest());
+            let expected: Vec<&[u8]> = text.lines().map(str::as_bytes).collect();
+            prop_assert_eq!(all, expected);
+        }
+    }
+}

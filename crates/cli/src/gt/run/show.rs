@@ -1,0 +1,144 @@
+//! `gt run show`.
+
+use clap::Args;
+use gt_core::schedule::{Context as SlingContext, Run};
+use gt_operations::runs::{self, Alive, RealWorld, ShownRun};
+use gt_records::ObjectWriter;
+
+use super::{lasted, write_run};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Printer, Table, ago};
+
+/// Show everything about a run
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt run show gt-abc#2\n  gt run show gt-abc --json")]
+pub(super) struct ShowArgs {
+    /// A run such as gt-abc#2, or a bead for its live or last one
+    run: String,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let shown = runs::show(&town, &RealWorld::of(&town), &args.run)?;
+    if printer.json() {
+        return printer.object(&json(&shown));
+    }
+    let now = town.now();
+    let ShownRun { run, bead, context, alive, log } = &shown;
+    let title = bead.as_ref().map_or("(its bead is gone)", |bead| bead.title.as_str());
+    printer.heading(&run.id.to_string(), &format!("  {title}"))?;
+    let mut table = Table::new();
+    let mut row = |name: &str, value: String| {
+        if !value.is_empty() {
+            table.row(vec![Cell::bold(name), Cell::new(value)]);
+        }
+    };
+    row("state", state(run, *alive));
+    row("agent", run.agent.clone());
+    row("rig", run.rig.to_string());
+    row("executor", run.executor.as_str().to_owned());
+    row("runtime", run.runtime.clone());
+    row("host", run.host.clone());
+    row("account", run.account.clone());
+    row(
+        "begun",
+        format!("{} ({}) by {}", run.created_at, ago(run.created_at, now), run.created_by),
+    );
+    row("taken", run.running_at.map(|at| at.to_string()).unwrap_or_default());
+    row("ended", run.ended_at.map(|at| at.to_string()).unwrap_or_default());
+    row("lasted", lasted(run, now));
+    row("exit status", exit_status(run));
+    row("why", run.reason.clone());
+    row("ended by", run.ended_by.clone());
+    if let Some(context) = context {
+        row("scheduled", scheduled(context));
+        row("attempt", (context.attempts + 1).to_string());
+        row("instructions", context.parameters.args.clone().unwrap_or_default());
+    }
+    row("formula", run.formula.clone());
+    row("output", log.display().to_string());
+    printer.table(table)?;
+    print_steps(printer, run)
+}
+
+fn state(run: &Run, alive: Alive) -> String {
+    let what = run.state.as_str();
+    let processes = match (run.state.is_live(), alive) {
+        (_, Alive::Unknown) => return format!("{what} (its processes are not on this machine)"),
+        (true, Alive::Yes) => "its processes are there",
+        (true, Alive::No) if run.running_at.is_none() => "its worker has not taken it yet",
+        (true, Alive::No) => "none of its processes is left; the next pass recovers it",
+        (false, Alive::Yes) => "something of it is still running",
+        (false, Alive::No) => return what.to_owned(),
+    };
+    format!("{what} ({processes})")
+}
+
+fn exit_status(run: &Run) -> String {
+    match (run.exit_code, run.exit_signal) {
+        (Some(code), _) => code.to_string(),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => String::new(),
+    }
+}
+
+fn scheduled(context: &SlingContext) -> String {
+    format!(
+        "{} ({} by {}, {})",
+        context.id,
+        context.origin.as_str(),
+        context.enqueued_by,
+        context.enqueued_at
+    )
+}
+
+/// The titles of the steps of the run's recipe.
+fn steps(run: &Run) -> Vec<String> {
+    let fields = run.steps.fields().unwrap_or_default();
+    let steps = fields.into_iter().find(|(name, _)| name == "steps").map(|(_, steps)| steps);
+    let steps = steps.and_then(|steps| steps.elements()).unwrap_or_default();
+    steps.iter().map(|step| step.string_field("title").unwrap_or_default()).collect()
+}
+
+fn print_steps(printer: &Printer, run: &Run) -> Result<(), CliError> {
+    let steps = steps(run);
+    if steps.is_empty() {
+        return Ok(());
+    }
+    printer.line("")?;
+    printer.heading("Steps", "")?;
+    for (at, title) in steps.iter().enumerate() {
+        printer.line(format!("  {}. {title}", at + 1))?;
+    }
+    Ok(())
+}
+
+fn json(shown: &ShownRun) -> String {
+    let ShownRun { run, bead, context, alive, log } = shown;
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    write_run(&mut object, run);
+    object.text("title", bead.as_ref().map_or("", |bead| bead.title.as_str()));
+    match alive {
+        Alive::Yes => object.flag("alive", true),
+        Alive::No => object.flag("alive", false),
+        Alive::Unknown => object.raw("alive", "null"),
+    }
+    object.text("log", &log.display().to_string());
+    object.raw("steps", run.steps.as_str());
+    if let Some(context) = context {
+        object.count("attempt", u64::from(context.attempts) + 1);
+        object.object("context", |object| {
+            object.text("id", context.id.as_str());
+            object.text("origin", context.origin.as_str());
+            object.text("enqueued_by", &context.enqueued_by);
+            object.timestamp("enqueued_at", context.enqueued_at);
+            object
+                .text_unless_empty("args", context.parameters.args.as_deref().unwrap_or_default());
+        });
+    }
+    object.finish();
+    out
+}

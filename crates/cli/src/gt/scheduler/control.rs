@@ -1,0 +1,140 @@
+//! `gt scheduler pause`, `resume`, `drain` and `clear`.
+
+use std::time::Duration;
+
+use clap::Args;
+use gt_core::Invalid;
+use gt_core::schedule::Run;
+use gt_core::time::parse_duration;
+use gt_operations::queue;
+use gt_operations::runs::RealWorld;
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::plural;
+
+/// Start nothing any more, and wait until nothing runs
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  gt scheduler drain --timeout 10m && gt scheduler resume")]
+pub(in crate::gt) struct DrainArgs {
+    /// Wait at most this long (30s, 5m); the exit code is 1 if that was not enough
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+}
+
+/// Take beads out of the queue without starting them
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt scheduler clear                    # everything
+  gt scheduler clear --bead gt-abc")]
+pub(in crate::gt) struct ClearArgs {
+    /// Only this bead (can be repeated)
+    #[arg(long = "bead", value_name = "ID")]
+    beads: Vec<String>,
+}
+
+fn duration(text: &str) -> Result<Duration, Invalid> {
+    parse_duration(text)
+}
+
+pub(super) fn pause(context: &Context<'_>) -> Result<(), CliError> {
+    let (pause, changed) = queue::pause(&context.town()?)?;
+    let printer = context.printer;
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.flag("changed", changed);
+        object.flag("paused", true);
+        object.text("paused_by", &pause.by);
+        object.timestamp("paused_at", pause.at);
+        object.finish();
+        return printer.object(&out);
+    }
+    printer.done(if changed {
+        "✓ Paused: nothing starts until gt scheduler resume; what runs goes on".to_owned()
+    } else {
+        format!("Paused already by {} since {}; nothing to do", pause.by, pause.at)
+    })
+}
+
+pub(super) fn resume(context: &Context<'_>) -> Result<(), CliError> {
+    let was = queue::resume(&context.town()?)?;
+    let printer = context.printer;
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.flag("changed", was.is_some());
+        object.flag("paused", false);
+        object.finish();
+        return printer.object(&out);
+    }
+    printer.done(match was {
+        Some(pause) => format!("✓ Resumed: it was paused by {} since {}", pause.by, pause.at),
+        None => "Not paused; nothing to do".to_owned(),
+    })
+}
+
+pub(super) fn drain(context: &Context<'_>, args: &DrainArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let tell = |running: &[Run]| {
+        if !running.is_empty() {
+            printer.note(format!("Waiting for {}", names(running)));
+        }
+    };
+    let drained = queue::drain(&town, &RealWorld::of(&town), args.timeout, tell)?;
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.flag("drained", drained.running.is_empty());
+        object.flag("paused", true);
+        object.text("paused_by", &drained.pause.by);
+        object.timestamp("paused_at", drained.pause.at);
+        object.array("running", |array| {
+            drained.running.iter().for_each(|run| array.text(&run.id.to_string()));
+        });
+        object.finish();
+        printer.object(&out)?;
+    }
+    if !drained.running.is_empty() {
+        return Err(CliError::request(format!(
+            "the time is over, and {} has not ended; nothing new starts until gt scheduler resume",
+            names(&drained.running)
+        )));
+    }
+    printer.done("✓ Drained: nothing runs, and nothing starts until gt scheduler resume")
+}
+
+/// `2 runs (gt-abc#1, gt-def#3)`.
+fn names(running: &[Run]) -> String {
+    const SHOWN: usize = 5;
+    let mut names: Vec<String> = running.iter().take(SHOWN).map(|run| run.id.to_string()).collect();
+    if running.len() > SHOWN {
+        names.push("…".to_owned());
+    }
+    format!("{} ({})", plural(running.len() as u64, "run"), names.join(", "))
+}
+
+pub(super) fn clear(context: &Context<'_>, args: &ClearArgs) -> Result<(), CliError> {
+    let cleared = queue::clear(&context.town()?, &args.beads)?;
+    let printer = context.printer;
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.count("cleared", cleared.cleared.len() as u64);
+        object.array("beads", |array| {
+            cleared.cleared.iter().for_each(|bead| array.text(bead.as_str()));
+        });
+        object.array("starting", |array| {
+            cleared.starting.iter().for_each(|bead| array.text(bead.as_str()));
+        });
+        object.finish();
+        return printer.object(&out);
+    }
+    printer.done(format!("Cleared {} bead(s) from queue", cleared.cleared.len()))?;
+    for bead in &cleared.starting {
+        printer.note(format!("{bead} is being started; gt run cancel {bead} ends it"));
+    }
+    Ok(())
+}

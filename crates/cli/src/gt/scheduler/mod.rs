@@ -1,0 +1,103 @@
+//! `gt scheduler`, and the part of `gt queue` that is the same.
+
+mod adopt;
+mod control;
+mod list;
+mod retry;
+mod run;
+mod status;
+mod until_done;
+
+use clap::{Args, Subcommand};
+use gt_core::decide::WaitReason;
+use gt_operations::Environment;
+use gt_operations::dispatch::Caller;
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Look at the scheduler, and steer it
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt scheduler                          # how it stands
+  gt scheduler list                     # who waits, and why
+  gt scheduler run --dry-run            # what would start now
+  gt scheduler pause
+  gt scheduler retry gt-abc")]
+pub(super) struct SchedulerArgs {
+    #[command(subcommand)]
+    verb: Option<SchedulerVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SchedulerVerb {
+    /// Show the mode, the caps, and how much waits and runs
+    Status,
+    /// List what waits, by rig, with the reasons
+    List,
+    Run(run::RunArgs),
+    /// Start nothing any more; scheduling goes on, and what runs goes on
+    Pause,
+    /// Let work start again
+    Resume,
+    Drain(control::DrainArgs),
+    Clear(control::ClearArgs),
+    Retry(retry::RetryArgs),
+    Adopt(adopt::AdoptArgs),
+}
+
+pub(super) fn run(context: &Context<'_>, args: &SchedulerArgs) -> Result<(), CliError> {
+    run_verb(context, args.verb.as_ref().unwrap_or(&SchedulerVerb::Status))
+}
+
+/// Runs what `gt scheduler` and `gt queue` share.
+pub(super) fn run_verb(context: &Context<'_>, verb: &SchedulerVerb) -> Result<(), CliError> {
+    match verb {
+        SchedulerVerb::Status => status::run(context),
+        SchedulerVerb::List => list::run(context),
+        SchedulerVerb::Run(args) => run::run(context, args),
+        SchedulerVerb::Pause => control::pause(context),
+        SchedulerVerb::Resume => control::resume(context),
+        SchedulerVerb::Drain(args) => control::drain(context, args),
+        SchedulerVerb::Clear(args) => control::clear(context, args),
+        SchedulerVerb::Retry(args) => retry::run(context, args),
+        SchedulerVerb::Adopt(args) => adopt::run(context, args),
+    }
+}
+
+/// For whom a command looks at the line: a person, or the daemon.
+fn caller(environment: &Environment) -> Caller {
+    match environment.get("GT_DAEMON") {
+        Some(value) if !matches!(value, "0" | "false") => Caller::Daemon,
+        _ => Caller::Hand,
+    }
+}
+
+/// `3/10`: the live runs and the cap.
+pub(super) fn capacity(live: u32, cap: Option<u32>) -> String {
+    format!("{live}/{}", unlimited(cap))
+}
+
+fn unlimited(number: Option<u32>) -> String {
+    number.map_or_else(|| "unlimited".to_owned(), |number| number.to_string())
+}
+
+/// Why a bead waits, in one line; nothing if only the scheduler as a whole holds it, which is said once for all.
+pub(super) fn reason_text(reasons: &[WaitReason]) -> Option<String> {
+    let own = reasons.iter().filter(|reason| !reason.is_control());
+    let texts: Vec<String> = own.map(ToString::to_string).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+/// The field `reasons`.
+pub(super) fn write_reasons(object: &mut ObjectWriter<'_>, reasons: &[WaitReason]) {
+    object.array("reasons", |array| {
+        for reason in reasons {
+            array.object(|object| {
+                object.text("code", reason.code());
+                object.text("text", &reason.to_string());
+            });
+        }
+    });
+}

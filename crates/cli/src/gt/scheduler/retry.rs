@@ -1,0 +1,70 @@
+//! `gt scheduler retry`.
+
+use clap::Args;
+use gt_operations::daemon;
+use gt_operations::schedule::retry;
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Schedule beads again that failed or were given up
+///
+/// Nothing is held against them: failures and attempts count from 0 again. A bead that was closed as failed is opened.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt scheduler retry gt-abc
+  gt scheduler retry --all              # everything that failed, was circuit-broken or quarantined")]
+pub(in crate::gt) struct RetryArgs {
+    /// The beads
+    #[arg(value_name = "BEAD", required_unless_present = "all", conflicts_with = "all")]
+    beads: Vec<String>,
+    /// Everything that failed or was given up
+    #[arg(long)]
+    all: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let (mut done, mut refused) = (Vec::new(), Vec::new());
+    for result in retry(&town, &args.beads, args.all)? {
+        match result {
+            Ok(retried) => done.push(retried),
+            // Of everything, what needs no other try needs none.
+            Err(_) if args.all => {}
+            Err(error) => refused.push(printer.part_failed(&error.into())),
+        }
+    }
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.array("retried", |array| {
+            for retried in &done {
+                array.object(|object| {
+                    object.text("id", retried.bead.as_str());
+                    object.text("target_rig", retried.context.rig.as_str());
+                    object.text("context", retried.context.id.as_str());
+                    object.flag("reopened", retried.reopened);
+                });
+            }
+        });
+        object.array("errors", |array| refused.iter().for_each(|error| array.text(error)));
+        object.finish();
+        printer.object(&out)?;
+    } else {
+        for retried in &done {
+            let reopened = if retried.reopened { ", open again" } else { "" };
+            let (bead, context) = (&retried.bead, &retried.context);
+            let line = format!("✓ Scheduled {bead} → {} ({}){reopened}", context.rig, context.id);
+            printer.done(line)?;
+        }
+        if done.is_empty() && refused.is_empty() {
+            printer.done("Nothing failed or was given up; nothing to do")?;
+        }
+    }
+    if !done.is_empty() && !daemon::is_running(&town) {
+        printer.note(daemon::NOT_RUNNING);
+    }
+    if refused.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(refused.join("; "))) }
+}

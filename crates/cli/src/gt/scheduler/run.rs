@@ -1,0 +1,204 @@
+//! `gt scheduler run`: one dispatch cycle, or as many as it takes.
+
+use clap::Args;
+use gt_core::BeadId;
+use gt_operations::dispatch::{Dispatched, NotStarted, Overrides, Pass, SpawnError, Started, pass};
+use gt_operations::runs::Recovered;
+use gt_records::ObjectWriter;
+
+use super::status::{free, write_limit};
+use super::until_done::until_done;
+use super::{caller, capacity, unlimited};
+use crate::context::{Context, this_program};
+use crate::error::CliError;
+use crate::output::Printer;
+
+/// Start what may start now
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt scheduler run --dry-run            # what would start
+  gt scheduler run --max-polecats 10 --batch 3
+  gt scheduler run --until-done         # stay until nothing waits for a slot and nothing runs")]
+pub(in crate::gt) struct RunArgs {
+    /// Start at most so many (0: no limit)
+    #[arg(long, value_name = "N")]
+    batch: Option<u32>,
+    /// Let so many run at once, for this cycle (0: no limit)
+    #[arg(
+        long,
+        visible_alias = "queue-max-polecats",
+        value_name = "N",
+        allow_negative_numbers = true
+    )]
+    max_polecats: Option<i64>,
+    /// Have so many starts under way at once
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    spawn_batch_size: Option<i64>,
+    /// Say what would start, and start nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Go on until nothing waits for a slot and nothing runs
+    #[arg(long, conflicts_with = "dry_run")]
+    until_done: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &RunArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let program = this_program()?;
+    let how = Pass {
+        caller: caller(&context.environment),
+        overrides: Overrides {
+            max_polecats: args.max_polecats,
+            batch_size: args.batch,
+            spawn_parallelism: args.spawn_batch_size,
+        },
+        dry_run: args.dry_run,
+        ..Pass::by_hand(&program)
+    };
+    if args.until_done {
+        return until_done(context, &town, &how);
+    }
+    let (recovered, done) = pass(&town, &how)?;
+    let printer = context.printer;
+    if printer.json() {
+        printer.object(&json(&recovered, &done, args.dry_run))?;
+    } else {
+        text(printer, &recovered, &done, args.dry_run)?;
+    }
+    verdict(printer, &done.errors)
+}
+
+/// Says what could not be started. What turned out to have to wait is no error.
+pub(super) fn verdict(printer: &Printer, errors: &[(BeadId, NotStarted)]) -> Result<(), CliError> {
+    let mut failed = Vec::new();
+    for (bead, error) in errors {
+        match error {
+            // What an earlier run left behind has to go first; the next cycle tries again.
+            NotStarted::Changed(_) | NotStarted::Spawn(SpawnError::Busy(_)) => {
+                printer.note(format!("{bead} was not started: {error}"));
+            }
+            NotStarted::GivenUp(reason, why) => {
+                let said = format!(
+                    "{bead} was given up ({}): {why}; gt scheduler retry {bead} tries it again",
+                    reason.as_str()
+                );
+                failed.push(printer.part_failed(&CliError::request(said)));
+            }
+            NotStarted::Spawn(SpawnError::Failed(_)) | NotStarted::Operation(_) => {
+                let said =
+                    format!("{bead} did not start: {error}; gt why {bead} says what follows");
+                failed.push(printer.part_failed(&CliError::request(said)));
+            }
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(failed.join("; "))) }
+}
+
+/// What happened to runs and contexts before the cycle.
+pub(super) fn tell_recovered(printer: &Printer, recovered: &Recovered) -> Result<(), CliError> {
+    for run in &recovered.lost {
+        printer.done(format!("Lost: {run} has no process left"))?;
+    }
+    for run in &recovered.restarted {
+        printer.done(format!("Taken back: the start of {run} came to nothing"))?;
+    }
+    Ok(())
+}
+
+/// One line about something that was started.
+pub(super) fn started_line(started: &Started) -> String {
+    let run = started.run.as_ref().map(|run| format!(" ({})", run.id)).unwrap_or_default();
+    let (bead, rig) = (&started.bead, &started.context.rig);
+    format!("  {bead} → {rig}{run}  {}", started.title)
+}
+
+/// Whether everything stands still; says who stopped it.
+pub(super) fn tell_paused(printer: &Printer, done: &Dispatched) -> Result<bool, CliError> {
+    let Some(pause) = &done.paused else { return Ok(false) };
+    printer.line(format!(
+        "Paused by {} since {}: nothing is dispatched until gt scheduler resume",
+        pause.by, pause.at
+    ))?;
+    Ok(true)
+}
+
+fn text(
+    printer: &Printer,
+    recovered: &Recovered,
+    done: &Dispatched,
+    dry_run: bool,
+) -> Result<(), CliError> {
+    if tell_paused(printer, done)? {
+        return Ok(());
+    }
+    printer.line(format!("Found {} queued bead(s)", done.queued))?;
+    printer.line(format!(
+        "Capacity: {} polecats running, {} slots available",
+        capacity(done.live, done.cap),
+        unlimited(free(done.slots()))
+    ))?;
+    let dispatched = if dry_run { "Would dispatch" } else { "Dispatched" };
+    printer.line(format!("{dispatched}: {}", done.dispatched.len()))?;
+    if done.skipped > 0 {
+        let reason = done.reason.map_or("capacity", |reason| reason.as_str());
+        printer.line(format!("Skipped ({reason}): {}", done.skipped))?;
+    }
+    if done.gated > 0 {
+        printer.line(format!("Skipped (queue.enabled is false): {}", done.gated))?;
+    }
+    let waiting = done.queued.saturating_sub(done.ready);
+    if waiting > 0 {
+        printer.line(format!("Waiting for something else: {waiting} (gt queue list says what)"))?;
+    }
+    for started in &done.dispatched {
+        printer.line(started_line(started))?;
+    }
+    tell_recovered(printer, recovered)
+}
+
+fn json(recovered: &Recovered, done: &Dispatched, dry_run: bool) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.flag("dry_run", dry_run);
+    object.flag("paused", done.paused.is_some());
+    if let Some(pause) = &done.paused {
+        object.text("paused_by", &pause.by);
+        object.timestamp("paused_at", pause.at);
+    }
+    object.count("queued_total", done.queued);
+    object.count("queued_ready", done.ready);
+    object.count("active_polecats", done.live.into());
+    write_limit(&mut object, "capacity", done.cap);
+    write_limit(&mut object, "free_slots", free(done.slots()));
+    object.count("skipped", done.skipped);
+    object.count("gated", done.gated);
+    if let Some(reason) = done.reason {
+        object.text("reason", reason.as_str());
+    }
+    object.array("dispatched", |array| {
+        for started in &done.dispatched {
+            array.object(|object| {
+                object.text("id", started.bead.as_str());
+                object.text("title", &started.title);
+                object.text("target_rig", started.context.rig.as_str());
+                object.text("context", started.context.id.as_str());
+                if let Some(run) = &started.run {
+                    object.text("run", &run.id.to_string());
+                }
+            });
+        }
+    });
+    object.array("errors", |array| {
+        for (bead, error) in &done.errors {
+            array.object(|object| {
+                object.text("id", bead.as_str());
+                object.text("error", &error.to_string());
+            });
+        }
+    });
+    object.array("lost", |array| {
+        recovered.lost.iter().for_each(|run| array.text(&run.to_string()));
+    });
+    object.finish();
+    out
+}

@@ -1,0 +1,117 @@
+//! `gt scheduler status`.
+
+use gt_core::decide::Slots;
+use gt_operations::Town;
+use gt_operations::queue::{QueueStatus, list, status};
+use gt_records::ObjectWriter;
+
+use super::{caller, capacity, list::json as bead_json, unlimited};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Printer, Table, ago};
+
+pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+    let town = context.town()?;
+    let status = status(&town)?;
+    if context.printer.json() {
+        let beads = list(&town, caller(&context.environment))?;
+        let beads: Vec<String> = beads.iter().map(bead_json).collect();
+        return context.printer.object(&json(&status, &beads));
+    }
+    text(context.printer, &town, &status)
+}
+
+/// The number of slots that are free, if there is a cap.
+pub(super) fn free(slots: Slots) -> Option<u32> {
+    match slots {
+        Slots::Unlimited => None,
+        Slots::Free(free) => Some(free),
+    }
+}
+
+fn text(printer: &Printer, town: &Town, status: &QueueStatus) -> Result<(), CliError> {
+    printer.line(format!("Queued: {} total, {} ready", status.queued, status.ready))?;
+    printer.line(format!(
+        "Running: {} polecats, {} slots free",
+        capacity(status.live, status.cap),
+        unlimited(free(status.slots()))
+    ))?;
+    printer.line(if status.settings.is_deferred() {
+        "Mode: deferred; what is slung waits for a slot".to_owned()
+    } else {
+        let gate = if status.settings.queue_enabled { "a slot" } else { "gt queue run" };
+        format!("Mode: direct; what is slung starts at once, what is queued waits for {gate}")
+    })?;
+    if let Some(pause) = &status.paused {
+        printer.line(format!(
+            "Paused: by {} since {}; gt scheduler resume lets work start again",
+            pause.by, pause.at
+        ))?;
+    }
+    if let Some((at, count)) = status.last_dispatch {
+        printer.line(format!("Last dispatch: {count}, {}", ago(at, town.now())))?;
+    }
+    if status.rigs.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::with_header(&["RIG", "STATE", "QUEUED", "READY", "RUNNING", "CAP"]);
+    for (name, rig) in &status.rigs {
+        table.row(vec![
+            Cell::new(name),
+            Cell::new(rig.state.map_or("gone", |state| state.as_str())),
+            Cell::new(rig.queued.to_string()),
+            Cell::new(rig.ready.to_string()),
+            Cell::new(rig.running.to_string()),
+            Cell::new(unlimited(rig.cap)),
+        ]);
+    }
+    printer.line("")?;
+    printer.table(table)
+}
+
+fn json(status: &QueueStatus, beads: &[String]) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    let settings = &status.settings;
+    object.text("mode", if settings.is_deferred() { "deferred" } else { "direct" });
+    object.flag("paused", status.paused.is_some());
+    if let Some(pause) = &status.paused {
+        object.text("paused_by", &pause.by);
+        object.timestamp("paused_at", pause.at);
+    }
+    if let Some((at, count)) = status.last_dispatch {
+        object.timestamp("last_dispatch_at", at);
+        object.count("last_dispatch_count", count);
+    }
+    object.count("queued_total", status.queued);
+    object.count("queued_ready", status.ready);
+    object.count("active_polecats", status.live.into());
+    object.number("max_polecats", settings.max_polecats.map_or(-1, i64::from));
+    object.count("queue_max_polecats", settings.queue_max_polecats.unwrap_or(0).into());
+    object.flag("queue_enabled", settings.queue_enabled);
+    write_limit(&mut object, "capacity", status.cap);
+    write_limit(&mut object, "free_slots", free(status.slots()));
+    object.array("rigs", |array| {
+        for (name, rig) in &status.rigs {
+            array.object(|object| {
+                object.text("name", name);
+                object.text("state", rig.state.map_or("gone", |state| state.as_str()));
+                object.count("queued", rig.queued);
+                object.count("ready", rig.ready);
+                object.count("running", rig.running.into());
+                write_limit(object, "max_polecats", rig.cap);
+            });
+        }
+    });
+    object.array("beads", |array| beads.iter().for_each(|bead| array.raw(bead)));
+    object.finish();
+    out
+}
+
+/// A number; null for no limit.
+pub(super) fn write_limit(object: &mut ObjectWriter<'_>, name: &str, limit: Option<u32>) {
+    match limit {
+        Some(limit) => object.count(name, limit.into()),
+        None => object.raw(name, "null"),
+    }
+}

@@ -1,0 +1,112 @@
+//! `gt sling`.
+
+mod flags;
+mod report;
+
+use std::collections::HashMap;
+
+use clap::Args;
+use gt_operations::dispatch::{Dispatched, NotStarted, Pass, pass};
+use gt_operations::schedule::{Fate, SlingReport, SlingRequest, sling};
+use gt_operations::{Town, daemon};
+
+use crate::context::{Context, this_program};
+use crate::error::CliError;
+
+pub(super) use flags::SlingFlags;
+
+/// Hand beads to workers
+///
+/// Without a cap for the town the work starts at once; with one it is scheduled, and starts as soon as there is a slot. An
+/// epic stands for everything below it, a convoy for everything it tracks.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt sling gt-abc                       # its rig is known from its prefix
+  gt sling gt-abc gt-def gastown        # several beads, with their rig
+  gt sling gt-epic-123                  # everything below an epic
+  gt sling gt-abc --args \"start with the tests\" --retries 2
+  gt sling mol-review --on gt-abc       # a formula on a bead
+  gt sling mol-review --on @beads.txt gastown --queue
+  gt sling gt-abc --dry-run
+
+The cap is the setting scheduler.max_polecats: gt config set scheduler.max_polecats 5.")]
+pub(super) struct SlingArgs {
+    /// Beads, epics or convoys, or a formula with --on; a rig or <rig>/<name> may be the last
+    #[arg(value_name = "BEAD|FORMULA|TARGET")]
+    words: Vec<String>,
+    #[command(flatten)]
+    flags: SlingFlags,
+    /// Queue it: whatever the mode, it waits for a slot, and in direct mode for gt queue run
+    #[arg(long)]
+    queue: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &SlingArgs) -> Result<(), CliError> {
+    sling_words(context, &args.words, &args.flags, args.queue)
+}
+
+/// What `gt sling` and `gt queue <bead>` do.
+pub(super) fn sling_words(
+    context: &Context<'_>,
+    words: &[String],
+    flags: &SlingFlags,
+    queue: bool,
+) -> Result<(), CliError> {
+    if let Some(polecat) = context.environment.polecat() {
+        return Err(CliError::request(format!(
+            "polecats do not sling, and GT_ROLE says that this is {polecat}; file a bead with bd create, or ask the \
+             mayor"
+        )));
+    }
+    if words.is_empty() && flags.names_nothing() {
+        return Err(CliError::request("name what is to be slung: a bead, an epic or a convoy"));
+    }
+    let request = SlingRequest {
+        arguments: words.to_vec(),
+        on: flags.on()?,
+        flags: flags.flags()?,
+        queue,
+        rehearsal: flags.dry_run,
+    };
+    let town = context.town()?;
+    let mut slung = sling(&town, &request)?;
+    if !slung.deferred && !flags.dry_run && !slung.contexts.is_empty() {
+        start(&town, &mut slung)?;
+    }
+    report::print(context.printer, &slung, flags.dry_run)?;
+    // In direct mode too: what is blocked starts later, and this command is over by then.
+    let waits_for_daemon = report::has_scheduled(&slung) && !flags.dry_run;
+    if report::waits_at_the_gate(&slung) {
+        context.printer.note(
+            "It waits for gt queue run; gt config set queue.enabled true lets the daemon start it",
+        );
+    } else if waits_for_daemon && !flags.no_boot && !daemon::is_running(&town) {
+        context.printer.note(daemon::NOT_RUNNING);
+    }
+    report::verdict(&slung)
+}
+
+/// Starts what was scheduled just now, and notes down what became of each.
+fn start(town: &Town, slung: &mut SlingReport) -> Result<(), CliError> {
+    let program = this_program()?;
+    let how = Pass { only: Some(slung.contexts.clone()), ..Pass::by_hand(&program) };
+    let (_, Dispatched { dispatched, errors, paused, .. }) = pass(town, &how)?;
+    slung.paused = paused.or(slung.paused.take());
+    let mut runs: HashMap<_, _> = dispatched
+        .into_iter()
+        .filter_map(|started| Some((started.context.id, started.run?.id)))
+        .collect();
+    let mut errors: HashMap<_, _> = errors.into_iter().collect();
+    for entry in &mut slung.entries {
+        let Fate::Scheduled(id, _) = &entry.fate else { continue };
+        let error = entry.bead.as_ref().and_then(|bead| errors.remove(bead));
+        let fate = match (runs.remove(id), error) {
+            (Some(run), _) => Fate::Started(run),
+            (None, Some(NotStarted::Changed(reasons))) => Fate::Scheduled(id.clone(), reasons),
+            (None, Some(error)) => Fate::NotStarted(id.clone(), error.to_string()),
+            (None, None) => continue,
+        };
+        entry.fate = fate;
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! `gt wait`.
+
+use clap::Args;
+use gt_core::time::parse_duration;
+use gt_operations::runs::{self, Notice, Progress, RealWorld, WaitRequest, Waited, Watched};
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::plural;
+
+/// Wait until work is over
+///
+/// Returns when every bead is closed, or cannot get further without a person, who is told why. Starts nothing;
+/// an epic or a convoy stands for the beads that it is made of.
+#[derive(Debug, Args)]
+#[command(
+    group = clap::ArgGroup::new("what").required(true),
+    after_help = "Exit code: 0 if everything ended well, 1 if something failed, is stuck, or the time was up.
+
+Examples:
+  gt wait gt-abc gt-def
+  gt wait --all --timeout 30m
+  gt wait gt-abc && make release"
+)]
+pub(super) struct WaitArgs {
+    /// Beads
+    #[arg(value_name = "BEAD", group = "what")]
+    beads: Vec<String>,
+    /// Everything that is scheduled or running, until nothing runs and nothing can start
+    #[arg(short, long, group = "what")]
+    all: bool,
+    /// At most this long, such as 90s or 30m
+    #[arg(short, long, value_name = "TIME")]
+    timeout: Option<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &WaitArgs) -> Result<(), CliError> {
+    let timeout = args.timeout.as_deref().map(parse_duration).transpose()?;
+    let town = context.town()?;
+    let printer = context.printer;
+    let request = WaitRequest { beads: args.beads.clone(), timeout };
+    let mut printed = Ok(());
+    let waited = runs::wait(&town, &RealWorld::of(&town), &request, |notice| {
+        match notice {
+        Notice::Ended(watched) => {
+            let told = printer.done(line(watched)).and_then(|()| printer.flush());
+            printed = std::mem::replace(&mut printed, Ok(())).and(told);
+        }
+        Notice::Idle => printer.note(
+            "note: nothing is running, and something is scheduled; gt scheduler run starts what can start",
+        ),
+    }
+    })?;
+    printed?;
+    if printer.json() {
+        printer.object(&json(&waited))?;
+    } else {
+        let ended =
+            |watched: &&Watched| matches!(watched.progress, Progress::Done | Progress::Failed(_));
+        for watched in waited.beads.iter().filter(|watched| !ended(watched)) {
+            printer.line(line(watched))?;
+        }
+    }
+    if waited.is_well() {
+        if waited.beads.is_empty() {
+            printer.done("Nothing is scheduled or running")?;
+        }
+        return Ok(());
+    }
+    Err(CliError::request(summary(&waited)))
+}
+
+fn line(watched: &Watched) -> String {
+    let Watched { bead, title, progress } = watched;
+    match progress {
+        Progress::Done => format!("✓ {bead} is done: {title}"),
+        Progress::Failed(why) => format!("✗ {bead} failed ({why}): {title}"),
+        Progress::Going => format!("… {bead} is not over: {title}"),
+        Progress::Stuck(reasons) => {
+            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            format!("! {bead} is stuck ({}): {title}; see gt why {bead}", reasons.join("; "))
+        }
+    }
+}
+
+fn summary(waited: &Waited) -> String {
+    let count = |matches: fn(&Progress) -> bool| {
+        waited.beads.iter().filter(|watched| matches(&watched.progress)).count() as u64
+    };
+    let parts = [
+        (count(|progress| matches!(progress, Progress::Failed(_))), "failed"),
+        (count(|progress| matches!(progress, Progress::Stuck(_))), "stuck"),
+        (count(|progress| *progress == Progress::Going), "not over"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let of = plural(waited.beads.len() as u64, "bead");
+    let time = if waited.timed_out { "the time is up: " } else { "" };
+    format!("{time}of {of}, {}", parts.join(", "))
+}
+
+fn json(waited: &Waited) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.flag("ok", waited.is_well());
+    object.flag("timed_out", waited.timed_out);
+    object.array("beads", |array| {
+        for Watched { bead, title, progress } in &waited.beads {
+            array.object(|object| {
+                object.text("id", bead.as_str());
+                object.text("title", title);
+                match progress {
+                    Progress::Done => object.text("result", "done"),
+                    Progress::Going => object.text("result", "going"),
+                    Progress::Failed(why) => {
+                        object.text("result", "failed");
+                        object.text("why", why);
+                    }
+                    Progress::Stuck(reasons) => {
+                        object.text("result", "stuck");
+                        object.array("reasons", |array| {
+                            for reason in reasons {
+                                array.object(|object| {
+                                    object.text("code", reason.code());
+                                    object.text("text", &reason.to_string());
+                                });
+                            }
+                        });
+                    }
+                }
+            });
+        }
+    });
+    object.finish();
+    out
+}

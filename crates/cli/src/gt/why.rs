@@ -1,0 +1,238 @@
+//! `gt why`.
+
+use clap::Args;
+use gt_core::decide::WaitReason;
+use gt_core::schedule::{Context as SlingContext, Run};
+use gt_core::{Outcome, Timestamp};
+use gt_operations::queue::{self, Headline, Why};
+use gt_records::ObjectWriter;
+
+use super::run::{lasted, write_run};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Printer, Table, ago, run_state_colour};
+
+/// Say why a bead is not running: every reason, and what takes it away
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt why gt-abc\n  gt why gt-abc --json\n  gt why hq-ctx-0001f")]
+pub(super) struct WhyArgs {
+    /// A bead, or the context that it is scheduled as
+    bead: String,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &WhyArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let why = queue::why(&town, &args.bead)?;
+    if printer.json() {
+        return printer.object(&json(&why));
+    }
+    let now = town.now();
+    printer.heading(why.bead.id.as_str(), &format!("  {}", why.bead.title.as_str()))?;
+    printer.heading(&headline(&why, now), "")?;
+    print_reasons(printer, &why)?;
+    print_line(printer, &why)?;
+    print_holders(printer, &why, now)?;
+    print_history(printer, &why, now)
+}
+
+/// The answer in one line.
+fn headline(why: &Why, now: Timestamp) -> String {
+    let run = why.run.as_ref();
+    match (why.headline(), run) {
+        (Headline::Running, Some(run)) => {
+            format!("is running as {} for {}", run.id, lasted(run, now))
+        }
+        (Headline::Starting, Some(run)) => format!("is being started as {}", run.id),
+        (Headline::Running | Headline::Starting, None) => "is running".to_owned(),
+        (Headline::Next, _) => {
+            "starts with the next cycle; gt scheduler run starts it now".to_owned()
+        }
+        (Headline::Over, _) => {
+            let how = match why.bead.outcome {
+                Some(Outcome::Failed) => "failed",
+                Some(Outcome::Cancelled) => "cancelled",
+                Some(Outcome::Success) | None => "done",
+            };
+            let reason = &why.bead.close_reason;
+            let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+            format!("is over: {how}{reason}")
+        }
+        (Headline::Waiting, _) => format!("waits, for {}:", these(why)),
+        (Headline::Idle, _) if is_only_unscheduled(why) => "is not scheduled".to_owned(),
+        (Headline::Idle, _) => format!("does not run, for {}:", these(why)),
+    }
+}
+
+fn these(why: &Why) -> String {
+    match why.reasons.len() {
+        1 => "this reason".to_owned(),
+        count => format!("these {count} reasons"),
+    }
+}
+
+fn is_only_unscheduled(why: &Why) -> bool {
+    matches!(why.reasons.as_slice(), [WaitReason::NotScheduled])
+}
+
+/// Every reason, with what would take it away; without those that the headline says already.
+fn print_reasons(printer: &Printer, why: &Why) -> Result<(), CliError> {
+    let is_told = match why.headline() {
+        Headline::Running | Headline::Starting | Headline::Next | Headline::Over => true,
+        Headline::Waiting => false,
+        Headline::Idle => is_only_unscheduled(why),
+    };
+    for (reason, remedy) in why.reasons.iter().zip(&why.remedies) {
+        if !is_told {
+            printer.line("")?;
+            printer.line(format!("• {reason}"))?;
+        }
+        printer.line(format!("  → {remedy}"))?;
+    }
+    Ok(())
+}
+
+/// Its place in line, and who is before it.
+fn print_line(printer: &Printer, why: &Why) -> Result<(), CliError> {
+    let Some(outlook) = &why.outlook else { return Ok(()) };
+    printer.line("")?;
+    printer.heading("In line", &format!("  {} of {}", outlook.position, outlook.of))?;
+    if outlook.ahead.is_empty() {
+        return Ok(());
+    }
+    let ahead: Vec<&str> = outlook.ahead.iter().map(gt_core::BeadId::as_str).collect();
+    let more = outlook.position - 1 - ahead.len();
+    let more = if more > 0 { format!("{more} more, then ") } else { String::new() };
+    printer.line(format!("  after {more}{}", ahead.join(", ")))
+}
+
+/// Who has the slots that it waits for.
+fn print_holders(printer: &Printer, why: &Why, now: Timestamp) -> Result<(), CliError> {
+    if why.holders.is_empty() {
+        return Ok(());
+    }
+    printer.line("")?;
+    printer.heading("Who holds the slots", "")?;
+    let mut table = Table::new();
+    for run in &why.holders {
+        table.row(vec![
+            Cell::bold(format!("  {}", run.id)),
+            Cell::coloured(run.state.as_str(), Some(run_state_colour(run.state))),
+            Cell::new(lasted(run, now)),
+            Cell::new(run.agent.as_str()),
+        ]);
+    }
+    printer.table(table)
+}
+
+/// How it was scheduled, and what came of it so far.
+fn print_history(printer: &Printer, why: &Why, now: Timestamp) -> Result<(), CliError> {
+    let mut table = Table::new();
+    let mut row = |name: &str, value: String| {
+        table.row(vec![Cell::bold(name), Cell::new(value)]);
+    };
+    if let Some(context) = &why.context {
+        row("Scheduled", scheduled(context, now));
+        if context.failures > 0 {
+            row(
+                "Failed starts",
+                format!("{}, the last: {}", context.failures, context.last_failure),
+            );
+        }
+        if context.attempts > 0 {
+            row("Runs before", format!("{} of {}", context.attempts, why.max_attempts));
+        }
+    }
+    if let Some(run) = &why.run {
+        row(if run.state.is_live() { "Run" } else { "Last run" }, told(run, now));
+    }
+    if why.context.is_none() && why.run.is_none() {
+        return Ok(());
+    }
+    printer.line("")?;
+    printer.table(table)
+}
+
+fn scheduled(context: &SlingContext, now: Timestamp) -> String {
+    let since = ago(context.enqueued_at, now);
+    let place = context.place.as_ref().map_or_else(|| context.rig.to_string(), ToString::to_string);
+    let over = context.closed.as_ref().map(|closed| {
+        format!("; {} {}", closed.reason.as_str().replace('-', " "), ago(closed.at, now))
+    });
+    format!(
+        "{} {since} by {} for {place}{}",
+        context.id,
+        context.enqueued_by,
+        over.unwrap_or_default()
+    )
+}
+
+fn told(run: &Run, now: Timestamp) -> String {
+    let reason = if run.reason.is_empty() { String::new() } else { format!(": {}", run.reason) };
+    let when = ago(run.ended_at.unwrap_or(run.created_at), now);
+    format!("{} {} {when}{reason} (gt run log {})", run.id, run.state.as_str(), run.id)
+}
+
+fn json(why: &Why) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("id", why.bead.id.as_str());
+    object.text("title", why.bead.title.as_str());
+    object.text("status", why.bead.status.as_str());
+    object.text("state", why.headline().as_str());
+    object.array("reasons", |array| {
+        for (reason, remedy) in why.reasons.iter().zip(&why.remedies) {
+            array.object(|object| {
+                object.text("code", reason.code());
+                object.text("text", &reason.to_string());
+                object.text("remedy", remedy);
+            });
+        }
+    });
+    if let Some(outlook) = &why.outlook {
+        object.object("line", |object| {
+            object.count("position", outlook.position as u64);
+            object.count("of", outlook.of as u64);
+            object.array("ahead", |array| {
+                outlook.ahead.iter().for_each(|bead| array.text(bead.as_str()));
+            });
+        });
+    }
+    object.array("holders", |array| {
+        for run in &why.holders {
+            array.object(|object| write_run(object, run));
+        }
+    });
+    if let Some(context) = &why.context {
+        object.object("context", |object| write_context(object, context));
+        object.count("attempts", context.attempts.into());
+    }
+    object.count("max_attempts", why.max_attempts.into());
+    if let Some(run) = &why.run {
+        object.object("run", |object| write_run(object, run));
+    }
+    object.finish();
+    out
+}
+
+fn write_context(object: &mut ObjectWriter<'_>, context: &SlingContext) {
+    object.text("id", context.id.as_str());
+    object.count("number", context.number);
+    object.text("rig", context.rig.as_str());
+    if let Some(place) = &context.place {
+        object.text("place", place.as_str());
+    }
+    object.text("origin", context.origin.as_str());
+    object.timestamp("enqueued_at", context.enqueued_at);
+    object.text("enqueued_by", &context.enqueued_by);
+    object.count("failures", context.failures.into());
+    object.text_unless_empty("last_failure", &context.last_failure);
+    if let Some(at) = context.next_attempt_at {
+        object.timestamp("next_attempt_at", at);
+    }
+    if let Some(closed) = &context.closed {
+        object.text("close_reason", closed.reason.as_str());
+        object.timestamp("closed_at", closed.at);
+        object.text("closed_by", &closed.by);
+    }
+}

@@ -1,0 +1,188 @@
+//! Towns whose agents are small scripts that say what they do and wait for what a test allows.
+
+use std::fs;
+use std::path::PathBuf;
+
+use gt_testkit::{Invocation, Ran, Sandbox, wait_until};
+use serde_json::Value;
+
+use crate::support::{Steps as _, town_with_rigs};
+
+/// What every agent begins with. It shouts if another agent of its bead is alive, writes down who it is and
+/// when it began, and ends by itself when the test is over.
+const PRELUDE: &str = r#"
+bead=$1
+run=$2
+is_alive() {
+    kill -0 "$1" 2>/dev/null || return 1
+    [ ! -e "/proc/$1/status" ] || ! grep -q '^State:.[ZX]' "/proc/$1/status"
+}
+if ! mkdir "$stage/$bead" 2>/dev/null; then
+    other=$(cat "$stage/$bead/pid" 2>/dev/null)
+    if [ -n "$other" ] && is_alive "$other"; then echo "$run beside $other" >> "$stage/shouts"; fi
+fi
+echo $$ > "$stage/$bead/new-pid"
+mv "$stage/$bead/new-pid" "$stage/$bead/pid"
+echo "+ $run" >> "$stage/story"
+wait_for() {
+    looks=0
+    while [ ! -e "$stage/$1" ]; do
+        [ -d "$stage" ] && [ $looks -lt 3000 ] || exit 99
+        looks=$((looks + 1))
+        sleep 0.02
+    done
+}
+"#;
+
+/// A town with the rig `web`, whose agents are this script: `$bead` and `$run` say what it works on, `$stage`
+/// is a directory that the test sees, and `wait_for <name>` waits for a file there.
+#[track_caller]
+pub(crate) fn town_with_agent(script: &str) -> Sandbox {
+    let town = town_with_rigs(&["web"]);
+    set_agent(&town, script);
+    // Whoever is asked to end gets little time: tests of that are not to take long.
+    town.gt(["config", "set", "worker.kill_grace", "300ms"]).ok();
+    town
+}
+
+/// Gives the rig `web` another agent.
+#[track_caller]
+pub(crate) fn set_agent(town: &Sandbox, script: &str) {
+    let stage = town.make_dir(town.root().join("stage"));
+    let end = "echo \"- $run\" >> \"$stage/story\"";
+    let script = format!("stage='{}'\n{PRELUDE}\n{script}\n{end}", stage.display());
+    // Another file each time: one that is being executed cannot be written.
+    let name = format!("agent-{}", fs::read_dir(town.cwd()).unwrap().count());
+    let agent = town.write_script(&name, &script);
+    let command = format!("'{}' {{bead}} {{run}}", agent.display());
+    town.gt(["config", "set", "rig.web.command", &command]).ok();
+}
+
+/// What a test does with agents.
+pub(crate) trait Stage {
+    /// A file that agents see.
+    fn stage(&self, name: &str) -> PathBuf;
+    /// Lets agents pass that wait for this.
+    fn allow(&self, name: &str);
+    /// The runs that agents began (`+ we-a#1`) and ended (`- we-a#1`), in order.
+    fn story(&self) -> Vec<String>;
+    /// Waits until an agent has begun this run.
+    fn wait_for_agent(&self, run: &str);
+    /// The process of the last agent of a bead.
+    fn agent_of(&self, bead: &str) -> String;
+    /// The process that supervises a run.
+    fn supervisor_of(&self, run: &str) -> String;
+    /// `gt` with these arguments, ready to be started.
+    fn start_gt(&self, arguments: &[&str]) -> Invocation;
+    /// Sends a signal to a process, which may be gone.
+    fn signal(&self, signal: &str, process: &str);
+    /// A run as `gt run show` has it.
+    fn run_of(&self, run: &str) -> Value;
+    /// The states of all runs of a bead, newest first.
+    fn states(&self, bead: &str) -> Vec<String>;
+    /// What `gt why --json` says.
+    fn why(&self, bead: &str) -> Value;
+    /// The codes of the reasons that `gt why` gives.
+    fn reasons(&self, bead: &str) -> Vec<String>;
+    /// One cycle by hand.
+    fn cycle(&self) -> Ran;
+    /// Waits until nothing is live, and expects that no bead ever had two agents at once.
+    fn assert_quiet(&self);
+}
+
+impl Stage for Sandbox {
+    fn stage(&self, name: &str) -> PathBuf {
+        self.root().join("stage").join(name)
+    }
+
+    fn allow(&self, name: &str) {
+        fs::write(self.stage(name), "").unwrap();
+    }
+
+    fn story(&self) -> Vec<String> {
+        let story = fs::read_to_string(self.stage("story")).unwrap_or_default();
+        story.lines().map(str::to_owned).collect()
+    }
+
+    #[track_caller]
+    fn wait_for_agent(&self, run: &str) {
+        let line = format!("+ {run}");
+        wait_until(&format!("an agent has begun {run}"), || self.story().contains(&line));
+    }
+
+    #[track_caller]
+    fn agent_of(&self, bead: &str) -> String {
+        fs::read_to_string(self.stage(bead).join("pid")).unwrap().trim().to_owned()
+    }
+
+    #[track_caller]
+    fn supervisor_of(&self, run: &str) -> String {
+        let lock = self.cwd().join(".gt/runs").join(run).join("lock");
+        let read = || fs::read_to_string(&lock).unwrap_or_default();
+        wait_until("the agent is written down", || read().split_whitespace().count() == 3);
+        read().split_whitespace().next().unwrap().to_owned()
+    }
+
+    fn start_gt(&self, arguments: &[&str]) -> Invocation {
+        self.command(self.gt_path()).args(arguments)
+    }
+
+    fn signal(&self, signal: &str, process: &str) {
+        let script = format!("kill -{signal} {process} 2>/dev/null || true");
+        self.command("/bin/sh").args(["-c", &script]).run().ok();
+    }
+
+    #[track_caller]
+    fn run_of(&self, run: &str) -> Value {
+        self.gt_json(&["run", "show", run])
+    }
+
+    #[track_caller]
+    fn states(&self, bead: &str) -> Vec<String> {
+        crate::support::texts(&self.gt_json(&["run", "list", bead]), "state")
+    }
+
+    #[track_caller]
+    fn why(&self, bead: &str) -> Value {
+        self.gt_json(&["why", bead])
+    }
+
+    #[track_caller]
+    fn reasons(&self, bead: &str) -> Vec<String> {
+        crate::support::texts(&self.why(bead)["reasons"], "code")
+    }
+
+    #[track_caller]
+    fn cycle(&self) -> Ran {
+        self.gt(["scheduler", "run"])
+    }
+
+    #[track_caller]
+    fn assert_quiet(&self) {
+        wait_until("nothing is live", || {
+            self.gt_json(&["run", "list"]).as_array().unwrap().is_empty()
+        });
+        let shouts = fs::read_to_string(self.stage("shouts")).unwrap_or_default();
+        assert_eq!(shouts, "", "two agents of one bead at once");
+    }
+}
+
+/// Whether a process is there and has not ended.
+pub(crate) fn is_alive(process: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("State:") && !line.contains(['Z', 'X']))
+}
+
+/// The most runs that were begun and not ended at any moment of a story, and how often each was begun.
+pub(crate) fn peak(story: &[String]) -> usize {
+    let (mut now, mut most) = (0_usize, 0);
+    for line in story {
+        if line.starts_with('+') {
+            now += 1;
+        } else {
+            now -= 1;
+        }
+        most = most.max(now);
+    }
+    most
+}

@@ -1,0 +1,400 @@
+//! Whatever dies, and whenever: never two agents of one bead, never more than the cap, nothing lost.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use gt_testkit::{Sandbox, wait_until};
+use serde_json::json;
+
+use crate::agents::{Stage as _, is_alive, peak, set_agent, town_with_agent};
+use crate::concurrency::assert_gapless;
+use crate::support::{Steps as _, assert_says};
+
+/// Beads `we-1` to `we-<count>`, all of them slung.
+fn sling_many(town: &Sandbox, count: usize) -> Vec<String> {
+    let ids: Vec<String> = (1..=count).map(|number| format!("we-{number}")).collect();
+    let line = |id: &String| format!(r#"{{"id":"{id}","title":"{id}"}}"#);
+    town.import(&ids.iter().map(line).collect::<Vec<_>>().join("\n"));
+    let words: Vec<&str> = ["sling"].into_iter().chain(ids.iter().map(String::as_str)).collect();
+    town.start_gt(&words).run().ok();
+    ids
+}
+
+/// How many beads are not closed.
+fn open(town: &Sandbox) -> usize {
+    town.ids(&["list", "--type", "task", "-n", "0"]).len()
+}
+
+/// Expects that every bead has exactly one run that is done, and every agent began once and ended once.
+#[track_caller]
+fn assert_each_done_once(town: &Sandbox, ids: &[String]) {
+    let mut begun: BTreeMap<String, usize> = BTreeMap::new();
+    for line in town.story().iter().filter_map(|line| line.strip_prefix("+ ")) {
+        let bead = line.split('#').next().unwrap();
+        *begun.entry(bead.to_owned()).or_default() += 1;
+    }
+    for id in ids {
+        assert_eq!(begun.get(id), Some(&1), "agents of {id}: {:?}", town.states(id));
+        let states = town.states(id);
+        assert_eq!(states.iter().filter(|state| *state == "done").count(), 1, "{id}: {states:?}");
+    }
+}
+
+/// Another moment each time; where it falls is up to the machine.
+fn some_moment(round: u64) {
+    thread::sleep(Duration::from_millis(round * 13 % 47));
+}
+
+#[test]
+fn cycles_that_are_killed_at_any_moment_lose_nothing_and_start_nothing_twice() {
+    let town = town_with_agent("sleep 0.05");
+    town.gt(["config", "set", "scheduler.max_polecats", "3"]).ok();
+    let ids = sling_many(&town, 24);
+
+    let mut round = 0;
+    wait_until("everything is done", || {
+        let cycle = town.start_gt(&["scheduler", "run"]).start();
+        some_moment(round);
+        cycle.kill();
+        round += 1;
+        // What was cut off is taken up by whoever comes next, and most of those are killed too.
+        if round.is_multiple_of(5) {
+            town.cycle().ok();
+        }
+        open(&town) == 0
+    });
+
+    assert!(peak(&town.story()) <= 3, "{:?}", town.story());
+    assert_each_done_once(&town, &ids);
+    town.assert_quiet();
+    assert_gapless(&town);
+    town.gt(["doctor"]).ok();
+}
+
+#[test]
+fn many_cycles_at_once_keep_to_the_cap_and_start_everything_once() {
+    let town = town_with_agent("sleep 0.02");
+    town.gt(["config", "set", "scheduler.max_polecats", "3"]).ok();
+    let ids = sling_many(&town, 30);
+    let script = "while [ ! -e \"$1/stop\" ]; do GT_DAEMON=1 \"$0\" scheduler run || exit 1; done";
+    let stage = town.stage("");
+    let daemon = town.command("/bin/sh").args(["-c", script]).arg(town.gt_path()).arg(&stage);
+    let daemon = daemon.start();
+
+    wait_until("everything is done", || {
+        let cycles = [0, 1].map(|_| town.start_gt(&["scheduler", "run"]).start());
+        for cycle in cycles {
+            cycle.wait().ok();
+        }
+        open(&town) == 0
+    });
+
+    town.allow("stop");
+    daemon.wait().ok();
+    let story = town.story();
+    assert!(peak(&story) <= 3, "{story:?}");
+    assert_eq!(story.len(), 60, "{story:?}");
+    assert_each_done_once(&town, &ids);
+    town.assert_quiet();
+    assert_gapless(&town);
+}
+
+#[test]
+fn an_agent_whose_supervisor_was_killed_is_never_joined_by_another() {
+    let town = town_with_agent("wait_for $run.go");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+
+    town.signal("KILL", &town.supervisor_of("we-a#1"));
+    for _ in 0..3 {
+        town.cycle().ok();
+    }
+
+    // Nobody watches the agent, but it is there.
+    assert_eq!(town.states("we-a"), ["running"]);
+    assert_eq!(town.run_of("we-a")["alive"], true);
+    assert_eq!(town.show("we-a")["status"], "in_progress");
+
+    town.allow("we-a#1.go");
+    let agent = town.agent_of("we-a");
+    wait_until("the agent has ended", || !is_alive(&agent));
+    // How it ended nobody knows: it is lost, and done again.
+    town.cycle().ok();
+    assert_eq!(town.states("we-a")[1..], ["lost"]);
+    town.wait_for_agent("we-a#2");
+    assert_eq!(town.run_of("we-a#2")["attempt"], 2);
+    town.allow("we-a#2.go");
+    wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
+    town.assert_quiet();
+}
+
+#[test]
+fn a_run_without_supervisor_can_be_cancelled() {
+    let town = town_with_agent("trap '' TERM; wait_for never");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    town.signal("KILL", &town.supervisor_of("we-a#1"));
+
+    town.gt(["run", "cancel", "we-a", "--actor", "ann"]).ok();
+
+    assert!(!is_alive(&town.agent_of("we-a")));
+    assert_eq!(town.run_of("we-a")["ended_by"], "ann");
+    assert_eq!(town.reasons("we-a"), ["run-cancelled"]);
+    town.assert_quiet();
+}
+
+#[test]
+fn supervisors_that_are_killed_as_soon_as_they_are_there_start_at_most_one_agent() {
+    let town = town_with_agent("sleep 0.05");
+    // However often starts and runs are cut off, it is tried again at once.
+    town.gt(["config", "set", "recovery.max_attempts", "100"]).ok();
+    town.gt(["config", "set", "recovery.cooldown", "0s"]).ok();
+    let ids: Vec<String> = (0..12).map(|number| format!("we-{number}")).collect();
+    for id in &ids {
+        town.bead(id, &[]);
+    }
+
+    for (round, id) in ids.iter().enumerate() {
+        let sling = town.start_gt(&["sling", id]).start();
+        let root = town.cwd().display().to_string();
+        // Those of this town alone.
+        let mut killed = false;
+        wait_until("its supervisor is there, or was", || {
+            if let Some(supervisor) = supervisor(&root, id) {
+                if round % 2 == 1 {
+                    some_moment(round as u64);
+                }
+                town.signal("KILL", &supervisor);
+                killed = true;
+            }
+            killed || !town.states(id).is_empty() && town.states(id)[0] != "starting"
+        });
+        // It says what came of it, in time, whatever that is.
+        let _ = sling.wait();
+    }
+
+    wait_until("everything is over, or was given up", || {
+        town.cycle().ok();
+        ids.iter().all(|id| {
+            let why = town.why(id);
+            let code = why["reasons"][0]["code"].as_str().unwrap_or_default();
+            why["state"] == "over" || ["backoff", "circuit-broken"].contains(&code)
+        })
+    });
+    for id in &ids {
+        let done = town.states(id).iter().filter(|state| *state == "done").count();
+        assert!(done <= 1, "{id}: {:?}", town.states(id));
+        town.gt(["unsling", id]).ok();
+    }
+    town.assert_quiet();
+    assert_gapless(&town);
+}
+
+/// The process that supervises a run of this bead in the town at `root`.
+fn supervisor(root: &str, bead: &str) -> Option<String> {
+    let entries = fs::read_dir("/proc").ok()?;
+    let begins = format!("-C\0{root}\0");
+    let names = format!("worker\0exec\0{bead}#");
+    entries.flatten().find_map(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let is_it = line.contains(&begins) && line.contains(&names);
+        is_it.then(|| entry.file_name().to_string_lossy().into_owned())
+    })
+}
+
+#[test]
+fn an_agent_that_is_killed_is_tried_again_until_a_person_is_asked() {
+    let town = town_with_agent("wait_for never");
+    town.gt(["config", "set", "recovery.cooldown", "0s"]).ok();
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+
+    for epoch in 1..=3 {
+        let run = format!("we-a#{epoch}");
+        town.wait_for_agent(&run);
+        let agent = town.agent_of("we-a");
+        town.signal("KILL", &agent);
+        wait_until("the run is lost", || town.run_of(&run)["state"] == "lost");
+        assert_eq!(town.run_of(&run)["exit_signal"], 9);
+        assert_eq!(town.show("we-a")["status"], "open");
+        town.cycle().ok();
+    }
+
+    assert_eq!(town.states("we-a"), ["lost", "lost", "lost"]);
+    let why = town.why("we-a");
+    assert_eq!(why["reasons"][0]["text"], "attempts used up (3)");
+    assert_eq!(why["reasons"][0]["remedy"], "gt scheduler retry we-a");
+    let escalated = town.json(&["activity", "--type", "escalated"]);
+    assert_eq!(escalated[0]["issue_id"], "we-a");
+
+    // A person gives it another chance.
+    set_agent(&town, "");
+    town.gt(["scheduler", "retry", "we-a"]).ok();
+    town.cycle().ok();
+    wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
+    town.assert_quiet();
+}
+
+#[test]
+fn the_second_redispatch_waits_for_the_cooldown() {
+    let town = town_with_agent("wait_for never");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+
+    for run in ["we-a#1", "we-a#2"] {
+        town.wait_for_agent(run);
+        town.signal("KILL", &town.agent_of("we-a"));
+        wait_until("the run is lost", || town.run_of(run)["state"] == "lost");
+        town.cycle().ok();
+    }
+
+    assert_eq!(town.states("we-a"), ["lost", "lost"]);
+    assert_eq!(town.reasons("we-a"), ["backoff"]);
+    assert_eq!(town.why("we-a")["attempts"], 2);
+    town.assert_quiet();
+}
+
+#[test]
+fn a_command_that_cannot_be_started_is_given_up_with_the_true_reason() {
+    let town = town_with_agent("");
+    let good = town.gt(["config", "get", "rig.web.command"]).ok().line().to_owned();
+    town.gt(["config", "set", "rig.web.command", "no-such-program {bead}"]).ok();
+    town.bead("we-a", &[]);
+
+    let said = town.gt(["sling", "we-a"]).fails(1);
+    assert_says(&said.stderr, &["no-such-program"]);
+    assert_eq!(town.reasons("we-a"), ["backoff"]);
+    wait_until("it was tried three times", || {
+        // Before its time nothing happens.
+        let _ = town.cycle();
+        town.states("we-a").len() == 3
+    });
+
+    let why = town.why("we-a");
+    assert_eq!(
+        (&why["state"], &why["reasons"][0]["code"]),
+        (&json!("idle"), &json!("circuit-broken"))
+    );
+    assert_says(why["reasons"][0]["text"].as_str().unwrap(), &["cannot start no-such-program"]);
+    let broken = town.json(&["activity", "--type", "circuit_broken"]);
+    assert_eq!(broken[0]["issue_id"], "we-a");
+    let labels = town.show("we-a")["labels"].clone();
+    assert_eq!(labels, json!(["gt:dispatch-failed"]));
+
+    town.gt(["config", "set", "rig.web.command", &good]).ok();
+    town.gt(["scheduler", "retry", "we-a"]).ok();
+    town.cycle().ok();
+    wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
+    town.assert_quiet();
+}
+
+#[test]
+fn running_work_finishes_whatever_is_closed_off_meanwhile() {
+    let town = town_with_agent("wait_for $bead.go");
+    town.gt(["config", "set", "scheduler.max_polecats", "2"]).ok();
+    for id in ["we-a", "we-b", "we-c"] {
+        town.bead(id, &[]);
+    }
+    town.gt(["sling", "we-a", "we-b", "we-c"]).ok();
+    town.cycle().ok();
+    town.wait_for_agent("we-a#1");
+    town.wait_for_agent("we-b#1");
+
+    // The cap goes below what runs, the rig is parked: nothing is killed, nothing starts.
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    town.allow("we-a.go");
+    wait_until("the first is done", || town.show("we-a")["status"] == "closed");
+    town.cycle().ok();
+    assert_eq!(town.reasons("we-c"), ["no-slot"]);
+    town.gt(["rig", "park", "web"]).ok();
+    town.allow("we-b.go");
+    wait_until("the second is done", || town.show("we-b")["status"] == "closed");
+    town.cycle().ok();
+    assert_eq!(town.reasons("we-c"), ["rig-parked"]);
+
+    town.gt(["rig", "unpark", "web"]).ok();
+    town.allow("we-c.go");
+    town.cycle().ok();
+    wait_until("the third is done", || town.show("we-c")["status"] == "closed");
+    assert_eq!(town.story().len(), 6);
+    town.assert_quiet();
+}
+
+#[test]
+fn a_bead_that_is_closed_by_force_takes_its_run_with_it() {
+    let town = town_with_agent("wait_for never");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+
+    town.bd(["close", "we-a", "--force", "--reason", "not needed"]).ok();
+
+    let agent = town.agent_of("we-a");
+    wait_until("the agent has ended", || !is_alive(&agent));
+    town.cycle().ok();
+    assert_eq!(town.states("we-a"), ["cancelled"]);
+    let bead = town.show("we-a");
+    assert_eq!((&bead["status"], &bead["close_reason"]), (&json!("closed"), &json!("not needed")));
+    town.assert_quiet();
+}
+
+#[test]
+fn what_nobody_could_end_is_ended_before_the_next_agent_begins() {
+    let town = town_with_agent("[ $run != we-a#1 ] || wait_for never");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    let agent = town.agent_of("we-a");
+
+    // Whoever closes it by force dies after the store knows and before the agent does. Meanwhile the
+    // supervisor cannot be reached, so that they look for it.
+    let control = town.cwd().join(".gt/runs/we-a#1/control");
+    let away = town.stage("control");
+    fs::rename(&control, &away).unwrap();
+    let close = town.start_bd(&["close", "we-a", "--force"]).start();
+    wait_until("the store knows", || town.states("we-a") == ["cancelled"]);
+    close.kill();
+    fs::rename(&away, &control).unwrap();
+    assert!(is_alive(&agent));
+    assert_eq!(town.run_of("we-a#1")["alive"], true);
+
+    town.bd(["reopen", "we-a"]).ok();
+    let _ = town.gt(["sling", "we-a"]);
+    wait_until("the bead is closed", || {
+        let _ = town.cycle();
+        town.show("we-a")["status"] == "closed"
+    });
+
+    assert!(!is_alive(&agent));
+    town.assert_quiet();
+}
+
+#[test]
+fn a_wish_to_cancel_outlives_whoever_had_it() {
+    let town = town_with_agent("trap '' TERM; wait_for never");
+    // Long enough that the wish is cut off before it is granted.
+    town.gt(["config", "set", "worker.kill_grace", "1h"]).ok();
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    let supervisor = town.supervisor_of("we-a#1");
+
+    let cancel = town.start_gt(&["run", "cancel", "we-a", "--actor", "ann"]).start();
+    wait_until("the wish is written down", || town.run_of("we-a")["ended_by"] == "ann");
+    cancel.kill();
+    town.signal("KILL", &supervisor);
+    town.signal("KILL", &town.agent_of("we-a"));
+
+    // It is not taken for lost, and so not begun again.
+    wait_until("it is over", || {
+        town.cycle().ok();
+        town.states("we-a") == ["cancelled"]
+    });
+    assert_eq!(town.reasons("we-a"), ["run-cancelled"]);
+    town.assert_quiet();
+}

@@ -1,0 +1,107 @@
+//! Beads that a run has, with real workers.
+
+use gt_testkit::{Ran, Sandbox, wait_until};
+
+use crate::support::{
+    Steps, assert_says, gastown, gastown_that_takes_time, gastown_with, let_work_end,
+    wait_for_status,
+};
+
+const MAX: &str = "gastown/crew/max";
+
+fn bd_in_run(town: &Sandbox, run: &str, arguments: &[&str]) -> Ran {
+    let worker = town.command(town.bd_path()).env("GT_RUN", run).env("BD_ACTOR", "gastown/process");
+    worker.args(arguments).run()
+}
+
+#[test]
+fn a_crew_member_claims_and_closes_what_was_slung_to_them() {
+    let town = gastown();
+    town.bead("gt-abc", &[]);
+    town.gt(["sling", "gt-abc", MAX]).ok();
+    assert_eq!(town.show("gt-abc")["status"], "hooked");
+    assert_eq!(town.show("gt-abc")["assignee"], MAX);
+
+    let said = town.bd(["update", "gt-abc", "--claim", "--actor", "you"]).fails(1);
+    assert_says(&said.stderr, &["already claimed by gastown/crew/max", "gt run cancel gt-abc#1"]);
+    town.bd(["update", "gt-abc", "--claim", "--actor", MAX]).ok();
+    assert_eq!(town.show("gt-abc")["status"], "in_progress");
+    town.bd(["close", "gt-abc", "--reason", "merged", "--actor", MAX]).ok();
+
+    let bead = town.show("gt-abc");
+    assert_eq!((&bead["status"], &bead["outcome"]), (&"closed".into(), &"success".into()));
+    let told = town.bd(["activity", "--bead", "gt-abc", "--json"]).ok().stdout;
+    assert_says(&told, &["run_starting", "dispatched", "run_done"]);
+}
+
+#[test]
+fn a_worker_that_closes_its_bead_is_told_how_to_finish() {
+    let town = gastown();
+    let script = format!(
+        "'{}' close \"$1\" > \"$GT_TOWN_ROOT/told\" 2>&1; exit 0",
+        town.bd_path().display()
+    );
+    let program = town.write_script("work.sh", &script);
+    let command = format!("{} {{bead}}", program.display());
+    town.gt(["config", "set", "rig.gastown.command", &command]).ok();
+    town.bead("gt-abc", &[]);
+
+    town.gt(["sling", "gt-abc"]).ok();
+
+    wait_for_status(&town, "gt-abc", "closed");
+    let told = std::fs::read_to_string(town.cwd().join("told")).unwrap();
+    assert_says(
+        &told,
+        &["cannot close gt-abc: you are its worker in the run gt-abc#1; finish with gt done"],
+    );
+    assert_eq!(town.show("gt-abc")["outcome"], "success");
+}
+
+#[test]
+fn what_a_run_has_is_refused_to_strangers_and_to_workers_of_other_runs() {
+    let town = gastown_that_takes_time();
+    town.bead("gt-abc", &[]);
+    town.gt(["sling", "gt-abc"]).ok();
+
+    for arguments in [
+        &["close", "gt-abc"][..],
+        &["reopen", "gt-abc"],
+        &["defer", "gt-abc"],
+        &["update", "gt-abc", "--status", "open"],
+        &["update", "gt-abc", "--assignee", "me"],
+    ] {
+        let said = town.bd(arguments).fails(1);
+        assert_says(&said.stderr, &["gt-abc#1", "gt run cancel gt-abc#1"]);
+    }
+    town.bd(["update", "gt-abc", "--append-notes", "look here"]).ok();
+    let said = bd_in_run(&town, "gt-abc#7", &["close", "gt-abc", "--force"]).fails(1);
+    assert_says(&said.stderr, &["you act in the run gt-abc#7, but gt-abc#1 has it now"]);
+    bd_in_run(&town, "gt-abc#1", &["update", "gt-abc", "--claim"]).ok();
+
+    let_work_end(&town);
+    wait_for_status(&town, "gt-abc", "closed");
+}
+
+#[test]
+fn a_forced_close_ends_the_worker() {
+    let town = gastown_with(
+        "trap 'echo > \"$GT_TOWN_ROOT/ended\"; exit 1' TERM\n\
+         echo > \"$GT_TOWN_ROOT/begun\"\n\
+         while [ -e \"$GT_TOWN_ROOT/.gt\" ]; do sleep 0.05; done",
+    );
+    for (id, verb) in [("gt-abc", "close"), ("gt-def", "delete")] {
+        town.bead(id, &[]);
+        town.gt(["sling", id, "--no-convoy"]).ok();
+        wait_until("it has begun", || town.cwd().join("begun").exists());
+
+        let said = town.bd([verb, id, "--force"]).ok();
+
+        assert_says(&said.stdout, &[&format!("✓ Cancelled {id}#1 of gastown/process")]);
+        wait_until("it has ended", || town.cwd().join("ended").exists());
+        for file in ["begun", "ended"] {
+            std::fs::remove_file(town.cwd().join(file)).unwrap();
+        }
+    }
+    assert_eq!(town.show("gt-abc")["status"], "closed");
+    assert_eq!(town.show("gt-abc")["outcome"], serde_json::Value::Null);
+}

@@ -1,0 +1,181 @@
+//! `gt why`: a true answer for every bead.
+
+use gt_testkit::wait_until;
+use serde_json::json;
+
+use crate::agents::{Stage as _, set_agent, town_with_agent};
+use crate::support::{Steps as _, assert_says, keys, refusal, strings, texts};
+
+#[test]
+fn a_bead_that_nobody_scheduled_says_so_whatever_else_keeps_it() {
+    let town = town_with_agent("");
+    town.bead("we-a", &[]);
+    town.bead("we-b", &["--deps", "we-a"]);
+
+    let why = town.why("we-a");
+    assert_eq!((&why["state"], &why["status"]), (&json!("idle"), &json!("open")));
+    assert_eq!(why["reasons"][0]["remedy"], "gt sling we-a");
+    assert_eq!(
+        town.gt(["why", "we-a"]).ok().stdout,
+        "we-a  we-a\nis not scheduled\n  → gt sling we-a\n"
+    );
+    // That its blocker is closed would not start it.
+    assert_eq!(town.reasons("we-b"), ["blocked", "not-scheduled"]);
+    let said = town.gt(["why", "we-b"]).ok().stdout;
+    assert_says(
+        &said,
+        &["these 2 reasons", "• blocked by we-a\n  → that is over when we-a is closed"],
+    );
+}
+
+#[test]
+fn a_running_bead_names_its_run() {
+    let town = town_with_agent("wait_for go");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+
+    let why = town.why("we-a");
+    assert_eq!((&why["state"], &why["run"]["id"]), (&json!("running"), &json!("we-a#1")));
+    let said = town.gt(["why", "we-a"]).ok().stdout;
+    assert_says(&said, &["is running as we-a#1 for ", "→ gt run log we-a#1 -f follows it"]);
+    town.allow("go");
+    wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
+    let said = town.gt(["why", "we-a"]).ok().stdout;
+    assert_says(&said, &["is over: done (done by we-a#1)", "Last run", "bd reopen we-a"]);
+    town.assert_quiet();
+}
+
+#[test]
+fn without_a_slot_it_names_who_has_them_and_who_is_before_it() {
+    let town = town_with_agent("wait_for go");
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    for id in ["we-a", "we-b", "we-c"] {
+        town.bead(id, &[]);
+    }
+    town.gt(["sling", "we-a", "we-b", "we-c"]).ok();
+    assert_eq!(town.why("we-a")["state"], "next");
+    town.cycle().ok();
+    town.wait_for_agent("we-a#1");
+
+    let why = town.why("we-c");
+
+    assert_eq!((&why["state"], &why["reasons"][0]["code"]), (&json!("waiting"), &json!("no-slot")));
+    assert_eq!(texts(&why["holders"], "id"), ["we-a#1"]);
+    assert_eq!((&why["line"]["position"], &why["line"]["of"]), (&json!(2), &json!(2)));
+    assert_eq!(strings(&why["line"]["ahead"]), ["we-b"]);
+    let said = town.gt(["why", "we-c"]).ok().stdout;
+    assert_says(
+        &said,
+        &[
+            "waits, for this reason:",
+            "gt config set scheduler.max_polecats <n>",
+            "In line  2 of 2\n  after we-b\n",
+            "Who holds the slots\n  we-a#1  running",
+            "Scheduled  hq-ctx-0000",
+        ],
+    );
+    assert_eq!(
+        keys(&why),
+        [
+            "attempts",
+            "context",
+            "holders",
+            "id",
+            "line",
+            "max_attempts",
+            "reasons",
+            "schema_version",
+            "state",
+            "status",
+            "title"
+        ]
+    );
+    // The name of a context means its bead.
+    let context = why["context"]["id"].as_str().unwrap();
+    assert_eq!(town.why(context)["id"], "we-c");
+    town.gt(["unsling", "we-b", "we-c"]).ok();
+    town.allow("go");
+    town.assert_quiet();
+}
+
+#[test]
+fn every_reason_that_holds_is_given() {
+    let town = town_with_agent("");
+    town.bead("we-a", &[]);
+    town.bead("we-b", &["--deps", "we-a"]);
+    town.gt(["sling", "we-b", "--queue"]).ok();
+    town.gt(["rig", "park", "web"]).ok();
+    town.gt(["scheduler", "pause", "--actor", "ann"]).ok();
+
+    let why = town.why("we-b");
+
+    assert_eq!(texts(&why["reasons"], "code"), ["blocked", "rig-parked", "paused", "queue-gate"]);
+    let remedies = texts(&why["reasons"], "remedy");
+    assert_eq!(remedies[0], "it starts when we-a is closed");
+    assert_eq!(remedies[1], "gt rig unpark web");
+    assert_eq!(remedies[2], "gt scheduler resume");
+    let said = town.gt(["why", "we-b"]).ok().stdout;
+    assert_says(&said, &["these 4 reasons", "• paused by ann since "]);
+}
+
+#[test]
+fn beads_that_are_not_dispatched_say_why() {
+    let town = town_with_agent("");
+    town.bead("we-e", &["--type", "epic"]);
+    town.bead("hq-a", &[]);
+    town.bead("we-c", &[]);
+    town.bd(["update", "we-c", "--claim", "--actor", "ann"]).ok();
+    town.bead("we-d", &[]);
+    town.bd(["defer", "we-d"]).ok();
+    town.bead("we-f", &["--assignee", "bob"]);
+    town.bead("we-g", &[]);
+    town.bd(["close", "we-g"]).ok();
+
+    for (id, code, remedy) in [
+        ("we-e", "not-slingable", "gt sling we-e schedules the beads that it is made of"),
+        ("hq-a", "town-level", "make a bead in a rig"),
+        ("we-c", "claimed", "bd update we-c --status open"),
+        ("we-d", "deferred", "bd undefer we-d"),
+        ("we-f", "assigned", "gt sling we-f --force"),
+        ("we-g", "status", "bd reopen we-g"),
+    ] {
+        let why = town.why(id);
+        assert_eq!(why["reasons"][0]["code"], code, "{id}");
+        assert_says(why["reasons"][0]["remedy"].as_str().unwrap(), &[remedy]);
+        town.gt(["why", id]).ok();
+    }
+    assert_says(&refusal(&town.gt(["why", "we-x"])), &["we-x"]);
+    assert_says(&refusal(&town.gt(["why", "hq-ctx-zzzzz"])), &["hq-ctx-zzzzz"]);
+}
+
+#[test]
+fn a_convoy_is_its_parts() {
+    let town = town_with_agent("");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a", "--queue"]).ok();
+    let convoy = town.ids(&["list", "--type", "convoy"]).remove(0);
+
+    let why = town.why(&convoy);
+
+    assert_eq!(texts(&why["reasons"], "code"), ["not-slingable"]);
+    assert_says(why["reasons"][0]["remedy"].as_str().unwrap(), &["gt sling", &convoy]);
+}
+
+#[test]
+fn a_start_that_failed_is_told_with_its_reason() {
+    let town = town_with_agent("");
+    town.gt(["config", "set", "rig.web.command", "no-such-program {bead}"]).ok();
+    town.bead("we-a", &[]);
+
+    town.gt(["sling", "we-a"]).fails(1);
+
+    let why = town.why("we-a");
+    assert_eq!((&why["state"], &why["reasons"][0]["code"]), (&json!("waiting"), &json!("backoff")));
+    assert_eq!(why["context"]["failures"], 1);
+    assert_says(why["context"]["last_failure"].as_str().unwrap(), &["no-such-program"]);
+    let said = town.gt(["why", "we-a"]).ok().stdout;
+    assert_says(&said, &["Failed starts", "1, the last: cannot start no-such-program"]);
+    set_agent(&town, "");
+    town.assert_quiet();
+}

@@ -1,0 +1,164 @@
+//! The part of the status table for beads that a run has.
+
+use super::{Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, unheld};
+use crate::schedule::{Run, RunId, RunState};
+use crate::{ExecutorKind, Status};
+
+/// A run that has a bead, as far as the table looks at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveRun<'a> {
+    id: &'a RunId,
+    state: RunState,
+    executor: ExecutorKind,
+    agent: &'a str,
+}
+
+impl<'a> LiveRun<'a> {
+    /// The run, if it is live.
+    pub fn of(run: &'a Run) -> Option<Self> {
+        let Run { id, state, executor, agent, .. } = run;
+        Self::new(id, *state, *executor, agent)
+    }
+
+    pub(super) fn new(
+        id: &'a RunId,
+        state: RunState,
+        executor: ExecutorKind,
+        agent: &'a str,
+    ) -> Option<Self> {
+        state.is_live().then_some(Self { id, state, executor, agent })
+    }
+
+    /// How somebody is related to the run. Whoever acts in a run says so; where there is no process that
+    /// could be told to, the name says it.
+    pub(super) fn relation(&self, speaker: Speaker<'_>) -> Relation {
+        match speaker.run {
+            Some(acting) if acting == self.id => return Relation::Worker(self.manner()),
+            Some(acting) if acting.bead == self.id.bead => {
+                return Relation::Superseded(acting.clone());
+            }
+            Some(_) | None => {}
+        }
+        match self.manner() {
+            manner @ (Manner::Pulling | Manner::Alone) if speaker.name == self.agent => {
+                Relation::Worker(manner)
+            }
+            Manner::Supervised | Manner::Pulling | Manner::Alone => Relation::Stranger,
+        }
+    }
+
+    fn manner(&self) -> Manner {
+        match self.executor {
+            ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => Manner::Supervised,
+            ExecutorKind::Pull => Manner::Pulling,
+            ExecutorKind::None => Manner::Alone,
+        }
+    }
+}
+
+/// What a worker is to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// A process whose supervisor has taken the run for it.
+    Supervised,
+    /// An agent that asks for work, and takes the run itself.
+    Pulling,
+    /// A person or a standing agent: there is no process, so the bead is all they have to say things by.
+    Alone,
+}
+
+/// How somebody is related to a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// It is theirs.
+    Worker(Manner),
+    /// They act in another run of the same bead, which this one has fenced off.
+    Superseded(RunId),
+    /// They have nothing to do with it.
+    Stranger,
+}
+
+/// The table for a bead that `run` has.
+pub(super) fn decide(
+    verb: &Verb,
+    standing: &Standing<'_>,
+    run: &LiveRun<'_>,
+    speaker: Speaker<'_>,
+) -> Result<Ruling, Refusal> {
+    let relation = run.relation(speaker);
+    if let Relation::Superseded(acting) = relation {
+        return Err(Refusal::Superseded { acting, live: run.id.clone() });
+    }
+    let unchanged = match verb {
+        Verb::SetStatus(wanted) => wanted == standing.status,
+        Verb::Assign(to) => to == standing.assignee,
+        Verb::Claim | Verb::Close { .. } | Verb::Reopen | Verb::PutOff | Verb::Delete { .. } => {
+            false
+        }
+    };
+    if unchanged {
+        return Ok(NOTHING);
+    }
+    match relation {
+        Relation::Worker(manner) => by_worker(verb, standing, run, manner, speaker),
+        Relation::Superseded(_) | Relation::Stranger => by_stranger(verb, standing, run, speaker),
+    }
+}
+
+const NOTHING: Ruling = Ruling { bead: Transition::Nothing, run: RunFate::Untouched };
+
+fn by_worker(
+    verb: &Verb,
+    standing: &Standing<'_>,
+    run: &LiveRun<'_>,
+    manner: Manner,
+    speaker: Speaker<'_>,
+) -> Result<Ruling, Refusal> {
+    let closes = manner == Manner::Alone;
+    match verb {
+        Verb::Claim | Verb::SetStatus(Status::InProgress) => match (manner, run.state) {
+            (Manner::Pulling | Manner::Alone, RunState::Starting) => {
+                let bead = Transition::Status(Status::InProgress);
+                Ok(Ruling { bead, run: RunFate::Taken })
+            }
+            _ => Ok(NOTHING),
+        },
+        Verb::Close { .. } | Verb::SetStatus(Status::Closed) if closes => {
+            let bead = unheld(verb, standing, speaker.name)?;
+            Ok(Ruling { bead, run: RunFate::Ended })
+        }
+        Verb::Delete { force: true } if closes => by_stranger(verb, standing, run, speaker),
+        Verb::Close { .. } | Verb::SetStatus(Status::Closed) | Verb::Delete { force: true } => {
+            Err(Refusal::FinishWithDone(run.id.clone()))
+        }
+        Verb::SetStatus(_)
+        | Verb::Reopen
+        | Verb::PutOff
+        | Verb::Assign(_)
+        | Verb::Delete { force: false } => {
+            Err(Refusal::StatusOfRun { run: run.id.clone(), closes })
+        }
+    }
+}
+
+fn by_stranger(
+    verb: &Verb,
+    standing: &Standing<'_>,
+    run: &LiveRun<'_>,
+    speaker: Speaker<'_>,
+) -> Result<Ruling, Refusal> {
+    if verb.is_forced() {
+        let bead = unheld(verb, standing, speaker.name)?;
+        return Ok(Ruling { bead, run: RunFate::Cancelled });
+    }
+    let (run, agent) = (run.id.clone(), run.agent.to_owned());
+    Err(match verb {
+        Verb::Claim => Refusal::ClaimedInRun { run, agent },
+        Verb::Close { .. } | Verb::Delete { .. } => {
+            Refusal::HeldByRun { run, agent, force_helps: true }
+        }
+        Verb::SetStatus(_) | Verb::Reopen | Verb::PutOff | Verb::Assign(_) => {
+            Refusal::HeldByRun { run, agent, force_helps: false }
+        }
+    })
+}

@@ -1,0 +1,187 @@
+use std::net::TcpListener;
+use std::thread::JoinHandle;
+
+use gt_testkit::Certificates;
+use proptest::prelude::*;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection};
+
+use super::*;
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// A service that reads one request, whatever it is, and says `answer`.
+fn service(answer: &'static str) -> (String, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        serve(stream, answer)
+    });
+    (format!("http://127.0.0.1:{port}/hook?x=1"), heard)
+}
+
+fn serve(mut stream: impl Read + Write, answer: &str) -> String {
+    let mut heard = Vec::new();
+    while !heard.ends_with(b"the end") {
+        let mut chunk = [0; 1024];
+        match stream.read(&mut chunk) {
+            Ok(0) | Err(_) => break,
+            Ok(count) => heard.extend_from_slice(&chunk[..count]),
+        }
+    }
+    let _ = stream.write_all(answer.as_bytes()).and_then(|()| stream.flush());
+    String::from_utf8(heard).unwrap()
+}
+
+fn post(address: &str, limit: Duration) -> Result<Answer, WebError> {
+    let address = WebAddress::parse(address).unwrap();
+    let headers = [("Idempotency-Key", "a:1")];
+    let content_type = "application/json";
+    Post { address: &address, content_type, headers: &headers, body: b"the end", limit }.send()
+}
+
+#[test]
+fn a_request_is_complete_and_its_answer_read() {
+    let (address, heard) = service("HTTP/1.1 204 No Content\r\nServer: x\r\n\r\n");
+
+    let answer = post(&address, LONG).unwrap();
+
+    assert_eq!(answer, Answer { status: 204, location: None, words: String::new() });
+    let heard = heard.join().unwrap();
+    let (head, body) = heard.split_once("\r\n\r\n").unwrap();
+    assert_eq!(body, "the end");
+    let authority = address.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    let lines: Vec<&str> = head.lines().collect();
+    assert_eq!(lines[0], "POST /hook?x=1 HTTP/1.1");
+    for line in [
+        &format!("Host: {authority}"),
+        "Content-Type: application/json",
+        "Content-Length: 7",
+        "Connection: close",
+        "Idempotency-Key: a:1",
+    ] {
+        assert!(lines.contains(&line), "{line} in {head}");
+    }
+}
+
+#[test]
+fn answers_are_told_as_they_are() {
+    for (said, status, location, words) in [
+        ("HTTP/1.0 400 No\r\n\r\nno such\n\x1b[31mfield", 400, None, "no such [31mfield"),
+        ("HTTP/1.1 301 Gone\r\nLOCATION: https://b/\r\n\r\n", 301, Some("https://b/"), ""),
+        ("HTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", 200, None, ""),
+        ("HTTP/1.1 500\r\n\r\n", 500, None, ""),
+    ] {
+        let (address, _heard) = service(said);
+        let location = location.map(str::to_owned);
+        let expected = Answer { status, location, words: words.to_owned() };
+        assert_eq!(post(&address, LONG).unwrap(), expected, "{said}");
+    }
+}
+
+#[test]
+fn what_is_no_answer_is_an_error() {
+    for said in ["220 ftp ready\r\n\r\n", "HTTP/1.1 20x\r\n\r\n", "HTTP/1.1 200 OK\r\n"] {
+        let (address, _heard) = service(said);
+        let error = post(&address, LONG).unwrap_err();
+        assert!(matches!(error, WebError::Strange(_)), "{said}: {error:?}");
+    }
+    let (address, _heard) = service("");
+    assert!(matches!(post(&address, LONG), Err(WebError::Silent { .. })));
+    let endless: &'static str = Box::leak("x".repeat(100_000).into_boxed_str());
+    let (address, _heard) = service(endless);
+    assert!(post(&address, LONG).is_err());
+}
+
+#[test]
+fn nobody_is_waited_for_beyond_the_limit() {
+    // Somebody who listens but never says anything.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/", listener.local_addr().unwrap());
+    let error = post(&address, Duration::from_millis(50)).unwrap_err();
+    assert!(matches!(error, WebError::Silent { .. }), "{error:?}");
+
+    // Nobody.
+    drop(listener);
+    let error = post(&address, LONG).unwrap_err();
+    assert!(matches!(error, WebError::Unreachable { .. }), "{error:?}");
+}
+
+#[test]
+fn a_field_cannot_begin_another() {
+    let address = WebAddress::parse("http://127.0.0.1:1/").unwrap();
+    let headers = [("Idempotency-Key", "a\r\nX: y")];
+    let (content_type, body, limit) = ("text/plain", &[][..], LONG);
+    let post = Post { address: &address, content_type, headers: &headers, body, limit };
+    assert!(matches!(post.send(), Err(WebError::Field(name)) if name == "Idempotency-Key"));
+}
+
+#[test]
+fn an_encrypted_request_arrives_only_where_the_certificate_says() {
+    let certificates = Certificates::for_host("localhost");
+    let chain: Vec<_> = CertificateDer::pem_file_iter(certificates.server_certificate())
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    let key = PrivateKeyDer::from_pem_file(certificates.server_key()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = std::thread::spawn(move || {
+        for stream in listener.incoming().map(Result::unwrap) {
+            let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let heard =
+                serve(StreamOwned::new(connection, stream), "HTTP/1.1 200 OK\r\n\r\nthanks");
+            if !heard.is_empty() {
+                return heard;
+            }
+        }
+        unreachable!("a listener has no end")
+    });
+    let others = Certificates::for_host("localhost");
+    let ask = |host: &str, signed_by: &Certificates| {
+        let address = WebAddress::parse(&format!("https://{host}:{port}/")).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(signed_by.authority()).unwrap()).unwrap();
+        let (content_type, headers, body, limit) = ("text/plain", &[][..], &b"the end"[..], LONG);
+        Post { address: &address, content_type, headers, body, limit }.send_trusting(|| roots)
+    };
+
+    let stranger = ask("localhost", &others).unwrap_err();
+    assert!(matches!(stranger, WebError::Untrusted { .. }), "{stranger:?}");
+    let other_name = ask("127.0.0.1", &certificates).unwrap_err();
+    assert!(matches!(other_name, WebError::Untrusted { .. }), "{other_name:?}");
+
+    let answer = ask("localhost", &certificates).unwrap();
+    assert_eq!((answer.status, answer.words.as_str()), (200, "thanks"));
+    assert!(heard.join().unwrap().starts_with("POST / HTTP/1.1\r\n"));
+}
+
+#[test]
+fn signatures_are_those_of_rfc_4231() {
+    let signed = signature("Jefe", b"what do ya want for nothing?");
+    assert_eq!(signed, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
+proptest! {
+    #[test]
+    fn no_answer_makes_it_panic_or_breaks_a_line(
+        head in "(HTTP/1.[01] [0-9]{1,4}[ A-z]{0,5}\r\n)?(Location:.{0,10}\r\n)?(\r\n)?",
+        rest in prop::collection::vec(any::<u8>(), 0..50),
+    ) {
+        let bytes = [head.as_bytes(), &rest].concat();
+        if let Ok(Some(answer)) = read_answer(&mut bytes.as_slice()) {
+            prop_assert!((200..1000).contains(&answer.status) || answer.status < 100);
+            prop_assert!(!answer.words.chars().any(char::is_control));
+            prop_assert!(!answer.location.unwrap_or_default().chars().any(char::is_control));
+        }
+    }
+}

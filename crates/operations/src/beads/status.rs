@@ -1,0 +1,230 @@
+//! Changes of status: what the table answers, for the bead and for the run that has it.
+
+use gt_core::decide::{
+    LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
+};
+use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
+use gt_core::{Bead, BeadId, EventKind, Outcome, Status, Timestamp};
+use gt_store::Writer;
+
+use crate::runs::cancel_in;
+use crate::{Actor, OperationError, Result};
+
+/// What came of a verb. The run is settled; the bead is the caller's to save.
+pub(super) struct Applied {
+    /// The bead as it is stored: a run that was cancelled has given it back.
+    pub(super) old: Bead,
+    /// The bead as it is to be.
+    pub(super) new: Bead,
+    /// Which kind of event the change is, if it has one of its own.
+    pub(super) kind: Option<EventKind>,
+    /// Its run ended with it.
+    pub(super) ended: bool,
+    /// The run that was cancelled for it; its processes are still to be ended.
+    pub(super) cancelled: Option<Run>,
+}
+
+/// What the table said, and about which run.
+struct Answer {
+    ruling: Ruling,
+    run: Option<Run>,
+}
+
+/// Does `verb` to `bead`, said by somebody who acts in the run `acting`. What a close needs besides (reason,
+/// outcome) is the caller's.
+pub(super) fn apply(
+    writer: &mut Writer<'_>,
+    bead: &Bead,
+    verb: &Verb,
+    name: &'static str,
+    acting: Option<&RunId>,
+) -> Result<Applied> {
+    let end = RunEnd::without_status(RunState::Done, "its bead was closed");
+    apply_with_end(writer, bead, verb, name, acting, &end)
+}
+
+/// Like [`apply`], where the close of the bead may end its run in this way.
+pub(super) fn apply_with_end(
+    writer: &mut Writer<'_>,
+    bead: &Bead,
+    verb: &Verb,
+    name: &'static str,
+    acting: Option<&RunId>,
+    end: &RunEnd,
+) -> Result<Applied> {
+    let answer = ask(writer, bead, verb, acting)?;
+    let answer = answer.map_err(|refusal| {
+        let bead = bead.id.clone();
+        OperationError::Refused { verb: name, bead, refusal }
+    })?;
+    let cancelled = settle_run(writer, &answer, end)?;
+    let old = match &cancelled {
+        None => bead.clone(),
+        Some(_) => {
+            writer.bead(&bead.id)?.ok_or_else(|| OperationError::NoBead(bead.id.to_string()))?
+        }
+    };
+    let now = writer.now();
+    let mut new = old.clone();
+    let kind = match answer.ruling.bead {
+        Transition::Nothing | Transition::Claimed | Transition::Deleted => None,
+        Transition::Assigned => {
+            if let Verb::Assign(to) = verb {
+                new.assignee.clone_from(to);
+            }
+            None
+        }
+        Transition::Status(status) => {
+            enter(&mut new, status, now);
+            Some(EventKind::StatusChanged)
+        }
+        Transition::Closed => {
+            new.status = Status::Closed;
+            new.closed_at = Some(now);
+            new.close_reason = String::new();
+            new.outcome = None;
+            Some(EventKind::Closed)
+        }
+        Transition::Reopened => {
+            enter(&mut new, Status::Open, now);
+            // The worker whose run closed it has gone; a person who had it has it again.
+            let last_run = writer.runs_of(&new.id)?.into_iter().next();
+            if last_run.is_some_and(|run| run.agent == new.assignee) {
+                new.assignee = String::new();
+            }
+            Some(EventKind::Reopened)
+        }
+    };
+    Ok(Applied { old, new, kind, ended: answer.ruling.run == RunFate::Ended, cancelled })
+}
+
+/// What `bead` is when the writer's actor has taken it.
+pub(super) fn claim_in(
+    writer: &mut Writer<'_>,
+    bead: &Bead,
+    acting: Option<&RunId>,
+) -> Result<Bead> {
+    // Two strangers would both believe that the bead is theirs.
+    if writer.actor() == Actor::UNKNOWN {
+        return Err(OperationError::rejected(format!(
+            "claiming {}: nobody knows who you are; set BD_ACTOR or use --actor",
+            bead.id
+        )));
+    }
+    let answer = ask(writer, bead, &Verb::Claim, acting)?;
+    let answer =
+        answer.map_err(|refusal| OperationError::NotClaimed { bead: bead.id.clone(), refusal })?;
+    // A claim ends no run, so it does not matter how.
+    settle_run(writer, &answer, &RunEnd::without_status(RunState::Done, ""))?;
+    let mut claimed = bead.clone();
+    match answer.ruling.bead {
+        Transition::Claimed => {
+            writer.actor().clone_into(&mut claimed.assignee);
+            enter(&mut claimed, Status::InProgress, writer.now());
+        }
+        Transition::Status(status) => enter(&mut claimed, status, writer.now()),
+        Transition::Nothing
+        | Transition::Closed
+        | Transition::Reopened
+        | Transition::Assigned
+        | Transition::Deleted => return Ok(claimed),
+    }
+    claimed.updated_at = writer.now().max(bead.updated_at);
+    Ok(claimed)
+}
+
+/// Lets the run that has `bead` go before the bead is deleted. Says which, if there was one.
+pub(super) fn let_go_in(
+    writer: &mut Writer<'_>,
+    bead: &Bead,
+    acting: Option<&RunId>,
+) -> Result<Option<Run>> {
+    Ok(apply(writer, bead, &Verb::Delete { force: true }, "delete", acting)?.cancelled)
+}
+
+/// Asks the table.
+fn ask(
+    writer: &Writer<'_>,
+    bead: &Bead,
+    verb: &Verb,
+    acting: Option<&RunId>,
+) -> Result<std::result::Result<Answer, Refusal>> {
+    let closes = matches!(verb, Verb::Close { .. });
+    let blockers = if closes && bead.open_blockers > 0 {
+        let facts = writer.blockers(&bead.id)?;
+        [facts.open, facts.failed].concat()
+    } else {
+        Vec::new()
+    };
+    let run = writer.live_run(&bead.id)?;
+    let woken = *verb == Verb::Claim
+        && bead.status == Status::Deferred
+        && bead.defer_until.is_some_and(|at| at <= writer.now());
+    let standing = Standing {
+        status: if woken { &Status::Open } else { &bead.status },
+        assignee: &bead.assignee,
+        issue_type: &bead.issue_type,
+        pinned: bead.pinned,
+        is_template: bead.is_template,
+        has_open_children: closes && writer.has_open_children(&bead.id)?,
+        blockers: &blockers,
+        run: run.as_ref().and_then(LiveRun::of),
+    };
+    let speaker = Speaker { name: writer.actor(), run: acting };
+    let ruling = decide(verb, &standing, speaker);
+    Ok(ruling.map(|ruling| Answer { ruling, run }))
+}
+
+/// Does to the run what the table said. Says which was cancelled, if one was.
+fn settle_run(writer: &mut Writer<'_>, answer: &Answer, end: &RunEnd) -> Result<Option<Run>> {
+    let Some(run) = &answer.run else { return Ok(None) };
+    match answer.ruling.run {
+        RunFate::Untouched => Ok(None),
+        RunFate::Taken => {
+            writer.claim_run(run)?;
+            let context = writer.context_by_number(run.context)?;
+            if let Some(context) = context.filter(|context| context.closed.is_none()) {
+                writer.close_context(&context, CloseReason::Dispatched, "")?;
+            }
+            Ok(None)
+        }
+        RunFate::Ended => {
+            writer.end_run(run, end, "")?;
+            Ok(None)
+        }
+        RunFate::Cancelled => {
+            cancel_in(writer, run)?;
+            Ok(Some(run.clone()))
+        }
+    }
+}
+
+/// Takes a bead that was closed out of the line, if it waits there.
+pub(super) fn close_context_of(writer: &mut Writer<'_>, id: &BeadId) -> Result<()> {
+    if let Some(context) = writer.open_context(id)? {
+        writer.close_context(&context, CloseReason::StaleWorkBead, "its bead was closed")?;
+    }
+    Ok(())
+}
+
+/// Gives `bead` a status that is not `closed`, with what hangs on it.
+pub(crate) fn enter(bead: &mut Bead, status: Status, now: Timestamp) {
+    if bead.status == Status::Closed {
+        bead.closed_at = None;
+        bead.close_reason = String::new();
+        bead.outcome = None;
+    }
+    if bead.status == Status::Pinned {
+        bead.pinned = false;
+    }
+    if status == Status::InProgress && bead.started_at.is_none() {
+        bead.started_at = Some(now);
+    }
+    bead.status = status;
+}
+
+/// How a close is told from a plain change of status.
+pub(super) fn finish(bead: &mut Bead, reason: &str, outcome: Option<Outcome>) {
+    reason.clone_into(&mut bead.close_reason);
+    bead.outcome = outcome;
+}

@@ -1,0 +1,71 @@
+//! Which news people are told: told from the events of a transaction, so that no change can forget it.
+
+use gt_core::settings::Layers;
+use gt_core::{EventKind, Json, NewEvent};
+use gt_store::Writer;
+
+use super::{NewNotice, notify_in};
+use crate::Result;
+use crate::settings::layers_over;
+
+/// Writes a notice for everything that this transaction changed and that needs a person. `files` are the
+/// layers of settings below the store's.
+pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
+    let events = writer.recorded();
+    // A run that failed and is tried again needs nobody; one that was the last closes its bead.
+    let closes = |failed: &NewEvent| {
+        let closed =
+            |event: &NewEvent| event.kind == EventKind::Closed && event.bead == failed.bead;
+        events.iter().any(closed)
+    };
+    let told = |event: &&NewEvent| {
+        kind_of(event).is_some() && (event.kind != EventKind::RunFailed || closes(event))
+    };
+    let news: Vec<NewEvent> = events.iter().filter(told).cloned().collect();
+    if news.is_empty() {
+        return Ok(());
+    }
+    let settings = layers_over(files, writer)?;
+    for event in &news {
+        let Some(kind) = kind_of(event) else { continue };
+        let said = |field: &str| event.payload.string_field(field).unwrap_or_default();
+        let bead = event.bead.as_ref().map(ToString::to_string).unwrap_or_default();
+        let run = event.run.as_ref().map(ToString::to_string);
+        // A context and a run are given up once; that is what makes the key the same each time.
+        let about = run.clone().unwrap_or_else(|| said("context"));
+        let why = [said("why"), said("reason")].into_iter().find(|text| !text.is_empty());
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let message = match event.kind {
+            EventKind::RunFailed => {
+                format!("{bead} failed{why}. Try it again with gt scheduler retry {bead}")
+            }
+            EventKind::Escalated => format!(
+                "{bead} was lost too often and is not tried again. See gt why {bead}, then gt scheduler \
+                 retry {bead}"
+            ),
+            _ => format!("{bead} could not be started{why}. See gt why {bead}"),
+        };
+        let notice = NewNotice {
+            key: format!("{kind}:{about}"),
+            kind,
+            bead: event.bead.as_ref(),
+            rig: event.rig.as_ref(),
+            run: event.run.as_ref(),
+            message,
+            details: Json::object(&event.payload.fields().unwrap_or_default()),
+        };
+        notify_in(writer, &settings, &notice)?;
+    }
+    Ok(())
+}
+
+/// What kind of news an event is, if people are told of it.
+fn kind_of(event: &NewEvent) -> Option<&'static str> {
+    match event.kind {
+        EventKind::CircuitBroken => Some("circuit-broken"),
+        EventKind::Quarantined => Some("quarantined"),
+        EventKind::Escalated => Some("escalated"),
+        EventKind::RunFailed => Some("failed"),
+        _ => None,
+    }
+}

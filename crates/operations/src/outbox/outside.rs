@@ -1,0 +1,149 @@
+//! Programs and web services that are told.
+
+use std::error::Error as _;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gt_core::schedule::Notice;
+use gt_core::{WebAddress, limits};
+use gt_executors::background::{Ending, Limited};
+use gt_executors::process::ProcessError;
+use gt_executors::web::{Answer, Post, WebError, signature};
+
+use super::deliver::SENDING_MAX;
+use super::{NotSent, Notifier, Target};
+use crate::Town;
+use crate::town::DIRECTORY;
+
+/// How long a web service may take; shorter than a program, which may start another one.
+const WEBHOOK_MAX: Duration = Duration::from_secs(10);
+/// How much of the message is in the program's environment, in characters; all of it is in its input.
+const MESSAGE_CHARACTERS_MAX: usize = 1_000;
+
+/// The programs and web services that really are there.
+#[derive(Debug, Clone)]
+pub struct Outside {
+    root: PathBuf,
+}
+
+impl Outside {
+    /// Those that the people of a town named.
+    pub fn of(town: &Town) -> Self {
+        Self { root: town.root().to_owned() }
+    }
+}
+
+impl Notifier for Outside {
+    fn send(&self, target: &Target, notice: &Notice) -> Result<(), NotSent> {
+        match target {
+            Target::Command(words) => run(&self.root, words, notice),
+            Target::Webhook { address, secret } => post(address, secret, notice),
+        }
+    }
+}
+
+fn run(root: &Path, words: &[String], notice: &Notice) -> Result<(), NotSent> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(NotSent::Unreachable("notify.command is not set".to_owned()));
+    };
+    let field = |name: &str| {
+        let text = notice.payload.string_field(name).unwrap_or_default();
+        text.replace('\0', " ").chars().take(MESSAGE_CHARACTERS_MAX).collect::<String>()
+    };
+    let fields = [
+        ("GT_NOTICE_KEY", notice.key.clone()),
+        ("GT_NOTICE_KIND", field("kind")),
+        ("GT_NOTICE_MESSAGE", field("message")),
+        ("GT_BEAD", field("bead")),
+        ("GT_RIG", field("rig")),
+        ("GT_RUN", field("run")),
+        ("GT_TOWN_ROOT", root.display().to_string()),
+    ];
+    let environment: Vec<(&str, &str)> =
+        fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let input = format!("{}\n", notice.payload);
+    let ended = Limited {
+        program: Path::new(program),
+        arguments: &arguments,
+        directory: root,
+        environment: &environment,
+        input: input.as_bytes(),
+        scratch: &root.join(DIRECTORY),
+        limit: SENDING_MAX,
+        words_bytes_max: limits::HOOK_WORDS_BYTES_MAX,
+    }
+    .run();
+    match ended {
+        Ok(Ending::Well) => Ok(()),
+        Ok(Ending::Badly { status, words }) if words.is_empty() => {
+            Err(NotSent::Refused(format!("{program}: {status}")))
+        }
+        Ok(Ending::Badly { status, words }) => {
+            Err(NotSent::Refused(format!("{program}: {status}: {words}")))
+        }
+        Ok(Ending::TooLate) => Err(NotSent::Unreachable(format!(
+            "{program}: ended because it took longer than {}",
+            gt_core::time::format_duration(SENDING_MAX)
+        ))),
+        Err(error) => Err(NotSent::Unreachable(with_cause(&error))),
+    }
+}
+
+fn post(address: &WebAddress, secret: &str, notice: &Notice) -> Result<(), NotSent> {
+    let body = notice.payload.as_str().as_bytes();
+    let signed = format!("sha256={}", signature(secret, body));
+    let key = header_value(&notice.key);
+    let mut headers = vec![("Idempotency-Key", key.as_str())];
+    if !secret.is_empty() {
+        headers.push(("X-GT-Signature", signed.as_str()));
+    }
+    let content_type = "application/json";
+    let asked = Post { address, content_type, headers: &headers, body, limit: WEBHOOK_MAX };
+    let answer = asked.send().map_err(|error| NotSent::Unreachable(with_cause_of_web(&error)))?;
+    judge(address, &answer)
+}
+
+/// What an answer means: these few are about the notice, all others about the service.
+fn judge(address: &WebAddress, answer: &Answer) -> Result<(), NotSent> {
+    let said = match (answer.words.as_str(), &answer.location) {
+        (_, Some(location)) if (300..400).contains(&answer.status) => format!(
+            " and points to {location}; redirects are not followed, so set notify.webhook to where it \
+             leads"
+        ),
+        ("", _) => String::new(),
+        (words, _) => format!(": {words}"),
+    };
+    let why = || format!("{} answered {}{said}", address.origin(), answer.status);
+    match answer.status {
+        200..300 => Ok(()),
+        400 | 409 | 413 | 415 | 422 => Err(NotSent::Refused(why())),
+        _ => Err(NotSent::Unreachable(why())),
+    }
+}
+
+/// A key as it can stand in the head of a request, the same for the same key.
+fn header_value(key: &str) -> String {
+    let mut value = String::new();
+    for byte in key.bytes() {
+        if byte.is_ascii_graphic() {
+            value.push(char::from(byte));
+        } else {
+            let _ = write!(value, "%{byte:02X}");
+        }
+    }
+    value
+}
+
+fn with_cause(error: &ProcessError) -> String {
+    joined(&error.to_string(), error.source())
+}
+
+fn with_cause_of_web(error: &WebError) -> String {
+    joined(&error.to_string(), error.source())
+}
+
+fn joined(text: &str, cause: Option<&dyn std::error::Error>) -> String {
+    cause.map_or_else(|| text.to_owned(), |cause| format!("{text}: {cause}"))
+}

@@ -1,0 +1,283 @@
+//! The list, the status, the explanation, the dry run and the run tell the same story, whatever the town.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use gt_core::{
+    Clock, DependencyType, ExecutorKind, IssueType, Priority, RigState, Status, Timestamp,
+};
+use gt_operations::beads::{self, BeadChanges, NewBead};
+use gt_operations::dispatch::{Caller, Dispatcher, MemorySpawner};
+use gt_operations::schedule::{Flags, SlingRequest, sling};
+use gt_operations::{Actor, Town, dependencies, queue, rigs, settings};
+use proptest::prelude::*;
+
+/// A clock that stands still until it is moved.
+#[derive(Debug)]
+struct StillClock(AtomicI64);
+
+impl Clock for StillClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// What happened to a bead after it was scheduled.
+#[derive(Debug, Clone, Copy)]
+enum Fortune {
+    Nothing,
+    Blocked,
+    DeferredFor(u64),
+    ParentDeferredFor(u64),
+    Assigned,
+    Claimed,
+    Pinned,
+    NotSlingable,
+    Urgent,
+    Closed,
+}
+
+#[derive(Debug, Clone)]
+struct Plan {
+    rig: usize,
+    priority: u8,
+    queued: bool,
+    forced: bool,
+    /// Whether a worker was named: of those only one runs at a time.
+    place: Option<bool>,
+    /// The first start fails, so that the next one waits.
+    fails: bool,
+    fortune: Fortune,
+}
+
+#[derive(Debug, Clone)]
+struct World {
+    max_polecats: i64,
+    queue_max_polecats: i64,
+    rig_cap: i64,
+    fifo: bool,
+    queue_enabled: bool,
+    paused: bool,
+    batch: u32,
+    /// How long the town is left alone before anybody looks.
+    idle: u64,
+    /// So many of the beads are there before a first cycle.
+    first: usize,
+    plans: Vec<Plan>,
+}
+
+const RIGS: [&str; 5] = ["web", "api", "parked", "docked", "asked"];
+
+fn fortune() -> impl Strategy<Value = Fortune> {
+    prop_oneof![
+        4 => Just(Fortune::Nothing),
+        1 => Just(Fortune::Blocked),
+        1 => (1_u64..100).prop_map(Fortune::DeferredFor),
+        1 => (1_u64..100).prop_map(Fortune::ParentDeferredFor),
+        1 => Just(Fortune::Assigned),
+        1 => Just(Fortune::Claimed),
+        1 => Just(Fortune::Pinned),
+        1 => Just(Fortune::NotSlingable),
+        1 => Just(Fortune::Urgent),
+        1 => Just(Fortune::Closed),
+    ]
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let rig = prop_oneof![4 => 0_usize..2, 1 => 2_usize..5];
+    let place = prop_oneof![3 => Just(None), 1 => Just(Some(true)), 1 => Just(Some(false))];
+    let flags = (any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.2));
+    (rig, 0_u8..5, place, flags, fortune()).prop_map(|(rig, priority, place, flags, fortune)| {
+        let (queued, forced, fails) = flags;
+        Plan { rig, priority, queued, forced, place, fails, fortune }
+    })
+}
+
+fn world() -> impl Strategy<Value = World> {
+    let caps = (
+        prop_oneof![Just(-1_i64), Just(1), Just(3), Just(20)],
+        prop_oneof![Just(0_i64), Just(1), Just(4)],
+        prop_oneof![Just(0_i64), Just(1), Just(2)],
+    );
+    let flags = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.1));
+    let numbers = (0_u32..4, 0_u64..400, 0_usize..6);
+    (caps, flags, numbers, prop::collection::vec(plan(), 1..14)).prop_map(
+        |((max_polecats, queue_max_polecats, rig_cap), flags, (batch, idle, first), plans)| {
+            let (fifo, queue_enabled, paused) = flags;
+            World {
+                max_polecats,
+                queue_max_polecats,
+                rig_cap,
+                fifo,
+                queue_enabled,
+                paused,
+                batch,
+                idle,
+                first,
+                plans,
+            }
+        },
+    )
+}
+
+fn id(number: usize, plan: &Plan) -> String {
+    format!("{}-{number}", RIGS[plan.rig])
+}
+
+/// Makes and schedules a bead, and lets happen to it what happens.
+fn live_through(town: &Town, number: usize, plan: &Plan) {
+    let id = id(number, plan);
+    let new = NewBead {
+        title: id.clone(),
+        id: Some(id.clone()),
+        priority: Priority::new(plan.priority.into()).unwrap(),
+        ..NewBead::default()
+    };
+    beads::create(town, &new, false).unwrap();
+    let mut arguments = vec![id.clone()];
+    if let Some(polecat) = plan.place {
+        let place = if polecat { "nux" } else { "crew/ann" };
+        arguments.push(format!("{}/{place}", RIGS[plan.rig]));
+    }
+    let flags = Flags { force: plan.forced, no_convoy: true, ..Flags::default() };
+    let request = SlingRequest { arguments, flags, queue: plan.queued, ..SlingRequest::default() };
+    sling(town, &request).unwrap();
+    let other = |suffix: &str| {
+        let name = format!("{id}-{suffix}");
+        let new = NewBead { title: name.clone(), id: Some(name.clone()), ..NewBead::default() };
+        beads::create(town, &new, false).unwrap();
+        name
+    };
+    let until = |seconds: u64| Some(town.now().plus(Duration::from_secs(seconds)));
+    let link = |target: &str, kind: DependencyType| {
+        dependencies::add(town, &id, target, &kind, false).unwrap();
+    };
+    let change = |changes: BeadChanges| {
+        beads::update(town, std::slice::from_ref(&id), &changes).unwrap().remove(0).unwrap();
+    };
+    match plan.fortune {
+        Fortune::Nothing => {}
+        Fortune::Blocked => link(&other("blocker"), DependencyType::Blocks),
+        Fortune::DeferredFor(seconds) => {
+            beads::defer(town, &[id], until(seconds), None).unwrap();
+        }
+        Fortune::ParentDeferredFor(seconds) => {
+            let parent = other("parent");
+            link(&parent, DependencyType::ParentChild);
+            beads::defer(town, &[parent], until(seconds), None).unwrap();
+        }
+        Fortune::Assigned => {
+            change(BeadChanges { assignee: Some("bob".to_owned()), ..BeadChanges::default() });
+        }
+        Fortune::Claimed => change(BeadChanges { claim: true, ..BeadChanges::default() }),
+        Fortune::Pinned => {
+            change(BeadChanges { status: Some(Status::Pinned), ..BeadChanges::default() });
+        }
+        Fortune::NotSlingable => {
+            let issue_type = Some(IssueType::trusted("decision".to_owned()));
+            change(BeadChanges { issue_type, ..BeadChanges::default() });
+        }
+        Fortune::Urgent => {
+            change(BeadChanges { priority: Priority::new(0).ok(), ..BeadChanges::default() });
+        }
+        Fortune::Closed => {
+            let how = beads::Close { force: true, ..beads::Close::default() };
+            beads::close(town, &[id], &how).unwrap();
+        }
+    }
+}
+
+fn build(world: &World) -> Town {
+    let clock = Arc::new(StillClock(AtomicI64::new(1_000_000_000_000_000_000)));
+    let actor = Actor { name: "tester".to_owned(), owner: String::new() };
+    let shared: Arc<dyn Clock> = Arc::<StillClock>::clone(&clock);
+    let town = Town::in_memory(actor, shared).unwrap();
+    for name in RIGS {
+        let executor = if name == "asked" { ExecutorKind::Pull } else { ExecutorKind::Process };
+        let (repository, branch) = (None, None);
+        let rig = rigs::NewRig { name, repository, prefix: Some(name), branch, executor };
+        rigs::add(&town, &rig).unwrap();
+        settings::set(&town, &format!("rig.{name}.command"), "/bin/true {bead}").unwrap();
+    }
+    for (name, value) in [
+        ("scheduler.max_polecats", world.max_polecats.to_string()),
+        ("queue.max_polecats", world.queue_max_polecats.to_string()),
+        ("rig.web.max_polecats", world.rig_cap.to_string()),
+        ("scheduler.order", if world.fifo { "fifo" } else { "priority" }.to_owned()),
+        ("queue.enabled", world.queue_enabled.to_string()),
+    ] {
+        settings::set(&town, name, &value).unwrap();
+    }
+    let first = world.first.min(world.plans.len());
+    let spawner = MemorySpawner::default();
+    for (number, plan) in world.plans.iter().enumerate().take(first) {
+        live_through(&town, number, plan);
+        if plan.fails {
+            spawner.refuse(&id(number, plan), "no such program");
+        }
+    }
+    // Some run from now on, and some wait for another try.
+    Dispatcher::new(&town, &spawner).with_limit(2).dispatch().unwrap();
+    for (number, plan) in world.plans.iter().enumerate().skip(first) {
+        live_through(&town, number, plan);
+    }
+    for (name, state) in [("parked", RigState::Parked), ("docked", RigState::Docked)] {
+        rigs::set_state(&town, name, &[RigState::Active], state).unwrap();
+    }
+    if world.paused {
+        queue::pause(&town).unwrap();
+    }
+    let idle = i64::try_from(world.idle).unwrap() * 1_000_000_000;
+    clock.0.fetch_add(idle, Ordering::Relaxed);
+    town
+}
+
+fn check(world: &World, caller: Caller) -> Result<(), TestCaseError> {
+    let town = build(world);
+    let list = queue::list(&town, caller).unwrap();
+    let status = queue::status(&town).unwrap();
+    prop_assert_eq!(status.queued, list.len() as u64);
+    let ready = list.iter().filter(|entry| entry.is_ready()).count() as u64;
+    prop_assert_eq!(status.ready, ready, "{:#?}", list);
+
+    if caller == Caller::Daemon {
+        for entry in &list {
+            let why = queue::why(&town, entry.context.bead.as_str()).unwrap();
+            prop_assert_eq!(&why.reasons, &entry.reasons);
+        }
+    }
+    let startable: Vec<_> = list.iter().filter(|entry| entry.reasons.is_empty()).collect();
+    let startable: Vec<_> = startable.iter().map(|entry| entry.context.bead.clone()).collect();
+    let spawner = MemorySpawner::default();
+    let cycle = |limit: u32, dry_run: bool| {
+        let dispatcher = Dispatcher::new(&town, &spawner).with_caller(caller);
+        dispatcher.with_limit(limit).with_dry_run(dry_run).dispatch().unwrap()
+    };
+    let beads = |done: &gt_operations::dispatch::Dispatched| {
+        done.dispatched.iter().map(|started| started.bead.clone()).collect::<Vec<_>>()
+    };
+    prop_assert_eq!(&beads(&cycle(0, true)), &startable);
+    let some = if world.batch == 0 { startable.len() } else { world.batch as usize };
+    let some = &startable[..some.min(startable.len())];
+    let dry = cycle(world.batch, true);
+    prop_assert_eq!(&beads(&dry), &some);
+    prop_assert!(spawner.asked().is_empty());
+    let done = cycle(world.batch, false);
+    prop_assert_eq!(&beads(&done), &some);
+    prop_assert!(done.errors.is_empty(), "{:?}", done.errors);
+    prop_assert_eq!((done.queued, done.skipped, done.gated), (dry.queued, dry.skipped, dry.gated));
+    prop_assert_eq!(done.reason, dry.reason);
+    let after = queue::status(&town).unwrap();
+    prop_assert!(after.live >= status.live);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_listed_without_a_reason_is_what_starts(world in world(), by_hand: bool) {
+        check(&world, if by_hand { Caller::Hand } else { Caller::Daemon })?;
+    }
+}

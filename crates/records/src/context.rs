@@ -1,0 +1,146 @@
+//! Contexts as the beads that others keep them in: version 1 of their description.
+
+use gt_core::queue_block::QueueFields;
+use gt_core::schedule::{Context, Merge, SlingParameters};
+use gt_core::{Bead, BeadId, IssueType, Status, Title, Uid};
+
+use crate::RecordError;
+use crate::read::{Fields, values};
+use crate::write::ObjectWriter;
+
+/// The version that is written, and the only one that is read.
+const VERSION: i64 = 1;
+
+/// The description of the bead that a context is shown as. Nothing of ours reads it back.
+pub fn context_json(context: &Context) -> String {
+    let SlingParameters {
+        formula,
+        args,
+        vars,
+        merge,
+        convoy,
+        base_branch,
+        no_merge,
+        review_only,
+        runtime,
+        hook_raw_bead,
+        owned,
+        ralph,
+        retries: _,
+    } = &context.parameters;
+    let vars: Vec<String> = vars.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let said = |text: &Option<String>| text.clone().unwrap_or_default();
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.number("version", VERSION);
+    object.text("work_bead_id", context.bead.as_str());
+    object.text("target_rig", context.rig.as_str());
+    object.text_unless_empty("formula", &said(formula));
+    object.text_unless_empty("args", &said(args));
+    object.text_unless_empty("vars", &vars.join("\n"));
+    object.timestamp("enqueued_at", context.enqueued_at);
+    object.text_unless_empty("merge", merge.map(Merge::as_str).unwrap_or_default());
+    object.text_unless_empty("convoy", convoy.as_ref().map(BeadId::as_str).unwrap_or_default());
+    object.text_unless_empty("base_branch", &said(base_branch));
+    object.flag_if_set("no_merge", *no_merge);
+    object.flag_if_set("review_only", *review_only);
+    object.text_unless_empty("account", &said(&context.account));
+    object.text_unless_empty("agent", &said(runtime));
+    object.flag_if_set("hook_raw_bead", *hook_raw_bead);
+    object.flag_if_set("owned", *owned);
+    object.text_unless_empty("mode", if *ralph { "ralph" } else { "" });
+    if context.failures > 0 {
+        object.count("dispatch_failures", context.failures.into());
+    }
+    object.text_unless_empty("last_failure", &context.last_failure);
+    object.finish();
+    out
+}
+
+/// The bead that a context is shown as.
+pub fn context_bead(context: &Context) -> Bead {
+    let id = BeadId::trusted(context.id.as_str().to_owned());
+    let closed = context.closed.as_ref();
+    let closed_at = closed.map(|closed| closed.at);
+    Bead {
+        uid: Uid::of_bead(&id, context.enqueued_at),
+        id,
+        rig: None,
+        title: Title::trusted(format!("sling context for {}", context.bead)),
+        description: context_json(context),
+        design: String::new(),
+        acceptance_criteria: String::new(),
+        notes: String::new(),
+        status: if closed.is_some() { Status::Closed } else { Status::Open },
+        priority: context.priority,
+        issue_type: IssueType::trusted(IssueType::SLING_CONTEXT.to_owned()),
+        assignee: String::new(),
+        owner: String::new(),
+        estimated_minutes: None,
+        created_at: context.enqueued_at,
+        created_by: context.enqueued_by.clone(),
+        updated_at: closed_at.unwrap_or(context.enqueued_at),
+        started_at: None,
+        closed_at,
+        close_reason: closed.map_or_else(String::new, |closed| closed.reason.as_str().to_owned()),
+        outcome: None,
+        due_at: None,
+        defer_until: None,
+        external_ref: None,
+        metadata: None,
+        ephemeral: true,
+        no_history: false,
+        pinned: false,
+        is_template: false,
+        open_blockers: 0,
+        carried: Vec::new(),
+    }
+}
+
+/// What the description of a context says that was a bead elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextRecord {
+    /// What is to be worked on.
+    pub work_bead: BeadId,
+    /// How; in the words of the queue that came before.
+    pub fields: QueueFields,
+}
+
+/// Reads the description of a context that was a bead elsewhere. What newer versions say besides is not
+/// for us.
+pub fn parse_context(description: &str) -> Result<ContextRecord, RecordError> {
+    let mut fields = Fields::parse(description)?;
+    let version = fields.read("version", values::whole_number)?;
+    if version.is_some_and(|version| version != VERSION) {
+        return Err(RecordError::line("it is of a version that is not known here"));
+    }
+    let work_bead = fields.parsed("work_bead_id", BeadId::parse)?;
+    let work_bead = work_bead.ok_or_else(|| RecordError::missing("work_bead_id"))?;
+    let target_rig = fields.text("target_rig")?;
+    if target_rig.is_empty() {
+        return Err(RecordError::missing("target_rig"));
+    }
+    let failures = fields.read("dispatch_failures", values::whole_number)?.unwrap_or(0);
+    let vars = fields.text("vars")?;
+    let mut text = |name: &str| Ok(Some(fields.text(name)?).filter(|text| !text.is_empty()));
+    let fields = QueueFields {
+        target_rig,
+        formula: text("formula")?,
+        args: text("args")?,
+        vars: vars.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect(),
+        merge: text("merge")?,
+        convoy: text("convoy")?,
+        base_branch: text("base_branch")?,
+        account: text("account")?,
+        agent: text("agent")?,
+        mode: text("mode")?,
+        last_failure: text("last_failure")?,
+        enqueued_at: fields.timestamp("enqueued_at")?,
+        no_merge: fields.flag("no_merge")?,
+        review_only: fields.flag("review_only")?,
+        hook_raw_bead: fields.flag("hook_raw_bead")?,
+        owned: fields.flag("owned")?,
+        dispatch_failures: u32::try_from(failures.max(0)).unwrap_or(u32::MAX),
+    };
+    Ok(ContextRecord { work_bead, fields })
+}

@@ -1,0 +1,80 @@
+//! Accounts.
+
+use gt_core::schedule::Account;
+
+use super::Subject;
+use super::kit::{Town, at};
+
+fn account(handle: &str) -> Account {
+    Account {
+        handle: handle.to_owned(),
+        config_dir: "/srv/configuration".to_owned(),
+        environment: vec![
+            ("KEY".to_owned(), "s3cret \"quoted\" ä".to_owned()),
+            ("A".to_owned(), String::new()),
+        ],
+        max_runs: 3,
+        is_default: false,
+        created_at: at(1000),
+    }
+}
+
+fn put(town: &Town, account: &Account) {
+    town.write(|writer| writer.put_account(account));
+}
+
+fn defaults(town: &Town) -> Vec<String> {
+    let accounts = town.read(|reader| reader.accounts());
+    accounts.into_iter().filter(|one| one.is_default).map(|one| one.handle).collect()
+}
+
+pub(super) fn an_account_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    assert_eq!(town.read(|reader| reader.accounts()), []);
+    for handle in ["work", "Lab", "lab"] {
+        put(&town, &account(handle));
+    }
+    let accounts = town.read(|reader| reader.accounts());
+    assert_eq!(accounts, [account("Lab"), account("lab"), account("work")]);
+}
+
+pub(super) fn changing_an_account_keeps_whether_it_is_the_default(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    put(&town, &account("work"));
+    town.write(|writer| writer.set_default_account(Some("work")));
+
+    put(&town, &Account { max_runs: 9, environment: Vec::new(), ..account("work") });
+
+    let accounts = town.read(|reader| reader.accounts());
+    assert_eq!((accounts[0].max_runs, accounts[0].is_default), (9, true));
+    assert!(accounts[0].environment.is_empty());
+}
+
+pub(super) fn at_most_one_account_is_the_default(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    for handle in ["one", "two"] {
+        put(&town, &account(handle));
+    }
+    for (asked, expected) in [(Some("one"), &["one"][..]), (Some("two"), &["two"]), (None, &[])] {
+        town.write(|writer| writer.set_default_account(asked));
+        assert_eq!(defaults(&town), expected);
+    }
+    town.write(|writer| writer.set_default_account(Some("one")));
+    town.write(|writer| writer.delete_account("one"));
+    assert!(defaults(&town).is_empty());
+}
+
+pub(super) fn what_happens_to_accounts_is_told_without_their_keys(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    put(&town, &account("work"));
+    town.write(|writer| writer.set_default_account(Some("work")));
+    town.write(|writer| writer.delete_account("work"));
+    let payloads: Vec<String> =
+        town.events_since(0).iter().map(|event| event.payload.to_string()).collect();
+    let expected = [
+        r#"{"account":"work","change":"put"}"#,
+        r#"{"account":"work","change":"default"}"#,
+        r#"{"account":"work","change":"removed"}"#,
+    ];
+    assert_eq!(payloads, expected);
+}

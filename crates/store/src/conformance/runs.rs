@@ -1,0 +1,263 @@
+//! Runs, the scheduler's own row, and accounts.
+
+use gt_core::schedule::{Account, CloseReason, Run, RunEnd, RunId, RunState, WorkerPlace};
+use gt_core::{EventKind, ExecutorKind, Status, Uid};
+
+use super::Subject;
+use super::contexts::{new, schedule};
+use super::kit::{ACTOR, Town, at, id, json, slug};
+use crate::{Pause, StoreError, Writer};
+
+/// A run of a bead that has just been admitted.
+fn run(writer: &Writer<'_>, text: &str) -> Result<Run, StoreError> {
+    let run = writer.next_run_id(&id(text))?;
+    Ok(Run {
+        uid: Uid::of_bead(&gt_core::BeadId::trusted(run.to_string()), at(1)),
+        id: run,
+        context: 1,
+        rig: slug("gear"),
+        executor: ExecutorKind::Process,
+        runtime: "claude".to_owned(),
+        agent: "gear/polecats/toast".to_owned(),
+        place: None,
+        host: "here".to_owned(),
+        account: String::new(),
+        gated: false,
+        state: RunState::Starting,
+        starter: "locks/1".to_owned(),
+        formula: "mol-polecat-work".to_owned(),
+        steps: json(r#"[{"id":"a"}]"#),
+        created_at: writer.now(),
+        created_by: ACTOR.to_owned(),
+        running_at: None,
+        ended_at: None,
+        ended_by: String::new(),
+        exit_code: None,
+        exit_signal: None,
+        reason: String::new(),
+    })
+}
+
+fn set_status(writer: &mut Writer<'_>, text: &str, status: Status) -> Result<(), StoreError> {
+    let old = writer.bead(&id(text))?.expect("the bead is there");
+    let new = gt_core::Bead { status, ..old.clone() };
+    writer.save_bead(&old, &new, EventKind::StatusChanged).map(drop)
+}
+
+/// Begins a run, changed as the case needs it.
+fn begin(town: &Town, text: &str, change: impl Fn(&mut Run)) -> Run {
+    town.write(|writer| insert(writer, text, change))
+}
+
+fn insert(
+    writer: &mut Writer<'_>,
+    text: &str,
+    change: impl Fn(&mut Run),
+) -> Result<Run, StoreError> {
+    let mut run = run(writer, text)?;
+    change(&mut run);
+    writer.insert_run(&run)?;
+    let status = match run.state {
+        RunState::Running => Status::InProgress,
+        _ => Status::Hooked,
+    };
+    set_status(writer, text, status)?;
+    Ok(run)
+}
+
+fn end(town: &Town, run: &Run, state: RunState) -> bool {
+    town.write(|writer| {
+        let ended = writer.end_run(run, &RunEnd::without_status(state, "over"), ACTOR)?;
+        if ended {
+            set_status(writer, run.id.bead.as_str(), Status::Open)?;
+        }
+        Ok(ended)
+    })
+}
+
+pub(super) fn a_run_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    let run = begin(&town, "gt-a", |run| {
+        run.place = WorkerPlace::polecat(&slug("gear"), "toast").ok();
+        "work".clone_into(&mut run.account);
+        run.gated = true;
+    });
+
+    assert_eq!(run.id, RunId { bead: id("gt-a"), epoch: 1 });
+    assert_eq!(town.read(|reader| reader.run(&run.id)), Some(run.clone()));
+    assert_eq!(town.read(|reader| reader.live_run(&id("gt-a"))), Some(run.clone()));
+    assert_eq!(town.read(|reader| reader.recent_runs(1)), std::slice::from_ref(&run));
+    // Nobody who looks at all that are live needs their steps.
+    let without_steps = Run { steps: json("{}"), ..run };
+    assert_eq!(town.read(|reader| reader.live_runs()), [without_steps]);
+}
+
+pub(super) fn a_bead_has_one_live_run(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    for (epoch, state) in [RunState::Done, RunState::Failed, RunState::Lost, RunState::Cancelled]
+        .into_iter()
+        .enumerate()
+    {
+        let first = begin(&town, "gt-a", |_| {});
+        assert_eq!(first.id.epoch as usize, epoch + 1);
+        town.refuse(|writer| insert(writer, "gt-a", |_| {}));
+        assert!(end(&town, &first, state));
+        assert_eq!(town.read(|reader| reader.live_run(&id("gt-a"))), None);
+    }
+    let runs = town.read(|reader| reader.runs_of(&id("gt-a")));
+    let epochs: Vec<u32> = runs.iter().map(|run| run.id.epoch).collect();
+    assert_eq!(epochs, [4, 3, 2, 1]);
+    town.refuse(|writer| insert(writer, "gt-absent", |_| {}));
+}
+
+pub(super) fn a_named_place_has_one_live_run_unless_nobody_works_there(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a", "gt-b", "gt-c", "gt-d"]);
+    let toast = WorkerPlace::polecat(&slug("gear"), "toast").expect("a valid name");
+    let at_place = |run: &mut Run| run.place = Some(toast.clone());
+    let first = begin(&town, "gt-a", at_place);
+    town.refuse(|writer| insert(writer, "gt-b", at_place));
+    assert!(end(&town, &first, RunState::Done));
+    begin(&town, "gt-b", at_place);
+    // A person may have several.
+    let crew = WorkerPlace::crew(&slug("gear"), "ann").ok();
+    for text in ["gt-c", "gt-d"] {
+        begin(&town, text, |run| {
+            run.place.clone_from(&crew);
+            run.executor = ExecutorKind::None;
+        });
+    }
+}
+
+pub(super) fn an_agent_that_asks_for_work_has_one_run_in_progress(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a", "gt-b"]);
+    let pulls = |run: &mut Run| run.executor = ExecutorKind::Pull;
+    let first = begin(&town, "gt-a", pulls);
+    let second = begin(&town, "gt-b", pulls);
+    let claim = |writer: &mut Writer<'_>, run: &Run| {
+        let claimed = writer.claim_run(run)?;
+        set_status(writer, run.id.bead.as_str(), Status::InProgress)?;
+        Ok(claimed)
+    };
+    assert!(town.write(|writer| claim(writer, &first)));
+    town.refuse(|writer| claim(writer, &second));
+}
+
+pub(super) fn a_run_is_taken_once_and_ends_once(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    let context = schedule(&town, new("gt-a"));
+    town.write(|writer| writer.set_starting(&context, true));
+    let run = begin(&town, "gt-a", |_| {});
+    let claim = |town: &Town| {
+        town.write(|writer| {
+            let claimed = writer.claim_run(&run)?;
+            if claimed {
+                writer.close_context(&context, CloseReason::Dispatched, "")?;
+                set_status(writer, "gt-a", Status::InProgress)?;
+            }
+            Ok(claimed)
+        })
+    };
+    let story = town.story_of(|town| {
+        assert!(claim(town));
+        assert!(!claim(town));
+        let whole = RunEnd {
+            state: RunState::Failed,
+            exit_code: Some(3),
+            exit_signal: Some(9),
+            reason: "it fell over".to_owned(),
+        };
+        let end = |writer: &mut Writer<'_>| {
+            let ended = writer.end_run(&run, &whole, "ann")?;
+            set_status(writer, "gt-a", Status::Open)?;
+            Ok(ended)
+        };
+        assert!(town.write(end));
+        assert!(!town.write(end));
+        assert!(!claim(town), "what is over is not taken any more");
+    });
+    assert_eq!(
+        story,
+        ["dispatched gt-a", "status_changed gt-a", "run_failed gt-a", "status_changed gt-a"]
+    );
+    let ended = town.read(|reader| reader.run(&run.id)).expect("the run is there");
+    assert_eq!(ended.state, RunState::Failed);
+    assert_eq!((ended.exit_code, ended.exit_signal), (Some(3), Some(9)));
+    assert_eq!((ended.reason.as_str(), ended.ended_by.as_str()), ("it fell over", "ann"));
+    assert!(ended.running_at.is_some() && ended.ended_at > ended.running_at);
+}
+
+pub(super) fn the_runs_of_a_deleted_bead_go_with_it(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    let run = begin(&town, "gt-a", |_| {});
+    end(&town, &run, RunState::Done);
+    town.delete("gt-a");
+    assert_eq!(town.read(|reader| reader.run(&run.id)), None);
+    assert_eq!(town.read(|reader| reader.recent_runs(10)), []);
+}
+
+pub(super) fn a_status_that_contradicts_a_live_run_is_noticed(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    begin(&town, "gt-a", |_| {});
+    let store = &town.store;
+    let by = super::kit::by(20_000);
+    let set = |status| store.write(&by, |writer| set_status(writer, "gt-a", status));
+    set(Status::Open).expect("the write succeeds");
+    assert_eq!(
+        town.read(|reader| reader.differences()),
+        ["gt-a: status while its run gt-a#1 is starting is open, should be hooked"]
+    );
+    set(Status::Hooked).expect("the write succeeds");
+    town.check();
+}
+
+pub(super) fn a_pause_says_who_and_when_and_is_told_once(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let state = || town.read(|reader| reader.scheduler_state());
+    assert_eq!(state().paused, None);
+    let pause = Pause { by: "ann".to_owned(), at: at(5) };
+
+    let story = town.story_of(|town| {
+        town.write(|writer| writer.set_paused(Some(&pause)));
+        assert_eq!(state().paused, Some(pause.clone()));
+        town.write(|writer| writer.set_paused(None));
+    });
+
+    assert_eq!(story, ["paused", "resumed"]);
+    assert_eq!(state().paused, None);
+    town.write(|writer| writer.note_dispatch(3));
+    assert_eq!(state().last_dispatch.map(|(_, count)| count), Some(3));
+}
+
+pub(super) fn accounts_are_kept_with_at_most_one_default(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let account = |handle: &str| Account {
+        handle: handle.to_owned(),
+        config_dir: format!("accounts/{handle}"),
+        environment: vec![("KEY".to_owned(), "va=lue".to_owned())],
+        max_runs: 2,
+        is_default: false,
+        created_at: at(5),
+    };
+    let (play, work) = (account("play"), account("work"));
+    town.write(|writer| writer.put_account(&work));
+    town.write(|writer| writer.put_account(&play));
+    assert_eq!(town.read(|reader| reader.accounts()), [play.clone(), work.clone()]);
+
+    for handle in ["work", "play"] {
+        town.write(|writer| writer.set_default_account(Some(handle)));
+        let accounts = town.read(|reader| reader.accounts());
+        let defaults: Vec<&str> =
+            accounts.iter().filter(|a| a.is_default).map(|a| a.handle.as_str()).collect();
+        assert_eq!(defaults, [handle]);
+    }
+    town.write(|writer| writer.set_default_account(None));
+    town.write(|writer| writer.delete_account("play"));
+    assert_eq!(town.read(|reader| reader.accounts()), [work]);
+}
