@@ -9,8 +9,7 @@ use crate::town::DIRECTORY;
 const LOCK: &str = "daemon.lock";
 
 /// What whoever leaves something scheduled is told when nobody will start it by itself.
-pub const NOT_RUNNING: &str =
-    "warning: no daemon is running; start it with gt up, or start what is ready with gt scheduler run";
+pub const NOT_RUNNING: &str = "warning: no daemon is running; start it with gt up, or start what is ready with gt scheduler run";
 
 /// Whether a daemon runs for this town on this machine. What cannot be found out counts as no: then somebody is told
 /// once too often.

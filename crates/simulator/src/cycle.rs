@@ -86,9 +86,11 @@ impl Spawner for SimulatedSpawner<'_> {
         }
         let supervisor = simulation.start_supervisor(&run.id);
         if simulation.fault(25) {
-            // Longer than any start may take, and somebody notices.
+            // Longer than any start may take; somebody notices, and somebody starts it again.
             simulation.clock.advance(Duration::from_mins(6));
             simulation.recover();
+            simulation.clock.advance(Duration::from_mins(1));
+            simulation.cycle();
         }
         loop {
             simulation.seam(process);
@@ -130,10 +132,13 @@ impl Simulation {
         only: Option<Vec<u64>>,
     ) {
         let (town, starter) = (self.town(id, "daemon"), format!("starter-{id}"));
+        let replaced = self.planted.is_some_and(Planted::replaces_cycles);
+        // A cycle that is wrong knows of no other cap than that of the settings.
+        let liberties = if replaced { Liberties { cap: None, ..liberties } } else { liberties };
         self.state().liberties.insert(starter.clone(), liberties);
         let spawner = SimulatedSpawner { simulation: self, process: id };
         let caller = if liberties.by_hand { Caller::Hand } else { Caller::Daemon };
-        if self.planted.is_some_and(Planted::replaces_cycles) {
+        if replaced {
             self.wrong_cycle(caller, &starter, &spawner);
             return;
         }

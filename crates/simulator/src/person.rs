@@ -44,6 +44,7 @@ enum Wish {
     Undefer,
     Claim,
     Release,
+    Restart,
 }
 
 impl Simulation {
@@ -152,6 +153,7 @@ impl Simulation {
             (1, Wish::Undefer),
             (1, Wish::Claim),
             (2, Wish::Release),
+            (3, Wish::Restart),
         ];
         let Some(wish) = self.state().random.weighted(wishes) else { return };
         self.as_process(&format!("command {wish:?}"), |id| {
@@ -167,6 +169,7 @@ impl Simulation {
         let answer = match wish {
             Wish::Sling => return self.sling(id, town, false),
             Wish::Queue => return self.sling(id, town, true),
+            Wish::Restart => self.restart(town),
             Wish::Clear => queue::clear(town, &name).map(|cleared| format!("{cleared:?}")),
             Wish::ClearAll => queue::clear(town, &[]).map(|cleared| format!("{cleared:?}")),
             Wish::Pause => queue::pause(town).map(|_| "paused".to_owned()),
@@ -216,6 +219,7 @@ impl Simulation {
             | Wish::Claim
             | Wish::Release => {
                 let changed = self.change_status(town, wish, &bead);
+                self.seam(id);
                 // Whoever insisted has cancelled the run in the store, and now ends its processes.
                 self.end_cancelled(&bead);
                 changed
@@ -238,6 +242,30 @@ impl Simulation {
         let value = self.choose(low, high).to_string();
         settings::set(town, name, &value)?;
         Ok(format!("{name} = {value}"))
+    }
+
+    /// Ends what is running by force, and schedules it again before its agent can have ended.
+    fn restart(&self, town: &Town) -> Result<String, OperationError> {
+        let live: Vec<BeadId> = self.state().world.agents().map(|run| run.bead.clone()).collect();
+        let Some(bead) = self.state().random.pick(&live).cloned() else {
+            return Ok("nothing runs".to_owned());
+        };
+        let name = [bead.to_string()];
+        self.state().reopened.insert(bead.clone());
+        let how = Close { force: true, ..Close::default() };
+        for closed in beads::close(town, &name, &how)? {
+            closed?;
+        }
+        for opened in beads::reopen(town, &name, None)? {
+            opened?;
+        }
+        let flags = Flags { hook_raw_bead: true, no_convoy: true, ..Flags::default() };
+        let arguments = vec![bead.to_string()];
+        let report = sling(town, &SlingRequest { arguments, flags, ..SlingRequest::default() })?;
+        self.state().acknowledged.extend(&report.contexts);
+        self.cycle();
+        self.end_cancelled(&bead);
+        Ok(format!("{bead} is restarted"))
     }
 
     /// What the status table decides.

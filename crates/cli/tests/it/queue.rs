@@ -33,7 +33,10 @@ fn with_the_queue_enabled_the_daemon_opens_the_gate() {
 
     let said = town.gt(["queue", "gt-a"]).ok();
 
-    assert_eq!(said.stderr, "warning: no daemon is running; start it with gt up, or start what is ready with gt scheduler run\n");
+    assert_eq!(
+        said.stderr,
+        "warning: no daemon is running; start it with gt up, or start what is ready with gt scheduler run\n"
+    );
     let run = town.command(town.gt_path()).args(["scheduler", "run"]).env("GT_DAEMON", "1").run();
     assert_says(&run.ok().stdout, &["Dispatched: 1"]);
 }

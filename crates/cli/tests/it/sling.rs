@@ -44,7 +44,10 @@ fn with_a_cap_a_bead_is_scheduled_and_nobody_starts_it_without_a_daemon() {
     let said = town.gt(["sling", "gt-abc"]).ok();
 
     assert!(said.stdout.starts_with("✓ Scheduled gt-abc → gastown (hq-ctx-00001)\n"), "{said}");
-    assert_eq!(said.stderr, "warning: no daemon is running; start it with gt up, or start what is ready with gt scheduler run\n");
+    assert_eq!(
+        said.stderr,
+        "warning: no daemon is running; start it with gt up, or start what is ready with gt scheduler run\n"
+    );
     assert_eq!(town.show("gt-abc")["status"], "open");
 
     let again = town.gt(["sling", "gt-abc"]).ok();

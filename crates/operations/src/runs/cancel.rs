@@ -50,15 +50,20 @@ pub fn cancel_in_world(town: &Town, world: &dyn World, input: &str) -> Result<Ca
         )));
     }
     // Who wanted it is written down first: the supervisor writes the end, and cannot know.
-    let run = town.write(|writer| {
+    let (run, already) = town.write(|writer| {
         let run = require(writer, &id)?;
+        // It may have ended since it was looked at.
+        let already = !run.state.is_live();
+        if already {
+            return Ok((run, already));
+        }
         if needs_no_process(&run) {
             cancel_in(writer, &run)?;
-        } else if run.state.is_live() {
+        } else {
             let by = writer.actor().to_owned();
             writer.intend_to_cancel(&run, &by)?;
         }
-        require(writer, &id)
+        Ok((require(writer, &id)?, already))
     })?;
     if run.state.is_live() {
         world.end_worker(&run, settings.kill_grace)?;
@@ -69,7 +74,7 @@ pub fn cancel_in_world(town: &Town, world: &dyn World, input: &str) -> Result<Ca
     }
     let run =
         town.read(|reader| reader.run(&id)?.ok_or_else(|| OperationError::NoBead(id.to_string())))?;
-    Ok(Cancelled { run: id, state: run.state, already: false })
+    Ok(Cancelled { run: id, state: run.state, already })
 }
 
 fn require(writer: &Writer<'_>, id: &RunId) -> Result<Run> {
