@@ -122,7 +122,7 @@ impl World for Noticed<'_> {
     }
 
     fn end_worker(&self, run: &Run, _: Duration) -> gt_operations::Result<()> {
-        assert_eq!(runs::recover(self.0, self)?.lost, [run.id.clone()]);
+        assert_eq!(runs::recover(self.0, self)?.lost, std::slice::from_ref(&run.id));
         Ok(())
     }
 }
@@ -134,8 +134,5 @@ fn what_was_cancelled_is_not_scheduled_again_whoever_notices_its_end() {
     let cancelled = runs::cancel_in_world(&town, &Noticed(&town), "web-1").unwrap();
     assert_eq!(cancelled.state, RunState::Cancelled);
     let why = queue::why(&town, "web-1").unwrap();
-    assert_eq!(
-        why.reasons.iter().map(|reason| reason.code()).collect::<Vec<_>>(),
-        ["run-cancelled"]
-    );
+    assert_eq!(why.reasons.iter().map(WaitReason::code).collect::<Vec<_>>(), ["run-cancelled"]);
 }
