@@ -247,6 +247,9 @@ impl Simulation {
         let takes_slot = |run: &&Run| run.state.is_live() && Run::takes_slot(run.executor);
         let live: Vec<&Run> = snapshot.runs.iter().filter(takes_slot).collect();
         let new: Vec<&Run> = new.iter().copied().filter(takes_slot).collect();
+        if new.is_empty() {
+            return;
+        }
         let count = |keep: &dyn Fn(&Run) -> bool| live.iter().filter(|run| keep(run)).count();
         let over = |what: &str, cap: u32, live: usize| {
             if live > cap as usize {
