@@ -193,3 +193,13 @@ fn blockers_that_are_out_of_the_way_are_explained_too() {
 
     assert_eq!(explained["ready"][0]["resolved_blockers"], json!(["hq-a"]));
 }
+
+#[test]
+fn a_convoy_is_not_work() {
+    let town = town();
+    let task = town.create("A task", &[]);
+    let convoy = town.create("A convoy", &["--type", "convoy"]);
+
+    assert_eq!(town.ready(), [task]);
+    assert_eq!(town.ids(&["ready", "--type", "convoy"]), [convoy]);
+}

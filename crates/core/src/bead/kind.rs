@@ -43,7 +43,8 @@ const ALIASES: [(&str, &str); 10] = [
 ];
 
 impl IssueType {
-    /// The types that never appear in `ready` by themselves, for the store's index.
+    /// The types that never appear in `ready` by themselves, for the store's index; convoys do not either,
+    /// but the index does not know them.
     pub const NOT_WORK: &[&str] = &NOT_WORK;
     /// The types hidden from `list` by themselves.
     pub const HIDDEN: &[&str] = &["gate", "agent", "rig", "role", "message", Self::SLING_CONTEXT];
@@ -71,7 +72,7 @@ impl IssueType {
 
     /// Whether `ready` offers beads of this type.
     pub fn is_work(&self) -> bool {
-        !NOT_WORK.contains(&self.as_str())
+        !NOT_WORK.contains(&self.as_str()) && !self.is_convoy()
     }
 
     /// Whether beads of this type are dispatched to workers, in a rig whose runs are carried out like

@@ -173,7 +173,7 @@ fn beads_in_the_way(reader: &Reader<'_>, bead: &Bead) -> Result<Vec<Bead>> {
 }
 
 fn not_work() -> Vec<gt_core::IssueType> {
-    let types = gt_core::IssueType::NOT_WORK.iter();
+    let types = gt_core::IssueType::NOT_WORK.iter().chain(&["convoy"]);
     types.map(|name| gt_core::IssueType::trusted((*name).to_owned())).collect()
 }
 

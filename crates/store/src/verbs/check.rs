@@ -266,7 +266,7 @@ fn check_bead(row: &dyn Row, id: &BeadId, found: Found<'_>) -> Result<(), StoreE
     {
         tell(found, id, format!("outcome of a bead that is {status}"), outcome, "empty");
     }
-    let is_work = IssueType::trusted(row.text(6)?.to_owned()).is_work();
+    let is_work = !IssueType::NOT_WORK.contains(&row.text(6)?);
     let workable = !row.flag(4)? && !row.flag(5)? && is_work;
     let stored = row.flag(7)?;
     if stored != workable {

@@ -230,7 +230,7 @@ impl Reader<'_> {
                 clauses.add(condition);
             }
             if filter.types.is_empty() && !filter.include_hidden && !admits_ephemeral(filter) {
-                clauses.add("workable = 1");
+                clauses.add("workable = 1 AND issue_type <> 'convoy'");
             }
         }
         if filter.blocked {
@@ -279,7 +279,7 @@ fn add_kind(clauses: &mut Clauses, filter: &BeadFilter) {
         clauses.add(format!("issue_type NOT IN ({list})"));
     } else if !filter.include_hidden && admits_ephemeral(filter) {
         let list = clauses.texts(IssueType::NOT_WORK.iter().copied());
-        clauses.add(format!("issue_type NOT IN ({list})"));
+        clauses.add(format!("issue_type NOT IN ({list}) AND issue_type <> 'convoy'"));
     }
     if !filter.exclude_types.is_empty() {
         let list = clauses.texts(filter.exclude_types.iter().map(IssueType::as_str));
