@@ -10,6 +10,7 @@ use gt_operations::{OperationError, Town, dependencies, queue, rigs, settings};
 use gt_store::Authorship;
 
 use crate::cycle::Seen;
+use crate::planted::Planted;
 use crate::simulation::{Liberties, Simulation};
 use crate::violation::Invariant;
 use crate::world::ProcessId;
@@ -351,6 +352,8 @@ impl Simulation {
         let mut arguments: Vec<String> = (0..count).map(|_| self.some_bead().to_string()).collect();
         if place {
             let (rig, crew) = (self.some_rig(), self.choose(0, 2) == 0);
+            // A cycle that is wrong on purpose knows only workers.
+            let crew = crew && !self.planted.is_some_and(Planted::replaces_cycles);
             arguments.push(if crew { format!("{rig}/crew/joe") } else { format!("{rig}/nux") });
         }
         let flags = Flags {

@@ -1,6 +1,6 @@
 //! Steps that are wrong on purpose. The simulation has to find each of them.
 
-use gt_core::schedule::{CloseReason, Origin, Run, RunState, WorkerPlace};
+use gt_core::schedule::{CloseReason, Origin, Run, RunState};
 use gt_core::{BeadId, EventKind, ExecutorKind, Json, RunId, Status, Uid};
 use gt_operations::dispatch::{Caller, Spawner as _};
 use gt_operations::queue;
@@ -137,10 +137,6 @@ impl Simulation {
     fn start_anyway(&self, number: u64, starter: &str) -> Option<Run> {
         self.write(|writer| {
             let context = writer.context_by_number(number)?.filter(|c| c.closed.is_none());
-            // People have no processes, and need no slot.
-            let with_person = |place: &WorkerPlace| place.is_crew();
-            let context =
-                context.filter(|context| !context.place.as_ref().is_some_and(with_person));
             let Some(context) = context else { return Ok(None) };
             let Some(bead) = writer.bead(&context.bead)? else { return Ok(None) };
             let run = Run {

@@ -3,7 +3,7 @@
 use gt_simulator::{Invariant, Planted, Stores, simulate};
 
 /// So many seeds must be enough to find what is wrong.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 150;
 
 /// The simulation finds what was planted, and calls it by its name.
 fn assert_found(planted: Planted, names: &[Invariant]) {
