@@ -59,6 +59,7 @@ pub const LAYERS: &[Layer] = &[
     },
     Layer { package: "gt-benchmarks", may_use: MayUse::Anything, why: "it measures every layer" },
     Layer { package: "gt-fuzzing", may_use: MayUse::Anything, why: "it tries every parser" },
+    Layer { package: "gt-simulator", may_use: MayUse::Anything, why: "it is a world around them" },
     Layer { package: "gt-tidy", may_use: MayUse::Anything, why: "it checks every layer" },
 ];
 

@@ -383,4 +383,33 @@ mod tests {
         let nowhere = unscheduled_reasons(&facts, None, None, None, None, 3, NOW);
         assert_eq!(codes(&nowhere), ["town-level"]);
     }
+
+    #[test]
+    fn a_bead_whose_date_has_passed_is_with_whoever_was_given_it() {
+        let now = NOW;
+        let task = IssueType::trusted("task".to_owned());
+        for (status, given) in
+            [(Status::Open, true), (Status::Deferred, true), (Status::Blocked, false)]
+        {
+            let readiness = ReadinessFacts {
+                status: &status,
+                issue_type: &task,
+                pinned: false,
+                ephemeral: false,
+                defer_until: Some(now),
+                parent_deferred: None,
+                open_blockers: &[],
+                failed_blockers: &[],
+            };
+            let facts = SchedulingFacts { readiness, assignee: "joe", run: None };
+            let rig = RigStanding {
+                state: RigState::Active,
+                executor: ExecutorKind::Process,
+                can_run: true,
+            };
+            let reasons = unscheduled_reasons(&facts, None, None, Some(rig), None, 3, now);
+            let assigned = WaitReason::AssignedTo("joe".to_owned());
+            assert_eq!(reasons.contains(&assigned), given, "{status}: {reasons:?}");
+        }
+    }
 }

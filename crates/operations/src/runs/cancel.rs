@@ -10,6 +10,7 @@ use gt_store::Writer;
 use super::finish::finish_in;
 use super::release::release_in;
 use super::show::resolve;
+use super::world::{RealWorld, World};
 use crate::{OperationError, Result, Town};
 
 /// What came of a wish to cancel a run.
@@ -31,32 +32,41 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Ends a run: its whole process group is asked to end, and after the grace is killed. The bead is open again
 /// when nothing of it is left, not before.
 pub fn cancel(town: &Town, input: &str) -> Result<Cancelled> {
+    cancel_in_world(town, &RealWorld::of(town), input)
+}
+
+/// Like [`cancel`], in a world that is passed in.
+pub fn cancel_in_world(town: &Town, world: &dyn World, input: &str) -> Result<Cancelled> {
     let settings = town.scheduler_settings()?;
     let run = resolve(town, input)?;
     let id = run.id.clone();
     if !run.state.is_live() {
         return Ok(Cancelled { run: id, state: run.state, already: true });
     }
-    let host = gt_executors::process::host_name();
-    if !needs_no_process(&run) && run.host != host {
+    if !needs_no_process(&run) && run.host != world.host() {
         return Err(OperationError::rejected(format!(
             "{id} runs on {}; cancel it there",
             run.host
         )));
     }
     // Who wanted it is written down first: the supervisor writes the end, and cannot know.
-    let run = town.write(|writer| {
+    let (run, already) = town.write(|writer| {
         let run = require(writer, &id)?;
+        // It may have ended since it was looked at.
+        let already = !run.state.is_live();
+        if already {
+            return Ok((run, already));
+        }
         if needs_no_process(&run) {
             cancel_in(writer, &run)?;
-        } else if run.state.is_live() {
+        } else {
             let by = writer.actor().to_owned();
             writer.intend_to_cancel(&run, &by)?;
         }
-        require(writer, &id)
+        Ok((require(writer, &id)?, already))
     })?;
     if run.state.is_live() {
-        end_processes(town, &run, settings.kill_grace)?;
+        world.end_worker(&run, settings.kill_grace)?;
         let end = RunEnd::without_status(RunState::Cancelled, "it was cancelled");
         let by = town.actor().name.clone();
         // A supervisor that was there has written the end already; then this changes nothing.
@@ -64,7 +74,7 @@ pub fn cancel(town: &Town, input: &str) -> Result<Cancelled> {
     }
     let run =
         town.read(|reader| reader.run(&id)?.ok_or_else(|| OperationError::NoBead(id.to_string())))?;
-    Ok(Cancelled { run: id, state: run.state, already: false })
+    Ok(Cancelled { run: id, state: run.state, already })
 }
 
 fn require(writer: &Writer<'_>, id: &RunId) -> Result<Run> {
@@ -118,9 +128,8 @@ pub(crate) fn end_in_world<'a>(town: &Town, runs: impl IntoIterator<Item = &'a R
     }
 }
 
-/// Ends every process of a run and waits until none is left.
-fn end_processes(town: &Town, run: &Run, grace: Duration) -> Result<()> {
-    let directory = RunDirectory::of(&town.runs_directory(), &run.id.to_string());
+/// Ends every process of the run with this directory and waits until none is left.
+pub(super) fn end_processes(directory: &RunDirectory, run: &Run, grace: Duration) -> Result<()> {
     let failed = |source| OperationError::File {
         action: "end the processes of the run in",
         path: directory.path().to_owned(),
@@ -131,11 +140,11 @@ fn end_processes(town: &Town, run: &Run, grace: Duration) -> Result<()> {
     let mut told = false;
     while directory.liveness().map_err(failed)? == Liveness::Held {
         if !told {
-            told = ask_to_cancel(&directory).map_err(failed)? == Asked::Told;
+            told = ask_to_cancel(directory).map_err(failed)? == Asked::Told;
         }
         if !told {
             // Either it is about to listen, or it is dead and its agent is not.
-            end_orphan(&directory, grace).map_err(failed)?;
+            end_orphan(directory, grace).map_err(failed)?;
         }
         if waited > limit {
             return Err(OperationError::rejected(format!(

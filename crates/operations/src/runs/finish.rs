@@ -44,7 +44,15 @@ pub(crate) fn finish_in(
     end: &RunEnd,
     by: &str,
 ) -> Result<Finished> {
-    if !writer.end_run(run, end, by)? {
+    // What somebody wanted to end and is gone was cancelled, whoever notices that it is gone.
+    let wanted = writer.run(&run.id)?.map(|run| run.ended_by).filter(|by| !by.is_empty());
+    let (end, by) = match wanted {
+        Some(wanted) if end.state == RunState::Lost => {
+            (&RunEnd { state: RunState::Cancelled, ..end.clone() }, wanted)
+        }
+        _ => (end, by.to_owned()),
+    };
+    if !writer.end_run(run, end, &by)? {
         return Ok(Finished::Already);
     }
     let context = writer.context_by_number(run.context)?;

@@ -1,12 +1,14 @@
 //! What the world says about runs, when nobody has written it down.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use gt_core::schedule::Run;
 use gt_executors::runs::{Liveness, RunDirectory, starter_is_alive};
 
-use crate::Town;
+use super::cancel::end_processes;
 use crate::town::DIRECTORY;
+use crate::{Result, Town};
 
 /// Whether something is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub trait World: Sync {
     fn starter_of(&self, run: &Run) -> Alive;
     /// Whether any process of this run is left.
     fn worker_of(&self, run: &Run) -> Alive;
+    /// Ends every process of this run, asking first and killing after `grace`, and returns when none is left.
+    fn end_worker(&self, run: &Run, grace: Duration) -> Result<()>;
 }
 
 /// This machine.
@@ -70,6 +74,10 @@ impl World for RealWorld {
             Ok(Liveness::Free | Liveness::NeverTaken) => Alive::No,
             Err(_) => Alive::Unknown,
         }
+    }
+
+    fn end_worker(&self, run: &Run, grace: Duration) -> Result<()> {
+        end_processes(&RunDirectory::of(&self.runs, &run.id.to_string()), run, grace)
     }
 }
 

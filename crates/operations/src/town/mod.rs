@@ -43,6 +43,7 @@ pub struct Town {
     acting_run: Option<RunId>,
     hooks: bool,
     notices: bool,
+    seam: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl fmt::Debug for Town {
@@ -102,6 +103,7 @@ impl Town {
             acting_run: environment.acting_run(),
             hooks: false,
             notices: false,
+            seam: None,
         })
     }
 
@@ -142,6 +144,7 @@ impl Town {
             acting_run,
             hooks: false,
             notices: false,
+            seam: None,
         }
     }
 
@@ -150,6 +153,20 @@ impl Town {
     pub fn acting_as(mut self, actor: Actor, run: Option<RunId>) -> Self {
         (self.actor, self.acting_run) = (actor, run);
         self
+    }
+
+    /// Calls this before every transaction, when none is open: there the simulator lets others go first, or
+    /// ends whoever was about to write.
+    #[must_use]
+    pub fn with_seam(mut self, seam: Arc<dyn Fn() + Send + Sync>) -> Self {
+        self.seam = Some(seam);
+        self
+    }
+
+    fn pass_seam(&self) {
+        if let Some(seam) = &self.seam {
+            seam();
+        }
     }
 
     /// Whether the town has a directory in which files can be.
@@ -211,6 +228,7 @@ impl Town {
     }
 
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T>) -> Result<T> {
+        self.pass_seam();
         self.store.read(work)
     }
 
@@ -253,6 +271,7 @@ impl Town {
         rehearsal: bool,
         work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
     ) -> Result<T> {
+        self.pass_seam();
         let written = self.store.write(&self.authorship(), |writer| {
             let done = work(writer).map_err(Undone::Failed)?;
             if rehearsal { Err(Undone::Rehearsed(done)) } else { Ok(done) }
@@ -268,6 +287,7 @@ impl Town {
         items: impl IntoIterator<Item = I>,
         mut work: impl FnMut(&mut Writer<'_>, I) -> Result<T>,
     ) -> Result<Vec<Result<T>>> {
+        self.pass_seam();
         let hooks = self.hooks(false);
         let files = self.settings_for_news();
         let results = self.store.write_each(&self.authorship(), items, |writer, item| {

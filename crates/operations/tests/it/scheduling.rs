@@ -1,13 +1,15 @@
 //! From a sling to a closed bead, over an in-memory town and a spawner that starts nothing.
 
+use std::time::Duration;
+
 use gt_core::decide::WaitReason;
-use gt_core::schedule::{RunEnd, RunId, RunState};
+use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_core::{BeadId, ExecutorKind, Outcome, Status};
 use gt_operations::beads::{self, NewBead};
 use gt_operations::dispatch::{Dispatcher, MemorySpawner};
 use gt_operations::queue;
-use gt_operations::runs::{self, Claim, Finished};
-use gt_operations::schedule::{Fate, SlingReport, SlingRequest, sling};
+use gt_operations::runs::{self, Alive, Claim, Finished, World};
+use gt_operations::schedule::{Fate, SlingReport, SlingRequest, retry, sling};
 use gt_operations::{Town, rigs, settings};
 
 use crate::town::town;
@@ -77,4 +79,60 @@ fn what_is_slung_waits_for_a_slot_runs_and_closes() {
     let next = Dispatcher::new(&town, &spawner).dispatch().unwrap();
     assert_eq!(next.dispatched.len(), 1);
     assert_eq!(spawner.asked().last().map(ToString::to_string).as_deref(), Some("web-2#1"));
+}
+
+/// A bead with a running run.
+fn running(town: &Town, id: &str) -> RunId {
+    bead(town, id);
+    sling_all(town, &[id]);
+    let done = Dispatcher::new(town, &MemorySpawner::default()).dispatch().unwrap();
+    let run = done.dispatched[0].run.clone().unwrap().id;
+    assert!(matches!(runs::claim(town, &run).unwrap(), Claim::Granted(_)));
+    run
+}
+
+#[test]
+fn what_failed_and_is_retried_starts_again() {
+    let town = town_with_rig(Some(1));
+    let run = running(&town, "web-1");
+    let end = RunEnd::without_status(RunState::Failed, "no");
+    assert_eq!(runs::finish(&town, &run, &end).unwrap(), Finished::Closed(Outcome::Failed));
+
+    let retried = retry(&town, &["web-1".to_owned()], false).unwrap().remove(0).unwrap();
+    assert!(retried.reopened);
+    assert_eq!(shown(&town, "web-1").row.bead.assignee, "");
+    let done = Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
+    assert_eq!(done.dispatched.len(), 1);
+}
+
+/// A world in which recovery notices that a run is gone before whoever ended it can say so.
+struct Noticed<'a>(&'a Town);
+
+impl World for Noticed<'_> {
+    fn host(&self) -> &'static str {
+        ""
+    }
+
+    fn starter_of(&self, _: &Run) -> Alive {
+        Alive::Yes
+    }
+
+    fn worker_of(&self, _: &Run) -> Alive {
+        Alive::No
+    }
+
+    fn end_worker(&self, run: &Run, _: Duration) -> gt_operations::Result<()> {
+        assert_eq!(runs::recover(self.0, self)?.lost, std::slice::from_ref(&run.id));
+        Ok(())
+    }
+}
+
+#[test]
+fn what_was_cancelled_is_not_scheduled_again_whoever_notices_its_end() {
+    let town = town_with_rig(Some(1));
+    running(&town, "web-1");
+    let cancelled = runs::cancel_in_world(&town, &Noticed(&town), "web-1").unwrap();
+    assert_eq!(cancelled.state, RunState::Cancelled);
+    let why = queue::why(&town, "web-1").unwrap();
+    assert_eq!(why.reasons.iter().map(WaitReason::code).collect::<Vec<_>>(), ["run-cancelled"]);
 }

@@ -1,0 +1,345 @@
+//! What must always be true, looked at after every step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gt_core::decide::{BACKOFF_MAX, is_due_within};
+use gt_core::schedule::{CloseReason, Context, Run, RunId, RunState};
+use gt_core::{BeadId, DependencyType, Outcome, Rig, RigState, Status};
+use gt_operations::dispatch::SchedulerSettings;
+use gt_store::{BeadRow, Reader, StoreError};
+
+use crate::simulation::Simulation;
+use crate::violation::Invariant;
+
+/// What was seen before.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    last_event: u64,
+    runs: BTreeSet<RunId>,
+    /// Every context there ever was, by number.
+    contexts: BTreeMap<u64, Context>,
+    looks: u64,
+}
+
+/// The store at one moment.
+pub(crate) struct Snapshot {
+    pub(crate) paused: bool,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) beads: BTreeMap<BeadId, BeadRow>,
+    pub(crate) rigs: Vec<Rig>,
+    /// The last context of each bead that has one.
+    pub(crate) latest: BTreeMap<BeadId, Context>,
+}
+
+impl Snapshot {
+    /// The live run of a bead.
+    pub(crate) fn live(&self, bead: &BeadId) -> Option<&Run> {
+        self.runs.iter().find(|run| run.id.bead == *bead && run.state.is_live())
+    }
+
+    /// The last run of a bead.
+    pub(crate) fn last_run(&self, bead: &BeadId) -> Option<&Run> {
+        let of_bead = self.runs.iter().filter(|run| run.id.bead == *bead);
+        of_bead.max_by_key(|run| run.id.epoch)
+    }
+
+    /// What blocks a bead, computed from the edges alone.
+    pub(crate) fn blockers(&self, bead: &BeadRow) -> Vec<BeadId> {
+        let blocks = |target: &BeadId| {
+            let target = self.beads.get(target).map(|row| &row.bead);
+            target.is_some_and(|target| {
+                target.status != Status::Closed || target.outcome == Some(Outcome::Failed)
+            })
+        };
+        let edges = bead.dependencies.iter();
+        let edges = edges.filter(|edge| edge.kind == DependencyType::Blocks);
+        edges.map(|edge| edge.target.clone()).filter(blocks).collect()
+    }
+}
+
+impl Simulation {
+    /// Looks at everything that may have changed, if anything has.
+    pub(crate) fn observe(&self) {
+        self.observe_world();
+        let last_event = self.read(|reader| reader.last_event_number());
+        let (unchanged, closely) = {
+            let mut state = self.state();
+            let memory = &mut state.memory;
+            memory.looks += 1;
+            // A few changes tell nobody of themselves.
+            let unchanged = memory.last_event == last_event && !memory.looks.is_multiple_of(16);
+            memory.last_event = last_event;
+            (unchanged, memory.looks.is_multiple_of(32))
+        };
+        if unchanged {
+            return;
+        }
+        let snapshot = self.snapshot();
+        self.check_runs(&snapshot);
+        self.check_starts(&snapshot);
+        for (id, row) in &snapshot.beads {
+            self.check_bead(&snapshot, id, row);
+        }
+        if closely {
+            let differences = self.read(|reader| reader.differences());
+            if let Some(first) = differences.first() {
+                self.violated(Invariant::Derived, first.clone());
+            }
+        }
+    }
+
+    /// Reads from the store, where nothing may fail.
+    pub(crate) fn read<T>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>) -> T {
+        match self.store.read(work) {
+            Ok(read) => read,
+            Err(error) => self.violated(Invariant::Soundness, format!("reading: {error:?}")),
+        }
+    }
+
+    /// The store as it is now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let mut contexts = std::mem::take(&mut self.state().memory.contexts);
+        let (contexts, snapshot) = self.read(|reader| {
+            let open = reader.open_contexts()?;
+            let numbers: BTreeSet<u64> = open.iter().map(|context| context.number).collect();
+            // A context that is closed stays as it is; those that are new or were open are asked again.
+            let was_open = |context: &&Context| context.closed.is_none();
+            let mut again: Vec<u64> =
+                contexts.values().filter(was_open).map(|c| c.number).collect();
+            again.retain(|number| !numbers.contains(number));
+            let mut next = contexts.keys().next_back().copied().unwrap_or(0) + 1;
+            while let Some(context) = reader.context_by_number(next)? {
+                contexts.insert(next, context);
+                next += 1;
+            }
+            for number in again {
+                match reader.context_by_number(number)? {
+                    Some(context) => contexts.insert(number, context),
+                    None => contexts.remove(&number),
+                };
+            }
+            contexts.extend(open.into_iter().map(|context| (context.number, context)));
+            let rows = reader.bead_rows(&self.beads)?;
+            let latest = contexts.values().map(|context| (context.bead.clone(), context.clone()));
+            let snapshot = Snapshot {
+                paused: reader.scheduler_state()?.paused.is_some(),
+                runs: reader.recent_runs(usize::MAX)?,
+                beads: rows.into_iter().map(|row| (row.bead.id.clone(), row)).collect(),
+                rigs: reader.rigs()?,
+                latest: latest.collect(),
+            };
+            Ok((contexts, snapshot))
+        });
+        self.state().memory.contexts = contexts;
+        snapshot
+    }
+
+    /// At most one agent for each bead, whatever the store says.
+    pub(crate) fn observe_world(&self) {
+        let agents: Vec<RunId> = self.state().world.agents().cloned().collect();
+        for pair in agents.windows(2) {
+            if pair[0].bead == pair[1].bead {
+                self.violated(Invariant::OneAgent, format!("{} and {}", pair[0], pair[1]));
+            }
+        }
+        for id in agents {
+            let run = self.read(|reader| reader.run(&id));
+            // One that was cancelled in the store may take its time to end, and no other begins before.
+            let fits = run
+                .as_ref()
+                .is_some_and(|run| matches!(run.state, RunState::Running | RunState::Cancelled));
+            if !fits {
+                let state = run.map_or("gone", |run| run.state.as_str());
+                self.violated(
+                    Invariant::AgentHasRun,
+                    format!("the agent of {id} is alive, its run is {state}"),
+                );
+            }
+        }
+    }
+
+    fn check_runs(&self, snapshot: &Snapshot) {
+        let mut beads = BTreeSet::new();
+        for run in snapshot.runs.iter().filter(|run| run.state.is_live()) {
+            if !beads.insert(&run.id.bead) {
+                self.violated(Invariant::OneRun, format!("{} has several", run.id.bead));
+            }
+            let row = snapshot.beads.get(&run.id.bead);
+            let wanted = match run.state {
+                RunState::Starting => Status::Hooked,
+                _ => Status::InProgress,
+            };
+            if row.is_none_or(|row| row.bead.status != wanted || row.bead.assignee != run.agent) {
+                let shown = row.map(|row| (&row.bead.status, &row.bead.assignee));
+                self.violated(
+                    Invariant::Status,
+                    format!("{} is {}, its bead is {shown:?}", run.id, run.state.as_str()),
+                );
+            }
+            let context = snapshot.latest.get(&run.id.bead);
+            let fits = context.is_some_and(|context| {
+                let open = context.closed.is_none();
+                // A person needs no process: with the hook the work is theirs.
+                let starting = run.state == RunState::Starting && Run::takes_slot(run.executor);
+                context.number == run.context && open == starting && context.starting == starting
+            });
+            if !fits {
+                self.violated(
+                    Invariant::Context,
+                    format!("{} is {}, its context is {context:?}", run.id, run.state.as_str()),
+                );
+            }
+        }
+    }
+
+    /// Every run that was not there before was allowed to start.
+    fn check_starts(&self, snapshot: &Snapshot) {
+        let new: Vec<&Run> = {
+            let state = self.state();
+            let known = &state.memory.runs;
+            snapshot.runs.iter().filter(|run| !known.contains(&run.id)).collect()
+        };
+        if new.is_empty() {
+            return;
+        }
+        self.state().memory.runs.extend(new.iter().map(|run| run.id.clone()));
+        let settings =
+            self.certain("settings", self.town_without_seam("observer").scheduler_settings());
+        for run in &new {
+            if snapshot.paused {
+                self.violated(Invariant::Pause, format!("{} starts while paused", run.id));
+            }
+            self.check_start(snapshot, &settings, run);
+        }
+        self.check_caps(snapshot, &settings, &new);
+    }
+
+    fn check_start(&self, snapshot: &Snapshot, settings: &SchedulerSettings, run: &Run) {
+        let wrong =
+            |why: String| -> ! { self.violated(Invariant::Recheck, format!("{}: {why}", run.id)) };
+        let Some(row) = snapshot.beads.get(&run.id.bead) else { wrong("no bead".to_owned()) };
+        let now = self.clock.peek();
+        let Some(context) = snapshot.latest.get(&run.id.bead) else {
+            wrong("no context".to_owned())
+        };
+        let blockers = snapshot.blockers(row);
+        if !blockers.is_empty() {
+            wrong(format!("it starts, blocked by {blockers:?}"));
+        }
+        if let Some(until) = row.bead.defer_until.filter(|until| *until > now) {
+            wrong(format!("it starts, deferred until {until}"));
+        }
+        let longest = BACKOFF_MAX.max(settings.cooldown);
+        if !is_due_within(context.next_attempt_at, now, longest) {
+            wrong(format!("it starts before {:?}", context.next_attempt_at));
+        }
+        let rig = snapshot.rigs.iter().find(|rig| rig.slug == run.rig);
+        if rig.is_none_or(|rig| rig.state != RigState::Active) {
+            wrong(format!("it starts in {rig:?}"));
+        }
+        let by_hand = self.state().liberties.get(&run.starter).is_some_and(|free| free.by_hand);
+        if context.gated && !by_hand && !settings.queue_enabled {
+            wrong("it starts through a closed gate".to_owned());
+        }
+    }
+
+    fn check_caps(&self, snapshot: &Snapshot, settings: &SchedulerSettings, new: &[&Run]) {
+        let takes_slot = |run: &&Run| run.state.is_live() && Run::takes_slot(run.executor);
+        let live: Vec<&Run> = snapshot.runs.iter().filter(takes_slot).collect();
+        let new: Vec<&Run> = new.iter().copied().filter(takes_slot).collect();
+        if new.is_empty() {
+            return;
+        }
+        let count = |keep: &dyn Fn(&Run) -> bool| live.iter().filter(|run| keep(run)).count();
+        let over = |what: &str, cap: u32, live: usize| {
+            if live > cap as usize {
+                let ids: Vec<String> = new.iter().map(|run| run.id.to_string()).collect();
+                self.violated(Invariant::Cap, format!("{what} is {cap}, {live} are live: {ids:?}"));
+            }
+        };
+        let liberties =
+            new.first().and_then(|run| self.state().liberties.get(&run.starter).copied());
+        let asked = liberties.and_then(|free| free.cap);
+        let asked = |otherwise: Option<u32>| match asked {
+            Some(cap) => u32::try_from(cap).ok().filter(|cap| *cap > 0),
+            None => otherwise,
+        };
+        if settings.is_deferred() {
+            if let Some(cap) = asked(settings.max_polecats) {
+                over("the cap of the town", cap, live.len());
+            }
+        } else if let Some(cap) = asked(settings.queue_max_polecats) {
+            // Those that the gate did not hold may have come after them in the same transaction.
+            let gated = new.iter().filter(|run| run.gated).count();
+            if gated > 0 {
+                over("the cap of the queue", cap, live.len() - new.len() + gated);
+            }
+        }
+        for (rig, cap) in &settings.rig_caps {
+            if new.iter().any(|run| run.rig == *rig) {
+                over(rig.as_str(), *cap, count(&|run| run.rig == *rig));
+            }
+        }
+        for run in &new {
+            if run.account == "acme" {
+                over("the cap of the account", 1, count(&|other| other.account == run.account));
+            }
+            if let Some(place) = &run.place {
+                over(place.as_str(), 1, count(&|other| other.place == run.place));
+            }
+        }
+    }
+
+    fn check_bead(&self, snapshot: &Snapshot, id: &BeadId, row: &BeadRow) {
+        let bead = &row.bead;
+        let (live, latest) = (snapshot.live(id), snapshot.latest.get(id));
+        let blockers = snapshot.blockers(row).len();
+        if bead.open_blockers as usize != blockers {
+            self.violated(
+                Invariant::Blocking,
+                format!("{id} says that {} block it, {blockers} do", bead.open_blockers),
+            );
+        }
+        // Who has finished a bead stays written down, but nobody has one that is open again.
+        let with_worker = bead.status != Status::Closed && bead.assignee.contains('/');
+        if live.is_none() && (bead.status == Status::Hooked || with_worker) {
+            self.violated(
+                Invariant::Status,
+                format!("{id} is {} with {}, without a run", bead.status, bead.assignee),
+            );
+        }
+        let Some(context) = latest else { return };
+        if context.starting && live.is_none() {
+            self.violated(Invariant::Context, format!("{id} is said to start, without a run"));
+        }
+        let Some(closed) = &context.closed else { return };
+        if live.is_some() || closed.reason != CloseReason::Dispatched {
+            return;
+        }
+        let reopened = self.state().reopened.contains(id);
+        let over = bead.status == Status::Closed || reopened;
+        let max_attempts = 3;
+        let kept = match snapshot.last_run(id).filter(|run| run.context == context.number) {
+            None => false,
+            Some(run) => match run.state {
+                RunState::Done => over,
+                RunState::Failed => over && !run.reason.starts_with("it did not start"),
+                RunState::Lost => context.attempts + 1 >= max_attempts,
+                RunState::Cancelled
+                | RunState::Starting
+                | RunState::Running
+                | RunState::Blocked => true,
+            },
+        };
+        if !kept {
+            let run = snapshot.last_run(id).map(|run| (run.id.to_string(), run.state.as_str()));
+            self.violated(
+                Invariant::Kept,
+                format!(
+                    "{id} ({}) was scheduled as {}, ran as {run:?}, and nothing follows",
+                    bead.status, context.number
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The end of a seed: nothing goes wrong any more, and everything that can be done is done.
+
+use std::time::Duration;
+
+use gt_core::decide::WaitReason;
+use gt_core::schedule::Run;
+use gt_core::{RigState, Status};
+use gt_operations::dispatch::{Caller, Overrides};
+use gt_operations::{queue, rigs};
+
+use crate::simulation::{Liberties, Simulation};
+use crate::violation::Invariant;
+use crate::world::AgentEnd;
+
+/// So many rounds are enough for every backoff, cooldown and attempt there can be.
+const ROUNDS_MAX: u32 = 600;
+/// The longest that anything waits by itself is a cooldown of forty minutes.
+const QUIET_ROUNDS: u32 = 30;
+
+impl Simulation {
+    /// Lets everything come to rest, and looks whether it should have.
+    pub(crate) fn settle(&self) {
+        self.tell("from now on nothing goes wrong");
+        let town = self.town_without_seam("caretaker");
+        self.certain("resume", queue::resume(&town));
+        for rig in &self.rigs {
+            self.certain(
+                "unpark",
+                rigs::set_state(&town, rig, &[RigState::Parked], RigState::Active),
+            );
+        }
+        // Dates that were set before the clock went back may be days ahead.
+        let dates = self.snapshot().beads.into_values().filter_map(|row| row.bead.defer_until);
+        if let Some(last) = dates.max() {
+            self.clock.advance(last.since(self.clock.peek()));
+        }
+        let (mut quiet, mut last_event) = (0, 0);
+        for _ in 0..ROUNDS_MAX {
+            self.recover();
+            self.finish_everything();
+            let liberties = Liberties { cap: None, by_hand: true };
+            let overrides = Overrides { spawn_parallelism: Some(1), ..Overrides::default() };
+            self.as_process("cycle", |id| self.dispatch(id, liberties, overrides, None));
+            self.observe();
+            let now = self.read(|reader| reader.last_event_number());
+            quiet = if now == last_event { quiet + 1 } else { 0 };
+            last_event = now;
+            if quiet > QUIET_ROUNDS {
+                break;
+            }
+            self.clock.advance(Duration::from_mins(2));
+        }
+        self.check_rest();
+    }
+
+    /// Every supervisor goes on, and every agent ends.
+    fn finish_everything(&self) {
+        loop {
+            let (supervisors, agent, end) = {
+                let mut state = self.state();
+                let agent = state.world.agents().next().cloned();
+                let ends = vec![(8, AgentEnd::Well), (1, AgentEnd::Badly), (1, AgentEnd::Killed)];
+                let end = state.random.weighted(ends).unwrap_or(AgentEnd::Well);
+                state.steps += 1;
+                (state.world.idle_supervisors(), agent, end)
+            };
+            if supervisors.is_empty() && agent.is_none() {
+                return;
+            }
+            for id in supervisors {
+                self.supervise(id);
+                self.observe();
+            }
+            if let Some(run) = agent {
+                self.state().world.end_agent(&run, end);
+                self.tell(format!("the agent of {run} ends: {end:?}"));
+            }
+        }
+    }
+
+    fn check_rest(&self) {
+        let stuck = |what: String| -> ! { self.violated(Invariant::Progress, what) };
+        let snapshot = self.snapshot();
+        // What a person has lasts until they say so.
+        let ends_by_itself = |run: &&Run| run.state.is_live() && Run::takes_slot(run.executor);
+        if let Some(run) = snapshot.runs.iter().find(ends_by_itself) {
+            stuck(format!("{} is {} for ever", run.id, run.state.as_str()));
+        }
+        let left = self.state().world.processes.values().map(|left| left.what.clone()).next();
+        if let Some(what) = left {
+            stuck(format!("{what} never ends"));
+        }
+        let town = self.town_without_seam("observer");
+        self.check_agreement();
+        for queued in self.certain("list", queue::list(&town, Caller::Hand)) {
+            if !queued.reasons.iter().any(needs_a_person) {
+                stuck(format!("{} waits for {:?}", queued.context.bead, queued.reasons));
+            }
+        }
+        for (id, row) in &snapshot.beads {
+            self.check_reasons(&snapshot, id);
+            let why = self.certain("why", queue::why(&town, id.as_str()));
+            let over = row.bead.status == Status::Closed || snapshot.live(id).is_some();
+            if !over && !why.reasons.iter().any(needs_a_person) {
+                stuck(format!("{id} waits for {:?}", why.reasons));
+            }
+        }
+        let acknowledged = self.state().acknowledged.clone();
+        for number in acknowledged {
+            if self.read(|reader| reader.context_by_number(number)).is_none() {
+                self.violated(Invariant::Kept, format!("the context {number} is gone"));
+            }
+        }
+        if let Some(first) = self.read(|reader| reader.differences()).first() {
+            self.violated(Invariant::Derived, first.clone());
+        }
+    }
+}
+
+/// Whether somebody has to do something before this goes away. What blocks a bead is looked at itself.
+fn needs_a_person(reason: &WaitReason) -> bool {
+    match reason {
+        WaitReason::BlockedBy(_)
+        | WaitReason::BlockerFailed(_)
+        | WaitReason::Deferred
+        | WaitReason::Status(_)
+        | WaitReason::Pinned
+        | WaitReason::NotWork(_)
+        | WaitReason::Ephemeral
+        | WaitReason::ClaimedByHand(_)
+        | WaitReason::AssignedTo(_)
+        | WaitReason::NotSlingable(_)
+        | WaitReason::TownLevel
+        | WaitReason::ConvoyStaged(_)
+        | WaitReason::NotScheduled
+        | WaitReason::Cleared(_)
+        | WaitReason::CircuitBroken(_)
+        | WaitReason::Quarantined(_)
+        | WaitReason::RunCancelled(_)
+        | WaitReason::AttemptsUsedUp(_)
+        | WaitReason::RigGone(_)
+        | WaitReason::RigDocked(_)
+        | WaitReason::RigCannotRun(_) => true,
+        WaitReason::DeferredUntil(_)
+        | WaitReason::ParentDeferred(..)
+        | WaitReason::Running(_)
+        | WaitReason::StartInProgress(_)
+        | WaitReason::RigParked(_)
+        | WaitReason::Backoff(_)
+        | WaitReason::Paused(..)
+        | WaitReason::QueueGate
+        | WaitReason::WaitsForPullAgent
+        | WaitReason::OnePerAgent(..)
+        | WaitReason::NoSlot(_) => false,
+    }
+}

@@ -1,0 +1,70 @@
+//! The engine under simulated crashes, clocks and interleavings, from a seed.
+//!
+//! A seed furnishes a small town and lets cycles, supervisors, agents, recoverers and people act on it, one
+//! step at a time, in an order that the seed decides. Everybody may be interrupted by the others, or die,
+//! between any two transactions. What must always be true is checked after every step; at the end nothing
+//! goes wrong any more, and everything that can be dispatched must be.
+//!
+//! # Architecture invariants
+//!
+//! - The operations, the decisions and the store are the real ones. Simulated are the clock, the processes
+//!   and their locks, and what people want.
+//! - There are no threads. Whoever stands between two transactions lets the others go first by calling them.
+//! - The same seed gives the same steps: nothing here reads a clock, an address or a hash in order.
+
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a method of a reader is one of a single lifetime, a closure of any"
+)]
+
+mod agreement;
+mod check;
+mod clock;
+mod cycle;
+mod ending;
+mod person;
+mod planted;
+mod random;
+mod simulation;
+mod stores;
+mod supervisor;
+mod violation;
+mod world;
+
+use gt_store::Store;
+
+pub use planted::Planted;
+pub use stores::Stores;
+pub use violation::{Invariant, Violation};
+
+use simulation::Simulation;
+
+/// What came of a seed.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// How many steps there were.
+    pub steps: u64,
+    /// A digest of everything that happened: two histories with the same one were the same.
+    pub digest: u64,
+    /// What was not true, if anything was not.
+    pub violation: Option<Violation>,
+}
+
+/// Lives through a seed on an empty store.
+///
+/// ```
+/// let outcome = gt_simulator::simulate(1, gt_store::Store::in_memory()?, None);
+/// assert!(outcome.steps > 0 && outcome.violation.is_none());
+/// # Ok::<(), gt_store::StoreError>(())
+/// ```
+pub fn simulate(seed: u64, store: Store, planted: Option<Planted>) -> Outcome {
+    let simulation = Simulation::new(seed, store, planted);
+    if let Err(error) = simulation.furnish() {
+        let found = format!("the town cannot be furnished: {error}");
+        let violation =
+            Violation { seed, invariant: Invariant::Soundness, found, steps: Vec::new() };
+        return Outcome { steps: 0, digest: 0, violation: Some(violation) };
+    }
+    let steps = 40 + simulation.state().random.below(120);
+    simulation.live(steps)
+}

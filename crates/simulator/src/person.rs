@@ -1,0 +1,394 @@
+//! What people do, at the worst moments.
+
+use gt_core::schedule::{Account, RunState};
+use gt_core::{BeadId, DependencyType, ExecutorKind, Outcome, Priority, RigState, Status};
+use gt_operations::beads::{self, BeadChanges, Close, NewBead};
+use gt_operations::dispatch::Overrides;
+use gt_operations::runs;
+use gt_operations::schedule::{Fate, Flags, SlingRequest, retry, sling};
+use gt_operations::{OperationError, Town, dependencies, queue, rigs, settings};
+use gt_store::Authorship;
+
+use crate::cycle::Seen;
+use crate::planted::Planted;
+use crate::simulation::{Liberties, Simulation};
+use crate::violation::Invariant;
+use crate::world::ProcessId;
+
+/// The accounts there are.
+const ACCOUNT: &str = "acme";
+
+/// What a person may want.
+#[derive(Debug, Clone, Copy)]
+enum Wish {
+    Sling,
+    Queue,
+    Clear,
+    ClearAll,
+    Pause,
+    Resume,
+    Retry,
+    RetryAll,
+    Cancel,
+    Close,
+    Reopen,
+    Depend,
+    Undepend,
+    Park,
+    Unpark,
+    TownCap,
+    QueueCap,
+    RigCap,
+    Gate,
+    Prioritise,
+    Defer,
+    Undefer,
+    Claim,
+    Release,
+    Restart,
+}
+
+impl Simulation {
+    /// Furnishes the town: rigs, beads, edges between them, settings.
+    pub(crate) fn furnish(&self) -> Result<(), OperationError> {
+        let town = self.town_without_seam("founder");
+        for name in &self.rigs {
+            let new = rigs::NewRig {
+                name,
+                repository: None,
+                prefix: Some(name),
+                branch: None,
+                executor: ExecutorKind::Process,
+            };
+            rigs::add(&town, &new)?;
+            settings::set(&town, &format!("rig.{name}.command"), "/bin/true {bead}")?;
+        }
+        for id in &self.beads {
+            let priority = Priority::new(self.choose(0, 4))?;
+            let id = Some(id.to_string());
+            let title = "work".to_owned();
+            beads::create(&town, &NewBead { id, title, priority, ..NewBead::default() }, false)?;
+        }
+        for (at, issue) in self.beads.iter().enumerate().skip(1) {
+            if self.choose(0, 2) == 0 {
+                let target = &self.beads[at - 1];
+                dependencies::add(
+                    &town,
+                    issue.as_str(),
+                    target.as_str(),
+                    &DependencyType::Blocks,
+                    false,
+                )?;
+            }
+        }
+        let set = |name: &str, value: &str| settings::set(&town, name, value).map(|_| ());
+        // Workers of the pool are threads, whose order no seed decides.
+        set("scheduler.spawn_parallelism", "1")?;
+        if self.choose(0, 9) < 6 {
+            set("scheduler.max_polecats", &self.choose(1, 4).to_string())?;
+        }
+        if self.choose(0, 3) == 0 {
+            set("scheduler.spawn_delay", "2s")?;
+        }
+        if self.choose(0, 3) == 0 {
+            set("scheduler.order", "fifo")?;
+        }
+        if self.choose(0, 3) == 0 {
+            set("recovery.cooldown", "40m")?;
+        }
+        if self.choose(0, 2) == 0 {
+            let account = Account {
+                handle: ACCOUNT.to_owned(),
+                config_dir: String::new(),
+                environment: Vec::new(),
+                max_runs: 1,
+                is_default: false,
+                created_at: town.now(),
+            };
+            let by = Authorship { actor: "founder".to_owned(), at: town.now() };
+            self.store.write(&by, |writer| writer.put_account(&account))?;
+        }
+        Ok(())
+    }
+
+    /// A number from `low` to `high`.
+    fn choose(&self, low: i64, high: i64) -> i64 {
+        let width = u64::try_from(high - low).unwrap_or(0);
+        let chosen = self.state().random.between(0, width);
+        low + i64::try_from(chosen).unwrap_or(0)
+    }
+
+    fn some_bead(&self) -> BeadId {
+        let at = self.choose(0, i64::try_from(self.beads.len()).unwrap_or(1) - 1);
+        self.beads[usize::try_from(at).unwrap_or(0)].clone()
+    }
+
+    fn some_rig(&self) -> &'static str {
+        self.state().random.pick(&self.rigs).copied().unwrap_or("web")
+    }
+
+    /// One command of somebody.
+    pub(crate) fn person(&self) {
+        let wishes = vec![
+            (14, Wish::Sling),
+            (5, Wish::Queue),
+            (2, Wish::Clear),
+            (1, Wish::ClearAll),
+            (1, Wish::Pause),
+            (3, Wish::Resume),
+            (3, Wish::Retry),
+            (1, Wish::RetryAll),
+            (4, Wish::Cancel),
+            (3, Wish::Close),
+            (3, Wish::Reopen),
+            (2, Wish::Depend),
+            (2, Wish::Undepend),
+            (1, Wish::Park),
+            (2, Wish::Unpark),
+            (2, Wish::TownCap),
+            (1, Wish::QueueCap),
+            (1, Wish::RigCap),
+            (1, Wish::Gate),
+            (2, Wish::Prioritise),
+            (1, Wish::Defer),
+            (1, Wish::Undefer),
+            (1, Wish::Claim),
+            (2, Wish::Release),
+            (3, Wish::Restart),
+        ];
+        let Some(wish) = self.state().random.weighted(wishes) else { return };
+        self.as_process(&format!("command {wish:?}"), |id| {
+            let town = self.town(id, "person");
+            let said = self.fulfil(id, &town, wish);
+            self.tell(format!("{id} {wish:?}: {said}"));
+        });
+    }
+
+    fn fulfil(&self, id: ProcessId, town: &Town, wish: Wish) -> String {
+        let bead = self.some_bead();
+        let name = [bead.to_string()];
+        let answer = match wish {
+            Wish::Sling => return self.sling(id, town, false),
+            Wish::Queue => return self.sling(id, town, true),
+            Wish::Restart => self.restart(town),
+            Wish::Clear => queue::clear(town, &name).map(|cleared| format!("{cleared:?}")),
+            Wish::ClearAll => queue::clear(town, &[]).map(|cleared| format!("{cleared:?}")),
+            Wish::Pause => queue::pause(town).map(|_| "paused".to_owned()),
+            Wish::Resume => queue::resume(town).map(|_| "resumed".to_owned()),
+            Wish::Retry => retry(town, &name, false).map(|retried| self.retried(retried)),
+            Wish::RetryAll => retry(town, &[], true).map(|retried| self.retried(retried)),
+            Wish::Cancel => {
+                let world = Seen { simulation: self, process: id, from_elsewhere: false };
+                let cancelled = runs::cancel_in_world(town, &world, bead.as_str());
+                cancelled.map(|cancelled| {
+                    if cancelled.state == RunState::Lost && !cancelled.already {
+                        let found = format!("{} was cancelled, and is lost", cancelled.run);
+                        self.violated(Invariant::Kept, found);
+                    }
+                    format!("{cancelled:?}")
+                })
+            }
+            Wish::Depend => {
+                let target = self.some_bead();
+                let kind = DependencyType::Blocks;
+                dependencies::add(town, bead.as_str(), target.as_str(), &kind, false)
+                    .map(|added| format!("{added:?}"))
+            }
+            Wish::Undepend => {
+                let target = self.some_bead();
+                dependencies::remove(town, bead.as_str(), target.as_str(), None)
+                    .map(|removed| format!("{removed:?}"))
+            }
+            Wish::Park => self.move_rig(town, RigState::Active, RigState::Parked),
+            Wish::Unpark => self.move_rig(town, RigState::Parked, RigState::Active),
+            Wish::TownCap => self.set(town, "scheduler.max_polecats", -1, 4),
+            Wish::QueueCap => self.set(town, "queue.max_polecats", 0, 3),
+            Wish::RigCap => self.set(town, &format!("rig.{}.max_polecats", self.some_rig()), 0, 2),
+            Wish::Gate => {
+                let open = self.choose(0, 1) == 1;
+                settings::set(town, "queue.enabled", &open.to_string())
+                    .map(|_| format!("the gate is open: {open}"))
+            }
+            Wish::Prioritise => {
+                let priority = Priority::new(self.choose(0, 4)).ok();
+                update(town, &bead, &BeadChanges { priority, ..BeadChanges::default() })
+            }
+            Wish::Close
+            | Wish::Reopen
+            | Wish::Defer
+            | Wish::Undefer
+            | Wish::Claim
+            | Wish::Release => {
+                let changed = self.change_status(town, wish, &bead);
+                self.seam(id);
+                // Whoever insisted has cancelled the run in the store, and now ends its processes.
+                self.end_cancelled(&bead);
+                changed
+            }
+        };
+        self.sound(&format!("{wish:?} {bead}"), answer).unwrap_or_else(|refused| refused)
+    }
+
+    fn move_rig(
+        &self,
+        town: &Town,
+        from: RigState,
+        to: RigState,
+    ) -> Result<String, OperationError> {
+        let (rig, changed) = rigs::set_state(town, self.some_rig(), &[from], to)?;
+        Ok(format!("{} {:?} {changed}", rig.slug, rig.state))
+    }
+
+    fn set(&self, town: &Town, name: &str, low: i64, high: i64) -> Result<String, OperationError> {
+        let value = self.choose(low, high).to_string();
+        settings::set(town, name, &value)?;
+        Ok(format!("{name} = {value}"))
+    }
+
+    /// Ends what is running by force, and schedules it again before its agent can have ended.
+    fn restart(&self, town: &Town) -> Result<String, OperationError> {
+        let live: Vec<BeadId> = self.state().world.agents().map(|run| run.bead.clone()).collect();
+        let Some(bead) = self.state().random.pick(&live).cloned() else {
+            return Ok("nothing runs".to_owned());
+        };
+        let name = [bead.to_string()];
+        self.state().reopened.insert(bead.clone());
+        let how = Close { force: true, ..Close::default() };
+        for closed in beads::close(town, &name, &how)? {
+            closed?;
+        }
+        for opened in beads::reopen(town, &name, None)? {
+            opened?;
+        }
+        let flags = Flags { hook_raw_bead: true, no_convoy: true, ..Flags::default() };
+        let arguments = vec![bead.to_string()];
+        let report = sling(town, &SlingRequest { arguments, flags, ..SlingRequest::default() })?;
+        self.state().acknowledged.extend(&report.contexts);
+        self.cycle();
+        self.end_cancelled(&bead);
+        Ok(format!("{bead} is restarted"))
+    }
+
+    /// What the status table decides.
+    fn change_status(
+        &self,
+        town: &Town,
+        wish: Wish,
+        bead: &BeadId,
+    ) -> Result<String, OperationError> {
+        let name = [bead.to_string()];
+        let all = |answers: Vec<Result<String, OperationError>>| answers.into_iter().collect();
+        match wish {
+            Wish::Close => {
+                let outcome = (self.choose(0, 4) == 0).then_some(Outcome::Failed);
+                let force = self.choose(0, 2) == 0;
+                let how = Close { outcome, force, ..Close::default() };
+                let closed = beads::close(town, &name, &how)?;
+                let shown = closed.into_iter().map(|closed| {
+                    closed.map(|closed| format!("{} closed, {:?}", bead, closed.unblocked))
+                });
+                all(shown.collect())
+            }
+            Wish::Reopen => {
+                // Noted first: the command may die after it has written, and before it says so.
+                self.state().reopened.insert(bead.clone());
+                let opened = beads::reopen(town, &name, None)?;
+                all(opened
+                    .into_iter()
+                    .map(|opened| opened.map(|(_, changed)| format!("{bead} open, {changed}")))
+                    .collect())
+            }
+            Wish::Defer => {
+                let minutes = self.choose(0, 30);
+                let until = (minutes > 0).then(|| {
+                    let minutes = u64::try_from(minutes).unwrap_or(1);
+                    self.clock.peek().plus(std::time::Duration::from_mins(minutes))
+                });
+                let put_off = beads::defer(town, &name, until, None)?;
+                all(put_off.into_iter().map(|done| done.map(|done| format!("{done:?}"))).collect())
+            }
+            Wish::Undefer => {
+                let back = beads::undefer(town, &name)?;
+                all(back.into_iter().map(|done| done.map(|done| format!("{done:?}"))).collect())
+            }
+            Wish::Claim => {
+                update(town, bead, &BeadChanges { claim: true, ..BeadChanges::default() })
+            }
+            _ => {
+                self.state().reopened.insert(bead.clone());
+                let (status, assignee) = (Some(Status::Open), Some(String::new()));
+                update(town, bead, &BeadChanges { status, assignee, ..BeadChanges::default() })
+            }
+        }
+    }
+
+    fn retried(
+        &self,
+        retried: Vec<Result<gt_operations::schedule::Retried, OperationError>>,
+    ) -> String {
+        let shown = retried.into_iter().map(|retried| match self.sound("retry", retried) {
+            Ok(retried) => {
+                self.state().acknowledged.insert(retried.context.number);
+                format!("{} again as {}", retried.bead, retried.context.number)
+            }
+            Err(refused) => refused,
+        });
+        shown.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Slings something; in direct mode the same process starts it.
+    fn sling(&self, id: ProcessId, town: &Town, queue: bool) -> String {
+        let (count, force, raw, retries, place, account) = {
+            let random = &mut self.state().random;
+            (
+                random.between(1, 3),
+                random.one_in(6),
+                !random.one_in(8),
+                random.below(2),
+                random.one_in(8),
+                random.one_in(4),
+            )
+        };
+        let mut arguments: Vec<String> = (0..count).map(|_| self.some_bead().to_string()).collect();
+        if place {
+            let (rig, crew) = (self.some_rig(), self.choose(0, 2) == 0);
+            // A cycle that is wrong on purpose knows only workers.
+            let crew = crew && !self.planted.is_some_and(Planted::replaces_cycles);
+            arguments.push(if crew { format!("{rig}/crew/joe") } else { format!("{rig}/nux") });
+        }
+        let flags = Flags {
+            hook_raw_bead: raw,
+            no_convoy: true,
+            force,
+            retries: u32::try_from(retries).unwrap_or(0),
+            account: account.then(|| ACCOUNT.to_owned()),
+            ..Flags::default()
+        };
+        let request = SlingRequest { arguments, flags, queue, ..SlingRequest::default() };
+        let words = format!("{:?} queue={queue} force={force}", request.arguments);
+        let report = match self.sound("sling", sling(town, &request)) {
+            Ok(report) => report,
+            Err(refused) => return format!("{words}: {refused}"),
+        };
+        self.observe();
+        let mut said = Vec::new();
+        for entry in &report.entries {
+            if let Fate::Refused(OperationError::Store(error)) = &entry.fate {
+                self.violated(Invariant::Soundness, format!("sling {}: {error:?}", entry.name));
+            }
+            said.push(format!("{}: {:?}", entry.name, entry.fate));
+        }
+        self.state().acknowledged.extend(&report.contexts);
+        if !report.deferred && !report.contexts.is_empty() {
+            let overrides = Overrides { spawn_parallelism: Some(1), ..Overrides::default() };
+            let liberties = Liberties { cap: None, by_hand: true };
+            self.dispatch(id, liberties, overrides, Some(report.contexts.clone()));
+        }
+        format!("{words}: {}", said.join("; "))
+    }
+}
+
+fn update(town: &Town, bead: &BeadId, changes: &BeadChanges) -> Result<String, OperationError> {
+    let done = beads::update(town, &[bead.to_string()], changes)?;
+    done.into_iter().map(|done| done.map(|id| format!("{id} updated"))).collect()
+}

@@ -1,0 +1,176 @@
+//! Steps that are wrong on purpose. The simulation has to find each of them.
+
+use gt_core::schedule::{CloseReason, Origin, Run, RunState};
+use gt_core::{BeadId, EventKind, ExecutorKind, Json, RunId, Status, Uid};
+use gt_operations::dispatch::{Caller, Spawner as _};
+use gt_operations::queue;
+use gt_store::{Authorship, NewContext, StoreError, Writer};
+
+use crate::cycle::{HOST, SimulatedSpawner};
+use crate::simulation::Simulation;
+
+/// A step that is wrong on purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Planted {
+    /// A start looks at the caps before its transaction, and not in it.
+    CapOutsideTransaction,
+    /// A start does not ask again whether the scheduler was paused meanwhile.
+    PauseOutsideTransaction,
+    /// A start does not ask again whether the bead was blocked meanwhile.
+    BlockersOutsideTransaction,
+    /// The context is closed when its worker is spawned, not when that has taken the run.
+    ContextClosedBeforeSwap,
+    /// The supervisor executes the agent, and asks afterwards.
+    ExecBeforeClaim,
+    /// Recovery believes that no run has a process.
+    RecoverIgnoresLock,
+    /// Recovery schedules a lost run again without ending it.
+    LostWithoutEnd,
+    /// A supervisor whose run was taken back takes the next one of the same bead.
+    EpochIgnored,
+    /// A supervisor does not look whether an earlier run of its bead is gone.
+    EarlierIgnored,
+}
+
+impl Planted {
+    pub(crate) fn replaces_cycles(self) -> bool {
+        matches!(
+            self,
+            Self::CapOutsideTransaction
+                | Self::PauseOutsideTransaction
+                | Self::BlockersOutsideTransaction
+        )
+    }
+}
+
+impl Simulation {
+    fn author(&self) -> Authorship {
+        Authorship { actor: "planted".to_owned(), at: self.clock.peek() }
+    }
+
+    fn write<T>(&self, work: impl FnOnce(&mut Writer<'_>) -> Result<T, StoreError>) -> T {
+        let written = self.store.write(&self.author(), work);
+        self.certain("a planted step", written.map_err(Into::into))
+    }
+
+    /// The run of a bead that is starting.
+    pub(crate) fn starting_run_of(&self, bead: &BeadId) -> Option<RunId> {
+        let live = self.read(|reader| reader.live_run(bead));
+        live.filter(|run| run.state == RunState::Starting).map(|run| run.id)
+    }
+
+    pub(crate) fn close_context_too_early(&self, run: &Run) {
+        self.write(|writer| match writer.context_by_number(run.context)? {
+            Some(context) if context.closed.is_none() => {
+                writer.close_context(&context, CloseReason::Dispatched, "")
+            }
+            _ => Ok(()),
+        });
+    }
+
+    /// Schedules what has lost its worker, and leaves its run as it is.
+    pub(crate) fn reschedule_without_end(&self) {
+        for run in self.read(|reader| reader.live_runs()) {
+            let gone = !self.state().world.is_held(&run.id);
+            if run.state != RunState::Running || !gone {
+                continue;
+            }
+            self.write(|writer| {
+                let Some(context) = writer.latest_context(&run.id.bead)? else { return Ok(()) };
+                if context.closed.is_none() {
+                    return Ok(());
+                }
+                writer.insert_contexts(vec![NewContext {
+                    bead: context.bead,
+                    rig: context.rig,
+                    place: None,
+                    account: None,
+                    gated: false,
+                    forced: false,
+                    priority: context.priority,
+                    origin: Origin::Recovery,
+                    parameters: context.parameters,
+                    enqueued_at: None,
+                    next_attempt_at: None,
+                    failures: 0,
+                    attempts: context.attempts,
+                }])?;
+                Ok(())
+            });
+        }
+    }
+
+    /// A cycle that looks first, lets others act, and then starts what it saw, asking again for everything
+    /// but one thing.
+    pub(crate) fn wrong_cycle(
+        &self,
+        caller: Caller,
+        starter: &str,
+        spawner: &SimulatedSpawner<'_>,
+    ) {
+        let town = self.town_without_seam("planted");
+        let list = self.certain("list", queue::list(&town, caller));
+        let seen = list.into_iter().filter(|queued| queued.reasons.is_empty());
+        let seen: Vec<u64> = seen.map(|queued| queued.context.number).collect();
+        self.seam(spawner.process);
+        for number in seen {
+            // The last moment at which everything is as it should be, but for what is not asked again.
+            let list = self.certain("list", queue::list(&town, caller));
+            let again = list.iter().find(|queued| queued.context.number == number);
+            let Some(again) = again else { continue };
+            let overlooked = |reason: &gt_core::decide::WaitReason| match self.planted {
+                Some(Planted::CapOutsideTransaction) => reason.code() == "no-slot",
+                Some(Planted::PauseOutsideTransaction) => reason.code() == "paused",
+                Some(Planted::BlockersOutsideTransaction) => reason.code().starts_with("block"),
+                _ => false,
+            };
+            if again.reasons.iter().all(overlooked)
+                && let Some(run) = self.start_anyway(number, starter)
+            {
+                self.tell(format!("{} starts {}", spawner.process, run.id));
+                // Whatever becomes of it, recovery finds it.
+                let _ = spawner.spawn(&run);
+            }
+        }
+    }
+
+    fn start_anyway(&self, number: u64, starter: &str) -> Option<Run> {
+        self.write(|writer| {
+            let context = writer.context_by_number(number)?.filter(|c| c.closed.is_none());
+            let Some(context) = context else { return Ok(None) };
+            let Some(bead) = writer.bead(&context.bead)? else { return Ok(None) };
+            let run = Run {
+                id: writer.next_run_id(&bead.id)?,
+                uid: Uid::fresh(),
+                context: number,
+                rig: context.rig.clone(),
+                executor: ExecutorKind::Process,
+                runtime: String::new(),
+                agent: format!("{}/process", context.rig),
+                place: None,
+                host: HOST.to_owned(),
+                account: String::new(),
+                gated: context.gated,
+                state: RunState::Starting,
+                starter: starter.to_owned(),
+                formula: String::new(),
+                steps: Json::object(&[]),
+                created_at: writer.now(),
+                created_by: "planted".to_owned(),
+                running_at: None,
+                ended_at: None,
+                ended_by: String::new(),
+                exit_code: None,
+                exit_signal: None,
+                reason: String::new(),
+            };
+            writer.insert_run(&run)?;
+            writer.set_starting(&context, true)?;
+            let mut hooked = bead.clone();
+            hooked.assignee.clone_from(&run.agent);
+            hooked.status = Status::Hooked;
+            writer.save_bead(&bead, &hooked, EventKind::StatusChanged)?;
+            Ok(Some(run))
+        })
+    }
+}

@@ -1,0 +1,451 @@
+//! The scheduler of the simulation: one step at a time, and a crash or somebody else between any two.
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use gt_core::BeadId;
+use gt_operations::{Actor, OperationError, Town};
+use gt_store::Store;
+
+use crate::Outcome;
+use crate::check::Memory;
+use crate::clock::SimulatedClock;
+use crate::planted::Planted;
+use crate::random::Random;
+use crate::violation::{Invariant, Violation};
+use crate::world::{AgentEnd, ProcessId, Said, Stage, Supervisor, World};
+
+/// How deep steps may stand in each other: whoever stands between two transactions waits for the others.
+const DEPTH_MAX: u32 = 4;
+/// How many of the last steps are kept for whoever looks at a violation.
+const STEPS_KEPT: usize = 60;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// A process dies here.
+struct Crash;
+/// The simulation is over: something was not true.
+struct Halt;
+
+/// How a cycle differs from what the settings say.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Liberties {
+    pub(crate) cap: Option<i64>,
+    pub(crate) by_hand: bool,
+}
+
+/// What changes.
+pub(crate) struct State {
+    pub(crate) random: Random,
+    pub(crate) world: World,
+    pub(crate) steps: u64,
+    depth: u32,
+    /// Whether anything may go wrong by itself.
+    pub(crate) faults: bool,
+    trace: VecDeque<String>,
+    /// Of everything that was ever told.
+    digest: DefaultHasher,
+    pub(crate) violation: Option<Violation>,
+    pub(crate) memory: Memory,
+    /// What each starter was allowed.
+    pub(crate) liberties: BTreeMap<String, Liberties>,
+    /// The beads that a person opened again.
+    pub(crate) reopened: BTreeSet<BeadId>,
+    /// The contexts that somebody was told of.
+    pub(crate) acknowledged: BTreeSet<u64>,
+    /// The clock was set back at some time.
+    pub(crate) set_back: bool,
+}
+
+/// One simulated town with everything that happens to it.
+pub(crate) struct Simulation {
+    pub(crate) seed: u64,
+    pub(crate) planted: Option<Planted>,
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<SimulatedClock>,
+    pub(crate) rigs: Vec<&'static str>,
+    pub(crate) beads: Vec<BeadId>,
+    state: Mutex<State>,
+    me: Weak<Self>,
+}
+
+/// What may happen next.
+enum Action {
+    Supervise(ProcessId),
+    AgentEnds,
+    Cycle,
+    Recover,
+    Person,
+    Clock,
+    Kill,
+    PowerCut,
+}
+
+impl Simulation {
+    pub(crate) fn new(seed: u64, store: Store, planted: Option<Planted>) -> Arc<Self> {
+        let mut random = Random::new(seed);
+        let rigs = match random.between(2, 3) {
+            2 => vec!["web", "api"],
+            _ => vec!["web", "api", "ops"],
+        };
+        let beads = (0..random.between(4, 12)).map(|number| {
+            let rig = random.pick(&rigs).copied().unwrap_or("web");
+            BeadId::trusted(format!("{rig}-{number}"))
+        });
+        let beads = beads.collect();
+        Arc::new_cyclic(|me| Self {
+            seed,
+            planted,
+            store,
+            clock: Arc::new(SimulatedClock::new()),
+            rigs,
+            beads,
+            state: Mutex::new(State {
+                random,
+                world: World::default(),
+                steps: 0,
+                depth: 0,
+                faults: true,
+                trace: VecDeque::new(),
+                digest: DefaultHasher::new(),
+                violation: None,
+                memory: Memory::default(),
+                liberties: BTreeMap::new(),
+                reopened: BTreeSet::new(),
+                acknowledged: BTreeSet::new(),
+                set_back: false,
+            }),
+            me: Weak::clone(me),
+        })
+    }
+
+    /// What changes. Nobody keeps it while others act.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lives through so many steps, and then to the end of everything that is under way.
+    pub(crate) fn live(&self, steps: u64) -> Outcome {
+        let lived = catch_unwind(AssertUnwindSafe(|| {
+            for _ in 0..steps {
+                self.step();
+            }
+            self.state().faults = false;
+            self.settle();
+        }));
+        let mut state = self.state();
+        match lived {
+            Err(payload) if !payload.is::<Halt>() => {
+                drop(state);
+                resume_unwind(payload)
+            }
+            _ => Outcome {
+                steps: state.steps,
+                digest: state.digest.finish(),
+                violation: state.violation.take(),
+            },
+        }
+    }
+
+    /// Tells the trace what happened.
+    pub(crate) fn tell(&self, what: impl Into<String>) {
+        let mut state = self.state();
+        let indented = format!("{}{}", "  ".repeat(state.depth as usize), what.into());
+        indented.hash(&mut state.digest);
+        if state.trace.len() == STEPS_KEPT {
+            state.trace.pop_front();
+        }
+        state.trace.push_back(indented);
+    }
+
+    /// Ends the simulation: this should have been true.
+    pub(crate) fn violated(&self, invariant: Invariant, found: impl Into<String>) -> ! {
+        let mut state = self.state();
+        let steps = state.trace.iter().cloned().collect();
+        let violation = Violation { seed: self.seed, invariant, found: found.into(), steps };
+        state.violation.get_or_insert(violation);
+        drop(state);
+        resume_unwind(Box::new(Halt))
+    }
+
+    /// The town as this process sees it: others act, and it may die, before each of its transactions.
+    pub(crate) fn town(&self, process: ProcessId, name: &str) -> Town {
+        let me = Weak::clone(&self.me);
+        self.town_without_seam(name).with_seam(Arc::new(move || {
+            if let Some(simulation) = me.upgrade() {
+                simulation.seam(process);
+            }
+        }))
+    }
+
+    /// The town as somebody sees it whom nobody disturbs.
+    pub(crate) fn town_without_seam(&self, name: &str) -> Town {
+        let actor = Actor { name: name.to_owned(), owner: String::new() };
+        let clock: Arc<SimulatedClock> = Arc::clone(&self.clock);
+        Town::over(self.store.clone(), actor, clock)
+    }
+
+    /// A moment between two steps of a process.
+    pub(crate) fn seam(&self, process: ProcessId) {
+        self.observe();
+        let mut others = {
+            let mut state = self.state();
+            state.steps += 1;
+            let go_first = state.faults && state.depth < DEPTH_MAX && state.random.one_in(6);
+            if go_first { state.random.between(1, 3) } else { 0 }
+        };
+        self.die_if_due(process);
+        while others > 0 {
+            others -= 1;
+            self.step();
+            self.die_if_killed(process);
+        }
+    }
+
+    fn die_if_due(&self, process: ProcessId) {
+        let dies = {
+            let mut state = self.state();
+            state.faults && state.random.one_in(50)
+        };
+        if dies {
+            self.kill(process);
+        }
+        self.die_if_killed(process);
+    }
+
+    fn die_if_killed(&self, process: ProcessId) {
+        let doomed = self.state().world.processes.get(&process).is_none_or(|known| known.doomed);
+        if doomed {
+            resume_unwind(Box::new(Crash));
+        }
+    }
+
+    /// Runs what a process does in one go. Nothing comes back if it died on the way.
+    pub(crate) fn as_process<T>(&self, what: &str, work: impl FnOnce(ProcessId) -> T) -> Option<T> {
+        let id = self.state().world.begin(what.to_owned(), None);
+        let done = self.guarded(id, || work(id));
+        self.state().world.end(id);
+        done
+    }
+
+    /// Catches the death of a process, and nothing else.
+    fn guarded<T>(&self, id: ProcessId, work: impl FnOnce() -> T) -> Option<T> {
+        let depth = self.state().depth;
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(done) => Some(done),
+            Err(payload) if payload.is::<Crash>() => {
+                self.state().depth = depth;
+                self.tell(format!("{id} is dead"));
+                None
+            }
+            Err(payload) => resume_unwind(self.explained(payload)),
+        }
+    }
+
+    /// A panic of the engine is a violation like any other.
+    fn explained(&self, payload: Box<dyn Any + Send>) -> Box<dyn Any + Send> {
+        if payload.is::<Halt>() {
+            return payload;
+        }
+        let text = payload.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        self.violated(Invariant::Soundness, format!("a panic: {}", text.unwrap_or_default()))
+    }
+
+    /// One step of somebody.
+    pub(crate) fn step(&self) {
+        let action = {
+            let mut state = self.state();
+            state.steps += 1;
+            state.depth += 1;
+            let state = &mut *state;
+            let mut actions: Vec<(u64, Action)> = vec![
+                (5, Action::Cycle),
+                (3, Action::Recover),
+                (8, Action::Person),
+                (2, Action::Clock),
+                (1, Action::Kill),
+            ];
+            let supervisors = state.world.idle_supervisors();
+            actions.extend(supervisors.into_iter().map(|id| (6, Action::Supervise(id))));
+            if state.world.agents().next().is_some() {
+                actions.push((4, Action::AgentEnds));
+            }
+            if state.random.one_in(150) {
+                actions = vec![(1, Action::PowerCut)];
+            }
+            state.random.weighted(actions)
+        };
+        match action {
+            Some(Action::Supervise(id)) => self.supervise(id),
+            Some(Action::AgentEnds) => self.agent_ends(),
+            Some(Action::Cycle) => self.cycle(),
+            Some(Action::Recover) => self.recover(),
+            Some(Action::Person) => self.person(),
+            Some(Action::Clock) => self.move_clock(),
+            Some(Action::Kill) => self.kill_somebody(),
+            Some(Action::PowerCut) => self.cut_power(),
+            None => {}
+        }
+        self.observe();
+        self.state().depth -= 1;
+        self.look_closely();
+    }
+
+    /// Lets a supervisor take a step.
+    pub(crate) fn supervise(&self, id: ProcessId) {
+        let begun = {
+            let mut state = self.state();
+            let process = state.world.processes.get_mut(&id).filter(|process| !process.busy);
+            process.map(|process| process.busy = true).is_some()
+        };
+        if !begun {
+            return;
+        }
+        let stays = self.guarded(id, || self.supervisor_step(id)).unwrap_or(false);
+        let mut state = self.state();
+        match state.world.processes.get_mut(&id) {
+            Some(process) if stays && !process.doomed => process.busy = false,
+            _ => state.world.end(id),
+        }
+    }
+
+    /// Starts a supervisor, which goes on without whoever started it.
+    pub(crate) fn start_supervisor(&self, run: &gt_core::RunId) -> ProcessId {
+        let supervisor = Supervisor { run: run.clone(), stage: Stage::Begun };
+        let id = self.state().world.begin(format!("supervisor of {run}"), Some(supervisor));
+        self.tell(format!("{id} begins as the supervisor of {run}"));
+        id
+    }
+
+    /// What a supervisor said first, or nothing if it has not yet; an empty failure if it never will.
+    pub(crate) fn word_of(&self, supervisor: ProcessId) -> Option<Said> {
+        let mut state = self.state();
+        if let Some(said) = state.world.said.remove(&supervisor) {
+            return Some(said);
+        }
+        let gone = !state.world.processes.contains_key(&supervisor);
+        gone.then(|| Said::Failed("its supervisor ended without a word".to_owned()))
+    }
+
+    fn agent_ends(&self) {
+        let (run, end) = {
+            let mut state = self.state();
+            let agents: Vec<_> = state.world.agents().cloned().collect();
+            let Some(run) = state.random.pick(&agents).cloned() else { return };
+            let ends = vec![(6, AgentEnd::Well), (2, AgentEnd::Badly), (2, AgentEnd::Killed)];
+            let end = state.random.weighted(ends).unwrap_or(AgentEnd::Well);
+            state.world.end_agent(&run, end);
+            (run, end)
+        };
+        self.tell(format!("the agent of {run} ends: {end:?}"));
+    }
+
+    fn move_clock(&self) {
+        let (back, by) = {
+            let random = &mut self.state().random;
+            // In every other seed it only goes on.
+            match random.below(12) + 2 * (self.seed % 2) {
+                0 => (true, SECOND * u32::try_from(random.between(1, 900)).unwrap_or(1)),
+                1 => (true, MINUTE * 60 * 24),
+                2 => (false, MINUTE * 60 * 24),
+                3..=5 => (false, MINUTE * u32::try_from(random.between(1, 20)).unwrap_or(1)),
+                _ => (false, SECOND * u32::try_from(random.between(1, 30)).unwrap_or(1)),
+            }
+        };
+        if back {
+            self.state().set_back = true;
+            self.clock.set_back(by);
+        } else {
+            self.clock.advance(by);
+        }
+        let jump = if back { "back" } else { "on" };
+        self.tell(format!("the clock goes {jump} {by:?} to {}", self.clock.peek()));
+    }
+
+    /// Kills a process; one that stands between two transactions never comes to the second.
+    fn kill(&self, id: ProcessId) {
+        let mut state = self.state();
+        let Some(process) = state.world.processes.get_mut(&id) else { return };
+        process.doomed = true;
+        let (what, idle) = (process.what.clone(), !process.busy);
+        if idle {
+            state.world.end(id);
+        }
+        drop(state);
+        self.tell(format!("{id} ({what}) is killed"));
+    }
+
+    fn kill_somebody(&self) {
+        let (victim, agent) = {
+            let mut state = self.state();
+            let agents: Vec<_> = state.world.agents().cloned().collect();
+            let processes: Vec<ProcessId> = state.world.processes.keys().copied().collect();
+            if state.random.one_in(2) {
+                (state.random.pick(&processes).copied(), None)
+            } else {
+                (None, state.random.pick(&agents).cloned())
+            }
+        };
+        if let Some(id) = victim {
+            self.kill(id);
+        }
+        if let Some(run) = agent {
+            self.state().world.end_agent(&run, AgentEnd::Killed);
+            self.tell(format!("the agent of {run} is killed"));
+        }
+    }
+
+    /// Everything that is there ends at once.
+    fn cut_power(&self) {
+        self.tell("the power is cut");
+        let (processes, agents) = {
+            let state = self.state();
+            let agents: Vec<_> = state.world.agents().cloned().collect();
+            (state.world.processes.keys().copied().collect::<Vec<_>>(), agents)
+        };
+        for id in processes {
+            self.kill(id);
+        }
+        let mut state = self.state();
+        for run in agents {
+            state.world.hold(&run, |holders| holders.agent = false);
+        }
+    }
+
+    /// What an operation answered. It may refuse, but not break.
+    pub(crate) fn sound<T>(
+        &self,
+        what: &str,
+        answer: Result<T, OperationError>,
+    ) -> Result<T, String> {
+        match answer {
+            Ok(done) => Ok(done),
+            Err(error) => {
+                if let OperationError::Store(store) = &error {
+                    self.violated(Invariant::Soundness, format!("{what}: {store:?}"));
+                }
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// The same for what nobody has a reason to refuse.
+    pub(crate) fn certain<T>(&self, what: &str, answer: Result<T, OperationError>) -> T {
+        match self.sound(what, answer) {
+            Ok(done) => done,
+            Err(refused) => self.violated(Invariant::Soundness, format!("{what}: {refused}")),
+        }
+    }
+
+    /// A choice of the seed, and no fault at all when nothing may go wrong.
+    pub(crate) fn fault(&self, one_in: u64) -> bool {
+        let mut state = self.state();
+        state.faults && state.random.one_in(one_in)
+    }
+}

@@ -1,0 +1,54 @@
+//! Empty stores for seeds.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gt_core::Timestamp;
+use gt_store::{Address, Options, Server, Store, StoreError};
+use gt_testkit::Cluster;
+
+/// Where the towns of the seeds are kept.
+#[derive(Debug)]
+pub enum Stores {
+    /// In memory, on SQLite.
+    Memory,
+    /// In a database on this server, each in a schema of its own.
+    Postgres(Box<Database>),
+}
+
+/// A database on a server that is gone with the process.
+#[derive(Debug)]
+pub struct Database {
+    cluster: &'static Cluster,
+    url: String,
+    used: AtomicU64,
+}
+
+impl Stores {
+    /// A PostgreSQL server of our own.
+    pub fn postgres() -> Self {
+        let cluster = Cluster::shared();
+        let url = cluster.fresh_database();
+        Self::Postgres(Box::new(Database { cluster, url, used: AtomicU64::new(0) }))
+    }
+
+    /// Calls `work` with an empty store.
+    pub fn with_store<T>(&self, work: impl FnOnce(Store) -> T) -> Result<T, StoreError> {
+        match self {
+            Self::Memory => Ok(work(Store::in_memory()?)),
+            Self::Postgres(database) => database.with_store(work),
+        }
+    }
+}
+
+impl Database {
+    fn with_store<T>(&self, work: impl FnOnce(Store) -> T) -> Result<T, StoreError> {
+        let schema = format!("town_{}", self.used.fetch_add(1, Ordering::Relaxed));
+        let server = Server::parse(&format!("{}?schema={schema}", self.url), None)?;
+        let address = Address::Server(Box::new(server));
+        let store = Store::create(&address, Timestamp::from_nanos(0), Options::default())?;
+        let done = work(store);
+        let database = self.url.rsplit('/').next().unwrap_or_default();
+        self.cluster.sql(database, &format!("DROP SCHEMA {schema} CASCADE"));
+        Ok(done)
+    }
+}

@@ -1,0 +1,149 @@
+//! The life of a supervisor, step by step; each of them may be its last.
+
+use gt_core::BeadId;
+use gt_core::schedule::{RunId, RunState};
+use gt_operations::runs::{self, Claim};
+
+use crate::planted::Planted;
+use crate::simulation::Simulation;
+use crate::world::{AgentEnd, ProcessId, Said, Stage};
+
+impl Simulation {
+    /// Takes the next step; `false` if it was the last.
+    pub(crate) fn supervisor_step(&self, id: ProcessId) -> bool {
+        let supervisor = {
+            let state = self.state();
+            state.world.processes.get(&id).and_then(|process| process.supervisor.clone())
+        };
+        let Some(supervisor) = supervisor else { return false };
+        let run = supervisor.run;
+        match supervisor.stage {
+            Stage::Begun => self.take_lock(id, &run),
+            Stage::Locked => self.look_for_earlier(id, &run),
+            Stage::Alone if self.planted == Some(Planted::ExecBeforeClaim) => {
+                self.execute(id, &run);
+                self.claim(id, &run)
+            }
+            Stage::Alone => self.claim(id, &run),
+            Stage::Claimed => self.start_agent(id, &run),
+            Stage::Working => {
+                self.tell(format!("{id} ends the agent of {run}, as it was asked"));
+                self.state().world.end_agent(&run, AgentEnd::Cancelled);
+                true
+            }
+            Stage::Ended(end) => self.write_end(id, &run, end),
+        }
+    }
+
+    fn enter(&self, id: ProcessId, stage: Stage) -> bool {
+        let mut state = self.state();
+        let process = state.world.processes.get_mut(&id);
+        let supervisor = process.and_then(|process| process.supervisor.as_mut());
+        supervisor.map(|supervisor| supervisor.stage = stage).is_some()
+    }
+
+    /// Its first word, after which it ends unless it has started something.
+    fn say(&self, id: ProcessId, said: Said) {
+        self.tell(format!("{id} says {said:?}"));
+        self.state().world.said.insert(id, said);
+    }
+
+    fn take_lock(&self, id: ProcessId, run: &RunId) -> bool {
+        let taken = {
+            let mut state = self.state();
+            let free = !state.world.is_held(run);
+            if free {
+                state.world.hold(run, |holders| holders.supervisor = Some(id));
+            }
+            free
+        };
+        if taken {
+            self.tell(format!("{id} locks {run}"));
+            return self.enter(id, Stage::Locked);
+        }
+        self.say(id, Said::Failed("another supervisor has it".to_owned()));
+        false
+    }
+
+    /// Asks the supervisor of a run to end it; what is left of one without a supervisor is killed.
+    pub(crate) fn ask_to_end(&self, run: &RunId) {
+        let mut state = self.state();
+        if state.world.holders(run).supervisor.is_some() {
+            state.world.asked.insert(run.clone());
+        } else if state.world.is_held(run) {
+            state.world.end_agent(run, AgentEnd::Killed);
+            drop(state);
+            self.tell(format!("what is left of {run} is killed"));
+        }
+    }
+
+    /// Ends what is left in the world of the runs of a bead that were cancelled in the store.
+    pub(crate) fn end_cancelled(&self, bead: &BeadId) {
+        for run in self.read(|reader| reader.runs_of(bead)) {
+            if run.state == RunState::Cancelled {
+                self.ask_to_end(&run.id);
+            }
+        }
+    }
+
+    fn look_for_earlier(&self, id: ProcessId, run: &RunId) -> bool {
+        let ignored = self.planted == Some(Planted::EarlierIgnored);
+        let earlier = self.state().world.earlier(run).filter(|_| !ignored);
+        match earlier {
+            None => self.enter(id, Stage::Alone),
+            Some(earlier) => {
+                self.end_cancelled(&earlier.bead);
+                self.say(id, Said::Busy(format!("{earlier} has not ended yet")));
+                false
+            }
+        }
+    }
+
+    fn claim(&self, id: ProcessId, run: &RunId) -> bool {
+        let town = self.town(id, "supervisor");
+        let mut answer = self.certain("claim", runs::claim(&town, run));
+        if self.planted == Some(Planted::EpochIgnored)
+            && matches!(answer, Claim::Refused(_))
+            && let Some(other) = self.starting_run_of(&run.bead)
+        {
+            answer = self.certain("claim", runs::claim(&town, &other));
+        }
+        self.observe();
+        match answer {
+            Claim::Granted(_) => {
+                self.tell(format!("{id} claims {run}"));
+                self.enter(id, Stage::Claimed)
+            }
+            Claim::Refused(why) => {
+                self.say(id, Said::Failed(why));
+                false
+            }
+        }
+    }
+
+    fn start_agent(&self, id: ProcessId, run: &RunId) -> bool {
+        if self.fault(15) {
+            let town = self.town(id, "supervisor");
+            let why = "no such program";
+            self.certain("exec_failed", runs::exec_failed(&town, run, why));
+            self.say(id, Said::Failed(why.to_owned()));
+            return false;
+        }
+        self.execute(id, run);
+        self.say(id, Said::Started);
+        self.enter(id, Stage::Working)
+    }
+
+    fn execute(&self, id: ProcessId, run: &RunId) {
+        self.tell(format!("{id} executes the agent of {run}"));
+        self.state().world.hold(run, |holders| holders.agent = true);
+        self.observe_world();
+    }
+
+    fn write_end(&self, id: ProcessId, run: &RunId, end: AgentEnd) -> bool {
+        let town = self.town(id, "supervisor");
+        let followed = self.certain("finish", runs::finish(&town, run, &end.run_end()));
+        self.tell(format!("{id} writes the end of {run}: {end:?}, {followed:?}"));
+        false
+    }
+}

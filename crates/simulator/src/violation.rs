@@ -1,0 +1,81 @@
+//! What must always be true, and how it is told that it was not.
+
+use std::fmt;
+
+/// What must always be true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Invariant {
+    /// A bead has at most one live run in the store.
+    OneRun,
+    /// A bead has at most one live agent in the world.
+    OneAgent,
+    /// An agent executes for the run that it was started for, while that is running.
+    AgentHasRun,
+    /// No run starts unless every cap in force admits it.
+    Cap,
+    /// Nothing starts while the scheduler is paused.
+    Pause,
+    /// What starts was scheduled, ready and due in that moment.
+    Recheck,
+    /// The status of a bead agrees with its live run.
+    Status,
+    /// A context agrees with its run.
+    Context,
+    /// What was scheduled is scheduled, running, or has a recorded end.
+    Kept,
+    /// A bead waits exactly for what blocks it: a close lets go in the same transaction.
+    Blocking,
+    /// Derived values are what they are derived to, and events are numbered without gaps.
+    Derived,
+    /// Every bead that is not running has true reasons.
+    Reason,
+    /// The list, the status, the explanations and a dry run agree.
+    Agreement,
+    /// Operations fail only because of what was asked of them.
+    Soundness,
+    /// When nothing goes wrong any more, everything that can be dispatched is, and ends.
+    Progress,
+}
+
+impl Invariant {
+    /// A short name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OneRun => "one-run",
+            Self::OneAgent => "one-agent",
+            Self::AgentHasRun => "agent-has-run",
+            Self::Cap => "cap",
+            Self::Pause => "pause",
+            Self::Recheck => "recheck",
+            Self::Status => "status",
+            Self::Context => "context",
+            Self::Kept => "kept",
+            Self::Blocking => "blocking",
+            Self::Derived => "derived",
+            Self::Reason => "reason",
+            Self::Agreement => "agreement",
+            Self::Soundness => "soundness",
+            Self::Progress => "progress",
+        }
+    }
+}
+
+/// Something that must always be true was not.
+#[derive(Debug, Clone)]
+pub struct Violation {
+    /// The seed that shows it.
+    pub seed: u64,
+    /// What should have been true.
+    pub invariant: Invariant,
+    /// What was found instead.
+    pub found: String,
+    /// What happened before, the last step last.
+    pub steps: Vec<String>,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}: {}: {}", self.seed, self.invariant.name(), self.found)?;
+        self.steps.iter().try_for_each(|step| writeln!(f, "  {step}"))
+    }
+}

@@ -1,0 +1,166 @@
+//! What is really there: processes, locks and agents.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gt_core::schedule::{RunEnd, RunId, RunState};
+
+/// The number of a simulated process. None is given twice.
+pub(crate) type ProcessId = u32;
+
+/// A simulated process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    /// What it does, for the trace.
+    pub(crate) what: String,
+    /// It has been killed, and does nothing any more when its turn comes.
+    pub(crate) doomed: bool,
+    /// It is in the middle of a step: others act while it stands between two transactions.
+    pub(crate) busy: bool,
+    /// What it is at, if it supervises a run; everybody else does all in one step.
+    pub(crate) supervisor: Option<Supervisor>,
+}
+
+/// The life of a supervisor.
+#[derive(Debug, Clone)]
+pub(crate) struct Supervisor {
+    pub(crate) run: RunId,
+    pub(crate) stage: Stage,
+}
+
+/// How far a supervisor is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It has been started.
+    Begun,
+    /// It has the lock of its run.
+    Locked,
+    /// It has seen that nothing of an earlier run is left.
+    Alone,
+    /// The run is its own.
+    Claimed,
+    /// Its agent works.
+    Working,
+    /// Its agent has ended, and nobody has written that down.
+    Ended(AgentEnd),
+}
+
+/// How an agent ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AgentEnd {
+    Well,
+    Badly,
+    Killed,
+    Cancelled,
+}
+
+impl AgentEnd {
+    /// What that means for its run, as the real supervisor says it.
+    pub(crate) fn run_end(self) -> RunEnd {
+        let plain = |state, reason| RunEnd::without_status(state, reason);
+        match self {
+            Self::Well => RunEnd { exit_code: Some(0), ..plain(RunState::Done, "exit status 0") },
+            Self::Badly => {
+                RunEnd { exit_code: Some(1), ..plain(RunState::Failed, "exit status 1") }
+            }
+            Self::Killed => RunEnd { exit_signal: Some(9), ..plain(RunState::Lost, "signal 9") },
+            Self::Cancelled => plain(RunState::Cancelled, "it was cancelled"),
+        }
+    }
+}
+
+/// What a supervisor says to whoever started it.
+#[derive(Debug, Clone)]
+pub(crate) enum Said {
+    Started,
+    Busy(String),
+    Failed(String),
+}
+
+/// Who holds the lock of a run: it is free when nobody does.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Holders {
+    pub(crate) supervisor: Option<ProcessId>,
+    pub(crate) agent: bool,
+}
+
+/// Everything that is really there.
+#[derive(Debug, Default)]
+pub(crate) struct World {
+    pub(crate) processes: BTreeMap<ProcessId, Process>,
+    last: ProcessId,
+    locks: BTreeMap<RunId, Holders>,
+    /// The words that nobody has heard yet.
+    pub(crate) said: BTreeMap<ProcessId, Said>,
+    /// The runs whose supervisor was asked to end them.
+    pub(crate) asked: BTreeSet<RunId>,
+}
+
+impl World {
+    pub(crate) fn begin(&mut self, what: String, supervisor: Option<Supervisor>) -> ProcessId {
+        self.last += 1;
+        let busy = supervisor.is_none();
+        self.processes.insert(self.last, Process { what, doomed: false, busy, supervisor });
+        self.last
+    }
+
+    /// The process is gone, and what it held is free; its agent stays.
+    pub(crate) fn end(&mut self, id: ProcessId) {
+        let Some(process) = self.processes.remove(&id) else { return };
+        if let Some(supervisor) = process.supervisor
+            && self.holders(&supervisor.run).supervisor == Some(id)
+        {
+            self.hold(&supervisor.run, |holders| holders.supervisor = None);
+        }
+    }
+
+    pub(crate) fn holders(&self, run: &RunId) -> Holders {
+        self.locks.get(run).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn is_held(&self, run: &RunId) -> bool {
+        self.locks.contains_key(run)
+    }
+
+    pub(crate) fn hold(&mut self, run: &RunId, change: impl FnOnce(&mut Holders)) {
+        let mut holders = self.holders(run);
+        change(&mut holders);
+        if holders.supervisor.is_none() && !holders.agent {
+            self.locks.remove(run);
+        } else {
+            self.locks.insert(run.clone(), holders);
+        }
+    }
+
+    /// The runs that have a live agent.
+    pub(crate) fn agents(&self) -> impl Iterator<Item = &RunId> {
+        self.locks.iter().filter(|(_, holders)| holders.agent).map(|(run, _)| run)
+    }
+
+    /// An agent is over; its supervisor, if it has one, learns of it.
+    pub(crate) fn end_agent(&mut self, run: &RunId, end: AgentEnd) {
+        let supervisor = self.holders(run).supervisor;
+        self.hold(run, |holders| holders.agent = false);
+        let process = supervisor.and_then(|id| self.processes.get_mut(&id));
+        if let Some(supervisor) = process.and_then(|process| process.supervisor.as_mut())
+            && supervisor.run == *run
+        {
+            supervisor.stage = Stage::Ended(end);
+        }
+    }
+
+    /// Whether anything of an earlier run of the same bead is left.
+    pub(crate) fn earlier(&self, run: &RunId) -> Option<RunId> {
+        let earlier = |held: &&RunId| held.bead == run.bead && held.epoch < run.epoch;
+        self.locks.keys().find(earlier).cloned()
+    }
+
+    /// The supervisors that can take a step.
+    pub(crate) fn idle_supervisors(&self) -> Vec<ProcessId> {
+        let can_act = |process: &Process| {
+            let Some(supervisor) = &process.supervisor else { return false };
+            let waits = supervisor.stage == Stage::Working && !self.asked.contains(&supervisor.run);
+            !process.busy && !waits
+        };
+        self.processes.iter().filter(|(_, process)| can_act(process)).map(|(id, _)| *id).collect()
+    }
+}

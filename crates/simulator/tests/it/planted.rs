@@ -1,0 +1,64 @@
+//! A simulation that finds nothing proves nothing: these steps are wrong on purpose.
+
+use gt_simulator::{Invariant, Planted, Stores, simulate};
+
+/// So many seeds must be enough to find what is wrong.
+const SEEDS: u64 = 150;
+
+/// The simulation finds what was planted, and calls it by its name.
+fn assert_found(planted: Planted, names: &[Invariant]) {
+    for seed in 1..=SEEDS {
+        let outcome = Stores::Memory
+            .with_store(|store| simulate(seed, store, Some(planted)))
+            .expect("the store can be made");
+        let Some(violation) = outcome.violation else { continue };
+        assert!(names.contains(&violation.invariant), "{planted:?} shows as {violation}");
+        return;
+    }
+    panic!("{planted:?} was not found in {SEEDS} seeds");
+}
+
+#[test]
+fn a_cap_that_is_checked_outside_the_transaction() {
+    assert_found(Planted::CapOutsideTransaction, &[Invariant::Cap]);
+}
+
+#[test]
+fn a_start_that_does_not_look_again_for_a_pause() {
+    assert_found(Planted::PauseOutsideTransaction, &[Invariant::Pause]);
+}
+
+#[test]
+fn a_start_that_does_not_look_again_for_blockers() {
+    assert_found(Planted::BlockersOutsideTransaction, &[Invariant::Recheck]);
+}
+
+#[test]
+fn a_context_that_is_closed_before_the_swap() {
+    assert_found(Planted::ContextClosedBeforeSwap, &[Invariant::Context, Invariant::Kept]);
+}
+
+#[test]
+fn an_agent_that_is_executed_before_the_claim() {
+    assert_found(Planted::ExecBeforeClaim, &[Invariant::AgentHasRun]);
+}
+
+#[test]
+fn a_recovery_that_ignores_the_lock() {
+    assert_found(Planted::RecoverIgnoresLock, &[Invariant::AgentHasRun]);
+}
+
+#[test]
+fn a_lost_run_that_is_scheduled_again_without_being_ended() {
+    assert_found(Planted::LostWithoutEnd, &[Invariant::Context]);
+}
+
+#[test]
+fn a_supervisor_that_takes_the_run_of_another_epoch() {
+    assert_found(Planted::EpochIgnored, &[Invariant::AgentHasRun]);
+}
+
+#[test]
+fn a_supervisor_that_does_not_look_for_earlier_runs() {
+    assert_found(Planted::EarlierIgnored, &[Invariant::OneAgent]);
+}

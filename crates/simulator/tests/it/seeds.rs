@@ -1,0 +1,41 @@
+//! Histories in which everything must stay true.
+
+use gt_operations::parallel;
+use gt_simulator::{Outcome, Stores, simulate};
+
+/// What came of each of these seeds.
+fn outcomes(stores: &Stores, seeds: std::ops::RangeInclusive<u64>) -> Vec<Outcome> {
+    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+    let live = |seed: &u64| stores.with_store(|store| simulate(*seed, store, None));
+    let done = parallel::execute(seeds.collect(), at_once, live);
+    done.into_iter().map(|done| done.outcome.expect("the store can be made")).collect()
+}
+
+fn assert_nothing_violated(outcomes: &[Outcome]) {
+    for outcome in outcomes {
+        if let Some(violation) = &outcome.violation {
+            panic!("{violation}");
+        }
+    }
+}
+
+#[test]
+fn everything_stays_true_in_memory() {
+    assert_nothing_violated(&outcomes(&Stores::Memory, 1..=80));
+}
+
+#[test]
+fn everything_stays_true_on_postgresql() {
+    assert_nothing_violated(&outcomes(&Stores::postgres(), 81..=100));
+}
+
+#[test]
+fn the_same_seed_is_the_same_history_on_either_engine() {
+    let digests = |stores: &Stores| {
+        let outcomes = outcomes(stores, 1..=2).into_iter();
+        outcomes.map(|outcome| (outcome.steps, outcome.digest)).collect::<Vec<_>>()
+    };
+    let first = digests(&Stores::Memory);
+    assert_eq!(first, digests(&Stores::Memory));
+    assert_eq!(first, digests(&Stores::postgres()));
+}
