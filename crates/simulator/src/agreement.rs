@@ -168,6 +168,8 @@ impl Simulation {
             | WaitReason::NotSlingable(_)
             | WaitReason::TownLevel
             | WaitReason::ConvoyStaged(_)
+            | WaitReason::Review
+            | WaitReason::CannotStart(_)
             | WaitReason::RigGone(_)
             | WaitReason::RigDocked(_)
             | WaitReason::RigCannotRun(_)

@@ -138,6 +138,8 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::Quarantined(_)
         | WaitReason::RunCancelled(_)
         | WaitReason::AttemptsUsedUp(_)
+        | WaitReason::Review
+        | WaitReason::CannotStart(_)
         | WaitReason::RigGone(_)
         | WaitReason::RigDocked(_)
         | WaitReason::RigCannotRun(_) => true,
