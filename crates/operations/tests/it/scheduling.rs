@@ -3,20 +3,24 @@
 use std::time::Duration;
 
 use gt_core::decide::WaitReason;
-use gt_core::schedule::{Run, RunEnd, RunId, RunState};
-use gt_core::{BeadId, ExecutorKind, Outcome, Status};
+use gt_core::schedule::{Origin, Run, RunEnd, RunId, RunState, SlingParameters};
+use gt_core::{BeadId, ExecutorKind, Outcome, Priority, RigSlug, Status, Timestamp};
 use gt_operations::beads::{self, NewBead};
-use gt_operations::dispatch::{Dispatcher, MemorySpawner};
+use gt_operations::dispatch::{Dispatcher, MemorySpawner, Overrides};
 use gt_operations::queue;
 use gt_operations::runs::{self, Alive, Claim, Finished, World};
-use gt_operations::schedule::{Fate, SlingReport, SlingRequest, retry, sling};
+use gt_operations::schedule::{Fate, Flags, SlingReport, SlingRequest, retry, sling};
 use gt_operations::{Town, rigs, settings};
+use gt_store::{Authorship, NewContext, Store, StoreError};
 
-use crate::town::town;
+use crate::town::{town, town_over};
 
 /// A town with a rig that can run things, and a cap if one is given.
 pub(crate) fn town_with_rig(cap: Option<u32>) -> Town {
-    let town = town();
+    furnished(town(), cap)
+}
+
+fn furnished(town: Town, cap: Option<u32>) -> Town {
     let rig = rigs::NewRig {
         name: "web",
         repository: None,
@@ -135,4 +139,106 @@ fn what_was_cancelled_is_not_scheduled_again_whoever_notices_its_end() {
     assert_eq!(cancelled.state, RunState::Cancelled);
     let why = queue::why(&town, "web-1").unwrap();
     assert_eq!(why.reasons.iter().map(WaitReason::code).collect::<Vec<_>>(), ["run-cancelled"]);
+}
+
+#[test]
+fn a_cap_for_one_cycle_holds_for_everything_that_it_starts() {
+    // Given direct mode, where nothing caps what was slung,
+    let town = town_with_rig(None);
+    for id in ["web-1", "web-2", "web-3"] {
+        bead(&town, id);
+    }
+    sling_all(&town, &["web-1", "web-2", "web-3"]);
+    let spawner = MemorySpawner::default();
+
+    let overrides = Overrides { max_polecats: Some(1), ..Overrides::default() };
+    let capped = Dispatcher::new(&town, &spawner).with_overrides(overrides).dispatch().unwrap();
+    assert_eq!((capped.dispatched.len(), capped.skipped), (1, 2));
+
+    let rest = Dispatcher::new(&town, &spawner).dispatch().unwrap();
+    assert_eq!(rest.dispatched.len(), 2);
+}
+
+#[test]
+fn starts_keep_their_distance_however_many_there_are() {
+    let town = town_with_rig(None);
+    settings::set(&town, "scheduler.spawn_delay", "2s").unwrap();
+    let ids: Vec<String> = (0..70).map(|number| format!("web-{number}")).collect();
+    for id in &ids {
+        bead(&town, id);
+    }
+    sling_all(&town, &ids.iter().map(String::as_str).collect::<Vec<_>>());
+    let spawner = MemorySpawner::default();
+    let pauses = std::sync::atomic::AtomicUsize::new(0);
+    let count = |_| {
+        pauses.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    };
+
+    let done = Dispatcher::new(&town, &spawner).with_pause(count).dispatch().unwrap();
+
+    assert_eq!(done.dispatched.len(), 70);
+    assert_eq!(pauses.into_inner(), 69, "between all of them, and not after the last");
+}
+
+#[test]
+fn what_will_be_given_up_is_told_before_it_is() {
+    // Given a bead whose formula is not there any more,
+    let store = Store::in_memory().unwrap();
+    let town = furnished(town_over(store.clone()), None);
+    let bead = bead(&town, "web-1");
+    let new = NewContext {
+        bead,
+        rig: RigSlug::parse("web").unwrap(),
+        place: None,
+        account: None,
+        gated: false,
+        forced: false,
+        priority: Priority::default(),
+        origin: Origin::Sling,
+        parameters: SlingParameters { formula: Some("mol-gone".to_owned()), ..Default::default() },
+        enqueued_at: None,
+        next_attempt_at: None,
+        failures: 0,
+        attempts: 0,
+    };
+    let by = Authorship { actor: "me".to_owned(), at: Timestamp::from_nanos(1) };
+    let scheduled: Result<_, StoreError> =
+        store.write(&by, |writer| writer.insert_contexts(vec![new]));
+    scheduled.unwrap();
+
+    // when somebody asks before the cycle,
+    let why = queue::why(&town, "web-1").unwrap();
+    let spawner = MemorySpawner::default();
+    let rehearsal = Dispatcher::new(&town, &spawner).with_dry_run(true).dispatch().unwrap();
+
+    // then they hear what the cycle does.
+    assert_eq!(codes(&why.reasons), ["cannot-start"]);
+    assert_eq!((rehearsal.dispatched.len(), rehearsal.errors.len()), (0, 1));
+    let done = Dispatcher::new(&town, &spawner).dispatch().unwrap();
+    assert_eq!((done.dispatched.len(), done.errors.len()), (0, 1));
+    assert_eq!(codes(&queue::why(&town, "web-1").unwrap().reasons), ["quarantined"]);
+}
+
+#[test]
+fn what_is_only_to_be_reviewed_stays_open_when_it_is_done() {
+    let town = town_with_rig(None);
+    bead(&town, "web-1");
+    let flags = Flags { review_only: true, ..Flags::default() };
+    let arguments = vec!["web-1".to_owned()];
+    sling(&town, &SlingRequest { arguments, flags, ..SlingRequest::default() }).unwrap();
+    Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
+    let run = RunId::parse("web-1#1").unwrap();
+    runs::claim(&town, &run).unwrap();
+
+    let end = RunEnd::without_status(RunState::Done, "done");
+    assert_eq!(runs::finish(&town, &run, &end).unwrap(), Finished::Reopened);
+
+    assert_eq!(shown(&town, "web-1").row.bead.status, Status::Open);
+    assert_eq!(codes(&queue::why(&town, "web-1").unwrap().reasons), ["review"]);
+    let again = Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
+    assert_eq!(again.dispatched.len(), 0);
+}
+
+fn codes(reasons: &[WaitReason]) -> Vec<&'static str> {
+    reasons.iter().map(WaitReason::code).collect()
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use gt_core::{Clock, Timestamp};
 use gt_operations::{Actor, Town};
+use gt_store::Store;
 
 /// A clock that a test sets.
 #[derive(Debug, Default)]
@@ -18,6 +19,11 @@ impl Clock for TestClock {
 
 /// An empty town.
 pub(crate) fn town() -> Town {
+    town_over(Store::in_memory().unwrap())
+}
+
+/// A town over this store.
+pub(crate) fn town_over(store: Store) -> Town {
     let actor = Actor { name: "tester".to_owned(), owner: String::new() };
-    Town::in_memory(actor, Arc::new(TestClock::default())).unwrap()
+    Town::over(store, actor, Arc::new(TestClock::default()))
 }
