@@ -92,6 +92,20 @@ fn a_run_that_cannot_be_put_right_does_not_keep_the_others() {
     assert_eq!((again.lost.len(), again.errors.len()), (0, 1));
 }
 
+#[test]
+fn a_machine_is_known_by_its_identity_and_not_by_its_name() {
+    let town = running(&["web-1"]);
+    let mut run = runs::resolve(&town, "web-1").unwrap();
+    run.host = "old-name/0123456789abcdef".to_owned();
+    assert!(run.is_on("new-name/0123456789abcdef"));
+    assert!(!run.is_on("old-name/fedcba9876543210") && !run.is_on("old-name"));
+    assert_eq!(run.host_name(), "old-name");
+    // One without identity is known by its name.
+    run.host = "name".to_owned();
+    assert!(run.is_on("name") && !run.is_on("other"));
+    assert_eq!(run.host_name(), "name");
+}
+
 /// A world that cannot say anything about processes.
 struct Blind(bool);
 

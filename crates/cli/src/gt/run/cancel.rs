@@ -30,11 +30,8 @@ pub(super) struct CancelArgs {
 pub(super) fn run(context: &Context<'_>, args: &CancelArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let telling = Telling { sentence, json, done: "cancelled" };
-    let act = |input: &str| match args.force {
-        true => runs::cancel_by_force(&town, input),
-        false => runs::cancel(&town, input),
-    };
-    do_each(context.printer, &args.runs, act, &telling)
+    let cancel = if args.force { runs::cancel_by_force } else { runs::cancel };
+    do_each(context.printer, &args.runs, |input| cancel(&town, input), &telling)
 }
 
 /// What came of a wish to cancel, for people.
