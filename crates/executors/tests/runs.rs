@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use gt_executors::background::detach;
 use gt_executors::runs::{
-    Agent, Asked, Liveness, RunDirectory, StarterLock, Voice, ask_to_cancel, become_detached,
-    end_orphan, start_supervisor, starter_is_alive, supervise,
+    Agent, AgentEnd, Asked, Liveness, RunDirectory, StarterLock, Voice, ask_to_cancel,
+    become_detached, end_orphan, holders, start_supervisor, starter_is_alive, supervise,
 };
 use gt_testkit::wait_until;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -185,7 +185,7 @@ fn an_agent_gets_its_prompt_variables_directory_and_its_output_is_kept() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["lock", "output.log", "prompt", "supervisor.log"]);
+    assert_eq!(left, ["end", "lock", "output.log", "prompt", "supervisor.log"]);
 }
 
 #[test]
@@ -193,6 +193,29 @@ fn the_end_of_an_agent_is_reported() {
     assert_eq!(run_command(LONG, &["true"]).end(), "Ok(Exited(0))");
     assert_eq!(run(LONG, "exit 7").end(), "Ok(Exited(7))");
     assert_eq!(run(LONG, "kill -9 $$").end(), "Ok(Signalled(9))");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_end_of_an_agent_outlives_a_supervisor_that_could_not_report_it() {
+    // Given an agent that has ended, and left something that its supervisor waits for.
+    let run = run(
+        LONG,
+        "(trap '' TERM; echo x > child; sleep 600; sleep 600) & sleep 0; \
+        until [ -s child ]; do sleep 0.01; done; exit 5",
+    );
+    wait_until("its end is kept", || run.directory.agent_end().unwrap().is_some());
+    let record = fs::read_to_string(run.directory.lock_path()).unwrap();
+    let supervisor: i32 = record.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(holders(&run.directory).contains(&supervisor));
+
+    kill_process(Pid::from_raw(supervisor).unwrap(), Signal::KILL).unwrap();
+    run.ended.recv_timeout(LONG).unwrap();
+
+    assert_eq!(run.directory.agent_end().unwrap(), Some(AgentEnd::Exited(5)));
+    assert_eq!(run.liveness(), Liveness::Held);
+    assert!(end_orphan(&run.directory, Duration::ZERO).unwrap());
+    wait_until("the lock is free", || run.liveness() == Liveness::Free);
 }
 
 #[test]

@@ -41,11 +41,14 @@ pub(super) fn run(context: &Context<'_>, args: &WaitArgs) -> Result<(), CliError
     let printer = context.printer;
     let request = WaitRequest { beads: args.beads.clone(), timeout };
     let mut printed = Ok(());
-    let waited = runs::wait(&town, &RealWorld::of(&town), &request, |notice| {
+    let waited = runs::wait(&town, &RealWorld::of(&town)?, &request, |notice| {
         match notice {
         Notice::Ended(watched) => {
             let told = printer.done(line(watched)).and_then(|()| printer.flush());
             printed = std::mem::replace(&mut printed, Ok(())).and(told);
+        }
+        Notice::NotRecovered(run, why) => {
+            printer.note(format!("note: {run} cannot be recovered: {why}"));
         }
         Notice::Idle => printer.note(
             "note: nothing is running, and something is scheduled; gt scheduler run starts what can start",

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::agents::{Stage as _, is_alive, peak, set_agent, town_with_agent};
 use crate::concurrency::assert_gapless;
-use crate::support::{Steps as _, assert_says};
+use crate::support::{Steps as _, assert_says, refusal};
 
 /// Beads `we-1` to `we-<count>`, all of them slung.
 fn sling_many(town: &Sandbox, count: usize) -> Vec<String> {
@@ -396,5 +396,148 @@ fn a_wish_to_cancel_outlives_whoever_had_it() {
         town.states("we-a") == ["cancelled"]
     });
     assert_eq!(town.reasons("we-a"), ["run-cancelled"]);
+    town.assert_quiet();
+}
+
+#[test]
+fn a_run_whose_files_were_removed_is_not_taken_for_lost() {
+    let town = town_with_agent("wait_for go");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+
+    let (runs, away) = (town.cwd().join(".gt/runs"), town.stage("runs"));
+    fs::rename(&runs, &away).unwrap();
+    town.cycle().ok();
+
+    // Nobody can see its agent, but it is there.
+    let run = town.run_of("we-a");
+    assert_eq!((&run["state"], &run["alive"]), (&json!("running"), &json!(null)));
+    assert_says(&town.gt(["run", "show", "we-a"]).ok().stdout, &["nobody can say whether"]);
+    let error = refusal(&town.gt(["run", "cancel", "we-a"]));
+    assert_says(&error, &["we-a#1/lock is missing", "GT_RUN=we-a#1", "cancel we-a#1 --force"]);
+    assert_eq!((town.run_of("we-a"), town.story()), (run, vec!["+ we-a#1".to_owned()]));
+
+    fs::rename(&away, &runs).unwrap();
+    town.allow("go");
+    wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
+    assert_eq!(town.states("we-a"), ["done"]);
+    town.assert_quiet();
+}
+
+#[test]
+fn a_run_of_another_directory_is_left_alone_until_somebody_insists() {
+    let town = town_with_agent("wait_for go");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    let whole = town.run_of("we-a")["host"].as_str().unwrap().to_owned();
+    let (name, identity) = whole.rsplit_once('/').unwrap();
+    let shown = town.gt(["run", "show", "we-a"]).ok().stdout;
+    assert!(shown.contains(name) && !shown.contains(identity), "{shown}");
+
+    // Another directory has another identity, on whatever machine it is, and no such run.
+    let file = town.cwd().join(".gt/host");
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("{identity}\n"));
+    fs::write(&file, "0123456789abcdef\n").unwrap();
+    let (runs, away) = (town.cwd().join(".gt/runs"), town.stage("runs"));
+    fs::rename(&runs, &away).unwrap();
+    town.cycle().ok();
+
+    assert_eq!(town.states("we-a"), ["running"]);
+    let shown = town.gt(["run", "show", "we-a"]).ok();
+    assert_says(&shown.stdout, &["its processes are not on this machine"]);
+    assert_says(&refusal(&town.gt(["run", "log", "we-a"])), &[name, "ask there"]);
+    let error = refusal(&town.gt(["run", "cancel", "we-a"]));
+    assert_says(&error, &[name, "cancel it there", "gt run cancel we-a#1 --force"]);
+
+    // It is gone for good, says somebody.
+    let said = town.gt(["run", "cancel", "we-a", "--force", "--actor", "ann"]).ok();
+    assert_says(
+        &said.stdout,
+        &["in the store alone", "we-a is open", "fenced off, not ended", name],
+    );
+    let run = town.run_of("we-a");
+    assert_eq!((&run["state"], &run["ended_by"]), (&json!("cancelled"), &json!("ann")));
+    assert_eq!(town.show("we-a")["status"], "open");
+
+    // It was not, and what it has to say comes too late.
+    fs::rename(&away, &runs).unwrap();
+    let agent = town.agent_of("we-a");
+    assert!(is_alive(&agent));
+    let supervisor = town.supervisor_of("we-a#1");
+    town.allow("go");
+    wait_until("everything has ended", || !is_alive(&agent) && !is_alive(&supervisor));
+    assert_eq!(town.states("we-a"), ["cancelled"]);
+    assert_eq!(town.show("we-a")["status"], "open");
+    town.assert_quiet();
+}
+
+#[test]
+fn force_ends_what_can_be_reached_like_any_other() {
+    let town = town_with_agent("wait_for never");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+
+    let said = town.gt(["run", "cancel", "we-a", "--force"]).ok();
+
+    assert_eq!(said.line(), "✓ Cancelled we-a#1; we-a is open");
+    assert!(!is_alive(&town.agent_of("we-a")));
+    town.assert_quiet();
+}
+
+#[test]
+fn work_that_is_done_is_not_done_again_though_its_supervisor_could_not_say_so() {
+    let town = town_with_agent(
+        "sh -c 'trap \"\" TERM; echo $$ > \"$0/new\"; mv \"$0/new\" \"$0/left\"; \
+            while [ -d \"$0\" ]; do sleep 0.05; done' \"$stage\" > /dev/null 2>&1 &
+        wait_for left; wait_for go",
+    );
+    // The supervisor waits for what the agent left, and the store does not know of the end meanwhile.
+    town.gt(["config", "set", "worker.kill_grace", "1h"]).ok();
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    let supervisor = town.supervisor_of("we-a#1");
+    town.allow("go");
+    let end = town.cwd().join(".gt/runs/we-a#1/end");
+    wait_until("the end of the agent was seen", || end.exists());
+    assert_eq!(town.states("we-a"), ["running"]);
+
+    town.signal("KILL", &supervisor);
+    town.cycle().ok();
+    assert_eq!(town.states("we-a"), ["running"], "something of it is left");
+    town.signal("KILL", fs::read_to_string(town.stage("left")).unwrap().trim());
+    let mut said = String::new();
+    wait_until("nothing of it is left", || {
+        said += &town.cycle().ok().stdout;
+        town.states("we-a") == ["done"]
+    });
+
+    assert_says(&said, &["we-a#1 had ended"]);
+    let bead = town.show("we-a");
+    assert_eq!(
+        (&bead["status"], &bead["close_reason"]),
+        (&json!("closed"), &json!("done by we-a#1"))
+    );
+    assert_eq!(town.run_of("we-a")["exit_code"], 0);
+    assert_eq!(town.story(), ["+ we-a#1", "- we-a#1"]);
+    town.assert_quiet();
+}
+
+#[test]
+fn an_agent_without_supervisor_may_end_by_itself_when_its_bead_is_closed() {
+    let town = town_with_agent("trap 'echo asked > \"$stage/asked\"; exit 0' TERM; wait_for never");
+    town.gt(["config", "set", "worker.kill_grace", "1m"]).ok();
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    town.signal("KILL", &town.supervisor_of("we-a#1"));
+
+    town.bd(["close", "we-a", "--force"]).ok();
+
+    assert!(!is_alive(&town.agent_of("we-a")));
+    assert!(town.stage("asked").exists());
+    assert_eq!(town.states("we-a"), ["cancelled"]);
     town.assert_quiet();
 }

@@ -104,7 +104,7 @@ pub struct Run {
     pub agent: String,
     /// The named place it occupies, if it does.
     pub place: Option<WorkerPlace>,
-    /// The machine it runs on.
+    /// The machine it runs on: its name and, after a slash, what tells it apart from all others.
     pub host: String,
     /// The account it is charged to; empty for none.
     pub account: String,
@@ -143,6 +143,17 @@ impl Run {
             ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => true,
             ExecutorKind::Pull | ExecutorKind::None => false,
         }
+    }
+
+    /// Whether it runs on this machine. Names do not count if there is more: they change, and need not differ.
+    pub fn is_on(&self, host: &str) -> bool {
+        let identity = |host| str::rsplit_once(host, '/').map_or(host, |(_, identity)| identity);
+        identity(&self.host) == identity(host)
+    }
+
+    /// The name of the machine it runs on, for people.
+    pub fn host_name(&self) -> &str {
+        self.host.rsplit_once('/').map_or(&self.host, |(name, _)| name)
     }
 }
 

@@ -19,7 +19,7 @@ use rustix::process::{
 use super::control::Control;
 use super::orphan::Record;
 use super::remains::{bystanders, end_all, left_of};
-use super::{RunDirectory, RunLock, processes};
+use super::{AgentEnd, RunDirectory, RunLock, processes};
 use crate::background::spawn;
 use crate::process::{ProcessError, command};
 
@@ -34,17 +34,6 @@ pub struct Agent {
     pub environment: Vec<(String, String)>,
     /// What it can read.
     pub prompt: Vec<u8>,
-}
-
-/// How an agent ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AgentEnd {
-    /// By itself, with this exit status.
-    Exited(i32),
-    /// By this signal, which somebody else sent.
-    Signalled(i32),
-    /// Because we were asked to end it.
-    Cancelled,
 }
 
 /// Runs an agent until its end, or ends it when asked to through the run's directory: its process group
@@ -75,15 +64,15 @@ pub fn supervise(
         let _ = lock.write(&record.to_string());
         started();
         let (ended, is_cancelled) = attend(agent, &control, grace);
+        let end = ended.map(|status| agent_end(status, is_cancelled));
+        if let Ok(end) = end {
+            // Should we not live to tell. If it cannot be written, that is all we can do.
+            let _ = directory.keep_agent_end(end);
+        }
         end_all(grace, None, || left_of(agent, &bystanders));
-        let status = ended.map_err(|error| ProcessError::Failed {
+        end.map_err(|error| ProcessError::Failed {
             program: program.clone(),
             message: format!("its end was not seen: {error}"),
-        })?;
-        Ok(match (is_cancelled, status.exit_status(), status.terminating_signal()) {
-            (true, ..) => AgentEnd::Cancelled,
-            (false, Some(code), _) => AgentEnd::Exited(code),
-            (false, None, signal) => AgentEnd::Signalled(signal.unwrap_or_default()),
         })
     });
     // First this, then the pipe: where nobody listens and something is written down, a supervisor died.
@@ -91,6 +80,14 @@ pub fn supervise(
     // Without a listener it is of no use, and does no harm if it stays.
     let _ = fs::remove_file(directory.control_path());
     outcome
+}
+
+fn agent_end(status: WaitStatus, is_cancelled: bool) -> AgentEnd {
+    match (is_cancelled, status.exit_status(), status.terminating_signal()) {
+        (true, ..) => AgentEnd::Cancelled,
+        (false, Some(code), _) => AgentEnd::Exited(code),
+        (false, None, signal) => AgentEnd::Signalled(signal.unwrap_or_default()),
+    }
 }
 
 /// Makes the kernel give us the children of those of our descendants that end before them.

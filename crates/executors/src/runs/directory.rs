@@ -74,6 +74,11 @@ impl RunDirectory {
         self.path.join("supervisor.log")
     }
 
+    /// How the agent ended, once its supervisor has seen it.
+    pub fn end_path(&self) -> PathBuf {
+        self.path.join("end")
+    }
+
     /// Where a supervisor can be spoken to while its agent runs.
     pub fn control_path(&self) -> PathBuf {
         self.path.join("control")

@@ -8,20 +8,25 @@
 //!   and no clock decides.
 //! - Nothing of a run outlives its supervisor's answer, unless it belongs to another user: when the agent
 //!   ends, what it left running is ended first.
+//! - What a supervisor has seen of the end of its agent outlives it, in the directory of the run.
 //! - Only a process that is known to belong to a run is ever sent a signal.
 
 mod agent;
 mod control;
 mod directory;
+mod end;
+mod host;
 mod orphan;
 mod processes;
 mod remains;
 mod starter;
 mod supervisor;
 
-pub use agent::{Agent, AgentEnd, supervise};
+pub use agent::{Agent, supervise};
 pub use control::{Asked, ask_to_cancel};
 pub use directory::{Liveness, RunDirectory, RunLock};
-pub use orphan::end_orphan;
+pub use end::AgentEnd;
+pub use host::host_identity;
+pub use orphan::{end_orphan, holders};
 pub use starter::{StarterLock, starter_is_alive};
 pub use supervisor::{OnExit, Voice, become_detached, say, start_supervisor};

@@ -72,6 +72,15 @@ pub fn end_orphan(directory: &RunDirectory, grace: Duration) -> io::Result<bool>
     Ok(end_all(grace, Some(KILLED_PATIENCE), find))
 }
 
+/// The numbers of the processes that have the lock of a run open, other than ours, as far as we may know.
+pub fn holders(directory: &RunDirectory) -> Vec<i32> {
+    let Ok(lock) = fs::metadata(directory.lock_path()) else { return Vec::new() };
+    let ourselves = rustix::process::getpid();
+    let holds = |process: &Process| process.pid != ourselves && has_open(process.pid, &lock);
+    let all = processes::all().into_iter();
+    all.filter(holds).map(|process| process.pid.as_raw_pid()).collect()
+}
+
 /// Those that belong to the run.
 fn belonging(
     all: &[Process],

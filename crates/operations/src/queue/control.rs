@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gt_core::BeadId;
-use gt_core::schedule::{CloseReason, Context, Run};
+use gt_core::schedule::{CloseReason, Context, Run, RunId};
 use gt_store::{Pause, Writer};
 
 use crate::beads::resolve_in;
@@ -46,24 +46,24 @@ pub struct Drained {
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Stops all starts and waits until no run is live, at most this long. `each` is told which runs are left
-/// whenever that has changed. A run that died without a word is found out, and not waited for.
+/// whenever that has changed, and which of them something is wrong with that could not be put right. A run that died without a word is found out, and not waited for.
 pub fn drain(
     town: &Town,
     world: &dyn World,
     timeout: Option<Duration>,
-    mut each: impl FnMut(&[Run]),
+    mut each: impl FnMut(&[Run], &[(RunId, String)]),
 ) -> Result<Drained> {
     let (pause, _) = pause(town)?;
     let began = town.now();
-    let mut before = usize::MAX;
+    let mut before = (usize::MAX, 0);
     loop {
-        recover(town, world)?;
+        let errors = recover(town, world)?.errors;
         let mut running = town.read(|reader| Ok(reader.live_runs()?))?;
         // Who works by hand says so when they are done, which may be never.
         running.retain(|run| Run::takes_slot(run.executor));
-        if running.len() != before {
-            before = running.len();
-            each(&running);
+        if (running.len(), errors.len()) != before {
+            before = (running.len(), errors.len());
+            each(&running, &errors);
         }
         let over = timeout.is_some_and(|timeout| town.now().since(began) >= timeout);
         if running.is_empty() || over {

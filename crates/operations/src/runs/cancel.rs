@@ -1,16 +1,16 @@
 //! Ending a run before its time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gt_core::ExecutorKind;
 use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
-use gt_executors::runs::{Asked, Liveness, RunDirectory, ask_to_cancel, end_orphan};
+use gt_executors::runs::{Asked, Liveness, RunDirectory, ask_to_cancel, end_orphan, holders};
 use gt_store::Writer;
 
 use super::finish::finish_in;
 use super::release::release_in;
 use super::show::resolve;
-use super::world::{RealWorld, World};
+use super::world::{Alive, RealWorld, World};
 use crate::{OperationError, Result, Town};
 
 /// What came of a wish to cancel a run.
@@ -22,6 +22,8 @@ pub struct Cancelled {
     pub state: RunState,
     /// Whether it had ended before anybody asked.
     pub already: bool,
+    /// The machine on which processes of it may still be there, if it was cancelled in the store alone.
+    pub left_on: Option<String>,
 }
 
 /// How long its processes get to be gone, beyond the time they get to end by themselves.
@@ -32,23 +34,32 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Ends a run: its whole process group is asked to end, and after the grace is killed. The bead is open again
 /// when nothing of it is left, not before.
 pub fn cancel(town: &Town, input: &str) -> Result<Cancelled> {
-    cancel_in_world(town, &RealWorld::of(town), input)
+    cancel_in_world(town, &RealWorld::of(town)?, input)
 }
 
 /// Like [`cancel`], in a world that is passed in.
 pub fn cancel_in_world(town: &Town, world: &dyn World, input: &str) -> Result<Cancelled> {
+    cancel_how(town, world, input, false)
+}
+
+/// Like [`cancel`]; if the processes of the run are out of reach or do not end, the run is cancelled in the
+/// store alone. Whatever is left of it is fenced off: nothing that it says about the bead is heard.
+pub fn cancel_by_force(town: &Town, input: &str) -> Result<Cancelled> {
+    cancel_how(town, &RealWorld::of(town)?, input, true)
+}
+
+fn cancel_how(town: &Town, world: &dyn World, input: &str, force: bool) -> Result<Cancelled> {
     let settings = town.scheduler_settings()?;
     let run = resolve(town, input)?;
     let id = run.id.clone();
     if !run.state.is_live() {
-        return Ok(Cancelled { run: id, state: run.state, already: true });
+        return Ok(Cancelled { run: id, state: run.state, already: true, left_on: None });
     }
-    if !needs_no_process(&run) && run.host != world.host() {
-        return Err(OperationError::rejected(format!(
-            "{id} runs on {}; cancel it there",
-            run.host
-        )));
-    }
+    let out_of_reach = out_of_reach(town, world, &run);
+    let in_store_alone = match out_of_reach {
+        Some(why) if !force => return Err(OperationError::rejected(why)),
+        why => why.is_some(),
+    };
     // Who wanted it is written down first: the supervisor writes the end, and cannot know.
     let (run, already) = town.write(|writer| {
         let run = require(writer, &id)?;
@@ -57,7 +68,7 @@ pub fn cancel_in_world(town: &Town, world: &dyn World, input: &str) -> Result<Ca
         if already {
             return Ok((run, already));
         }
-        if needs_no_process(&run) {
+        if needs_no_process(&run) || in_store_alone {
             cancel_in(writer, &run)?;
         } else {
             let by = writer.actor().to_owned();
@@ -65,16 +76,55 @@ pub fn cancel_in_world(town: &Town, world: &dyn World, input: &str) -> Result<Ca
         }
         Ok((require(writer, &id)?, already))
     })?;
+    let mut is_left = in_store_alone && !already;
     if run.state.is_live() {
-        world.end_worker(&run, settings.kill_grace)?;
-        let end = RunEnd::without_status(RunState::Cancelled, "it was cancelled");
-        let by = town.actor().name.clone();
-        // A supervisor that was there has written the end already; then this changes nothing.
-        town.write(|writer| finish_in(writer, &settings, &run, &end, &by))?;
+        match world.end_worker(&run, settings.kill_grace) {
+            Ok(()) => {
+                let end = world.end_of(&run).unwrap_or_else(cancelled);
+                let by = town.actor().name.clone();
+                // A supervisor that was there has written the end already; then this changes nothing.
+                town.write(|writer| finish_in(writer, &settings, &run, &end, &by))?;
+            }
+            Err(_) if force => {
+                is_left = true;
+                town.write(|writer| cancel_in(writer, &run))?;
+            }
+            Err(error) => return Err(error),
+        }
     }
     let run =
         town.read(|reader| reader.run(&id)?.ok_or_else(|| OperationError::NoBead(id.to_string())))?;
-    Ok(Cancelled { run: id, state: run.state, already })
+    let left_on = is_left.then(|| run.host_name().to_owned());
+    Ok(Cancelled { run: id, state: run.state, already, left_on })
+}
+
+/// Why the processes of a run cannot be ended from here, if they cannot, and what to do.
+fn out_of_reach(town: &Town, world: &dyn World, run: &Run) -> Option<String> {
+    if needs_no_process(run) || world.worker_of(run) != Alive::Unknown {
+        return None;
+    }
+    let (id, host) = (&run.id, run.host_name());
+    if !run.is_on(world.host()) {
+        return Some(format!(
+            "{id} runs on {host}, in another directory of this town; cancel it there or, if that is gone for \
+             good, with gt run cancel {id} --force"
+        ));
+    }
+    let directory = RunDirectory::of(&town.runs_directory(), &id.to_string());
+    Some(unreadable(&directory, id))
+}
+
+/// What to do about a run whose lock somebody has removed.
+fn unreadable(directory: &RunDirectory, id: &RunId) -> String {
+    format!(
+        "nobody can say whether anything of {id} is alive: {} is missing or cannot be read; look for its \
+         processes (their environment has GT_RUN={id}), end them, and then gt run cancel {id} --force",
+        directory.lock_path().display()
+    )
+}
+
+fn cancelled() -> RunEnd {
+    RunEnd::without_status(RunState::Cancelled, "it was cancelled")
 }
 
 fn require(writer: &Writer<'_>, id: &RunId) -> Result<Run> {
@@ -88,9 +138,8 @@ fn needs_no_process(run: &Run) -> bool {
 
 /// Ends a run in the store: the bead is open, and whatever comes of the run later is refused.
 pub(crate) fn cancel_in(writer: &mut Writer<'_>, run: &Run) -> Result<()> {
-    let end = RunEnd::without_status(RunState::Cancelled, "it was cancelled");
     let by = writer.actor().to_owned();
-    if !writer.end_run(run, &end, &by)? {
+    if !writer.end_run(run, &cancelled(), &by)? {
         return Ok(());
     }
     release_in(writer, &run.id.bead)?;
@@ -106,6 +155,7 @@ const LOOKED_FOR: Duration = Duration::from_secs(1);
 /// Ends what is left in the world of runs that were cancelled in the store, and does not wait for it: the next
 /// run of a bead does not start before the one before it is gone.
 pub(crate) fn end_in_world<'a>(town: &Town, runs: impl IntoIterator<Item = &'a Run>) {
+    let grace = town.scheduler_settings().map(|settings| settings.kill_grace).unwrap_or_default();
     for run in runs {
         if run.executor != ExecutorKind::Process {
             continue;
@@ -119,7 +169,7 @@ pub(crate) fn end_in_world<'a>(town: &Town, runs: impl IntoIterator<Item = &'a R
             if waited >= LOOKED_FOR {
                 // It is dead, and its agent is not. What cannot be ended shows as a run that is over
                 // and has processes.
-                let _ = end_orphan(&directory, Duration::ZERO);
+                let _ = end_orphan(&directory, grace);
                 break;
             }
             std::thread::sleep(LOOK_EVERY);
@@ -135,10 +185,17 @@ pub(super) fn end_processes(directory: &RunDirectory, run: &Run, grace: Duration
         path: directory.path().to_owned(),
         source,
     };
-    let mut waited = Duration::ZERO;
+    let began = Instant::now();
     let limit = grace.saturating_mul(2).saturating_add(PATIENCE);
     let mut told = false;
-    while directory.liveness().map_err(failed)? == Liveness::Held {
+    loop {
+        match directory.liveness().map_err(failed)? {
+            Liveness::Held => {}
+            Liveness::Free => return Ok(()),
+            Liveness::NeverTaken => {
+                return Err(OperationError::rejected(unreadable(directory, &run.id)));
+            }
+        }
         if !told {
             told = ask_to_cancel(directory).map_err(failed)? == Asked::Told;
         }
@@ -146,15 +203,23 @@ pub(super) fn end_processes(directory: &RunDirectory, run: &Run, grace: Duration
             // Either it is about to listen, or it is dead and its agent is not.
             end_orphan(directory, grace).map_err(failed)?;
         }
-        if waited > limit {
-            return Err(OperationError::rejected(format!(
-                "something of {} does not end; it holds {}",
-                run.id,
-                directory.lock_path().display()
-            )));
+        if began.elapsed() > limit {
+            return Err(OperationError::rejected(does_not_end(directory, &run.id)));
         }
         std::thread::sleep(LOOK_EVERY);
-        waited += LOOK_EVERY;
     }
-    Ok(())
+}
+
+fn does_not_end(directory: &RunDirectory, id: &RunId) -> String {
+    let holders: Vec<String> = holders(directory).iter().map(ToString::to_string).collect();
+    let who = match holders.as_slice() {
+        [] => "a process that is not yours holds".to_owned(),
+        [one] => format!("process {one} holds"),
+        several => format!("the processes {} hold", several.join(", ")),
+    };
+    format!(
+        "something of {id} does not end: {who} {}; end it by hand and cancel {id} again, or gt run cancel {id} \
+         --force leaves it alone",
+        directory.lock_path().display()
+    )
 }

@@ -13,7 +13,7 @@ mod unsling;
 mod wait;
 mod world;
 
-pub use cancel::{Cancelled, cancel, cancel_in_world};
+pub use cancel::{Cancelled, cancel, cancel_by_force, cancel_in_world};
 pub(crate) use cancel::{cancel_in, end_in_world};
 pub use claim::{Claim, WorkOrder, claim};
 pub use finish::{Finished, exec_failed, finish};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use gt_core::schedule::Run;
 
 use super::show::log_path;
+use super::world::{RealWorld, World as _};
 use crate::{OperationError, Result, Town};
 
 /// The output of a run, read from its beginning as it grows. It may not be there yet.
@@ -28,11 +29,11 @@ impl RunOutput {
                 run.id, run.agent
             )));
         }
-        let host = gt_executors::process::host_name();
-        if run.host != host {
+        if !run.is_on(RealWorld::of(town)?.host()) {
             return Err(OperationError::rejected(format!(
-                "the output of {} is on {}; ask there",
-                run.id, run.host
+                "the output of {} is on {}, in another directory of this town; ask there",
+                run.id,
+                run.host_name()
             )));
         }
         Ok(Self { path: log_path(town, &run.id), file: None })

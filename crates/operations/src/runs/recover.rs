@@ -15,12 +15,24 @@ pub struct Recovered {
     pub restarted: Vec<RunId>,
     /// Runs that were lost.
     pub lost: Vec<RunId>,
+    /// Runs whose worker had ended, which nobody had been able to write down.
+    pub finished: Vec<RunId>,
+    /// Runs that something is wrong with and that are still as they were, and why.
+    pub errors: Vec<(RunId, String)>,
     /// How many contexts were closed because their bead is.
     pub stale: usize,
 }
 
 /// How many stale contexts one pass closes.
 const STALE_MAX: usize = 1000;
+
+/// What was done about a live run.
+enum Remedy {
+    None,
+    Restarted,
+    Lost,
+    Finished,
+}
 
 /// What is wrong with a live run.
 enum Wrong {
@@ -31,7 +43,8 @@ enum Wrong {
 
 /// One pass over everything live: takes back starts whose starter died or that take too long, gives up runs
 /// of which no process is left, and closes contexts whose bead is over. Safe at any time, beside any number
-/// of others: each step asks the world first and then compares and swaps.
+/// of others: each step asks the world first and then compares and swaps. One run that cannot be put right does
+/// not keep the others.
 pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
     let (runs, settings) =
         (town.read(|reader| Ok(reader.live_runs()?))?, town.scheduler_settings()?);
@@ -39,38 +52,60 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
     let mut recovered = Recovered::default();
     for run in runs {
         let Some(wrong) = diagnose(world, &run, &settings, now) else { continue };
-        match wrong {
-            Wrong::StarterDied => {
-                let why = "whoever started it died";
-                if take_back(town, &run, why, &Cost::Nothing)? {
-                    recovered.restarted.push(run.id);
-                }
-            }
-            Wrong::TooLong => {
-                let why = "its worker did not take it in time";
-                if take_back(town, &run, why, &Cost::Counted)? {
-                    recovered.restarted.push(run.id);
-                }
-            }
-            Wrong::Gone => {
-                let by = run.ended_by.clone();
-                let end = if by.is_empty() {
-                    let why = "none of its processes is left, and none said how it ended";
-                    RunEnd::without_status(RunState::Lost, why)
-                } else {
-                    // Whoever cancelled it did not live to see its end.
-                    RunEnd::without_status(RunState::Cancelled, "it was cancelled")
-                };
-                let finished =
-                    town.write(|writer| finish_in(writer, &settings, &run, &end, &by))?;
-                if finished != Finished::Already {
-                    recovered.lost.push(run.id);
-                }
-            }
+        match put_right(town, world, &settings, &run, &wrong) {
+            Ok(Remedy::None) => {}
+            Ok(Remedy::Restarted) => recovered.restarted.push(run.id),
+            Ok(Remedy::Lost) => recovered.lost.push(run.id),
+            Ok(Remedy::Finished) => recovered.finished.push(run.id),
+            // A store that is away is away for all of them.
+            Err(error) if error.may_pass() => return Err(error),
+            Err(error) => recovered.errors.push((run.id, error.to_string())),
         }
     }
     recovered.stale = close_stale(town, STALE_MAX)?.len();
     Ok(recovered)
+}
+
+fn put_right(
+    town: &Town,
+    world: &dyn World,
+    settings: &SchedulerSettings,
+    run: &Run,
+    wrong: &Wrong,
+) -> Result<Remedy> {
+    let taken_back = match wrong {
+        Wrong::StarterDied => take_back(town, run, "whoever started it died", &Cost::Nothing)?,
+        Wrong::TooLong => {
+            take_back(town, run, "its worker did not take it in time", &Cost::Counted)?
+        }
+        Wrong::Gone => return give_up(town, world, settings, run),
+    };
+    Ok(if taken_back { Remedy::Restarted } else { Remedy::None })
+}
+
+/// Ends a run of which nothing is left, as what its worker ended as, if anybody saw it.
+fn give_up(
+    town: &Town,
+    world: &dyn World,
+    settings: &SchedulerSettings,
+    run: &Run,
+) -> Result<Remedy> {
+    let by = &run.ended_by;
+    let end = world.end_of(run).unwrap_or_else(|| {
+        if by.is_empty() {
+            let why = "none of its processes is left, and none said how it ended";
+            RunEnd::without_status(RunState::Lost, why)
+        } else {
+            // Whoever cancelled it did not live to see its end.
+            RunEnd::without_status(RunState::Cancelled, "it was cancelled")
+        }
+    });
+    let finished = town.write(|writer| finish_in(writer, settings, run, &end, by))?;
+    Ok(match (finished, end.state) {
+        (Finished::Already, _) => Remedy::None,
+        (_, RunState::Done | RunState::Failed) => Remedy::Finished,
+        (_, _) => Remedy::Lost,
+    })
 }
 
 fn take_back(town: &Town, run: &Run, why: &str, cost: &Cost) -> Result<bool> {
@@ -94,7 +129,7 @@ fn diagnose(
             Alive::No => Some(Wrong::StarterDied),
             Alive::Yes | Alive::Unknown => {
                 let too_long = now.since(run.created_at) > settings.start_timeout;
-                (run.host == world.host() && too_long).then_some(Wrong::TooLong)
+                (run.is_on(world.host()) && too_long).then_some(Wrong::TooLong)
             }
         },
         RunState::Running | RunState::Blocked => {

@@ -37,6 +37,8 @@ pub struct ShownRun {
     pub context: Option<Context>,
     /// Whether any process of it is left.
     pub alive: Alive,
+    /// Whether it runs, or ran, on this machine and in this directory.
+    pub is_here: bool,
     /// Where its output is kept.
     pub log: PathBuf,
 }
@@ -105,7 +107,8 @@ pub fn show(town: &Town, world: &dyn World, input: &str) -> Result<ShownRun> {
     })?;
     let alive = world.worker_of(&run);
     let log = log_path(town, &run.id);
-    Ok(ShownRun { run, bead, context, alive, log })
+    let is_here = run.is_on(world.host());
+    Ok(ShownRun { run, bead, context, alive, is_here, log })
 }
 
 /// Where the output of a run is kept.

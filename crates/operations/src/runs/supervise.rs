@@ -1,7 +1,7 @@
 //! Our own process around an agent, and how it is started.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,9 +103,9 @@ pub fn supervise(town: &Town, id: &RunId) -> Result<()> {
         return Ok(());
     };
     let settings = town.scheduler_settings()?;
-    if let Some(earlier) = earlier_run_alive(town, id) {
+    if let Some((earlier, why)) = earlier_run_alive(&town.runs_directory(), id) {
         end_if_cancelled(town, &earlier, settings.kill_grace)?;
-        say(&format!("{BUSY}{earlier} has not ended yet"));
+        say(&format!("{BUSY}{why}"));
         return Ok(());
     }
     let order = match claim(town, id)? {
@@ -148,14 +148,31 @@ fn insist<T>(write: impl Fn() -> Result<T>) -> Result<T> {
     write()
 }
 
-/// An earlier run of the same bead of which something is left. The store lets only one be live, but the
-/// processes of one that was cancelled may take their time.
-fn earlier_run_alive(town: &Town, id: &RunId) -> Option<RunId> {
-    let runs = town.runs_directory();
-    (1..id.epoch).rev().map(|epoch| RunId { bead: id.bead.clone(), epoch }).find(|earlier| {
-        let directory = RunDirectory::of(&runs, &earlier.to_string());
-        matches!(directory.liveness(), Ok(Liveness::Held))
-    })
+/// An earlier run of the same bead of which something is, or may be, left. The store lets only one be live, but
+/// the processes of one that was cancelled may take their time.
+fn earlier_run_alive(runs: &Path, id: &RunId) -> Option<(RunId, String)> {
+    for epoch in (1..id.epoch).rev() {
+        let earlier = RunId { bead: id.bead.clone(), epoch };
+        let directory = RunDirectory::of(runs, &earlier.to_string());
+        match directory.liveness() {
+            Ok(Liveness::Held) => {
+                let why = format!("{earlier} has not ended yet");
+                return Some((earlier, why));
+            }
+            Err(error) => {
+                let lock = directory.lock_path();
+                let why = format!(
+                    "cannot tell from {} whether {earlier} has ended: {error}",
+                    lock.display()
+                );
+                return Some((earlier, why));
+            }
+            // Its agent was begun, and that only after everything before it was gone.
+            Ok(Liveness::Free) if directory.prompt_path().exists() => return None,
+            Ok(Liveness::Free | Liveness::NeverTaken) => {}
+        }
+    }
+    None
 }
 
 /// Ends what is left of an earlier run that was cancelled in the store alone: whoever did so may have died
@@ -212,7 +229,7 @@ fn agent(
 }
 
 /// What the end of an agent means for its run.
-fn run_end(end: AgentEnd) -> RunEnd {
+pub(super) fn run_end(end: AgentEnd) -> RunEnd {
     match end {
         AgentEnd::Exited(0) => RunEnd {
             exit_code: Some(0),
@@ -227,5 +244,41 @@ fn run_end(end: AgentEnd) -> RunEnd {
             ..RunEnd::without_status(RunState::Lost, format!("it was killed by signal {signal}"))
         },
         AgentEnd::Cancelled => RunEnd::without_status(RunState::Cancelled, "it was cancelled"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(epoch: u32) -> RunId {
+        RunId::parse(&format!("gt-a#{epoch}")).unwrap()
+    }
+
+    #[test]
+    fn an_agent_waits_for_whatever_may_be_left_of_an_earlier_run() {
+        let runs = tempfile::tempdir().unwrap();
+        let directory = |epoch| RunDirectory::of(runs.path(), &run(epoch).to_string());
+        let busy = |epoch| earlier_run_alive(runs.path(), &run(epoch)).map(|(earlier, _)| earlier);
+        assert_eq!(busy(9), None);
+
+        let lock = directory(3).try_lock().unwrap();
+        assert_eq!(busy(9), Some(run(3)));
+        assert_eq!(busy(3), None);
+        drop(lock);
+
+        // One that cannot be asked may be there.
+        directory(5).create().unwrap();
+        let itself = directory(5).lock_path();
+        std::os::unix::fs::symlink(&itself, &itself).unwrap();
+        let (earlier, why) = earlier_run_alive(runs.path(), &run(9)).unwrap();
+        assert_eq!(earlier, run(5));
+        assert!(why.contains("cannot tell") && why.contains("gt-a#5"), "{why}");
+
+        // One whose agent has begun had made sure itself.
+        drop(directory(7).try_lock().unwrap());
+        assert_eq!(busy(9), Some(run(5)));
+        std::fs::write(directory(7).prompt_path(), "").unwrap();
+        assert_eq!(busy(9), None);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use gt_core::decide::WaitReason;
-use gt_core::schedule::Run;
+use gt_core::schedule::{Run, RunId};
 use gt_core::{Bead, BeadId, Event, EventKind, Outcome, Status};
 use gt_store::{Bell, EventFilter, Reader};
 
@@ -71,6 +71,8 @@ pub enum Progress {
 pub enum Notice<'a> {
     /// A bead has ended.
     Ended(&'a Watched),
+    /// Something is wrong with this run that could not be put right, for this reason.
+    NotRecovered(&'a RunId, &'a str),
     /// Nothing is running, though something could be started: somebody has to dispatch it.
     Idle,
 }
@@ -127,6 +129,7 @@ struct Waiting<'a, F> {
     /// Every bead that was seen scheduled or running.
     seen: BTreeSet<BeadId>,
     told: BTreeSet<BeadId>,
+    unrecovered: BTreeSet<RunId>,
     recovered_at: Option<gt_core::Timestamp>,
     idle_since: Option<gt_core::Timestamp>,
     idle_told: bool,
@@ -161,6 +164,7 @@ impl<'a, F: FnMut(Notice<'_>)> Waiting<'a, F> {
             named,
             seen,
             told: BTreeSet::new(),
+            unrecovered: BTreeSet::new(),
             recovered_at: None,
             idle_since: None,
             idle_told: false,
@@ -172,7 +176,11 @@ impl<'a, F: FnMut(Notice<'_>)> Waiting<'a, F> {
     fn look(&mut self) -> Result<Option<Vec<Watched>>> {
         let now = self.town.now();
         if self.recovered_at.is_none_or(|at| now.since(at) >= RECOVER_EVERY || now < at) {
-            recover(self.town, self.world)?;
+            for (run, why) in recover(self.town, self.world)?.errors {
+                if self.unrecovered.insert(run.clone()) {
+                    (self.each)(Notice::NotRecovered(&run, &why));
+                }
+            }
             self.recovered_at = Some(now);
         }
         let is_first = std::mem::replace(&mut self.is_first, false);

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gt_core::schedule::Run;
-use gt_executors::runs::{Liveness, RunDirectory, starter_is_alive};
+use gt_core::schedule::{Run, RunEnd, RunState};
+use gt_executors::runs::{Liveness, RunDirectory, host_identity, starter_is_alive};
 
 use super::cancel::end_processes;
+use super::supervise::run_end;
 use crate::town::DIRECTORY;
-use crate::{Result, Town};
+use crate::{OperationError, Result, Town};
 
 /// Whether something is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub enum Alive {
 
 /// Whoever can be asked before anything is declared lost. A simulator has a world of its own.
 pub trait World: Sync {
-    /// The name of this machine.
+    /// This machine, as runs name it.
     fn host(&self) -> &str;
     /// Whether whoever began this run, and did not see its worker take it, is still at it.
     fn starter_of(&self, run: &Run) -> Alive;
@@ -31,7 +32,14 @@ pub trait World: Sync {
     fn worker_of(&self, run: &Run) -> Alive;
     /// Ends every process of this run, asking first and killing after `grace`, and returns when none is left.
     fn end_worker(&self, run: &Run, grace: Duration) -> Result<()>;
+    /// How the worker of this run ended, if whoever stayed with it saw it and could not write it down.
+    fn end_of(&self, _run: &Run) -> Option<RunEnd> {
+        None
+    }
 }
+
+/// The file that tells this directory apart from all others that share its store.
+const HOST: &str = "host";
 
 /// This machine.
 #[derive(Debug, Clone)]
@@ -43,9 +51,23 @@ pub struct RealWorld {
 
 impl RealWorld {
     /// The world as this town sees it.
-    pub fn of(town: &Town) -> Self {
-        let host = gt_executors::process::host_name();
-        Self { host, starters: town.starters_directory(), runs: town.runs_directory() }
+    pub fn of(town: &Town) -> Result<Self> {
+        let mut host = gt_executors::process::host_name();
+        // Where there is no directory there are no locks to be mistaken for those of another.
+        if town.has_directory() {
+            let path = town.root().join(DIRECTORY).join(HOST);
+            let identity = host_identity(&path).map_err(|source| OperationError::File {
+                action: "read or make",
+                path,
+                source,
+            })?;
+            host = format!("{host}/{identity}");
+        }
+        Ok(Self { host, starters: town.starters_directory(), runs: town.runs_directory() })
+    }
+
+    fn directory_of(&self, run: &Run) -> RunDirectory {
+        RunDirectory::of(&self.runs, &run.id.to_string())
     }
 }
 
@@ -55,7 +77,7 @@ impl World for RealWorld {
     }
 
     fn starter_of(&self, run: &Run) -> Alive {
-        if run.host != self.host {
+        if !run.is_on(&self.host) {
             return Alive::Unknown;
         }
         match starter_is_alive(&self.starters, &run.starter) {
@@ -66,18 +88,29 @@ impl World for RealWorld {
     }
 
     fn worker_of(&self, run: &Run) -> Alive {
-        if run.host != self.host {
+        if !run.is_on(&self.host) {
             return Alive::Unknown;
         }
-        match RunDirectory::of(&self.runs, &run.id.to_string()).liveness() {
-            Ok(Liveness::Held) => Alive::Yes,
-            Ok(Liveness::Free | Liveness::NeverTaken) => Alive::No,
-            Err(_) => Alive::Unknown,
+        match (self.directory_of(run).liveness(), run.state) {
+            (Ok(Liveness::Held), _) => Alive::Yes,
+            // Whoever took it had its lock. If that is missing, somebody has removed it, and its processes may
+            // well be there.
+            (Ok(Liveness::NeverTaken), RunState::Running | RunState::Blocked) | (Err(_), _) => {
+                Alive::Unknown
+            }
+            (Ok(Liveness::Free | Liveness::NeverTaken), _) => Alive::No,
         }
     }
 
     fn end_worker(&self, run: &Run, grace: Duration) -> Result<()> {
-        end_processes(&RunDirectory::of(&self.runs, &run.id.to_string()), run, grace)
+        end_processes(&self.directory_of(run), run, grace)
+    }
+
+    fn end_of(&self, run: &Run) -> Option<RunEnd> {
+        if !run.is_on(&self.host) {
+            return None;
+        }
+        self.directory_of(run).agent_end().ok().flatten().map(run_end)
     }
 }
 

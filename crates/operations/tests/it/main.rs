@@ -7,5 +7,6 @@ mod damage;
 mod import;
 mod kept;
 mod live_runs;
+mod recovery;
 mod scheduling;
 mod town;

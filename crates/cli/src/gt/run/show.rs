@@ -21,12 +21,12 @@ pub(super) struct ShowArgs {
 pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
-    let shown = runs::show(&town, &RealWorld::of(&town), &args.run)?;
+    let shown = runs::show(&town, &RealWorld::of(&town)?, &args.run)?;
     if printer.json() {
         return printer.object(&json(&shown));
     }
     let now = town.now();
-    let ShownRun { run, bead, context, alive, log } = &shown;
+    let ShownRun { run, bead, context, log, .. } = &shown;
     let title = bead.as_ref().map_or("(its bead is gone)", |bead| bead.title.as_str());
     printer.heading(&run.id.to_string(), &format!("  {title}"))?;
     let mut table = Table::new();
@@ -35,12 +35,12 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
             table.row(vec![Cell::bold(name), Cell::new(value)]);
         }
     };
-    row("state", state(run, *alive));
+    row("state", state(&shown));
     row("agent", run.agent.clone());
     row("rig", run.rig.to_string());
     row("executor", run.executor.as_str().to_owned());
     row("runtime", run.runtime.clone());
-    row("host", run.host.clone());
+    row("host", run.host_name().to_owned());
     row("account", run.account.clone());
     row(
         "begun",
@@ -63,10 +63,12 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     print_steps(printer, run)
 }
 
-fn state(run: &Run, alive: Alive) -> String {
+fn state(shown: &ShownRun) -> String {
+    let run = &shown.run;
     let what = run.state.as_str();
-    let processes = match (run.state.is_live(), alive) {
-        (_, Alive::Unknown) => return format!("{what} (its processes are not on this machine)"),
+    let processes = match (run.state.is_live(), shown.alive) {
+        (_, Alive::Unknown) if !shown.is_here => "its processes are not on this machine",
+        (_, Alive::Unknown) => "its lock cannot be read, so nobody can say whether it is alive",
         (true, Alive::Yes) => "its processes are there",
         (true, Alive::No) if run.running_at.is_none() => "its worker has not taken it yet",
         (true, Alive::No) => "none of its processes is left; the next pass recovers it",
@@ -116,7 +118,7 @@ fn print_steps(printer: &Printer, run: &Run) -> Result<(), CliError> {
 }
 
 fn json(shown: &ShownRun) -> String {
-    let ShownRun { run, bead, context, alive, log } = shown;
+    let ShownRun { run, bead, context, alive, log, .. } = shown;
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     write_run(&mut object, run);

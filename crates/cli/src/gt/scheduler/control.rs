@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use clap::Args;
 use gt_core::Invalid;
-use gt_core::schedule::Run;
+use gt_core::schedule::{Run, RunId};
 use gt_core::time::parse_duration;
 use gt_operations::queue;
 use gt_operations::runs::RealWorld;
 use gt_records::ObjectWriter;
 
+use super::run::note_unrecovered;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::plural;
@@ -78,12 +79,13 @@ pub(super) fn resume(context: &Context<'_>) -> Result<(), CliError> {
 pub(super) fn drain(context: &Context<'_>, args: &DrainArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
-    let tell = |running: &[Run]| {
+    let tell = |running: &[Run], errors: &[(RunId, String)]| {
+        note_unrecovered(printer, errors);
         if !running.is_empty() {
             printer.note(format!("Waiting for {}", names(running)));
         }
     };
-    let drained = queue::drain(&town, &RealWorld::of(&town), args.timeout, tell)?;
+    let drained = queue::drain(&town, &RealWorld::of(&town)?, args.timeout, tell)?;
     if printer.json() {
         let mut out = String::new();
         let mut object = ObjectWriter::new(&mut out);

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use gt_core::BeadId;
+use gt_core::schedule::RunId;
 use gt_operations::dispatch::{Dispatched, NotStarted, Overrides, Pass, SpawnError, Started, pass};
 use gt_operations::runs::Recovered;
 use gt_records::ObjectWriter;
@@ -60,6 +61,7 @@ pub(super) fn run(context: &Context<'_>, args: &RunArgs) -> Result<(), CliError>
     }
     let (recovered, done) = pass(&town, &how)?;
     let printer = context.printer;
+    note_unrecovered(printer, &recovered.errors);
     if printer.json() {
         printer.object(&json(&recovered, &done, args.dry_run))?;
     } else {
@@ -99,10 +101,20 @@ pub(super) fn tell_recovered(printer: &Printer, recovered: &Recovered) -> Result
     for run in &recovered.lost {
         printer.done(format!("Lost: {run} has no process left"))?;
     }
+    for run in &recovered.finished {
+        printer.done(format!("Over: {run} had ended; gt run show {run} says how"))?;
+    }
     for run in &recovered.restarted {
         printer.done(format!("Taken back: the start of {run} came to nothing"))?;
     }
     Ok(())
+}
+
+/// Says which runs are still as they were though something is wrong with them.
+pub(super) fn note_unrecovered(printer: &Printer, errors: &[(RunId, String)]) {
+    for (run, error) in errors {
+        printer.note(format!("note: {run} cannot be recovered: {error}"));
+    }
 }
 
 /// One line about something that was started.
@@ -198,6 +210,14 @@ fn json(recovered: &Recovered, done: &Dispatched, dry_run: bool) -> String {
     });
     object.array("lost", |array| {
         recovered.lost.iter().for_each(|run| array.text(&run.to_string()));
+    });
+    object.array("recovery_errors", |array| {
+        for (run, error) in &recovered.errors {
+            array.object(|object| {
+                object.text("run", &run.to_string());
+                object.text("error", error);
+            });
+        }
     });
     object.finish();
     out

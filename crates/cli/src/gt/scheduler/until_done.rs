@@ -11,7 +11,7 @@ use gt_operations::events::Follower;
 use gt_operations::{EventFilter, Town, queue, runs};
 use gt_records::ObjectWriter;
 
-use super::run::{tell_paused, tell_recovered, verdict};
+use super::run::{note_unrecovered, tell_paused, tell_recovered, verdict};
 use crate::bd::event_line;
 use crate::context::Context;
 use crate::error::CliError;
@@ -66,10 +66,13 @@ pub(super) fn until_done(
     let how = Pass { on_exit: Some(Arc::new(move || ringer.ring())), ..how.clone() };
     let mut log = Follower::from_now(town, EventFilter::default())?;
     let mut sum = Sum::default();
+    let mut unrecovered = BTreeSet::new();
     loop {
         // What happens from here on is news, even if this cycle sees it already.
         let mut news = Follower::from_now(town, EventFilter::default())?;
-        let (recovered, done) = pass(town, &how)?;
+        let (mut recovered, done) = pass(town, &how)?;
+        recovered.errors.retain(|(run, _)| unrecovered.insert(run.clone()));
+        note_unrecovered(printer, &recovered.errors);
         if !printer.json() {
             tell_recovered(printer, &recovered)?;
         }

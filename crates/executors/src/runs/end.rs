@@ -1,0 +1,82 @@
+//! How an agent ended, and the file that keeps it for whoever comes when its supervisor is gone.
+
+use std::fmt;
+use std::fs;
+use std::io;
+
+use super::RunDirectory;
+
+/// How an agent ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentEnd {
+    /// By itself, with this exit status.
+    Exited(i32),
+    /// By this signal, which somebody else sent.
+    Signalled(i32),
+    /// Because we were asked to end it.
+    Cancelled,
+}
+
+impl AgentEnd {
+    fn parse(text: &str) -> Option<Self> {
+        match *text.strip_suffix('\n')?.split(' ').collect::<Vec<_>>() {
+            ["exited", code] => Some(Self::Exited(code.parse().ok()?)),
+            ["signalled", signal] => Some(Self::Signalled(signal.parse().ok()?)),
+            ["cancelled"] => Some(Self::Cancelled),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for AgentEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => writeln!(f, "exited {code}"),
+            Self::Signalled(signal) => writeln!(f, "signalled {signal}"),
+            Self::Cancelled => writeln!(f, "cancelled"),
+        }
+    }
+}
+
+impl RunDirectory {
+    /// How the agent of this run ended, if its supervisor saw it. Says nothing about what the agent left
+    /// running: that is over when the lock is free.
+    pub fn agent_end(&self) -> io::Result<Option<AgentEnd>> {
+        match fs::read_to_string(self.end_path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => Ok(AgentEnd::parse(&read?)),
+        }
+    }
+
+    /// Keeps how the agent ended; it is there as a whole or not at all.
+    pub(super) fn keep_agent_end(&self, end: AgentEnd) -> io::Result<()> {
+        let path = self.end_path();
+        let new = path.with_extension("new");
+        fs::write(&new, end.to_string())?;
+        fs::rename(new, path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_kept_and_read() {
+        let town = tempfile::tempdir().unwrap();
+        let directory = RunDirectory::of(town.path(), "gt-abc#3");
+        assert_eq!(directory.agent_end().unwrap(), None);
+        directory.create().unwrap();
+        for end in [AgentEnd::Exited(0), AgentEnd::Signalled(9), AgentEnd::Cancelled] {
+            directory.keep_agent_end(end).unwrap();
+            assert_eq!(directory.agent_end().unwrap(), Some(end));
+        }
+    }
+
+    #[test]
+    fn what_is_no_end_is_refused() {
+        for text in ["", "exited 0", "exited\n", "exited x\n", "exited 1 2\n", "cancelled 1\n"] {
+            assert_eq!(AgentEnd::parse(text), None, "{text:?}");
+        }
+    }
+}
