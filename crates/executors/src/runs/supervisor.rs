@@ -2,12 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc;
 use std::thread;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::RunDirectory;
@@ -22,11 +24,32 @@ pub type OnExit = Box<dyn FnOnce() + Send>;
 pub struct Voice(ChildStdout);
 
 impl Voice {
-    /// The first line it says, without its end; empty if it ended without a word.
-    pub fn first_line(self) -> io::Result<String> {
-        let mut line = String::new();
-        BufReader::new(self.0).read_line(&mut line)?;
-        Ok(line.trim_end_matches('\n').to_owned())
+    /// The first line it says, without its end; empty if it ended without a word, nothing if it has said
+    /// nothing when the time is up.
+    pub fn first_line_within(mut self, limit: Duration) -> io::Result<Option<String>> {
+        let began = Instant::now();
+        let mut said = Vec::new();
+        let mut more = [0; 512];
+        loop {
+            let left = limit.saturating_sub(began.elapsed());
+            let left =
+                Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
+            match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&left)) {
+                Ok(0) => return Ok(None),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if began.elapsed() >= limit {
+                return Ok(None);
+            }
+            let read = self.0.read(&mut more)?;
+            said.extend_from_slice(&more[..read]);
+            let end = said.iter().position(|byte| *byte == b'\n');
+            if read == 0 || end.is_some() {
+                said.truncate(end.unwrap_or(said.len()));
+                return Ok(Some(String::from_utf8_lossy(&said).into_owned()));
+            }
+        }
     }
 }
 

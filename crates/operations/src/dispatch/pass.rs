@@ -40,7 +40,7 @@ impl<'a> Pass<'a> {
 /// Recovers what died, starts what may start, and has notices sent that are due. Any number of passes may be made at once, by anybody.
 pub fn pass(town: &Town, how: &Pass<'_>) -> Result<(Recovered, Dispatched)> {
     let world = RealWorld::of(town)?;
-    let mut spawner = ProcessSpawner::new(town, how.program.to_owned());
+    let mut spawner = ProcessSpawner::new(town, how.program.to_owned())?;
     if let Some(told) = &how.on_exit {
         spawner = spawner.on_exit(Arc::clone(told));
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use gt_core::command_template::expand;
 use gt_core::schedule::{Run, RunEnd, RunId, RunState};
+use gt_core::time::format_duration;
 use gt_executors::process::ProcessError;
 use gt_executors::runs::{
     Agent, AgentEnd, Asked, Liveness, RunDirectory, ask_to_cancel, become_detached, end_orphan,
@@ -29,15 +30,18 @@ pub struct ProcessSpawner {
     program: PathBuf,
     root: PathBuf,
     runs: PathBuf,
+    /// How long a supervisor may take to say that it has started.
+    patience: Duration,
     /// Told when a supervisor that was started here has ended.
     on_exit: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl ProcessSpawner {
     /// A spawner for this town that starts copies of `program`.
-    pub fn new(town: &Town, program: PathBuf) -> Self {
+    pub fn new(town: &Town, program: PathBuf) -> Result<Self> {
         let (root, runs) = (town.root().to_owned(), town.runs_directory());
-        Self { program, root, runs, on_exit: None }
+        let patience = town.scheduler_settings()?.start_timeout;
+        Ok(Self { program, root, runs, patience, on_exit: None })
     }
 
     /// Calls this whenever a supervisor that was started here has ended, which frees its slot.
@@ -62,7 +66,13 @@ impl Spawner for ProcessSpawner {
         let failed = |error: String| SpawnError::Failed(error);
         let voice = start_supervisor(&self.program, &arguments, &directory, &[], on_exit)
             .map_err(|error| failed(explained(&error)))?;
-        let line = voice.first_line().map_err(|error| failed(error.to_string()))?;
+        let line =
+            voice.first_line_within(self.patience).map_err(|error| failed(error.to_string()))?;
+        let Some(line) = line else {
+            // If it wants the run later after all, it is refused: the start is taken back before.
+            let patience = format_duration(self.patience);
+            return Err(failed(format!("its supervisor said nothing for {patience}")));
+        };
         match line.as_str() {
             STARTED => Ok(()),
             "" => Err(failed("its supervisor ended without a word".to_owned())),
@@ -217,6 +227,17 @@ fn agent(
     ];
     if let Some(name) = run.place.as_ref().and_then(|place| place.as_str().rsplit('/').next()) {
         environment.push(("GT_POLECAT".to_owned(), name.to_owned()));
+    }
+    let parameters = &context.parameters;
+    for (name, value) in [
+        ("GT_AGENT", parameters.runtime.as_deref()),
+        ("GT_MERGE", parameters.merge.map(gt_core::schedule::Merge::as_str)),
+        ("GT_BASE_BRANCH", parameters.base_branch.as_deref()),
+        ("GT_MODE", parameters.ralph.then_some("ralph")),
+        ("GT_NO_MERGE", parameters.no_merge.then_some("1")),
+        ("GT_REVIEW_ONLY", parameters.review_only.then_some("1")),
+    ] {
+        environment.extend(value.map(|value| (name.to_owned(), value.to_owned())));
     }
     if let Some(account) = accounts.into_iter().find(|account| account.handle == run.account) {
         environment.extend(account.environment);
