@@ -1,6 +1,6 @@
 //! Contexts: what is scheduled.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use gt_core::schedule::{
     CloseReason, Context, ContextClosed, ContextId, Origin, SlingParameters, WorkerPlace,
@@ -155,6 +155,25 @@ impl Reader<'_> {
     /// The open context of a bead.
     pub fn open_context(&self, bead: &BeadId) -> Result<Option<Context>, StoreError> {
         Ok(self.latest_context(bead)?.filter(|context| context.closed.is_none()))
+    }
+
+    /// The open contexts of these beads.
+    pub fn open_contexts_of(
+        &self,
+        beads: &[BeadId],
+    ) -> Result<HashMap<BeadId, Context>, StoreError> {
+        let mut found = HashMap::new();
+        for page in beads.chunks(PAGE) {
+            let (list, params) = placeholders(page);
+            let columns = context_columns!();
+            let sql = format!(
+                "SELECT {columns} FROM contexts WHERE bead IN ({list}) AND latest = 1 \
+                 AND closed_at IS NULL"
+            );
+            let open = self.rows(&sql, &params, context_from)?;
+            found.extend(open.into_iter().map(|context| (context.bead.clone(), context)));
+        }
+        Ok(found)
     }
 
     /// Every context of a bead, oldest first.
