@@ -52,10 +52,12 @@ statements! {
     SET_LAST_NUMBER = "UPDATE counters SET value = ?1 WHERE name = 'context'";
     LAST_WAITING = "SELECT waiting_since FROM contexts WHERE closed_at IS NULL ORDER BY number DESC LIMIT 1";
     TAKEN = "SELECT id FROM beads WHERE id >= 'hq-ctx-' AND id < 'hq-ctx.'";
-    SUPERSEDE = "UPDATE contexts SET latest = 0 WHERE bead = ?1 AND latest = 1";
     INSERT = concat!("INSERT INTO contexts (", context_columns!(), ", held, latest) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 0, \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 1, \
         NULL, '', '', 1, 1)");
+    LINE_UP = "UPDATE contexts SET (priority, held, asleep_until, starting) = (SELECT s.priority, s.held, \
+        s.asleep_until, 0 FROM context_standing s WHERE s.number = contexts.number) \
+        WHERE number >= ?1 AND number <= ?2 AND closed_at IS NULL";
     REFRESH = "UPDATE contexts SET (priority, held, asleep_until) = (SELECT s.priority, s.held, \
         s.asleep_until FROM context_standing s WHERE s.number = contexts.number) \
         WHERE number >= ?1 AND number <= ?2 AND closed_at IS NULL";
@@ -260,6 +262,13 @@ impl Writer<'_> {
             self.rows(TAKEN, &[], |row| Ok(row.text(0)?.to_owned()))?.into_iter().collect();
         let last = self.first(LAST_WAITING, &[], |row| Ok(Timestamp::from_nanos(row.int(0)?)))?;
         let waiting_since = last.map_or(self.now(), |last| last.max(self.now()));
+        let beads: Vec<BeadId> = new.iter().map(|new| new.bead.clone()).collect();
+        for page in beads.chunks(PAGE) {
+            let (list, params) = placeholders(page);
+            let sql =
+                format!("UPDATE contexts SET latest = 0 WHERE bead IN ({list}) AND latest = 1");
+            self.apply(&sql, &params)?;
+        }
         let mut number = before;
         let mut made = Vec::with_capacity(new.len());
         for new in new {
@@ -294,13 +303,13 @@ impl Writer<'_> {
         }
         if number > before {
             self.apply(SET_LAST_NUMBER, &[as_int(number).into()])?;
-            self.apply(REFRESH, &[as_int(before + 1).into(), as_int(number).into()])?;
+            self.apply(LINE_UP, &[as_int(before + 1).into(), as_int(number).into()])?;
         }
         Ok(made)
     }
 
+    /// Writes the row as if it were being started, so that no lane counts it before it is known what keeps it.
     fn insert_context(&mut self, context: &Context) -> Result<(), StoreError> {
-        self.apply(SUPERSEDE, &[(&context.bead).into()])?;
         let params = [
             as_int(context.number).into(),
             context.id.as_str().into(),
