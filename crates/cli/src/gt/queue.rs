@@ -11,8 +11,9 @@ use crate::output::{Printer, plural};
 
 /// Put beads in line, and look after the line
 ///
-/// Without anything the queue in numbers. With beads, epics or convoys these are queued: they wait for a slot and, unless
-/// there is a cap for the whole town or the queue is enabled, for gt queue run.
+/// Without anything the queue in numbers. With beads, epics or convoys these are queued: they wait for a slot. What is
+/// queued while the town has no cap waits for gt queue run too, or until the queue is enabled; a cap that is set later does
+/// not start it.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gt_core::schedule::WorkerPlace;
-use gt_core::{Bead, BeadId, DependencyType, Rig, RigSlug};
+use gt_core::{Bead, BeadId, DependencyType, ExecutorKind, Rig, RigSlug};
 use gt_store::Reader;
 
 use super::request::SlingRequest;
@@ -95,6 +95,13 @@ fn target(reader: &Reader<'_>, name: &str) -> Result<Option<Target>> {
             )));
         }
     };
+    if rig.executor == ExecutorKind::Pull && !place.is_crew() {
+        return Err(OperationError::rejected(format!(
+            "agents that ask for work are named by themselves, and the rig {slug} works with such; sling it to the \
+             rig: {slug} instead of {}",
+            name.escape_debug()
+        )));
+    }
     Ok(Some(Target { rig, place: Some(place) }))
 }
 

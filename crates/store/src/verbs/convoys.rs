@@ -10,10 +10,7 @@ use crate::{Reader, StoreError, Writer};
 
 impl Reader<'_> {
     /// For each of these beads that a convoy tracks which is not over: that convoy, the first by its id.
-    pub fn open_convoys_of(
-        &self,
-        beads: &[BeadId],
-    ) -> Result<HashMap<BeadId, BeadId>, StoreError> {
+    pub fn open_convoys_of(&self, beads: &[BeadId]) -> Result<HashMap<BeadId, BeadId>, StoreError> {
         let mut found = HashMap::new();
         for page in beads.chunks(PAGE) {
             let (list, params) = placeholders(page);
@@ -23,8 +20,7 @@ impl Reader<'_> {
                  WHERE d.depends_on_id IN ({list}) AND d.type = 'tracks' \
                  AND b.issue_type = 'convoy' AND b.status <> 'closed' ORDER BY d.issue_id"
             );
-            let pairs =
-                self.rows(&sql, &params, |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))?;
+            let pairs = self.rows(&sql, &params, |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))?;
             for (bead, convoy) in pairs {
                 found.entry(bead).or_insert(convoy);
             }
