@@ -1,6 +1,9 @@
 //! `gt queue`: the same as `gt scheduler`, and a way to put beads in line.
 
-use clap::Args;
+use clap::{Args, Subcommand as _};
+use gt_core::likeness::closest;
+use gt_operations::OperationError;
+use gt_operations::beads::resolve;
 use gt_operations::queue::{QueueStatus, status};
 
 use super::scheduler::{self, SchedulerVerb};
@@ -43,7 +46,27 @@ pub(super) fn run(context: &Context<'_>, args: &QueueArgs) -> Result<(), CliErro
     match &args.verb {
         Some(verb) => scheduler::run_verb(context, verb),
         None if args.words.is_empty() && !args.flags.any() => numbers(context),
-        None => sling_words(context, &args.words, &args.flags, true),
+        None => {
+            // With --on it is a formula.
+            if args.flags.names_nothing() {
+                refuse_slips(context, &args.words)?;
+            }
+            sling_words(context, &args.words, &args.flags, true)
+        }
+    }
+}
+
+/// Says what was perhaps meant by a first word that is no bead and nearly a verb.
+fn refuse_slips(context: &Context<'_>, words: &[String]) -> Result<(), CliError> {
+    let Some(first) = words.first() else { return Ok(()) };
+    let verbs = SchedulerVerb::augment_subcommands(clap::Command::new("queue"));
+    let names = verbs.get_subcommands().map(clap::Command::get_name);
+    let Some(meant) = closest(first, names) else { return Ok(()) };
+    match resolve(&context.town()?, first) {
+        Err(OperationError::NoBead(name)) => Err(CliError::request(format!(
+            "no issue found matching \"{name}\"; did you mean gt queue {meant}?"
+        ))),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 
