@@ -14,6 +14,7 @@ pub mod decide;
 pub mod event;
 pub mod formula;
 pub mod json;
+pub mod likeness;
 pub mod limits;
 pub mod plan;
 pub mod query;

@@ -1,6 +1,9 @@
 //! `gt queue`: the same as `gt scheduler`, and a way to put beads in line.
 
-use clap::Args;
+use clap::{Args, Subcommand as _};
+use gt_core::likeness::closest;
+use gt_operations::OperationError;
+use gt_operations::beads::resolve;
 use gt_operations::queue::{QueueStatus, status};
 
 use super::scheduler::{self, SchedulerVerb};
@@ -11,8 +14,9 @@ use crate::output::{Printer, plural};
 
 /// Put beads in line, and look after the line
 ///
-/// Without anything the queue in numbers. With beads, epics or convoys these are queued: they wait for a slot and, unless
-/// there is a cap for the whole town or the queue is enabled, for gt queue run.
+/// Without anything the queue in numbers. With beads, epics or convoys these are queued: they wait for a slot. What is
+/// queued while the town has no cap waits for gt queue run too, or until the queue is enabled; a cap that is set later does
+/// not start it.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -42,7 +46,27 @@ pub(super) fn run(context: &Context<'_>, args: &QueueArgs) -> Result<(), CliErro
     match &args.verb {
         Some(verb) => scheduler::run_verb(context, verb),
         None if args.words.is_empty() && !args.flags.any() => numbers(context),
-        None => sling_words(context, &args.words, &args.flags, true),
+        None => {
+            // With --on it is a formula.
+            if args.flags.names_nothing() {
+                refuse_slips(context, &args.words)?;
+            }
+            sling_words(context, &args.words, &args.flags, true)
+        }
+    }
+}
+
+/// Says what was perhaps meant by a first word that is no bead and nearly a verb.
+fn refuse_slips(context: &Context<'_>, words: &[String]) -> Result<(), CliError> {
+    let Some(first) = words.first() else { return Ok(()) };
+    let verbs = SchedulerVerb::augment_subcommands(clap::Command::new("queue"));
+    let names = verbs.get_subcommands().map(clap::Command::get_name);
+    let Some(meant) = closest(first, names) else { return Ok(()) };
+    match resolve(&context.town()?, first) {
+        Err(OperationError::NoBead(name)) => Err(CliError::request(format!(
+            "no issue found matching \"{name}\"; did you mean gt queue {meant}?"
+        ))),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

@@ -15,8 +15,21 @@ fn what_is_queued_in_direct_mode_waits_for_a_run_by_hand() {
 
     let said = town.gt(["queue", "gt-a"]).ok();
 
-    assert_says(&said.stdout, &["✓ Scheduled gt-a → gastown (hq-ctx-00001)"]);
+    assert_says(&said.stdout, &["✓ Scheduled gt-a → gastown (hq-ctx-00001), waiting: queue gate"]);
     assert_says(&said.stderr, &["It waits for gt queue run", "queue.enabled true"]);
+    town.gt(["config", "set", "scheduler.max_polecats", "2"]).ok();
+    town.bead("gt-b", &[]);
+    town.gt(["sling", "gt-b"]).ok();
+    let list = town.gt(["queue", "list"]).ok();
+    assert_says(
+        &list.stdout,
+        &["  gt-a  gt-a  (queue gate: waits for a run by hand)\n  gt-b  gt-b\n"],
+    );
+    assert_eq!(list.stderr, "", "something starts");
+    let (whole, why) = (town.gt_json(&["queue", "list"]), town.gt_json(&["why", "gt-a"]));
+    assert_eq!(texts(&whole[0]["reasons"], "code"), texts(&why["reasons"], "code"));
+    town.gt(["queue", "clear", "--bead", "gt-b"]).ok();
+    town.gt(["config", "set", "scheduler.max_polecats", "-1"]).ok();
     let run = town.command(town.gt_path()).args(["queue", "run"]);
     let by_daemon = run.clone().env("GT_DAEMON", "1").env("BD_DOLT_AUTO_COMMIT", "off").run().ok();
     assert_says(&by_daemon.stdout, &["Dispatched: 0", "Skipped (queue.enabled is false): 1"]);
@@ -56,6 +69,11 @@ fn words_of_commands_win_over_beads_and_every_flag_of_sling_is_taken() {
     assert_eq!(texts(&town.gt_json(&["queue", "list"]), "id"), ["gt-list", "gt-a"]);
     let error = refusal(&town.gt(["queue", "--dry-run"]));
     assert_says(&error, &["name what is to be slung"]);
+    for (slip, verb) in [("lits", "gt queue list?"), ("retyr", "gt queue retry?")] {
+        assert_says(&refusal(&town.gt(["queue", slip])), &[slip, "did you mean", verb]);
+    }
+    town.bead("gt-lits", &[]);
+    town.gt(["queue", "lits"]).ok();
 }
 
 #[test]
@@ -194,6 +212,13 @@ fn a_formula_that_is_gone_when_its_turn_comes_is_quarantined_and_can_be_retried(
     );
     assert_eq!(town.show("gt-1")["labels"], json!(["gt:dispatch-failed"]));
     assert_eq!(town.gt_json(&["queue", "list"]), json!([]));
+    let last = town.last_event();
+    for which in ["gt-1", "--all"] {
+        let ran = town.gt(["scheduler", "retry", which]).fails(1);
+        assert_says(&ran.stderr, &["cannot retry gt-1", "mol-mine", "--formula"]);
+        assert_eq!(ran.stdout, "");
+    }
+    assert_eq!(town.last_event(), last, "nothing happened");
     town.write(".beads/formulas/mol-mine.formula.toml", text);
     let said = town.gt(["scheduler", "retry", "--all"]).ok();
     assert_says(&said.stdout, &["✓ Scheduled gt-1 → gastown (hq-ctx-00002)"]);
@@ -213,7 +238,9 @@ fn a_rig_that_is_parked_meanwhile_keeps_its_work() {
     );
     assert_says(
         &town.gt(["queue", "list"]).ok().stdout,
-        &["\ngastown (1):\n  gt-1  gt-1  (the rig gastown is parked)\n"],
+        &[
+            "\ngastown (1):\n  gt-1  gt-1  (the rig gastown is parked; queue gate: waits for a run by hand)\n",
+        ],
     );
     assert_eq!(town.gt_json(&["queue", "list"])[0]["blocked"], true);
     assert_says(&town.gt(["queue", "status"]).ok().stdout, &["Queued: 1 total, 0 ready"]);
@@ -236,6 +263,29 @@ fn what_failed_is_retried_by_name_and_otherwise_left_alone() {
     assert_says(again["errors"][0].as_str().unwrap(), &["scheduled already"]);
 }
 
+#[test]
+fn what_could_not_start_anyway_is_not_retried() {
+    let town = gastown_with("exit 1");
+    town.bead("gt-1", &[]);
+    town.gt(["sling", "gt-1"]).ok();
+    wait_until("it failed", || town.show("gt-1")["outcome"] == "failed");
+    let refused = |parts: &[&str]| {
+        let ran = town.gt(["scheduler", "retry", "gt-1"]).fails(1);
+        assert_says(&ran.stderr, &["cannot retry gt-1"]);
+        assert_says(&ran.stderr, parts);
+        assert_eq!(town.show("gt-1")["status"], "closed");
+    };
+
+    town.gt(["rig", "dock", "gastown"]).ok();
+    refused(&["docked", "gt rig undock gastown"]);
+    town.gt(["rig", "undock", "gastown"]).ok();
+    town.gt(["config", "unset", "rig.gastown.command"]).ok();
+    refused(&["gt config set rig.gastown.command"]);
+    town.gt(["config", "set", "rig.gastown.command", "/bin/true {bead}"]).ok();
+
+    town.gt(["scheduler", "retry", "gt-1"]).ok();
+}
+
 /// The list, the dry run and the run are the same walk.
 #[test]
 fn the_list_the_dry_run_and_the_run_agree() {
@@ -254,6 +304,7 @@ fn the_list_the_dry_run_and_the_run_agree() {
     town.gt(["rig", "park", "parked"]).ok();
     town.bd(["update", "gt-5", "--assignee", "ann"]).ok();
     town.gt(["config", "set", "queue.max_polecats", "2"]).ok();
+    town.gt(["config", "set", "queue.enabled", "true"]).ok();
 
     let list = town.gt_json(&["queue", "list"]);
     let free = |entry: &&serde_json::Value| entry["reasons"] == json!([]);

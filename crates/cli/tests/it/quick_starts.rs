@@ -151,7 +151,10 @@ fn the_commands_of_the_dispatcher() {
          gastown: 8\n    beads: 4\n"
     );
     let list = line(&town, "gt queue list").stdout;
-    assert!(list.starts_with("Queued beads: 12\n\ngastown (8):\n  gt-1  gt-1\n"), "{list}");
+    assert!(
+        list.starts_with("Queued beads: 12\n\ngastown (8):\n  gt-1  gt-1  (queue gate"),
+        "{list}"
+    );
     assert_says(&list, &["\n\nbeads (4):\n  bd-1  bd-1"]);
     let run = line(&town, "gt queue run --queue-max-polecats 10 --spawn-batch-size 3").stdout;
     assert!(

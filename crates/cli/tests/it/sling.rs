@@ -118,6 +118,22 @@ fn a_start_that_fails_is_told_and_the_bead_stays_scheduled() {
 }
 
 #[test]
+fn what_finds_no_slot_says_so_before_and_after() {
+    let town = gastown_that_takes_time();
+    town.gt(["config", "set", "rig.gastown.max_polecats", "1"]).ok();
+    town.bead("gt-a", &["--priority", "3"]);
+    town.bead("gt-b", &["--priority", "1"]);
+
+    let dry = town.gt(["sling", "gt-a", "gt-b", "--dry-run"]).ok().stdout;
+    let said = town.gt(["sling", "gt-a", "gt-b"]).ok().stdout;
+
+    assert_says(&dry, &["Would schedule gt-a → gastown, waiting: no slot", "Would start gt-b"]);
+    assert_says(&said, &["✓ Scheduled gt-a → gastown (hq-ctx-00001), waiting: no slot"]);
+    assert_says(&said, &["✓ Started gt-b (gt-b#1)"]);
+    let_work_end(&town);
+}
+
+#[test]
 fn while_paused_a_direct_sling_schedules_and_says_so() {
     let town = gastown();
     town.bead("gt-abc", &[]);
@@ -361,6 +377,11 @@ fn polecats_do_not_sling() {
     };
 
     assert_says(&refusal(&with_role("gastown/polecats/nux")), &["polecats do not sling", "nux"]);
+    for verb in ["sling", "queue"] {
+        let worker = town.command(town.gt_path()).args([verb, "gt-a", "-n"]);
+        let worker = worker.env("GT_ROLE", "gastown/process").env("GT_RUN", "gt-z#1").run();
+        assert_says(&refusal(&worker), &["polecats do not sling", "gt-z#1", "bd create"]);
+    }
     with_role("gastown/crew/ann").ok();
     with_role("mayor").ok();
 }
@@ -404,6 +425,12 @@ fn work_for_agents_that_ask_waits_for_them() {
     let said = town.gt(["sling", "ib-a"]).ok();
 
     assert_says(&said.stdout, &["✓ Scheduled ib-a", "waits for an agent to ask for it"]);
+    town.bead("ib-b", &["--type", "gate"]);
+    let error = refusal(&town.gt(["sling", "ib-b"]));
+    assert_says(&error, &["type gate", "agents that ask for work are not given", "bd update ib-b"]);
+    town.bead("ib-c", &[]);
+    let error = refusal(&town.gt(["sling", "ib-c", "inboxes/nux"]));
+    assert_says(&error, &["named by themselves", "inboxes instead of inboxes/nux"]);
     for later in ["tmux", "ssh"] {
         let error = refusal(&town.gt(["rig", "add", "x", "--executor", later]));
         assert_says(&error, &[later, "later", "process or pull"]);

@@ -23,8 +23,8 @@ pub struct RigStanding {
 pub struct Control {
     /// Nothing starts: by whom, since when.
     pub paused: Option<(String, Timestamp)>,
-    /// Work that was queued by hand may start: the cycle is by hand, or the queue is enabled, or the
-    /// mode is deferred.
+    /// Work that was queued while the town had no cap may start: the cycle is by hand, or the queue is
+    /// enabled. A cap that is set later does not open the gate.
     pub gate_open: bool,
     /// The longest that anything was ever told to wait; a date further off was set by a clock that has
     /// jumped since.

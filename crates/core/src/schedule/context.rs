@@ -93,14 +93,6 @@ names! {
 }
 
 impl CloseReason {
-    /// Whether only a person may schedule the bead again.
-    pub fn needs_a_person(self) -> bool {
-        match self {
-            Self::Cleared | Self::CircuitBroken | Self::InvalidContext | Self::Quarantined => true,
-            Self::Dispatched | Self::StaleWorkBead => false,
-        }
-    }
-
     /// Whether it was closed because it could not be started.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::CircuitBroken | Self::InvalidContext | Self::Quarantined)

@@ -1,6 +1,7 @@
 //! The registry of settings.
 
 use super::value::SettingKind;
+use crate::likeness::closest;
 use crate::{Invalid, RigSlug};
 
 /// One setting: the single source for parsing, help and the reference.
@@ -140,27 +141,10 @@ pub fn shown<'v>(name: &str, value: &'v str) -> std::borrow::Cow<'v, str> {
 
 /// The known setting that looks most like `name`, if one does.
 pub fn suggest(name: &str) -> Option<&'static str> {
-    KEYS.iter()
-        .flat_map(|setting| std::iter::once(setting.name).chain(setting.aliases.iter().copied()))
-        .map(|known| (edit_distance(name, known), known))
-        .filter(|(distance, known)| *distance <= known.len() / 3)
-        .min()
-        .map(|(_, known)| known)
-}
-
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().take(200).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    let names = |setting: &'static Setting| {
+        std::iter::once(setting.name).chain(setting.aliases.iter().copied())
+    };
+    closest(name, KEYS.iter().flat_map(names))
 }
 
 #[cfg(test)]

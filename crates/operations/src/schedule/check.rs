@@ -76,14 +76,30 @@ pub(super) fn standing(
     if let Some(verdict) = taken(bead, target, place, flags)? {
         return Ok(verdict);
     }
+    takes(scene, bead, rig, place)?;
+    Ok(Verdict::Go(Box::new(rig.clone())))
+}
+
+/// Whether a rig takes a bead, and can do anything with it.
+pub(super) fn takes(
+    scene: &Scene,
+    bead: &Bead,
+    rig: &Rig,
+    place: Option<&WorkerPlace>,
+) -> Result<()> {
     if !bead.issue_type.is_slingable(rig.executor) {
+        let said = match rig.executor {
+            ExecutorKind::Pull => "which agents that ask for work are not given",
+            ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::None => {
+                "which is not dispatched; task, bug, feature and chore are"
+            }
+        };
         return Err(OperationError::rejected(format!(
-            "{} is of type {}, which is not dispatched; task, bug, feature and chore are",
-            bead.id, bead.issue_type
+            "{} is of type {}, {said}; change it with bd update {} --type task if it is work",
+            bead.id, bead.issue_type, bead.id
         )));
     }
-    can_run(scene, rig, place)?;
-    Ok(Verdict::Go(Box::new(rig.clone())))
+    can_run(scene, rig, place)
 }
 
 /// A live run is never overridden.
@@ -171,9 +187,11 @@ fn can_run(scene: &Scene, rig: &Rig, place: Option<&WorkerPlace>) -> Result<()> 
             ))),
         },
         ExecutorKind::Tmux | ExecutorKind::Ssh => Err(OperationError::rejected(format!(
-            "the rig {} runs by {}, which this version cannot do yet",
+            "the rig {} runs by {}, which this version cannot do yet; sling to somebody of its crew, as in \
+             {}/crew/<name>, or add a rig with --executor process",
             rig.slug,
-            rig.executor.as_str()
+            rig.executor.as_str(),
+            rig.slug
         ))),
     }
 }

@@ -1,30 +1,14 @@
 //! The convoy that what is slung together travels in.
 
 use gt_core::decide::IdSeed;
-use gt_core::{Bead, BeadId, DependencyType, IssueType, Json, Prefix, Status, limits};
-use gt_store::{Reader, Writer};
+use gt_core::{BeadId, IssueType, Json, Prefix, limits};
+use gt_store::Writer;
 
 use super::request::Flags;
-use crate::beads::{NewBead, create_in, edge};
-use crate::dependencies::add_edge;
+use crate::beads::{NewBead, create_in};
 use crate::{OperationError, Result, Town};
 
-/// The convoy that tracks a bead and is not over, if there is one.
-pub(super) fn tracking(reader: &Reader<'_>, bead: &BeadId) -> Result<Option<Bead>> {
-    for edge in reader.edges_to(bead)? {
-        if edge.kind != DependencyType::Tracks {
-            continue;
-        }
-        let convoy = reader.bead(&edge.issue)?;
-        let open = |convoy: &Bead| convoy.issue_type.is_convoy() && convoy.status != Status::Closed;
-        if let Some(convoy) = convoy.filter(open) {
-            return Ok(Some(convoy));
-        }
-    }
-    Ok(None)
-}
-
-/// Makes a convoy that tracks these beads.
+/// Makes a convoy that tracks these beads, each named once.
 pub(super) fn make(
     town: &Town,
     writer: &mut Writer<'_>,
@@ -52,9 +36,7 @@ pub(super) fn make(
         ..NewBead::default()
     };
     let convoy = create_in(town, writer, &new)?.bead;
-    for bead in beads {
-        add_edge(writer, &edge(writer, &convoy.id, bead, DependencyType::Tracks), false)?;
-    }
+    writer.track(&convoy.id, beads)?;
     Ok(convoy.id)
 }
 

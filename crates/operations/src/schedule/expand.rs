@@ -1,7 +1,9 @@
 //! From the words of a command to the beads they mean.
 
+use std::collections::HashMap;
+
 use gt_core::schedule::WorkerPlace;
-use gt_core::{Bead, BeadId, DependencyType, Rig, RigSlug};
+use gt_core::{Bead, BeadId, DependencyType, ExecutorKind, Rig, RigSlug};
 use gt_store::Reader;
 
 use super::request::SlingRequest;
@@ -93,6 +95,13 @@ fn target(reader: &Reader<'_>, name: &str) -> Result<Option<Target>> {
             )));
         }
     };
+    if rig.executor == ExecutorKind::Pull && !place.is_crew() {
+        return Err(OperationError::rejected(format!(
+            "agents that ask for work are named by themselves, and the rig {slug} works with such; sling it to the \
+             rig: {slug} instead of {}",
+            name.escape_debug()
+        )));
+    }
     Ok(Some(Target { rig, place: Some(place) }))
 }
 
@@ -116,13 +125,25 @@ pub(crate) fn meaning(town: &Town, reader: &Reader<'_>, input: &str) -> Result<M
         other => other,
     })?;
     let bead = reader.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))?;
+    unfold(reader, bead)
+}
+
+/// The beads that inputs name in full, by these inputs: together, because one by one takes a server long.
+pub(super) fn named(reader: &Reader<'_>, inputs: &[String]) -> Result<HashMap<String, Bead>> {
+    let ids: Vec<BeadId> = inputs.iter().filter_map(|input| BeadId::parse(input).ok()).collect();
+    let rows = reader.bead_rows(&ids)?.into_iter();
+    Ok(rows.map(|row| (row.bead.id.to_string(), row.bead)).collect())
+}
+
+/// What a bead stands for.
+pub(super) fn unfold(reader: &Reader<'_>, bead: Bead) -> Result<Meaning> {
     if bead.issue_type.is_epic() {
-        let mut parts: Vec<BeadId> = descendants(reader, &id)?.into_iter().collect();
+        let mut parts: Vec<BeadId> = descendants(reader, &bead.id)?.into_iter().collect();
         parts.sort();
         return Ok(Meaning::Epic(Box::new(bead), parts));
     }
     if bead.issue_type.is_convoy() {
-        let edges = reader.edges_from(&id)?.into_iter();
+        let edges = reader.edges_from(&bead.id)?.into_iter();
         let tracked = edges.filter(|edge| edge.kind == DependencyType::Tracks);
         let tracked = tracked.map(|edge| edge.target).collect();
         return Ok(Meaning::Convoy(Box::new(bead), tracked));

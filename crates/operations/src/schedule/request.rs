@@ -96,7 +96,8 @@ pub struct Entry {
 /// What became of a bead that was slung.
 #[derive(Debug)]
 pub enum Fate {
-    /// It is scheduled, for these reasons not started; none means that the next cycle starts it.
+    /// It is scheduled, for these reasons not started; none means that the next cycle starts it, unless others
+    /// are before it in line.
     Scheduled(ContextId, Vec<WaitReason>),
     /// It was started.
     Started(RunId),
@@ -164,12 +165,4 @@ pub struct SlingReport {
     pub paused: Option<Pause>,
     /// The numbers of the contexts that were made.
     pub contexts: Vec<u64>,
-}
-
-impl SlingReport {
-    /// Whether anything was refused.
-    pub fn has_refused(&self) -> bool {
-        let failed = |entry: &Entry| matches!(entry.fate, Fate::Refused(_) | Fate::NotStarted(..));
-        self.entries.iter().any(failed)
-    }
 }

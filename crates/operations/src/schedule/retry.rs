@@ -4,7 +4,10 @@ use gt_core::schedule::{CloseReason, Context, Origin, RunState};
 use gt_core::{Bead, BeadId, Outcome, Status};
 use gt_store::{NewContext, Writer};
 
+use super::check;
 use crate::beads::{reopen_in, resolve_in};
+use crate::dispatch::{Caller, Overrides, Scene, cook};
+use crate::settings::file_layers;
 use crate::{OperationError, Result, Town};
 
 /// A bead that is scheduled again.
@@ -20,8 +23,9 @@ pub struct Retried {
 
 /// Schedules beads again that were given up or failed, with nothing held against them. Without names that is
 /// everything that waits for a person: circuit-broken, quarantined, failed in its last run, or out of
-/// attempts.
+/// attempts. What could not start anyway is refused, as by a sling.
 pub fn retry(town: &Town, inputs: &[String], all: bool) -> Result<Vec<Result<Retried>>> {
+    let files = file_layers(town)?;
     let mut names = inputs.to_vec();
     if all {
         names.extend(town.read(|reader| {
@@ -33,41 +37,100 @@ pub fn retry(town: &Town, inputs: &[String], all: bool) -> Result<Vec<Result<Ret
             Ok(beads.into_iter().map(|bead| bead.to_string()).collect::<Vec<_>>())
         })?);
     }
-    town.write_each(names, |writer, name| retry_in(town, writer, &name))
+    // Before the transaction, because it reads files.
+    let recipes = names.iter().map(|name| try_recipe(town, name)).collect::<Result<Vec<_>>>()?;
+    let mut scene = None;
+    let answers = town.write_each(names.into_iter().zip(recipes), |writer, (name, recipe)| {
+        let scene = match &mut scene {
+            Some(scene) => scene,
+            unread => {
+                unread.insert(town.scene(writer, &files, &Overrides::default(), Caller::Daemon)?)
+            }
+        };
+        retry_in(town, writer, scene, &name, recipe)
+    })?;
+    let told = answers.into_iter().filter_map(|answer| match answer {
+        Ok(Answer::Again(retried)) => Some(Ok(*retried)),
+        // Of everything, what needs no other try needs none.
+        Ok(Answer::NotNeeded(why)) => (!all).then_some(Err(why)),
+        Err(error) => Some(Err(error)),
+    });
+    Ok(told.collect())
 }
 
-fn retry_in(town: &Town, writer: &mut Writer<'_>, input: &str) -> Result<Retried> {
+/// What came of one name.
+enum Answer {
+    Again(Box<Retried>),
+    /// There is nothing to try again, for this reason.
+    NotNeeded(OperationError),
+}
+
+/// What is wrong with the formula that the bead's last context names, if anything is. What the name itself has wrong
+/// is told later.
+fn try_recipe(town: &Town, input: &str) -> Result<Option<OperationError>> {
+    let found = town.read(|reader| {
+        let Ok(id) = resolve_in(town, reader, input) else { return Ok(None) };
+        let Some(latest) = reader.latest_context(&id)? else { return Ok(None) };
+        let rig = reader.rig(latest.rig.as_str())?;
+        Ok(reader.bead(&id)?.zip(rig).map(|(bead, rig)| (bead, rig, latest.parameters)))
+    })?;
+    Ok(found.and_then(|(bead, rig, parameters)| cook(town, &rig, &bead, &parameters).err()))
+}
+
+fn retry_in(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    scene: &Scene,
+    input: &str,
+    recipe: Option<OperationError>,
+) -> Result<Answer> {
     let id = resolve_in(town, writer, input)?;
     let require = |writer: &Writer<'_>| -> Result<Bead> {
         writer.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))
     };
     let bead = require(writer)?;
-    let refused = |why: String| Err(OperationError::rejected(format!("cannot retry {id}: {why}")));
+    let refusal = |why: String| OperationError::rejected(format!("cannot retry {id}: {why}"));
+    let not_needed = |why: String| Ok(Answer::NotNeeded(refusal(why)));
     let Some(latest) = writer.latest_context(&id)? else {
-        return refused(format!("it was never scheduled; gt sling {id} schedules it"));
+        return not_needed(format!("it was never scheduled; gt sling {id} schedules it"));
     };
     if latest.closed.is_none() {
-        return refused(format!("it is scheduled already ({})", latest.id));
+        return not_needed(format!(
+            "it is scheduled already ({}); gt why {id} says what it waits for",
+            latest.id
+        ));
     }
     if let Some(run) = writer.live_run(&id)? {
-        return refused(format!("it is running ({})", run.id));
+        return not_needed(format!(
+            "it is running ({}); gt run cancel {} ends that",
+            run.id, run.id
+        ));
     }
     let reopened = bead.status == Status::Closed;
     if reopened && bead.outcome != Some(Outcome::Failed) {
-        return refused("it is closed, and did not fail".to_owned());
+        return not_needed(format!(
+            "it is closed, and did not fail; to do it again: bd reopen {id}, then gt sling {id}"
+        ));
     }
     let last_run = writer.runs_of(&id)?.into_iter().next();
     let dispatched =
         latest.closed.as_ref().is_some_and(|closed| closed.reason == CloseReason::Dispatched);
     let ended_well = last_run.is_some_and(|run| run.state == RunState::Done);
     if dispatched && ended_well && !reopened {
-        return refused(format!("its last run ended well; gt sling {id} schedules it anew"));
+        return not_needed(format!("its last run ended well; gt sling {id} schedules it anew"));
     }
-    if writer.rig(latest.rig.as_str())?.is_none() {
-        return refused(format!(
+    let Some(rig) = scene.rig(&latest.rig) else {
+        return Err(refusal(format!(
             "the rig {} is gone; gt sling {id} <rig> names another",
             latest.rig
-        ));
+        )));
+    };
+    check::takes(scene, &bead, rig, latest.place.as_ref())
+        .map_err(|why| refusal(why.to_string()))?;
+    if let Some(fault) = recipe {
+        return Err(refusal(format!(
+            "{fault}; gt sling {id} --formula <formula> schedules it with another"
+        )));
     }
     if reopened {
         reopen_in(town, writer, id.as_str(), None)?;
@@ -90,5 +153,5 @@ fn retry_in(town: &Town, writer: &mut Writer<'_>, input: &str) -> Result<Retried
     };
     let made = writer.insert_contexts(vec![new])?.into_iter().next();
     let context = made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))?;
-    Ok(Retried { bead: id, context, reopened })
+    Ok(Answer::Again(Box::new(Retried { bead: id, context, reopened })))
 }

@@ -2,15 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gt_core::decide::WaitReason;
-use gt_core::schedule::{Origin, SlingParameters};
+use gt_core::schedule::{Context, Origin, SlingParameters};
 use gt_core::settings::Layers;
 use gt_core::{Bead, BeadId, Rig, RigSlug, Status};
-use gt_store::{NewContext, Pause, Reader, Writer};
+use gt_store::{BeadRow, NewContext, Pause, Reader, Writer};
 
 use super::check::{self, Verdict};
 use super::convoy;
-use super::expand::{Meaning, Target, Words, meaning, words};
+use super::expand::{Meaning, Target, Words, meaning, named, unfold, words};
 use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
 use crate::beads::BeadFacts;
 use crate::dispatch::{Caller, DEFAULT_FORMULA, Overrides, Scene, cook};
@@ -69,8 +68,13 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
     let mut items = Vec::new();
     let mut container = None;
     let mut title = None;
+    let named = named(reader, &words.inputs)?;
     for input in &words.inputs {
-        let (kind, bead, parts) = match meaning(town, reader, input) {
+        let meant = match named.get(input) {
+            Some(bead) => unfold(reader, bead.clone()),
+            None => meaning(town, reader, input),
+        };
+        let (kind, bead, parts) = match meant {
             Err(error) if single && matches!(error, OperationError::Store(_)) => return Err(error),
             Err(error) => {
                 let is_last = perhaps_target == Some(input);
@@ -195,6 +199,39 @@ fn try_recipes(
     tried
 }
 
+/// What the transaction finds of the beads; what was read before it may be old by now. All of it is read at once,
+/// because the whole town waits meanwhile.
+struct Found {
+    rows: HashMap<BeadId, BeadRow>,
+    open: HashMap<BeadId, Context>,
+}
+
+impl Found {
+    fn look(reader: &Reader<'_>, items: &[Item]) -> Result<Self> {
+        let beads = items.iter().filter(|item| !item.twice);
+        let ids: Vec<BeadId> =
+            beads.filter_map(|item| Some(item.bead.as_ref().ok()?.id.clone())).collect();
+        let rows = reader.bead_rows(&ids)?.into_iter();
+        Ok(Self {
+            rows: rows.map(|row| (row.bead.id.clone(), row)).collect(),
+            open: reader.open_contexts_of(&ids)?,
+        })
+    }
+
+    fn take(&mut self, id: &BeadId) -> Result<(BeadRow, Option<Context>)> {
+        let row = self.rows.remove(id).ok_or_else(|| OperationError::NoBead(id.to_string()))?;
+        Ok((row, self.open.remove(id)))
+    }
+}
+
+/// A bead that passed every check.
+struct Going {
+    /// The entry of the report that is about it.
+    entry: usize,
+    row: BeadRow,
+    rig: Box<Rig>,
+}
+
 struct Scheduling<'a> {
     town: &'a Town,
     request: &'a SlingRequest,
@@ -204,7 +241,7 @@ struct Scheduling<'a> {
 }
 
 impl Scheduling<'_> {
-    fn run(&self, writer: &mut Writer<'_>, load: Load) -> Result<SlingReport> {
+    fn run(mut self, writer: &mut Writer<'_>, load: Load) -> Result<SlingReport> {
         let flags = &self.request.flags;
         if let Some(account) = &flags.account {
             self.require_account(account)?;
@@ -216,6 +253,7 @@ impl Scheduling<'_> {
             ..SlingReport::default()
         };
         let target = load.words.target.as_ref();
+        let mut found = Found::look(writer, &load.items)?;
         let mut going = Vec::new();
         for item in load.items {
             let Item { name, bead, unfolded, twice } = item;
@@ -241,12 +279,15 @@ impl Scheduling<'_> {
                 fate: Fate::Nothing("named twice".to_owned()),
             };
             if !twice {
-                match self.verdict(writer, &bead, target) {
-                    Ok(Verdict::Go(rig)) => {
+                match found.take(&bead.id).and_then(|(row, open)| {
+                    let verdict = self.verdict(&row.bead, open.as_ref(), target)?;
+                    Ok((verdict, row))
+                }) {
+                    Ok((Verdict::Go(rig), row)) => {
                         entry.rig = Some(rig.slug.to_string());
-                        going.push((report.entries.len(), bead, rig));
+                        going.push(Going { entry: report.entries.len(), row, rig });
                     }
-                    Ok(Verdict::Nothing(why)) => entry.fate = Fate::Nothing(why),
+                    Ok((Verdict::Nothing(why), _)) => entry.fate = Fate::Nothing(why),
                     Err(error @ OperationError::Store(_)) => return Err(error),
                     // Of an epic or a convoy the rest goes.
                     Err(error) if unfolded && !is_formula_fault(&error) => {
@@ -263,17 +304,13 @@ impl Scheduling<'_> {
 
     fn verdict(
         &self,
-        writer: &Writer<'_>,
         bead: &Bead,
+        open: Option<&Context>,
         target: Option<&Target>,
     ) -> Result<Verdict> {
         let flags = &self.request.flags;
-        // What was read before the transaction may be old by now.
-        let bead =
-            writer.bead(&bead.id)?.ok_or_else(|| OperationError::NoBead(bead.id.to_string()))?;
-        let rig = check::rig(&self.scene, &bead, target, flags)?;
-        let open = writer.open_context(&bead.id)?;
-        let verdict = check::standing(&self.scene, &bead, rig, target, open.as_ref(), flags)?;
+        let rig = check::rig(&self.scene, bead, target, flags)?;
+        let verdict = check::standing(&self.scene, bead, rig, target, open, flags)?;
         if matches!(verdict, Verdict::Go(_))
             && let Some(Err(why)) = self.recipes.get(&rig.slug)
         {
@@ -310,48 +347,43 @@ impl Scheduling<'_> {
 
     /// Writes contexts and the convoy for everything that passed.
     fn schedule(
-        &self,
+        &mut self,
         writer: &mut Writer<'_>,
         report: &mut SlingReport,
-        going: Vec<(usize, Box<Bead>, Box<Rig>)>,
+        going: Vec<Going>,
         target: Option<&Target>,
         title: Option<&str>,
     ) -> Result<()> {
         let flags = &self.request.flags;
-        let mut convoys: HashMap<BeadId, BeadId> = HashMap::new();
-        let mut untracked = Vec::new();
-        for (_, bead, _) in &going {
-            match convoy::tracking(writer, &bead.id)? {
-                Some(convoy) => {
-                    convoys.insert(bead.id.clone(), convoy.id);
-                }
-                None => untracked.push(bead.id.clone()),
-            }
-        }
+        let ids: Vec<BeadId> = going.iter().map(|going| going.row.bead.id.clone()).collect();
+        let mut convoys = writer.open_convoys_of(&ids)?;
+        let untracked = going.iter().map(|going| &going.row.bead);
+        let untracked: Vec<&Bead> =
+            untracked.filter(|bead| !convoys.contains_key(&bead.id)).collect();
         let in_convoy = matches!(report.container, Some(("convoy", _)));
         if !flags.no_convoy && !in_convoy && !untracked.is_empty() {
-            let first = going.iter().find(|(_, bead, _)| bead.id == untracked[0]);
-            let title = match (title, untracked.len(), first) {
-                (Some(title), _, _) => title.to_owned(),
-                (None, 1, Some((_, bead, _))) => format!("Work: {}", bead.title.as_str()),
-                (None, count, _) => format!("Batch: {count} beads"),
+            let title = match (title, untracked.as_slice()) {
+                (Some(title), _) => title.to_owned(),
+                (None, [bead]) => format!("Work: {}", bead.title.as_str()),
+                (None, several) => format!("Batch: {} beads", several.len()),
             };
-            let made = convoy::make(self.town, writer, &title, &untracked, flags)?;
-            convoys.extend(untracked.into_iter().map(|bead| (bead, made.clone())));
+            let ids: Vec<BeadId> = untracked.iter().map(|bead| bead.id.clone()).collect();
+            let made = convoy::make(self.town, writer, &title, &ids, flags)?;
+            convoys.extend(ids.into_iter().map(|bead| (bead, made.clone())));
             report.convoy = Some(made);
         }
         let gated = self.request.queue && !self.scene.settings.is_deferred();
         let place = target.and_then(|target| target.place.clone());
-        let new = going.iter().map(|(_, bead, rig)| {
-            let convoy = convoys.get(&bead.id).cloned();
+        let new = going.iter().map(|Going { row, rig, .. }| {
+            let convoy = convoys.get(&row.bead.id).cloned();
             NewContext {
-                bead: bead.id.clone(),
+                bead: row.bead.id.clone(),
                 rig: rig.slug.clone(),
                 place: place.clone(),
                 account: flags.account.clone(),
                 gated,
                 forced: flags.force,
-                priority: bead.priority,
+                priority: row.bead.priority,
                 origin: if self.request.queue { Origin::Queue } else { Origin::Sling },
                 parameters: SlingParameters { convoy, ..self.parameters.clone() },
                 enqueued_at: None,
@@ -361,21 +393,25 @@ impl Scheduling<'_> {
             }
         });
         let made = writer.insert_contexts(new.collect())?;
-        for (context, (at, bead, _)) in made.into_iter().zip(going) {
-            let facts = BeadFacts::of_bead(writer, &bead)?;
-            let mut reasons = self.scene.reasons(&context, &bead, &facts);
-            if !self.deferred() {
-                // The same command runs a cycle next, by hand.
-                reasons.retain(|reason| !matches!(reason, WaitReason::QueueGate));
+        report.contexts = made.iter().map(|context| context.number).collect();
+        let mut made: Vec<(Context, Going)> = made.into_iter().zip(going).collect();
+        // In the order in which a cycle would look at them: whoever starts takes a slot from the others.
+        let order = self.scene.order();
+        made.sort_by(|(a, _), (b, _)| {
+            order.compare(&Scene::place_in_line(a), &Scene::place_in_line(b), self.scene.now)
+        });
+        for (context, Going { entry, row, .. }) in made {
+            let facts = BeadFacts::of_row(writer, &row)?;
+            let mut reasons = self.scene.reasons(&context, &row.bead, &facts);
+            if reasons.is_empty() {
+                reasons = self.scene.admission(&context);
+                if reasons.is_empty() {
+                    self.scene.suppose_started(&context);
+                }
             }
-            report.contexts.push(context.number);
-            report.entries[at].fate = Fate::Scheduled(context.id, reasons);
+            report.entries[entry].fate = Fate::Scheduled(context.id, reasons);
         }
         Ok(())
-    }
-
-    fn deferred(&self) -> bool {
-        self.request.queue || self.scene.settings.is_deferred()
     }
 }
 

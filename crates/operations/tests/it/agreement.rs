@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use gt_core::decide::WaitReason;
 use gt_core::{
     Clock, DependencyType, ExecutorKind, IssueType, Priority, RigState, Status, Timestamp,
 };
@@ -136,7 +137,8 @@ fn live_through(town: &Town, number: usize, plan: &Plan) {
     };
     beads::create(town, &new, false).unwrap();
     let mut arguments = vec![id.clone()];
-    if let Some(polecat) = plan.place {
+    // Agents that ask for work are not named.
+    if let Some(polecat) = plan.place.filter(|polecat| !(*polecat && RIGS[plan.rig] == "asked")) {
         let place = if polecat { "nux" } else { "crew/ann" };
         arguments.push(format!("{}/{place}", RIGS[plan.rig]));
     }
@@ -233,6 +235,29 @@ fn build(world: &World) -> Town {
     town
 }
 
+/// What the daemon sees is what a person sees, and the gate; who has room follows from that.
+fn check_gate(world: &World, by_hand: &[queue::Queued], town: &Town) -> Result<(), TestCaseError> {
+    let by_daemon = queue::list(town, Caller::Daemon).unwrap();
+    prop_assert_eq!(by_daemon.len(), by_hand.len());
+    let lasting = |entry: &queue::Queued| {
+        let reasons = entry.reasons.iter().filter(|reason| !reason.is_capacity());
+        reasons.cloned().collect::<Vec<_>>()
+    };
+    for (hand, daemon) in by_hand.iter().zip(&by_daemon) {
+        prop_assert_eq!(&hand.context, &daemon.context);
+        let mut expected = lasting(hand);
+        prop_assert!(!expected.contains(&WaitReason::QueueGate));
+        let running = |reason: &WaitReason| {
+            matches!(reason, WaitReason::Running(_) | WaitReason::StartInProgress(_))
+        };
+        if daemon.context.gated && !world.queue_enabled && !expected.iter().any(running) {
+            expected.push(WaitReason::QueueGate);
+        }
+        prop_assert_eq!(lasting(daemon), expected);
+    }
+    Ok(())
+}
+
 fn check(world: &World, caller: Caller) -> Result<(), TestCaseError> {
     let town = build(world);
     let list = queue::list(&town, caller).unwrap();
@@ -241,6 +266,7 @@ fn check(world: &World, caller: Caller) -> Result<(), TestCaseError> {
     let ready = list.iter().filter(|entry| entry.is_ready()).count() as u64;
     prop_assert_eq!(status.ready, ready, "{:#?}", list);
 
+    check_gate(world, &queue::list(&town, Caller::Hand).unwrap(), &town)?;
     if caller == Caller::Daemon {
         for entry in &list {
             let why = queue::why(&town, entry.context.bead.as_str()).unwrap();

@@ -104,6 +104,47 @@ pub(super) fn a_bead_has_one_open_context(subject: &dyn Subject) {
     assert_eq!(numbers, [1, 2]);
 }
 
+pub(super) fn open_contexts_and_convoys_of_many_beads_are_found_at_once(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let names: Vec<String> = (0..300).map(|number| format!("gt-{number}")).collect();
+    let ids: Vec<gt_core::BeadId> = names.iter().map(|name| id(name)).collect();
+    town.write(|writer| {
+        for name in &names {
+            writer.insert_bead(&bead(name), EventKind::Created)?;
+        }
+        Ok(())
+    });
+    for (convoy, type_name) in
+        [("hq-cv-b", "convoy"), ("hq-cv-a", "convoy"), ("hq-cv-0", "convoy"), ("hq-x", "task")]
+    {
+        town.add(gt_core::Bead { issue_type: kind(type_name), ..bead(convoy) });
+    }
+    town.write(|writer| {
+        writer.track(&id("hq-cv-b"), &ids[1..])?;
+        writer.track(&id("hq-cv-a"), &ids[299..])?;
+        writer.track(&id("hq-cv-0"), &ids)?;
+        writer.track(&id("hq-x"), &ids[..1])
+    });
+    town.close("hq-cv-0");
+    town.write(|writer| writer.insert_contexts(names.iter().map(|name| new(name)).collect()));
+    let first = context_of(&town, "gt-0");
+    town.write(|writer| writer.close_context(&first, CloseReason::Cleared, ""));
+
+    let open = town.read(|reader| reader.open_contexts_of(&ids));
+    let convoys = town.read(|reader| reader.open_convoys_of(&ids));
+
+    assert_eq!(open.len(), 299);
+    assert_eq!(open.get(&ids[299]), Some(&context_of(&town, "gt-299")));
+    assert_eq!(convoys.len(), 299);
+    assert_eq!(convoys.get(&ids[0]), None, "one is over, and the other is no convoy");
+    assert_eq!(convoys.get(&ids[1]), Some(&id("hq-cv-b")));
+    assert_eq!(convoys.get(&ids[299]), Some(&id("hq-cv-a")), "the first by its id");
+    let edges = town.read(|reader| reader.edges_from(&id("hq-cv-a")));
+    let kinds: Vec<_> = edges.iter().map(|edge| (&edge.target, &edge.kind)).collect();
+    assert_eq!(kinds, [(&ids[299], &DependencyType::Tracks)]);
+    assert_waiting(&town, Some((299, 299)));
+}
+
 pub(super) fn numbers_are_given_in_line_and_never_again(subject: &dyn Subject) {
     let town = Town::new(subject);
     // A name that came with an import stays with whoever has it.

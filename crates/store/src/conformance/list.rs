@@ -76,6 +76,7 @@ macro_rules! for_each_conformance_case {
             contexts {
                 a_context_reads_back_exactly_as_it_was_written,
                 a_bead_has_one_open_context,
+                open_contexts_and_convoys_of_many_beads_are_found_at_once,
                 numbers_are_given_in_line_and_never_again,
                 what_happens_to_a_context_is_told_of_its_bead,
                 lanes_follow_whatever_keeps_a_bead,

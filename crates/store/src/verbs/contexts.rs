@@ -1,6 +1,6 @@
 //! Contexts: what is scheduled.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use gt_core::schedule::{
     CloseReason, Context, ContextClosed, ContextId, Origin, SlingParameters, WorkerPlace,
@@ -50,7 +50,6 @@ statements! {
     SET_LAST_NUMBER = "UPDATE counters SET value = ?1 WHERE name = 'context'";
     LAST_WAITING = "SELECT waiting_since FROM contexts WHERE closed_at IS NULL ORDER BY number DESC LIMIT 1";
     TAKEN = "SELECT id FROM beads WHERE id >= 'hq-ctx-' AND id < 'hq-ctx.'";
-    SUPERSEDE = "UPDATE contexts SET latest = 0 WHERE bead = ?1 AND latest = 1";
     INSERT = concat!("INSERT INTO contexts (", context_columns!(), ", held, latest) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 1, \
         NULL, '', '', 1, 1)");
@@ -158,6 +157,25 @@ impl Reader<'_> {
         Ok(self.latest_context(bead)?.filter(|context| context.closed.is_none()))
     }
 
+    /// The open contexts of these beads.
+    pub fn open_contexts_of(
+        &self,
+        beads: &[BeadId],
+    ) -> Result<HashMap<BeadId, Context>, StoreError> {
+        let mut found = HashMap::new();
+        for page in beads.chunks(PAGE) {
+            let (list, params) = placeholders(page);
+            let columns = context_columns!();
+            let sql = format!(
+                "SELECT {columns} FROM contexts WHERE bead IN ({list}) AND latest = 1 \
+                 AND closed_at IS NULL"
+            );
+            let open = self.rows(&sql, &params, context_from)?;
+            found.extend(open.into_iter().map(|context| (context.bead.clone(), context)));
+        }
+        Ok(found)
+    }
+
     /// Every context of a bead, oldest first.
     pub fn contexts_of(&self, bead: &BeadId) -> Result<Vec<Context>, StoreError> {
         self.rows(OF_BEAD, &[bead.into()], context_from)
@@ -242,6 +260,13 @@ impl Writer<'_> {
             self.rows(TAKEN, &[], |row| Ok(row.text(0)?.to_owned()))?.into_iter().collect();
         let last = self.first(LAST_WAITING, &[], |row| Ok(Timestamp::from_nanos(row.int(0)?)))?;
         let waiting_since = last.map_or(self.now(), |last| last.max(self.now()));
+        let beads: Vec<BeadId> = new.iter().map(|new| new.bead.clone()).collect();
+        for page in beads.chunks(PAGE) {
+            let (list, params) = placeholders(page);
+            let sql =
+                format!("UPDATE contexts SET latest = 0 WHERE bead IN ({list}) AND latest = 1");
+            self.apply(&sql, &params)?;
+        }
         let mut number = before;
         let mut made = Vec::with_capacity(new.len());
         for new in new {
@@ -285,8 +310,8 @@ impl Writer<'_> {
         Ok(made)
     }
 
+    /// Writes the row as if it were being started, so that no lane counts it before it is known what keeps it.
     fn insert_context(&mut self, context: &Context) -> Result<(), StoreError> {
-        self.apply(SUPERSEDE, &[(&context.bead).into()])?;
         let params = [
             as_int(context.number).into(),
             context.id.as_str().into(),

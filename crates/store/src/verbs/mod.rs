@@ -8,6 +8,7 @@ mod check;
 mod check_schedule;
 mod comments;
 mod contexts;
+mod convoys;
 mod dependencies;
 mod events;
 mod filter;

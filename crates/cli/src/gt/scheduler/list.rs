@@ -1,17 +1,19 @@
-//! `gt scheduler list`: who waits, as the next cycle would see them.
+//! `gt scheduler list`: who waits, as the next cycle of the daemon would see them, whoever looks.
 
 use std::collections::BTreeMap;
 
+use gt_core::decide::WaitReason;
+use gt_operations::dispatch::Caller;
 use gt_operations::queue::{Queued, list};
 use gt_records::ObjectWriter;
 
-use super::{caller, reason_text, write_reasons};
+use super::{reason_text, write_reasons};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Printer;
 
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
-    let queued = list(&context.town()?, caller(&context.environment))?;
+    let queued = list(&context.town()?, Caller::Daemon)?;
     let printer = context.printer;
     if printer.json() {
         let mut list = printer.list();
@@ -40,16 +42,9 @@ fn text(printer: &Printer, queued: &[Queued]) -> Result<(), CliError> {
             printer.line(format!("  {}  {}{why}", entry.context.bead, title(entry)))?;
         }
     }
-    let mut control: Vec<String> = queued
-        .iter()
-        .flat_map(|entry| &entry.reasons)
-        .filter(|reason| reason.is_control())
-        .map(ToString::to_string)
-        .collect();
-    control.sort();
-    control.dedup();
-    for reason in control {
-        printer.note(format!("Nothing starts: {reason}"));
+    let mut reasons = queued.iter().flat_map(|entry| &entry.reasons);
+    if let Some(pause) = reasons.find(|reason| matches!(reason, WaitReason::Paused(..))) {
+        printer.note(format!("Nothing starts: {pause}"));
     }
     Ok(())
 }

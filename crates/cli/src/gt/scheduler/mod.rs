@@ -66,7 +66,7 @@ pub(super) fn run_verb(context: &Context<'_>, verb: &SchedulerVerb) -> Result<()
     }
 }
 
-/// For whom a command looks at the line: a person, or the daemon.
+/// Who runs a cycle with this command: a person, or the daemon.
 fn caller(environment: &Environment) -> Caller {
     match environment.get("GT_DAEMON") {
         Some(value) if !matches!(value, "0" | "false") => Caller::Daemon,
@@ -83,9 +83,9 @@ fn unlimited(number: Option<u32>) -> String {
     number.map_or_else(|| "unlimited".to_owned(), |number| number.to_string())
 }
 
-/// Why a bead waits, in one line; nothing if only the scheduler as a whole holds it, which is said once for all.
+/// Why a bead waits, in one line; nothing if only a pause holds it, which is said once for all.
 pub(super) fn reason_text(reasons: &[WaitReason]) -> Option<String> {
-    let own = reasons.iter().filter(|reason| !reason.is_control());
+    let own = reasons.iter().filter(|reason| !matches!(reason, WaitReason::Paused(..)));
     let texts: Vec<String> = own.map(ToString::to_string).collect();
     (!texts.is_empty()).then(|| texts.join("; "))
 }

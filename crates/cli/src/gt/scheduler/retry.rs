@@ -31,8 +31,6 @@ pub(super) fn run(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliErro
     for result in retry(&town, &args.beads, args.all)? {
         match result {
             Ok(retried) => done.push(retried),
-            // Of everything, what needs no other try needs none.
-            Err(_) if args.all => {}
             Err(error) => refused.push(printer.part_failed(&error.into())),
         }
     }

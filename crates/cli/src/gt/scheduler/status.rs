@@ -2,10 +2,11 @@
 
 use gt_core::decide::Slots;
 use gt_operations::Town;
+use gt_operations::dispatch::Caller;
 use gt_operations::queue::{QueueStatus, list, status};
 use gt_records::ObjectWriter;
 
-use super::{caller, capacity, list::json as bead_json, unlimited};
+use super::{capacity, list::json as bead_json, unlimited};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago};
@@ -14,7 +15,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let status = status(&town)?;
     if context.printer.json() {
-        let beads = list(&town, caller(&context.environment))?;
+        let beads = list(&town, Caller::Daemon)?;
         let beads: Vec<String> = beads.iter().map(bead_json).collect();
         return context.printer.object(&json(&status, &beads));
     }

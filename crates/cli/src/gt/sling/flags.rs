@@ -74,7 +74,7 @@ pub(in crate::gt) struct SlingFlags {
 
 impl SlingFlags {
     /// Whether no bead stands behind --on.
-    pub(super) fn names_nothing(&self) -> bool {
+    pub(in crate::gt) fn names_nothing(&self) -> bool {
         self.on.is_empty()
     }
 

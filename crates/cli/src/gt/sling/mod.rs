@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use clap::Args;
 use gt_operations::dispatch::{Dispatched, NotStarted, Pass, pass};
 use gt_operations::schedule::{Fate, SlingReport, SlingRequest, sling};
-use gt_operations::{Town, daemon};
+use gt_operations::{Environment, Town, daemon};
 
 use crate::context::{Context, this_program};
 use crate::error::CliError;
@@ -52,12 +52,7 @@ pub(super) fn sling_words(
     flags: &SlingFlags,
     queue: bool,
 ) -> Result<(), CliError> {
-    if let Some(polecat) = context.environment.polecat() {
-        return Err(CliError::request(format!(
-            "polecats do not sling, and GT_ROLE says that this is {polecat}; file a bead with bd create, or ask the \
-             mayor"
-        )));
-    }
+    refuse_workers(&context.environment)?;
     if words.is_empty() && flags.names_nothing() {
         return Err(CliError::request("name what is to be slung: a bead, an epic or a convoy"));
     }
@@ -84,6 +79,18 @@ pub(super) fn sling_words(
         context.printer.note(daemon::NOT_RUNNING);
     }
     report::verdict(&slung)
+}
+
+/// Workers do what they were given, and leave it to others who does what they find.
+fn refuse_workers(environment: &Environment) -> Result<(), CliError> {
+    let worker = match (environment.acting_run(), environment.polecat()) {
+        (Some(run), _) => format!("GT_RUN says that this is the worker of {run}"),
+        (None, Some(polecat)) => format!("GT_ROLE says that this is {polecat}"),
+        (None, None) => return Ok(()),
+    };
+    Err(CliError::request(format!(
+        "polecats do not sling, and {worker}; file a bead with bd create, or ask the mayor"
+    )))
 }
 
 /// Starts what was scheduled just now, and notes down what became of each.
