@@ -185,7 +185,7 @@ fn an_agent_gets_its_prompt_variables_directory_and_its_output_is_kept() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["end", "lock", "output.log", "prompt", "supervisor.log"]);
+    assert_eq!(left, ["control", "lock", "output.log"]);
 }
 
 #[test]
@@ -202,11 +202,13 @@ fn the_end_of_an_agent_outlives_a_supervisor_that_could_not_report_it() {
     let run = run(
         LONG,
         "(trap '' TERM; echo x > child; sleep 600; sleep 600) & sleep 0; \
-        until [ -s child ]; do sleep 0.01; done; exit 5",
+        until [ -s child ] && [ -e go ]; do sleep 0.01; done; exit 5",
     );
-    wait_until("its end is kept", || run.directory.agent_end().unwrap().is_some());
+    wait_until("it has begun", || !run.file("child").is_empty());
     let record = fs::read_to_string(run.directory.lock_path()).unwrap();
     let supervisor: i32 = record.split_whitespace().next().unwrap().parse().unwrap();
+    fs::write(run.path("go"), "").unwrap();
+    wait_until("its end is kept", || run.directory.agent_end().unwrap().is_some());
     assert!(holders(&run.directory).contains(&supervisor));
 
     kill_process(Pid::from_raw(supervisor).unwrap(), Signal::KILL).unwrap();

@@ -29,7 +29,11 @@ enum WorkerVerb {
 
 pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliError> {
     let WorkerVerb::Exec { run } = &args.verb;
-    let done = exec(context, run);
+    exec(context, run)
+}
+
+pub(super) fn exec(context: &Context<'_>, run: &str) -> Result<(), CliError> {
+    let done = supervise(context, run);
     if let Err(error) = &done {
         // Whoever started us listens; everybody else reads the log that standard error goes to.
         runs::say_failed(&error.chain());
@@ -37,7 +41,7 @@ pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliErr
     done
 }
 
-fn exec(context: &Context<'_>, run: &str) -> Result<(), CliError> {
+fn supervise(context: &Context<'_>, run: &str) -> Result<(), CliError> {
     let id = RunId::parse(run)?;
     let town = context.town_of_worker()?;
     Ok(runs::supervise(&town, &id)?)

@@ -1,7 +1,7 @@
 //! An agent under its supervisor, from its start to the end of everything that it started.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ pub fn supervise(
         let end = ended.map(|status| agent_end(status, is_cancelled));
         if let Ok(end) = end {
             // Should we not live to tell. If it cannot be written, that is all we can do.
-            let _ = directory.keep_agent_end(end);
+            let _ = lock.write(&end.to_string());
         }
         end_all(grace, None, || left_of(agent, &bystanders));
         end.map_err(|error| ProcessError::Failed {
@@ -75,10 +75,11 @@ pub fn supervise(
             message: format!("its end was not seen: {error}"),
         })
     });
-    // First this, then the pipe: where nobody listens and something is written down, a supervisor died.
-    let _ = lock.write("");
-    // Without a listener it is of no use, and does no harm if it stays.
-    let _ = fs::remove_file(directory.control_path());
+    if outcome.is_err() {
+        // Where nobody listens and somebody is written down, a supervisor died.
+        let _ = lock.write("");
+    }
+    // The pipe stays: without a listener it is of no use and does no harm, and files cost.
     outcome
 }
 
@@ -103,7 +104,7 @@ fn start(directory: &RunDirectory, lock: &RunLock, agent: &Agent) -> io::Result<
     let Some((program, arguments)) = agent.argv.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
     };
-    fs::write(directory.prompt_path(), &agent.prompt)?;
+    let prompt = prompt_file(directory, &agent.prompt)?;
     let output = File::options().append(true).create(true).open(directory.output_path())?;
     let is_path = program.contains('/');
     let mut command =
@@ -112,7 +113,7 @@ fn start(directory: &RunDirectory, lock: &RunLock, agent: &Agent) -> io::Result<
         .args(arguments)
         .current_dir(&agent.directory)
         .envs(agent.environment.iter().map(|(name, value)| (name, value)))
-        .stdin(File::open(directory.prompt_path())?)
+        .stdin(prompt)
         .stdout(output.try_clone()?)
         .stderr(output)
         .process_group(0);
@@ -124,6 +125,26 @@ fn start(directory: &RunDirectory, lock: &RunLock, agent: &Agent) -> io::Result<
         let directory = agent.directory.display();
         io::Error::new(error.kind(), format!("{directory}, where it would run, is no directory"))
     })
+}
+
+/// Something to read the prompt from that never makes the writer wait.
+#[cfg(target_os = "linux")]
+fn prompt_file(_directory: &RunDirectory, prompt: &[u8]) -> io::Result<File> {
+    // In memory: a file on a disk would be made, and kept, for every run.
+    let file = rustix::fs::memfd_create("gt prompt", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(file);
+    file.write_all(prompt)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// Something to read the prompt from that never makes the writer wait.
+#[cfg(not(target_os = "linux"))]
+fn prompt_file(directory: &RunDirectory, prompt: &[u8]) -> io::Result<File> {
+    let mut file = crate::background::nameless_file(directory.path())?;
+    file.write_all(prompt)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 /// How far it has come with an agent.

@@ -12,6 +12,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 /// The directory of one run. Nothing is read or made until it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDirectory {
+    root: PathBuf,
     path: PathBuf,
 }
 
@@ -40,7 +41,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(2);
 impl RunDirectory {
     /// The directory of this run (`gt-abc#3`) among those of a town.
     pub fn of(runs_root: &Path, run: &str) -> Self {
-        Self { path: runs_root.join(file_name(run)) }
+        Self { root: runs_root.to_owned(), path: runs_root.join(file_name(run)) }
     }
 
     /// Makes the directory, if it is not there yet.
@@ -64,19 +65,9 @@ impl RunDirectory {
         self.path.join("output.log")
     }
 
-    /// What the agent was given to read.
-    pub fn prompt_path(&self) -> PathBuf {
-        self.path.join("prompt")
-    }
-
-    /// What the supervisor itself had to say.
+    /// Where the complaints of all supervisors go.
     pub fn supervisor_log_path(&self) -> PathBuf {
-        self.path.join("supervisor.log")
-    }
-
-    /// How the agent ended, once its supervisor has seen it.
-    pub fn end_path(&self) -> PathBuf {
-        self.path.join("end")
+        self.root.join("supervisors.log")
     }
 
     /// Where a supervisor can be spoken to while its agent runs.

@@ -1,4 +1,4 @@
-//! How an agent ended, and the file that keeps it for whoever comes when its supervisor is gone.
+//! How an agent ended. The lock file keeps it for whoever comes when its supervisor is gone.
 
 use std::fmt;
 use std::fs;
@@ -42,18 +42,10 @@ impl RunDirectory {
     /// How the agent of this run ended, if its supervisor saw it. Says nothing about what the agent left
     /// running: that is over when the lock is free.
     pub fn agent_end(&self) -> io::Result<Option<AgentEnd>> {
-        match fs::read_to_string(self.end_path()) {
+        match fs::read_to_string(self.lock_path()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             read => Ok(AgentEnd::parse(&read?)),
         }
-    }
-
-    /// Keeps how the agent ended; it is there as a whole or not at all.
-    pub(super) fn keep_agent_end(&self, end: AgentEnd) -> io::Result<()> {
-        let path = self.end_path();
-        let new = path.with_extension("new");
-        fs::write(&new, end.to_string())?;
-        fs::rename(new, path)
     }
 }
 
@@ -67,8 +59,9 @@ mod tests {
         let directory = RunDirectory::of(town.path(), "gt-abc#3");
         assert_eq!(directory.agent_end().unwrap(), None);
         directory.create().unwrap();
+        let lock = directory.try_lock().unwrap().unwrap();
         for end in [AgentEnd::Exited(0), AgentEnd::Signalled(9), AgentEnd::Cancelled] {
-            directory.keep_agent_end(end).unwrap();
+            lock.write(&end.to_string()).unwrap();
             assert_eq!(directory.agent_end().unwrap(), Some(end));
         }
     }

@@ -178,7 +178,7 @@ fn earlier_run_alive(runs: &Path, id: &RunId) -> Option<(RunId, String)> {
                 return Some((earlier, why));
             }
             // Its agent was begun, and that only after everything before it was gone.
-            Ok(Liveness::Free) if directory.prompt_path().exists() => return None,
+            Ok(Liveness::Free) if directory.output_path().exists() => return None,
             Ok(Liveness::Free | Liveness::NeverTaken) => {}
         }
     }
@@ -299,7 +299,7 @@ mod tests {
         // One whose agent has begun had made sure itself.
         drop(directory(7).try_lock().unwrap());
         assert_eq!(busy(9), Some(run(5)));
-        std::fs::write(directory(7).prompt_path(), "").unwrap();
+        std::fs::write(directory(7).output_path(), "").unwrap();
         assert_eq!(busy(9), None);
     }
 }
