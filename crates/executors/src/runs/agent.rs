@@ -67,9 +67,12 @@ pub fn supervise(
         let end = ended.map(|status| agent_end(status, is_cancelled));
         if let Ok(end) = end {
             // Should we not live to tell. If it cannot be written, that is all we can do.
-            let _ = lock.write(&end.to_string());
+            let _ = lock.write(&format!("{record}{end}"));
         }
         end_all(grace, None, || left_of(agent, &bystanders));
+        if let Ok(end) = end {
+            let _ = lock.write(&end.to_string());
+        }
         end.map_err(|error| ProcessError::Failed {
             program: program.clone(),
             message: format!("its end was not seen: {error}"),

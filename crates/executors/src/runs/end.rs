@@ -19,7 +19,8 @@ pub enum AgentEnd {
 
 impl AgentEnd {
     fn parse(text: &str) -> Option<Self> {
-        match *text.strip_suffix('\n')?.split(' ').collect::<Vec<_>>() {
+        let last = text.strip_suffix('\n')?.lines().next_back()?;
+        match *last.split(' ').collect::<Vec<_>>() {
             ["exited", code] => Some(Self::Exited(code.parse().ok()?)),
             ["signalled", signal] => Some(Self::Signalled(signal.parse().ok()?)),
             ["cancelled"] => Some(Self::Cancelled),

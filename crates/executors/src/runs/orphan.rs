@@ -26,7 +26,8 @@ pub(super) struct Record {
 
 impl Record {
     fn parse(text: &str) -> Option<Self> {
-        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        // Below it may stand how the agent ended, while something that it left is still there.
+        let words: Vec<&str> = text.lines().next()?.split_ascii_whitespace().collect();
         match words.as_slice() {
             [supervisor] => Some(Self { supervisor: pid_of(supervisor)?, agent: None }),
             [supervisor, agent, started] => {
