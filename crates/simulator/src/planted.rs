@@ -16,8 +16,8 @@ pub enum Planted {
     CapOutsideTransaction,
     /// A start does not ask again whether the scheduler was paused meanwhile.
     PauseOutsideTransaction,
-    /// A start does not ask again whether the bead was blocked meanwhile.
-    BlockersOutsideTransaction,
+    /// A start does not ask again whether the bead was blocked or put off, or its rig parked, meanwhile.
+    StandingOutsideTransaction,
     /// The context is closed when its worker is spawned, not when that has taken the run.
     ContextClosedBeforeSwap,
     /// The supervisor executes the agent, and asks afterwards.
@@ -38,7 +38,7 @@ impl Planted {
             self,
             Self::CapOutsideTransaction
                 | Self::PauseOutsideTransaction
-                | Self::BlockersOutsideTransaction
+                | Self::StandingOutsideTransaction
         )
     }
 }
@@ -121,7 +121,9 @@ impl Simulation {
             let overlooked = |reason: &gt_core::decide::WaitReason| match self.planted {
                 Some(Planted::CapOutsideTransaction) => reason.code() == "no-slot",
                 Some(Planted::PauseOutsideTransaction) => reason.code() == "paused",
-                Some(Planted::BlockersOutsideTransaction) => reason.code().starts_with("block"),
+                Some(Planted::StandingOutsideTransaction) => {
+                    ["blocked", "blocker-failed", "deferred", "rig-parked"].contains(&reason.code())
+                }
                 _ => false,
             };
             if again.reasons.iter().all(overlooked)

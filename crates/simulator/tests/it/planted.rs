@@ -3,9 +3,10 @@
 use gt_simulator::{Invariant, Planted, Stores, simulate};
 
 /// So many seeds must be enough to find what is wrong.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 1000;
 
-/// The simulation finds what was planted, and calls it by its name.
+/// The simulation finds what was planted, and calls it by its name. Which seed finds it changes with every
+/// change of the engine, so there are far more than are needed.
 fn assert_found(planted: Planted, names: &[Invariant]) {
     for seed in 1..=SEEDS {
         let outcome = Stores::Memory
@@ -29,8 +30,8 @@ fn a_start_that_does_not_look_again_for_a_pause() {
 }
 
 #[test]
-fn a_start_that_does_not_look_again_for_blockers() {
-    assert_found(Planted::BlockersOutsideTransaction, &[Invariant::Recheck]);
+fn a_start_that_does_not_look_again_at_its_bead_and_rig() {
+    assert_found(Planted::StandingOutsideTransaction, &[Invariant::Recheck]);
 }
 
 #[test]
