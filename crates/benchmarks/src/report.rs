@@ -95,16 +95,29 @@ pub(crate) fn render(rows: &[Row], quick: bool) -> String {
     text
 }
 
-/// Puts the table between the markers of `file`.
+/// Puts the table between the markers of `file`. Rows of benchmarks that were not run stay: each row is
+/// compared with a baseline of its own run, not with other rows.
 pub(crate) fn rewrite(file: &Path, table: &str) -> Result<()> {
     let text = fs::read_to_string(file)?;
-    let parts =
-        text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = parts.ok_or_else(|| {
+    let parts = text.split_once(BEGIN).and_then(|(before, rest)| {
+        let (old, after) = rest.split_once(END)?;
+        Some((before, old, after))
+    });
+    let (before, old, after) = parts.ok_or_else(|| {
         format!("{} lacks the markers {} {}", file.display(), BEGIN.trim_end(), END.trim_end())
     })?;
-    fs::write(file, format!("{before}{BEGIN}{table}{END}{after}"))?;
+    let measured: Vec<&str> = table.lines().filter_map(benchmark_of).collect();
+    let kept =
+        old.lines().filter(|line| benchmark_of(line).is_some_and(|b| !measured.contains(&b)));
+    let kept: String = kept.map(|line| format!("{line}\n")).collect();
+    fs::write(file, format!("{before}{BEGIN}{table}{kept}{END}{after}"))?;
     Ok(())
+}
+
+/// The name of the benchmark that a row of the table is of.
+fn benchmark_of(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("| ")?.split_once(": ")?.0;
+    name.bytes().all(|byte| byte.is_ascii_lowercase()).then_some(name)
 }
 
 fn machine() -> String {
@@ -140,10 +153,12 @@ mod tests {
     fn only_what_is_between_the_markers_is_rewritten() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("page.md");
-        fs::write(&file, format!("before\n{BEGIN}old\n{END}after\n")).unwrap();
-        rewrite(&file, "new\n").unwrap();
+        let old = "old\n| a: x | 1 |\n| b: x | 1 |\n| a: y | 1 |\n";
+        fs::write(&file, format!("before\n{BEGIN}{old}{END}after\n")).unwrap();
+        rewrite(&file, "new\n| a: x | 2 |\n").unwrap();
         let text = fs::read_to_string(&file).unwrap();
-        assert_eq!(text, format!("before\n{BEGIN}new\n{END}after\n"));
+        let new = "new\n| a: x | 2 |\n| b: x | 1 |\n";
+        assert_eq!(text, format!("before\n{BEGIN}{new}{END}after\n"));
         fs::write(&file, "no markers\n").unwrap();
         assert!(rewrite(&file, "new\n").is_err());
     }
