@@ -109,7 +109,7 @@ pub(crate) fn rewrite(file: &Path, table: &str) -> Result<()> {
     let measured: Vec<&str> = table.lines().filter_map(benchmark_of).collect();
     let kept =
         old.lines().filter(|line| benchmark_of(line).is_some_and(|b| !measured.contains(&b)));
-    let kept: String = kept.map(|line| format!("{line}\n")).collect();
+    let kept: String = kept.flat_map(|line| [line, "\n"]).collect();
     fs::write(file, format!("{before}{BEGIN}{table}{kept}{END}{after}"))?;
     Ok(())
 }
