@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gt_core::decide::WaitReason;
+use gt_core::decide::{DispatchOrder, WaitReason};
 use gt_core::schedule::{Origin, Run, RunEnd, RunId, RunState, SlingParameters};
 use gt_core::{BeadId, ExecutorKind, Outcome, Priority, RigSlug, Status, Timestamp};
 use gt_operations::beads::{self, NewBead};
@@ -241,4 +241,29 @@ fn what_is_only_to_be_reviewed_stays_open_when_it_is_done() {
 
 fn codes(reasons: &[WaitReason]) -> Vec<&'static str> {
     reasons.iter().map(WaitReason::code).collect()
+}
+
+#[test]
+fn a_program_may_choose_who_goes_first() {
+    let town = town_with_rig(Some(1));
+    for (id, priority) in [("web-1", 3), ("web-2", 0)] {
+        let priority = Priority::new(priority).unwrap();
+        let new = NewBead {
+            title: id.to_owned(),
+            id: Some(id.to_owned()),
+            priority,
+            ..NewBead::default()
+        };
+        beads::create(&town, &new, false).unwrap();
+    }
+    sling_all(&town, &["web-1", "web-2"]);
+    let spawner = MemorySpawner::default();
+    let first = |dispatcher: Dispatcher<'_>| {
+        let done = dispatcher.with_dry_run(true).dispatch().unwrap();
+        done.dispatched.into_iter().map(|started| started.bead.to_string()).collect::<Vec<_>>()
+    };
+
+    assert_eq!(first(Dispatcher::new(&town, &spawner)), ["web-2"], "the setting says: by priority");
+    let fifo = Dispatcher::new(&town, &spawner).with_order(DispatchOrder::Fifo);
+    assert_eq!(first(fifo), ["web-1"]);
 }
