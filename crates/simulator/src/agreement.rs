@@ -169,6 +169,7 @@ impl Simulation {
             | WaitReason::TownLevel
             | WaitReason::ConvoyStaged(_)
             | WaitReason::Review
+            | WaitReason::WithCrew(..)
             | WaitReason::CannotStart(_)
             | WaitReason::RigGone(_)
             | WaitReason::RigDocked(_)

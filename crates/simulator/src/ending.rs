@@ -139,6 +139,7 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::RunCancelled(_)
         | WaitReason::AttemptsUsedUp(_)
         | WaitReason::Review
+        | WaitReason::WithCrew(..)
         | WaitReason::CannotStart(_)
         | WaitReason::RigGone(_)
         | WaitReason::RigDocked(_)

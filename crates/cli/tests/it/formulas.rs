@@ -72,7 +72,7 @@ fn what_comes_with_the_program_can_be_listed_shown_and_cooked() {
         assert!(!cooked.to_string().contains("{{"), "{cooked}");
     }
     let work = town.json(&["cook", "mol-polecat-work", "--dry-run"]);
-    assert_says(&work["steps"][4]["description"].to_string(), &["gt done"]);
+    assert_says(&work["steps"][4]["description"].to_string(), &["exit status 0"]);
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub enum WaitReason {
     Running(RunId),
     /// A worker is about to have it.
     StartInProgress(RunId),
+    /// A person or a standing agent has it, and says when it is done.
+    WithCrew(String, RunId),
     /// Somebody took it without the scheduler.
     ClaimedByHand(String),
     /// It was given to somebody.
@@ -125,6 +127,7 @@ impl WaitReason {
             | Self::NoSlot(_) => true,
             Self::BlockedBy(_)
             | Self::BlockerFailed(_)
+            | Self::WithCrew(..)
             | Self::Deferred
             | Self::Status(_)
             | Self::Pinned
@@ -164,6 +167,7 @@ impl WaitReason {
             Self::Ephemeral => "ephemeral",
             Self::Running(_) => "running",
             Self::StartInProgress(_) => "starting",
+            Self::WithCrew(..) => "with-crew",
             Self::ClaimedByHand(_) => "claimed",
             Self::AssignedTo(_) => "assigned",
             Self::TownLevel => "town-level",
@@ -246,6 +250,7 @@ impl fmt::Display for WaitReason {
             Self::NotWork(issue_type) => write!(f, "beads of type {issue_type} are not work"),
             Self::Ephemeral => write!(f, "ephemeral"),
             Self::Running(run) => write!(f, "running as {run}"),
+            Self::WithCrew(who, run) => write!(f, "with {who}, who says when it is done ({run})"),
             Self::StartInProgress(run) => write!(f, "start in progress ({run})"),
             Self::ClaimedByHand(who) if who.is_empty() => write!(f, "claimed by hand"),
             Self::ClaimedByHand(who) => write!(f, "claimed by {who} by hand"),

@@ -134,6 +134,9 @@ fn of_rig(
 }
 
 fn held_by(run: &Run) -> WaitReason {
+    if run.executor == ExecutorKind::None {
+        return WaitReason::WithCrew(run.agent.clone(), run.id.clone());
+    }
     if run.state == RunState::Starting {
         WaitReason::StartInProgress(run.id.clone())
     } else {
@@ -146,7 +149,7 @@ pub fn unscheduled_reasons(
     facts: &SchedulingFacts<'_>,
     latest: Option<&Context>,
     last_run: Option<&Run>,
-    rig: Option<RigStanding>,
+    rig: Option<(&RigSlug, RigStanding)>,
     staged: Option<&BeadId>,
     max_attempts: u32,
     now: Timestamp,
@@ -165,7 +168,7 @@ pub fn unscheduled_reasons(
             reasons.push(WaitReason::NotSlingable(issue_type.clone()));
         }
         None => reasons.push(WaitReason::TownLevel),
-        Some(rig) if !issue_type.is_slingable(rig.executor) => {
+        Some((_, rig)) if !issue_type.is_slingable(rig.executor) => {
             reasons.push(WaitReason::NotSlingable(issue_type.clone()));
         }
         Some(_) => {}
@@ -180,6 +183,11 @@ pub fn unscheduled_reasons(
     // When all these are gone it still does not start.
     if reasons.iter().all(goes_away_unasked) {
         reasons.push(WaitReason::NotScheduled);
+    }
+    // And scheduling it would be refused, or not help.
+    if let Some((slug, rig)) = rig.filter(|(_, rig)| issue_type.is_slingable(rig.executor)) {
+        let of_rig = of_rig(slug, rig, facts, false);
+        reasons.extend(of_rig.into_iter().filter(|r| *r != WaitReason::WaitsForPullAgent));
     }
     reasons
 }
@@ -374,14 +382,19 @@ mod tests {
             (Some(CloseReason::Dispatched), "not-scheduled"),
         ];
         let facts = facts(&Status::Open, &task, "");
+        let rig = RigSlug::parse("web").unwrap();
         for (reason, code) in cases {
             let latest = Context { closed: reason.map(closed), ..context() };
             let latest = reason.is_some().then_some(&latest);
-            let reasons = unscheduled_reasons(&facts, latest, None, Some(ACTIVE), None, 3, NOW);
+            let reasons =
+                unscheduled_reasons(&facts, latest, None, Some((&rig, ACTIVE)), None, 3, NOW);
             assert_eq!(codes(&reasons), [code], "{reason:?}");
         }
         let nowhere = unscheduled_reasons(&facts, None, None, None, None, 3, NOW);
         assert_eq!(codes(&nowhere), ["town-level"]);
+        let docked = RigStanding { state: RigState::Docked, can_run: false, ..ACTIVE };
+        let reasons = unscheduled_reasons(&facts, None, None, Some((&rig, docked)), None, 3, NOW);
+        assert_eq!(codes(&reasons), ["not-scheduled", "rig-docked", "rig-cannot-run"]);
     }
 
     #[test]
@@ -407,7 +420,8 @@ mod tests {
                 executor: ExecutorKind::Process,
                 can_run: true,
             };
-            let reasons = unscheduled_reasons(&facts, None, None, Some(rig), None, 3, now);
+            let slug = RigSlug::parse("web").unwrap();
+            let reasons = unscheduled_reasons(&facts, None, None, Some((&slug, rig)), None, 3, now);
             let assigned = WaitReason::AssignedTo("joe".to_owned());
             assert_eq!(reasons.contains(&assigned), given, "{status}: {reasons:?}");
         }

@@ -192,7 +192,7 @@ impl Scene {
     ) -> Result<Vec<WaitReason>> {
         let facts = BeadFacts::of_bead(reader, bead)?;
         let facts = facts.scheduling(bead, self.run_of(&bead.id));
-        let rig = bead.rig.as_ref().and_then(|slug| self.standing(slug));
+        let rig = bead.rig.as_ref().and_then(|slug| Some((slug, self.standing(slug)?)));
         let last_run = reader.runs_of(&bead.id)?.into_iter().next();
         let latest = reader.latest_context(&bead.id)?;
         let latest = latest.as_ref();

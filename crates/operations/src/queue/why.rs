@@ -221,6 +221,16 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         WaitReason::Ephemeral => "machinery is not dispatched".to_owned(),
         WaitReason::Running(run) => format!("gt run log {run} -f follows it"),
         WaitReason::StartInProgress(_) => "its worker is being started".to_owned(),
+        WaitReason::WithCrew(who, run) => {
+            format!("{who} closes it with bd close {id}, or gt run cancel {run} takes it back")
+        }
+        // What is scheduled already is not scheduled again, however hard one insists.
+        WaitReason::ClaimedByHand(_) if scheduled => {
+            format!("bd update {id} --status open releases it")
+        }
+        WaitReason::AssignedTo(_) if scheduled => {
+            format!("bd update {id} --assignee \"\" releases it")
+        }
         WaitReason::ClaimedByHand(_) => {
             format!("bd update {id} --status open releases it, or gt sling {id} --force takes it")
         }

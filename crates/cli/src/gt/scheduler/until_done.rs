@@ -164,6 +164,10 @@ fn finish(context: &Context<'_>, town: &Town, mut sum: Sum) -> Result<(), CliErr
             status.queued
         ))?;
     }
+    if status.queued > 0 {
+        printer
+            .note("What is still queued waits for something else; gt scheduler list says for what");
+    }
     let names: Vec<String> = failed.iter().map(ToString::to_string).collect();
     match (names.is_empty(), sum.errors.is_empty()) {
         (true, true) => Ok(()),
