@@ -3,7 +3,7 @@
 use clap::Args;
 use gt_core::decide::WaitReason;
 use gt_core::schedule::{Context as SlingContext, Run};
-use gt_core::{Outcome, Timestamp};
+use gt_core::{ExecutorKind, Outcome, Timestamp};
 use gt_operations::queue::{self, Headline, Why};
 use gt_records::ObjectWriter;
 
@@ -40,6 +40,11 @@ pub(super) fn run(context: &Context<'_>, args: &WhyArgs) -> Result<(), CliError>
 fn headline(why: &Why, now: Timestamp) -> String {
     let run = why.run.as_ref();
     match (why.headline(), run) {
+        (Headline::Running | Headline::Starting, Some(run))
+            if run.executor == ExecutorKind::None =>
+        {
+            format!("is with {} as {}", run.agent, run.id)
+        }
         (Headline::Running, Some(run)) => {
             format!("is running as {} for {}", run.id, lasted(run, now))
         }
