@@ -80,6 +80,9 @@ impl Simulation {
         let open = latest.is_some_and(|context| context.closed.is_none());
         if let Some(run) = live {
             let held = match why.reasons.as_slice() {
+                [WaitReason::WithCrew(_, held)] => {
+                    *held == run.id && run.executor == gt_core::ExecutorKind::None
+                }
                 [WaitReason::StartInProgress(held)] => {
                     run.state == RunState::Starting && *held == run.id
                 }

@@ -248,7 +248,10 @@ fn check_gate(world: &World, by_hand: &[queue::Queued], town: &Town) -> Result<(
         let mut expected = lasting(hand);
         prop_assert!(!expected.contains(&WaitReason::QueueGate));
         let running = |reason: &WaitReason| {
-            matches!(reason, WaitReason::Running(_) | WaitReason::StartInProgress(_))
+            matches!(
+                reason,
+                WaitReason::Running(_) | WaitReason::StartInProgress(_) | WaitReason::WithCrew(..)
+            )
         };
         if daemon.context.gated && !world.queue_enabled && !expected.iter().any(running) {
             expected.push(WaitReason::QueueGate);
