@@ -23,13 +23,8 @@ pub fn backoff(failures: u32, jitter: f64) -> Duration {
     plain.mul_f64(0.8 + 0.4 * jitter).min(BACKOFF_MAX)
 }
 
-/// Whether the time for the next try has come. A time further away than any backoff was written by a clock
-/// that has jumped since, so it is due.
-pub fn is_due(next_attempt_at: Option<Timestamp>, now: Timestamp) -> bool {
-    is_due_within(next_attempt_at, now, BACKOFF_MAX)
-}
-
-/// Whether the time for the next try has come, where nobody was ever told to wait longer than `longest`.
+/// Whether the time for the next try has come, where nobody was ever told to wait longer than `longest`. A time
+/// further away was written by a clock that has jumped since, so it is due.
 pub fn is_due_within(
     next_attempt_at: Option<Timestamp>,
     now: Timestamp,
@@ -129,6 +124,10 @@ mod tests {
         for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 1.0, f64::MAX] {
             assert_eq!(backoff(1, wrong), SECOND * 5, "{wrong}");
         }
+    }
+
+    fn is_due(next_attempt_at: Option<Timestamp>, now: Timestamp) -> bool {
+        is_due_within(next_attempt_at, now, BACKOFF_MAX)
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use adoption::{AdoptionFacts, OldState, Successor, adopt};
 pub use blocking::{ChildrenFacts, TargetFacts, edge_blocks};
 pub use breaker::{
     AfterFailure, BACKOFF_MAX, START_FAILURES_MAX, StartFailure, after_start_failure, backoff,
-    is_due, is_due_within,
+    is_due_within,
 };
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, Place, urgency};
