@@ -39,9 +39,6 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|argument| argument == outbox::HELPER) {
         return deliver_notices(&arguments[2..]);
     }
-    if let Some(supervisor) = supervisor(&arguments) {
-        return supervisor;
-    }
     let called = arguments.first().map(std::path::PathBuf::from);
     let name = called.as_deref().and_then(Path::file_stem).unwrap_or_default();
     if name == "bd" {
@@ -57,25 +54,6 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some((_, Some("worker"))) => run_gt(gt_command_alone(), &arguments),
         _ => run_gt(gt_command(), &arguments),
     }
-}
-
-/// Runs `gt -C <town> --actor <agent> worker exec <run>`, spelled exactly as the scheduler spells it: one is
-/// started for every run, and reading that much needs no parser of everything else.
-fn supervisor(arguments: &[OsString]) -> Option<ExitCode> {
-    let words: Vec<&str> =
-        arguments.iter().map(|argument| argument.to_str()).collect::<Option<_>>()?;
-    let [_, "-C", town, "--actor", agent, "worker", "exec", run] = words.as_slice() else {
-        return None;
-    };
-    let environment = Environment::from_process();
-    let printer = Printer::new(false, false, &environment);
-    let common = common::Common {
-        json: false,
-        actor: Some((*agent).to_owned()),
-        directory: Some(town.into()),
-        quiet: false,
-    };
-    Some(finish(&printer, gt::supervise(common, &printer, environment, run)))
 }
 
 /// Runs hooks for a command that has ended by now: the town and the time limit are the arguments, what

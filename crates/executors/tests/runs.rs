@@ -6,13 +6,13 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use gt_executors::background::detach;
 use gt_executors::runs::{
-    Agent, AgentEnd, Asked, Liveness, RunDirectory, StarterLock, Voice, ask_to_cancel,
-    become_detached, end_orphan, holders, start_supervisor, starter_is_alive, supervise,
+    Agent, AgentEnd, Asked, Liveness, Order, RunDirectory, StarterLock, Supervisors, ask_to_cancel,
+    become_detached, end_orphan, holders, starter_is_alive, supervise,
 };
 use gt_testkit::wait_until;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -64,8 +64,8 @@ struct Run {
     root: tempfile::TempDir,
     directory: RunDirectory,
     ended: mpsc::Receiver<()>,
-    // A test program that nobody listens to fails.
-    _voice: Voice,
+    // Whoever is forgotten ends.
+    _supervisors: Supervisors,
 }
 
 /// Starts a supervisor with an agent that is this shell script.
@@ -93,16 +93,18 @@ fn run_in(
         (GRACE_VARIABLE, &grace),
     ];
     environment.extend(more);
-    let voice = start_supervisor(
-        &std::env::current_exe().unwrap(),
-        &["--exact", "as_supervisor", "--nocapture"].map(OsStr::new),
-        &directory,
-        &environment,
-        // Who does not wait for the end does not hear of it.
-        Some(Box::new(move || tell.send(()).unwrap_or_default())),
-    )
-    .unwrap();
-    Run { root, directory, ended, _voice: voice }
+    // Who does not wait for the end does not hear of it.
+    let supervisors = Supervisors::new(Some(Arc::new(move || tell.send(()).unwrap_or_default())));
+    let order = Order {
+        program: &std::env::current_exe().unwrap(),
+        arguments: &["--exact", "as_supervisor", "--nocapture"].map(OsStr::new),
+        environment: &environment,
+        line: "",
+        directory: &directory,
+    };
+    // The test program says something of its own.
+    supervisors.begin(&order, LONG).unwrap();
+    Run { root, directory, ended, _supervisors: supervisors }
 }
 
 impl Run {

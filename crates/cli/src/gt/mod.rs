@@ -71,16 +71,6 @@ enum Verb {
     Worker(worker::WorkerArgs),
 }
 
-/// Supervises a run, for whoever has read the arguments already.
-pub(crate) fn supervise(
-    common: Common,
-    printer: &Printer,
-    environment: Environment,
-    run: &str,
-) -> Result<(), CliError> {
-    worker::exec(&Context::new(printer, environment, common)?, run)
-}
-
 /// Runs a parsed command.
 pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result<(), CliError> {
     let context = Context::new(printer, environment, gt.common)?;

@@ -24,16 +24,15 @@ enum WorkerVerb {
     Exec {
         /// The run, such as gt-abc#3
         run: String,
+        /// When it has ended, say so and take further runs from standard input, each a line with the run and its agent
+        #[arg(long)]
+        stay: bool,
     },
 }
 
 pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliError> {
-    let WorkerVerb::Exec { run } = &args.verb;
-    exec(context, run)
-}
-
-pub(super) fn exec(context: &Context<'_>, run: &str) -> Result<(), CliError> {
-    let done = supervise(context, run);
+    let WorkerVerb::Exec { run, stay } = &args.verb;
+    let done = supervise(context, run, *stay);
     if let Err(error) = &done {
         // Whoever started us listens; everybody else reads the log that standard error goes to.
         runs::say_failed(&error.chain());
@@ -41,8 +40,9 @@ pub(super) fn exec(context: &Context<'_>, run: &str) -> Result<(), CliError> {
     done
 }
 
-fn supervise(context: &Context<'_>, run: &str) -> Result<(), CliError> {
+fn supervise(context: &Context<'_>, run: &str, stay: bool) -> Result<(), CliError> {
     let id = RunId::parse(run)?;
     let town = context.town_of_worker()?;
-    Ok(runs::supervise(&town, &id)?)
+    let done = if stay { runs::supervise_all(town, &id) } else { runs::supervise(&town, &id) };
+    Ok(done?)
 }

@@ -29,4 +29,4 @@ pub use end::AgentEnd;
 pub use host::host_identity;
 pub use orphan::{end_orphan, holders};
 pub use starter::{StarterLock, starter_is_alive};
-pub use supervisor::{OnExit, Voice, become_detached, say, start_supervisor};
+pub use supervisor::{OnEnd, Order, Supervisors, become_detached, next_order, say};

@@ -1,54 +1,154 @@
-//! Starting a supervisor that goes on without us.
+//! Starting supervisors that go on without us, and giving them one run after the other.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
-use std::sync::mpsc;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::RunDirectory;
 use crate::background::spawn;
 use crate::process::{ProcessError, command};
 
-/// What is done when a supervisor has ended.
-pub type OnExit = Box<dyn FnOnce() + Send>;
+/// What a supervisor says when its run is over and it can have another.
+const ENDED: &str = "ended";
 
-/// What a supervisor says to whoever started it.
-#[derive(Debug)]
-pub struct Voice(ChildStdout);
+/// What is done when a run that was begun here has ended, or its supervisor has.
+pub type OnEnd = Arc<dyn Fn() + Send + Sync>;
 
-impl Voice {
-    /// The first line it says, without its end; empty if it ended without a word, nothing if it has said
-    /// nothing when the time is up.
-    pub fn first_line_within(mut self, limit: Duration) -> io::Result<Option<String>> {
-        let began = Instant::now();
-        let mut said = Vec::new();
-        let mut more = [0; 512];
+/// The supervisors that were started here. Each has one run at a time; one whose run has ended gets the next
+/// instead of a new process. All of them outlive us, and those without a run end when we do.
+#[derive(Clone, Default)]
+pub struct Supervisors {
+    known: Arc<Mutex<HashMap<u32, Supervisor>>>,
+    on_end: Option<OnEnd>,
+}
+
+/// A supervisor that is alive as far as we know, by its process number.
+struct Supervisor {
+    orders: ChildStdin,
+    /// Who waits for the next thing it says; nobody once it has answered.
+    listener: Option<mpsc::Sender<String>>,
+    is_idle: bool,
+}
+
+/// A run that a supervisor is to take.
+#[derive(Debug, Clone, Copy)]
+pub struct Order<'a> {
+    /// The program that supervises.
+    pub program: &'a Path,
+    /// Its arguments, if it has to be started for this.
+    pub arguments: &'a [&'a OsStr],
+    /// Variables that it gets besides ours, if it has to be started for this.
+    pub environment: &'a [(&'a str, &'a str)],
+    /// What one that is there already is told: one line without its end.
+    pub line: &'a str,
+    /// The directory of the run.
+    pub directory: &'a RunDirectory,
+}
+
+impl Supervisors {
+    /// None yet. `on_end` is called, on another thread, whenever one of them can have another run or is gone.
+    pub fn new(on_end: Option<OnEnd>) -> Self {
+        Self { known: Arc::default(), on_end }
+    }
+
+    /// Gives a run to a supervisor and returns the first line that it says: empty if it ended without a
+    /// word, nothing if it has said nothing when the time is up.
+    pub fn begin(
+        &self,
+        order: &Order<'_>,
+        limit: Duration,
+    ) -> Result<Option<String>, ProcessError> {
+        let answer = match self.tell_one(order.line) {
+            Some(answer) => answer,
+            None => self.start(order).map_err(|source| ProcessError::Start {
+                program: order.program.display().to_string(),
+                source,
+            })?,
+        };
+        match answer.recv_timeout(limit) {
+            Ok(line) => Ok(Some(line)),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Ok(Some(String::new())),
+            Err(mpsc::RecvTimeoutError::Timeout) => Ok(None),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<u32, Supervisor>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells one that has nothing to do. Those that turn out to be gone are forgotten.
+    fn tell_one(&self, line: &str) -> Option<mpsc::Receiver<String>> {
+        let mut known = self.known();
         loop {
-            let left = limit.saturating_sub(began.elapsed());
-            let left =
-                Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
-            match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&left)) {
-                Ok(0) => return Ok(None),
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+            let (&number, supervisor) =
+                known.iter_mut().find(|(_, supervisor)| supervisor.is_idle)?;
+            let (tell, answer) = mpsc::channel();
+            supervisor.is_idle = false;
+            supervisor.listener = Some(tell);
+            // A line is shorter than what a pipe takes at once, and an idle supervisor has read all others.
+            if supervisor.orders.write_all(format!("{line}\n").as_bytes()).is_ok() {
+                return Some(answer);
             }
-            if began.elapsed() >= limit {
-                return Ok(None);
+            known.remove(&number);
+        }
+    }
+
+    fn start(&self, order: &Order<'_>) -> io::Result<mpsc::Receiver<String>> {
+        let (tell, answer) = mpsc::channel();
+        // The thread comes first: a supervisor that nobody collects is not started.
+        let (introduce, introduced) = mpsc::channel::<(Child, ChildStdout)>();
+        let this = self.clone();
+        thread::Builder::new().spawn(move || {
+            if let Ok((child, voice)) = introduced.recv() {
+                this.listen(child, voice);
             }
-            let read = self.0.read(&mut more)?;
-            said.extend_from_slice(&more[..read]);
-            let end = said.iter().position(|byte| *byte == b'\n');
-            if read == 0 || end.is_some() {
-                said.truncate(end.unwrap_or(said.len()));
-                return Ok(Some(String::from_utf8_lossy(&said).into_owned()));
+        })?;
+        let mut child = start(order)?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (orders, voice) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
+        let supervisor = Supervisor { orders, listener: Some(tell), is_idle: false };
+        self.known().insert(child.id(), supervisor);
+        // The thread waits for this alone.
+        let _ = introduce.send((child, voice));
+        Ok(answer)
+    }
+
+    /// Hears what a supervisor says, to its end.
+    fn listen(&self, mut child: Child, voice: ChildStdout) {
+        let number = child.id();
+        for line in BufReader::new(voice).split(b'\n') {
+            let Ok(line) = line else { break };
+            let line = String::from_utf8_lossy(&line).into_owned();
+            let is_over = line == ENDED;
+            if let Some(supervisor) = self.known().get_mut(&number) {
+                supervisor.is_idle = is_over;
+                if let Some(listener) = supervisor.listener.take() {
+                    // Whoever has lost patience does not listen any more.
+                    let _ = listener.send(line);
+                }
             }
+            if is_over {
+                self.tell_end();
+            }
+        }
+        // Before it is collected: then its number may be that of the next.
+        self.known().remove(&number);
+        // It says in the store what came of its run; here only its end matters.
+        let _ = child.wait();
+        self.tell_end();
+    }
+
+    fn tell_end(&self) {
+        if let Some(on_end) = &self.on_end {
+            on_end();
         }
     }
 }
@@ -60,52 +160,31 @@ pub fn say(line: &str) {
     let _ = out.write_all(b"\n").and_then(|()| out.flush());
 }
 
-/// Starts the supervisor of a run and returns at once. It reads nothing, its complaints are appended to a
-/// file in the directory of the run, which is made if need be, and it outlives us. While we are there,
-/// `on_exit` is called when it has ended, on a thread of its own.
-///
-/// The supervisor itself calls [`become_detached`] first.
-pub fn start_supervisor(
-    program: &Path,
-    arguments: &[&OsStr],
-    directory: &RunDirectory,
-    environment: &[(&str, &str)],
-    on_exit: Option<OnExit>,
-) -> Result<Voice, ProcessError> {
-    let failed = |source| ProcessError::Start { program: program.display().to_string(), source };
-    // The thread comes first: a supervisor that nobody collects is not started.
-    let (introduce, introduced) = mpsc::channel::<Child>();
-    let collect = move || {
-        if let Ok(mut child) = introduced.recv() {
-            // It says in the store what came of it; here only its end matters.
-            let _ = child.wait();
-            if let Some(on_exit) = on_exit {
-                on_exit();
-            }
-        }
-    };
-    thread::Builder::new().spawn(collect).map_err(failed)?;
-    let mut child = start(program, arguments, directory, environment).map_err(failed)?;
-    let voice = child.stdout.take().map(Voice);
-    // The thread waits for this alone.
-    let _ = introduce.send(child);
-    voice.ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))
+/// Says that the run is over, and returns the line with the next order; nothing if there is none, because
+/// whoever started this supervisor is gone or has no use for it.
+pub fn next_order() -> Option<String> {
+    say(ENDED);
+    let mut line = String::new();
+    // Not buffered beyond the line, as far as we are concerned: there is never more than one.
+    match io::stdin().lock().read_line(&mut line) {
+        Ok(_) if line.ends_with('\n') => Some(line.trim_end_matches('\n').to_owned()),
+        Ok(_) | Err(_) => None,
+    }
 }
 
-fn start(
-    program: &Path,
-    arguments: &[&OsStr],
-    directory: &RunDirectory,
-    environment: &[(&str, &str)],
-) -> io::Result<Child> {
-    directory.create()?;
-    let log = File::options().append(true).create(true).open(directory.supervisor_log_path())?;
-    let mut command = command(program);
+/// Starts the supervisor of a run. Its complaints are appended to a file beside the directories of the runs.
+///
+/// The supervisor itself calls [`become_detached`] first.
+fn start(order: &Order<'_>) -> io::Result<Child> {
+    order.directory.create()?;
+    let log = order.directory.supervisor_log_path();
+    let log = File::options().append(true).create(true).open(log)?;
+    let mut command = command(order.program);
     // No process group of its own: whoever leads one cannot begin a session.
     command
-        .args(arguments)
-        .envs(environment.iter().copied())
-        .stdin(Stdio::null())
+        .args(order.arguments)
+        .envs(order.environment.iter().copied())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log);
     spawn(&mut command)

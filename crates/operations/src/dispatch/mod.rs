@@ -13,7 +13,7 @@ mod start;
 pub use cycle::{CycleReport, DispatchCycle};
 pub(crate) use dispatcher::Waiting;
 pub use dispatcher::{Dispatched, Dispatcher, NotStarted, Started};
-pub use pass::{Pass, pass};
+pub use pass::{Pass, Passes, pass};
 pub(crate) use recipe::{DEFAULT_FORMULA, cook};
 pub use scene::Caller;
 pub(crate) use scene::Scene;

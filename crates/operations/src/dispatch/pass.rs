@@ -1,67 +1,106 @@
-//! One pass of everything that keeps the town going.
+//! Passes of everything that keeps the town going.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use gt_executors::runs::StarterLock;
+use gt_executors::runs::{OnEnd, StarterLock};
 
-use super::dispatcher::{Dispatched, Dispatcher};
+use super::dispatcher::{Dispatched, Dispatcher, NotStarted};
 use super::scene::Caller;
 use super::settings::Overrides;
 use crate::outbox::catch_up;
 use crate::runs::{ProcessSpawner, RealWorld, Recovered, World as _, recover};
 use crate::{OperationError, Result, Town};
 
-/// How a pass is made.
+/// How passes are made.
 #[derive(Clone)]
 pub struct Pass<'a> {
     /// The program that supervises runs: this one.
     pub program: &'a Path,
-    /// Who makes it.
+    /// Who makes them.
     pub caller: Caller,
-    /// What it may set differently.
+    /// What they may set differently.
     pub overrides: Overrides,
     /// Nothing is changed.
     pub dry_run: bool,
     /// These contexts alone.
     pub only: Option<Vec<u64>>,
-    /// Told when a supervisor that was started here has ended.
-    pub on_exit: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// Told when a run that was started here has ended.
+    pub on_end: Option<OnEnd>,
 }
 
 impl<'a> Pass<'a> {
     /// A pass by hand over everything that waits.
     pub fn by_hand(program: &'a Path) -> Self {
         let (caller, overrides) = (Caller::Hand, Overrides::default());
-        Self { program, caller, overrides, dry_run: false, only: None, on_exit: None }
+        Self { program, caller, overrides, dry_run: false, only: None, on_end: None }
     }
 }
 
-/// Recovers what died, starts what may start, and has notices sent that are due. Any number of passes may be made at once, by anybody.
-pub fn pass(town: &Town, how: &Pass<'_>) -> Result<(Recovered, Dispatched)> {
-    let world = RealWorld::of(town)?;
-    let mut spawner = ProcessSpawner::new(town, how.program.to_owned())?;
-    if let Some(told) = &how.on_exit {
-        spawner = spawner.on_exit(Arc::clone(told));
+/// Makes passes. Any number may be made at once, by anybody; whoever makes many keeps what can be kept between
+/// them, above all the supervisors.
+pub struct Passes<'a> {
+    town: &'a Town,
+    how: Pass<'a>,
+    world: RealWorld,
+    spawner: ProcessSpawner,
+    lock: Option<StarterLock>,
+}
+
+impl<'a> Passes<'a> {
+    /// Nothing happens until a pass is made.
+    pub fn new(town: &'a Town, how: Pass<'a>) -> Result<Self> {
+        let world = RealWorld::of(town)?;
+        let spawner = ProcessSpawner::new(town, how.program.to_owned(), how.on_end.clone());
+        Ok(Self { town, how, world, spawner, lock: None })
     }
-    let mut dispatcher = Dispatcher::new(town, &spawner)
-        .with_caller(how.caller)
-        .with_overrides(how.overrides)
-        .with_dry_run(how.dry_run);
-    if let Some(only) = &how.only {
-        dispatcher = dispatcher.with_only(only.clone());
+
+    /// Recovers what died, starts what may start, and has notices sent that are due.
+    pub fn pass(&mut self) -> Result<(Recovered, Dispatched)> {
+        let town = self.town;
+        let recovered = if self.how.dry_run {
+            Recovered::default()
+        } else {
+            self.spawner.set_patience(town.scheduler_settings()?.start_timeout);
+            recover(town, &self.world)?
+        };
+        let lock = if self.how.dry_run { None } else { Some(self.take_lock()?) };
+        let mut dispatcher = Dispatcher::new(town, &self.spawner)
+            .with_caller(self.how.caller)
+            .with_overrides(self.how.overrides)
+            .with_dry_run(self.how.dry_run);
+        if let Some(only) = &self.how.only {
+            dispatcher = dispatcher.with_only(only.clone());
+        }
+        if let Some(lock) = &lock {
+            dispatcher = dispatcher.with_starter(lock.name(), self.world.host());
+        }
+        let dispatched = dispatcher.dispatch()?;
+        drop(dispatcher);
+        // While a starter lives its starts are under way. One that could not be taken back must not seem so, and
+        // is recovered when the lock is gone.
+        let all_known =
+            !dispatched.errors.iter().any(|(_, error)| matches!(error, NotStarted::Operation(_)));
+        self.lock = lock.filter(|_| all_known);
+        if !self.how.dry_run {
+            catch_up(town)?;
+        }
+        Ok((recovered, dispatched))
     }
-    if how.dry_run {
-        return Ok((Recovered::default(), dispatcher.dispatch()?));
+
+    fn take_lock(&mut self) -> Result<StarterLock> {
+        if let Some(lock) = self.lock.take() {
+            return Ok(lock);
+        }
+        let directory = self.town.starters_directory();
+        StarterLock::take(&directory).map_err(|source| OperationError::File {
+            action: "lock a file in",
+            path: directory,
+            source,
+        })
     }
-    let recovered = recover(town, &world)?;
-    let directory = town.starters_directory();
-    let lock = StarterLock::take(&directory).map_err(|source| OperationError::File {
-        action: "lock a file in",
-        path: directory,
-        source,
-    })?;
-    let dispatched = dispatcher.with_starter(lock.name(), world.host()).dispatch()?;
-    catch_up(town)?;
-    Ok((recovered, dispatched))
+}
+
+/// Makes one pass.
+pub fn pass(town: &Town, how: Pass<'_>) -> Result<(Recovered, Dispatched)> {
+    Passes::new(town, how)?.pass()
 }

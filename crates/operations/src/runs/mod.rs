@@ -21,7 +21,7 @@ pub use output::RunOutput;
 pub use recover::{Recovered, recover};
 pub(crate) use release::release_in;
 pub use show::{RunFilter, ShownRun, list, log_path, resolve, show};
-pub use supervise::{ProcessSpawner, say_failed, supervise};
+pub use supervise::{ProcessSpawner, say_failed, supervise, supervise_all};
 pub use unsling::{Unslung, unsling};
 pub use wait::{Notice, Progress, WaitRequest, Waited, Watched, wait};
 pub use world::{Alive, RealWorld, World};

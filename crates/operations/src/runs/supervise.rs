@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use gt_core::command_template::expand;
@@ -10,64 +9,65 @@ use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_core::time::format_duration;
 use gt_executors::process::ProcessError;
 use gt_executors::runs::{
-    Agent, AgentEnd, Asked, Liveness, RunDirectory, ask_to_cancel, become_detached, end_orphan,
-    say, start_supervisor, supervise as stay,
+    Agent, AgentEnd, Asked, Liveness, OnEnd, Order, RunDirectory, Supervisors, ask_to_cancel,
+    become_detached, end_orphan, next_order, say, supervise as stay,
 };
 
 use super::claim::{Claim, WorkOrder, claim};
 use super::finish::{exec_failed, finish};
 use super::prompt::prompt;
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
-use crate::{OperationError, Result, Town};
+use crate::{Actor, OperationError, Result, Town};
 
 /// What a supervisor tells whoever started it.
 const STARTED: &str = "started";
 const BUSY: &str = "busy: ";
 const FAILED: &str = "failed: ";
 
-/// Starts `gt worker exec <run>`, which goes on without us.
+/// Has `gt worker exec <run>` supervise runs, which goes on without us.
 pub struct ProcessSpawner {
     program: PathBuf,
     root: PathBuf,
     runs: PathBuf,
     /// How long a supervisor may take to say that it has started.
     patience: Duration,
-    /// Told when a supervisor that was started here has ended.
-    on_exit: Option<Arc<dyn Fn() + Send + Sync>>,
+    supervisors: Supervisors,
 }
 
 impl ProcessSpawner {
-    /// A spawner for this town that starts copies of `program`.
-    pub fn new(town: &Town, program: PathBuf) -> Result<Self> {
+    /// A spawner for this town that starts copies of `program`, and tells when one of their runs has ended,
+    /// which frees its slot.
+    pub fn new(town: &Town, program: PathBuf, on_end: Option<OnEnd>) -> Self {
         let (root, runs) = (town.root().to_owned(), town.runs_directory());
-        let patience = town.scheduler_settings()?.start_timeout;
-        Ok(Self { program, root, runs, patience, on_exit: None })
+        let supervisors = Supervisors::new(on_end);
+        Self { program, root, runs, patience: Duration::ZERO, supervisors }
     }
 
-    /// Calls this whenever a supervisor that was started here has ended, which frees its slot.
-    #[must_use]
-    pub fn on_exit(mut self, told: Arc<dyn Fn() + Send + Sync>) -> Self {
-        self.on_exit = Some(told);
-        self
+    /// Sets how long a supervisor may take to say that it has started.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
     }
 }
 
 impl Spawner for ProcessSpawner {
     fn spawn(&self, run: &Run) -> std::result::Result<(), SpawnError> {
         let id = run.id.to_string();
-        let directory = RunDirectory::of(&self.runs, &id);
         // What the supervisor writes down is done by the agent, as far as others are concerned.
-        let words = ["--actor", &run.agent, "worker", "exec", &id].map(OsStr::new);
+        let words = ["--actor", &run.agent, "worker", "exec", &id, "--stay"].map(OsStr::new);
         let arguments: Vec<&OsStr> =
             ["-C".as_ref(), self.root.as_os_str()].into_iter().chain(words).collect();
-        let on_exit = self.on_exit.clone();
-        let on_exit: Option<gt_executors::runs::OnExit> =
-            on_exit.map(|told| -> gt_executors::runs::OnExit { Box::new(move || told()) });
+        let order = Order {
+            program: &self.program,
+            arguments: &arguments,
+            environment: &[],
+            line: &format!("{id} {}", run.agent),
+            directory: &RunDirectory::of(&self.runs, &id),
+        };
         let failed = |error: String| SpawnError::Failed(error);
-        let voice = start_supervisor(&self.program, &arguments, &directory, &[], on_exit)
+        let line = self
+            .supervisors
+            .begin(&order, self.patience)
             .map_err(|error| failed(explained(&error)))?;
-        let line =
-            voice.first_line_within(self.patience).map_err(|error| failed(error.to_string()))?;
         let Some(line) = line else {
             // If it wants the run later after all, it is refused: the start is taken back before.
             let patience = format_duration(self.patience);
@@ -97,6 +97,19 @@ fn explained(error: &ProcessError) -> String {
 /// is not heard.
 pub fn say_failed(why: &str) {
     say(&format!("{FAILED}{why}"));
+}
+
+/// Carries out runs for whoever started us, one after the other, until they have no more: each order is a run
+/// and its agent. What cannot be carried out ends it.
+pub fn supervise_all(mut town: Town, first: &RunId) -> Result<()> {
+    supervise(&town, first)?;
+    while let Some(order) = next_order() {
+        let (run, agent) = order.split_once(' ').unwrap_or((&order, ""));
+        let id = RunId::parse(run)?;
+        town = town.acting_as(Actor { name: agent.to_owned(), owner: String::new() }, None);
+        supervise(&town, &id)?;
+    }
+    Ok(())
 }
 
 /// Carries out a run from its claim to its end: what `gt worker exec` does. Takes the run's lock, compares

@@ -57,9 +57,9 @@ pub(super) fn run(context: &Context<'_>, args: &RunArgs) -> Result<(), CliError>
         ..Pass::by_hand(&program)
     };
     if args.until_done {
-        return until_done(context, &town, &how);
+        return until_done(context, &town, how);
     }
-    let (recovered, done) = pass(&town, &how)?;
+    let (recovered, done) = pass(&town, how)?;
     let printer = context.printer;
     note_unrecovered(printer, &recovered.errors);
     if printer.json() {

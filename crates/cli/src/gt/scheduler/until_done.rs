@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gt_core::schedule::RunState;
 use gt_core::{BeadId, EventKind};
-use gt_operations::dispatch::{NotStarted, Pass, SpawnError, pass};
+use gt_operations::dispatch::{NotStarted, Pass, Passes, SpawnError};
 use gt_operations::events::Follower;
 use gt_operations::{EventFilter, Town, queue, runs};
 use gt_records::ObjectWriter;
@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// death of a worker that somebody else started.
 const LOOKS_MAX: u32 = 5;
 
-/// Rung when a supervisor that was started here has ended.
+/// Rung when a run that was started here has ended.
 #[derive(Default)]
 struct Doorbell {
     rung: Mutex<bool>,
@@ -58,19 +58,20 @@ struct Sum {
 pub(super) fn until_done(
     context: &Context<'_>,
     town: &Town,
-    how: &Pass<'_>,
+    how: Pass<'_>,
 ) -> Result<(), CliError> {
     let printer = context.printer;
     let bell = Arc::new(Doorbell::default());
     let ringer = Arc::clone(&bell);
-    let how = Pass { on_exit: Some(Arc::new(move || ringer.ring())), ..how.clone() };
+    let how = Pass { on_end: Some(Arc::new(move || ringer.ring())), ..how };
+    let mut passes = Passes::new(town, how)?;
     let mut log = Follower::from_now(town, EventFilter::default())?;
     let mut sum = Sum::default();
     let mut unrecovered = BTreeSet::new();
     loop {
         // What happens from here on is news, even if this cycle sees it already.
         let mut news = Follower::from_now(town, EventFilter::default())?;
-        let (mut recovered, done) = pass(town, &how)?;
+        let (mut recovered, done) = passes.pass()?;
         recovered.errors.retain(|(run, _)| unrecovered.insert(run.clone()));
         note_unrecovered(printer, &recovered.errors);
         if !printer.json() {

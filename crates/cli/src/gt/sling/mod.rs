@@ -97,7 +97,7 @@ fn refuse_workers(environment: &Environment) -> Result<(), CliError> {
 fn start(town: &Town, slung: &mut SlingReport) -> Result<(), CliError> {
     let program = this_program()?;
     let how = Pass { only: Some(slung.contexts.clone()), ..Pass::by_hand(&program) };
-    let (_, Dispatched { dispatched, errors, paused, .. }) = pass(town, &how)?;
+    let (_, Dispatched { dispatched, errors, paused, .. }) = pass(town, how)?;
     slung.paused = paused.or(slung.paused.take());
     let mut runs: HashMap<_, _> = dispatched
         .into_iter()

@@ -76,6 +76,9 @@ impl Connection {
         inner.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
         // A command that ends must not pay for (or, when it only read, cause) a checkpoint.
         inner.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // Otherwise every new value may mean a new plan where an index is partial, and prepared statements are
+        // prepared again and again.
+        inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         if access == Access::Create {
             inner.pragma_update(None, "application_id", APPLICATION_ID)?;
             inner.pragma_update(None, "journal_mode", "wal")?;
