@@ -63,18 +63,18 @@ impl<'p> Context<'p> {
 
     /// The town around the working directory.
     pub(crate) fn town(&self) -> Result<Town, CliError> {
-        self.town_as(self.actor()?)
+        self.town_as(self.actor()?, StoreOptions { on_wait: Some(Arc::new(waiting)) })
     }
 
-    /// The same for a process of ours, which is started often: nobody asks git who it is.
+    /// The same for a process of ours, which is started often: nobody asks git who it is, and nobody is told that
+    /// it waits.
     pub(crate) fn town_of_worker(&self) -> Result<Town, CliError> {
         let name = self.actor.clone().unwrap_or_else(|| WORKER.to_owned());
-        self.town_as(Actor { name, owner: String::new() })
+        self.town_as(Actor { name, owner: String::new() }, StoreOptions::default())
     }
 
-    fn town_as(&self, actor: Actor) -> Result<Town, CliError> {
+    fn town_as(&self, actor: Actor, options: StoreOptions) -> Result<Town, CliError> {
         let root = self.root()?;
-        let options = StoreOptions { on_wait: Some(Arc::new(waiting)) };
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
         let town = Town::open(&root, &self.directory, environment, actor, clock, options)?;
         Ok(town.with_hooks(environment).with_notices())

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use gt_executors::background::detach;
 use gt_executors::runs::{
-    Agent, AgentEnd, Asked, Liveness, Order, RunDirectory, StarterLock, Supervisors, ask_to_cancel,
-    become_detached, end_orphan, holders, starter_is_alive, supervise,
+    Agent, AgentEnd, Asked, Liveness, Order, RunFiles, StarterLock, Supervision, Supervisors,
+    ask_to_cancel, become_detached, end_orphan, holders, starter_is_alive,
 };
 use gt_testkit::wait_until;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -40,8 +40,8 @@ fn variable(name: &str) -> Option<String> {
 fn as_supervisor() {
     let Some(root) = variable(ROOT_VARIABLE).map(PathBuf::from) else { return };
     become_detached().unwrap();
-    let directory = RunDirectory::of(&root.join("runs"), RUN);
-    let lock = directory.try_lock().unwrap().expect("nobody else has the lock");
+    let files = RunFiles::of(&root.join("runs"), RUN);
+    let lock = files.try_lock().unwrap().expect("nobody else has the lock");
     let starter = StarterLock::take(&root.join("starters")).unwrap();
     fs::write(root.join("starter"), format!("{}\n", starter.name())).unwrap();
     if let Some(script) = variable(BYSTANDER_VARIABLE) {
@@ -55,14 +55,14 @@ fn as_supervisor() {
         prompt: b"do the work\n".to_vec(),
     };
     let grace = Duration::from_millis(variable(GRACE_VARIABLE).unwrap().parse().unwrap());
-    let end = supervise(&directory, &lock, &agent, grace, || ());
+    let end = Supervision::default().stay_with(&files, &lock, &agent, grace, || ());
     fs::write(root.join("end"), format!("{end:?}")).unwrap();
 }
 
 /// A run in a directory of its own.
 struct Run {
     root: tempfile::TempDir,
-    directory: RunDirectory,
+    files: RunFiles,
     ended: mpsc::Receiver<()>,
     // Whoever is forgotten ends.
     _supervisors: Supervisors,
@@ -83,7 +83,7 @@ fn run_in(
     command: &[&str],
     more: Option<(&str, &str)>,
 ) -> Run {
-    let directory = RunDirectory::of(&root.path().join("runs"), RUN);
+    let files = RunFiles::of(&root.path().join("runs"), RUN);
     let (tell, ended) = mpsc::channel();
     let command = command.join(SEPARATOR);
     let grace = grace.as_millis().to_string();
@@ -100,11 +100,11 @@ fn run_in(
         arguments: &["--exact", "as_supervisor", "--nocapture"].map(OsStr::new),
         environment: &environment,
         line: "",
-        directory: &directory,
+        files: &files,
     };
     // The test program says something of its own.
     supervisors.begin(&order, LONG).unwrap();
-    Run { root, directory, ended, _supervisors: supervisors }
+    Run { root, files, ended, _supervisors: supervisors }
 }
 
 impl Run {
@@ -129,23 +129,23 @@ impl Run {
     /// Waits for the end of the supervisor, and says how its agent ended.
     fn end(&self) -> String {
         self.ended.recv_timeout(LONG).unwrap();
-        let log = fs::read_to_string(self.directory.supervisor_log_path()).unwrap();
+        let log = fs::read_to_string(self.files.supervisor_log_path()).unwrap();
         let end = self.file("end");
         assert!(!end.is_empty(), "the supervisor said:\n{log}");
         end
     }
 
     fn output(&self) -> String {
-        fs::read_to_string(self.directory.output_path()).unwrap()
+        fs::read_to_string(self.files.output_path()).unwrap()
     }
 
     fn liveness(&self) -> Liveness {
-        self.directory.liveness().unwrap()
+        self.files.liveness().unwrap()
     }
 
     /// The process that supervises, as soon as it has written down who its agent is.
     fn supervisor(&self) -> Pid {
-        let record = self.directory.lock_path();
+        let record = self.files.lock_path();
         let read = || fs::read_to_string(&record).unwrap_or_default();
         wait_until("the agent is written down", || read().split_whitespace().count() == 3);
         Pid::from_raw(read().split_whitespace().next().unwrap().parse().unwrap()).unwrap()
@@ -161,8 +161,8 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         // A test that fails leaves nothing running.
-        if matches!(ask_to_cancel(&self.directory), Ok(Asked::NobodyListens)) {
-            let _ = end_orphan(&self.directory, Duration::ZERO);
+        if matches!(ask_to_cancel(&self.files), Ok(Asked::NobodyListens)) {
+            let _ = end_orphan(&self.files, Duration::ZERO);
         }
     }
 }
@@ -182,12 +182,12 @@ fn an_agent_gets_its_prompt_variables_directory_and_its_output_is_kept() {
     let here = run.root.path().file_name().unwrap().to_str().unwrap();
     assert_eq!(run.output(), format!("do the work\nred\nwrong\n{here}\nlast\n"));
     assert_eq!(run.liveness(), Liveness::Free);
-    let mut left: Vec<_> = fs::read_dir(run.directory.path())
+    let mut left: Vec<_> = fs::read_dir(run.files.root())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["control", "lock", "output.log"]);
+    assert_eq!(left, ["gt-abc#3.lock", "gt-abc#3.log", "supervisors.log"]);
 }
 
 #[test]
@@ -207,18 +207,18 @@ fn the_end_of_an_agent_outlives_a_supervisor_that_could_not_report_it() {
         until [ -s child ] && [ -e go ]; do sleep 0.01; done; exit 5",
     );
     wait_until("it has begun", || !run.file("child").is_empty());
-    let record = fs::read_to_string(run.directory.lock_path()).unwrap();
+    let record = fs::read_to_string(run.files.lock_path()).unwrap();
     let supervisor: i32 = record.split_whitespace().next().unwrap().parse().unwrap();
     fs::write(run.path("go"), "").unwrap();
-    wait_until("its end is kept", || run.directory.agent_end().unwrap().is_some());
-    assert!(holders(&run.directory).contains(&supervisor));
+    wait_until("its end is kept", || run.files.agent_end().unwrap().is_some());
+    assert!(holders(&run.files).contains(&supervisor));
 
     kill_process(Pid::from_raw(supervisor).unwrap(), Signal::KILL).unwrap();
     run.ended.recv_timeout(LONG).unwrap();
 
-    assert_eq!(run.directory.agent_end().unwrap(), Some(AgentEnd::Exited(5)));
+    assert_eq!(run.files.agent_end().unwrap(), Some(AgentEnd::Exited(5)));
     assert_eq!(run.liveness(), Liveness::Held);
-    assert!(end_orphan(&run.directory, Duration::ZERO).unwrap());
+    assert!(end_orphan(&run.files, Duration::ZERO).unwrap());
     wait_until("the lock is free", || run.liveness() == Liveness::Free);
 }
 
@@ -272,12 +272,12 @@ fn a_run_is_alive_from_its_supervisor_to_its_last_process() {
     let run = run(LONG, "setsid sh -c 'echo $$ > child; exec sleep 600' & echo $$ > own; wait");
     let [agent, child] = ["own", "child"].map(|name| run.pid_of(name));
     assert_eq!(run.liveness(), Liveness::Held);
-    assert!(run.directory.try_lock().unwrap().is_none());
+    assert!(run.files.try_lock().unwrap().is_none());
 
     // When the supervisor is gone, and then the agent, the run still lives.
     run.lose_supervisor();
     assert_eq!(run.liveness(), Liveness::Held);
-    assert_eq!(ask_to_cancel(&run.directory).unwrap(), Asked::NobodyListens);
+    assert_eq!(ask_to_cancel(&run.files).unwrap(), Asked::NobodyListens);
     kill_process(agent, Signal::KILL).unwrap();
     wait_until("the agent is gone", || !is_alive(agent));
     assert_eq!(run.liveness(), Liveness::Held);
@@ -295,13 +295,13 @@ fn a_run_is_cancelled_with_everything_it_started() {
     );
     let [agent, child] = ["own", "child"].map(|name| run.pid_of(name));
 
-    assert_eq!(ask_to_cancel(&run.directory).unwrap(), Asked::Told);
+    assert_eq!(ask_to_cancel(&run.files).unwrap(), Asked::Told);
 
     assert_eq!(run.end(), "Ok(Cancelled)");
     assert_eq!(run.output(), "asked\n");
     assert!(!is_alive(agent) && !is_alive(child));
     assert_eq!(run.liveness(), Liveness::Free);
-    assert_eq!(ask_to_cancel(&run.directory).unwrap(), Asked::NobodyListens);
+    assert_eq!(ask_to_cancel(&run.files).unwrap(), Asked::NobodyListens);
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn who_does_not_listen_is_killed_after_the_grace() {
     );
     let [agent, child] = ["own", "child"].map(|name| run.pid_of(name));
 
-    ask_to_cancel(&run.directory).unwrap();
+    ask_to_cancel(&run.files).unwrap();
 
     assert_eq!(run.end(), "Ok(Cancelled)");
     assert!(!is_alive(agent) && !is_alive(child));
@@ -327,7 +327,7 @@ fn an_agent_that_is_stopped_can_be_cancelled() {
         fs::read_to_string(format!("/proc/{}/stat", agent.as_raw_pid())).unwrap().contains(") T")
     });
 
-    ask_to_cancel(&run.directory).unwrap();
+    ask_to_cancel(&run.files).unwrap();
 
     assert_eq!(run.end(), "Ok(Cancelled)");
 }
@@ -376,16 +376,16 @@ fn an_orphan_is_ended() {
     let processes = ["own", "member", "daemon"].map(|name| run.pid_of(name));
     // A run with a supervisor is left alone.
     run.supervisor();
-    assert!(!end_orphan(&run.directory, SHORT).unwrap());
+    assert!(!end_orphan(&run.files, SHORT).unwrap());
     assert!(processes.iter().all(|pid| is_alive(*pid)));
     run.lose_supervisor();
 
-    assert!(end_orphan(&run.directory, SHORT).unwrap());
+    assert!(end_orphan(&run.files, SHORT).unwrap());
 
     wait_until("the lock is free", || run.liveness() == Liveness::Free);
     assert!(!processes.iter().any(|pid| is_alive(*pid)));
     // There is nothing left to end.
-    assert!(!end_orphan(&run.directory, SHORT).unwrap());
+    assert!(!end_orphan(&run.files, SHORT).unwrap());
 }
 
 #[test]
@@ -395,15 +395,14 @@ fn a_process_with_the_number_of_an_agent_is_not_ended_for_it() {
     let bystander = self::run(LONG, "echo $$ > own; exec sleep 600");
     let [agent, other] = [&run, &bystander].map(|run| run.pid_of("own"));
     run.lose_supervisor();
-    fs::write(run.directory.lock_path(), format!("{} {} 1\n", i32::MAX, other.as_raw_pid()))
-        .unwrap();
+    fs::write(run.files.lock_path(), format!("{} {} 1\n", i32::MAX, other.as_raw_pid())).unwrap();
 
     // When the run is ended, then by its lock, and the other one is not touched.
-    assert!(end_orphan(&run.directory, LONG).unwrap());
+    assert!(end_orphan(&run.files, LONG).unwrap());
     assert!(!is_alive(agent) && !is_alive(run.pid_of("child")));
     assert!(is_alive(other));
 
-    ask_to_cancel(&bystander.directory).unwrap();
+    ask_to_cancel(&bystander.files).unwrap();
     assert_eq!(bystander.end(), "Ok(Cancelled)");
 }
 
@@ -413,7 +412,7 @@ fn a_supervisor_outlives_the_session_that_started_it() {
     run.pid_of("own");
     let session = rustix::process::getsid(Some(run.supervisor())).unwrap();
     assert_eq!(session, run.supervisor());
-    ask_to_cancel(&run.directory).unwrap();
+    ask_to_cancel(&run.files).unwrap();
     assert_eq!(run.end(), "Ok(Cancelled)");
 }
 

@@ -353,7 +353,7 @@ fn what_nobody_could_end_is_ended_before_the_next_agent_begins() {
 
     // Whoever closes it by force dies after the store knows and before the agent does. Meanwhile the
     // supervisor cannot be reached, so that they look for it.
-    let control = town.cwd().join(".gt/runs/we-a#1/control");
+    let control = town.cwd().join(".gt/runs/we-a#1.control");
     let away = town.stage("control");
     fs::rename(&control, &away).unwrap();
     let close = town.start_bd(&["close", "we-a", "--force"]).start();
@@ -415,7 +415,7 @@ fn a_run_whose_files_were_removed_is_not_taken_for_lost() {
     assert_eq!((&run["state"], &run["alive"]), (&json!("running"), &json!(null)));
     assert_says(&town.gt(["run", "show", "we-a"]).ok().stdout, &["nobody can say whether"]);
     let error = refusal(&town.gt(["run", "cancel", "we-a"]));
-    assert_says(&error, &["we-a#1/lock is missing", "GT_RUN=we-a#1", "cancel we-a#1 --force"]);
+    assert_says(&error, &["we-a#1.lock is missing", "GT_RUN=we-a#1", "cancel we-a#1 --force"]);
     assert_eq!((town.run_of("we-a"), town.story()), (run, vec!["+ we-a#1".to_owned()]));
 
     fs::rename(&away, &runs).unwrap();
@@ -500,7 +500,7 @@ fn work_that_is_done_is_not_done_again_though_its_supervisor_could_not_say_so() 
     town.gt(["sling", "we-a"]).ok();
     let supervisor = town.supervisor_of("we-a#1");
     town.allow("go");
-    let lock = town.cwd().join(".gt/runs/we-a#1/lock");
+    let lock = town.cwd().join(".gt/runs/we-a#1.lock");
     let ended = || fs::read_to_string(&lock).is_ok_and(|text| text.ends_with("exited 0\n"));
     wait_until("the end of the agent was seen", ended);
     assert_eq!(town.states("we-a"), ["running"]);

@@ -19,7 +19,7 @@ use rustix::process::{
 use super::control::Control;
 use super::orphan::Record;
 use super::remains::{bystanders, end_all, left_of};
-use super::{AgentEnd, RunDirectory, RunLock, processes};
+use super::{AgentEnd, RunFiles, RunLock, processes};
 use crate::background::spawn;
 use crate::process::{ProcessError, command};
 
@@ -36,14 +36,43 @@ pub struct Agent {
     pub prompt: Vec<u8>,
 }
 
-/// Runs an agent until its end, or ends it when asked to through the run's directory: its process group
+/// Runs an agent until its end, or ends it when asked to through its supervisor: its process group
 /// gets `TERM` and after `grace` is killed. What the agent leaves behind when it ends is ended the same way.
 /// `started` is called once the agent is there.
 ///
 /// For a process that does nothing else meanwhile: it collects its children, and ends whatever it has in the
 /// end besides the children that it had before. Those are left alone, and do not get the lock either.
-pub fn supervise(
-    directory: &RunDirectory,
+///
+/// Between two runs it can be kept, which saves making the pipe through which it is spoken to.
+#[derive(Debug, Default)]
+pub struct Supervision {
+    control: Option<Control>,
+}
+
+impl Supervision {
+    /// Runs an agent until its end, or ends it when somebody asks: see [`Supervision`].
+    pub fn stay_with(
+        &mut self,
+        files: &RunFiles,
+        lock: &RunLock,
+        agent: &Agent,
+        grace: Duration,
+        started: impl FnOnce(),
+    ) -> Result<AgentEnd, ProcessError> {
+        let ready = Control::ready(&mut self.control, files);
+        let control = ready.map_err(|source| ProcessError::Start {
+            program: agent.argv.first().cloned().unwrap_or_default(),
+            source,
+        })?;
+        let end = supervise(control, files, lock, agent, grace, started);
+        control.rest();
+        end
+    }
+}
+
+fn supervise(
+    control: &mut Control,
+    files: &RunFiles,
     lock: &RunLock,
     agent: &Agent,
     grace: Duration,
@@ -53,17 +82,16 @@ pub fn supervise(
     let cannot_start = |source| ProcessError::Start { program: program.clone(), source };
     let bystanders = bystanders();
     adopt_orphans();
-    let control = Control::open(directory).map_err(cannot_start)?;
     // For whoever must end the agent without us. If it cannot be written that is done by hand; an agent is
     // not kept from its work for it.
     let mut record = Record { supervisor: getpid(), agent: None };
     let _ = lock.write(&record.to_string());
-    let outcome = start(directory, lock, agent).map_err(cannot_start).and_then(|child| {
+    let outcome = start(files, lock, agent).map_err(cannot_start).and_then(|child| {
         let agent = Pid::from_child(&child);
         record.agent = processes::look(agent).map(|process| (agent, process.started));
         let _ = lock.write(&record.to_string());
         started();
-        let (ended, is_cancelled) = attend(agent, &control, grace);
+        let (ended, is_cancelled) = attend(agent, control, grace);
         let end = ended.map(|status| agent_end(status, is_cancelled));
         if let Ok(end) = end {
             // Should we not live to tell. If it cannot be written, that is all we can do.
@@ -82,7 +110,6 @@ pub fn supervise(
         // Where nobody listens and somebody is written down, a supervisor died.
         let _ = lock.write("");
     }
-    // The pipe stays: without a listener it is of no use and does no harm, and files cost.
     outcome
 }
 
@@ -103,12 +130,12 @@ fn adopt_orphans() {
     }
 }
 
-fn start(directory: &RunDirectory, lock: &RunLock, agent: &Agent) -> io::Result<Child> {
+fn start(files: &RunFiles, lock: &RunLock, agent: &Agent) -> io::Result<Child> {
     let Some((program, arguments)) = agent.argv.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
     };
-    let prompt = prompt_file(directory, &agent.prompt)?;
-    let output = File::options().append(true).create(true).open(directory.output_path())?;
+    let prompt = prompt_file(files, &agent.prompt)?;
+    let output = File::options().append(true).create(true).open(files.output_path())?;
     let is_path = program.contains('/');
     let mut command =
         if is_path { command(agent.directory.join(program)) } else { command(program) };
@@ -132,7 +159,7 @@ fn start(directory: &RunDirectory, lock: &RunLock, agent: &Agent) -> io::Result<
 
 /// Something to read the prompt from that never makes the writer wait.
 #[cfg(target_os = "linux")]
-fn prompt_file(_directory: &RunDirectory, prompt: &[u8]) -> io::Result<File> {
+fn prompt_file(_files: &RunFiles, prompt: &[u8]) -> io::Result<File> {
     // In memory: a file on a disk would be made, and kept, for every run.
     let file = rustix::fs::memfd_create("gt prompt", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = File::from(file);
@@ -143,8 +170,8 @@ fn prompt_file(_directory: &RunDirectory, prompt: &[u8]) -> io::Result<File> {
 
 /// Something to read the prompt from that never makes the writer wait.
 #[cfg(not(target_os = "linux"))]
-fn prompt_file(directory: &RunDirectory, prompt: &[u8]) -> io::Result<File> {
-    let mut file = crate::background::nameless_file(directory.path())?;
+fn prompt_file(files: &RunFiles, prompt: &[u8]) -> io::Result<File> {
+    let mut file = crate::background::nameless_file(files.root())?;
     file.write_all(prompt)?;
     file.rewind()?;
     Ok(file)
@@ -164,7 +191,7 @@ const COLLECT_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Stays with the agent to its end, or ends it when somebody asks. Collects every child that ends meanwhile.
 /// Says how the agent ended, and whether somebody had asked.
-fn attend(agent: Pid, control: &Control, grace: Duration) -> (Result<WaitStatus, Errno>, bool) {
+fn attend(agent: Pid, control: &mut Control, grace: Duration) -> (Result<WaitStatus, Errno>, bool) {
     let end = end_of(agent);
     let mut stage = Stage::Working;
     loop {
@@ -209,18 +236,23 @@ struct News {
 }
 
 /// Waits for the end of the agent, for somebody who asks, if that still matters, and not longer than `limit`.
-fn wait_for_news(end: Option<&OwnedFd>, control: &Control, stage: Stage, limit: Duration) -> News {
+fn wait_for_news(
+    end: Option<&OwnedFd>,
+    control: &mut Control,
+    stage: Stage,
+    limit: Duration,
+) -> News {
     let timeout = Timespec::try_from(limit).ok();
     // A descriptor that is not waited for is asked for nothing.
     let flags = |wanted| if wanted { PollFlags::IN } else { PollFlags::empty() };
-    let asked = PollFd::new(control, flags(matches!(stage, Stage::Working)));
-    let over =
-        end.map_or_else(|| PollFd::new(control, flags(false)), |end| PollFd::new(end, flags(true)));
+    let asked = PollFd::new(&*control, flags(matches!(stage, Stage::Working)));
+    let over = end
+        .map_or_else(|| PollFd::new(&*control, flags(false)), |end| PollFd::new(end, flags(true)));
     let mut polled = [asked, over];
     // Whatever else ends the wait, looking at the children tells.
     let _ = poll(&mut polled, timeout.as_ref());
-    let [is_asked, is_over] = polled.map(|polled| !polled.revents().is_empty());
-    News { is_over, is_asked }
+    let [is_spoken_to, is_over] = polled.map(|polled| !polled.revents().is_empty());
+    News { is_over, is_asked: is_spoken_to && control.is_asked() }
 }
 
 /// Collects the children that have ended; the status of the agent, if it is among them.

@@ -1,16 +1,17 @@
-//! How a supervisor is spoken to: a named pipe in the directory of its run. Whoever opens it for writing
+//! How a supervisor is spoken to: a named pipe among the files of its run. Whoever opens it for writing
 //! learns from the kernel whether a supervisor listens.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::RunDirectory;
+use super::RunFiles;
 
 /// What came of asking a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +23,10 @@ pub enum Asked {
 }
 
 /// Asks the supervisor of a run to end it, and returns at once.
-pub fn ask_to_cancel(directory: &RunDirectory) -> io::Result<Asked> {
-    match open_for_asking(directory)? {
+pub fn ask_to_cancel(files: &RunFiles) -> io::Result<Asked> {
+    match open_for_asking(files)? {
         None => Ok(Asked::NobodyListens),
-        Some(mut pipe) => match pipe.write_all(b"c") {
+        Some(mut pipe) => match pipe.write_all(&word(files)) {
             // A pipe that is full has been asked often enough.
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(Asked::Told),
@@ -34,14 +35,14 @@ pub fn ask_to_cancel(directory: &RunDirectory) -> io::Result<Asked> {
 }
 
 /// Whether the supervisor of a run is there and its agent has not ended.
-pub(super) fn somebody_listens(directory: &RunDirectory) -> io::Result<bool> {
-    Ok(open_for_asking(directory)?.is_some())
+pub(super) fn somebody_listens(files: &RunFiles) -> io::Result<bool> {
+    Ok(open_for_asking(files)?.is_some())
 }
 
-fn open_for_asking(directory: &RunDirectory) -> io::Result<Option<File>> {
+fn open_for_asking(files: &RunFiles) -> io::Result<Option<File>> {
     // Without waiting for a listener, which is how the kernel says that there is none.
     let at_once = OFlags::NONBLOCK.bits().cast_signed();
-    match File::options().write(true).custom_flags(at_once).open(directory.control_path()) {
+    match File::options().write(true).custom_flags(at_once).open(files.control_path()) {
         Ok(pipe) => Ok(Some(pipe)),
         Err(error)
             if error.kind() == io::ErrorKind::NotFound
@@ -53,33 +54,94 @@ fn open_for_asking(directory: &RunDirectory) -> io::Result<Option<File>> {
     }
 }
 
-/// The end of the pipe that a supervisor listens to.
+/// The end of the pipe that a supervisor listens to. It has the name of the run while there is one to be ended,
+/// and goes from run to run with its supervisor.
 #[derive(Debug)]
 pub(super) struct Control {
     pipe: File,
+    path: PathBuf,
+    /// Where it is between two runs.
+    resting_path: PathBuf,
+    /// What it is told to end this run.
+    word: Vec<u8>,
+    /// What it was told and has not understood yet.
+    heard: Vec<u8>,
 }
 
 impl Control {
-    /// Makes the pipe of a run. From now on whoever asks is heard.
-    pub(super) fn open(directory: &RunDirectory) -> io::Result<Self> {
-        let path = directory.control_path();
-        match make_pipe(&path) {
-            // Whatever it is, nobody but the holder of the lock has a use for it.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                std::fs::remove_file(&path)?;
-                make_pipe(&path)?;
-            }
-            made => made?,
+    /// Gives the pipe the name of a run, and makes it if need be. From now on whoever asks is heard.
+    pub(super) fn ready<'c>(
+        slot: &'c mut Option<Self>,
+        files: &RunFiles,
+    ) -> io::Result<&'c mut Self> {
+        let path = files.control_path();
+        // One that cannot be moved, because somebody has removed it, is made anew.
+        let kept = slot.take().filter(|kept| std::fs::rename(&kept.path, &path).is_ok());
+        let mut control = match kept {
+            Some(kept) => kept,
+            None => Self {
+                pipe: make(&path)?,
+                path: PathBuf::new(),
+                resting_path: files.root().join(format!("resting-{}.control", std::process::id())),
+                word: Vec::new(),
+                heard: Vec::new(),
+            },
+        };
+        control.path = path;
+        control.word = word(files);
+        Ok(slot.insert(control))
+    }
+
+    /// Takes the name of the run away: whoever asks for its end from now on comes too late.
+    pub(super) fn rest(&mut self) {
+        // One that cannot be moved is made anew for the next run, and ends with us.
+        if std::fs::rename(&self.path, &self.resting_path).is_ok() {
+            self.path.clone_from(&self.resting_path);
         }
-        // For writing too, so that opening does not wait for a writer, and a writer that leaves does not end
-        // the pipe.
-        let pipe = File::options().read(true).write(true).open(&path)?;
-        Ok(Self { pipe })
+    }
+
+    /// Whether somebody wants the run to end. Only to be called when there is something to read. Whoever came too
+    /// late for the run before does not mean this one.
+    pub(super) fn is_asked(&mut self) -> bool {
+        let mut more = [0; 4096];
+        let Ok(read) = self.pipe.read(&mut more) else { return false };
+        self.heard.extend_from_slice(&more[..read]);
+        let whole = self.heard.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let lines: Vec<u8> = self.heard.drain(..whole).collect();
+        lines.split_inclusive(|byte| *byte == b'\n').any(|line| line == self.word)
     }
 }
 
+impl Drop for Control {
+    fn drop(&mut self) {
+        // Without a listener it is of no use and does no harm.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// What is said to end a run.
+fn word(files: &RunFiles) -> Vec<u8> {
+    let mut word = files.name().as_os_str().as_bytes().to_vec();
+    word.push(b'\n');
+    word
+}
+
+fn make(path: &Path) -> io::Result<File> {
+    match make_pipe(path) {
+        // Whatever it is, nobody but the holder of the lock has a use for it.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            std::fs::remove_file(path)?;
+            make_pipe(path)?;
+        }
+        made => made?,
+    }
+    // For writing too, so that opening does not wait for a writer, and a writer that leaves does not end the
+    // pipe.
+    File::options().read(true).write(true).open(path)
+}
+
 impl AsFd for Control {
-    /// Can be read from when somebody has asked.
+    /// Can be read from when somebody has said something.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
     }
@@ -104,39 +166,69 @@ fn make_pipe(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-
     use super::*;
 
     #[test]
     fn nobody_listens_before_and_after() {
         let town = tempfile::tempdir().unwrap();
-        let directory = RunDirectory::of(town.path(), "gt-abc#3");
-        assert_eq!(ask_to_cancel(&directory).unwrap(), Asked::NobodyListens);
-        directory.create().unwrap();
-        assert_eq!(ask_to_cancel(&directory).unwrap(), Asked::NobodyListens);
+        let files = RunFiles::of(town.path(), "gt-abc#3");
+        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NobodyListens);
+        files.create().unwrap();
+        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NobodyListens);
 
-        let control = Control::open(&directory).unwrap();
-        assert_eq!(ask_to_cancel(&directory).unwrap(), Asked::Told);
-        let mut byte = [0];
-        (&control.pipe).read_exact(&mut byte).unwrap();
+        let mut slot = None;
+        let control = Control::ready(&mut slot, &files).unwrap();
+        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::Told);
+        assert!(control.is_asked());
 
-        drop(control);
-        // A test beside this one may be starting a program, which holds all our files until it has begun.
-        gt_testkit::wait_until("nobody listens", || {
-            ask_to_cancel(&directory).unwrap() == Asked::NobodyListens
-        });
+        control.rest();
+        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NobodyListens);
+    }
+
+    #[test]
+    fn whoever_comes_too_late_for_one_run_does_not_end_the_next() {
+        let town = tempfile::tempdir().unwrap();
+        let [one, two] = ["gt-abc#3", "gt-abc#33"].map(|run| RunFiles::of(town.path(), run));
+        let mut slot = None;
+        let control = Control::ready(&mut slot, &one).unwrap();
+        let mut late = open_for_asking(&one).unwrap().unwrap();
+        control.rest();
+        let control = Control::ready(&mut slot, &two).unwrap();
+        assert_eq!(ask_to_cancel(&one).unwrap(), Asked::NobodyListens);
+
+        late.write_all(&word(&one)).unwrap();
+        assert!(!control.is_asked());
+
+        assert_eq!(ask_to_cancel(&two).unwrap(), Asked::Told);
+        assert!(control.is_asked());
+    }
+
+    #[test]
+    fn a_pipe_that_somebody_removed_is_made_anew_and_none_is_left() {
+        let town = tempfile::tempdir().unwrap();
+        let files = RunFiles::of(town.path(), "gt-abc#3");
+        let mut slot = None;
+        let control = Control::ready(&mut slot, &files).unwrap();
+        control.rest();
+        std::fs::remove_file(&control.path).unwrap();
+
+        Control::ready(&mut slot, &files).unwrap();
+
+        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::Told);
+        drop(slot);
+        assert_eq!(std::fs::read_dir(town.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn asking_too_often_does_not_wait() {
         let town = tempfile::tempdir().unwrap();
-        let directory = RunDirectory::of(town.path(), "gt-abc#3");
-        directory.create().unwrap();
-        std::fs::write(directory.control_path(), "not a pipe").unwrap();
-        let _control = Control::open(&directory).unwrap();
+        let files = RunFiles::of(town.path(), "gt-abc#3");
+        files.create().unwrap();
+        std::fs::write(files.control_path(), "not a pipe").unwrap();
+        let mut slot = None;
+        Control::ready(&mut slot, &files).unwrap();
         for _ in 0..100_000 {
-            assert_eq!(ask_to_cancel(&directory).unwrap(), Asked::Told);
+            assert_eq!(ask_to_cancel(&files).unwrap(), Asked::Told);
         }
     }
 }

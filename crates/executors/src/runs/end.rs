@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 
-use super::RunDirectory;
+use super::RunFiles;
 
 /// How an agent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl fmt::Display for AgentEnd {
     }
 }
 
-impl RunDirectory {
+impl RunFiles {
     /// How the agent of this run ended, if its supervisor saw it. Says nothing about what the agent left
     /// running: that is over when the lock is free.
     pub fn agent_end(&self) -> io::Result<Option<AgentEnd>> {
@@ -57,13 +57,13 @@ mod tests {
     #[test]
     fn an_end_is_kept_and_read() {
         let town = tempfile::tempdir().unwrap();
-        let directory = RunDirectory::of(town.path(), "gt-abc#3");
-        assert_eq!(directory.agent_end().unwrap(), None);
-        directory.create().unwrap();
-        let lock = directory.try_lock().unwrap().unwrap();
+        let files = RunFiles::of(town.path(), "gt-abc#3");
+        assert_eq!(files.agent_end().unwrap(), None);
+        files.create().unwrap();
+        let lock = files.try_lock().unwrap().unwrap();
         for end in [AgentEnd::Exited(0), AgentEnd::Signalled(9), AgentEnd::Cancelled] {
             lock.write(&end.to_string()).unwrap();
-            assert_eq!(directory.agent_end().unwrap(), Some(end));
+            assert_eq!(files.agent_end().unwrap(), Some(end));
         }
     }
 

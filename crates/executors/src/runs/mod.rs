@@ -1,4 +1,4 @@
-//! Runs in the world: the directory and the lock of each, the supervisor around an agent, and how a
+//! Runs in the world: the files and the lock of each, the supervisor around an agent, and how a
 //! run is ended.
 //!
 //! # What must stay true
@@ -8,13 +8,13 @@
 //!   and no clock decides.
 //! - Nothing of a run outlives its supervisor's answer, unless it belongs to another user: when the agent
 //!   ends, what it left running is ended first.
-//! - What a supervisor has seen of the end of its agent outlives it, in the directory of the run.
+//! - What a supervisor has seen of the end of its agent outlives it, in the file of the lock.
 //! - Only a process that is known to belong to a run is ever sent a signal.
 
 mod agent;
 mod control;
-mod directory;
 mod end;
+mod files;
 mod host;
 mod orphan;
 mod processes;
@@ -22,10 +22,10 @@ mod remains;
 mod starter;
 mod supervisor;
 
-pub use agent::{Agent, supervise};
+pub use agent::{Agent, Supervision};
 pub use control::{Asked, ask_to_cancel};
-pub use directory::{Liveness, RunDirectory, RunLock};
 pub use end::AgentEnd;
+pub use files::{Liveness, RunFiles, RunLock};
 pub use host::host_identity;
 pub use orphan::{end_orphan, holders};
 pub use starter::{StarterLock, starter_is_alive};

@@ -10,7 +10,7 @@ use rustix::process::Pid;
 use super::control::somebody_listens;
 use super::processes::{self, Process, has_open, pid_of};
 use super::remains::{Left, end_all};
-use super::{Liveness, RunDirectory};
+use super::{Liveness, RunFiles};
 
 /// How long after killing the last processes of a run their end is waited for.
 const KILLED_PATIENCE: Duration = Duration::from_secs(5);
@@ -55,13 +55,13 @@ impl fmt::Display for Record {
 /// A process is sent a signal only if it is known to belong to the run: it holds the lock, it is the one
 /// that was written down (number and start), or it shares the process group of such a one. A run with a
 /// supervisor is left alone: that is asked with [`ask_to_cancel`](super::ask_to_cancel).
-pub fn end_orphan(directory: &RunDirectory, grace: Duration) -> io::Result<bool> {
-    if somebody_listens(directory)? || directory.liveness()? != Liveness::Held {
+pub fn end_orphan(files: &RunFiles, grace: Duration) -> io::Result<bool> {
+    if somebody_listens(files)? || files.liveness()? != Liveness::Held {
         return Ok(false);
     }
-    let text = fs::read_to_string(directory.lock_path())?;
+    let text = fs::read_to_string(files.lock_path())?;
     let Some(record) = Record::parse(&text) else { return Ok(false) };
-    let lock = fs::metadata(directory.lock_path())?;
+    let lock = fs::metadata(files.lock_path())?;
     let find = || {
         let all = processes::all();
         let processes = belonging(&all, record, |process| has_open(process.pid, &lock));
@@ -74,8 +74,8 @@ pub fn end_orphan(directory: &RunDirectory, grace: Duration) -> io::Result<bool>
 }
 
 /// The numbers of the processes that have the lock of a run open, other than ours, as far as we may know.
-pub fn holders(directory: &RunDirectory) -> Vec<i32> {
-    let Ok(lock) = fs::metadata(directory.lock_path()) else { return Vec::new() };
+pub fn holders(files: &RunFiles) -> Vec<i32> {
+    let Ok(lock) = fs::metadata(files.lock_path()) else { return Vec::new() };
     let ourselves = rustix::process::getpid();
     let holds = |process: &Process| process.pid != ourselves && has_open(process.pid, &lock);
     let all = processes::all().into_iter();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::RunDirectory;
+use super::RunFiles;
 use crate::background::spawn;
 use crate::process::{ProcessError, command};
 
@@ -49,8 +49,8 @@ pub struct Order<'a> {
     pub environment: &'a [(&'a str, &'a str)],
     /// What one that is there already is told: one line without its end.
     pub line: &'a str,
-    /// The directory of the run.
-    pub directory: &'a RunDirectory,
+    /// The files of the run.
+    pub files: &'a RunFiles,
 }
 
 impl Supervisors {
@@ -172,12 +172,12 @@ pub fn next_order() -> Option<String> {
     }
 }
 
-/// Starts the supervisor of a run. Its complaints are appended to a file beside the directories of the runs.
+/// Starts the supervisor of a run. Its complaints are appended to a file beside those of the runs.
 ///
 /// The supervisor itself calls [`become_detached`] first.
 fn start(order: &Order<'_>) -> io::Result<Child> {
-    order.directory.create()?;
-    let log = order.directory.supervisor_log_path();
+    order.files.create()?;
+    let log = order.files.supervisor_log_path();
     let log = File::options().append(true).create(true).open(log)?;
     let mut command = command(order.program);
     // No process group of its own: whoever leads one cannot begin a session.

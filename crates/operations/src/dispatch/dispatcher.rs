@@ -1,6 +1,7 @@
 //! The engine: one cycle over the town's line.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub struct Dispatcher<'a> {
     only: Option<Vec<u64>>,
     starter: &'a str,
     host: &'a str,
+    /// How many were given slots in this cycle.
+    begun: AtomicU64,
     pause: Box<dyn Fn(Duration) + Sync + 'a>,
 }
 
@@ -155,6 +158,7 @@ impl<'a> Dispatcher<'a> {
             only: None,
             starter: "",
             host: "",
+            begun: AtomicU64::new(0),
             pause: Box::new(std::thread::sleep),
         }
     }
@@ -231,6 +235,7 @@ impl<'a> Dispatcher<'a> {
         let files = file_layers(self.town)?;
         let mut done = Dispatched::default();
         let mut tried = HashSet::new();
+        self.begun.store(0, Ordering::Relaxed);
         if !self.dry_run {
             self.wake(&files)?;
         }
@@ -256,8 +261,9 @@ impl<'a> Dispatcher<'a> {
             PlanReason::Ready if done.skipped > 0 => PlanReason::Capacity,
             reason => reason,
         });
-        if !done.dispatched.is_empty() && !self.dry_run {
-            let count = done.dispatched.len() as u64;
+        let count = done.dispatched.len() as u64;
+        if self.begun.load(Ordering::Relaxed) != count && !self.dry_run {
+            // Some that had their slots did not start after all.
             self.town.write(|writer| Ok(writer.note_dispatch(count)?))?;
         }
         Ok(done)
@@ -441,8 +447,7 @@ impl<'a> Dispatcher<'a> {
         let numbers: Vec<usize> = (0..proposals.len()).collect();
         let answers = self.town.write_each(numbers, |writer, at| {
             let scene = self.scene_in(writer, files, &mut scene)?;
-            let proposal = &proposals[at];
-            start_in(writer, scene, proposal.context.number, &proposal.recipe, self.who())
+            self.begin(writer, scene, &proposals[at])
         })?;
         let mut reserved = Vec::with_capacity(proposals.len());
         for (proposal, answer) in proposals.into_iter().zip(answers) {
@@ -468,8 +473,20 @@ impl<'a> Dispatcher<'a> {
         Ok(scene.insert(read))
     }
 
-    fn who(&self) -> Starter<'a> {
-        Starter { lock: self.starter, host: self.host }
+    /// Gives a proposal its slot. Together with it is written down that this cycle begins one more, because a
+    /// commit of its own would cost as much as the start.
+    fn begin(
+        &self,
+        writer: &mut Writer<'_>,
+        scene: &mut Scene,
+        proposal: &Proposal,
+    ) -> Result<Start> {
+        let starter = Starter { lock: self.starter, host: self.host };
+        let start = start_in(writer, scene, proposal.context.number, &proposal.recipe, starter)?;
+        if matches!(start, Start::Begun(_)) {
+            writer.note_dispatch(self.begun.fetch_add(1, Ordering::Relaxed) + 1)?;
+        }
+        Ok(start)
     }
 
     /// Gives a proposal its slot, unless it has one, and starts its worker.
@@ -477,7 +494,7 @@ impl<'a> Dispatcher<'a> {
         if proposal.run().is_none() {
             let answer = self.town.write(|writer| {
                 let mut scene = self.scene(writer, files)?;
-                start_in(writer, &mut scene, proposal.context.number, &proposal.recipe, self.who())
+                self.begin(writer, &mut scene, proposal)
             });
             proposal.reserved(answer)?;
         }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use gt_core::ExecutorKind;
 use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
-use gt_executors::runs::{Asked, Liveness, RunDirectory, ask_to_cancel, end_orphan, holders};
+use gt_executors::runs::{Asked, Liveness, RunFiles, ask_to_cancel, end_orphan, holders};
 use gt_store::Writer;
 
 use super::finish::finish_in;
@@ -110,16 +110,16 @@ fn out_of_reach(town: &Town, world: &dyn World, run: &Run) -> Option<String> {
              good, with gt run cancel {id} --force"
         ));
     }
-    let directory = RunDirectory::of(&town.runs_directory(), &id.to_string());
-    Some(unreadable(&directory, id))
+    let files = RunFiles::of(&town.runs_directory(), &id.to_string());
+    Some(unreadable(&files, id))
 }
 
 /// What to do about a run whose lock somebody has removed.
-fn unreadable(directory: &RunDirectory, id: &RunId) -> String {
+fn unreadable(files: &RunFiles, id: &RunId) -> String {
     format!(
         "nobody can say whether anything of {id} is alive: {} is missing or cannot be read; look for its \
          processes (their environment has GT_RUN={id}), end them, and then gt run cancel {id} --force",
-        directory.lock_path().display()
+        files.lock_path().display()
     )
 }
 
@@ -160,16 +160,16 @@ pub(crate) fn end_in_world<'a>(town: &Town, runs: impl IntoIterator<Item = &'a R
         if run.executor != ExecutorKind::Process {
             continue;
         }
-        let directory = RunDirectory::of(&town.runs_directory(), &run.id.to_string());
+        let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
         let mut waited = Duration::ZERO;
         // A supervisor that has only just taken the run does not listen yet.
-        while ask_to_cancel(&directory).is_ok_and(|asked| asked == Asked::NobodyListens)
-            && directory.liveness().is_ok_and(|liveness| liveness == Liveness::Held)
+        while ask_to_cancel(&files).is_ok_and(|asked| asked == Asked::NobodyListens)
+            && files.liveness().is_ok_and(|liveness| liveness == Liveness::Held)
         {
             if waited >= LOOKED_FOR {
                 // It is dead, and its agent is not. What cannot be ended shows as a run that is over
                 // and has processes.
-                let _ = end_orphan(&directory, grace);
+                let _ = end_orphan(&files, grace);
                 break;
             }
             std::thread::sleep(LOOK_EVERY);
@@ -178,40 +178,40 @@ pub(crate) fn end_in_world<'a>(town: &Town, runs: impl IntoIterator<Item = &'a R
     }
 }
 
-/// Ends every process of the run with this directory and waits until none is left.
-pub(super) fn end_processes(directory: &RunDirectory, run: &Run, grace: Duration) -> Result<()> {
+/// Ends every process of the run with these files and waits until none is left.
+pub(super) fn end_processes(files: &RunFiles, run: &Run, grace: Duration) -> Result<()> {
     let failed = |source| OperationError::File {
-        action: "end the processes of the run in",
-        path: directory.path().to_owned(),
+        action: "end the processes of the run with the lock",
+        path: files.lock_path(),
         source,
     };
     let began = Instant::now();
     let limit = grace.saturating_mul(2).saturating_add(PATIENCE);
     let mut told = false;
     loop {
-        match directory.liveness().map_err(failed)? {
+        match files.liveness().map_err(failed)? {
             Liveness::Held => {}
             Liveness::Free => return Ok(()),
             Liveness::NeverTaken => {
-                return Err(OperationError::rejected(unreadable(directory, &run.id)));
+                return Err(OperationError::rejected(unreadable(files, &run.id)));
             }
         }
         if !told {
-            told = ask_to_cancel(directory).map_err(failed)? == Asked::Told;
+            told = ask_to_cancel(files).map_err(failed)? == Asked::Told;
         }
         if !told {
             // Either it is about to listen, or it is dead and its agent is not.
-            end_orphan(directory, grace).map_err(failed)?;
+            end_orphan(files, grace).map_err(failed)?;
         }
         if began.elapsed() > limit {
-            return Err(OperationError::rejected(does_not_end(directory, &run.id)));
+            return Err(OperationError::rejected(does_not_end(files, &run.id)));
         }
         std::thread::sleep(LOOK_EVERY);
     }
 }
 
-fn does_not_end(directory: &RunDirectory, id: &RunId) -> String {
-    let holders: Vec<String> = holders(directory).iter().map(ToString::to_string).collect();
+fn does_not_end(files: &RunFiles, id: &RunId) -> String {
+    let holders: Vec<String> = holders(files).iter().map(ToString::to_string).collect();
     let who = match holders.as_slice() {
         [] => "a process that is not yours holds".to_owned(),
         [one] => format!("process {one} holds"),
@@ -220,6 +220,6 @@ fn does_not_end(directory: &RunDirectory, id: &RunId) -> String {
     format!(
         "something of {id} does not end: {who} {}; end it by hand and cancel {id} again, or gt run cancel {id} \
          --force leaves it alone",
-        directory.lock_path().display()
+        files.lock_path().display()
     )
 }

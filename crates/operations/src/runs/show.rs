@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use gt_core::schedule::{Context, Run, RunId, RunState};
 use gt_core::{Bead, RigSlug};
-use gt_executors::runs::RunDirectory;
+use gt_executors::runs::RunFiles;
 use gt_store::Reader;
 
 use super::world::{Alive, World};
@@ -113,5 +113,5 @@ pub fn show(town: &Town, world: &dyn World, input: &str) -> Result<ShownRun> {
 
 /// Where the output of a run is kept.
 pub fn log_path(town: &Town, run: &RunId) -> PathBuf {
-    RunDirectory::of(&town.runs_directory(), &run.to_string()).output_path()
+    RunFiles::of(&town.runs_directory(), &run.to_string()).output_path()
 }

@@ -9,8 +9,8 @@ use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_core::time::format_duration;
 use gt_executors::process::ProcessError;
 use gt_executors::runs::{
-    Agent, AgentEnd, Asked, Liveness, OnEnd, Order, RunDirectory, Supervisors, ask_to_cancel,
-    become_detached, end_orphan, next_order, say, supervise as stay,
+    Agent, AgentEnd, Asked, Liveness, OnEnd, Order, RunFiles, Supervision, Supervisors,
+    ask_to_cancel, become_detached, end_orphan, next_order, say,
 };
 
 use super::claim::{Claim, WorkOrder, claim};
@@ -61,7 +61,7 @@ impl Spawner for ProcessSpawner {
             arguments: &arguments,
             environment: &[],
             line: &format!("{id} {}", run.agent),
-            directory: &RunDirectory::of(&self.runs, &id),
+            files: &RunFiles::of(&self.runs, &id),
         };
         let failed = |error: String| SpawnError::Failed(error);
         let line = self
@@ -102,12 +102,13 @@ pub fn say_failed(why: &str) {
 /// Carries out runs for whoever started us, one after the other, until they have no more: each order is a run
 /// and its agent. What cannot be carried out ends it.
 pub fn supervise_all(mut town: Town, first: &RunId) -> Result<()> {
-    supervise(&town, first)?;
+    let mut supervision = Supervision::default();
+    carry_out(&town, first, &mut supervision)?;
     while let Some(order) = next_order() {
         let (run, agent) = order.split_once(' ').unwrap_or((&order, ""));
         let id = RunId::parse(run)?;
         town = town.acting_as(Actor { name: agent.to_owned(), owner: String::new() }, None);
-        supervise(&town, &id)?;
+        carry_out(&town, &id, &mut supervision)?;
     }
     Ok(())
 }
@@ -115,13 +116,16 @@ pub fn supervise_all(mut town: Town, first: &RunId) -> Result<()> {
 /// Carries out a run from its claim to its end: what `gt worker exec` does. Takes the run's lock, compares
 /// and swaps, executes the agent, stays with it, and writes down how it ended.
 pub fn supervise(town: &Town, id: &RunId) -> Result<()> {
+    carry_out(town, id, &mut Supervision::default())
+}
+
+fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision) -> Result<()> {
     let failed = |action| {
         move |source| OperationError::File { action, path: PathBuf::from(id.to_string()), source }
     };
     become_detached().map_err(failed("detach from the terminal of"))?;
-    let directory = RunDirectory::of(&town.runs_directory(), &id.to_string());
-    directory.create().map_err(failed("make the directory of"))?;
-    let Some(lock) = directory.try_lock().map_err(failed("lock"))? else {
+    let files = RunFiles::of(&town.runs_directory(), &id.to_string());
+    let Some(lock) = files.try_lock().map_err(failed("lock"))? else {
         say_failed(&format!("another supervisor has {id}"));
         return Ok(());
     };
@@ -139,7 +143,8 @@ pub fn supervise(town: &Town, id: &RunId) -> Result<()> {
         }
     };
     let ended = agent(town, &settings, &order).and_then(|agent| {
-        stay(&directory, &lock, &agent, settings.kill_grace, || say(STARTED))
+        supervision
+            .stay_with(&files, &lock, &agent, settings.kill_grace, || say(STARTED))
             .map_err(|error| explained(&error))
     });
     match ended {
@@ -176,14 +181,14 @@ fn insist<T>(write: impl Fn() -> Result<T>) -> Result<T> {
 fn earlier_run_alive(runs: &Path, id: &RunId) -> Option<(RunId, String)> {
     for epoch in (1..id.epoch).rev() {
         let earlier = RunId { bead: id.bead.clone(), epoch };
-        let directory = RunDirectory::of(runs, &earlier.to_string());
-        match directory.liveness() {
+        let files = RunFiles::of(runs, &earlier.to_string());
+        match files.liveness() {
             Ok(Liveness::Held) => {
                 let why = format!("{earlier} has not ended yet");
                 return Some((earlier, why));
             }
             Err(error) => {
-                let lock = directory.lock_path();
+                let lock = files.lock_path();
                 let why = format!(
                     "cannot tell from {} whether {earlier} has ended: {error}",
                     lock.display()
@@ -191,7 +196,7 @@ fn earlier_run_alive(runs: &Path, id: &RunId) -> Option<(RunId, String)> {
                 return Some((earlier, why));
             }
             // Its agent was begun, and that only after everything before it was gone.
-            Ok(Liveness::Free) if directory.output_path().exists() => return None,
+            Ok(Liveness::Free) if files.output_path().exists() => return None,
             Ok(Liveness::Free | Liveness::NeverTaken) => {}
         }
     }
@@ -203,10 +208,10 @@ fn earlier_run_alive(runs: &Path, id: &RunId) -> Option<(RunId, String)> {
 fn end_if_cancelled(town: &Town, earlier: &RunId, grace: Duration) -> Result<()> {
     let run = town.read(|reader| Ok(reader.run(earlier)?))?;
     if run.is_some_and(|run| run.state == RunState::Cancelled) {
-        let directory = RunDirectory::of(&town.runs_directory(), &earlier.to_string());
+        let files = RunFiles::of(&town.runs_directory(), &earlier.to_string());
         // What cannot be ended keeps the bead busy, and shows as a run that is over and has processes.
-        if !matches!(ask_to_cancel(&directory), Ok(Asked::Told)) {
-            let _ = end_orphan(&directory, grace);
+        if !matches!(ask_to_cancel(&files), Ok(Asked::Told)) {
+            let _ = end_orphan(&files, grace);
         }
     }
     Ok(())
@@ -292,27 +297,27 @@ mod tests {
     #[test]
     fn an_agent_waits_for_whatever_may_be_left_of_an_earlier_run() {
         let runs = tempfile::tempdir().unwrap();
-        let directory = |epoch| RunDirectory::of(runs.path(), &run(epoch).to_string());
+        let files = |epoch| RunFiles::of(runs.path(), &run(epoch).to_string());
         let busy = |epoch| earlier_run_alive(runs.path(), &run(epoch)).map(|(earlier, _)| earlier);
         assert_eq!(busy(9), None);
 
-        let lock = directory(3).try_lock().unwrap();
+        let lock = files(3).try_lock().unwrap();
         assert_eq!(busy(9), Some(run(3)));
         assert_eq!(busy(3), None);
         drop(lock);
 
         // One that cannot be asked may be there.
-        directory(5).create().unwrap();
-        let itself = directory(5).lock_path();
+        files(5).create().unwrap();
+        let itself = files(5).lock_path();
         std::os::unix::fs::symlink(&itself, &itself).unwrap();
         let (earlier, why) = earlier_run_alive(runs.path(), &run(9)).unwrap();
         assert_eq!(earlier, run(5));
         assert!(why.contains("cannot tell") && why.contains("gt-a#5"), "{why}");
 
         // One whose agent has begun had made sure itself.
-        drop(directory(7).try_lock().unwrap());
+        drop(files(7).try_lock().unwrap());
         assert_eq!(busy(9), Some(run(5)));
-        std::fs::write(directory(7).output_path(), "").unwrap();
+        std::fs::write(files(7).output_path(), "").unwrap();
         assert_eq!(busy(9), None);
     }
 }

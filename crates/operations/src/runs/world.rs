@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gt_core::schedule::{Run, RunEnd, RunState};
-use gt_executors::runs::{Liveness, RunDirectory, host_identity, starter_is_alive};
+use gt_executors::runs::{Liveness, RunFiles, host_identity, starter_is_alive};
 
 use super::cancel::end_processes;
 use super::supervise::run_end;
@@ -66,8 +66,8 @@ impl RealWorld {
         Ok(Self { host, starters: town.starters_directory(), runs: town.runs_directory() })
     }
 
-    fn directory_of(&self, run: &Run) -> RunDirectory {
-        RunDirectory::of(&self.runs, &run.id.to_string())
+    fn files_of(&self, run: &Run) -> RunFiles {
+        RunFiles::of(&self.runs, &run.id.to_string())
     }
 }
 
@@ -91,7 +91,7 @@ impl World for RealWorld {
         if !run.is_on(&self.host) {
             return Alive::Unknown;
         }
-        match (self.directory_of(run).liveness(), run.state) {
+        match (self.files_of(run).liveness(), run.state) {
             (Ok(Liveness::Held), _) => Alive::Yes,
             // Whoever took it had its lock. If that is missing, somebody has removed it, and its processes may
             // well be there.
@@ -103,14 +103,14 @@ impl World for RealWorld {
     }
 
     fn end_worker(&self, run: &Run, grace: Duration) -> Result<()> {
-        end_processes(&self.directory_of(run), run, grace)
+        end_processes(&self.files_of(run), run, grace)
     }
 
     fn end_of(&self, run: &Run) -> Option<RunEnd> {
         if !run.is_on(&self.host) {
             return None;
         }
-        self.directory_of(run).agent_end().ok().flatten().map(run_end)
+        self.files_of(run).agent_end().ok().flatten().map(run_end)
     }
 }
 

@@ -9,11 +9,14 @@ use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
-/// The directory of one run. Nothing is read or made until it is asked for.
+/// The files of one run. Nothing is read or made until it is asked for.
+///
+/// They stand beside those of other runs: a directory for each would cost more than all that is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunDirectory {
+pub struct RunFiles {
     root: PathBuf,
-    path: PathBuf,
+    /// What their names begin with.
+    name: PathBuf,
 }
 
 /// Whether something of a run is alive.
@@ -38,31 +41,42 @@ pub struct RunLock {
 const LOCK_TRIES_MAX: u32 = 500;
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
-impl RunDirectory {
-    /// The directory of this run (`gt-abc#3`) among those of a town.
+impl RunFiles {
+    /// The files of this run (`gt-abc#3`) among those of a town.
     pub fn of(runs_root: &Path, run: &str) -> Self {
-        Self { root: runs_root.to_owned(), path: runs_root.join(file_name(run)) }
+        Self { root: runs_root.to_owned(), name: file_name(run) }
     }
 
-    /// Makes the directory, if it is not there yet.
+    /// Makes the directory for them, if it is not there yet.
     pub fn create(&self) -> io::Result<()> {
-        std::fs::create_dir_all(&self.path)
+        std::fs::create_dir_all(self.lock_path().parent().unwrap_or(&self.root))
     }
 
-    /// The directory itself.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The directory of all runs.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What the names of the files begin with, which is nobody else's.
+    pub(super) fn name(&self) -> &Path {
+        &self.name
+    }
+
+    fn file(&self, ending: &str) -> PathBuf {
+        let mut path = self.root.join(&self.name).into_os_string();
+        path.push(ending);
+        path.into()
     }
 
     /// The file whose lock is that of the run, and which names the agent while there is one. It stays for
     /// ever.
     pub fn lock_path(&self) -> PathBuf {
-        self.path.join("lock")
+        self.file(".lock")
     }
 
     /// Everything that the agent printed.
     pub fn output_path(&self) -> PathBuf {
-        self.path.join("output.log")
+        self.file(".log")
     }
 
     /// Where the complaints of all supervisors go.
@@ -72,7 +86,7 @@ impl RunDirectory {
 
     /// Where a supervisor can be spoken to while its agent runs.
     pub fn control_path(&self) -> PathBuf {
-        self.path.join("control")
+        self.file(".control")
     }
 
     /// Whether something of the run is alive.
@@ -94,7 +108,7 @@ impl RunDirectory {
         }
     }
 
-    /// Takes the lock of the run, unless something of the run is alive already. Makes the directory.
+    /// Takes the lock of the run, unless something of the run is alive already. Makes the files.
     pub fn try_lock(&self) -> io::Result<Option<RunLock>> {
         let open = || {
             File::options()
@@ -150,7 +164,7 @@ impl RunLock {
 const NAME_BYTES_MAX: usize = 200;
 
 /// The name of a run as a path. Different runs have different names, also where capitals do not count, and
-/// none is inside the directory of another: whatever is not a small letter, a digit or harmless becomes `%`
+/// none is inside another: whatever is not a small letter, a digit or harmless becomes `%`
 /// and its number; a name that is too long is cut, and each part that is continued ends with `+`.
 fn file_name(run: &str) -> PathBuf {
     let mut name = String::with_capacity(run.len());
@@ -174,7 +188,7 @@ fn file_name(run: &str) -> PathBuf {
         path.push(format!("{part}+"));
         rest = later;
     }
-    // A part that begins in the middle of a run could be one of the names that mean a directory.
+    // A part that begins in the middle of a run could be one of the names that mean a files.
     path.push(if rest.starts_with('.') { format!("%{rest}") } else { rest.to_owned() });
     path
 }
@@ -223,7 +237,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn different_runs_have_different_directories(
+        fn different_runs_have_different_names(
             runs in prop::collection::hash_set("[aA%./#+2f-]{0,6}|[aA./%]{195,206}", 2..40)
         ) {
             let mut seen: HashMap<String, String> = HashMap::new();
@@ -250,30 +264,28 @@ mod tests {
     #[test]
     fn a_lock_is_never_taken_then_held_then_free() {
         let town = tempfile::tempdir().unwrap();
-        let directory = RunDirectory::of(&town.path().join(".gt/runs"), "gt-abc#3");
-        assert_eq!(directory.liveness().unwrap(), Liveness::NeverTaken);
+        let files = RunFiles::of(&town.path().join(".gt/runs"), "gt-abc#3");
+        assert_eq!(files.liveness().unwrap(), Liveness::NeverTaken);
 
-        let lock = directory.try_lock().unwrap().expect("nobody else is there");
-        assert_eq!(directory.liveness().unwrap(), Liveness::Held);
-        assert!(directory.try_lock().unwrap().is_none());
+        let lock = files.try_lock().unwrap().expect("nobody else is there");
+        assert_eq!(files.liveness().unwrap(), Liveness::Held);
+        assert!(files.try_lock().unwrap().is_none());
 
         drop(lock);
         // A test beside this one may be starting a program, which holds all our files until it has begun.
-        gt_testkit::wait_until("the lock is free", || {
-            directory.liveness().unwrap() == Liveness::Free
-        });
-        assert!(directory.lock_path().exists());
+        gt_testkit::wait_until("the lock is free", || files.liveness().unwrap() == Liveness::Free);
+        assert!(files.lock_path().exists());
     }
 
     #[test]
     fn asking_does_not_keep_a_supervisor_away() {
         let town = tempfile::tempdir().unwrap();
-        let directory = RunDirectory::of(town.path(), "gt-abc#3");
-        drop(directory.try_lock().unwrap());
-        let asker = File::open(directory.lock_path()).unwrap();
+        let files = RunFiles::of(town.path(), "gt-abc#3");
+        drop(files.try_lock().unwrap());
+        let asker = File::open(files.lock_path()).unwrap();
         asker.try_lock_shared().unwrap();
         std::thread::scope(|scope| {
-            let supervisor = scope.spawn(|| directory.try_lock().unwrap().is_some());
+            let supervisor = scope.spawn(|| files.try_lock().unwrap().is_some());
             // However long the supervisor has been trying when the one who asks lets go.
             asker.unlock().unwrap();
             assert!(supervisor.join().unwrap());
