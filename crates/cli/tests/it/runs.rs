@@ -39,7 +39,10 @@ fn a_run_that_ends_well_closes_its_bead_though_nobody_looks() {
     assert_eq!((by("run_starting"), by("run_done")), (json!("Test Person"), json!("web/process")));
     assert_eq!(town.gt(["run", "log", "we-a"]).ok().stdout, "working on we-a\n");
     let shown = town.gt(["run", "show", "we-a"]).ok();
-    assert_says(&shown.stdout, &["we-a#1  we-a", "done", "exit status", "Steps", ".gt/runs/we-a#1.log"]);
+    assert_says(
+        &shown.stdout,
+        &["we-a#1  we-a", "done", "exit status", "Steps", ".gt/runs/we-a#1.log"],
+    );
     town.assert_quiet();
 }
 

@@ -8,8 +8,10 @@ use gt_store::{BeadRow, Lane, Reader};
 use super::scene::Scene;
 use crate::Result;
 
-/// How many contexts of a lane are fetched at once. A cycle rarely wants more of one lane.
-const PAGE: usize = 32;
+/// How many contexts of a lane are fetched first, and at most at once. Most cycles want few of one lane, and
+/// whoever wants more wants many.
+const PAGE_FIRST: usize = 4;
+const PAGE_MAX: usize = 128;
 
 /// A context with its bead; no bead if that is gone.
 pub(crate) type Candidate = (Context, Option<BeadRow>);
@@ -25,7 +27,8 @@ struct Cursor {
     lane: Option<Lane>,
     waiting: VecDeque<Candidate>,
     reached: u64,
-    exhausted: bool,
+    /// How many are fetched next; none once there are no more.
+    page: usize,
 }
 
 impl Line {
@@ -38,7 +41,7 @@ impl Line {
                 lane: Some(lane),
                 waiting: VecDeque::new(),
                 reached: 0,
-                exhausted: false,
+                page: PAGE_FIRST,
             })
             .collect();
         let far = scene.now.plus(scene.control.longest_wait);
@@ -56,7 +59,7 @@ impl Line {
         waiting.make_contiguous().sort_by(|(a, _), (b, _)| {
             order.compare(&Scene::place_in_line(a), &Scene::place_in_line(b), scene.now)
         });
-        Ok(Self { lanes: vec![Cursor { lane: None, waiting, reached: 0, exhausted: true }] })
+        Ok(Self { lanes: vec![Cursor { lane: None, waiting, reached: 0, page: 0 }] })
     }
 
     /// Whoever goes next, whatever the caps say about it now.
@@ -83,12 +86,12 @@ impl Line {
 
 impl Cursor {
     fn fill(&mut self, reader: &Reader<'_>) -> Result<()> {
-        let Some(lane) = self.lane.as_ref().filter(|_| self.waiting.is_empty() && !self.exhausted)
+        let Some(lane) = self.lane.as_ref().filter(|_| self.waiting.is_empty() && self.page > 0)
         else {
             return Ok(());
         };
-        let page = reader.lane_after(lane, self.reached, PAGE)?;
-        self.exhausted = page.len() < PAGE;
+        let page = reader.lane_after(lane, self.reached, self.page)?;
+        self.page = if page.len() < self.page { 0 } else { PAGE_MAX.min(self.page * 4) };
         self.reached = page.last().map_or(self.reached, |context| context.number);
         self.waiting = with_beads(reader, page)?;
         Ok(())

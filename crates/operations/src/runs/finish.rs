@@ -8,6 +8,7 @@ use gt_store::{NewContext, Writer};
 use super::release::release_in;
 use crate::beads::{Close, close_in};
 use crate::dispatch::{Cost, SchedulerSettings, jitter, settle};
+use crate::settings::{file_layers, layers_over};
 use crate::{Result, Town};
 
 /// What followed the end of a run.
@@ -27,19 +28,18 @@ pub enum Finished {
 
 /// Writes down how a run ended, together with everything that follows from it.
 pub fn finish(town: &Town, id: &RunId, end: &RunEnd) -> Result<Finished> {
-    let settings = town.scheduler_settings()?;
     town.write(|writer| {
         let Some(run) = writer.run(id)? else { return Ok(Finished::Already) };
         // Whoever wanted it cancelled has written down so; for the rest it ended by itself.
         let by = run.ended_by.clone();
-        finish_in(writer, &settings, &run, end, &by)
+        finish_in(writer, town, &run, end, &by)
     })
 }
 
 /// Like [`finish`], as a part of something larger.
 pub(crate) fn finish_in(
     writer: &mut Writer<'_>,
-    settings: &SchedulerSettings,
+    town: &Town,
     run: &Run,
     end: &RunEnd,
     by: &str,
@@ -78,7 +78,7 @@ pub(crate) fn finish_in(
             close(writer, run, Outcome::Failed, end.reason.clone())?;
             Ok(Finished::Closed(Outcome::Failed))
         }
-        (RunState::Lost, Some(context)) => lost(writer, settings, run, &context),
+        (RunState::Lost, Some(context)) => lost(writer, town, run, &context),
         (
             RunState::Lost
             | RunState::Cancelled
@@ -100,13 +100,9 @@ fn close(writer: &mut Writer<'_>, run: &Run, outcome: Outcome, reason: String) -
 }
 
 /// The bead opens again, and its next run is scheduled in the same transaction, unless it had enough.
-fn lost(
-    writer: &mut Writer<'_>,
-    settings: &SchedulerSettings,
-    run: &Run,
-    context: &Context,
-) -> Result<Finished> {
+fn lost(writer: &mut Writer<'_>, town: &Town, run: &Run, context: &Context) -> Result<Finished> {
     release_in(writer, &run.id.bead)?;
+    let settings = SchedulerSettings::of(&layers_over(&file_layers(town)?, writer)?)?;
     let attempts = context.attempts.saturating_add(1);
     let previous = (context.origin == Origin::Recovery).then_some(context.enqueued_at);
     let now = writer.now();

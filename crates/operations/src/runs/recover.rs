@@ -52,7 +52,7 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
     let mut recovered = Recovered::default();
     for run in runs {
         let Some(wrong) = diagnose(world, &run, &settings, now) else { continue };
-        match put_right(town, world, &settings, &run, &wrong) {
+        match put_right(town, world, &run, &wrong) {
             Ok(Remedy::None) => {}
             Ok(Remedy::Restarted) => recovered.restarted.push(run.id),
             Ok(Remedy::Lost) => recovered.lost.push(run.id),
@@ -66,30 +66,19 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
     Ok(recovered)
 }
 
-fn put_right(
-    town: &Town,
-    world: &dyn World,
-    settings: &SchedulerSettings,
-    run: &Run,
-    wrong: &Wrong,
-) -> Result<Remedy> {
+fn put_right(town: &Town, world: &dyn World, run: &Run, wrong: &Wrong) -> Result<Remedy> {
     let taken_back = match wrong {
         Wrong::StarterDied => take_back(town, run, "whoever started it died", &Cost::Nothing)?,
         Wrong::TooLong => {
             take_back(town, run, "its worker did not take it in time", &Cost::Counted)?
         }
-        Wrong::Gone => return give_up(town, world, settings, run),
+        Wrong::Gone => return give_up(town, world, run),
     };
     Ok(if taken_back { Remedy::Restarted } else { Remedy::None })
 }
 
 /// Ends a run of which nothing is left, as what its worker ended as, if anybody saw it.
-fn give_up(
-    town: &Town,
-    world: &dyn World,
-    settings: &SchedulerSettings,
-    run: &Run,
-) -> Result<Remedy> {
+fn give_up(town: &Town, world: &dyn World, run: &Run) -> Result<Remedy> {
     let by = &run.ended_by;
     let end = world.end_of(run).unwrap_or_else(|| {
         if by.is_empty() {
@@ -100,7 +89,7 @@ fn give_up(
             RunEnd::without_status(RunState::Cancelled, "it was cancelled")
         }
     });
-    let finished = town.write(|writer| finish_in(writer, settings, run, &end, by))?;
+    let finished = town.write(|writer| finish_in(writer, town, run, &end, by))?;
     Ok(match (finished, end.state) {
         (Finished::Already, _) => Remedy::None,
         (_, RunState::Done | RunState::Failed) => Remedy::Finished,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use gt_core::schedule::WorkerPlace;
 use gt_core::{Bead, BeadId, DependencyType, ExecutorKind, Rig, RigSlug};
-use gt_store::Reader;
+use gt_store::{BeadRow, Reader};
 
 use super::request::SlingRequest;
 use crate::beads::resolve_in;
@@ -128,11 +128,11 @@ pub(crate) fn meaning(town: &Town, reader: &Reader<'_>, input: &str) -> Result<M
     unfold(reader, bead)
 }
 
-/// The beads that inputs name in full, by these inputs: together, because one by one takes a server long.
-pub(super) fn named(reader: &Reader<'_>, inputs: &[String]) -> Result<HashMap<String, Bead>> {
+/// The beads that inputs name in full: together, because one by one takes a server long.
+pub(super) fn named(reader: &Reader<'_>, inputs: &[String]) -> Result<HashMap<BeadId, BeadRow>> {
     let ids: Vec<BeadId> = inputs.iter().filter_map(|input| BeadId::parse(input).ok()).collect();
     let rows = reader.bead_rows(&ids)?.into_iter();
-    Ok(rows.map(|row| (row.bead.id.to_string(), row.bead)).collect())
+    Ok(rows.map(|row| (row.bead.id.clone(), row)).collect())
 }
 
 /// What a bead stands for.

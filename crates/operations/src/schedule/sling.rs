@@ -31,6 +31,9 @@ struct Load {
     items: Vec<Item>,
     container: Option<(&'static str, BeadId)>,
     title: Option<String>,
+    /// The beads as they were after this event.
+    rows: HashMap<BeadId, BeadRow>,
+    as_of: u64,
 }
 
 /// The rigs that a formula was tried in, and what is wrong with it there.
@@ -68,10 +71,11 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
     let mut items = Vec::new();
     let mut container = None;
     let mut title = None;
-    let named = named(reader, &words.inputs)?;
+    let mut rows = named(reader, &words.inputs)?;
     for input in &words.inputs {
-        let meant = match named.get(input) {
-            Some(bead) => unfold(reader, bead.clone()),
+        let named = BeadId::parse(input).ok().and_then(|id| rows.get(&id));
+        let meant = match named {
+            Some(row) => unfold(reader, row.bead.clone()),
             None => meaning(town, reader, input),
         };
         let (kind, bead, parts) = match meant {
@@ -114,17 +118,18 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
         for row in reader.bead_rows(&parts)? {
             items.push(Item {
                 name: row.bead.id.to_string(),
-                bead: Ok(Box::new(row.bead)),
+                bead: Ok(Box::new(row.bead.clone())),
                 unfolded: true,
                 twice: false,
             });
+            rows.insert(row.bead.id.clone(), row);
         }
     }
     let mut seen = HashSet::new();
     for item in &mut items {
         item.twice = item.bead.as_ref().is_ok_and(|bead| !seen.insert(bead.id.clone()));
     }
-    Ok(Load { words, items, container, title })
+    Ok(Load { words, items, container, title, rows, as_of: reader.last_event_number()? })
 }
 
 /// Epics and convoys go whole, each part to its own rig.
@@ -199,23 +204,26 @@ fn try_recipes(
     tried
 }
 
-/// What the transaction finds of the beads; what was read before it may be old by now. All of it is read at once,
-/// because the whole town waits meanwhile.
+/// What the transaction finds of the beads. What was read before it is read again if anything has happened since;
+/// all of it at once, because the whole town waits meanwhile.
 struct Found {
     rows: HashMap<BeadId, BeadRow>,
     open: HashMap<BeadId, Context>,
 }
 
 impl Found {
-    fn look(reader: &Reader<'_>, items: &[Item]) -> Result<Self> {
-        let beads = items.iter().filter(|item| !item.twice);
+    fn look(reader: &Reader<'_>, load: &mut Load) -> Result<Self> {
+        let beads = load.items.iter().filter(|item| !item.twice);
         let ids: Vec<BeadId> =
             beads.filter_map(|item| Some(item.bead.as_ref().ok()?.id.clone())).collect();
-        let rows = reader.bead_rows(&ids)?.into_iter();
-        Ok(Self {
-            rows: rows.map(|row| (row.bead.id.clone(), row)).collect(),
-            open: reader.open_contexts_of(&ids)?,
-        })
+        // Nothing changes a bead without an event.
+        let is_fresh = reader.last_event_number()? == load.as_of;
+        let mut rows = if is_fresh { std::mem::take(&mut load.rows) } else { HashMap::new() };
+        let unknown: Vec<BeadId> =
+            ids.iter().filter(|id| !rows.contains_key(id)).cloned().collect();
+        let read = reader.bead_rows(&unknown)?.into_iter();
+        rows.extend(read.map(|row| (row.bead.id.clone(), row)));
+        Ok(Self { rows, open: reader.open_contexts_of(&ids)? })
     }
 
     fn take(&mut self, id: &BeadId) -> Result<(BeadRow, Option<Context>)> {
@@ -241,7 +249,7 @@ struct Scheduling<'a> {
 }
 
 impl Scheduling<'_> {
-    fn run(mut self, writer: &mut Writer<'_>, load: Load) -> Result<SlingReport> {
+    fn run(mut self, writer: &mut Writer<'_>, mut load: Load) -> Result<SlingReport> {
         let flags = &self.request.flags;
         if let Some(account) = &flags.account {
             self.require_account(account)?;
@@ -252,8 +260,8 @@ impl Scheduling<'_> {
             paused: self.scene.control.paused.clone().map(|(by, at)| Pause { by, at }),
             ..SlingReport::default()
         };
+        let mut found = Found::look(writer, &mut load)?;
         let target = load.words.target.as_ref();
-        let mut found = Found::look(writer, &load.items)?;
         let mut going = Vec::new();
         for item in load.items {
             let Item { name, bead, unfolded, twice } = item;

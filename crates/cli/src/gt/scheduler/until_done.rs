@@ -88,10 +88,9 @@ pub(super) fn until_done(
             }
             break;
         }
-        let status = queue::status(town)?;
         let busy = |error: &NotStarted| matches!(error, NotStarted::Spawn(SpawnError::Busy(_)));
         let soon = done.errors.iter().any(|(_, error)| busy(error));
-        if status.live == 0 && done.dispatched.is_empty() && !soon {
+        if done.dispatched.is_empty() && !soon && queue::status(town)?.live == 0 {
             break;
         }
         wait(town, &bell, &mut news)?;
