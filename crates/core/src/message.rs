@@ -77,9 +77,8 @@ impl Written {
     /// Reads an address. `<rig>/<name>` is the polecat of that name.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let text = text.trim();
-        let invalid = || {
-            Invalid(format!("\"{}\" is not an address; write {ADDRESS_FORMS}", shown(text)))
-        };
+        let invalid =
+            || Invalid(format!("\"{}\" is not an address; write {ADDRESS_FORMS}", shown(text)));
         if let Ok(run) = RunId::parse(text) {
             return Ok(Self::Run(run));
         }
@@ -365,14 +364,9 @@ mod tests {
 
     #[test]
     fn everybody_in_a_town_has_an_address() {
-        for text in [
-            "mayor",
-            "deacon",
-            "web/witness",
-            "web/refinery",
-            "web/crew/ann",
-            "web/polecats/toast",
-        ] {
+        for text in
+            ["mayor", "deacon", "web/witness", "web/refinery", "web/crew/ann", "web/polecats/toast"]
+        {
             assert_eq!(standing(text), text);
             assert_eq!(Address::stored(text).to_string(), text);
         }
@@ -385,7 +379,9 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_told_what_one_looks_like() {
-        for wrong in ["", "/", "web/crew", "web/polecats", "web/crew/a/b", "web/x/y", "web//", "/ann"] {
+        for wrong in
+            ["", "/", "web/crew", "web/polecats", "web/crew/a/b", "web/x/y", "web//", "/ann"]
+        {
             let Err(Invalid(message)) = Written::parse(wrong) else { panic!("{wrong}") };
             assert!(!message.is_empty());
         }

@@ -54,7 +54,11 @@ impl fmt::Display for StepRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(input, known) if known.is_empty() => {
-                write!(f, "there is no step \"{}\": the run follows no recipe", input.escape_debug())
+                write!(
+                    f,
+                    "there is no step \"{}\": the run follows no recipe",
+                    input.escape_debug()
+                )
             }
             Self::Unknown(input, known) => {
                 let known = known.join(", ");

@@ -1,6 +1,6 @@
 //! Runs, the scheduler's own row, and accounts.
 
-use gt_core::schedule::{Account, CloseReason, Run, RunEnd, RunId, RunState, WorkerPlace};
+use gt_core::schedule::{Account, CloseReason, Run, RunEnd, RunId, RunState, RunStep, WorkerPlace};
 use gt_core::{EventKind, ExecutorKind, Status, Uid};
 
 use super::Subject;
@@ -189,6 +189,40 @@ pub(super) fn a_run_is_taken_once_and_ends_once(subject: &dyn Subject) {
     assert_eq!((ended.exit_code, ended.exit_signal), (Some(3), Some(9)));
     assert_eq!((ended.reason.as_str(), ended.ended_by.as_str()), ("it fell over", "ann"));
     assert!(ended.running_at.is_some() && ended.ended_at > ended.running_at);
+}
+
+pub(super) fn a_step_of_a_run_is_done_once_and_told(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    let first = begin(&town, "gt-a", |_| {});
+    let step = |id: &str| RunStep {
+        id: id.to_owned(),
+        name: String::new(),
+        title: "Boil water".to_owned(),
+        description: String::new(),
+        acceptance: String::new(),
+        needs: Vec::new(),
+    };
+    let done = |run: &Run| {
+        let done = town.read(|reader| reader.steps_done(&run.id));
+        done.into_iter().map(|done| (done.step, done.by)).collect::<Vec<_>>()
+    };
+
+    let story = town.story_of(|town| {
+        assert!(town.write(|writer| writer.finish_step(&first, &step("m.b"))));
+        assert!(!town.write(|writer| writer.finish_step(&first, &step("m.b"))));
+        assert!(town.write(|writer| writer.finish_step(&first, &step("m.a"))));
+    });
+
+    assert_eq!(story, ["step_done gt-a", "step_done gt-a"]);
+    let by = |step: &str| (step.to_owned(), ACTOR.to_owned());
+    assert_eq!(done(&first), [by("m.b"), by("m.a")]);
+    // Another attempt begins anew, and a run that is not there has no steps.
+    end(&town, &first, RunState::Lost);
+    let second = begin(&town, "gt-a", |_| {});
+    assert_eq!(done(&second), []);
+    let absent = Run { id: RunId { epoch: 9, ..first.id.clone() }, ..first };
+    town.refuse(|writer| writer.finish_step(&absent, &step("m.a")));
 }
 
 pub(super) fn the_runs_of_a_deleted_bead_go_with_it(subject: &dyn Subject) {

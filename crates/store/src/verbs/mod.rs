@@ -15,6 +15,7 @@ mod filter;
 mod find;
 mod hydrate;
 mod labels;
+mod messages;
 mod old_queues;
 mod outbox;
 mod parameters;
@@ -25,6 +26,7 @@ mod runs;
 mod scheduler;
 mod settings;
 mod statistics;
+mod steps;
 mod upkeep;
 
 pub use beads::{BlockerFacts, differing_fields};
@@ -40,6 +42,7 @@ pub use rigs::RigCounts;
 pub use scheduler::{Pause, SchedulerState};
 pub use settings::Scope;
 pub use statistics::Statistics;
+pub use steps::DoneStep;
 pub use upkeep::{Growth, Totals};
 
 /// Names the statements of a module and lists them, so that a test can prepare every one.
@@ -68,6 +71,7 @@ pub fn all_statements() -> Vec<&'static str> {
         events::STATEMENTS,
         find::STATEMENTS,
         labels::STATEMENTS,
+        messages::STATEMENTS,
         outbox::STATEMENTS,
         old_queues::STATEMENTS,
         requests::STATEMENTS,
@@ -76,6 +80,7 @@ pub fn all_statements() -> Vec<&'static str> {
         scheduler::STATEMENTS,
         settings::STATEMENTS,
         statistics::STATEMENTS,
+        steps::STATEMENTS,
         upkeep::STATEMENTS,
     ]
     .concat()
