@@ -24,6 +24,7 @@ pub mod health;
 pub mod hooks;
 mod identity;
 pub mod interchange;
+pub mod messages;
 pub mod notes;
 pub mod outbox;
 pub mod parallel;
@@ -34,6 +35,7 @@ pub mod schedule;
 pub mod settings;
 pub mod store;
 mod town;
+pub mod worker;
 
 pub use clock::SystemClock;
 pub use error::{OperationError, Result};
