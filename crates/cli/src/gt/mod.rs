@@ -5,17 +5,23 @@ mod completions;
 mod config;
 mod doctor;
 mod each;
+mod escalate;
 mod feed;
+mod hook;
 mod import;
 mod install;
+mod mail;
 mod man;
+mod nudge;
 mod outbox;
+mod prime;
 mod queue;
 mod rig;
 mod run;
 mod scheduler;
 mod sling;
 mod status;
+mod step;
 mod store;
 mod unsling;
 mod wait;
@@ -58,6 +64,12 @@ enum Verb {
     Unsling(unsling::UnslingArgs),
     Run(run::RunArgs),
     Wait(wait::WaitArgs),
+    Prime(prime::PrimeArgs),
+    Hook(hook::HookArgs),
+    Step(step::StepArgs),
+    Nudge(nudge::NudgeArgs),
+    Mail(mail::MailArgs),
+    Escalate(escalate::EscalateArgs),
     Why(why::WhyArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
@@ -85,6 +97,12 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Unsling(args) => unsling::run(&context, &args),
         Verb::Run(args) => run::run(&context, &args),
         Verb::Wait(args) => wait::run(&context, &args),
+        Verb::Prime(args) => prime::run(&context, &args),
+        Verb::Hook(args) => hook::run(&context, &args),
+        Verb::Step(args) => step::run(&context, &args),
+        Verb::Nudge(args) => nudge::run(&context, &args),
+        Verb::Mail(args) => mail::run(&context, &args),
+        Verb::Escalate(args) => escalate::run(&context, &args),
         Verb::Why(args) => why::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),
