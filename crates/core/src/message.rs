@@ -79,7 +79,9 @@ impl Written {
         let text = text.trim();
         let invalid =
             || Invalid(format!("\"{}\" is not an address; write {ADDRESS_FORMS}", shown(text)));
-        if let Ok(run) = RunId::parse(text) {
+        if let Ok(run) = RunId::parse(text)
+            && !text.contains('/')
+        {
             return Ok(Self::Run(run));
         }
         let parts: Vec<&str> = text.strip_suffix('/').unwrap_or(text).split('/').collect();
@@ -151,10 +153,11 @@ pub enum Sender {
 impl Sender {
     /// Wraps text that was a sender when it was stored.
     pub fn stored(text: &str) -> Self {
-        if let Ok(run) = RunId::parse(text) {
-            return Self::Worker(run);
+        match (Address::exact(text), RunId::parse(text)) {
+            (Some(address), _) => Self::Standing(address),
+            (None, Ok(run)) => Self::Worker(run),
+            (None, Err(_)) => Self::Person(text.to_owned()),
         }
-        Address::exact(text).map_or_else(|| Self::Person(text.to_owned()), Self::Standing)
     }
 
     /// Where an answer goes. People without an address read what the mayor gets.

@@ -181,7 +181,7 @@ fn inbox(context: &Context<'_>, args: &InboxArgs) -> Result<(), CliError> {
 fn read(context: &Context<'_>, args: &ReadArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
-    let message = messages::show(&town, &args.message)?;
+    let message = messages::read(&town, role(context), &args.message)?;
     if printer.json() {
         printer.object(&message_json(&message))?;
     } else {

@@ -17,7 +17,7 @@ const RUNS_SHOWN: usize = 20;
 
 /// Tell a worker who it is, what is to be done and how to finish; tell others how the town stands
 ///
-/// A worker is whoever has GT_RUN in its environment. Messages to it are printed, and count as seen afterwards.
+/// A worker is whoever has `GT_RUN` in its environment. Messages to it are printed, and count as seen afterwards.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code: 1 if the run of a worker is over, with what to do instead.
 

@@ -144,7 +144,9 @@ pub(super) fn write_steps(object: &mut ObjectWriter<'_>, found: &StepsOfRun) {
                     object.text("done_by", &done.by);
                 }
                 object.array("waits_for", |array| {
-                    waits_for.iter().for_each(|name| array.text(name));
+                    for name in waits_for {
+                        array.text(name);
+                    }
                 });
             });
         }

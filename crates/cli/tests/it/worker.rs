@@ -216,6 +216,7 @@ fn a_real_agent_primes_itself_and_ticks_off_its_steps() {
 #[test]
 fn the_worker_of_a_run_that_is_over_is_told_to_stop() {
     let town = town_with_tea();
+    town.gt(["nudge", "gt-a", "Hurry"]).ok();
     town.gt(["run", "cancel", "gt-a", "--actor", "ann"]).ok();
     let over = [
         &["prime"][..],
@@ -223,6 +224,7 @@ fn the_worker_of_a_run_that_is_over_is_told_to_stop() {
         &["step", "list"],
         &["step", "done", "boil", "--force"],
         &["mail", "inbox"],
+        &["mail", "read", "msg-1"],
         &["mail", "send", "mayor", "-s", "Hello"],
         &["nudge", "mayor", "Hello"],
         &["escalate", "Help"],

@@ -95,8 +95,8 @@ impl RunSteps {
     }
 
     /// Every step, in order.
-    pub fn iter(&self) -> std::slice::Iter<'_, RunStep> {
-        self.0.iter()
+    pub fn as_slice(&self) -> &[RunStep] {
+        &self.0
     }
 
     /// Whether there is none.

@@ -64,6 +64,15 @@ pub fn show(town: &Town, id: &str) -> Result<Message> {
     town.read(|reader| require(reader, id))
 }
 
+/// A message that the caller is about to read. The worker of a run that is over reads nothing any more.
+pub fn read(town: &Town, role: Option<&str>, id: &str) -> Result<Message> {
+    let id = MessageId::parse(id)?;
+    town.read(|reader| {
+        Party::of(town, reader, role)?;
+        require(reader, id)
+    })
+}
+
 /// The caller has read these. Those that are for others, or were seen before, stay as they are. Whoever shows
 /// messages says this afterwards: what did not reach its reader was not seen.
 pub fn mark_seen(town: &Town, role: Option<&str>, messages: &[Message]) -> Result<()> {

@@ -79,7 +79,7 @@ fn overview(town: &Town, party: Party) -> Result<Overview> {
     town.read(|reader| {
         let running = running_in(reader)?;
         let (needs_you, unread) = (needs_you_in(reader, None)?, unread_in(reader, &party)?);
-        Ok(Overview { queue, running, needs_you, unread, party })
+        Ok(Overview { party, queue, running, needs_you, unread })
     })
 }
 

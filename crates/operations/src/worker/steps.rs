@@ -75,7 +75,7 @@ pub(crate) fn steps_in(reader: &Reader<'_>, run: Run) -> Result<StepsOfRun> {
         waits_for: plan.waits_for(step, &ids),
         step: step.clone(),
     };
-    let steps = plan.iter().map(view).collect();
+    let steps = plan.as_slice().iter().map(view).collect();
     Ok(StepsOfRun { run, steps, progress })
 }
 

@@ -74,7 +74,7 @@ mod tests {
 
     fn needs(cooked: &str) -> Vec<(String, Vec<usize>)> {
         let steps = run_steps(&Json::parse(cooked).unwrap());
-        steps.iter().map(|step| (step.id.clone(), step.needs.clone())).collect()
+        steps.as_slice().iter().map(|step| (step.id.clone(), step.needs.clone())).collect()
     }
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
         let expected = [("m.a", vec![]), ("m.b", vec![0, 2]), ("m.b.c", vec![])];
         assert_eq!(needs(cooked), expected.map(|(id, needs)| (id.to_owned(), needs)));
         let steps = run_steps(&Json::parse(cooked).unwrap());
-        let first = steps.iter().next().unwrap();
+        let first = steps.as_slice().first().unwrap();
         assert_eq!((first.name.as_str(), first.acceptance.as_str()), ("a", "it is there"));
     }
 

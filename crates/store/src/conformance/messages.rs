@@ -66,7 +66,7 @@ pub(super) fn a_message_is_delivered_once_and_seen_once(subject: &dyn Subject) {
     assert_eq!(story, ["message_delivered", "message_seen"]);
     let seen = again();
     assert_eq!(seen.receipt(), Receipt::Seen);
-    assert!(seen.created_at < seen.delivered_at.unwrap() && seen.delivered_at < seen.seen_at);
+    assert!(Some(seen.created_at) < seen.delivered_at && seen.delivered_at < seen.seen_at);
 }
 
 pub(super) fn what_is_seen_was_delivered(subject: &dyn Subject) {
