@@ -85,6 +85,10 @@ impl Written {
             return Ok(Self::Run(run));
         }
         let parts: Vec<&str> = text.strip_suffix('/').unwrap_or(text).split('/').collect();
+        // At the end of an address nobody would see it.
+        if parts.iter().any(|part| part.trim() != *part) {
+            return Err(invalid());
+        }
         let address = match parts.as_slice() {
             ["mayor"] => Address::Mayor,
             ["deacon"] => Address::Deacon,
