@@ -9,7 +9,7 @@ use gt_store::Reader;
 
 use super::world::{Alive, World};
 use crate::beads::resolve_in;
-use crate::worker::{StepsOfRun, progress_in, steps_in};
+use crate::worker::{StepsOfRun, progress_in, progress_of_live, steps_in};
 use crate::{OperationError, Result, Town};
 
 /// Which runs.
@@ -77,9 +77,14 @@ pub fn list(town: &Town, filter: &RunFilter) -> Result<Vec<ListedRun>> {
                 && filter.state.is_none_or(|state| run.state == state)
         });
         runs.truncate(filter.limit);
+        // Live ones were read without their steps.
+        let live = progress_of_live(reader)?;
         let with_title = |run: Run| {
             let title = reader.bead(&run.id.bead)?.map(|bead| bead.title.to_string());
-            let progress = progress_in(reader, &run)?;
+            let progress = match live.get(&run.id) {
+                Some(progress) => Some(*progress),
+                None => progress_in(reader, &run)?,
+            };
             Ok(ListedRun { run, title: title.unwrap_or_default(), progress })
         };
         runs.into_iter().map(with_title).collect()

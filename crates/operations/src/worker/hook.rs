@@ -36,7 +36,9 @@ pub fn hook(town: &Town, role: Option<&str>, asked: Option<&str>) -> Result<Vec<
             Party::Worker(run) => vec![run.as_ref().clone()],
             Party::Standing(Address::Place(place)) => {
                 let at_place = |run: &Run| run.place.as_ref() == Some(place);
-                reader.live_runs()?.into_iter().filter(at_place).collect()
+                let at_place = reader.live_runs()?.into_iter().filter(at_place);
+                let whole = at_place.map(|run| Ok(reader.run(&run.id)?.unwrap_or(run)));
+                whole.collect::<Result<_>>()?
             }
             Party::Standing(_) | Party::Person => Vec::new(),
         };

@@ -11,4 +11,4 @@ pub use briefing::{Briefing, briefing};
 pub use hook::{Hooked, hook};
 pub use prime::{Overview, Primed, RunningRun, prime, running};
 pub use steps::{StepView, StepsDone, StepsOfRun, finish_steps, steps};
-pub(crate) use steps::{progress_in, steps_in};
+pub(crate) use steps::{progress_in, progress_of_live, steps_in};

@@ -1,11 +1,13 @@
 //! What somebody who starts a session is told first.
 
-use gt_core::Message;
+use std::collections::HashMap;
+
 use gt_core::schedule::{Run, StepProgress};
+use gt_core::{BeadId, Message};
 use gt_store::Reader;
 
 use super::briefing::{Briefing, briefing_in};
-use super::steps::progress_in;
+use super::steps::progress_of_live;
 use crate::messages::{Party, needs_you_in, unread_in};
 use crate::queue::{QueueStatus, status};
 use crate::runs::resolve_run;
@@ -89,11 +91,19 @@ pub fn running(town: &Town) -> Result<Vec<RunningRun>> {
 }
 
 fn running_in(reader: &Reader<'_>) -> Result<Vec<RunningRun>> {
-    let mut running = Vec::new();
-    for run in reader.live_runs()?.into_iter().rev() {
-        let title = reader.bead(&run.id.bead)?.map(|bead| bead.title.to_string());
-        let progress = progress_in(reader, &run)?;
-        running.push(RunningRun { run, title: title.unwrap_or_default(), progress });
-    }
-    Ok(running)
+    let mut runs = reader.live_runs()?;
+    runs.reverse();
+    let progress = progress_of_live(reader)?;
+    let beads: Vec<BeadId> = runs.iter().map(|run| run.id.bead.clone()).collect();
+    let titles: HashMap<BeadId, String> = reader
+        .bead_rows(&beads)?
+        .into_iter()
+        .map(|row| (row.bead.id, row.bead.title.to_string()))
+        .collect();
+    let with_title = |run: Run| RunningRun {
+        title: titles.get(&run.id.bead).cloned().unwrap_or_default(),
+        progress: progress.get(&run.id).copied(),
+        run,
+    };
+    Ok(runs.into_iter().map(with_title).collect())
 }

@@ -1,6 +1,6 @@
 //! The steps of a run: what is done, what comes next, and saying so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use gt_core::schedule::{Run, RunId, RunStep, StepProgress};
 use gt_records::run_steps;
@@ -128,17 +128,21 @@ fn ids_done(reader: &Reader<'_>, run: &RunId) -> Result<BTreeSet<String>> {
     Ok(reader.steps_done(run)?.into_iter().map(|done| done.step).collect())
 }
 
-/// How many steps of a run are done; nothing if it follows no recipe. Steps that were not read along are read now.
+/// How many steps of a run are done; nothing if it follows no recipe.
 pub(crate) fn progress_in(reader: &Reader<'_>, run: &Run) -> Result<Option<StepProgress>> {
-    if run.formula.is_empty() {
-        return Ok(None);
-    }
-    let mut plan = run_steps(&run.steps);
-    if plan.is_empty() {
-        plan = reader.run(&run.id)?.map(|whole| run_steps(&whole.steps)).unwrap_or_default();
-    }
+    let plan = run_steps(&run.steps);
     if plan.is_empty() {
         return Ok(None);
     }
     Ok(Some(plan.progress(&ids_done(reader, &run.id)?)))
+}
+
+/// The same for every live run at once; they are read without their steps.
+pub(crate) fn progress_of_live(reader: &Reader<'_>) -> Result<HashMap<RunId, StepProgress>> {
+    let live = reader.steps_of_live_runs()?.into_iter().filter_map(|live| {
+        let total = run_steps(&live.steps).as_slice().len();
+        let done = usize::try_from(live.done).unwrap_or(usize::MAX).min(total);
+        (total > 0).then_some((live.run, StepProgress { done, total }))
+    });
+    Ok(live.collect())
 }

@@ -6,7 +6,7 @@ use gt_core::{EventKind, ExecutorKind, Status, Uid};
 use super::Subject;
 use super::contexts::{new, schedule};
 use super::kit::{ACTOR, Town, at, id, json, slug};
-use crate::{Pause, StoreError, Writer};
+use crate::{LiveSteps, Pause, StoreError, Writer};
 
 /// A run of a bead that has just been admitted.
 fn run(writer: &Writer<'_>, text: &str) -> Result<Run, StoreError> {
@@ -217,10 +217,15 @@ pub(super) fn a_step_of_a_run_is_done_once_and_told(subject: &dyn Subject) {
     assert_eq!(story, ["step_done gt-a", "step_done gt-a"]);
     let by = |step: &str| (step.to_owned(), ACTOR.to_owned());
     assert_eq!(done(&first), [by("m.b"), by("m.a")]);
+    let live = |town: &Town| town.read(|reader| reader.steps_of_live_runs());
+    let expected = LiveSteps { run: first.id.clone(), steps: first.steps.clone(), done: 2 };
+    assert_eq!(live(&town), [expected]);
     // Another attempt begins anew, and a run that is not there has no steps.
     end(&town, &first, RunState::Lost);
     let second = begin(&town, "gt-a", |_| {});
     assert_eq!(done(&second), []);
+    let expected = LiveSteps { run: second.id.clone(), steps: second.steps.clone(), done: 0 };
+    assert_eq!(live(&town), [expected]);
     let absent = Run { id: RunId { epoch: 9, ..first.id.clone() }, ..first };
     town.refuse(|writer| writer.finish_step(&absent, &step("m.a")));
 }

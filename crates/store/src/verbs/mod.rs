@@ -42,7 +42,7 @@ pub use rigs::RigCounts;
 pub use scheduler::{Pause, SchedulerState};
 pub use settings::Scope;
 pub use statistics::Statistics;
-pub use steps::DoneStep;
+pub use steps::{DoneStep, LiveSteps};
 pub use upkeep::{Growth, Totals};
 
 /// Names the statements of a module and lists them, so that a test can prepare every one.
