@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gt_core::decide::{AfterFailure, StartFailure, WaitReason, after_start_failure};
-use gt_core::schedule::{CloseReason, Context, Run, RunState};
+use gt_core::schedule::{CloseReason, Context, Landing, Run, RunState, Workplace};
 use gt_core::{BeadId, EventKind, ExecutorKind, Status, Uid};
 use gt_store::Writer;
 
@@ -101,6 +101,9 @@ pub(crate) fn start_in(
         exit_code: None,
         exit_signal: None,
         reason: String::new(),
+        workplace: Workplace::default(),
+        said: None,
+        landing: Landing::default(),
     };
     writer.insert_run(&run)?;
     if executor == ExecutorKind::None {
