@@ -4,6 +4,8 @@ use gt_core::schedule::{
     Landing, LandingState, Polecat, Rescued, RunId, Said, TrashState, Trashed, TreeState, Workplace,
 };
 
+use gt_core::Status;
+
 use super::Subject;
 use super::kit::{Town, at, id, rig, slug};
 use super::runs::begin;
@@ -73,7 +75,7 @@ pub(super) fn a_tree_is_moved_away_with_a_number_and_told_when_it_was(subject: &
             kept.push(Trashed { state: TrashState::Kept, ..moved });
         }
     });
-    assert_eq!(story, ["tree_moved", "tree_moved"]);
+    assert_eq!(story, ["tree_moved gt-a", "tree_moved gt-a"]);
     kept.reverse();
     assert_eq!(town.read(|reader| reader.trash()), kept);
     assert_eq!(kept.iter().map(|trashed| trashed.number).collect::<Vec<_>>(), [2, 1]);
@@ -118,6 +120,7 @@ pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subj
         base_commit: "ba5e".to_owned(),
     };
     assert!(town.write(|writer| writer.claim_run(&run, &place)));
+    town.set_status("gt-a", Status::InProgress);
     let landing = Landing {
         accepted: "c0ffee".to_owned(),
         state: Some(LandingState::Intended),
@@ -133,7 +136,7 @@ pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subj
         town.write(|writer| writer.set_landing(&read(), LandingState::Confirmed, "c0ffee3"));
     });
 
-    assert_eq!(story, ["work_accepted", "landed"]);
+    assert_eq!(story, ["work_accepted gt-a", "landed gt-a"]);
     assert_eq!(town.read(|reader| reader.landing_runs()), []);
     assert_eq!(read().landing.commit, "c0ffee3");
 }
