@@ -43,7 +43,11 @@ fn run(writer: &Writer<'_>, text: &str) -> Result<Run, StoreError> {
     })
 }
 
-fn set_status(writer: &mut Writer<'_>, text: &str, status: Status) -> Result<(), StoreError> {
+pub(super) fn set_status(
+    writer: &mut Writer<'_>,
+    text: &str,
+    status: Status,
+) -> Result<(), StoreError> {
     let old = writer.bead(&id(text))?.expect("the bead is there");
     let new = gt_core::Bead { status, ..old.clone() };
     writer.save_bead(&old, &new, EventKind::StatusChanged).map(drop)

@@ -8,7 +8,7 @@ use gt_core::Status;
 
 use super::Subject;
 use super::kit::{Town, at, id, rig, slug};
-use super::runs::begin;
+use super::runs::{begin, set_status};
 
 fn polecat(name: &str, second: i64) -> Polecat {
     Polecat {
@@ -119,8 +119,10 @@ pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subj
         base: "main".to_owned(),
         base_commit: "ba5e".to_owned(),
     };
-    assert!(town.write(|writer| writer.claim_run(&run, &place)));
-    town.set_status("gt-a", Status::InProgress);
+    assert!(town.write(|writer| {
+        set_status(writer, "gt-a", Status::InProgress)?;
+        writer.claim_run(&run, &place)
+    }));
     let landing = Landing {
         accepted: "c0ffee".to_owned(),
         state: Some(LandingState::Intended),
@@ -133,7 +135,8 @@ pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subj
         assert_eq!((read().workplace, read().said), (place.clone(), Some(Said::Completed)));
         assert_eq!(read().landing, landing);
         assert_eq!(town.read(|reader| reader.landing_runs()), [read()]);
-        town.write(|writer| writer.set_landing(&read(), LandingState::Confirmed, "c0ffee3"));
+        let accepted = read();
+        town.write(|writer| writer.set_landing(&accepted, LandingState::Confirmed, "c0ffee3"));
     });
 
     assert_eq!(story, ["work_accepted gt-a", "landed gt-a"]);
