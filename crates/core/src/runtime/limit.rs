@@ -50,17 +50,14 @@ pub struct LimitUntil {
 }
 
 impl Runtime {
-    /// The usage limit that the end of an output tells of, if it does. The one that is said last counts.
+    /// The usage limit that the end of an output tells of, if it does. The one that is said last counts, of those
+    /// that say until when if there are any.
     pub fn limit_in(&self, output: &str, now: Timestamp, zones: &Zones<'_>) -> Option<LimitUntil> {
         let text = plain(tail(output));
-        let mut last: Option<(usize, LimitUntil)> = None;
+        let mut last: Option<((bool, usize), LimitUntil)> = None;
         for limit in &self.limits {
             for captures in limit.pattern.regex().captures_iter(&text) {
                 let whole = captures.get(0)?;
-                // Of several that fit the same words, the first in the file counts.
-                if last.as_ref().is_some_and(|(end, _)| *end >= whole.end()) {
-                    continue;
-                }
                 let from = |name| captures.name(name).map(|found| &text[found.start()..]);
                 let until = from("until").and_then(|text| instant::point(text, now, zones));
                 let after = from("after").and_then(instant::duration);
@@ -71,7 +68,11 @@ impl Runtime {
                     is_exact: told.is_some(),
                     said: line_at(&text, whole.start()),
                 };
-                last = Some((whole.end(), found));
+                let rank = (found.is_exact, whole.end());
+                // Of several that fit the same words, the first in the file counts.
+                if last.as_ref().is_none_or(|(best, _)| rank > *best) {
+                    last = Some((rank, found));
+                }
             }
         }
         last.map(|(_, found)| found)
