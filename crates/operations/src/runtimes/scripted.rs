@@ -139,9 +139,10 @@ impl Actor<'_> {
             }
             Instruction::Limit(wait) => say(&limit_message(*wait))?,
             Instruction::Flood(megabytes) => {
-                let line = "x".repeat(1023);
-                for _ in 0..u64::from(*megabytes) * 1024 {
-                    say(&line)?;
+                // A megabyte at a time, in lines of a kilobyte.
+                let lines = vec!["x".repeat(1023); 1024].join("\n");
+                for _ in 0..*megabytes {
+                    say(&lines)?;
                 }
             }
             Instruction::WaitFor(path) => {
