@@ -311,3 +311,170 @@ fn kind_of(key: &str, name: &str, known: &[(&str, Kind)]) -> Result<Kind, Invali
 fn toml_text(text: &str) -> String {
     Json::string(text).to_string().replace('\u{7f}', "\\u007f")
 }
+
+#[cfg(test)]
+mod tests {
+    use gt_core::formula::Naming as _;
+    use gt_core::runtime::{ExitZero, PromptWay};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn everything_that_a_file_can_say_is_read() {
+        let read = read_runtime(
+            "extends = 'claude'\n\
+             description = 'Mine'\n\
+             command = 'agent {prompt}'\n\
+             resume = ''\n\
+             prompt = 'argument'\n\
+             environment = { A = 'x', B = 2 }\n\
+             account_variable = 'AGENT_HOME'\n\
+             exit_zero = 'ask'\n\
+             memory_mb = 512\n\
+             interactive = true\n\
+             program = 'agent'\n\
+             version_flag = '-V'\n\
+             [paste]\nconfirm = '^>'\nbytes_max = 100\n\
+             [[limit]]\npattern = 'wait (?<after>.)'\nwait = '5m'\n",
+            "x.toml",
+        );
+        assert_eq!((read.problems, read.warnings), (vec![], vec![]));
+        let layer = read.layer;
+        assert_eq!(layer.extends.unwrap().as_str(), "claude");
+        assert_eq!(layer.command.as_deref(), Some("agent {prompt}"));
+        assert_eq!(layer.resume.as_deref(), Some(""), "nothing is something that is said");
+        assert_eq!(layer.prompt, Some(PromptWay::Argument));
+        assert_eq!(layer.environment[1], ("B".to_owned(), "2".to_owned()));
+        assert_eq!(layer.exit_zero, Some(ExitZero::Ask));
+        assert_eq!((layer.memory_mb, layer.is_interactive), (Some(512), Some(true)));
+        assert_eq!(layer.paste_bytes_max, Some(100));
+        assert_eq!(layer.limits.unwrap()[0].wait.as_secs(), 300);
+        assert_eq!(layer.account_flag, None);
+    }
+
+    #[test]
+    fn what_is_wrong_names_file_line_and_key() {
+        for (text, expected) in [
+            (
+                "\nprompt = 'shout'",
+                "x.toml:2: prompt: \"shout\" is not a way to give a prompt; known: argument,",
+            ),
+            ("command = 3", "x.toml:1: command: expected a text, found"),
+            ("command = \"a 'b\"", "x.toml:1: command: the ' at column 3 is never closed"),
+            ("memory_mb = -1", "x.toml:1: memory_mb: -1 is not a number from 0 to 1000000"),
+            ("interactive = 'yes'", "x.toml:1: interactive: expected true or false"),
+            (
+                "account_variable = '1A'",
+                "x.toml:1: account_variable: \"1A\" is not the name of a variable",
+            ),
+            (
+                "[environment]\n'A B' = '1'",
+                "x.toml:1: environment: \"A B\" is not the name of a variable",
+            ),
+            ("\n[[limit]]\nwait = '5m'", "x.toml:2: limit: lacks pattern"),
+            ("[[limit]]\npattern = '('", "x.toml:2: limit: pattern: \"(\" is not a pattern"),
+            ("[[limit]]\npattern = 'a'\nwait = '8d'", "x.toml:1: limit: wait must be"),
+            ("limit = 'a'", "x.toml:1: limit: expected a list"),
+            ("extends = 'A'", "x.toml:1: extends: \"A\" is not a name for a runtime"),
+            ("a = ", "x.toml:1: not valid TOML"),
+        ] {
+            let problems = read_runtime(text, "x.toml").problems;
+            let told = problems.first().map(ToString::to_string).unwrap_or_default();
+            assert!(told.starts_with(expected), "{text:?}: {told}");
+        }
+    }
+
+    #[test]
+    fn unknown_keys_are_warnings_with_a_suggestion() {
+        let read = read_runtime("comand = 'a'\n[paste]\nconfrim = 'b'\nxyz = 1", "x.toml");
+        assert_eq!(read.problems, []);
+        let told: Vec<String> = read.warnings.iter().map(ToString::to_string).collect();
+        let told = told.join("\n");
+        for part in [
+            "x.toml:1: ",
+            "did you mean command?",
+            "x.toml:3: paste: ",
+            "did you mean confirm?",
+            "known: confirm, bytes_max",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+
+    #[test]
+    fn one_key_is_changed_and_the_rest_stays() {
+        let file = "# mine\ncommand = 'a' # why\n\n[environment]\n# keys\nA = '1'\n";
+        for (key, value, expected) in [
+            (
+                "command",
+                "b \"c\"",
+                "# mine\ncommand = \"b \\\"c\\\"\"\n\n[environment]\n# keys\nA = '1'\n",
+            ),
+            (
+                "memory_mb",
+                "9",
+                "# mine\ncommand = 'a' # why\n\nmemory_mb = 9\n[environment]\n# keys\nA = '1'\n",
+            ),
+            (
+                "environment.A",
+                "2",
+                "# mine\ncommand = 'a' # why\n\n[environment]\n# keys\nA = \"2\"\n",
+            ),
+            (
+                "environment.B",
+                "2",
+                "# mine\ncommand = 'a' # why\n\n[environment]\nB = \"2\"\n# keys\nA = '1'\n",
+            ),
+            (
+                "paste.confirm",
+                "x",
+                "# mine\ncommand = 'a' # why\n\npaste.confirm = \"x\"\n[environment]\n# keys\nA = '1'\n",
+            ),
+        ] {
+            assert_eq!(set_runtime_key(file, key, value).unwrap(), expected);
+        }
+        assert_eq!(set_runtime_key("", "interactive", "yes").unwrap(), "interactive = true\n");
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_refused() {
+        for (file, key, value, expected) in [
+            ("", "comand", "a", "a runtime has no key \"comand\"; did you mean command?"),
+            ("", "limit", "a", "limit is a list of tables"),
+            ("", "environment", "a", "environment is a table; set environment.<name>"),
+            ("", "environment.A B", "a", "\"A B\" is not the name of a variable"),
+            ("", "memory_mb", "much", "memory_mb: \"much\" is not a whole number"),
+            ("", "interactive", "maybe", "interactive: \"maybe\" is not a yes or no"),
+            ("command = '''\na'''", "command", "b", "line 1: command goes over several lines"),
+            ("command =", "command", "b", "line 1: not valid TOML"),
+        ] {
+            let refused = set_runtime_key(file, key, value).unwrap_err().to_string();
+            assert!(refused.starts_with(expected), "{key}: {refused}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(text in "([a-z_]{1,9} = ('[a-z]*'|[0-9]|true|\\[\\])\n|\\[+[a-z]{1,5}\\]+\n|.){0,12}") {
+            let _ = read_runtime(&text, "x.toml");
+            let _ = set_runtime_key(&text, "command", "x");
+            let _ = set_runtime_key(&text, "environment.A", "x");
+        }
+
+        #[test]
+        fn a_value_that_was_set_is_read(value in any::<String>(), file in "(# [a-z]*\n|memory_mb = 1\n|\\[environment\\]\n){0,1}") {
+            let file = set_runtime_key(&file, "environment.A", &value).unwrap();
+            let read = read_runtime(&file, "x.toml");
+            if !value.contains('\0') {
+                prop_assert_eq!(read.problems, vec![]);
+                prop_assert_eq!(read.layer.environment, vec![("A".to_owned(), value)]);
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_the_guide() {
+        assert_eq!(ExitZero::DoneIfCommitted.as_str(), "done-if-committed");
+    }
+}

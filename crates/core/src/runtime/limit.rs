@@ -21,9 +21,10 @@ const SAID_CHARACTERS_MAX: usize = 200;
 /// One thing that a program says when it may not go on for a while.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// What it says. The group `until` marks where a point in time begins, `after` where a duration does.
+    /// What it says. The group `until` marks where a point in time begins, `after` where a duration does; where
+    /// there is none it does not fit.
     pub pattern: Pattern,
-    /// How long to wait if it does not say until when.
+    /// How long to wait if it does not say until when, or that has passed.
     pub wait: Duration,
 }
 
@@ -57,12 +58,17 @@ impl Runtime {
         let mut last: Option<((bool, usize), LimitUntil)> = None;
         for limit in &self.limits {
             for captures in limit.pattern.regex().captures_iter(&text) {
-                let whole = captures.get(0)?;
+                let Some(whole) = captures.get(0) else { continue };
                 let from = |name| captures.name(name).map(|found| &text[found.start()..]);
-                let until = from("until").and_then(|text| instant::point(text, now, zones));
-                let after = from("after").and_then(instant::duration);
-                let told = until.or_else(|| after.map(|wait| now.plus(wait)));
-                let told = told.filter(|at| *at > now).map(|at| at.min(now.plus(WAIT_MAX)));
+                let until = from("until").map(|text| instant::point(text, now, zones));
+                let after = from("after").map(|text| Some(now.plus(instant::duration(text)?)));
+                let told = until.or(after);
+                // Where a time should be and is none, something else was said.
+                if told == Some(None) {
+                    continue;
+                }
+                let told =
+                    told.flatten().filter(|at| *at > now).map(|at| at.min(now.plus(WAIT_MAX)));
                 let found = LimitUntil {
                     at: told.unwrap_or_else(|| now.plus(limit.wait)),
                     is_exact: told.is_some(),

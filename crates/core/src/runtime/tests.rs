@@ -235,12 +235,6 @@ fn what_is_not_said_is_guessed() {
     let runtime = with_limits(&["until (?<until>.)", "after (?<after>.)", "quota exceeded"]);
     for said in [
         "quota exceeded",
-        "until you pay",
-        "after lunch",
-        "until 25:00",
-        "until 13pm",
-        "until 7",
-        "until Feb 31 9am",
         "after 0s",
         // What has passed and is still in force is not believed.
         "until 1760000400",
@@ -251,7 +245,17 @@ fn what_is_not_said_is_guessed() {
         assert_eq!(found.at.to_string(), "2026-05-31T12:30:00Z", "{said}");
         assert!(!found.is_exact, "{said}");
     }
-    assert_eq!(runtime.limit_in("all is well", now(), &zones()), None);
+    for said in [
+        "all is well",
+        "until you pay",
+        "after lunch",
+        "until 25:00",
+        "until 13pm",
+        "until 7",
+        "until Feb 31 9am",
+    ] {
+        assert_eq!(runtime.limit_in(said, now(), &zones()), None, "{said}");
+    }
 }
 
 #[test]
@@ -283,10 +287,11 @@ proptest! {
     ) {
         let runtime = with_limits(&["until (?<until>.)?", "after (?<after>.)?"]);
         let now = Timestamp::from_nanos(nanos);
-        let found = runtime.limit_in(&said, now, &zones()).unwrap();
-        prop_assert!(found.at > now);
-        prop_assert!(found.at <= now.plus(WAIT_MAX));
-        prop_assert!(!found.said.chars().any(char::is_control));
+        if let Some(found) = runtime.limit_in(&said, now, &zones()) {
+            prop_assert!(found.at > now);
+            prop_assert!(found.at <= now.plus(WAIT_MAX));
+            prop_assert!(!found.said.chars().any(char::is_control));
+        }
     }
 
     #[test]

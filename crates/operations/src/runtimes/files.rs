@@ -78,13 +78,7 @@ pub fn list(town: &Town) -> Result<Vec<(String, Result<KnownRuntime>)>> {
 
 /// The runtime of this name.
 pub fn get(town: &Town, name: &str) -> Result<KnownRuntime> {
-    let name = RuntimeName::parse(name)?;
-    let file = file_of(town, &name);
-    let text = match &file {
-        Some(path) => read(path)?,
-        None => None,
-    };
-    known(town, &name, text.as_deref())
+    Shelf { town, instead: None }.find(&RuntimeName::parse(name)?)
 }
 
 /// Changes one key of a runtime in the town's file for it. Nothing is written unless the runtime can be used then.
@@ -99,70 +93,74 @@ pub fn set(town: &Town, name: &str, key: &str, value: &str) -> Result<(PathBuf, 
     let before = read(&path)?.unwrap_or_default();
     let after = set_runtime_key(&before, key, value)
         .map_err(|why| OperationError::from(why).at(shown(town, &path)))?;
-    let known = known(town, &name, Some(&after))?;
+    let known = Shelf { town, instead: Some((&name, &after)) }.find(&name)?;
     write(&path, &after)?;
     Ok((path, known))
 }
 
-/// The runtime that the town's file for it would make of it if it said this.
-fn known(town: &Town, name: &RuntimeName, text: Option<&str>) -> Result<KnownRuntime> {
-    let file = file_of(town, name).filter(|_| text.is_some());
-    let is_built_in = preset(name).is_some();
-    let mut warnings = Vec::new();
-    let layer = match (text, &file) {
-        (Some(text), Some(path)) => {
-            let ReadRuntime { layer, problems, warnings: found } =
-                read_runtime(text, &shown(town, path));
-            refuse(&problems)?;
-            warnings = found;
-            let base = base(town, name, &layer, 0)?;
-            layer.over(base)
-        }
-        _ => preset_layer(town, name)?,
-    };
-    let runtime = layer.finish(name.clone()).map_err(|why| match &file {
-        Some(path) => OperationError::from(why).at(shown(town, path)),
-        None => why.into(),
-    })?;
-    let origin = match (is_built_in, &file) {
-        (true, None) => RuntimeOrigin::BuiltIn,
-        (true, Some(_)) => RuntimeOrigin::Changed,
-        (false, _) => RuntimeOrigin::Town,
-    };
-    Ok(KnownRuntime { runtime, origin, file, warnings })
+/// All files about runtimes.
+struct Shelf<'a> {
+    town: &'a Town,
+    /// What the town's file for a runtime would say.
+    instead: Option<(&'a RuntimeName, &'a str)>,
 }
 
-/// What a layer of this name lies over: what it extends, else the built-in one of its name, else nothing.
-fn base(
-    town: &Town,
-    name: &RuntimeName,
-    layer: &RuntimeLayer,
-    depth: usize,
-) -> Result<RuntimeLayer> {
-    let Some(base_name) = layer.extends.as_ref().filter(|base| *base != name) else {
-        return match preset(name) {
-            Some(_) => preset_layer(town, name),
-            None => Ok(RuntimeLayer::default()),
+impl Shelf<'_> {
+    fn find(&self, name: &RuntimeName) -> Result<KnownRuntime> {
+        let own = self.own(name)?;
+        let is_built_in = preset(name).is_some();
+        let (layer, file, warnings) = match own {
+            Some((file, read)) => {
+                let base = self.base(name, &read.layer, 0)?;
+                (read.layer.over(base), Some(file), read.warnings)
+            }
+            None => (preset_layer(self.town, name)?, None, Vec::new()),
         };
-    };
-    if depth == EXTENDS_MAX {
-        return Err(OperationError::rejected(format!(
-            "the runtime {name} extends {base_name}, and that leads to no end; let one of them extend nothing"
-        )));
+        let runtime = layer.finish(name.clone()).map_err(|why| match &file {
+            Some(file) => OperationError::from(why).at(shown(self.town, file)),
+            None => why.into(),
+        })?;
+        let origin = match (is_built_in, &file) {
+            (true, None) => RuntimeOrigin::BuiltIn,
+            (true, Some(_)) => RuntimeOrigin::Changed,
+            (false, _) => RuntimeOrigin::Town,
+        };
+        Ok(KnownRuntime { runtime, origin, file, warnings })
     }
-    let path = file_of(town, base_name);
-    let text = match &path {
-        Some(path) => read(path)?,
-        None => None,
-    };
-    match (text, path) {
-        (Some(text), Some(path)) => {
-            let ReadRuntime { layer, problems, .. } = read_runtime(&text, &shown(town, &path));
-            refuse(&problems)?;
-            let below = base(town, base_name, &layer, depth + 1)?;
-            Ok(layer.over(below))
+
+    /// What the town's own file says about a runtime, if there is one.
+    fn own(&self, name: &RuntimeName) -> Result<Option<(PathBuf, ReadRuntime)>> {
+        let Some(file) = file_of(self.town, name) else { return Ok(None) };
+        let text = match self.instead {
+            Some((changed, text)) if changed == name => Some(text.to_owned()),
+            _ => read(&file)?,
+        };
+        let Some(text) = text else { return Ok(None) };
+        let read = read_runtime(&text, &shown(self.town, &file));
+        refuse(&read.problems)?;
+        Ok(Some((file, read)))
+    }
+
+    /// What a layer of this name lies over: what it extends, else the built-in one of its name, else nothing.
+    fn base(&self, name: &RuntimeName, layer: &RuntimeLayer, depth: usize) -> Result<RuntimeLayer> {
+        let Some(below) = layer.extends.as_ref().filter(|below| *below != name) else {
+            return match preset(name) {
+                Some(_) => preset_layer(self.town, name),
+                None => Ok(RuntimeLayer::default()),
+            };
+        };
+        if depth == EXTENDS_MAX {
+            return Err(OperationError::rejected(format!(
+                "the runtime {name} extends {below}, and that leads to no end; let one of them extend nothing"
+            )));
         }
-        _ => preset_layer(town, base_name),
+        match self.own(below)? {
+            Some((_, read)) => {
+                let base = self.base(below, &read.layer, depth + 1)?;
+                Ok(read.layer.over(base))
+            }
+            None => preset_layer(self.town, below),
+        }
     }
 }
 
