@@ -10,4 +10,5 @@ pub mod editor;
 pub mod git;
 pub mod process;
 pub mod runs;
+pub mod trial;
 pub mod web;

@@ -30,6 +30,7 @@ pub mod parallel;
 pub mod queue;
 pub mod rigs;
 pub mod runs;
+pub mod runtimes;
 pub mod schedule;
 pub mod settings;
 pub mod store;

@@ -1,6 +1,7 @@
 //! `gt`: the town. One file per verb.
 
 mod account;
+mod agent;
 mod completions;
 mod config;
 mod doctor;
@@ -14,6 +15,7 @@ mod queue;
 mod rig;
 mod run;
 mod scheduler;
+mod scripted;
 mod sling;
 mod status;
 mod store;
@@ -69,6 +71,8 @@ enum Verb {
     Man(man::ManArgs),
     #[command(hide = true)]
     Worker(worker::WorkerArgs),
+    #[command(hide = true)]
+    Scripted(scripted::ScriptedArgs),
 }
 
 /// Runs a parsed command.
@@ -95,5 +99,6 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Completions(args) => completions::run(&context, &args),
         Verb::Man(args) => man::run(&context, &args),
         Verb::Worker(args) => worker::run(&context, &args),
+        Verb::Scripted(args) => scripted::run(&context, &args),
     }
 }

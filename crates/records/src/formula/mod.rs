@@ -4,10 +4,10 @@
 //! carried along and told as warnings.
 
 mod json;
-mod node;
+pub(crate) mod node;
 mod read;
-mod table;
-mod toml;
+pub(crate) mod table;
+pub(crate) mod toml;
 mod write;
 
 pub use read::{FormulaFormat, ReadFormula, read_formula};
