@@ -27,7 +27,7 @@ statements! {
     NUMBER = "SELECT value FROM counters WHERE name = 'trash'";
     INSERT = concat!("INSERT INTO trash (", trash_columns!(), ") \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
-    SET_STATE = "UPDATE trash SET state = ?2 WHERE number = ?1";
+    SET_STATE = "UPDATE trash SET state = ?2, path = ?3 WHERE number = ?1";
     KEPT = concat!("SELECT ", trash_columns!(), " FROM trash WHERE state IN ('moving', 'kept') ORDER BY number DESC");
     PUT_RESCUE = concat!("INSERT INTO rescues (", rescue_columns!(), ") \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (bead, epoch) DO UPDATE SET host = excluded.host, \
@@ -80,13 +80,15 @@ impl Writer<'_> {
         Ok(trashed)
     }
 
-    /// Writes down what became of a tree that was moved away.
+    /// Writes down what became of a tree that was moved away, and where it is.
     pub fn set_trash_state(
         &mut self,
         trashed: &Trashed,
         state: TrashState,
     ) -> Result<(), StoreError> {
-        self.execute(SET_STATE, &[as_int(trashed.number).into(), state.as_str().into()])?;
+        let params =
+            [as_int(trashed.number).into(), state.as_str().into(), (&trashed.path).into()];
+        self.execute(SET_STATE, &params)?;
         let kind = match state {
             TrashState::Moving => return Ok(()),
             TrashState::Kept => EventKind::TreeMoved,
