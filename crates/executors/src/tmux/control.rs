@@ -54,7 +54,7 @@ impl ControlClient {
         command
             .args(["-C", "show-options", "-gv", super::PREPARED, ";"])
             .args(["new-session", "-s", &session, "-x", "80", "-y", "24", "cat", "-", ";"])
-            .args(["set-option", "destroy-unattached", "on", ";"])
+            .args(["set-option", "-t", &format!("={session}"), "destroy-unattached", "on", ";"])
             .args(["set-option", "-s", "exit-empty", "on"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -73,7 +73,7 @@ impl ControlClient {
             socket: tmux.socket.clone(),
             is_lost: false,
         };
-        match client.ask(&["refresh-client", "-S"]) {
+        match client.ask(&["display-message", "-p", ""]) {
             // It was let in to no server, or to one that did not know us.
             Err(Failure::NoServer) => Err(Failure::Unprepared),
             asked => asked.map(|_| client),

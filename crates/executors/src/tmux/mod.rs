@@ -27,6 +27,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
@@ -53,8 +54,26 @@ const HIDDEN_MARK: char = '+';
 /// An option of the server which says that it has been prepared.
 const PREPARED: &str = "@gt-prepared";
 
-/// How often a start is tried again because the server ended when its last session did, just then.
-const TRIES_MAX: u32 = 5;
+/// How often, and how long apart, a start is tried again because the server ended when its last session did,
+/// just then.
+const TRIES_MAX: u32 = 20;
+const ENDING_PAUSE: Duration = Duration::from_millis(10);
+
+/// How many variables a server is made to forget with one call, which cannot be longer than a message.
+const FORGOTTEN_AT_ONCE: usize = 100;
+
+/// What all sessions have in common.
+const SERVER_OPTIONS: [(&str, &str, &str); 7] = [
+    ("-g", "status", "off"),
+    ("-g", "history-limit", HISTORY_LINES),
+    ("-wg", "remain-on-exit", "off"),
+    ("-wg", "automatic-rename", "off"),
+    ("-wg", "allow-rename", "off"),
+    // The key that begins many sequences is not held back from agents.
+    ("-s", "escape-time", "10"),
+    // What a worker prints must not get into the clipboard of a person.
+    ("-s", "set-clipboard", "off"),
+];
 
 /// How many lines a pane remembers. The log of a run has all of them.
 const HISTORY_LINES: &str = "20000";
@@ -225,47 +244,45 @@ impl Tmux {
         &self,
         mut act: impl FnMut() -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut tries = 0;
-        loop {
+        for _ in 0..TRIES_MAX {
             match act() {
-                Err(Failure::NoServer | Failure::Unprepared) if tries < TRIES_MAX => {
-                    tries += 1;
-                    match self.prepare() {
-                        // One that was just ending; the next will be ours.
-                        Ok(()) | Err(Failure::NoServer) => {}
-                        Err(failure) => return Err(failure),
-                    }
-                }
+                Err(Failure::NoServer | Failure::Unprepared) => {}
                 outcome => return outcome,
             }
+            match self.prepare() {
+                // One that was just ending; the next will be ours.
+                Err(Failure::NoServer) => thread::sleep(ENDING_PAUSE),
+                prepared => prepared?,
+            }
         }
+        act()
     }
 
     /// Starts the server, if there is none, and sets what all sessions have in common.
     fn prepare(&self) -> Result<(), Failure> {
         let mut command = self.command();
-        for (name, _) in std::env::vars_os() {
-            if !SERVER_VARIABLES.iter().any(|kept| name == *kept) {
-                command.env_remove(name);
-            }
-        }
         // Until the first session is there.
         command.args(["start-server", ";", "set-option", "-s", "exit-empty", "off"]);
-        for (scope, option, value) in [
-            ("-g", "status", "off"),
-            ("-g", "history-limit", HISTORY_LINES),
-            ("-wg", "remain-on-exit", "off"),
-            ("-wg", "automatic-rename", "off"),
-            ("-wg", "allow-rename", "off"),
-            // The key that begins many sequences is not held back from agents.
-            ("-s", "escape-time", "10"),
-            // What a worker prints must not get into the clipboard of a person.
-            ("-s", "set-clipboard", "off"),
-            ("-g", PREPARED, "1"),
-        ] {
+        for (scope, option, value) in SERVER_OPTIONS {
             command.args([";", "set-option", scope, option, value]);
         }
-        ask(&mut command, b"").map(|_| ())
+        command.args([";", "show-environment", "-g"]);
+        let printed = ask(&mut command, b"")?;
+        // Whoever started it gave it an environment that must not reach the sessions of others. What looks like a
+        // variable and is the second line of one does no harm.
+        let printed = String::from_utf8_lossy(&printed);
+        let names = printed.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name);
+        let foreign = names.filter(|name| !SERVER_VARIABLES.contains(name));
+        let foreign: Vec<&str> = foreign.filter(|name| is_plain(OsStr::new(name))).collect();
+        for some in foreign.chunks(FORGOTTEN_AT_ONCE) {
+            let mut command = self.command();
+            for name in some {
+                command.args(["set-environment", "-gu", name, ";"]);
+            }
+            command.args(["set-option", "-s", "exit-empty", "off"]);
+            ask(&mut command, b"")?;
+        }
+        self.ask(&["set-option", "-g", PREPARED, "1"], b"").map(|_| ())
     }
 }
 
@@ -330,10 +347,6 @@ fn program_words(argv: &[OsString]) -> Result<Vec<OsString>, TmuxError> {
 /// The names of the variables that a session gets from its client: ours and the given ones, as the value of
 /// an option, which is a list of patterns.
 fn variables(environment: &[(String, String)]) -> Result<String, TmuxError> {
-    let is_plain = |name: &OsStr| {
-        let is_harmless = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        !name.is_empty() && name.as_bytes().iter().all(is_harmless)
-    };
     for (name, value) in environment {
         let fits = name.len() + value.len() < VARIABLE_BYTES_MAX;
         if !is_plain(OsStr::new(name)) || !fits || value.contains('\0') {
@@ -348,6 +361,12 @@ fn variables(environment: &[(String, String)]) -> Result<String, TmuxError> {
     names.sort_unstable();
     names.dedup();
     Ok(names.join(" "))
+}
+
+/// Whether tmux takes the name of a variable for nothing else.
+fn is_plain(name: &OsStr) -> bool {
+    let is_harmless = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    !name.is_empty() && name.as_bytes().iter().all(is_harmless)
 }
 
 #[cfg(test)]
