@@ -70,7 +70,7 @@ impl Terminal {
         Ok(Self { back, front })
     }
 
-    /// The side of the agent. While somebody has it open that is not the agent, what it printed last can get lost.
+    /// The side of the agent.
     fn front(&self) -> io::Result<File> {
         use std::os::unix::fs::OpenOptionsExt as _;
         let not_ours = OFlags::NOCTTY.bits().cast_signed();

@@ -7,13 +7,14 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 use gt_executors::terminal::{Display, Kept, Launcher, Relay, Terminal, become_agent};
 use gt_executors::tmux::{Capture, Confirmation, Pasted, Tmux};
 use gt_testkit::wait_until;
+use rustix::process::{Pid, Signal, getuid, kill_process};
 
 /// Longer than any test.
 const LONG: Duration = Duration::from_mins(1);
@@ -193,6 +194,10 @@ struct Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let _ = self.tmux.kill_server();
+        // Which tmux leaves behind.
+        let place = std::env::var_os("TMUX_TMPDIR").unwrap_or_else(|| "/tmp".into());
+        let place = Path::new(&place).join(format!("tmux-{}", getuid().as_raw()));
+        let _ = fs::remove_file(place.join(self.tmux.socket()));
     }
 }
 
@@ -270,6 +275,21 @@ fn in_a_session_an_agent_learns_how_large_its_pane_is() {
     wait_until("the agent knows", || session.shows("30 90"));
     fs::write(session.root.path().join("go"), "").unwrap();
     session.end();
+}
+
+#[test]
+fn an_agent_ends_with_the_server_of_its_session() {
+    let session = Session::new("echo $$ > pid; echo ready; exec sleep 600");
+    wait_until("it is there", || session.shows("ready"));
+    let agent = fs::read_to_string(session.root.path().join("pid")).unwrap();
+    let asked = session.tmux.control().unwrap().run(&["display-message", "-p", "#{pid}"]).unwrap();
+    let server: i32 = str::from_utf8(&asked[0]).unwrap().parse().unwrap();
+
+    kill_process(Pid::from_raw(server).unwrap(), Signal::KILL).unwrap();
+
+    let agent = PathBuf::from(format!("/proc/{}/exe", agent.trim()));
+    wait_until("the agent is gone", || fs::read_link(&agent).is_err());
+    assert_eq!(session.log(), "ready\r\n");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use gt_executors::tmux::{Capture, Confirmation, Pasted, Tmux, TmuxError};
 use gt_testkit::wait_until;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getuid, kill_process};
 
 /// Longer than any test.
 const LONG: Duration = Duration::from_mins(1);
@@ -23,6 +23,10 @@ struct Town {
 impl Drop for Town {
     fn drop(&mut self) {
         let _ = self.tmux.kill_server();
+        // Which tmux leaves behind.
+        let place = std::env::var_os("TMUX_TMPDIR").unwrap_or_else(|| "/tmp".into());
+        let place = Path::new(&place).join(format!("tmux-{}", getuid().as_raw()));
+        let _ = fs::remove_file(place.join(self.tmux.socket()));
     }
 }
 

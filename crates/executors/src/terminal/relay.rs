@@ -109,11 +109,17 @@ impl Printed {
     fn run(mut self) -> Kept {
         let mut piece = vec![0; PIECE_BYTES];
         loop {
+            // Known before the read: nothing comes after what is read then.
+            let is_over = self.is_over();
             match rustix::io::read(&self.terminal.back, &mut piece[..]) {
-                // Nobody has it open.
-                Ok(0) | Err(Errno::IO) if self.is_over() => return self.kept,
+                // Nobody has it open, or nothing is left, and nobody is there who could print more.
+                Ok(0) | Err(Errno::IO | Errno::AGAIN) if is_over => return self.kept,
                 Ok(0) | Err(Errno::IO) => {
-                    let _ = wait(&[(self.told.as_fd(), PollFlags::IN)], Some(REOPENED_INTERVAL));
+                    wait(&[(self.told.as_fd(), PollFlags::IN)], Some(REOPENED_INTERVAL));
+                }
+                Err(Errno::AGAIN) => {
+                    let back = (self.terminal.back.as_fd(), PollFlags::IN);
+                    wait(&[back, (self.told.as_fd(), PollFlags::IN)], None);
                 }
                 Ok(read) => {
                     self.keep(&piece[..read]);
@@ -121,12 +127,6 @@ impl Printed {
                     if self.over_since.is_some_and(|since| since.elapsed() >= DRAIN_LIMIT) {
                         return self.kept;
                     }
-                }
-                // Nothing is left, and nobody is there who could print more.
-                Err(Errno::AGAIN) if self.is_over() => return self.kept,
-                Err(Errno::AGAIN) => {
-                    let back = (self.terminal.back.as_fd(), PollFlags::IN);
-                    let _ = wait(&[back, (self.told.as_fd(), PollFlags::IN)], None);
                 }
                 Err(Errno::INTR) => {}
                 Err(error) => {
@@ -137,16 +137,13 @@ impl Printed {
         }
     }
 
-    /// Whether the agent had ended before the last read, so that nothing comes after what was read.
+    /// Whether we were told that the agent has ended.
     fn is_over(&mut self) -> bool {
-        if self.over_since.is_some() {
-            return true;
-        }
-        if wait(&[(self.told.as_fd(), PollFlags::IN)], Some(Duration::ZERO)) {
+        let told = (self.told.as_fd(), PollFlags::IN);
+        if self.over_since.is_none() && wait(&[told], Some(Duration::ZERO)) {
             self.over_since = Some(Instant::now());
         }
-        // What was printed between the last look and the end is still to be read.
-        false
+        self.over_since.is_some()
     }
 
     fn keep(&mut self, mut bytes: &[u8]) {
@@ -185,20 +182,14 @@ impl Printed {
     }
 
     /// Waits until the display takes more; gives up on it when the agent has ended and it takes nothing.
-    fn wait_for_display(&self) -> bool {
-        let Some(display) = &self.display else { return false };
+    fn wait_for_display(&mut self) -> bool {
+        let Some(display) = self.display.clone() else { return false };
         let out = (display.as_fd(), PollFlags::OUT);
-        match self.over_since {
-            Some(since) => {
-                let left = DISPLAY_PATIENCE.saturating_sub(since.elapsed());
-                wait(&[out], Some(left))
-            }
-            None => {
-                wait(&[out, (self.told.as_fd(), PollFlags::IN)], None);
-                let is_over = wait(&[(self.told.as_fd(), PollFlags::IN)], Some(Duration::ZERO));
-                !is_over || wait(&[out], Some(DISPLAY_PATIENCE))
-            }
+        if !self.is_over() {
+            wait(&[out, (self.told.as_fd(), PollFlags::IN)], None);
         }
+        let patience = |since: Instant| DISPLAY_PATIENCE.saturating_sub(since.elapsed());
+        !self.is_over() || wait(&[out], self.over_since.map(patience))
     }
 }
 

@@ -137,7 +137,7 @@ impl ControlClient {
     fn hear(&mut self, secret: &[u8]) -> Result<Answer, Failure> {
         let deadline = Instant::now() + ANSWER_LIMIT;
         let mut lines: Vec<Vec<u8>> = Vec::new();
-        let mut more = [0; 64 * 1024];
+        let mut more = [0; 16 * 1024];
         loop {
             wait_for(&self.answers, deadline.saturating_duration_since(Instant::now()))?;
             let read = match self.answers.read(&mut more) {

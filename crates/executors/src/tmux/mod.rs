@@ -23,6 +23,7 @@ pub use paste::{Confirmation, Pasted};
 pub use session::{Capture, Session, SessionInfo};
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -38,6 +39,10 @@ use crate::process::{ProcessError, command};
 
 /// The oldest version that has what we use.
 const OLDEST: (u32, u32) = (3, 0);
+
+/// How much of the hash of a town is in the name of its socket: enough for all towns of a machine, and short,
+/// because paths of sockets are.
+const SOCKET_HASH_BYTES: usize = 6;
 
 /// The longest name of a session, in bytes.
 const NAME_BYTES_MAX: usize = 100;
@@ -100,8 +105,12 @@ impl Tmux {
     pub fn of_town(identity: &str) -> Result<Self, TmuxError> {
         version::check()?;
         let hash = Sha256::digest(identity.as_bytes());
-        let short: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { socket: format!("gt-{short}") })
+        let mut socket = "gt-".to_owned();
+        for byte in hash.iter().take(SOCKET_HASH_BYTES) {
+            // Writing to a string does not fail.
+            let _ = write!(socket, "{byte:02x}");
+        }
+        Ok(Self { socket })
     }
 
     /// The name of the socket, as in `tmux -L <name>`.
@@ -161,7 +170,8 @@ impl Tmux {
     pub fn sessions(&self) -> Result<Vec<SessionInfo>, TmuxError> {
         match self.ask(&listing(), b"") {
             Ok(printed) => Ok(listed(printed.split(|byte| *byte == b'\n'))),
-            Err(Failure::NoServer) => Ok(Vec::new()),
+            // A server whose last session has just ended has no pane to begin with.
+            Err(Failure::NoServer | Failure::NoTarget) => Ok(Vec::new()),
             Err(failure) => Err(error_of(&self.socket, failure)),
         }
     }
