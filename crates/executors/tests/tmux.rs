@@ -140,7 +140,7 @@ fn words_arrive_as_they_are() {
 
     town.tmux.new_session("gt-a", town.root.path(), &[], &argv).unwrap();
 
-    let expected: String = nasty.iter().map(|word| format!("[{word}]")).collect();
+    let expected = format!("[{}]", nasty.join("]["));
     assert_eq!(town.written("said"), format!("{expected}\nend\n"));
 }
 
@@ -378,20 +378,49 @@ fn a_hundred_sessions_are_listed_at_once() {
 }
 
 #[test]
-fn sessions_that_begin_at_once_all_begin() {
+fn sessions_that_begin_at_once_all_begin_with_their_own_variables() {
     let town = Town::new();
     std::thread::scope(|scope| {
         for number in 0..8 {
             let town = &town;
             // Half of them end at once, and sometimes the server with them.
             let program = if number % 2 == 0 { "true" } else { "cat" };
-            scope.spawn(move || town.script(&format!("gt-{number}"), &format!("exec {program}")));
+            let script = format!("echo $GT_NUMBER > said{number}; exec {program}");
+            let variable = [("GT_NUMBER".to_owned(), number.to_string())];
+            scope.spawn(move || {
+                let (name, argv) = (format!("gt-{number}"), words(&["/bin/sh", "-c", &script]));
+                town.tmux.new_session(&name, town.root.path(), &variable, &argv).unwrap();
+            });
         }
     });
     wait_until("the others have ended", || {
         let sessions = town.tmux.sessions().unwrap();
         sessions.iter().map(|session| session.name.as_str()).eq(["gt-1", "gt-3", "gt-5", "gt-7"])
     });
+    for number in 0..8 {
+        let file = format!("said{number}");
+        wait_until("it has said its number", || town.file(&file) == format!("{number}\n"));
+    }
+}
+
+#[test]
+fn what_a_person_opens_beside_a_worker_is_not_the_worker() {
+    let town = Town::new();
+    let argv = words(&["/bin/sh", "-c", "echo worker; exec cat > got"]);
+    let worker = town.tmux.new_session("gt-a", town.root.path(), &[], &argv).unwrap();
+    let mut client = town.tmux.control().unwrap();
+    client.run(&["split-window", "-t", "=gt-a:", "echo person; exec cat"]).unwrap();
+    client.run(&["new-window", "-t", "=gt-a:", "echo person; exec cat"]).unwrap();
+    wait_until("the worker is there", || {
+        town.tmux.capture("gt-a", Capture::Visible).unwrap() == "worker\n"
+    });
+    let sent = Confirmation { before_enter: None, after_enter: &|_| true, limit: LONG };
+
+    town.tmux.paste("gt-a", b"for the worker", &sent).unwrap();
+
+    wait_until("the worker has it", || town.file("got") == "for the worker\n");
+    let sessions = town.tmux.sessions().unwrap();
+    assert_eq!((sessions.len(), sessions[0].pane_pid), (1, worker.pane_pid));
 }
 
 #[test]

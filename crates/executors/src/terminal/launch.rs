@@ -18,7 +18,7 @@ use crate::process::command;
 /// How this program is called so that it does nothing but [`become_agent`] with the words that follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
-    /// This program.
+    /// This program, as an absolute path.
     pub program: PathBuf,
     /// The words before those of the agent.
     pub arguments: Vec<OsString>,
@@ -29,7 +29,7 @@ const ERROR_NUMBER: &str = "error number ";
 
 impl Terminal {
     /// Starts an agent that has this terminal, a session and a process group of its own, and returns when
-    /// it runs. The child is the agent.
+    /// it runs. The child is the agent. A program with a relative path is looked for in `directory`.
     pub fn start(
         &self,
         launcher: &Launcher,
@@ -51,13 +51,13 @@ impl Terminal {
         let mut child = spawn(&mut launch)?;
         // Our copies of both, or the pipe would have no end.
         drop(launch);
-        let mut said = String::new();
-        complaint.read_to_string(&mut said)?;
-        if said.is_empty() {
+        let mut said = Vec::new();
+        let heard = complaint.read_to_end(&mut said);
+        if heard.is_ok() && said.is_empty() {
             return Ok(child);
         }
         child.wait()?;
-        Err(told_error(&said))
+        Err(told_error(&String::from_utf8_lossy(&said)))
     }
 }
 

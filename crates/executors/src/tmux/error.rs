@@ -89,3 +89,17 @@ pub enum TmuxError {
     #[error("cannot speak to tmux")]
     Io(#[from] io::Error),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_tmux_there_is_another_way() {
+        for error in [TmuxError::Missing, TmuxError::TooOld { found: "2.9a".to_owned() }] {
+            let said = error.to_string();
+            assert!(said.contains("install tmux 3.0 or later"), "{said}");
+            assert!(said.ends_with("gt rig set <rig> executor process"), "{said}");
+        }
+    }
+}

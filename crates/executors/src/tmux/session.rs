@@ -31,9 +31,9 @@ impl Name {
         format!("={}", self.0)
     }
 
-    /// The pane of exactly this session.
+    /// The pane that exactly this session was started with, whatever a person has opened beside it since.
     pub(super) fn pane(&self) -> String {
-        format!("={}:", self.0)
+        format!("={}:0.0", self.0)
     }
 
     /// What a failure means to whoever asked for this session. Without a server there is none.
