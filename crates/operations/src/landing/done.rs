@@ -1,6 +1,8 @@
 //! `gt done`: a worker says that it is done.
 
-use gt_core::schedule::{Context, Landing, LandingState, Merge, Run, RunEnd, RunId, RunState, Said};
+use gt_core::schedule::{
+    Context, Landing, LandingState, Merge, Run, RunEnd, RunId, RunState, Said,
+};
 use gt_core::{EventKind, Rig, Status};
 use gt_executors::git::{Commit, GitError, Limits};
 use gt_store::Writer;
@@ -99,7 +101,8 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<Done> {
             return Err(OperationError::rejected(format!("{} has not begun yet", run.id)));
         }
         RunState::Done | RunState::Failed | RunState::Lost | RunState::Cancelled => {
-            let reason = if run.reason.is_empty() { String::new() } else { format!(" ({})", run.reason) };
+            let reason =
+                if run.reason.is_empty() { String::new() } else { format!(" ({})", run.reason) };
             return Err(OperationError::rejected(format!(
                 "{} is {} already{reason}; stop here: nothing that you do in it counts any more",
                 run.id,
@@ -213,16 +216,15 @@ fn commit(
             run.workplace.branch
         )));
     }
-    let title = town.read(|reader| Ok(reader.bead(&run.id.bead)?.map(|bead| bead.title.to_string())))?;
+    let title =
+        town.read(|reader| Ok(reader.bead(&run.id.bead)?.map(|bead| bead.title.to_string())))?;
     let title = title.unwrap_or_else(|| run.id.bead.to_string());
     let message = match message {
         Some(message) => message.to_owned(),
         None => format!("{title}\n\n{}", run.id),
     };
-    let limits = Limits {
-        file_bytes_max: FILE_BYTES_MAX,
-        base: Commit::parse(&run.workplace.base_commit),
-    };
+    let limits =
+        Limits { file_bytes_max: FILE_BYTES_MAX, base: Commit::parse(&run.workplace.base_commit) };
     match tree.commit_all(&message, &signature_of(run), &limits) {
         Ok(_) => {}
         Err(

@@ -16,10 +16,10 @@ use gt_executors::git::{GitError, Repository, Signature, Tree};
 
 pub(crate) use place::give_place;
 pub(crate) use prepare::{NotPrepared, prepare};
-pub use rescue::{RestoredRescue, rescue_show, rescues, restore_rescue};
 pub(crate) use rescue::save;
-pub use trash::{nuke, purge, trash, undelete};
+pub use rescue::{RestoredRescue, rescue_show, rescues, restore_rescue};
 pub(crate) use trash::complete_moves;
+pub use trash::{nuke, purge, trash, undelete};
 
 use crate::{OperationError, Result, Town};
 
@@ -72,7 +72,10 @@ pub(crate) fn has_trees(rig: &Rig) -> bool {
 
 /// Who makes commits for a run.
 pub(crate) fn signature_of(run: &Run) -> Signature {
-    Signature { name: run.agent.clone(), email: format!("{}@gt.invalid", run.agent.replace('/', ".")) }
+    Signature {
+        name: run.agent.clone(),
+        email: format!("{}@gt.invalid", run.agent.replace('/', ".")),
+    }
 }
 
 /// The reference that keeps what was saved of a run.

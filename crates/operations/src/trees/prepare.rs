@@ -51,7 +51,8 @@ pub(crate) fn prepare(
         .ok_or_else(|| OperationError::rejected(format!("the polecat {name} was taken away")))?;
     refuse_company(town, &polecat, run)?;
     let failed = git_failed(rig);
-    let repository = Repository::clone_from(&rig.repo, trees.repository().path()).map_err(&failed)?;
+    let repository =
+        Repository::clone_from(&rig.repo, trees.repository().path()).map_err(&failed)?;
     repository.install_fence(program).map_err(&failed)?;
     let base = parameters.base_branch.as_deref().unwrap_or(&rig.default_branch);
     let base_commit = base_of(&repository, base, rig)?;

@@ -1,8 +1,8 @@
 //! What is saved of the tree of a run that did not end well.
 
+use gt_core::Rig;
 use gt_core::schedule::{Rescued, Run, RunId, WorkerPlace};
 use gt_core::settings::parse_bytes;
-use gt_core::Rig;
 use gt_executors::git::Tree;
 
 use super::{Trees, git_failed, rescue_reference, signature_of};
@@ -34,9 +34,8 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
     })?;
     let reference = rescue_reference(&run.id);
     let message = format!("What {} left in {}", run.id, run.workplace.tree);
-    let saved = tree
-        .rescue(&reference, &message, &signature_of(run), bytes_max)
-        .map_err(&failed)?;
+    let saved =
+        tree.rescue(&reference, &message, &signature_of(run), bytes_max).map_err(&failed)?;
     let left_out = saved.left_out.iter();
     let rescued = Rescued {
         run: run.id.clone(),
@@ -46,7 +45,9 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
         commit: saved.commit.to_string(),
         base: run.workplace.base_commit.clone(),
         bytes: saved.bytes,
-        left_out: left_out.map(|left| format!("{}: {}", left.path.display(), left.reason)).collect(),
+        left_out: left_out
+            .map(|left| format!("{}: {}", left.path.display(), left.reason))
+            .collect(),
         created_at: town.now(),
     };
     town.write(|writer| Ok(writer.put_rescue(&rescued)?))?;
@@ -111,10 +112,8 @@ pub fn restore_rescue(town: &Town, input: &str, branch: Option<&str>) -> Result<
             rescued.host
         )));
     };
-    let branch = branch.map_or_else(
-        || rescued.reference.replace("refs/gt/rescue/", "rescue/"),
-        ToOwned::to_owned,
-    );
+    let branch = branch
+        .map_or_else(|| rescued.reference.replace("refs/gt/rescue/", "rescue/"), ToOwned::to_owned);
     let reference = format!("refs/heads/{branch}");
     match repository.resolve(&reference).map_err(&failed)? {
         Some(present) if present == commit => {}

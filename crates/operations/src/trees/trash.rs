@@ -153,15 +153,15 @@ pub fn undelete(town: &Town, input: &str) -> Result<Trashed> {
     let all = trash(town)?;
     let wanted = input.trim_start_matches('#').parse::<u64>().ok();
     let parts: Vec<&str> = input.split('/').collect();
-    let found = all.into_iter().filter(|trashed| trashed.state == TrashState::Kept).find(|trashed| {
-        match (wanted, parts.as_slice()) {
+    let found = all.into_iter().filter(|trashed| trashed.state == TrashState::Kept).find(
+        |trashed| match (wanted, parts.as_slice()) {
             (Some(number), _) => trashed.number == number,
             (None, [rig, name] | [rig, "polecats", name]) => {
                 trashed.rig.as_str() == *rig && trashed.name == *name
             }
             (None, _) => false,
-        }
-    });
+        },
+    );
     let Some(trashed) = found else {
         return Err(OperationError::rejected(format!(
             "nothing in the trash is \"{}\"; gt polecat list --trash shows what is there",

@@ -86,8 +86,7 @@ impl Writer<'_> {
         trashed: &Trashed,
         state: TrashState,
     ) -> Result<(), StoreError> {
-        let params =
-            [as_int(trashed.number).into(), state.as_str().into(), (&trashed.path).into()];
+        let params = [as_int(trashed.number).into(), state.as_str().into(), (&trashed.path).into()];
         self.execute(SET_STATE, &params)?;
         let kind = match state {
             TrashState::Moving => return Ok(()),
