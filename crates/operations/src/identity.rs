@@ -13,7 +13,8 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 24] = [
+const VARIABLES: [&str; 25] = [
+    "PATH",
     "DATABASE_URL",
     "PGPASSWORD",
     "GT_TOWN_ROOT",

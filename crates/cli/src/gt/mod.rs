@@ -5,6 +5,7 @@ mod agent;
 mod completions;
 mod config;
 mod doctor;
+mod done;
 mod each;
 mod feed;
 mod import;
@@ -57,6 +58,7 @@ enum Verb {
     Sling(sling::SlingArgs),
     Queue(queue::QueueArgs),
     Scheduler(scheduler::SchedulerArgs),
+    Done(done::DoneArgs),
     Unsling(unsling::UnslingArgs),
     Run(run::RunArgs),
     Wait(wait::WaitArgs),
@@ -86,6 +88,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Sling(args) => sling::run(&context, &args),
         Verb::Queue(args) => queue::run(&context, &args),
         Verb::Scheduler(args) => scheduler::run(&context, &args),
+        Verb::Done(args) => done::run(&context, &args),
         Verb::Unsling(args) => unsling::run(&context, &args),
         Verb::Run(args) => run::run(&context, &args),
         Verb::Wait(args) => wait::run(&context, &args),

@@ -4,9 +4,11 @@
 //! in between leaves a question that the origin can answer ([`resume`]), and nothing is done twice.
 
 mod done;
+mod fence;
 mod land;
 mod resume;
 
 pub use done::{Done, DoneRequest, Fate, done};
 pub(crate) use done::{Refused, finish_work};
+pub use fence::fence;
 pub(crate) use resume::resume;
