@@ -124,7 +124,9 @@ pub fn move_tree_back(
         (false, false) => return Err(GitError::Missing { path: kept }),
         (false, true) => {}
         (true, false) => {
-            if exists(&kept_data) {
+            // A worker may have made a repository of its own out of the tree. Then what was known about the
+            // tree before stays where it is kept.
+            if exists(&kept_data) && !kept.join(".git").is_dir() {
                 make_directory(&registry)?;
                 let place = place_for_data(&registry, &kept)?;
                 rename(&kept_data, &place)?;

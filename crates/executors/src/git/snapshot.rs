@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::call::{Call, entries, path_of};
 use super::commit::{Commit, Signature};
 use super::error::GitError;
+use super::repository::Repository;
 use super::rescue::{LeftOut, Reason};
 use super::status::Changes;
 use super::tree::{Ignored, Tree};
@@ -104,10 +105,15 @@ impl Tree {
         let submodules = photographer.submodules()?;
         Ok(Snapshot { head: report.head, files, staged, submodules, nested: plan.nested })
     }
+}
 
+impl Repository {
     /// The tree object of a commit.
     pub(super) fn files_of(&self, commit: &Commit) -> Result<Commit, GitError> {
-        self.call("read a commit")?.args(["rev-parse"]).arg(format!("{commit}^{{tree}}")).commit()
+        Call::on(self.path(), "read a commit")
+            .arg("rev-parse")
+            .arg(format!("{commit}^{{tree}}"))
+            .commit()
     }
 
     /// Makes a commit that no branch knows.
@@ -118,7 +124,8 @@ impl Tree {
         message: &str,
         author: &Signature,
     ) -> Result<Commit, GitError> {
-        let mut call = self.call("save a commit")?.args(["commit-tree"]).arg(files.as_str());
+        let mut call =
+            Call::on(self.path(), "save a commit").arg("commit-tree").arg(files.as_str());
         for parent in parents {
             call = call.args(["-p", parent.as_str()]);
         }

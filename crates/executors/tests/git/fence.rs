@@ -128,7 +128,7 @@ fn our_own_deeds_pass() {
     write(other.path(), "b", "1");
     let commit = other.commit_all("work", &nux(), &limits()).unwrap().unwrap();
     write(own.path(), "untracked", "x");
-    own.rescue("refs/gt/rescue/gt-abc/1", "lost", &nux(), 1000).unwrap();
+    own.rescue(&rig.repository, "refs/gt/rescue/gt-abc/1", "lost", &nux(), 1000).unwrap();
     assert_eq!(rig.repository.push(&commit, "main", Some(&base)).unwrap(), Push::Done);
     rig.land_by_person("c", "c");
     rig.repository.fetch().unwrap();
@@ -179,4 +179,14 @@ fn repositories_of_others_are_not_fenced() {
     make_repository(inside, "a");
     git(inside, ["branch", "anything"]);
     assert!(!rig.path("asked").exists());
+}
+
+#[test]
+fn a_worker_gets_newer_work_of_others_as_it_is_told_to() {
+    let (rig, own, _) = fenced();
+    let landed = rig.land_by_person("b", "b");
+    git_fails(own.path(), ["fetch", "origin"]);
+    git(own.path(), ["fetch", "--refmap=", "--no-tags", "origin", "main"]);
+    git(own.path(), ["rebase", "--quiet", "FETCH_HEAD"]);
+    assert_eq!(own.head().unwrap(), Some(landed));
 }
