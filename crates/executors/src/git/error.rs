@@ -68,6 +68,12 @@ pub enum GitError {
         /// What it holds.
         left: Vec<PathBuf>,
     },
+    /// Git would wait for ever to read one of its own files.
+    #[error("{} is a pipe, and git would wait for ever to read it; remove it, or move the tree", .path.display())]
+    WouldBlock {
+        /// Which file.
+        path: PathBuf,
+    },
     /// A rebase, a merge or the like has begun in a tree and is not over.
     #[error(
         "a {operation} has begun and is not over; finish it with `git {operation} --continue`, \

@@ -81,6 +81,7 @@ impl Tree {
         inside: &Path,
         ledger: &mut Ledger,
     ) -> Result<Snapshot, GitError> {
+        demand_readable(self.path())?;
         let report = self.report(Ignored::Shown)?;
         let own = self.git_directory()?.join("index");
         match fs::copy(&own, index) {
@@ -266,6 +267,25 @@ impl Photographer<'_> {
         found.dedup();
         Ok(found)
     }
+}
+
+/// Git opens these wherever it finds them, and a pipe opens only when somebody writes.
+fn demand_readable(root: &Path) -> Result<(), GitError> {
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let name = entry.file_name();
+            if kind.is_dir() && name != ".git" {
+                directories.push(entry.path());
+            } else if kind.is_fifo()
+                && [".gitignore", ".gitattributes", ".gitmodules"].iter().any(|own| name == *own)
+            {
+                return Err(GitError::WouldBlock { path: entry.path() });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn joined(paths: &[PathBuf]) -> Vec<u8> {

@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
-use gt_executors::git::{PartKind, Reason, Rescue, Tree};
+use gt_executors::git::{GitError, PartKind, Reason, Rescue, Tree};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::{
@@ -292,4 +292,18 @@ fn a_tree_that_became_a_repository_of_its_own_is_kept_in_the_shared_one() {
     assert!(rig.repository.is_ancestor(&first.commit, &second.commit).unwrap());
     assert!(rig.repository.is_ancestor(&second.parts[0].commit, &second.commit).unwrap());
     assert_eq!(rig.repository.resolve(REFERENCE).unwrap(), Some(second.commit));
+}
+
+#[test]
+fn a_pipe_that_git_would_read_is_told_instead_of_waited_for() {
+    let rig = Rig::new();
+    let tree = rig.tree("nux");
+    fs::create_dir(tree.path().join("deep")).unwrap();
+    for name in ["deep/.gitignore", "deep/.gitattributes"] {
+        let pipe = tree.path().join(name);
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let error = tree.rescue(&rig.repository, REFERENCE, "x", &nux(), MEBIBYTE).unwrap_err();
+        assert!(matches!(&error, GitError::WouldBlock { path } if *path == pipe), "{error}");
+        fs::remove_file(pipe).unwrap();
+    }
 }
