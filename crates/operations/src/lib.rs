@@ -24,6 +24,7 @@ pub mod health;
 pub mod hooks;
 mod identity;
 pub mod interchange;
+pub mod landing;
 pub mod notes;
 pub mod outbox;
 pub mod parallel;
@@ -35,6 +36,7 @@ pub mod schedule;
 pub mod settings;
 pub mod store;
 mod town;
+pub mod trees;
 
 pub use clock::SystemClock;
 pub use error::{OperationError, Result};

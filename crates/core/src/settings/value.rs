@@ -129,7 +129,8 @@ impl SettingKind {
     }
 }
 
-fn parse_bytes(text: &str) -> Option<u64> {
+/// How many bytes `256MiB` are.
+pub fn parse_bytes(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().ok()?;

@@ -16,6 +16,7 @@ mod world;
 pub use cancel::{Cancelled, cancel, cancel_by_force, cancel_in_world};
 pub(crate) use cancel::{cancel_in, end_in_world};
 pub use claim::{Claim, WorkOrder, claim};
+pub(crate) use finish::finish_in;
 pub use finish::{Finished, exec_failed, finish};
 pub use output::RunOutput;
 pub use recover::{Recovered, recover};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gt_core::command_template::expand;
-use gt_core::schedule::{Run, RunEnd, RunId, RunState};
+use gt_core::schedule::{Run, RunEnd, RunId, RunState, Workplace};
 use gt_core::time::format_duration;
 use gt_executors::process::ProcessError;
 use gt_executors::runs::{
@@ -135,7 +135,7 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision) -> Result<(
         say(&format!("{BUSY}{why}"));
         return Ok(());
     }
-    let order = match claim(town, id)? {
+    let order = match claim(town, id, &Workplace::default())? {
         Claim::Granted(order) => order,
         Claim::Refused(why) => {
             say_failed(&why);

@@ -35,6 +35,8 @@ migrations! {
     (2, 1, "0002_requests.sql"),
     // An older program would close beads that a run has.
     (3, 3, "0003_scheduler.sql"),
+    // An older program would start runs beside their trees.
+    (4, 4, "0004_workers.sql"),
 }
 
 /// The schema this program knows.

@@ -18,6 +18,7 @@ mod labels;
 mod old_queues;
 mod outbox;
 mod parameters;
+mod polecats;
 mod query;
 mod requests;
 mod rigs;
@@ -25,6 +26,7 @@ mod runs;
 mod scheduler;
 mod settings;
 mod statistics;
+mod trash;
 mod upkeep;
 
 pub use beads::{BlockerFacts, differing_fields};
@@ -70,12 +72,14 @@ pub fn all_statements() -> Vec<&'static str> {
         labels::STATEMENTS,
         outbox::STATEMENTS,
         old_queues::STATEMENTS,
+        polecats::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,
         runs::STATEMENTS,
         scheduler::STATEMENTS,
         settings::STATEMENTS,
         statistics::STATEMENTS,
+        trash::STATEMENTS,
         upkeep::STATEMENTS,
     ]
     .concat()

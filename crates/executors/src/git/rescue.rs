@@ -1,0 +1,192 @@
+//! Keeping the work of a tree, whatever becomes of the tree.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::commit::{Commit, Signature};
+use super::error::GitError;
+use super::parts::PartsKeeper;
+use super::repository::Repository;
+use super::scratch::Scratch;
+use super::snapshot::{Ledger, Snapshot};
+use super::tree::Tree;
+
+/// The work of a tree, kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rescue {
+    /// Everything that was in the tree, on top of its `HEAD`; `HEAD` itself if there was no more.
+    pub commit: Commit,
+    /// What is not in it.
+    pub left_out: Vec<LeftOut>,
+    /// How much was kept that is not committed: the sizes of files, and of repositories inside.
+    pub bytes: u64,
+    /// Repositories inside the tree that have commits of their own.
+    pub parts: Vec<Part>,
+}
+
+/// Something that was not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Where it is, from the top of the tree.
+    pub path: PathBuf,
+    /// Why it was not kept.
+    pub reason: Reason,
+}
+
+/// Why something was not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// There was no room for it under the maximum.
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+    },
+    /// It is a pipe, a socket or a device.
+    NoFile(&'static str),
+    /// It could not be read.
+    Unreadable(String),
+    /// Of a repository inside the tree, only the present files were kept.
+    HistoryOnly(&'static str),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge { bytes } => write!(f, "too large ({bytes} bytes)"),
+            Self::NoFile(kind) => write!(f, "{kind}"),
+            Self::Unreadable(message) => write!(f, "cannot be read: {message}"),
+            Self::HistoryOnly(why) => write!(f, "its files are kept, its history is not: {why}"),
+        }
+    }
+}
+
+/// What a repository inside a tree is to the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartKind {
+    /// A submodule.
+    Submodule,
+    /// A repository that the tree knows nothing about.
+    Nested,
+}
+
+/// A repository inside the tree, kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Where it is, from the top of the tree.
+    pub path: PathBuf,
+    /// What it is to the tree.
+    pub kind: PartKind,
+    /// Everything that was in it, on top of its `HEAD`.
+    pub commit: Commit,
+    /// What the references begin with that keep it: `<prefix>/commit` is [`Self::commit`], and its own
+    /// references are under `<prefix>/refs/`.
+    pub prefix: String,
+}
+
+impl Tree {
+    /// Keeps everything that is in the tree and not ignored (tracked or not, up to `bytes_max`) as a commit
+    /// that `reference` names, in the shared repository. Index, `HEAD`, branches and files of the tree stay
+    /// as they are, in the middle of a merge too.
+    ///
+    /// Repositories inside the tree, submodules or not, are kept with their commits under
+    /// `refs/gt/rescue-parts`. What is left out is listed, here and in the message of the commit. What the
+    /// reference named before becomes a parent, so that it is not forgotten.
+    pub fn rescue(
+        &self,
+        reference: &str,
+        message: &str,
+        author: &Signature,
+        bytes_max: u64,
+    ) -> Result<Rescue, GitError> {
+        let repository = self.repository()?;
+        let scratch = Scratch::new(&repository)?;
+        let mut ledger = Ledger { bytes_free: bytes_max, bytes: 0, left_out: Vec::new() };
+        let index = scratch.path().join("index");
+        let snapshot = self.snapshot(&index, Path::new(""), &mut ledger)?;
+        let mut keeper = PartsKeeper {
+            repository: &repository,
+            scratch: scratch.path(),
+            prefix: prefix_of_parts(reference),
+            author,
+            ledger,
+            parts: Vec::new(),
+        };
+        keeper.keep_parts(self, Path::new(""), &snapshot);
+        let PartsKeeper { ledger, parts, .. } = keeper;
+        let previous = repository.resolve(reference)?;
+        let message = described(message, &parts, &ledger.left_out);
+        let commit =
+            self.rescue_commit(&repository, &snapshot, previous.as_ref(), &message, author)?;
+        repository.set_reference(reference, &commit, previous.as_ref())?;
+        Ok(Rescue { commit, left_out: ledger.left_out, bytes: ledger.bytes, parts })
+    }
+
+    fn rescue_commit(
+        &self,
+        repository: &Repository,
+        snapshot: &Snapshot,
+        previous: Option<&Commit>,
+        message: &str,
+        author: &Signature,
+    ) -> Result<Commit, GitError> {
+        let Snapshot { head, files, staged, .. } = snapshot;
+        let nothing_more = match head {
+            Some(head) => staged.is_none() && self.files_of(head)? == *files,
+            None => false,
+        };
+        let previous = match (previous, head) {
+            // The same again, perhaps after a crash.
+            (Some(previous), _)
+                if staged.is_none()
+                    && self.files_of(previous)? == *files
+                    && head
+                        .as_ref()
+                        .map_or(Ok(true), |head| repository.is_ancestor(head, previous))? =>
+            {
+                return Ok(previous.clone());
+            }
+            (Some(previous), Some(head)) if repository.is_ancestor(previous, head)? => None,
+            (previous, _) => previous,
+        };
+        if let (true, None, Some(head)) = (nothing_more, previous, head) {
+            return Ok(head.clone());
+        }
+        let staged = match staged {
+            Some(staged) => {
+                let parents: Vec<&Commit> = head.iter().collect();
+                Some(self.write_commit(staged, &parents, "What was staged", author)?)
+            }
+            None => None,
+        };
+        let parents: Vec<&Commit> = head.iter().chain(&staged).chain(previous).collect();
+        self.write_commit(files, &parents, message, author)
+    }
+}
+
+/// Where the parts of a rescue are kept. They cannot stand under its own reference: git has no directory
+/// where it has a name.
+fn prefix_of_parts(reference: &str) -> String {
+    let rest = reference.strip_prefix("refs/gt/rescue/").unwrap_or(reference);
+    format!("refs/gt/rescue-parts/{rest}")
+}
+
+/// The message, and what a person needs to know who finds only the commit.
+fn described(message: &str, parts: &[Part], left_out: &[LeftOut]) -> String {
+    const LISTED_MAX: usize = 200;
+    let mut text = format!("{}\n", message.trim_end());
+    if !parts.is_empty() || !left_out.is_empty() {
+        text.push('\n');
+    }
+    for Part { path, prefix, .. } in parts.iter().take(LISTED_MAX) {
+        let _ = writeln!(text, "Kept apart: {} as {prefix}/commit", path.display());
+    }
+    for LeftOut { path, reason } in left_out.iter().take(LISTED_MAX) {
+        let _ = writeln!(text, "Left out: {}: {reason}", path.display());
+    }
+    let more = (parts.len() + left_out.len()).saturating_sub(LISTED_MAX);
+    if more > 0 {
+        let _ = writeln!(text, "And up to {more} more");
+    }
+    text
+}
