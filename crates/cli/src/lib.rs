@@ -140,6 +140,11 @@ fn finish(printer: &Printer, result: Result<(), CliError>) -> ExitCode {
     match result.and_then(|()| printer.flush()) {
         // Whoever read the output has seen enough.
         Ok(()) | Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
+        Err(CliError::Status(code)) => {
+            // Whether it leaves or not, the exit status is what was asked for.
+            let _ = printer.flush();
+            ExitCode::from(code)
+        }
         Err(error) => {
             printer.failure(&error);
             ExitCode::FAILURE

@@ -98,6 +98,18 @@ event_kinds! {
     RunLost = "run_lost",
     /// Somebody ended a run.
     RunCancelled = "run_cancelled",
+    /// A commit of a run was accepted.
+    WorkAccepted = "work_accepted",
+    /// The work of a run is on the branch it was made for.
+    Landed = "landed",
+    /// What a run left in its tree was saved.
+    Rescued = "rescued",
+    /// A tree was moved away.
+    TreeMoved = "tree_moved",
+    /// A tree that was moved away is back.
+    TreeRestored = "tree_restored",
+    /// A tree that was moved away is gone for good.
+    TreePurged = "tree_purged",
     /// A bead used up its attempts, and a person is asked.
     Escalated = "escalated",
     /// Nothing is started any more.

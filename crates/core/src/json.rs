@@ -72,6 +72,17 @@ impl Json {
         Self(text)
     }
 
+    /// An array of these elements.
+    pub fn array(elements: &[Self]) -> Self {
+        let elements: Vec<&str> = elements.iter().map(Self::as_str).collect();
+        Self(format!("[{}]", elements.join(",")))
+    }
+
+    /// The text, or nothing when this is not a string.
+    pub fn to_text(&self) -> Option<String> {
+        serde_json::from_str(&self.0).ok()
+    }
+
     /// This object with `key` set, in its old place or at the end; a value that is not an object is
     /// replaced by one.
     #[must_use]
@@ -95,7 +106,7 @@ impl Json {
     /// The string under a top-level `key`, if there is one.
     pub fn string_field(&self, key: &str) -> Option<String> {
         let (_, value) = self.fields()?.into_iter().find(|(name, _)| name == key)?;
-        serde_json::from_str(value.as_str()).ok()
+        value.to_text()
     }
 }
 

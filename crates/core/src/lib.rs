@@ -21,6 +21,7 @@ pub mod plan;
 pub mod query;
 pub mod queue_block;
 pub mod rig;
+pub mod runtime;
 pub mod schedule;
 pub mod settings;
 pub mod time;

@@ -86,6 +86,18 @@ pub fn split(line: &str) -> Result<Vec<Word>, Invalid> {
     Ok(words)
 }
 
+/// A number in base 36, with at least so many digits.
+pub(crate) fn base36(number: u64, digits_min: usize) -> String {
+    let mut digits = Vec::new();
+    let mut rest = number;
+    while rest > 0 || digits.len() < digits_min {
+        let digit = usize::try_from(rest % 36).unwrap_or(0);
+        digits.push(char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[digit]));
+        rest /= 36;
+    }
+    digits.iter().rev().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

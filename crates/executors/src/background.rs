@@ -138,7 +138,7 @@ fn pid_of(child: &Child) -> Pid {
 }
 
 /// Waits until the child has ended, but no longer than this, and does not collect it.
-fn ends_within(child: &Child, limit: Duration) -> bool {
+pub(crate) fn ends_within(child: &Child, limit: Duration) -> bool {
     let pid = pid_of(child);
     let (ended, news) = mpsc::channel();
     std::thread::spawn(move || {

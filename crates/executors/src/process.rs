@@ -2,8 +2,11 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+use rustix::process::{Signal, getpid, kill_process};
 
 /// Why a program did not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -77,4 +80,31 @@ pub(crate) fn interactive(mut command: Command, file: &Path) -> Result<(), Proce
     } else {
         Err(ProcessError::Failed { program, message: status.to_string() })
     }
+}
+
+/// Runs a program to its end; it prints where we print, and has nothing to read. Gives its exit status, or
+/// 128 and the number of the signal that killed it.
+pub fn run_along(argv: &[&str], directory: &Path) -> Result<u8, ProcessError> {
+    let program = argv.first().copied().unwrap_or_default();
+    let mut command = command(program);
+    command.args(argv.iter().skip(1)).current_dir(directory).stdin(Stdio::null());
+    let status = command
+        .status()
+        .map_err(|source| ProcessError::Start { program: program.to_owned(), source })?;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
+}
+
+/// Becomes another program that does not listen to `TERM`, nor does anything that it starts. Comes back only if
+/// that fails.
+pub fn become_deaf(program: &Path, arguments: &[&str]) -> ProcessError {
+    // What a shell ignores stays ignored in the program that it becomes.
+    let mut command = command("sh");
+    command.args(["-c", "trap '' TERM; exec \"$@\"", "sh"]).arg(program).args(arguments);
+    ProcessError::Start { program: program.display().to_string(), source: command.exec() }
+}
+
+/// Ends this process at once, without a word to anybody.
+pub fn die() {
+    let _ = kill_process(getpid(), Signal::KILL);
 }

@@ -53,6 +53,7 @@ fn as_supervisor() {
         directory: root.join(variable(PLACE_VARIABLE).unwrap_or_default()),
         environment: vec![("COLOUR".to_owned(), "red".to_owned())],
         prompt: b"do the work\n".to_vec(),
+        terminal: None,
     };
     let grace = Duration::from_millis(variable(GRACE_VARIABLE).unwrap().parse().unwrap());
     let end = Supervision::default().stay_with(&files, &lock, &agent, grace, || ());

@@ -223,7 +223,7 @@ fn kept_in(reader: &Reader<'_>, home: Option<&Path>) -> Result<(Vec<NewAccount>,
 mod tests {
     use std::sync::Arc;
 
-    use gt_core::schedule::{CloseReason, Origin, Run, SlingParameters};
+    use gt_core::schedule::{CloseReason, Landing, Origin, Run, SlingParameters, Workplace};
     use gt_core::{ExecutorKind, Json, RigSlug, RunState, Uid};
     use gt_store::NewContext;
 
@@ -286,6 +286,9 @@ mod tests {
                     exit_code: None,
                     exit_signal: None,
                     reason: String::new(),
+                    workplace: Workplace::default(),
+                    said: None,
+                    landing: Landing::default(),
                 };
                 writer.insert_run(&run)?;
                 Ok(context)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gt_core::schedule::{Origin, Run, RunState, SlingParameters};
+use gt_core::schedule::{Landing, Origin, Run, RunState, SlingParameters, Workplace};
 use gt_core::{BeadId, EventKind, ExecutorKind, Json, RigSlug, Status, Uid};
 use gt_store::NewContext;
 
@@ -61,6 +61,9 @@ fn town() -> Town {
             exit_code: None,
             exit_signal: None,
             reason: String::new(),
+            workplace: Workplace::default(),
+            said: None,
+            landing: Landing::default(),
         })?;
         let hooked = gt_core::Bead {
             status: Status::Hooked,

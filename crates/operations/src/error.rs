@@ -73,6 +73,14 @@ pub enum OperationError {
     /// A formula or its variables do not fit what was slung.
     #[error("{0}")]
     Recipe(String),
+    /// Git did not do what it was asked for.
+    #[error("the repository of the rig {rig}")]
+    Git {
+        /// Whose repository.
+        rig: gt_core::RigSlug,
+        /// Why not.
+        source: gt_executors::git::GitError,
+    },
     /// The status table said no.
     #[error("cannot {verb} {bead}: {refusal}")]
     Refused {

@@ -13,13 +13,15 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 23] = [
+const VARIABLES: [&str; 25] = [
+    "PATH",
     "DATABASE_URL",
     "PGPASSWORD",
     "GT_TOWN_ROOT",
     "GT_ROOT",
     "GT_RUN",
     "GT_ROLE",
+    "GT_SCRIPT",
     "GT_DAEMON",
     "BEADS_DIR",
     "BEADS_ACTOR",

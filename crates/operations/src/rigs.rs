@@ -26,10 +26,10 @@ pub struct NewRig<'a> {
 /// Adds a rig and makes its directory.
 pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
     match new.executor {
-        ExecutorKind::Process | ExecutorKind::Pull => {}
-        later @ (ExecutorKind::Tmux | ExecutorKind::Ssh | ExecutorKind::None) => {
+        ExecutorKind::Process | ExecutorKind::Tmux | ExecutorKind::Pull => {}
+        later @ (ExecutorKind::Ssh | ExecutorKind::None) => {
             return Err(OperationError::rejected(format!(
-                "the executor {} comes later; use process or pull",
+                "the executor {} comes later; use tmux, process or pull",
                 later.as_str()
             )));
         }
@@ -58,6 +58,16 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
         writer.insert_rig(&rig)?;
         Ok(rig)
     })
+}
+
+/// How the work of a new rig is carried out if nobody says: agents that work in a repository get a session each, where
+/// sessions can be had; a command that needs no tree needs no session either.
+pub fn usual_executor(has_repository: bool) -> ExecutorKind {
+    if has_repository && gt_executors::tmux::Tmux::of_town("").is_ok() {
+        ExecutorKind::Tmux
+    } else {
+        ExecutorKind::Process
+    }
 }
 
 /// Makes the directory of a rig, unless it is there.

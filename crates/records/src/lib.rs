@@ -18,6 +18,7 @@ mod formula;
 mod gas_town;
 mod places;
 mod read;
+mod runtime;
 mod settings;
 mod tables;
 mod tokens;
@@ -32,6 +33,7 @@ pub use read::{
     DependencyLine, Line, Record, parse_dependency_lines, parse_line, parse_plan_graph,
     parse_plan_lines,
 };
+pub use runtime::{ReadRuntime, read_runtime, set_runtime_key};
 pub use settings::{JsonSettings, json_settings};
 pub use tables::{
     RowParts, comment_row, config_row, dependency_row, issue_row, label_row, row_id, table_rows,

@@ -1,6 +1,6 @@
 //! Steps that are wrong on purpose. The simulation has to find each of them.
 
-use gt_core::schedule::{CloseReason, Origin, Run, RunState};
+use gt_core::schedule::{CloseReason, Landing, Origin, Run, RunState, Workplace};
 use gt_core::{BeadId, EventKind, ExecutorKind, Json, RunId, Status, Uid};
 use gt_operations::dispatch::{Caller, Spawner as _};
 use gt_operations::queue;
@@ -165,6 +165,9 @@ impl Simulation {
                 exit_code: None,
                 exit_signal: None,
                 reason: String::new(),
+                workplace: Workplace::default(),
+                said: None,
+                landing: Landing::default(),
             };
             writer.insert_run(&run)?;
             writer.set_starting(&context, true)?;

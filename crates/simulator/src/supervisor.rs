@@ -1,7 +1,7 @@
 //! The life of a supervisor, step by step; each of them may be its last.
 
 use gt_core::BeadId;
-use gt_core::schedule::{RunId, RunState};
+use gt_core::schedule::{RunId, RunState, Workplace};
 use gt_operations::runs::{self, Claim};
 
 use crate::planted::Planted;
@@ -101,12 +101,12 @@ impl Simulation {
 
     fn claim(&self, id: ProcessId, run: &RunId) -> bool {
         let town = self.town(id, "supervisor");
-        let mut answer = self.certain("claim", runs::claim(&town, run));
+        let mut answer = self.certain("claim", runs::claim(&town, run, &Workplace::default()));
         if self.planted == Some(Planted::EpochIgnored)
             && matches!(answer, Claim::Refused(_))
             && let Some(other) = self.starting_run_of(&run.bead)
         {
-            answer = self.certain("claim", runs::claim(&town, &other));
+            answer = self.certain("claim", runs::claim(&town, &other, &Workplace::default()));
         }
         self.observe();
         match answer {

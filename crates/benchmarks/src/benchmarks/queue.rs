@@ -139,7 +139,7 @@ impl Crowd {
     /// Ends what was started, so that the next cycle finds as many slots.
     fn finish(&self, started: &[Started]) -> Result<()> {
         for run in started.iter().filter_map(|started| started.run.as_ref()) {
-            runs::claim(&self.town, &run.id)?;
+            runs::claim(&self.town, &run.id, &run.workplace)?;
             runs::finish(&self.town, &run.id, &RunEnd::without_status(RunState::Done, "done"))?;
         }
         Ok(())

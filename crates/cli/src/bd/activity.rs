@@ -237,7 +237,7 @@ pub(crate) fn event_line(event: &Event) -> String {
         EventKind::Created | EventKind::Imported | EventKind::RigAdded | EventKind::Scheduled => {
             "+"
         }
-        EventKind::Closed | EventKind::RunDone | EventKind::StepDone => "✓",
+        EventKind::Closed | EventKind::RunDone | EventKind::StepDone | EventKind::Landed => "✓",
         EventKind::HelpWanted => "!",
         EventKind::StartFailed
         | EventKind::RunFailed
@@ -291,6 +291,11 @@ fn detail(event: &Event) -> String {
             format!("{} → {}", field("from"), field("to")),
             field("subject"),
         ]),
+        EventKind::WorkAccepted | EventKind::Rescued => joined(&[run_of(event), field("commit")]),
+        EventKind::Landed => joined(&[run_of(event), field("commit"), field("branch")]),
+        EventKind::TreeMoved | EventKind::TreeRestored | EventKind::TreePurged => {
+            joined(&[field("polecat"), field("path"), field("reason")])
+        }
         EventKind::AccountChanged => joined(&[field("account"), field("change")]),
         EventKind::StatusChanged => format!("{} · {}", new_status(&event.payload), field("title")),
         _ => field("title"),

@@ -15,7 +15,8 @@ use crate::output::{Cell, Printer, Table, plural};
   gt config set scheduler.max_polecats 5
   gt config get scheduler.max_polecats
   gt config list
-  gt config account add work --max-runs 5")]
+  gt config account add work --max-runs 5
+  gt config agent list")]
 pub(super) struct ConfigArgs {
     #[command(subcommand)]
     verb: ConfigVerb,
@@ -46,6 +47,7 @@ enum ConfigVerb {
     /// Change settings in your editor
     Edit,
     Account(super::account::AccountArgs),
+    Agent(super::agent::AgentArgs),
     /// Take the values of settings/config.json and mayor/town-settings.json into the store
     Import,
 }
@@ -55,6 +57,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
     let printer = context.printer;
     match &args.verb {
         ConfigVerb::Account(args) => super::account::run(context, args),
+        ConfigVerb::Agent(args) => super::agent::run(context, args),
         ConfigVerb::Set { key, value } => {
             let (name, value) = settings::set(&town, key, value)?;
             if printer.json() {

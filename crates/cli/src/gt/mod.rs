@@ -1,9 +1,11 @@
 //! `gt`: the town. One file per verb.
 
 mod account;
+mod agent;
 mod completions;
 mod config;
 mod doctor;
+mod done;
 mod each;
 mod escalate;
 mod feed;
@@ -19,6 +21,7 @@ mod queue;
 mod rig;
 mod run;
 mod scheduler;
+mod scripted;
 mod sling;
 mod status;
 mod step;
@@ -61,6 +64,7 @@ enum Verb {
     Sling(sling::SlingArgs),
     Queue(queue::QueueArgs),
     Scheduler(scheduler::SchedulerArgs),
+    Done(done::DoneArgs),
     Unsling(unsling::UnslingArgs),
     Run(run::RunArgs),
     Wait(wait::WaitArgs),
@@ -81,6 +85,8 @@ enum Verb {
     Man(man::ManArgs),
     #[command(hide = true)]
     Worker(worker::WorkerArgs),
+    #[command(hide = true)]
+    Scripted(scripted::ScriptedArgs),
 }
 
 /// Runs a parsed command.
@@ -94,6 +100,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Sling(args) => sling::run(&context, &args),
         Verb::Queue(args) => queue::run(&context, &args),
         Verb::Scheduler(args) => scheduler::run(&context, &args),
+        Verb::Done(args) => done::run(&context, &args),
         Verb::Unsling(args) => unsling::run(&context, &args),
         Verb::Run(args) => run::run(&context, &args),
         Verb::Wait(args) => wait::run(&context, &args),
@@ -113,5 +120,6 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Completions(args) => completions::run(&context, &args),
         Verb::Man(args) => man::run(&context, &args),
         Verb::Worker(args) => worker::run(&context, &args),
+        Verb::Scripted(args) => scripted::run(&context, &args),
     }
 }

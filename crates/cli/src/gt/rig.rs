@@ -54,9 +54,10 @@ struct AddArgs {
     /// The branch that work lands on; asked from the repository if nothing is said
     #[arg(short, long)]
     branch: Option<String>,
-    /// How its work is carried out: by a program of ours (process), or by agents that ask for it (pull)
-    #[arg(long, default_value = "process", value_name = "process|pull", value_parser = ExecutorKind::parse)]
-    executor: ExecutorKind,
+    /// How its work is carried out: in a tmux session (the default for a repository, where tmux is there), as a plain
+    /// process, or by agents that ask for it (pull)
+    #[arg(long, value_name = "tmux|process|pull", value_parser = ExecutorKind::parse)]
+    executor: Option<ExecutorKind>,
 }
 
 #[derive(Debug, Args)]
@@ -109,7 +110,7 @@ fn add(context: &Context<'_>, town: &gt_operations::Town, args: &AddArgs) -> Res
         repository: local.as_deref().or(args.repository.as_deref()),
         prefix: args.prefix.as_deref(),
         branch: args.branch.as_deref(),
-        executor: args.executor,
+        executor: args.executor.unwrap_or_else(|| rigs::usual_executor(args.repository.is_some())),
     };
     let rig = rigs::add(town, &new)?;
     let printer = context.printer;

@@ -1,10 +1,14 @@
 //! `gt worker`: what the scheduler starts around an agent.
 
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
 use clap::{Args, Subcommand};
 use gt_core::schedule::RunId;
-use gt_operations::runs;
+use gt_operations::{landing, runs};
 
-use crate::context::Context;
+use crate::context::{Context, this_program};
 use crate::error::CliError;
 
 /// The process around an agent; the scheduler starts it, people do not
@@ -27,22 +31,68 @@ enum WorkerVerb {
         /// When it has ended, say so and take further runs from standard input, each a line with the run and its agent
         #[arg(long)]
         stay: bool,
+        /// Speak into this pipe instead of standard output
+        #[arg(long, value_name = "PIPE", conflicts_with = "stay")]
+        voice: Option<PathBuf>,
+    },
+    /// Take the terminal on standard input, and become a program
+    #[command(hide = true)]
+    Become {
+        /// The program and its arguments
+        #[arg(last = true, required = true)]
+        argv: Vec<OsString>,
+    },
+    /// Answer git, which asks before references change
+    #[command(hide = true)]
+    Fence {
+        /// What git calls the moment
+        moment: String,
     },
 }
 
 pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliError> {
-    let WorkerVerb::Exec { run, stay } = &args.verb;
-    let done = supervise(context, run, *stay);
-    if let Err(error) = &done {
-        // Whoever started us listens; everybody else reads the log that standard error goes to.
-        runs::say_failed(&error.chain());
+    match &args.verb {
+        WorkerVerb::Exec { run, stay, voice } => {
+            let done = speak(voice.as_deref()).and_then(|()| supervise(context, run, *stay));
+            if let Err(error) = &done {
+                // Whoever started us listens; everybody else reads the log that standard error goes to.
+                runs::say_failed(&error.chain());
+            }
+            done
+        }
+        WorkerVerb::Become { argv } => {
+            let Err(error) = runs::become_agent(argv);
+            // Whoever started us was told already.
+            Err(CliError::AlreadyTold(error.to_string()))
+        }
+        WorkerVerb::Fence { .. } => fence(context),
     }
-    done
+}
+
+fn speak(voice: Option<&Path>) -> Result<(), CliError> {
+    let Some(pipe) = voice else { return Ok(()) };
+    runs::speak_into(pipe).map_err(|error| {
+        CliError::request(format!("cannot speak into {}: {error}", pipe.display()))
+    })
+}
+
+/// A person who works in the shared repository is nobody's worker, and is not kept from anything.
+fn fence(context: &Context<'_>) -> Result<(), CliError> {
+    let Some(run) = context.environment.acting_run() else { return Ok(()) };
+    let mut updates = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut updates).map_err(|error| {
+        CliError::request(format!("cannot read what git wants to change: {error}"))
+    })?;
+    Ok(landing::fence(&context.town_of_worker()?, &run, &updates)?)
 }
 
 fn supervise(context: &Context<'_>, run: &str, stay: bool) -> Result<(), CliError> {
     let id = RunId::parse(run)?;
-    let town = context.town_of_worker()?;
-    let done = if stay { runs::supervise_all(town, &id) } else { runs::supervise(&town, &id) };
+    let (town, program) = (context.town_of_worker()?, this_program()?);
+    let done = if stay {
+        runs::supervise_all(town, &id, &program)
+    } else {
+        runs::supervise(&town, &id, &program)
+    };
     Ok(done?)
 }

@@ -54,6 +54,7 @@ mod quick_starts;
 mod ready;
 mod rigs;
 mod runs;
+mod runtimes;
 mod scheduler;
 mod search_stats;
 mod server_concurrency;

@@ -111,6 +111,11 @@ impl Occupancy {
     pub fn occupy(&mut self, place: WorkerPlace, run: RunId) {
         self.places.insert(place, run);
     }
+
+    /// The run that has a place.
+    pub fn occupant(&self, place: &WorkerPlace) -> Option<&RunId> {
+        self.places.get(place)
+    }
 }
 
 /// Every reason why the caps do not admit one more run; none means that it may start.

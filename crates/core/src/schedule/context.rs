@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::parameters::SlingParameters;
 use super::place::WorkerPlace;
+use crate::words::base36;
 use crate::{BeadId, Invalid, Priority, RigSlug, Timestamp};
 
 /// The name under which a context is shown as a bead, such as `hq-ctx-0001f`.
@@ -16,14 +17,7 @@ impl ContextId {
 
     /// The name of the context with this number.
     pub fn of_number(number: u64) -> Self {
-        let mut digits = Vec::new();
-        let mut rest = number;
-        while rest > 0 || digits.len() < 5 {
-            let digit = usize::try_from(rest % 36).unwrap_or(0);
-            digits.push(char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[digit]));
-            rest /= 36;
-        }
-        Self(format!("{}{}", Self::PREFIX, digits.iter().rev().collect::<String>()))
+        Self(format!("{}{}", Self::PREFIX, base36(number, 5)))
     }
 
     /// Wraps text that was such a name when it was stored.

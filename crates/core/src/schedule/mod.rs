@@ -6,6 +6,7 @@ pub mod labels;
 mod notice;
 mod parameters;
 mod place;
+mod polecat;
 mod run;
 mod steps;
 
@@ -15,5 +16,9 @@ pub use context::{CloseReason, Context, ContextClosed, ContextId, Origin};
 pub use notice::{Channel, Notice, NoticeState};
 pub use parameters::{Merge, SlingParameters};
 pub use place::WorkerPlace;
-pub use run::{Run, RunEnd, RunId, RunState};
+pub use polecat::{
+    Polecat, Rescued, TrashState, Trashed, TreeState, branch_name, check_polecat_name,
+    free_polecat_name, session_name,
+};
+pub use run::{Landing, LandingState, Run, RunEnd, RunId, RunState, Said, Workplace};
 pub use steps::{RunStep, RunSteps, StepProgress, StepRefusal};

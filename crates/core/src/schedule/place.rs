@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::polecat::check_polecat_name;
 use crate::{Invalid, RigSlug, bead::check_name};
 
 /// Who is to do it, when somebody was named: `<rig>/polecats/<name>` or `<rig>/crew/<name>`.
@@ -11,7 +12,7 @@ pub struct WorkerPlace(String);
 impl WorkerPlace {
     /// A polecat of this name.
     pub fn polecat(rig: &RigSlug, name: &str) -> Result<Self, Invalid> {
-        check_name("worker name", name)?;
+        check_polecat_name(name)?;
         Ok(Self(format!("{rig}/polecats/{name}")))
     }
 
@@ -29,6 +30,11 @@ impl WorkerPlace {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The name of the polecat, if it is one.
+    pub fn polecat_name(&self) -> Option<&str> {
+        self.0.split_once("/polecats/").map(|(_, name)| name)
     }
 
     /// Whether this is a person or a standing agent, who needs no process of ours and no slot.

@@ -85,6 +85,54 @@ impl RunEnd {
     }
 }
 
+names! {
+    /// What a worker said at the end of its work.
+    Said, "a way to be done" {
+        /// The work is done.
+        Completed = "completed",
+        /// A person is needed.
+        Escalated = "escalated",
+        /// It is for later.
+        Deferred = "deferred",
+    }
+}
+
+/// Where a run works.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Workplace {
+    /// The session that its worker has, if it has one.
+    pub session: String,
+    /// Its tree, below the town; empty for none.
+    pub tree: String,
+    /// The branch it works on.
+    pub branch: String,
+    /// The branch it began from and lands on.
+    pub base: String,
+    /// The commit it began from.
+    pub base_commit: String,
+}
+
+names! {
+    /// How far accepted work is on its way.
+    LandingState, "a state of a landing" {
+        /// It is about to be pushed; nobody has said yet that it was.
+        Intended = "intended",
+        /// It is where it was to go.
+        Confirmed = "confirmed",
+    }
+}
+
+/// What became of the work of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Landing {
+    /// The commit that was accepted; empty for none.
+    pub accepted: String,
+    /// How far it is; nothing if it does not leave its branch.
+    pub state: Option<LandingState>,
+    /// What is pushed: the accepted commit on top of what it lands on.
+    pub commit: String,
+}
+
 /// One attempt of one worker at one bead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
@@ -108,6 +156,8 @@ pub struct Run {
     pub host: String,
     /// The account it is charged to; empty for none.
     pub account: String,
+    /// Where it works.
+    pub workplace: Workplace,
     /// It counts towards the cap of queued work.
     pub gated: bool,
     /// Where it stands.
@@ -134,6 +184,10 @@ pub struct Run {
     pub exit_signal: Option<i32>,
     /// Why it ended.
     pub reason: String,
+    /// What its worker said at the end.
+    pub said: Option<Said>,
+    /// What became of its work.
+    pub landing: Landing,
 }
 
 impl Run {

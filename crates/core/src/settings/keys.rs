@@ -78,6 +78,8 @@ settings! {
         "Silence after which a worker is reported";
     "worker.kill_grace": SettingKind::Duration, "10s",
         "Time between asking a worker to end and ending it";
+    "worker.runtime": SettingKind::Runtime, "",
+        "Program that works on beads; without one, the rig's command if it has one, else claude";
     "work.stale_after": SettingKind::Duration, "30m",
         "Silence after which a work item taken over HTTP is blocked";
     "budget.runs_per_hour": COUNT, "0",
@@ -102,6 +104,8 @@ settings! {
         "Most live runs in this rig; 0 is no limit";
     "rig.*.command": SettingKind::Text, "",
         "Command that works on a bead of this rig";
+    "rig.*.runtime": SettingKind::Runtime, "",
+        "Program that works on beads of this rig, instead of worker.runtime";
     "rig.*.warm_worktrees": SettingKind::Integer { min: 0, max: 1_000 }, "0",
         "Worktrees prepared ahead in this rig";
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::runtime::RuntimeName;
 use crate::time::{format_duration, parse_duration};
 use crate::{Invalid, WebAddress, words};
 
@@ -27,6 +28,8 @@ pub enum SettingKind {
     Text,
     /// A command line whose words can be told apart, or nothing.
     Command,
+    /// The name of a runtime, or nothing.
+    Runtime,
     /// The address of a web service, or nothing.
     WebAddress,
     /// A text that only those who ask for it by name are shown, or nothing.
@@ -73,7 +76,8 @@ impl SettingKind {
                 Some(program) if program.text.is_empty() => invalid("a command; name a program"),
                 _ => Ok(text.to_owned()),
             },
-            Self::WebAddress if text.is_empty() => Ok(String::new()),
+            Self::Runtime | Self::WebAddress if text.is_empty() => Ok(String::new()),
+            Self::Runtime => Ok(RuntimeName::parse(text)?.to_string()),
             Self::WebAddress => Ok(WebAddress::parse(text)?.to_string()),
             Self::Secret if text.chars().any(char::is_control) || text.len() > SECRET_BYTES_MAX => {
                 Err(Invalid(format!(
@@ -95,6 +99,7 @@ impl SettingKind {
             Self::Choice(words) => words.join(" or "),
             Self::Text => "text".to_owned(),
             Self::Command => "command line".to_owned(),
+            Self::Runtime => "name of a runtime".to_owned(),
             Self::WebAddress => "address (`https://example.com/path`)".to_owned(),
             Self::Secret => "secret text".to_owned(),
         }
@@ -118,12 +123,14 @@ impl SettingKind {
             | Self::Choice(_)
             | Self::Text
             | Self::Command
+            | Self::Runtime
             | Self::Secret => Cow::Borrowed(value),
         }
     }
 }
 
-fn parse_bytes(text: &str) -> Option<u64> {
+/// How many bytes `256MiB` are.
+pub fn parse_bytes(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().ok()?;
@@ -204,6 +211,7 @@ mod tests {
                 SettingKind::Choice(&["a", "b"]),
                 SettingKind::Text,
                 SettingKind::Command,
+                SettingKind::Runtime,
                 SettingKind::WebAddress,
                 SettingKind::Secret,
             ] {

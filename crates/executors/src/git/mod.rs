@@ -1,21 +1,67 @@
 //! Git, through its command line.
+//!
+//! A rig has one shared bare [`Repository`]; workers have worktrees of it, each a [`Tree`]. Everything here
+//! is a function over paths and names: who may do what is decided elsewhere.
+//!
+//! - Our own commands run without hooks. That is how they pass the [`fence`] that workers stand behind.
+//! - Nothing that a worker made is deleted. Trees are moved ([`move_tree_away`]), work is kept as commits
+//!   ([`Tree::rescue`]), and what is in the way is an error.
+//! - Only `-z` and porcelain output is read, and paths are bytes, so every file name survives.
 
+mod accept;
+mod call;
+mod commit;
+mod error;
+pub mod fence;
 mod identity;
+mod landing;
+mod links;
+mod moving;
+mod networking;
+mod parts;
+mod repository;
+mod rescue;
+mod scratch;
+mod snapshot;
+mod status;
+mod tree;
 
+pub use accept::{Limits, conflict_regions};
+pub use commit::{Commit, Signature};
+pub use error::GitError;
 pub use identity::{Identity, Variables, identity};
+pub use landing::{Push, Rebased};
+pub use moving::{Move, move_tree_away, move_tree_back};
+pub use repository::Repository;
+pub use rescue::{LeftOut, Part, PartKind, Reason, Rescue};
+pub use status::{Changes, TreeStatus};
+pub use tree::{Tree, Unfinished};
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::process::{ProcessError, capture, command};
 
-/// Variables that would make git look somewhere else than where we send it.
-const INHERITED: [&str; 5] = [
+/// Variables that would make git look somewhere else than where we send it, or do something else there.
+const INHERITED: [&str; 18] = [
     "GIT_DIR",
     "GIT_INDEX_FILE",
     "GIT_WORK_TREE",
     "GIT_OBJECT_DIRECTORY",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_SHALLOW_FILE",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_AUTHOR_DATE",
+    "GIT_COMMITTER_DATE",
+    "GIT_EXTERNAL_DIFF",
 ];
 
 fn git() -> Command {

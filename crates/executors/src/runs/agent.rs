@@ -1,5 +1,6 @@
 //! An agent under its supervisor, from its start to the end of everything that it started.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -22,6 +23,7 @@ use super::remains::{bystanders, end_all, left_of};
 use super::{AgentEnd, RunFiles, RunLock, processes};
 use crate::background::spawn;
 use crate::process::{ProcessError, command};
+use crate::terminal::{Display, Launcher, Relay, Terminal};
 
 /// A program that does the work of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,8 +34,10 @@ pub struct Agent {
     pub directory: PathBuf,
     /// Variables it gets besides ours.
     pub environment: Vec<(String, String)>,
-    /// What it can read.
+    /// What it can read; an agent on a terminal reads from that.
     pub prompt: Vec<u8>,
+    /// How it gets a terminal of its own, if it needs one: see [`crate::terminal`].
+    pub terminal: Option<Launcher>,
 }
 
 /// Runs an agent until its end, or ends it when asked to through its supervisor: its process group
@@ -86,7 +90,7 @@ fn supervise(
     // not kept from its work for it.
     let mut record = Record { supervisor: getpid(), agent: None };
     let _ = lock.write(&record.to_string());
-    let outcome = start(files, lock, agent).map_err(cannot_start).and_then(|child| {
+    let outcome = start(files, lock, agent).map_err(cannot_start).and_then(|(child, relay)| {
         let agent = Pid::from_child(&child);
         record.agent = processes::look(agent).map(|process| (agent, process.started));
         let _ = lock.write(&record.to_string());
@@ -98,6 +102,10 @@ fn supervise(
             let _ = lock.write(&format!("{record}{end}"));
         }
         end_all(grace, None, || left_of(agent, &bystanders));
+        if let Some(relay) = relay {
+            // What could not be kept is gone; the run is over all the same.
+            let _ = relay.finish();
+        }
         if let Ok(end) = end {
             let _ = lock.write(&end.to_string());
         }
@@ -130,12 +138,33 @@ fn adopt_orphans() {
     }
 }
 
-fn start(files: &RunFiles, lock: &RunLock, agent: &Agent) -> io::Result<Child> {
+fn start(files: &RunFiles, lock: &RunLock, agent: &Agent) -> io::Result<(Child, Option<Relay>)> {
+    let output = File::options().append(true).create(true).open(files.output_path())?;
+    match &agent.terminal {
+        Some(launcher) => {
+            let display = Display::of_this_process()?;
+            let terminal = Terminal::open(display.as_ref())?;
+            let argv: Vec<OsString> = agent.argv.iter().map(OsString::from).collect();
+            let started = lock.inherited(|| {
+                terminal.start(launcher, &argv, &agent.directory, &agent.environment)
+            });
+            let child = started.map_err(|error| explained(agent, error))?;
+            Ok((child, Some(terminal.relay(output, display)?)))
+        }
+        None => Ok((start_plainly(files, lock, agent, output)?, None)),
+    }
+}
+
+fn start_plainly(
+    files: &RunFiles,
+    lock: &RunLock,
+    agent: &Agent,
+    output: File,
+) -> io::Result<Child> {
     let Some((program, arguments)) = agent.argv.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
     };
     let prompt = prompt_file(files, &agent.prompt)?;
-    let output = File::options().append(true).create(true).open(files.output_path())?;
     let is_path = program.contains('/');
     let mut command =
         if is_path { command(agent.directory.join(program)) } else { command(program) };
@@ -147,14 +176,16 @@ fn start(files: &RunFiles, lock: &RunLock, agent: &Agent) -> io::Result<Child> {
         .stdout(output.try_clone()?)
         .stderr(output)
         .process_group(0);
-    lock.inherited(|| spawn(&mut command)).map_err(|error| {
-        // The kernel says the same, whether the program or the place to start it is missing.
-        if agent.directory.is_dir() {
-            return error;
-        }
-        let directory = agent.directory.display();
-        io::Error::new(error.kind(), format!("{directory}, where it would run, is no directory"))
-    })
+    lock.inherited(|| spawn(&mut command)).map_err(|error| explained(agent, error))
+}
+
+/// The kernel says the same, whether the program or the place to start it is missing.
+fn explained(agent: &Agent, error: io::Error) -> io::Error {
+    if agent.directory.is_dir() {
+        return error;
+    }
+    let directory = agent.directory.display();
+    io::Error::new(error.kind(), format!("{directory}, where it would run, is no directory"))
 }
 
 /// Something to read the prompt from that never makes the writer wait.

@@ -140,6 +140,19 @@ fn make(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).open(path)
 }
 
+/// Makes a pipe and opens it for reading, without waiting for somebody who writes.
+pub(super) fn make_pipe_for_reading(path: &Path) -> io::Result<File> {
+    match make_pipe(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            std::fs::remove_file(path)?;
+            make_pipe(path)?;
+        }
+        made => made?,
+    }
+    let at_once = OFlags::NONBLOCK.bits().cast_signed();
+    File::options().read(true).custom_flags(at_once).open(path)
+}
+
 impl AsFd for Control {
     /// Can be read from when somebody has said something.
     fn as_fd(&self) -> BorrowedFd<'_> {

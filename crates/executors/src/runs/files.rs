@@ -84,6 +84,16 @@ impl RunFiles {
         self.root.join("supervisors.log")
     }
 
+    /// Where a supervisor speaks that has no pipe to whoever started it.
+    pub fn voice_path(&self) -> PathBuf {
+        self.file(".voice")
+    }
+
+    /// What an agent is to do, where it reads it from a file.
+    pub fn prompt_path(&self) -> PathBuf {
+        self.file(".prompt")
+    }
+
     /// Where a supervisor can be spoken to while its agent runs.
     pub fn control_path(&self) -> PathBuf {
         self.file(".control")

@@ -29,4 +29,6 @@ pub use files::{Liveness, RunFiles, RunLock};
 pub use host::host_identity;
 pub use orphan::{end_orphan, holders};
 pub use starter::{StarterLock, starter_is_alive};
-pub use supervisor::{OnEnd, Order, Supervisors, become_detached, next_order, say};
+pub use supervisor::{
+    Hearing, OnEnd, Order, Supervisors, become_detached, next_order, say, speak_into,
+};

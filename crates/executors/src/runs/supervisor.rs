@@ -6,13 +6,15 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::RunFiles;
+use super::control::make_pipe_for_reading;
 use crate::background::spawn;
 use crate::process::{ProcessError, command};
 
@@ -153,8 +155,22 @@ impl Supervisors {
     }
 }
 
+/// Where a supervisor speaks whose standard output is a terminal that people look at.
+static VOICE: OnceLock<File> = OnceLock::new();
+
+/// Makes this supervisor speak into a pipe instead of its standard output, to its end.
+pub fn speak_into(pipe: &Path) -> io::Result<()> {
+    // A second call would be a second supervisor in one process; the first one is heard.
+    let _ = VOICE.set(File::options().write(true).open(pipe)?);
+    Ok(())
+}
+
 /// Says one line to whoever started this supervisor. If they are gone, nobody needs it.
 pub fn say(line: &str) {
+    if let Some(mut voice) = VOICE.get() {
+        let _ = voice.write_all(format!("{}\n", line.replace('\n', " ")).as_bytes());
+        return;
+    }
     let mut out = io::stdout().lock();
     let _ = out.write_all(line.replace('\n', " ").as_bytes());
     let _ = out.write_all(b"\n").and_then(|()| out.flush());
@@ -169,6 +185,58 @@ pub fn next_order() -> Option<String> {
     match io::stdin().lock().read_line(&mut line) {
         Ok(_) if line.ends_with('\n') => Some(line.trim_end_matches('\n').to_owned()),
         Ok(_) | Err(_) => None,
+    }
+}
+
+/// What the supervisor of a run says that was not started by us, but for us: in a session, say.
+#[derive(Debug)]
+pub struct Hearing {
+    answer: mpsc::Receiver<String>,
+}
+
+impl Hearing {
+    /// Makes the pipe of a run into which its supervisor is to speak ([`speak_into`]), and listens. `on_end` is called
+    /// when the supervisor has ended.
+    pub fn of(files: &RunFiles, on_end: Option<OnEnd>) -> io::Result<Self> {
+        files.create()?;
+        let path = files.voice_path();
+        let pipe = make_pipe_for_reading(&path)?;
+        let (tell, answer) = mpsc::channel();
+        thread::Builder::new().spawn(move || {
+            // Nobody has spoken yet, and nobody may ever: the pipe is read when there is something.
+            let wanted = PollFlags::IN;
+            let _ = poll(&mut [PollFd::new(&pipe, wanted)], None);
+            let mut listener = Some(tell);
+            for line in BufReader::new(&pipe).split(b'\n') {
+                match line {
+                    Ok(line) => {
+                        if let Some(listener) = listener.take() {
+                            let _ = listener.send(String::from_utf8_lossy(&line).into_owned());
+                        }
+                    }
+                    // It has nothing more to say for now.
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        let _ = poll(&mut [PollFd::new(&pipe, wanted)], None);
+                    }
+                    Err(_) => break,
+                }
+            }
+            drop(listener);
+            let _ = std::fs::remove_file(&path);
+            if let Some(on_end) = on_end {
+                on_end();
+            }
+        })?;
+        Ok(Self { answer })
+    }
+
+    /// The first line that it says: empty if it ended without a word, nothing if it has said nothing when the time is up.
+    pub fn first_line_within(&self, limit: Duration) -> Option<String> {
+        match self.answer.recv_timeout(limit) {
+            Ok(line) => Some(line),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Some(String::new()),
+            Err(mpsc::RecvTimeoutError::Timeout) => None,
+        }
     }
 }
 

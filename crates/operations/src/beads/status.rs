@@ -181,7 +181,7 @@ fn settle_run(writer: &mut Writer<'_>, answer: &Answer, end: &RunEnd) -> Result<
     match answer.ruling.run {
         RunFate::Untouched => Ok(None),
         RunFate::Taken => {
-            writer.claim_run(run)?;
+            writer.claim_run(run, &run.workplace)?;
             let context = writer.context_by_number(run.context)?;
             if let Some(context) = context.filter(|context| context.closed.is_none()) {
                 writer.close_context(&context, CloseReason::Dispatched, "")?;

@@ -7,8 +7,10 @@ use gt_executors::runs::{OnEnd, StarterLock};
 use super::dispatcher::{Dispatched, Dispatcher, NotStarted};
 use super::scene::Caller;
 use super::settings::Overrides;
+use crate::landing::resume;
 use crate::outbox::catch_up;
-use crate::runs::{ProcessSpawner, RealWorld, Recovered, World as _, recover};
+use crate::runs::{RealWorld, Recovered, RunSpawner, World as _, recover};
+use crate::trees::complete_moves;
 use crate::{OperationError, Result, Town};
 
 /// How passes are made.
@@ -42,7 +44,7 @@ pub struct Passes<'a> {
     town: &'a Town,
     how: Pass<'a>,
     world: RealWorld,
-    spawner: ProcessSpawner,
+    spawner: RunSpawner,
     lock: Option<StarterLock>,
 }
 
@@ -50,7 +52,7 @@ impl<'a> Passes<'a> {
     /// Nothing happens until a pass is made.
     pub fn new(town: &'a Town, how: Pass<'a>) -> Result<Self> {
         let world = RealWorld::of(town)?;
-        let spawner = ProcessSpawner::new(town, how.program.to_owned(), how.on_end.clone());
+        let spawner = RunSpawner::new(town, how.program.to_owned(), how.on_end.clone());
         Ok(Self { town, how, world, spawner, lock: None })
     }
 
@@ -60,7 +62,9 @@ impl<'a> Passes<'a> {
         let recovered = if self.how.dry_run {
             Recovered::default()
         } else {
-            self.spawner.set_patience(town.scheduler_settings()?.start_timeout);
+            self.spawner.refresh(town)?;
+            complete_moves(town)?;
+            resume(town, &self.world)?;
             recover(town, &self.world)?
         };
         let lock = if self.how.dry_run { None } else { Some(self.take_lock()?) };

@@ -138,7 +138,7 @@ impl Scene {
         self.rig(slug).map(|rig| RigStanding {
             state: rig.state,
             executor: rig.executor,
-            can_run: self.settings.commands.contains_key(slug),
+            can_run: self.settings.knows_how(rig),
         })
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gt_core::decide::{Caps, DispatchOrder};
 use gt_core::settings::Layers;
 use gt_core::time::parse_duration;
-use gt_core::{Invalid, RigSlug};
+use gt_core::{Invalid, Rig, RigSlug};
 
 use crate::Result;
 
@@ -39,6 +39,10 @@ pub struct SchedulerSettings {
     pub rig_caps: BTreeMap<RigSlug, u32>,
     /// The command of each rig that has one.
     pub commands: BTreeMap<RigSlug, String>,
+    /// The runtime of each rig that names one.
+    pub runtimes: BTreeMap<RigSlug, String>,
+    /// The runtime of all others, if the town names one.
+    pub runtime: Option<String>,
 }
 
 /// What a cycle by hand may set differently from the settings, for that cycle only.
@@ -67,6 +71,7 @@ impl SchedulerSettings {
         let positive = |number: i64| Some(count(number)).filter(|number| *number > 0);
         let mut rig_caps = BTreeMap::new();
         let mut commands = BTreeMap::new();
+        let mut runtimes = BTreeMap::new();
         for resolved in layers.all() {
             let Some((slug, field)) =
                 resolved.name.as_str().strip_prefix("rig.").and_then(|rest| rest.rsplit_once('.'))
@@ -81,6 +86,9 @@ impl SchedulerSettings {
                 }
                 "command" if !resolved.value.trim().is_empty() => {
                     commands.insert(slug, resolved.value);
+                }
+                "runtime" if !resolved.value.is_empty() => {
+                    runtimes.insert(slug, resolved.value);
                 }
                 _ => {}
             }
@@ -99,6 +107,8 @@ impl SchedulerSettings {
             kill_grace: duration("worker.kill_grace")?,
             rig_caps,
             commands,
+            runtimes,
+            runtime: Some(value("worker.runtime")?).filter(|name| !name.is_empty()),
         })
     }
 
@@ -119,6 +129,13 @@ impl SchedulerSettings {
             self.spawn_parallelism = parallelism(asked);
         }
         self
+    }
+
+    /// Whether a rig knows how to run anything: somebody said how, or it has a repository, where the usual agent
+    /// can work.
+    pub(crate) fn knows_how(&self, rig: &Rig) -> bool {
+        let said = self.commands.contains_key(&rig.slug) || self.runtimes.contains_key(&rig.slug);
+        said || self.runtime.is_some() || crate::trees::has_trees(rig)
     }
 
     /// Whether slung work waits for a slot instead of starting at once.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gt_core::decide::{AfterFailure, StartFailure, WaitReason, after_start_failure};
-use gt_core::schedule::{CloseReason, Context, Run, RunState};
+use gt_core::schedule::{CloseReason, Context, Landing, Run, RunState, Workplace};
 use gt_core::{BeadId, EventKind, ExecutorKind, Status, Uid};
 use gt_store::Writer;
 
@@ -11,6 +11,7 @@ use super::recipe::Recipe;
 use super::scene::Scene;
 use crate::beads::{BeadFacts, enter};
 use crate::runs::release_in;
+use crate::trees::{give_place, has_trees};
 use crate::{Result, Town};
 
 /// What became of a context that was to start.
@@ -73,19 +74,25 @@ pub(crate) fn start_in(
         }
     };
     let executor = scene.executor_of(&context);
-    let agent = match &context.place {
+    let id = writer.next_run_id(&bead.id)?;
+    let rig = scene.rig(&context.rig).filter(|_| executor != ExecutorKind::None);
+    let place = match rig.filter(|rig| has_trees(rig)) {
+        Some(rig) => Some(give_place(writer, scene, rig, &context, starter.host, &id)?),
+        None => context.place.clone(),
+    };
+    let agent = match &place {
         Some(place) => place.to_string(),
         None => format!("{}/{}", context.rig, executor.as_str()),
     };
     let run = Run {
-        id: writer.next_run_id(&bead.id)?,
+        id,
         uid: Uid::fresh(),
         context: context.number,
         rig: context.rig.clone(),
         executor,
         runtime: context.parameters.runtime.clone().unwrap_or_default(),
         agent,
-        place: context.place.clone(),
+        place,
         host: starter.host.to_owned(),
         account: scene.account_of(context.account.as_deref()).unwrap_or_default().to_owned(),
         gated: context.gated,
@@ -101,6 +108,9 @@ pub(crate) fn start_in(
         exit_code: None,
         exit_signal: None,
         reason: String::new(),
+        workplace: Workplace::default(),
+        said: None,
+        landing: Landing::default(),
     };
     writer.insert_run(&run)?;
     if executor == ExecutorKind::None {

@@ -96,6 +96,12 @@ impl Occasion {
             | EventKind::RunFailed
             | EventKind::RunLost
             | EventKind::RunCancelled
+            | EventKind::WorkAccepted
+            | EventKind::Landed
+            | EventKind::Rescued
+            | EventKind::TreeMoved
+            | EventKind::TreeRestored
+            | EventKind::TreePurged
             | EventKind::Escalated
             | EventKind::Paused
             | EventKind::Resumed

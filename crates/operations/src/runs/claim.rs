@@ -1,6 +1,6 @@
 //! The worker takes its run.
 
-use gt_core::schedule::{CloseReason, Context, Run, RunId, RunState};
+use gt_core::schedule::{CloseReason, Context, Run, RunId, RunState, Workplace};
 use gt_core::{Bead, EventKind, Status};
 
 use crate::beads::enter;
@@ -29,7 +29,7 @@ pub struct WorkOrder {
 /// Moves a run from `starting` to `running` and closes its context, by comparing and swapping: of all
 /// supervisors that were ever started for it, and of everybody who wants to give it up, exactly one is told
 /// yes. Only then may the agent be executed.
-pub fn claim(town: &Town, id: &RunId) -> Result<Claim> {
+pub fn claim(town: &Town, id: &RunId, place: &Workplace) -> Result<Claim> {
     town.write(|writer| {
         let Some(run) = writer.run(id)? else {
             return Ok(Claim::Refused(format!("there is no run {id}")));
@@ -42,7 +42,7 @@ pub fn claim(town: &Town, id: &RunId) -> Result<Claim> {
         else {
             return Ok(Claim::Refused(format!("what {id} was to work on is gone")));
         };
-        if !writer.claim_run(&run)? {
+        if !writer.claim_run(&run, place)? {
             return Ok(Claim::Refused(format!("{id} is not starting any more")));
         }
         if context.closed.is_none() {
@@ -52,7 +52,9 @@ pub fn claim(town: &Town, id: &RunId) -> Result<Claim> {
         enter(&mut taken, Status::InProgress, writer.now());
         taken.updated_at = writer.now().max(bead.updated_at);
         writer.save_bead(&bead, &taken, EventKind::StatusChanged)?;
-        let run = Run { state: RunState::Running, running_at: Some(writer.now()), ..run };
+        let workplace = place.clone();
+        let run =
+            Run { state: RunState::Running, running_at: Some(writer.now()), workplace, ..run };
         Ok(Claim::Granted(Box::new(WorkOrder { run, bead: taken, context })))
     })
 }

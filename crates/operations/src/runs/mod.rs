@@ -2,27 +2,36 @@
 
 mod cancel;
 mod claim;
+mod conclude;
 mod finish;
 mod output;
 mod prompt;
 mod recover;
 mod release;
 mod show;
+mod spawner;
 mod supervise;
 mod unsling;
 mod wait;
+mod workbench;
 mod world;
 
 pub use cancel::{Cancelled, cancel, cancel_by_force, cancel_in_world};
 pub(crate) use cancel::{cancel_in, end_in_world};
+pub use gt_executors::runs::speak_into;
+pub use gt_executors::terminal::become_agent;
+
 pub use claim::{Claim, WorkOrder, claim};
+pub(crate) use finish::finish_in;
 pub use finish::{Finished, exec_failed, finish};
 pub use output::RunOutput;
 pub use recover::{Recovered, recover};
 pub(crate) use release::release_in;
 pub(crate) use show::resolve_run;
 pub use show::{ListedRun, RunFilter, ShownRun, list, log_path, resolve, show};
-pub use supervise::{ProcessSpawner, say_failed, supervise, supervise_all};
+pub use spawner::RunSpawner;
+pub(crate) use spawner::session_server;
+pub use supervise::{say_failed, supervise, supervise_all};
 pub use unsling::{Unslung, unsling};
 pub use wait::{Notice, Progress, WaitRequest, Waited, Watched, wait};
 pub use world::{Alive, RealWorld, World};

@@ -7,7 +7,7 @@ use gt_core::schedule::{Run, RunEnd, RunState};
 use gt_executors::runs::{Liveness, RunFiles, host_identity, starter_is_alive};
 
 use super::cancel::end_processes;
-use super::supervise::run_end;
+use super::conclude::run_end;
 use crate::town::DIRECTORY;
 use crate::{OperationError, Result, Town};
 

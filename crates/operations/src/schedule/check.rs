@@ -172,26 +172,21 @@ fn can_run(scene: &Scene, rig: &Rig, place: Option<&WorkerPlace>) -> Result<()> 
     }
     match rig.executor {
         ExecutorKind::Pull | ExecutorKind::None => Ok(()),
-        ExecutorKind::Process => match scene.settings.commands.get(&rig.slug) {
-            Some(command) => {
+        ExecutorKind::Process | ExecutorKind::Tmux | ExecutorKind::Ssh => {
+            if let Some(command) = scene.settings.commands.get(&rig.slug) {
                 let sample = [("bead", "x-1"), ("run", "x-1#1"), ("title", "x")];
                 gt_core::command_template::expand(command, &sample).map_err(|why| {
                     OperationError::rejected(format!("rig.{}.command: {why}", rig.slug))
                 })?;
-                Ok(())
             }
-            None => Err(OperationError::rejected(format!(
+            if scene.settings.knows_how(rig) {
+                return Ok(());
+            }
+            Err(OperationError::rejected(format!(
                 "the rig {} does not know how to run anything; say how with \
                  gt config set rig.{}.command '<program> {{bead}}'",
                 rig.slug, rig.slug
-            ))),
-        },
-        ExecutorKind::Tmux | ExecutorKind::Ssh => Err(OperationError::rejected(format!(
-            "the rig {} runs by {}, which this version cannot do yet; sling to somebody of its crew, as in \
-             {}/crew/<name>, or add a rig with --executor process",
-            rig.slug,
-            rig.executor.as_str(),
-            rig.slug
-        ))),
+            )))
+        }
     }
 }

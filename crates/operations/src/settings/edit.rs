@@ -7,7 +7,7 @@ use gt_core::settings::{Origin, Resolved, SettingName, parse_text, shown};
 use gt_executors::editor;
 use gt_store::Scope;
 
-use super::{list, put};
+use super::{check_known, list, put};
 use crate::{OperationError, Result, Town};
 
 /// Opens the settings in the person's editor and applies what they leave there, all at once. If that
@@ -60,6 +60,11 @@ fn apply_text(
 ) -> Result<Vec<(SettingName, Option<String>)>> {
     let (before, after) = (parse_text(before)?, parse_text(after)?);
     let names: BTreeSet<&SettingName> = before.keys().chain(after.keys()).collect();
+    for (name, value) in &after {
+        if before.get(name) != Some(value) {
+            check_known(town, name, value)?;
+        }
+    }
     town.write(|writer| {
         let mut changed = Vec::new();
         for name in names {

@@ -9,7 +9,7 @@ pub(crate) use older::{FromFiles, of_rig, of_town};
 use std::path::Path;
 
 use gt_core::limits::LABEL_BYTES_MAX;
-use gt_core::settings::{Layers, Origin, Resolved, SettingName, checked, lookup};
+use gt_core::settings::{Layers, Origin, Resolved, SettingKind, SettingName, checked, lookup};
 use gt_core::{Invalid, RigSlug, Status};
 use gt_store::{Reader, Scope, Writer};
 
@@ -32,10 +32,20 @@ pub fn get(town: &Town, name: &str) -> Result<Resolved> {
 /// Sets a setting. Gives its full name and the value as it is kept.
 pub fn set(town: &Town, name: &str, value: &str) -> Result<(SettingName, String)> {
     let (name, value) = checked(name, value)?;
+    check_known(town, &name, &value)?;
     town.write(|writer| {
         put(writer, &name, Some(&value))?;
         Ok((name, value))
     })
+}
+
+/// Refuses the name of something that the town does not know.
+fn check_known(town: &Town, name: &SettingName, value: &str) -> Result<()> {
+    let (setting, _) = lookup(name.as_str())?;
+    if setting.kind == SettingKind::Runtime && !value.is_empty() {
+        crate::runtimes::get(town, value)?;
+    }
+    Ok(())
 }
 
 /// Unsets a setting; says whether it was set.

@@ -1,7 +1,7 @@
 //! Beads that a run has: what its worker, a person and a stranger may do to them.
 
 use gt_core::decide::{Refusal, WaitReason};
-use gt_core::schedule::{CloseReason, RunEnd, RunId, RunState};
+use gt_core::schedule::{CloseReason, RunEnd, RunId, RunState, Workplace};
 use gt_core::{Bead, IssueType, Outcome, Status, Timestamp};
 use gt_operations::batch::{self, BatchLine, Step};
 use gt_operations::beads::{self, BeadChanges, Close, Closed, Edit, NewBead};
@@ -47,7 +47,10 @@ fn working() -> Town {
     bead(&town, BEAD);
     sling_all(&town, &[BEAD]);
     dispatch(&town);
-    assert!(matches!(runs::claim(&town, &run_id(1)).unwrap(), runs::Claim::Granted(_)));
+    assert!(matches!(
+        runs::claim(&town, &run_id(1), &Workplace::default()).unwrap(),
+        runs::Claim::Granted(_)
+    ));
     town
 }
 
@@ -178,7 +181,10 @@ fn a_worker_of_an_earlier_run_is_fenced_off() {
     let town = working();
     runs::finish(&town, &run_id(1), &RunEnd::without_status(RunState::Lost, "gone")).unwrap();
     dispatch(&town);
-    assert!(matches!(runs::claim(&town, &run_id(2)).unwrap(), runs::Claim::Granted(_)));
+    assert!(matches!(
+        runs::claim(&town, &run_id(2), &Workplace::default()).unwrap(),
+        runs::Claim::Granted(_)
+    ));
     let town = worker(town, 1);
     let superseded = Refusal::Superseded { acting: run_id(1), live: run_id(2) };
     let close_by_force = ("force", close(&town, &forced()).map(|_| ()));
@@ -220,7 +226,10 @@ fn a_forced_close_fences_off_a_start_that_is_under_way() {
     assert_eq!(state(&town), RunState::Starting, "a rehearsal cancels nothing");
     batch::run(&town, &[line], false).unwrap();
     assert_eq!((stored(&town).status, state(&town)), (Status::Closed, RunState::Cancelled));
-    assert!(matches!(runs::claim(&town, &run_id(1)).unwrap(), runs::Claim::Refused(_)));
+    assert!(matches!(
+        runs::claim(&town, &run_id(1), &Workplace::default()).unwrap(),
+        runs::Claim::Refused(_)
+    ));
     assert!(queue::why(&town, BEAD).unwrap().context.unwrap().closed.is_some());
 }
 
@@ -233,7 +242,10 @@ fn a_deletion_cancels_the_run_and_takes_everything_along() {
     let deleted = beads::delete(&town, &ids(BEAD), false).unwrap();
     assert_eq!(deleted.runs[0].id, run_id(1));
     assert!(runs::resolve(&town, BEAD).is_err());
-    assert!(matches!(runs::claim(&town, &run_id(1)).unwrap(), runs::Claim::Refused(_)));
+    assert!(matches!(
+        runs::claim(&town, &run_id(1), &Workplace::default()).unwrap(),
+        runs::Claim::Refused(_)
+    ));
     let end = RunEnd::without_status(RunState::Done, "done");
     assert_eq!(runs::finish(&town, &run_id(1), &end).unwrap(), runs::Finished::Already);
 }
@@ -385,7 +397,10 @@ fn a_molecule_ends_with_its_last_step_whoever_had_it() {
     update(&town, &BeadChanges { parent, ..BeadChanges::default() }).unwrap();
     sling_all(&town, &[BEAD]);
     dispatch(&town);
-    assert!(matches!(runs::claim(&town, &run_id(1)).unwrap(), runs::Claim::Granted(_)));
+    assert!(matches!(
+        runs::claim(&town, &run_id(1), &Workplace::default()).unwrap(),
+        runs::Claim::Granted(_)
+    ));
     runs::finish(&town, &run_id(1), &RunEnd::without_status(RunState::Done, "done")).unwrap();
     assert_eq!(shown(&town, "web-mol").row.bead.status, Status::Closed);
 }

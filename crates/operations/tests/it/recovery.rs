@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gt_core::Status;
-use gt_core::schedule::{Run, RunEnd, RunId, RunState};
+use gt_core::schedule::{Run, RunEnd, RunId, RunState, Workplace};
 use gt_operations::dispatch::{Dispatcher, MemorySpawner};
 use gt_operations::runs::{self, Alive, Recovered, World};
 use gt_operations::{OperationError, Result, Town};
@@ -44,7 +44,10 @@ fn running(ids: &[&str]) -> Town {
     sling_all(&town, ids);
     Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
     for id in ids {
-        assert!(matches!(runs::claim(&town, &first(id)).unwrap(), runs::Claim::Granted(_)));
+        assert!(matches!(
+            runs::claim(&town, &first(id), &Workplace::default()).unwrap(),
+            runs::Claim::Granted(_)
+        ));
     }
     town
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gt_core::decide::{DispatchOrder, WaitReason};
-use gt_core::schedule::{Origin, Run, RunEnd, RunId, RunState, SlingParameters};
+use gt_core::schedule::{Origin, Run, RunEnd, RunId, RunState, SlingParameters, Workplace};
 use gt_core::{BeadId, ExecutorKind, Outcome, Priority, RigSlug, Status, Timestamp};
 use gt_operations::beads::{self, NewBead};
 use gt_operations::dispatch::{Dispatcher, MemorySpawner, Overrides};
@@ -73,8 +73,8 @@ fn what_is_slung_waits_for_a_slot_runs_and_closes() {
     assert_eq!(why.reasons.iter().map(WaitReason::code).collect::<Vec<_>>(), ["no-slot"]);
     assert_eq!(why.holders.len(), 1);
 
-    assert!(matches!(runs::claim(&town, &run).unwrap(), Claim::Granted(_)));
-    assert!(matches!(runs::claim(&town, &run).unwrap(), Claim::Refused(_)));
+    assert!(matches!(runs::claim(&town, &run, &Workplace::default()).unwrap(), Claim::Granted(_)));
+    assert!(matches!(runs::claim(&town, &run, &Workplace::default()).unwrap(), Claim::Refused(_)));
     let end = RunEnd::without_status(RunState::Done, "done");
     assert_eq!(runs::finish(&town, &run, &end).unwrap(), Finished::Closed(Outcome::Success));
     assert_eq!(runs::finish(&town, &run, &end).unwrap(), Finished::Already);
@@ -91,7 +91,7 @@ fn running(town: &Town, id: &str) -> RunId {
     sling_all(town, &[id]);
     let done = Dispatcher::new(town, &MemorySpawner::default()).dispatch().unwrap();
     let run = done.dispatched[0].run.clone().unwrap().id;
-    assert!(matches!(runs::claim(town, &run).unwrap(), Claim::Granted(_)));
+    assert!(matches!(runs::claim(town, &run, &Workplace::default()).unwrap(), Claim::Granted(_)));
     run
 }
 
@@ -228,7 +228,7 @@ fn what_is_only_to_be_reviewed_stays_open_when_it_is_done() {
     sling(&town, &SlingRequest { arguments, flags, ..SlingRequest::default() }).unwrap();
     Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
     let run = RunId::parse("web-1#1").unwrap();
-    runs::claim(&town, &run).unwrap();
+    runs::claim(&town, &run, &Workplace::default()).unwrap();
 
     let end = RunEnd::without_status(RunState::Done, "done");
     assert_eq!(runs::finish(&town, &run, &end).unwrap(), Finished::Reopened);

@@ -4,11 +4,11 @@
 //! carried along and told as warnings.
 
 mod json;
-mod node;
+pub(crate) mod node;
 mod read;
 mod steps;
-mod table;
-mod toml;
+pub(crate) mod table;
+pub(crate) mod toml;
 mod write;
 
 pub use read::{FormulaFormat, ReadFormula, read_formula};

@@ -5,18 +5,18 @@ use gt_core::Json;
 use crate::read::shown;
 
 /// How deep values may nest. Formulas are far flatter; whoever walks the tree may recurse.
-pub(super) const DEPTH_MAX: usize = 64;
+pub(crate) const DEPTH_MAX: usize = 64;
 
 /// One value and where it stands.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// From 1.
-    pub(super) line: usize,
-    pub(super) value: Value,
+    pub(crate) line: usize,
+    pub(crate) value: Value,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Null,
     Text(String),
     Flag(bool),
@@ -29,7 +29,7 @@ pub(super) enum Value {
 
 impl Node {
     /// The value as JSON.
-    pub(super) fn json(&self) -> Json {
+    pub(crate) fn json(&self) -> Json {
         match &self.value {
             Value::Null => Json::trusted("null".to_owned()),
             Value::Text(text) => Json::string(text),
@@ -48,7 +48,7 @@ impl Node {
     }
 
     /// The value in a message.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match &self.value {
             Value::List(_) => "a list".to_owned(),
             Value::Table(_) => "a table".to_owned(),
@@ -57,7 +57,7 @@ impl Node {
     }
 
     /// A text, number or flag as text.
-    pub(super) fn scalar(&self) -> Option<String> {
+    pub(crate) fn scalar(&self) -> Option<String> {
         match &self.value {
             Value::Text(text) | Value::Number(text) => Some(text.clone()),
             Value::Flag(flag) => Some(flag.to_string()),
@@ -67,24 +67,24 @@ impl Node {
 }
 
 /// Which line a place in a text is on.
-pub(super) struct Lines {
+pub(crate) struct Lines {
     /// Where each line begins.
     starts: Vec<usize>,
 }
 
 impl Lines {
-    pub(super) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let later = text.match_indices('\n').map(|(at, _)| at + 1);
         Self { starts: std::iter::once(0).chain(later).collect() }
     }
 
     /// From 1.
-    pub(super) fn line(&self, place: usize) -> usize {
+    pub(crate) fn line(&self, place: usize) -> usize {
         self.starts.partition_point(|start| *start <= place)
     }
 
     /// Line and column, both from 1; the column counts bytes.
-    pub(super) fn line_and_column(&self, place: usize) -> (usize, usize) {
+    pub(crate) fn line_and_column(&self, place: usize) -> (usize, usize) {
         let line = self.line(place);
         let start = self.starts.get(line - 1).copied().unwrap_or_default();
         (line, place - start + 1)

@@ -2,6 +2,7 @@
 
 use gt_core::bead::check_text;
 use gt_core::formula::{Naming, Problem, Source};
+use gt_core::likeness::closest;
 use gt_core::{Carried, Invalid, Json};
 
 use super::node::{Node, Value};
@@ -9,22 +10,22 @@ use crate::read::shown;
 
 /// Everything that was found while reading.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) problems: Vec<Problem>,
-    pub(super) warnings: Vec<Problem>,
+pub(crate) struct Found {
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) warnings: Vec<Problem>,
 }
 
 /// The fields of one table. Whoever knows a field takes it; what is left at the end is what nobody knows.
-pub(super) struct Table {
+pub(crate) struct Table {
     fields: Vec<(String, Node)>,
     /// How messages name it, such as `step "build"`.
-    pub(super) subject: String,
-    pub(super) source: Source,
+    pub(crate) subject: String,
+    pub(crate) source: Source,
 }
 
 impl Table {
     /// The fields of a node that should be a table.
-    pub(super) fn of(node: Node, subject: String, file: &Source, found: &mut Found) -> Self {
+    pub(crate) fn of(node: Node, subject: String, file: &Source, found: &mut Found) -> Self {
         let source = file.at(Some(node.line));
         let fields = if let Value::Table(fields) = node.value {
             fields
@@ -37,14 +38,19 @@ impl Table {
     }
 
     /// Takes a field; `null` counts as absent.
-    pub(super) fn take(&mut self, name: &str) -> Option<Node> {
+    pub(crate) fn take(&mut self, name: &str) -> Option<Node> {
         let place = self.fields.iter().position(|(key, _)| key == name)?;
         let (_, node) = self.fields.remove(place);
         (!matches!(node.value, Value::Null)).then_some(node)
     }
 
+    /// The line of a field that nobody has taken yet.
+    pub(crate) fn line_of(&self, name: &str) -> Option<usize> {
+        self.fields.iter().find(|(key, _)| key == name).map(|(_, node)| node.line)
+    }
+
     /// Notes that something is wrong with a field of this table.
-    pub(super) fn wrong(&self, name: &str, node: &Node, message: &str, found: &mut Found) {
+    pub(crate) fn wrong(&self, name: &str, node: &Node, message: &str, found: &mut Found) {
         let source = self.source.at(Some(node.line));
         found.problems.push(Problem::new(&source, &self.subject, format!("{name}: {message}")));
     }
@@ -54,7 +60,7 @@ impl Table {
     }
 
     /// Takes a text; absent is the same as empty.
-    pub(super) fn text(&mut self, name: &str, found: &mut Found) -> String {
+    pub(crate) fn text(&mut self, name: &str, found: &mut Found) -> String {
         let Some(node) = self.take(name) else { return String::new() };
         match &node.value {
             Value::Text(text) => match check_text(name, text) {
@@ -66,13 +72,22 @@ impl Table {
         String::new()
     }
 
+    /// Takes a text, which may be empty.
+    pub(crate) fn given_text(&mut self, name: &str, found: &mut Found) -> Option<String> {
+        let is_there =
+            self.fields.iter().any(|(key, node)| key == name && !matches!(node.value, Value::Null));
+        let problems = found.problems.len();
+        let text = self.text(name, found);
+        (is_there && found.problems.len() == problems).then_some(text)
+    }
+
     /// Takes a text; empty is the same as absent.
-    pub(super) fn some_text(&mut self, name: &str, found: &mut Found) -> Option<String> {
+    pub(crate) fn some_text(&mut self, name: &str, found: &mut Found) -> Option<String> {
         Some(self.text(name, found)).filter(|text| !text.is_empty())
     }
 
     /// Takes a text and makes something of it.
-    pub(super) fn parsed<T>(
+    pub(crate) fn parsed<T>(
         &mut self,
         name: &str,
         parse: impl FnOnce(&str) -> Result<T, Invalid>,
@@ -84,12 +99,12 @@ impl Table {
     }
 
     /// Takes one of a closed set of words.
-    pub(super) fn word<T: Naming>(&mut self, name: &str, found: &mut Found) -> Option<T> {
+    pub(crate) fn word<T: Naming>(&mut self, name: &str, found: &mut Found) -> Option<T> {
         self.parsed(name, T::parse, found)
     }
 
     /// Takes a yes or no.
-    pub(super) fn flag(&mut self, name: &str, found: &mut Found) -> Option<bool> {
+    pub(crate) fn flag(&mut self, name: &str, found: &mut Found) -> Option<bool> {
         let node = self.take(name)?;
         if let Value::Flag(flag) = node.value {
             return Some(flag);
@@ -99,7 +114,7 @@ impl Table {
     }
 
     /// Takes a whole number.
-    pub(super) fn number(&mut self, name: &str, found: &mut Found) -> Option<i64> {
+    pub(crate) fn number(&mut self, name: &str, found: &mut Found) -> Option<i64> {
         let node = self.take(name)?;
         let number = match &node.value {
             Value::Number(text) => text.parse().ok(),
@@ -112,7 +127,7 @@ impl Table {
     }
 
     /// Takes a list.
-    pub(super) fn list(&mut self, name: &str, found: &mut Found) -> Vec<Node> {
+    pub(crate) fn list(&mut self, name: &str, found: &mut Found) -> Vec<Node> {
         let Some(node) = self.take(name) else { return Vec::new() };
         if let Value::List(nodes) = node.value {
             return nodes;
@@ -122,7 +137,7 @@ impl Table {
     }
 
     /// Takes a list of texts.
-    pub(super) fn texts(&mut self, name: &str, found: &mut Found) -> Vec<String> {
+    pub(crate) fn texts(&mut self, name: &str, found: &mut Found) -> Vec<String> {
         let mut texts = Vec::new();
         for node in self.list(name, found) {
             match &node.value {
@@ -134,12 +149,12 @@ impl Table {
     }
 
     /// Takes a list of whatever, kept as it is.
-    pub(super) fn any_list(&mut self, name: &str, found: &mut Found) -> Vec<Json> {
+    pub(crate) fn any_list(&mut self, name: &str, found: &mut Found) -> Vec<Json> {
         self.list(name, found).iter().map(Node::json).collect()
     }
 
     /// Takes a table of names and simple values.
-    pub(super) fn bindings(&mut self, name: &str, found: &mut Found) -> Vec<(String, String)> {
+    pub(crate) fn bindings(&mut self, name: &str, found: &mut Found) -> Vec<(String, String)> {
         let Some(node) = self.take(name) else { return Vec::new() };
         let Value::Table(fields) = &node.value else {
             self.expected(name, "a table", &node, found);
@@ -156,14 +171,27 @@ impl Table {
     }
 
     /// Refuses what nobody took, where there is no place to keep it.
-    pub(super) fn refuse_rest(self, found: &mut Found) {
+    pub(crate) fn refuse_rest(self, found: &mut Found) {
         for (name, node) in &self.fields {
             self.wrong(&shown(name), node, "is not known here; remove it", found);
         }
     }
 
+    /// Warns of what nobody took, with what may have been meant.
+    pub(crate) fn warn_of_rest(self, known: &[&str], found: &mut Found) {
+        for (name, node) in &self.fields {
+            let source = self.source.at(Some(node.line));
+            let hint = match closest(name, known.iter().copied()) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => format!("known: {}", known.join(", ")),
+            };
+            let message = format!("the key {} is not known and not used; {hint}", shown(name));
+            found.warnings.push(Problem::new(&source, &self.subject, message));
+        }
+    }
+
     /// Everything that nobody took, with a warning for each.
-    pub(super) fn carried(self, found: &mut Found) -> Carried {
+    pub(crate) fn carried(self, found: &mut Found) -> Carried {
         let keep = |(name, node): (String, Node)| {
             let source = self.source.at(Some(node.line));
             let message = format!("the key {} is not known; it is kept, not used", shown(&name));

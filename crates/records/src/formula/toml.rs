@@ -6,9 +6,9 @@ use toml::de::{DeTable, DeValue};
 use super::node::{DEPTH_MAX, Lines, Node, Value};
 
 /// What is wrong with the syntax, and on which line.
-pub(super) type SyntaxError = (Option<usize>, String);
+pub(crate) type SyntaxError = (Option<usize>, String);
 
-pub(super) fn parse(text: &str) -> Result<Node, Vec<SyntaxError>> {
+pub(crate) fn parse(text: &str) -> Result<Node, Vec<SyntaxError>> {
     let lines = Lines::of(text);
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {

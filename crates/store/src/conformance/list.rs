@@ -322,6 +322,12 @@ macro_rules! for_each_conformance_case {
                 other_edges_do_not_look_at_children,
                 a_part_may_wait_for_its_siblings,
             }
+            workplaces {
+                polecats_are_kept_by_name_and_the_rested_come_first,
+                a_tree_is_moved_away_with_a_number_and_told_when_it_was,
+                what_was_saved_of_a_run_is_kept_once,
+                accepted_work_is_on_its_way_until_it_has_landed,
+            }
         }
     };
 }

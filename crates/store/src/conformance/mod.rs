@@ -43,6 +43,7 @@ mod settings;
 mod texts;
 mod transactions;
 mod waiting;
+mod workplaces;
 
 pub use dump::dump;
 pub use readiness::reasons_to_wait;

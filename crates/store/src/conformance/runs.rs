@@ -1,6 +1,8 @@
 //! Runs, the scheduler's own row, and accounts.
 
-use gt_core::schedule::{Account, CloseReason, Run, RunEnd, RunId, RunState, RunStep, WorkerPlace};
+use gt_core::schedule::{
+    Account, CloseReason, Landing, Run, RunEnd, RunId, RunState, RunStep, WorkerPlace, Workplace,
+};
 use gt_core::{EventKind, ExecutorKind, Status, Uid};
 
 use super::Subject;
@@ -35,17 +37,24 @@ fn run(writer: &Writer<'_>, text: &str) -> Result<Run, StoreError> {
         exit_code: None,
         exit_signal: None,
         reason: String::new(),
+        workplace: Workplace::default(),
+        said: None,
+        landing: Landing::default(),
     })
 }
 
-fn set_status(writer: &mut Writer<'_>, text: &str, status: Status) -> Result<(), StoreError> {
+pub(super) fn set_status(
+    writer: &mut Writer<'_>,
+    text: &str,
+    status: Status,
+) -> Result<(), StoreError> {
     let old = writer.bead(&id(text))?.expect("the bead is there");
     let new = gt_core::Bead { status, ..old.clone() };
     writer.save_bead(&old, &new, EventKind::StatusChanged).map(drop)
 }
 
 /// Begins a run, changed as the case needs it.
-fn begin(town: &Town, text: &str, change: impl Fn(&mut Run)) -> Run {
+pub(super) fn begin(town: &Town, text: &str, change: impl Fn(&mut Run)) -> Run {
     town.write(|writer| insert(writer, text, change))
 }
 
@@ -138,7 +147,7 @@ pub(super) fn an_agent_that_asks_for_work_has_one_run_in_progress(subject: &dyn 
     let first = begin(&town, "gt-a", pulls);
     let second = begin(&town, "gt-b", pulls);
     let claim = |writer: &mut Writer<'_>, run: &Run| {
-        let claimed = writer.claim_run(run)?;
+        let claimed = writer.claim_run(run, &Workplace::default())?;
         set_status(writer, run.id.bead.as_str(), Status::InProgress)?;
         Ok(claimed)
     };
@@ -154,7 +163,7 @@ pub(super) fn a_run_is_taken_once_and_ends_once(subject: &dyn Subject) {
     let run = begin(&town, "gt-a", |_| {});
     let claim = |town: &Town| {
         town.write(|writer| {
-            let claimed = writer.claim_run(&run)?;
+            let claimed = writer.claim_run(&run, &Workplace::default())?;
             if claimed {
                 writer.close_context(&context, CloseReason::Dispatched, "")?;
                 set_status(writer, "gt-a", Status::InProgress)?;

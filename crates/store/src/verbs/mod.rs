@@ -19,6 +19,7 @@ mod messages;
 mod old_queues;
 mod outbox;
 mod parameters;
+mod polecats;
 mod query;
 mod requests;
 mod rigs;
@@ -27,6 +28,7 @@ mod scheduler;
 mod settings;
 mod statistics;
 mod steps;
+mod trash;
 mod upkeep;
 
 pub use beads::{BlockerFacts, differing_fields};
@@ -74,6 +76,7 @@ pub fn all_statements() -> Vec<&'static str> {
         messages::STATEMENTS,
         outbox::STATEMENTS,
         old_queues::STATEMENTS,
+        polecats::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,
         runs::STATEMENTS,
@@ -81,6 +84,7 @@ pub fn all_statements() -> Vec<&'static str> {
         settings::STATEMENTS,
         statistics::STATEMENTS,
         steps::STATEMENTS,
+        trash::STATEMENTS,
         upkeep::STATEMENTS,
     ]
     .concat()

@@ -1,6 +1,8 @@
 //! Runs: attempts of workers.
 
-use gt_core::schedule::{Run, RunEnd, RunId, RunState, WorkerPlace};
+use gt_core::schedule::{
+    Landing, LandingState, Run, RunEnd, RunId, RunState, Said, WorkerPlace, Workplace,
+};
 use gt_core::{BeadId, EventKind, ExecutorKind, Json, NewEvent, RigSlug, Timestamp, Uid};
 
 use super::beads::id_from;
@@ -19,7 +21,8 @@ macro_rules! run_columns {
             "bead, epoch, uid, context, rig, executor, runtime, agent, place, host, account, gated, \
              state, starter, formula, ",
             $steps,
-            ", created_at, created_by, running_at, ended_at, ended_by, exit_code, exit_signal, reason"
+            ", created_at, created_by, running_at, ended_at, ended_by, exit_code, exit_signal, reason, \
+             session, tree, branch, base, base_commit, said, accepted_commit, landing, landing_commit"
         )
     };
 }
@@ -45,8 +48,12 @@ statements! {
         account, gated, state, starter, formula, steps, created_at, created_by, session, tree, branch, \
         reason, ended_by, accepted_commit) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
         ?14, ?15, ?16, ?17, ?18, '', '', '', '', '', '')";
-    CLAIM = "UPDATE runs SET state = 'running', running_at = ?3 WHERE bead = ?1 AND epoch = ?2 \
-        AND state = 'starting'";
+    CLAIM = "UPDATE runs SET state = 'running', running_at = ?3, session = ?4, tree = ?5, branch = ?6, base = ?7, \
+        base_commit = ?8 WHERE bead = ?1 AND epoch = ?2 AND state = 'starting'";
+    ACCEPT = concat!("UPDATE runs SET said = ?3, accepted_commit = ?4, landing = ?5, landing_commit = ?6 \
+        WHERE bead = ?1 AND epoch = ?2 AND ", live!());
+    LAND = "UPDATE runs SET landing = ?3, landing_commit = ?4 WHERE bead = ?1 AND epoch = ?2";
+    LANDING = concat!("SELECT ", run_columns!(), " FROM runs WHERE landing = 'intended' ORDER BY bead, epoch");
     INTEND = concat!("UPDATE runs SET ended_by = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     END = concat!("UPDATE runs SET state = ?3, ended_at = ?4, ended_by = ?5, exit_code = ?6, \
         exit_signal = ?7, reason = ?8 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
@@ -79,6 +86,11 @@ impl Reader<'_> {
     /// The last runs, newest first.
     pub fn recent_runs(&self, limit: usize) -> Result<Vec<Run>, StoreError> {
         self.rows(RECENT, &[i64::try_from(limit).unwrap_or(i64::MAX).into()], run_from)
+    }
+
+    /// The runs whose work was about to be pushed when somebody looked last.
+    pub fn landing_runs(&self) -> Result<Vec<Run>, StoreError> {
+        self.rows(LANDING, &[], run_from)
     }
 
     /// The beads whose last run failed or was lost, and that nobody has scheduled since.
@@ -123,14 +135,70 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The worker takes a run that is starting. `false` if it is not starting any more.
-    pub fn claim_run(&mut self, run: &Run) -> Result<bool, StoreError> {
-        let params = [(&run.id.bead).into(), i64::from(run.id.epoch).into(), self.now().into()];
+    /// The worker takes a run that is starting, in this place. `false` if it is not starting any more.
+    pub fn claim_run(&mut self, run: &Run, place: &Workplace) -> Result<bool, StoreError> {
+        let params = [
+            (&run.id.bead).into(),
+            i64::from(run.id.epoch).into(),
+            self.now().into(),
+            (&place.session).into(),
+            (&place.tree).into(),
+            (&place.branch).into(),
+            (&place.base).into(),
+            (&place.base_commit).into(),
+        ];
         if self.execute(CLAIM, &params)? == 0 {
             return Ok(false);
         }
         self.record_run(run, EventKind::Dispatched, &[("agent", Json::string(&run.agent))]);
         Ok(true)
+    }
+
+    /// Writes down what the worker of a live run said, and the commit that is accepted of it. `false` if it has
+    /// ended already.
+    pub fn accept_work(
+        &mut self,
+        run: &Run,
+        said: Said,
+        landing: &Landing,
+    ) -> Result<bool, StoreError> {
+        let params = [
+            (&run.id.bead).into(),
+            i64::from(run.id.epoch).into(),
+            said.as_str().into(),
+            (&landing.accepted).into(),
+            landing.state.map_or("", LandingState::as_str).into(),
+            (&landing.commit).into(),
+        ];
+        if self.execute(ACCEPT, &params)? == 0 {
+            return Ok(false);
+        }
+        let fields =
+            [("said", Json::string(said.as_str())), ("commit", Json::string(&landing.accepted))];
+        self.record_run(run, EventKind::WorkAccepted, &fields);
+        Ok(true)
+    }
+
+    /// Writes down how far accepted work is on its way, before it is pushed and after.
+    pub fn set_landing(
+        &mut self,
+        run: &Run,
+        state: LandingState,
+        commit: &str,
+    ) -> Result<(), StoreError> {
+        let params = [
+            (&run.id.bead).into(),
+            i64::from(run.id.epoch).into(),
+            state.as_str().into(),
+            commit.into(),
+        ];
+        self.execute(LAND, &params)?;
+        if state == LandingState::Confirmed {
+            let fields =
+                [("branch", Json::string(&run.workplace.base)), ("commit", Json::string(commit))];
+            self.record_run(run, EventKind::Landed, &fields);
+        }
+        Ok(())
     }
 
     /// Writes down who wants a live run to end, for whoever writes its end.
@@ -233,5 +301,21 @@ fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
         exit_code: small(21)?,
         exit_signal: small(22)?,
         reason: text(23)?,
+        workplace: Workplace {
+            session: text(24)?,
+            tree: text(25)?,
+            branch: text(26)?,
+            base: text(27)?,
+            base_commit: text(28)?,
+        },
+        said: Some(row.text(29)?).filter(|said| !said.is_empty()).map(Said::parse).transpose()?,
+        landing: Landing {
+            accepted: text(30)?,
+            state: Some(row.text(31)?)
+                .filter(|state| !state.is_empty())
+                .map(LandingState::parse)
+                .transpose()?,
+            commit: text(32)?,
+        },
     })
 }

@@ -1,7 +1,9 @@
 //! What the scheduler does in a random history: contexts come and go, runs begin and end.
 
 use gt_core::decide::START_FAILURES_MAX;
-use gt_core::schedule::{CloseReason, Origin, Run, RunEnd, RunState, SlingParameters, WorkerPlace};
+use gt_core::schedule::{
+    CloseReason, Landing, Origin, Run, RunEnd, RunState, SlingParameters, WorkerPlace, Workplace,
+};
 use gt_core::{BeadId, EventKind, ExecutorKind, Json, RigSlug, Status, Uid};
 use gt_store::{NewContext, StoreError, Writer};
 use proptest::prelude::*;
@@ -98,7 +100,7 @@ impl Work {
             Self::Start(place) => start(writer, *place),
             Self::Claim(place) => {
                 let Some(run) = writer.live_run(&id(*place))? else { return Ok(()) };
-                if !writer.claim_run(&run)? {
+                if !writer.claim_run(&run, &Workplace::default())? {
                     return Ok(());
                 }
                 if let Some(context) = writer.open_context(&id(*place))? {
@@ -178,6 +180,9 @@ fn start(writer: &mut Writer<'_>, place: Place) -> Result<(), StoreError> {
         exit_code: None,
         exit_signal: None,
         reason: String::new(),
+        workplace: Workplace::default(),
+        said: None,
+        landing: Landing::default(),
     })?;
     save(writer, place, EventKind::StatusChanged, |bead| bead.status = Status::Hooked)
 }

@@ -1,0 +1,306 @@
+//! `gt config agent`.
+
+use clap::{Args, Subcommand};
+use gt_core::formula::Naming as _;
+use gt_core::runtime::{AccountWay, Command, Limit, Prompt};
+use gt_core::time::format_duration;
+use gt_operations::runtimes::{self, Answer, KnownRuntime, Tested};
+use gt_records::ObjectWriter;
+
+use crate::context::{Context, this_program};
+use crate::error::CliError;
+use crate::output::{Cell, Table};
+
+/// Runtimes: the programs that work on beads
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt config agent list
+  gt config agent show claude
+  gt config agent set claude command 'claude --print --model opus'
+  gt config agent set reviewer extends claude
+  gt config agent test codex
+  gt config set worker.runtime codex
+
+What is set is kept in .gt/runtimes/<name>.toml, which can be edited too.")]
+pub(super) struct AgentArgs {
+    #[command(subcommand)]
+    verb: AgentVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentVerb {
+    /// List the runtimes
+    List,
+    /// Show everything about a runtime; of variables only their names
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Change one thing about a runtime, or make a new one
+    #[command(after_help = "Keys:
+  extends, description, command, resume, prompt, paste.confirm, paste.bytes_max, interactive, environment.NAME,
+  account_variable, account_flag, exit_zero, memory_mb, program, version_flag
+
+Examples:
+  gt config agent set codex memory_mb 2048
+  gt config agent set claude environment.DISABLE_TELEMETRY 1
+  gt config agent set reviewer extends claude")]
+    Set {
+        /// Its name
+        name: String,
+        /// What to change
+        key: String,
+        /// The value
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Look whether the program of a runtime is there
+    #[command(after_help = "Examples:
+  gt config agent test claude
+  gt config agent test claude --live")]
+    Test {
+        /// Its name
+        name: String,
+        /// Really ask it something, which may cost something
+        #[arg(long)]
+        live: bool,
+    },
+}
+
+pub(super) fn run(context: &Context<'_>, args: &AgentArgs) -> Result<(), CliError> {
+    match &args.verb {
+        AgentVerb::List => list(context),
+        AgentVerb::Show { name } => show(context, name),
+        AgentVerb::Set { name, key, value } => set(context, name, key, value),
+        AgentVerb::Test { name, live } => test(context, name, *live),
+    }
+}
+
+fn list(context: &Context<'_>) -> Result<(), CliError> {
+    let printer = context.printer;
+    let runtimes = runtimes::list(&context.town()?)?;
+    if printer.json() {
+        let mut list = printer.list();
+        for (name, known) in &runtimes {
+            list.push(&match known {
+                Ok(known) => json(known),
+                Err(error) => broken(name, &error.to_string()),
+            })?;
+        }
+        return list.finish();
+    }
+    let mut table =
+        Table::with_header(&["RUNTIME", "FROM", "PROMPT", "EXIT 0 MEANS", "MEMORY", "WHAT"]);
+    for (name, known) in &runtimes {
+        table.row(match known {
+            Ok(known) => {
+                let runtime = &known.runtime;
+                vec![
+                    Cell::new(name),
+                    Cell::new(known.origin.as_str()),
+                    Cell::new(runtime.prompt.way().as_str()),
+                    Cell::new(runtime.exit_zero.as_str()),
+                    Cell::new(format!("{} MB", runtime.memory_mb)),
+                    Cell::new(&runtime.description),
+                ]
+            }
+            Err(error) => {
+                let broken = format!("cannot be used: {error}");
+                let mut cells: Vec<Cell> = vec![Cell::new(name)];
+                cells.extend((0..4).map(|_| Cell::new("")));
+                cells.push(Cell::new(broken));
+                cells
+            }
+        });
+    }
+    printer.table(table)?;
+    for known in runtimes.iter().filter_map(|(_, known)| known.as_ref().ok()) {
+        warn(context, known);
+    }
+    Ok(())
+}
+
+fn show(context: &Context<'_>, name: &str) -> Result<(), CliError> {
+    let printer = context.printer;
+    let known = runtimes::get(&context.town()?, name)?;
+    if printer.json() {
+        return printer.object(&json(&known));
+    }
+    let runtime = &known.runtime;
+    printer.heading(runtime.name.as_str(), &format!("  {}", runtime.description))?;
+    let mut table = Table::new();
+    let mut row = |name: &str, value: &str| {
+        if !value.is_empty() {
+            table.row(vec![Cell::bold(name), Cell::new(value)]);
+        }
+    };
+    row("from", known.origin.as_str());
+    row("file", &known.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default());
+    row(
+        "command",
+        match &runtime.command {
+            Command::Own(template) => template,
+            Command::OfRig => "(that of the rig)",
+        },
+    );
+    row("resume", runtime.resume.as_deref().unwrap_or_default());
+    row("prompt", runtime.prompt.way().as_str());
+    if let Prompt::Paste(paste) = &runtime.prompt {
+        row("confirmed by", paste.confirm.as_str());
+        row("pasted up to", &format!("{} bytes", paste.bytes_max));
+    }
+    row("terminal", if runtime.is_interactive { "needed" } else { "not needed" });
+    row("environment", &names(&known).join(", "));
+    match &runtime.account {
+        Some(AccountWay::Variable(name)) => row("account in", name),
+        Some(AccountWay::Flag(flag)) => row("account by", flag),
+        None => {}
+    }
+    row("exit 0 means", runtime.exit_zero.as_str());
+    row("memory", &format!("{} MB", runtime.memory_mb));
+    row("program", &runtime.program);
+    row("version by", &runtime.version_flag);
+    for limit in &runtime.limits {
+        row("limit", &limit_line(limit));
+    }
+    printer.table(table)?;
+    warn(context, &known);
+    Ok(())
+}
+
+fn set(context: &Context<'_>, name: &str, key: &str, value: &str) -> Result<(), CliError> {
+    let printer = context.printer;
+    let town = context.town()?;
+    let (file, known) = runtimes::set(&town, name, key, value)?;
+    warn(context, &known);
+    if printer.json() {
+        return printer.object(&json(&known));
+    }
+    // A variable may be nobody's business.
+    let shown = if key.starts_with("environment.") { "…" } else { value };
+    let file = file.strip_prefix(town.root()).unwrap_or(&file);
+    printer.done(format!("Set {key} = {shown} in {}", file.display()))
+}
+
+fn test(context: &Context<'_>, name: &str, live: bool) -> Result<(), CliError> {
+    let printer = context.printer;
+    let tested = runtimes::test(&context.town()?, name, live, &this_program()?)?;
+    if printer.json() {
+        return printer.object(&tested_json(name, &tested));
+    }
+    if tested.program.is_empty() {
+        return printer.done(format!(
+            "{name} starts the command of the rig; there is nothing to look for without one"
+        ));
+    }
+    let version = tested.version.as_deref().unwrap_or("it tells no version");
+    printer.line(format!("✓ {} is there: {version}", tested.program))?;
+    match &tested.answer {
+        Some(Answer::Said(last)) => printer.line(format!("✓ It answered: {last}")),
+        Some(Answer::Limited(limit)) => {
+            printer.line(format!("It may not answer before {}: {}", limit.at, limit.said))
+        }
+        None => printer.done(format!("Next: gt config agent test {name} --live really asks it")),
+    }
+}
+
+fn warn(context: &Context<'_>, known: &KnownRuntime) {
+    for warning in &known.warnings {
+        context.printer.note(format!("warning: {warning}"));
+    }
+}
+
+fn names(known: &KnownRuntime) -> Vec<&str> {
+    known.runtime.environment.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+fn limit_line(limit: &Limit) -> String {
+    format!("{} (else {})", limit.pattern, format_duration(limit.wait))
+}
+
+fn json(known: &KnownRuntime) -> String {
+    let runtime = &known.runtime;
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("name", runtime.name.as_str());
+    object.text("description", &runtime.description);
+    object.text("origin", known.origin.as_str());
+    if let Some(file) = &known.file {
+        object.text("file", &file.display().to_string());
+    }
+    match &runtime.command {
+        Command::Own(template) => object.text("command", template),
+        Command::OfRig => object.raw("command", "null"),
+    }
+    match &runtime.resume {
+        Some(template) => object.text("resume", template),
+        None => object.raw("resume", "null"),
+    }
+    object.text("prompt", runtime.prompt.way().as_str());
+    if let Prompt::Paste(paste) = &runtime.prompt {
+        object.object("paste", |object| {
+            object.text("confirm", paste.confirm.as_str());
+            object.count("bytes_max", paste.bytes_max as u64);
+        });
+    }
+    object.array("environment", |array| {
+        for name in names(known) {
+            array.text(name);
+        }
+    });
+    match &runtime.account {
+        Some(AccountWay::Variable(name)) => object.text("account_variable", name),
+        Some(AccountWay::Flag(flag)) => object.text("account_flag", flag),
+        None => {}
+    }
+    object.text("exit_zero", runtime.exit_zero.as_str());
+    object.count("memory_mb", runtime.memory_mb.into());
+    object.flag("interactive", runtime.is_interactive);
+    object.text("program", &runtime.program);
+    object.text("version_flag", &runtime.version_flag);
+    object.array("limit", |array| {
+        for limit in &runtime.limits {
+            array.object(|object| {
+                object.text("pattern", limit.pattern.as_str());
+                object.text("wait", &format_duration(limit.wait));
+            });
+        }
+    });
+    object.array("warnings", |array| {
+        for warning in &known.warnings {
+            array.text(&warning.to_string());
+        }
+    });
+    object.finish();
+    out
+}
+
+fn broken(name: &str, problem: &str) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("name", name);
+    object.text("problem", problem);
+    object.finish();
+    out
+}
+
+fn tested_json(name: &str, tested: &Tested) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("name", name);
+    object.text("program", &tested.program);
+    match &tested.version {
+        Some(version) => object.text("version", version),
+        None => object.raw("version", "null"),
+    }
+    match &tested.answer {
+        Some(Answer::Said(last)) => object.text("answer", last),
+        Some(Answer::Limited(limit)) => {
+            object.timestamp("limited_until", limit.at);
+            object.text("said", &limit.said);
+        }
+        None => {}
+    }
+    object.finish();
+    out
+}

@@ -1,0 +1,106 @@
+//! `gt done`.
+
+use clap::Args;
+use gt_core::schedule::{RunId, Said};
+use gt_operations::landing::{self, Done, DoneRequest, Fate};
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Finish the work of a run: commit it, accept it, and bring it where it belongs
+///
+/// A worker says this when its work is done. Everything in its tree is committed and lands on the branch that it began
+/// from, unless it was slung otherwise. A person who finishes a run for its worker names it with --run.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gt done\n  gt done -m \"Let the parser take empty lines\"\n  \
+                  gt done --status escalated\n  gt done --run gt-abc#3"
+)]
+pub(super) struct DoneArgs {
+    /// How the work ends: completed, escalated (a person is needed) or deferred (for later)
+    #[arg(long, default_value = "completed", value_name = "completed|escalated|deferred", value_parser = Said::parse)]
+    status: Said,
+    /// What the commit of what is not committed yet says
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+    /// The run, if this is not said by its worker
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError> {
+    let own = context.environment.acting_run();
+    let run = match (&args.run, &own) {
+        (Some(named), Some(own)) if RunId::parse(named)? != *own => {
+            return Err(CliError::request(format!(
+                "GT_RUN says that this is the worker of {own}, which cannot finish {named}"
+            )));
+        }
+        (Some(named), _) => RunId::parse(named)?,
+        (None, Some(own)) => own.clone(),
+        (None, None) => {
+            return Err(CliError::request(
+                "GT_RUN is not set, so nobody knows whose work is done; a worker's shell has it, and a person \
+                 names the run: gt done --run <bead>#<number> (gt run list shows them)",
+            ));
+        }
+    };
+    let town = context.town()?;
+    let request = DoneRequest { run: &run, said: args.status, message: args.message.as_deref() };
+    let done = landing::done(&town, &request)?;
+    let printer = context.printer;
+    if printer.json() {
+        return printer.object(&json(&done));
+    }
+    if own.is_none() {
+        printer.note(format!("Acting for the worker of {run}"));
+    }
+    printer.done(sentence(&done))
+}
+
+fn sentence(done: &Done) -> String {
+    let Done { run, said, fate } = done;
+    let whereabouts = match fate {
+        Fate::Nothing => "nothing had changed".to_owned(),
+        Fate::Landed { branch, commit } => format!("landed on {branch} as {}", short(commit)),
+        Fate::Kept { branch, pushed: true } => format!("pushed as {branch}"),
+        Fate::Kept { branch, pushed: false } => format!("kept on {branch}"),
+        Fate::Merging { branch } => format!("{branch} waits to be merged"),
+    };
+    match said {
+        Said::Completed => format!("✓ {run} is done: {whereabouts}"),
+        Said::Escalated => format!("✓ {run} is over, and a person is asked: {whereabouts}"),
+        Said::Deferred => format!("✓ {run} is over, and its bead is for later: {whereabouts}"),
+    }
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+fn json(done: &Done) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("run", &done.run.to_string());
+    object.text("status", done.said.as_str());
+    match &done.fate {
+        Fate::Nothing => object.text("work", "unchanged"),
+        Fate::Landed { branch, commit } => {
+            object.text("work", "landed");
+            object.text("branch", branch);
+            object.text("commit", commit);
+        }
+        Fate::Kept { branch, pushed } => {
+            object.text("work", "kept");
+            object.text("branch", branch);
+            object.flag("pushed", *pushed);
+        }
+        Fate::Merging { branch } => {
+            object.text("work", "merging");
+            object.text("branch", branch);
+        }
+    }
+    object.finish();
+    out
+}

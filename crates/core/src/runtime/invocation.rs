@@ -1,0 +1,172 @@
+//! What exactly is started for a run.
+
+use super::{AccountWay, Command, Pattern, Prompt, Runtime};
+use crate::{Invalid, command_template};
+
+/// What differs from run to run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Values<'a> {
+    /// What the program is told to do.
+    pub prompt: &'a str,
+    /// Where the prompt can be put if it has to be a file; an absolute path.
+    pub prompt_file: &'a str,
+    /// The id of the bead.
+    pub bead: &'a str,
+    /// The run, such as `gt-abc#3`.
+    pub run: &'a str,
+    /// The title of the bead.
+    pub title: &'a str,
+    /// What the program may call its own session: a UUID that stays the same when the session is resumed.
+    pub session: &'a str,
+    /// This program, to be started again.
+    pub gt: &'a str,
+    /// Where the account keeps its configuration, if it has a place of its own.
+    pub account_dir: Option<&'a str>,
+}
+
+impl<'a> Values<'a> {
+    /// Every place there is in a command, and what stands there.
+    fn places(&self, prompt: &'a str) -> [(&'static str, &'a str); 7] {
+        [
+            ("prompt", prompt),
+            ("prompt_file", self.prompt_file),
+            ("bead", self.bead),
+            ("run", self.run),
+            ("title", self.title),
+            ("session", self.session),
+            ("gt", self.gt),
+        ]
+    }
+}
+
+/// A file that has to be there before the program starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptFile {
+    /// Where.
+    pub path: String,
+    /// What is in it.
+    pub contents: String,
+}
+
+/// What is typed into the terminal of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pasting {
+    /// What is typed.
+    pub text: String,
+    /// What the screen shows once it has arrived.
+    pub confirm: Pattern,
+}
+
+/// A program as it is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    /// The program and its arguments; never empty.
+    pub argv: Vec<String>,
+    /// What it reads; none if its standard input is empty, or its terminal.
+    pub stdin: Option<Vec<u8>>,
+    /// A file that has to be written first.
+    pub prompt_file: Option<PromptFile>,
+    /// What is typed when it runs.
+    pub paste: Option<Pasting>,
+    /// Variables that it gets.
+    pub environment: Vec<(String, String)>,
+}
+
+/// The longest prompt that is passed as an argument, in bytes. The kernel's own limit for one argument is
+/// 128 KiB.
+const ARGUMENT_BYTES_MAX: usize = 100_000;
+
+impl Runtime {
+    /// What is started for a run with these values.
+    pub fn invocation(&self, values: &Values<'_>) -> Result<Invocation, Invalid> {
+        match &self.command {
+            Command::Own(template) => self.invoke(template, values),
+            Command::OfRig => Err(Invalid(format!(
+                "the runtime {} starts the command of the rig, and the rig has none; set it with \
+                 gt config set rig.<name>.command <command>",
+                self.name
+            ))),
+        }
+    }
+
+    /// What continues the session that a run had; none if this runtime cannot continue one.
+    pub fn resumption(&self, values: &Values<'_>) -> Result<Option<Invocation>, Invalid> {
+        self.resume.as_deref().map(|template| self.invoke(template, values)).transpose()
+    }
+
+    fn invoke(&self, template: &str, values: &Values<'_>) -> Result<Invocation, Invalid> {
+        let instead = format!("Read {} and do what it says.", values.prompt_file);
+        // What is too long to be handed over is put down where it can be read.
+        let fits = |bytes_max| values.prompt.len() <= bytes_max && !values.prompt.contains('\0');
+        let handed_over = match &self.prompt {
+            Prompt::Argument | Prompt::Stdin | Prompt::File if fits(ARGUMENT_BYTES_MAX) => {
+                values.prompt
+            }
+            Prompt::Paste(paste) if fits(paste.bytes_max) => values.prompt,
+            Prompt::Argument | Prompt::Stdin | Prompt::File | Prompt::Paste(_) => &instead,
+        };
+        let mut argv = command_template::expand(template, &values.places(handed_over))?;
+        let names_file = has_place(template, "prompt_file", values)?;
+        let is_elsewhere = handed_over == instead.as_str()
+            && match &self.prompt {
+                Prompt::Paste(_) => true,
+                Prompt::Argument | Prompt::Stdin | Prompt::File => {
+                    has_place(template, "prompt", values)?
+                }
+            };
+        let mut environment = self.environment.clone();
+        match (&self.account, values.account_dir) {
+            (Some(AccountWay::Variable(name)), Some(directory)) => {
+                environment.push((name.clone(), directory.to_owned()));
+            }
+            (Some(AccountWay::Flag(flag)), Some(directory)) => {
+                argv.splice(1..1, [flag.clone(), directory.to_owned()]);
+            }
+            (None, _) | (_, None) => {}
+        }
+        Ok(Invocation {
+            argv,
+            stdin: matches!(self.prompt, Prompt::Stdin).then(|| values.prompt.as_bytes().to_vec()),
+            prompt_file: (names_file || is_elsewhere).then(|| PromptFile {
+                path: values.prompt_file.to_owned(),
+                contents: values.prompt.to_owned(),
+            }),
+            paste: match &self.prompt {
+                Prompt::Paste(paste) => {
+                    Some(Pasting { text: handed_over.to_owned(), confirm: paste.confirm.clone() })
+                }
+                Prompt::Argument | Prompt::Stdin | Prompt::File => None,
+            },
+            environment,
+        })
+    }
+}
+
+/// Whether the value of this name stands anywhere in a command.
+fn has_place(template: &str, name: &str, values: &Values<'_>) -> Result<bool, Invalid> {
+    let with = |value: &str| {
+        let mut places = values.places("");
+        if let Some((_, place)) = places.iter_mut().find(|(known, _)| *known == name) {
+            *place = value;
+        }
+        command_template::expand(template, &places.map(|(name, value)| (name, value)))
+    };
+    // Whatever stands there, a command that is different with something else has the place.
+    Ok(with("a")? != with("b")?)
+}
+
+/// Refuses a command that cannot be started, whatever the values are; says whether it has these places.
+pub(super) fn check_template(template: &str) -> Result<Places, Invalid> {
+    let values = Values { gt: "gt", ..Values::default() };
+    Ok(Places {
+        has_prompt: has_place(template, "prompt", &values)?,
+        has_prompt_file: has_place(template, "prompt_file", &values)?,
+    })
+}
+
+/// Which places for the prompt a command has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places {
+    pub(super) has_prompt: bool,
+    pub(super) has_prompt_file: bool,
+}

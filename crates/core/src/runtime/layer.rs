@@ -1,0 +1,189 @@
+//! What one file says about a runtime, and how files go over each other.
+
+use super::invocation::check_template;
+use super::{
+    AccountWay, Command, ExitZero, Limit, Paste, Pattern, Prompt, PromptWay, Runtime, RuntimeName,
+};
+use crate::{Invalid, words};
+
+/// What a file says about a runtime. Whatever it does not say is taken from the layer below.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuntimeLayer {
+    /// The runtime that it begins from, if not the built-in one of the same name.
+    pub extends: Option<RuntimeName>,
+    /// One line for people.
+    pub description: Option<String>,
+    /// The command line; empty for that of the rig.
+    pub command: Option<String>,
+    /// The command line that continues a session; empty for none.
+    pub resume: Option<String>,
+    /// How the prompt is given.
+    pub prompt: Option<PromptWay>,
+    /// What the screen shows once a pasted prompt has arrived.
+    pub paste_confirm: Option<Pattern>,
+    /// The longest prompt that is pasted.
+    pub paste_bytes_max: Option<usize>,
+    /// Variables; those of the layer below stay unless they are named here.
+    pub environment: Vec<(String, String)>,
+    /// The variable that says where an account keeps its configuration; empty for none.
+    pub account_variable: Option<String>,
+    /// The flag that says so; empty for none.
+    pub account_flag: Option<String>,
+    /// What is said about limits, instead of what the layer below knows.
+    pub limits: Option<Vec<Limit>>,
+    /// What exit status 0 means.
+    pub exit_zero: Option<ExitZero>,
+    /// How much memory it takes.
+    pub memory_mb: Option<u32>,
+    /// Whether it needs a terminal.
+    pub is_interactive: Option<bool>,
+    /// The program that must be there.
+    pub program: Option<String>,
+    /// What makes it tell its version; empty for nothing.
+    pub version_flag: Option<String>,
+}
+
+/// Why layers do not make a runtime.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the runtime {name}: {key}: {why}")]
+pub struct Unfinished {
+    /// Which runtime.
+    pub name: RuntimeName,
+    /// The key that is wrong or missing.
+    pub key: &'static str,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl From<Unfinished> for Invalid {
+    fn from(unfinished: Unfinished) -> Self {
+        Self(unfinished.to_string())
+    }
+}
+
+/// How much memory an agent takes, unless its file says otherwise.
+const MEMORY_MB: u32 = 1024;
+
+/// The longest prompt that is pasted, unless its file says otherwise, in bytes.
+const PASTE_BYTES_MAX: usize = 4_000;
+
+impl RuntimeLayer {
+    /// This layer over another.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        let mut environment = below.environment;
+        environment.retain(|(name, _)| !self.environment.iter().any(|(own, _)| own == name));
+        environment.extend(self.environment);
+        // One way replaces the other; it does not join it.
+        let names_account = self.account_variable.is_some() || self.account_flag.is_some();
+        let (account_variable, account_flag) = if names_account {
+            (self.account_variable, self.account_flag)
+        } else {
+            (below.account_variable, below.account_flag)
+        };
+        // Another command may be another program.
+        let program = match (&self.program, &self.command) {
+            (None, Some(_)) => None,
+            (None, None) => below.program,
+            (Some(_), _) => self.program,
+        };
+        Self {
+            extends: self.extends.or(below.extends),
+            description: self.description.or(below.description),
+            command: self.command.or(below.command),
+            resume: self.resume.or(below.resume),
+            prompt: self.prompt.or(below.prompt),
+            paste_confirm: self.paste_confirm.or(below.paste_confirm),
+            paste_bytes_max: self.paste_bytes_max.or(below.paste_bytes_max),
+            environment,
+            account_variable,
+            account_flag,
+            limits: self.limits.or(below.limits),
+            exit_zero: self.exit_zero.or(below.exit_zero),
+            memory_mb: self.memory_mb.or(below.memory_mb),
+            is_interactive: self.is_interactive.or(below.is_interactive),
+            program,
+            version_flag: self.version_flag.or(below.version_flag),
+        }
+    }
+
+    /// The runtime that this says everything about.
+    pub fn finish(self, name: RuntimeName) -> Result<Runtime, Unfinished> {
+        let wrong =
+            |key: &'static str, Invalid(why): Invalid| Unfinished { name: name.clone(), key, why };
+        let Some(command) = self.command else {
+            let why = "missing; say how it is started, or name another runtime with extends";
+            return Err(wrong("command", Invalid::new(why)));
+        };
+        let way = self.prompt.unwrap_or(PromptWay::Stdin);
+        let resume = self.resume.filter(|command| !command.is_empty());
+        let own = Some(command).filter(|command| !command.is_empty());
+        for (key, template) in [("command", &own), ("resume", &resume)] {
+            let Some(template) = template else { continue };
+            let places = check_template(template).map_err(|why| wrong(key, why))?;
+            let lacks = match way {
+                PromptWay::Argument if !places.has_prompt => Some("{prompt}"),
+                PromptWay::File if !places.has_prompt_file => Some("{prompt_file}"),
+                _ => None,
+            };
+            if let Some(place) = lacks {
+                let why = format!("lacks {place}, where the prompt is to stand");
+                return Err(wrong(key, Invalid(why)));
+            }
+        }
+        let is_interactive = self.is_interactive.unwrap_or(false);
+        let prompt = match way {
+            PromptWay::Argument => Prompt::Argument,
+            PromptWay::Stdin if is_interactive => {
+                let why = "what needs a terminal reads from it; use argument, file or paste";
+                return Err(wrong("prompt", Invalid::new(why)));
+            }
+            PromptWay::Stdin => Prompt::Stdin,
+            PromptWay::File => Prompt::File,
+            PromptWay::Paste if !is_interactive => {
+                let why = "paste needs a terminal to type into; set interactive = true";
+                return Err(wrong("prompt", Invalid::new(why)));
+            }
+            PromptWay::Paste => Prompt::Paste(Paste {
+                confirm: self.paste_confirm.ok_or_else(|| {
+                    let why = "missing; say what the screen shows once the prompt has arrived";
+                    wrong("paste.confirm", Invalid::new(why))
+                })?,
+                bytes_max: self.paste_bytes_max.unwrap_or(PASTE_BYTES_MAX),
+            }),
+        };
+        let said = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let account = match (said(self.account_variable), said(self.account_flag)) {
+            (None, None) => None,
+            (Some(variable), None) => Some(AccountWay::Variable(variable)),
+            (None, Some(flag)) => Some(AccountWay::Flag(flag)),
+            (Some(_), Some(_)) => {
+                let why = "there is account_variable too; one of them is enough";
+                return Err(wrong("account_flag", Invalid::new(why)));
+            }
+        };
+        let program =
+            self.program.unwrap_or_else(|| own.as_deref().map(program_of).unwrap_or_default());
+        Ok(Runtime {
+            name,
+            description: self.description.unwrap_or_default(),
+            command: own.map_or(Command::OfRig, Command::Own),
+            resume,
+            prompt,
+            environment: self.environment,
+            account,
+            limits: self.limits.unwrap_or_default(),
+            exit_zero: self.exit_zero.unwrap_or(ExitZero::DoneIfCommitted),
+            memory_mb: self.memory_mb.unwrap_or(MEMORY_MB),
+            is_interactive,
+            program,
+            version_flag: self.version_flag.unwrap_or_else(|| "--version".to_owned()),
+        })
+    }
+}
+
+/// The program that a command starts.
+fn program_of(template: &str) -> String {
+    let words = words::split(template).unwrap_or_default();
+    words.into_iter().next().map(|word| word.text).unwrap_or_default()
+}

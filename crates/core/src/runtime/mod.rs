@@ -1,0 +1,194 @@
+//! Runtimes: which program works on a bead, how it is given its task, and what it means when it stops.
+//!
+//! A runtime is data. A [`RuntimeLayer`] is what one file says; layers over each other become a [`Runtime`].
+
+mod instant;
+mod invocation;
+mod layer;
+mod limit;
+mod pattern;
+pub mod script;
+
+pub use instant::Zones;
+pub use invocation::{Invocation, Pasting, PromptFile, Values};
+pub use layer::{RuntimeLayer, Unfinished};
+pub use limit::{Limit, LimitUntil, WAIT_MAX};
+pub use pattern::Pattern;
+
+use std::fmt;
+
+use crate::Invalid;
+use crate::formula::Naming;
+
+/// The name of a runtime, which is also that of its file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuntimeName(String);
+
+impl RuntimeName {
+    /// Reads a name: small letters, digits, `-` and `_`.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let well_formed = (1..=50).contains(&text.len())
+            && text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+            && text.bytes().all(|byte| {
+                byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte)
+            });
+        if well_formed {
+            return Ok(Self(text.to_owned()));
+        }
+        let shown: String = text.chars().take(60).collect();
+        Err(Invalid(format!(
+            "\"{}\" is not a name for a runtime; use small letters, digits, - and _, at most 50",
+            shown.escape_debug()
+        )))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RuntimeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Which way a prompt goes, as a file says it in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptWay {
+    /// As an argument, at `{prompt}`.
+    Argument,
+    /// On standard input.
+    Stdin,
+    /// In a file that is named at `{prompt_file}`.
+    File,
+    /// Typed into its terminal.
+    Paste,
+}
+
+impl Naming for PromptWay {
+    const WHAT: &str = "way to give a prompt";
+    const NAMES: &[(&str, Self)] = &[
+        ("argument", Self::Argument),
+        ("stdin", Self::Stdin),
+        ("file", Self::File),
+        ("paste", Self::Paste),
+    ];
+}
+
+/// How a prompt is given to a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prompt {
+    /// As an argument, at `{prompt}`.
+    Argument,
+    /// On standard input.
+    Stdin,
+    /// In a file that is named at `{prompt_file}`.
+    File,
+    /// Typed into its terminal, and seen to arrive.
+    Paste(Paste),
+}
+
+impl Prompt {
+    /// The word for it.
+    pub fn way(&self) -> PromptWay {
+        match self {
+            Self::Argument => PromptWay::Argument,
+            Self::Stdin => PromptWay::Stdin,
+            Self::File => PromptWay::File,
+            Self::Paste(_) => PromptWay::Paste,
+        }
+    }
+}
+
+/// How a prompt is typed into a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paste {
+    /// What the screen shows once the prompt has arrived.
+    pub confirm: Pattern,
+    /// Longer prompts stay in a file, and only its name is typed.
+    pub bytes_max: usize,
+}
+
+/// What it means that a program ended with status 0 and nobody said `gt done`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitZero {
+    /// The work is done.
+    Done,
+    /// The work is done if there are commits and nothing is left uncommitted; else a person is asked.
+    DoneIfCommitted,
+    /// A person is asked.
+    Ask,
+}
+
+impl Naming for ExitZero {
+    const WHAT: &str = "meaning of exit status 0";
+    const NAMES: &[(&str, Self)] =
+        &[("done", Self::Done), ("done-if-committed", Self::DoneIfCommitted), ("ask", Self::Ask)];
+}
+
+/// How a program learns where the account that it uses keeps its configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccountWay {
+    /// In this variable of its environment.
+    Variable(String),
+    /// Behind this flag, the first of its arguments.
+    Flag(String),
+}
+
+/// The command line that a runtime starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Its own, with places for what differs from run to run.
+    Own(String),
+    /// Whatever the rig's setting says.
+    OfRig,
+}
+
+/// A program that works on beads, with everything that has to be known about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Runtime {
+    /// Its name.
+    pub name: RuntimeName,
+    /// One line for people.
+    pub description: String,
+    /// How it is started.
+    pub command: Command,
+    /// How the session that it had is continued; none if it cannot be.
+    pub resume: Option<String>,
+    /// How it is given its task.
+    pub prompt: Prompt,
+    /// Variables that it gets.
+    pub environment: Vec<(String, String)>,
+    /// How it learns which account it uses; none if it cannot have several.
+    pub account: Option<AccountWay>,
+    /// What it says when it may not go on for a while.
+    pub limits: Vec<Limit>,
+    /// What it means that it ended well without saying that it is done.
+    pub exit_zero: ExitZero,
+    /// How much memory one of it takes, until that is known better.
+    pub memory_mb: u32,
+    /// Whether it needs a terminal.
+    pub is_interactive: bool,
+    /// The program that must be there; empty if that cannot be said.
+    pub program: String,
+    /// What makes it tell its version; empty if nothing does.
+    pub version_flag: String,
+}
+
+impl Runtime {
+    /// The same for a rig with this command: what takes its command from the rig has it.
+    #[must_use]
+    pub fn for_rig(self, command: Option<&str>) -> Self {
+        match (&self.command, command) {
+            (Command::OfRig, Some(template)) => {
+                Self { command: Command::Own(template.to_owned()), ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

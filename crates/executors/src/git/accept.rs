@@ -1,0 +1,191 @@
+//! Committing what a worker has done, unless it should not be accepted.
+
+use std::path::{Path, PathBuf};
+
+use super::call::{entries, path_of};
+use super::commit::{Commit, Signature};
+use super::error::GitError;
+use super::tree::{Ignored, Tree, Unfinished};
+
+/// What may be committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// How large a file may be.
+    pub file_bytes_max: u64,
+    /// Where the work began. With it, everything since then is looked at, and not only what is not
+    /// committed yet.
+    pub base: Option<Commit>,
+}
+
+impl Tree {
+    /// Commits tracked and untracked files to the branch, and gives the new commit; nothing if there was
+    /// nothing to commit.
+    ///
+    /// Refuses conflict markers that are not in the base, files that are too large, repositories that are
+    /// no submodules, and submodules with work that is nowhere else. Then nothing has changed.
+    pub fn commit_all(
+        &self,
+        message: &str,
+        author: &Signature,
+        limits: &Limits,
+    ) -> Result<Option<Commit>, GitError> {
+        let unfinished = self.unfinished()?;
+        if let Some(operation) = unfinished.filter(|operation| *operation != Unfinished::Merge) {
+            return Err(GitError::Unfinished { operation: operation.command() });
+        }
+        let report = self.report(Ignored::Hidden)?;
+        let changes = &report.changes;
+        if !changes.dirty_submodules.is_empty() {
+            return Err(GitError::Submodules { paths: changes.dirty_submodules.clone() });
+        }
+        let nested = |path: &&PathBuf| self.path().join(path).is_dir();
+        let nested: Vec<PathBuf> = changes.untracked.iter().filter(nested).cloned().collect();
+        if !nested.is_empty() {
+            return Err(GitError::Nested { paths: nested });
+        }
+        let base = limits.base.as_ref().or(report.head.as_ref());
+        let mut looked_at = self.changed_since(base)?;
+        looked_at.extend(changes.untracked.iter().chain(&changes.conflicts).cloned());
+        looked_at.sort();
+        looked_at.dedup();
+        self.demand_small(&looked_at, limits.file_bytes_max)?;
+        self.demand_published(&looked_at)?;
+        self.demand_resolved(&looked_at, base)?;
+        if changes.is_empty() && unfinished.is_none() {
+            return Ok(None);
+        }
+        self.call("add the changes")?.args(["add", "--all", "--", ":/"]).done()?;
+        self.call("commit")?
+            .args(["commit", "--quiet", "--no-verify", "--allow-empty-message"])
+            .args(["--cleanup=whitespace", "--file=-"])
+            .signed(author)
+            // An empty message still has to be one for git.
+            .input(format!("{message}\n"))
+            .done()?;
+        self.head()
+    }
+
+    /// The paths whose files are not as in a commit, or all if there is none.
+    fn changed_since(&self, base: Option<&Commit>) -> Result<Vec<PathBuf>, GitError> {
+        let call = self.call("compare with the base")?;
+        let call = match base {
+            Some(base) => call
+                .args(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"])
+                .args(["--ignore-submodules=none", "--diff-filter=d", base.as_str(), "--"]),
+            None => call.args(["ls-files", "-z"]),
+        };
+        Ok(entries(&call.done()?).map(path_of).collect())
+    }
+
+    fn demand_small(&self, paths: &[PathBuf], bytes_max: u64) -> Result<(), GitError> {
+        let large = |path: &&PathBuf| {
+            let file = self.path().join(path).symlink_metadata();
+            file.is_ok_and(|file| file.is_file() && file.len() > bytes_max)
+        };
+        let paths: Vec<PathBuf> = paths.iter().filter(large).cloned().collect();
+        if paths.is_empty() { Ok(()) } else { Err(GitError::Oversize { paths, bytes_max }) }
+    }
+
+    /// Every submodule that changed must be at a commit that others can get.
+    fn demand_published(&self, paths: &[PathBuf]) -> Result<(), GitError> {
+        let mut unpublished = Vec::new();
+        for path in paths {
+            let place = self.path().join(path);
+            if place.is_symlink() || !place.join(".git").exists() {
+                continue;
+            }
+            let inside = Self::at(place);
+            if inside.head()?.is_some() && inside.unpushed()? > 0 {
+                unpublished.push(path.clone());
+            }
+        }
+        if unpublished.is_empty() {
+            Ok(())
+        } else {
+            Err(GitError::Submodules { paths: unpublished })
+        }
+    }
+
+    fn demand_resolved(&self, paths: &[PathBuf], base: Option<&Commit>) -> Result<(), GitError> {
+        let mut torn = Vec::new();
+        for path in paths {
+            let place = self.path().join(path);
+            if !place.symlink_metadata().is_ok_and(|file| file.is_file()) {
+                continue;
+            }
+            let content = std::fs::read(&place).map_err(GitError::file("read", &place))?;
+            let regions = conflict_regions(&content);
+            // A test or a manual may show conflict markers; what was there before is not left behind.
+            if regions > 0 && regions > self.regions_before(path, base)? {
+                torn.push(path.clone());
+            }
+        }
+        if torn.is_empty() { Ok(()) } else { Err(GitError::ConflictMarkers { paths: torn }) }
+    }
+
+    fn regions_before(&self, path: &Path, base: Option<&Commit>) -> Result<usize, GitError> {
+        let Some(base) = base else { return Ok(0) };
+        let mut name = std::ffi::OsString::from(format!("{base}:"));
+        name.push(path);
+        let mut call = self.call("read the base")?.args(["cat-file", "blob"]).arg(name);
+        let answer = call.answer()?;
+        Ok(if answer.succeeded() { conflict_regions(&answer.output) } else { 0 })
+    }
+}
+
+/// How many times both sides of a conflict stand in a text: lines that begin with seven `<`, then seven
+/// `=`, then seven `>`. A line of `=` alone is a heading.
+pub fn conflict_regions(content: &[u8]) -> usize {
+    const SEQUENCE: [u8; 3] = [b'<', b'=', b'>'];
+    let mut regions = 0;
+    let mut seen = 0;
+    for line in content.split(|byte| *byte == b'\n') {
+        if is_marker(line, SEQUENCE[0]) {
+            seen = 1;
+        } else if seen > 0 && is_marker(line, SEQUENCE[seen]) {
+            seen += 1;
+        }
+        if seen == SEQUENCE.len() {
+            regions += 1;
+            seen = 0;
+        }
+    }
+    regions
+}
+
+fn is_marker(line: &[u8], letter: u8) -> bool {
+    const LENGTH: usize = 7;
+    let marker = line.iter().take_while(|byte| **byte == letter).count();
+    marker == LENGTH && matches!(line.get(LENGTH), None | Some(b' ' | b'\r'))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_conflict_has_all_three_markers_in_order() {
+        assert_eq!(conflict_regions(b"a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> theirs\n"), 1);
+        assert_eq!(conflict_regions(b"<<<<<<<\r\n=======\r\n>>>>>>>"), 1);
+        let with_base = b"<<<<<<< a\n1\n||||||| base\n2\n=======\n3\n>>>>>>> b\n";
+        assert_eq!(conflict_regions(with_base), 1);
+        assert_eq!(conflict_regions(&with_base.repeat(3)), 3);
+    }
+
+    #[test]
+    fn a_heading_or_half_a_conflict_is_none() {
+        assert_eq!(conflict_regions(b"Title\n=======\n"), 0);
+        assert_eq!(conflict_regions(b">>>>>>> quoted\n=======\n<<<<<<< x\n"), 0);
+        assert_eq!(conflict_regions(b"<<<<<<<< eight\n=======\n>>>>>>> x\n"), 0);
+        assert_eq!(conflict_regions(b"  <<<<<<< indented\n=======\n>>>>>>> x\n"), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn no_content_makes_it_panic(content in proptest::collection::vec(any::<u8>(), 0..200)) {
+            conflict_regions(&content);
+        }
+    }
+}

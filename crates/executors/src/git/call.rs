@@ -1,0 +1,254 @@
+//! One call of git.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::commit::{Commit, Signature};
+use super::error::GitError;
+use super::git;
+
+/// How often a call is made again that found a lock of git taken. With pauses that double from the first
+/// to the longest, that is about eight seconds.
+const LOCK_TRIES_MAX: u32 = 24;
+const LOCK_PAUSE_FIRST: Duration = Duration::from_millis(5);
+const LOCK_PAUSE_MAX: Duration = Duration::from_millis(400);
+
+/// What must not depend on whose configuration git reads. Hooks of a project belong to the people and
+/// agents who work in it; ours would be stopped by the fence.
+const SETTINGS: [&str; 12] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "commit.gpgSign=false",
+    "push.gpgSign=false",
+    "push.followTags=false",
+    "push.recurseSubmodules=no",
+    "fetch.recurseSubmodules=no",
+    "submodule.recurse=false",
+    "rerere.enabled=false",
+];
+
+/// A call of git that is about to be made.
+#[derive(Debug)]
+pub(super) struct Call {
+    command: Command,
+    /// What it is for, as the end of "git cannot …".
+    deed: String,
+    input: Vec<u8>,
+}
+
+/// What git answered.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// Its exit status, unless it was killed.
+    pub(super) code: Option<i32>,
+    /// Its standard output.
+    pub(super) output: Vec<u8>,
+    /// Its standard error.
+    pub(super) complaint: String,
+}
+
+impl Call {
+    /// Git in a directory, as a person would call it there.
+    pub(super) fn within(directory: &Path, deed: impl Into<String>) -> Self {
+        let mut call = Self::anywhere(deed);
+        call.command.arg("-C").arg(directory);
+        call
+    }
+
+    /// Git on a repository, wherever its files are.
+    pub(super) fn on(repository: &Path, deed: impl Into<String>) -> Self {
+        let mut call = Self::anywhere(deed);
+        call.command.arg("--git-dir").arg(repository);
+        call
+    }
+
+    /// Git without a repository.
+    pub(super) fn anywhere(deed: impl Into<String>) -> Self {
+        let mut command = git();
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        // A commit is what its hash says, whatever somebody has put in its place for viewing.
+        command.env("GIT_NO_REPLACE_OBJECTS", "1");
+        Self { command, deed: deed.into(), input: Vec::new() }
+    }
+
+    pub(super) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    pub(super) fn args<const N: usize>(mut self, arguments: [&str; N]) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    pub(super) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Who makes the commits of this call.
+    pub(super) fn signed(self, signature: &Signature) -> Self {
+        self.env("GIT_AUTHOR_NAME", &signature.name)
+            .env("GIT_AUTHOR_EMAIL", &signature.email)
+            .committed(signature)
+    }
+
+    /// Who makes the commits of this call out of commits that have their authors already.
+    pub(super) fn committed(self, signature: &Signature) -> Self {
+        self.env("GIT_COMMITTER_NAME", &signature.name).env("GIT_COMMITTER_EMAIL", &signature.email)
+    }
+
+    pub(super) fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.input = input.into();
+        self
+    }
+
+    /// Makes the call once, and gives what came of it, whatever that is.
+    pub(super) fn answer_once(&mut self) -> Result<Answer, GitError> {
+        let feed = if self.input.is_empty() { Stdio::null() } else { Stdio::piped() };
+        self.command.stdin(feed).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().map_err(|source| GitError::Start { source })?;
+        let stdin = child.stdin.take();
+        let input = &self.input;
+        // Git may answer before it has read everything, so somebody must listen while we speak.
+        let output = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                if let Some(mut stdin) = stdin {
+                    // It ended without reading all; its exit status says why.
+                    let _ = stdin.write_all(input);
+                }
+            });
+            child.wait_with_output()
+        })
+        .map_err(|source| GitError::Start { source })?;
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok(Answer { code: output.status.code(), output: output.stdout, complaint })
+    }
+
+    /// Makes the call, again if something else had taken a lock that it needs.
+    pub(super) fn answer(&mut self) -> Result<Answer, GitError> {
+        let mut pause = LOCK_PAUSE_FIRST;
+        for _ in 1..LOCK_TRIES_MAX {
+            let answer = self.answer_once()?;
+            if answer.succeeded() || !answer.found_a_lock() {
+                return Ok(answer);
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LOCK_PAUSE_MAX);
+        }
+        self.answer_once()
+    }
+
+    /// Makes the call and gives what it printed; fails unless it succeeded.
+    pub(super) fn done(mut self) -> Result<Vec<u8>, GitError> {
+        let answer = self.answer()?;
+        if answer.succeeded() { Ok(answer.output) } else { Err(self.failed(&answer)) }
+    }
+
+    /// Makes a call that answers by its exit status: 0 is yes, 1 is no.
+    pub(super) fn holds(mut self) -> Result<bool, GitError> {
+        let answer = self.answer()?;
+        match answer.code {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(self.failed(&answer)),
+        }
+    }
+
+    /// Makes a call that prints the hash of a commit.
+    pub(super) fn commit(self) -> Result<Commit, GitError> {
+        let deed = self.deed.clone();
+        let output = self.done()?;
+        let text = String::from_utf8_lossy(&output);
+        Commit::parse(text.trim()).ok_or_else(|| GitError::Failed {
+            deed,
+            message: format!("it answered {:?} where a commit was expected", text.trim()),
+        })
+    }
+
+    /// Makes a call that prints the hash of a commit, or fails with 1 if there is none.
+    pub(super) fn optional_commit(mut self) -> Result<Option<Commit>, GitError> {
+        let answer = self.answer()?;
+        match answer.code {
+            Some(0) => Ok(Commit::parse(String::from_utf8_lossy(&answer.output).trim())),
+            Some(1) => Ok(None),
+            _ => Err(self.failed(&answer)),
+        }
+    }
+
+    /// The error of an answer that was not wanted.
+    pub(super) fn failed(&self, answer: &Answer) -> GitError {
+        let deed = self.deed.clone();
+        match answer.lock() {
+            Some(lock) => GitError::Locked { deed, lock: lock.to_owned() },
+            None => GitError::Failed { deed, message: answer.reason() },
+        }
+    }
+}
+
+impl Answer {
+    pub(super) fn succeeded(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    /// The lock because of which it failed: another process changes the same thing.
+    fn lock(&self) -> Option<&str> {
+        let (before, _) = self.complaint.split_once(".lock': File exists")?;
+        let begin = before.rfind('\'')? + 1;
+        self.complaint.get(begin..before.len() + ".lock".len())
+    }
+
+    /// Whether it failed because another process was changing the same thing.
+    pub(super) fn found_a_lock(&self) -> bool {
+        self.lock().is_some() || self.complaint.contains("could not lock config file")
+    }
+
+    /// The line that names the cause.
+    pub(super) fn reason(&self) -> String {
+        let spoken = || self.complaint.lines().map(str::trim).filter(|line| !line.is_empty());
+        let marked = |line: &&str| line.starts_with("fatal:") || line.starts_with("error:");
+        let telling = spoken().find(marked).or_else(|| spoken().next_back());
+        match (telling, self.code) {
+            (Some(line), _) => line.to_owned(),
+            (None, Some(code)) => format!("it ended with exit status {code}"),
+            (None, None) => "it was killed".to_owned(),
+        }
+    }
+}
+
+/// The entries of `-z` output.
+pub(super) fn entries(output: &[u8]) -> impl Iterator<Item = &[u8]> {
+    output.split(|byte| *byte == 0).filter(|entry| !entry.is_empty())
+}
+
+/// A path as git printed it.
+pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_told_by_its_path() {
+        let complaint = "fatal: Unable to create 'somewhere/.git/index.lock': File exists.\n\n\
+                         Another git process seems to be running";
+        let answer =
+            Answer { code: Some(128), output: Vec::new(), complaint: complaint.to_owned() };
+        let error = Call::anywhere("commit").failed(&answer).to_string();
+        assert_eq!(
+            error,
+            "git cannot commit: somewhere/.git/index.lock is there; if no git is running, remove it"
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! Why git did not do what it was asked for.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why git did not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// There is no git, or it cannot be started.
+    #[error("cannot start git; is it installed and on the path?")]
+    Start {
+        /// Why not.
+        source: io::Error,
+    },
+    /// Git refused, and no more is known than what it said.
+    #[error("git cannot {deed}: {message}")]
+    Failed {
+        /// What it should have done.
+        deed: String,
+        /// What it said.
+        message: String,
+    },
+    /// Another git holds a lock, or one that was killed has left it.
+    #[error("git cannot {deed}: {lock} is there; if no git is running, remove it")]
+    Locked {
+        /// What it should have done.
+        deed: String,
+        /// The file that is the lock.
+        lock: String,
+    },
+    /// The origin does not answer, or does not let us in.
+    #[error("cannot reach {origin}: {message}")]
+    Unreachable {
+        /// Its URL or path, without secrets.
+        origin: String,
+        /// What git said.
+        message: String,
+    },
+    /// The origin has no commit, so there is nothing that work could begin from.
+    #[error("{origin} has no commit yet; make a first one there and try again")]
+    Empty {
+        /// Its URL or path, without secrets.
+        origin: String,
+    },
+    /// There is something where something new should be made.
+    #[error("{} is in the way; move it away first", .path.display())]
+    Exists {
+        /// What is in the way.
+        path: PathBuf,
+    },
+    /// There is nothing where something should be.
+    #[error("there is nothing at {}", .path.display())]
+    Missing {
+        /// Where.
+        path: PathBuf,
+    },
+    /// A branch of this name has commits that would be forgotten.
+    #[error("branch {branch} exists already, at another commit")]
+    BranchExists {
+        /// Which branch.
+        branch: String,
+    },
+    /// A tree holds what would be lost.
+    #[error("{} is not clean: {}", .path.display(), listed(.left))]
+    NotClean {
+        /// Which tree.
+        path: PathBuf,
+        /// What it holds.
+        left: Vec<PathBuf>,
+    },
+    /// Git would wait for ever to read one of its own files.
+    #[error("{} is a pipe, and git would wait for ever to read it; remove it, or move the tree", .path.display())]
+    WouldBlock {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// A rebase, a merge or the like has begun in a tree and is not over.
+    #[error(
+        "a {operation} has begun and is not over; finish it with `git {operation} --continue`, \
+             or give it up with `git {operation} --abort`"
+    )]
+    Unfinished {
+        /// Its name as git's command.
+        operation: &'static str,
+    },
+    /// Files still have both sides of a conflict in them.
+    #[error("conflict markers (<<<<<<< … >>>>>>>) are left in {}; resolve them", listed(.paths))]
+    ConflictMarkers {
+        /// Which files.
+        paths: Vec<PathBuf>,
+    },
+    /// Files are larger than what may be committed.
+    #[error("larger than {bytes_max} bytes: {}; remove them or add them to .gitignore", listed(.paths))]
+    Oversize {
+        /// Which files.
+        paths: Vec<PathBuf>,
+        /// What is allowed.
+        bytes_max: u64,
+    },
+    /// Repositories inside the tree that are not submodules. A commit would only name their commits.
+    #[error("{} is a repository of its own; remove its .git, make it a submodule, or add it to .gitignore",
+            listed(.paths))]
+    Nested {
+        /// Which directories.
+        paths: Vec<PathBuf>,
+    },
+    /// Submodules with work that a commit of the tree around them would not contain.
+    #[error("submodule {} has changes that are not committed, or commits that are not published; \
+             commit and publish them there first", listed(.paths))]
+    Submodules {
+        /// Which submodules.
+        paths: Vec<PathBuf>,
+    },
+    /// A push that would forget commits of the branch.
+    #[error("{commit} does not contain {expected}, so branch {branch} cannot move to it")]
+    NotForward {
+        /// The branch.
+        branch: String,
+        /// What should be pushed.
+        commit: String,
+        /// Where the branch is.
+        expected: String,
+    },
+    /// Something can only be moved within a file system.
+    #[error("{} and {} are on different file systems; nothing was moved", .from.display(), .to.display())]
+    OtherFileSystem {
+        /// What should have been moved.
+        from: PathBuf,
+        /// To where.
+        to: PathBuf,
+    },
+    /// A file could not be read, written or moved.
+    #[error("cannot {deed} {}", .path.display())]
+    File {
+        /// What should have happened.
+        deed: &'static str,
+        /// To which file.
+        path: PathBuf,
+        /// Why it did not.
+        source: io::Error,
+    },
+}
+
+/// How many paths an error names before it only counts them.
+const NAMED_MAX: usize = 10;
+
+fn listed(paths: &[PathBuf]) -> String {
+    let named: Vec<String> =
+        paths.iter().take(NAMED_MAX).map(|path| path.display().to_string()).collect();
+    let more = paths.len().saturating_sub(NAMED_MAX);
+    let named = named.join(", ");
+    if more == 0 { named } else { format!("{named} and {more} more") }
+}
+
+impl GitError {
+    /// Turns an error of the file system into one of ours.
+    pub(super) fn file(deed: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { deed, path: path.to_owned(), source }
+    }
+}

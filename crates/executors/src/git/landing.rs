@@ -1,0 +1,246 @@
+//! Bringing accepted work to the origin.
+
+use std::path::{Path, PathBuf};
+
+use super::call::{Answer, Call, entries, path_of};
+use super::commit::{Commit, Signature};
+use super::error::GitError;
+use super::repository::Repository;
+use super::scratch::Scratch;
+
+/// What came of a rebase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rebased {
+    /// A commit that contains both.
+    Clean(Commit),
+    /// These files were changed on both sides.
+    Conflict(Vec<PathBuf>),
+}
+
+/// What came of a push.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Push {
+    /// The branch of the origin is at the commit.
+    Done,
+    /// Somebody else moved the branch: fetch, rebase, and try again.
+    LostRace,
+    /// The origin does not want it, for this reason. Trying again does not help.
+    Rejected(String),
+    /// The origin did not answer, or not to the end: whether the branch moved is not known.
+    Unreachable(String),
+}
+
+impl Repository {
+    /// The work of `commit` on top of `onto`, in a worktree that is gone afterwards. Nobody's tree, branch
+    /// or index changes.
+    ///
+    /// If one of them contains the other, nothing is done. A history with merges whose commits cannot be
+    /// replayed one by one is merged with `onto`: a conflict that a worker has resolved in a merge
+    /// stays resolved.
+    pub fn rebase_onto(
+        &self,
+        commit: &Commit,
+        onto: &Commit,
+        committer: &Signature,
+    ) -> Result<Rebased, GitError> {
+        if self.is_ancestor(onto, commit)? {
+            return Ok(Rebased::Clean(commit.clone()));
+        }
+        if self.is_ancestor(commit, onto)? {
+            return Ok(Rebased::Clean(onto.clone()));
+        }
+        let scratch = Scratch::new(self)?;
+        let tree = scratch.path().join("tree");
+        let result = self.rebase_in(&tree, commit, onto, committer);
+        self.forget(&tree);
+        result
+    }
+
+    fn rebase_in(
+        &self,
+        tree: &Path,
+        commit: &Commit,
+        onto: &Commit,
+        committer: &Signature,
+    ) -> Result<Rebased, GitError> {
+        {
+            let _registry = self.registry()?;
+            Call::on(self.path(), "make a worktree to rebase in")
+                .args(["worktree", "add", "--quiet", "--detach", "--no-checkout", "--"])
+                .arg(tree)
+                .arg(commit.as_str())
+                .done()?;
+        }
+        let within = |deed: &str| Call::within(tree, deed).committed(committer);
+        within("fill a worktree to rebase in").args(["reset", "--quiet", "--hard"]).done()?;
+        let mut rebase = within("rebase")
+            .args(["-c", "rebase.updateRefs=false", "-c", "rebase.autoStash=false"])
+            .args(["-c", "core.editor=true", "-c", "sequence.editor=true"])
+            .args(["rebase", "--quiet", "--no-verify", "--no-fork-point", onto.as_str()]);
+        let answer = rebase.answer()?;
+        if answer.succeeded() {
+            return head_of(tree).map(Rebased::Clean);
+        }
+        let paths = conflicts_in(tree)?;
+        if paths.is_empty() {
+            return Err(rebase.failed(&answer));
+        }
+        within("give a rebase up").args(["rebase", "--abort"]).done()?;
+        if !self.has_merges(commit, onto)? {
+            return Ok(Rebased::Conflict(paths));
+        }
+        let message = format!("Merge {onto}");
+        let mut merge = within("merge").signed(committer).args([
+            "merge",
+            "--quiet",
+            "--no-verify",
+            "--no-edit",
+            "-m",
+            &message,
+            onto.as_str(),
+        ]);
+        let answer = merge.answer()?;
+        if answer.succeeded() {
+            return head_of(tree).map(Rebased::Clean);
+        }
+        let paths = conflicts_in(tree)?;
+        if paths.is_empty() { Err(merge.failed(&answer)) } else { Ok(Rebased::Conflict(paths)) }
+    }
+
+    fn has_merges(&self, commit: &Commit, onto: &Commit) -> Result<bool, GitError> {
+        let output = Call::on(self.path(), "look for merges")
+            .args(["rev-list", "--merges", "--max-count=1", commit.as_str(), "--not"])
+            .arg(onto.as_str())
+            .done()?;
+        Ok(!output.is_empty())
+    }
+
+    /// Takes a worktree of ours out of the registry. If that fails, the next one who makes such a worktree
+    /// does it.
+    fn forget(&self, tree: &Path) {
+        // Nobody has to wait while the files go.
+        let _ = std::fs::remove_dir_all(tree);
+        if let Ok(_registry) = self.registry() {
+            let _ = Call::on(self.path(), "remove a worktree")
+                .args(["worktree", "remove", "--force", "--force", "--"])
+                .arg(tree)
+                .answer();
+        }
+    }
+
+    /// Pushes a commit to a branch of the origin, and nothing else. With `expected`, only if the branch is
+    /// there; without, only if the branch is new or the commit contains it.
+    ///
+    /// A commit that does not contain `expected` is [`GitError::NotForward`]: nothing of the branch is
+    /// ever forgotten.
+    pub fn push(
+        &self,
+        commit: &Commit,
+        branch: &str,
+        expected: Option<&Commit>,
+    ) -> Result<Push, GitError> {
+        let origin = self.origin()?;
+        if self.resolve(commit.as_str())?.is_none() {
+            return Err(GitError::Failed {
+                deed: format!("push to {branch}"),
+                message: format!("there is no commit {commit}"),
+            });
+        }
+        let mut call = Call::over_network(self.path(), &origin, format!("push to {branch}"))?
+            .args(["push", "--porcelain", "--no-verify", "--no-tags"]);
+        if let Some(expected) = expected {
+            if !self.is_ancestor(expected, commit)? {
+                return Err(GitError::NotForward {
+                    branch: branch.to_owned(),
+                    commit: commit.to_string(),
+                    expected: expected.to_string(),
+                });
+            }
+            call = call.arg(format!("--force-with-lease=refs/heads/{branch}:{expected}"));
+        }
+        let mut call = call.arg("--").arg(&origin).arg(format!("{commit}:refs/heads/{branch}"));
+        let outcome = read_push(&call.answer_once()?);
+        if outcome == Push::Done {
+            // Pushing to a URL, and not to the remote, leaves this to us.
+            self.set_reference(&format!("refs/remotes/origin/{branch}"), commit, None)?;
+        }
+        Ok(outcome)
+    }
+}
+
+fn head_of(tree: &Path) -> Result<Commit, GitError> {
+    Call::within(tree, "find HEAD").args(["rev-parse", "--verify", "HEAD^{commit}"]).commit()
+}
+
+fn conflicts_in(tree: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let output = Call::within(tree, "list conflicts")
+        .args(["diff", "--name-only", "--diff-filter=U", "-z"])
+        .done()?;
+    Ok(entries(&output).map(path_of).collect())
+}
+
+/// Reads what `git push --porcelain` printed about the one reference: a flag, the names, and for `!` a
+/// kind in brackets and a reason in parentheses.
+fn read_push(answer: &Answer) -> Push {
+    let output = String::from_utf8_lossy(&answer.output);
+    let refused = output.lines().find_map(|line| line.strip_prefix("!\t"));
+    let Some(refused) = refused else {
+        return if answer.succeeded() { Push::Done } else { Push::Unreachable(answer.reason()) };
+    };
+    let summary = refused.split_once('\t').map_or(refused, |(_, summary)| summary);
+    // Somebody else was faster: known before asking, found by the origin, or by its lock.
+    let race = ["(stale info)", "(fetch first)", "(non-fast-forward)", "(needs force)"]
+        .iter()
+        .chain(&["but expected", "reference already exists", "(failed to update ref)"])
+        .chain(&["cannot lock ref", "incorrect old value"])
+        .any(|sign| summary.contains(sign));
+    if race {
+        Push::LostRace
+    } else if summary.starts_with("[remote failure]") {
+        Push::Unreachable(summary.to_owned())
+    } else {
+        Push::Rejected(with_remote_words(summary, &answer.complaint))
+    }
+}
+
+/// The reason, and what a hook of the origin had to say.
+fn with_remote_words(summary: &str, complaint: &str) -> String {
+    let words = complaint.lines().filter_map(|line| line.strip_prefix("remote:"));
+    let words: Vec<&str> = words.map(str::trim).filter(|line| !line.is_empty()).collect();
+    if words.is_empty() { summary.to_owned() } else { format!("{summary}: {}", words.join(" ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(code: i32, output: &str, complaint: &str) -> Answer {
+        Answer { code: Some(code), output: output.into(), complaint: complaint.to_owned() }
+    }
+
+    #[test]
+    fn what_the_origin_answers_is_understood() {
+        let said = |line: &str| read_push(&answer(1, &format!("To x\n!\ta:b\t{line}\nDone\n"), ""));
+        for lost in ["[rejected] (stale info)", "[rejected] (fetch first)"] {
+            assert_eq!(said(lost), Push::LostRace);
+        }
+        assert_eq!(
+            said("[remote rejected] (cannot lock ref 'refs/heads/b': is at 1 but expected 2)"),
+            Push::LostRace
+        );
+        let refused = "[remote rejected] (pre-receive hook declined)";
+        assert_eq!(said(refused), Push::Rejected(refused.to_owned()));
+        assert!(matches!(said("[remote failure] (remote failed to report)"), Push::Unreachable(_)));
+        assert_eq!(read_push(&answer(0, "To x\n=\ta:b\t[up to date]\nDone\n", "")), Push::Done);
+        let dead = read_push(&answer(128, "", "fatal: no route\n"));
+        assert_eq!(dead, Push::Unreachable("fatal: no route".to_owned()));
+    }
+
+    #[test]
+    fn the_words_of_a_hook_are_part_of_the_reason() {
+        let output = "!\ta:b\t[remote rejected] (pre-receive hook declined)\n";
+        let said = answer(1, output, "remote: sign the agreement first\nremote: \nerror: x\n");
+        let wanted = "[remote rejected] (pre-receive hook declined): sign the agreement first";
+        assert_eq!(read_push(&said), Push::Rejected(wanted.to_owned()));
+    }
+}

@@ -1,0 +1,122 @@
+//! The files by which a worktree and its repository find each other.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
+
+use super::error::GitError;
+
+/// Where git keeps what belongs to the tree alone: `.git` itself, or the directory that it names.
+pub(super) fn git_directory(tree: &Path) -> Result<PathBuf, GitError> {
+    let link = tree.join(".git");
+    let is_file = link.metadata().map_err(GitError::file("find", &link))?.is_file();
+    if !is_file {
+        return Ok(link);
+    }
+    let text = fs::read(&link).map_err(GitError::file("read", &link))?;
+    let named = text.strip_prefix(b"gitdir:").map(trimmed).filter(|named| !named.is_empty());
+    let named = named.ok_or_else(|| GitError::Failed {
+        deed: format!("read {}", link.display()),
+        message: "it names no directory".to_owned(),
+    })?;
+    Ok(normal(&tree.join(path(named))))
+}
+
+/// Where git keeps what belongs to the whole repository, given [`git_directory`].
+pub(super) fn common_directory(git_directory: &Path) -> PathBuf {
+    let named = fs::read(git_directory.join("commondir")).ok();
+    let named = named.map(|text| normal(&git_directory.join(path(trimmed(&text)))));
+    named.unwrap_or_else(|| git_directory.to_owned())
+}
+
+/// Makes the tree name this directory as its own.
+pub(super) fn link_tree(tree: &Path, git_directory: &Path) -> Result<(), GitError> {
+    let text = [b"gitdir: ", git_directory.as_os_str().as_bytes(), b"\n"].concat();
+    replace(&tree.join(".git"), &text)
+}
+
+/// The tree that a directory of a repository belongs to, as it is written there.
+pub(super) fn linked_tree(git_directory: &Path) -> Option<PathBuf> {
+    let text = fs::read(git_directory.join("gitdir")).ok()?;
+    let link = normal(&git_directory.join(path(trimmed(&text))));
+    link.parent().map(Path::to_owned)
+}
+
+/// Makes a directory of a repository name the tree that it belongs to.
+pub(super) fn link_back(git_directory: &Path, tree: &Path) -> Result<(), GitError> {
+    let link = tree.join(".git");
+    replace(&git_directory.join("gitdir"), &[link.as_os_str().as_bytes(), b"\n"].concat())
+}
+
+/// Writes a file so that it is either the old one or the new one, whenever we are killed.
+pub(super) fn replace(file: &Path, content: &[u8]) -> Result<(), GitError> {
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(".gt-new");
+    let beside = PathBuf::from(beside);
+    fs::write(&beside, content).map_err(GitError::file("write", &beside))?;
+    fs::rename(&beside, file).map_err(GitError::file("write", file))
+}
+
+/// A path without `.` and `..`, as far as they can be taken away without looking.
+pub(super) fn normal(path: &Path) -> PathBuf {
+    let mut found = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if found.file_name().is_some() => {
+                found.pop();
+            }
+            other => found.push(other),
+        }
+    }
+    found
+}
+
+/// The same path with its links followed, as far as it exists.
+pub(super) fn canonical(path: &Path) -> PathBuf {
+    if let Ok(found) = path.canonicalize() {
+        return found;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => {
+            canonical(parent).join(name)
+        }
+        _ => path.to_owned(),
+    }
+}
+
+fn path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes.to_vec()))
+}
+
+fn trimmed(bytes: &[u8]) -> &[u8] {
+    // Only what git itself puts around a path; a name may begin or end with a space.
+    let bytes = bytes.strip_prefix(b" ").unwrap_or(bytes);
+    bytes.strip_suffix(b"\n").unwrap_or(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_made_normal_without_looking() {
+        assert_eq!(normal(Path::new("/a/./b/../c")), Path::new("/a/c"));
+        assert_eq!(normal(Path::new("../a/../b")), Path::new("../b"));
+        assert_eq!(normal(Path::new("/a/b/../../..")), Path::new("/.."));
+    }
+
+    #[test]
+    fn links_go_both_ways_whatever_the_names_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let tree = directory.path().join("a tree\nof two lines ");
+        let own = directory.path().join("own");
+        fs::create_dir(&tree).unwrap();
+        fs::create_dir(&own).unwrap();
+        link_tree(&tree, &own).unwrap();
+        link_back(&own, &tree).unwrap();
+        assert_eq!(git_directory(&tree).unwrap(), own);
+        assert_eq!(linked_tree(&own).unwrap(), tree);
+    }
+}

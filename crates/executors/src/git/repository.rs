@@ -1,0 +1,373 @@
+//! The shared repository of a rig.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::call::Call;
+use super::commit::Commit;
+use super::error::GitError;
+use super::links::{link_back, linked_tree};
+use super::networking::without_secrets;
+use super::scratch::unique_name;
+
+/// What origin's branches become here, so that `refs/heads` has only what workers made.
+const BRANCHES_OF_ORIGIN: &str = "+refs/heads/*:refs/remotes/origin/*";
+
+/// What the URL for pushing is replaced by. Git quotes it in its error, so it is written for the reader; it
+/// has no colon, which would make it a host.
+const PUSHING_IS_OFF: &str =
+    "pushing is off here, only gt pushes - finish with `gt done` and it does";
+
+/// Nothing that a worker made may disappear because git tidies up: not commits that only a reflog knows,
+/// and not what belongs to a tree that was moved away. And git must not tidy up in the background, where it
+/// would outlive the run that it belongs to.
+const SETTINGS: [(&str, &str); 6] = [
+    ("gc.auto", "0"),
+    ("gc.pruneExpire", "never"),
+    ("gc.worktreePruneExpire", "never"),
+    ("gc.reflogExpire", "never"),
+    ("gc.reflogExpireUnreachable", "never"),
+    ("core.logAllRefUpdates", "always"),
+];
+
+/// How often fetching is tried again when others fetch at the same time.
+const FETCH_TRIES_MAX: u32 = 8;
+
+/// The shared repository of a rig: bare, with worktrees elsewhere.
+///
+/// Branches of the origin are in `refs/remotes/origin`, those of workers in `refs/heads`, what was rescued
+/// in `refs/gt`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    path: PathBuf,
+}
+
+/// The right to change which worktrees a repository has. Held by one at a time, over all processes: git
+/// itself stumbles over worktrees that another one is just making.
+pub(super) struct Registry {
+    _lock: File,
+}
+
+impl Repository {
+    /// The repository at a path. Whether there is one is not looked at.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is there.
+    pub fn exists(&self) -> bool {
+        self.path.join("HEAD").is_file()
+    }
+
+    /// Clones `origin` (a URL or a path). If the repository is there already, nothing happens.
+    ///
+    /// It is made under another name beside `path` and renamed when it is whole. Fails with
+    /// [`GitError::Empty`] if the origin has no commit.
+    pub fn clone_from(origin: &str, path: impl Into<PathBuf>) -> Result<Self, GitError> {
+        let repository = Self::at(path);
+        if repository.exists() {
+            return Ok(repository);
+        }
+        let path = &repository.path;
+        let parent = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
+        // One at a time: whoever waited finds it made, and what is half made was left by a crash.
+        let turn = File::open(parent).map_err(GitError::file("open", parent))?;
+        turn.lock().map_err(GitError::file("lock", parent))?;
+        if repository.exists() {
+            return Ok(repository);
+        }
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(".cloning");
+        let half = Self::at(parent.join(name));
+        half.discard()?;
+        let made = half
+            .fill_from(origin)
+            .and_then(|()| fs::rename(&half.path, path).map_err(GitError::file("make", path)));
+        if made.is_err() {
+            half.discard()?;
+        }
+        made.map(|()| repository)
+    }
+
+    fn discard(&self) -> Result<(), GitError> {
+        match fs::remove_dir_all(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(GitError::file("remove", &self.path)),
+        }
+    }
+
+    fn fill_from(&self, origin: &str) -> Result<(), GitError> {
+        let local = Path::new(origin).is_dir();
+        // Git would look for a relative path from inside the new repository.
+        let origin = if local {
+            let absolute = std::path::absolute(origin);
+            absolute.map_err(GitError::file("find", Path::new(origin)))?.into_os_string()
+        } else {
+            OsString::from(origin)
+        };
+        Call::anywhere(format!("make {}", self.path.display()))
+            .args(["init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--"])
+            .arg(&self.path)
+            .done()?;
+        self.set("remote.origin.url", &origin)?;
+        self.set("remote.origin.fetch", BRANCHES_OF_ORIGIN)?;
+        for (name, value) in SETTINGS {
+            self.set(name, value)?;
+        }
+        self.disable_push()?;
+        self.fetch()?;
+        if self.references("refs/remotes/origin/")?.is_empty() {
+            return Err(GitError::Empty { origin: without_secrets(&origin.to_string_lossy()) });
+        }
+        // So that `origin/HEAD` means something to those who work here. An origin whose HEAD names no
+        // branch has none.
+        Call::over_network(&self.path, &origin.to_string_lossy(), "ask for the default branch")?
+            .args(["remote", "set-head", "origin", "--auto"])
+            .answer()?;
+        Ok(())
+    }
+
+    /// Writes a setting of the repository, and so of all its worktrees.
+    pub(super) fn set(
+        &self,
+        name: &str,
+        value: impl AsRef<std::ffi::OsStr>,
+    ) -> Result<(), GitError> {
+        Call::on(&self.path, format!("set {name}"))
+            .args(["config", "--replace-all", name])
+            .arg(value)
+            .done()
+            .map(drop)
+    }
+
+    /// A setting of the repository itself.
+    pub(super) fn setting(&self, name: &str) -> Result<Option<String>, GitError> {
+        let mut asked = Call::on(&self.path, format!("read {name}"))
+            .args(["config", "--local", "-z", "--get", name]);
+        let answer = asked.answer()?;
+        match answer.code {
+            Some(0) => {
+                let text = String::from_utf8_lossy(&answer.output).into_owned();
+                Ok(Some(text.trim_end_matches('\0').to_owned()))
+            }
+            Some(1) => Ok(None),
+            _ => Err(asked.failed(&answer)),
+        }
+    }
+
+    /// Where it was cloned from.
+    pub fn origin(&self) -> Result<String, GitError> {
+        self.setting("remote.origin.url")?.ok_or_else(|| GitError::Failed {
+            deed: format!("find the origin of {}", self.path.display()),
+            message: "remote.origin.url is not set".to_owned(),
+        })
+    }
+
+    /// Makes `git push` fail in every worktree, with a sentence that says what to do instead. Ours
+    /// ([`Self::push`]) names the origin itself.
+    pub fn disable_push(&self) -> Result<(), GitError> {
+        self.set("remote.origin.pushurl", PUSHING_IS_OFF)
+    }
+
+    /// Brings `refs/remotes/origin` to where the branches of the origin are.
+    pub fn fetch(&self) -> Result<(), GitError> {
+        let origin = self.origin()?;
+        let mut call = Call::over_network(&self.path, &origin, "fetch")?
+            .args(["fetch", "--quiet", "--prune", "--no-write-fetch-head", "origin"])
+            .arg(BRANCHES_OF_ORIGIN);
+        let mut answer = call.answer()?;
+        for _ in 0..FETCH_TRIES_MAX {
+            // Somebody else fetches the same.
+            if answer.succeeded() || !answer.complaint.contains("cannot lock ref") {
+                break;
+            }
+            answer = call.answer()?;
+        }
+        if answer.succeeded() {
+            Ok(())
+        } else if answer.is_unreachable() {
+            Err(answer.unreachable(&origin))
+        } else {
+            Err(call.failed(&answer))
+        }
+    }
+
+    /// Where a branch of the origin is, as last fetched.
+    pub fn tip(&self, branch: &str) -> Result<Option<Commit>, GitError> {
+        self.resolve(&format!("refs/remotes/origin/{branch}"))
+    }
+
+    /// The commit that a name means: a reference, a branch, a hash.
+    pub fn resolve(&self, reference: &str) -> Result<Option<Commit>, GitError> {
+        if reference.starts_with('-') {
+            return Ok(None);
+        }
+        Call::on(&self.path, format!("find {reference}"))
+            .args(["rev-parse", "--verify", "--quiet"])
+            .arg(format!("{reference}^{{commit}}"))
+            .optional_commit()
+    }
+
+    /// Whether `descendant` contains `ancestor`.
+    pub fn is_ancestor(&self, ancestor: &Commit, descendant: &Commit) -> Result<bool, GitError> {
+        Call::on(&self.path, format!("compare {ancestor} with {descendant}"))
+            .args(["merge-base", "--is-ancestor", ancestor.as_str(), descendant.as_str()])
+            .holds()
+    }
+
+    /// The references that begin with a prefix of whole words (`refs/gt/rescue/`), in order of their names.
+    pub fn references(&self, prefix: &str) -> Result<Vec<(String, Commit)>, GitError> {
+        let output = Call::on(&self.path, format!("list {prefix}"))
+            .args(["for-each-ref", "--format=%(objectname) %(refname)", "--"])
+            .arg(prefix)
+            .done()?;
+        let text = String::from_utf8_lossy(&output);
+        let pairs = text.lines().filter_map(|line| line.split_once(' '));
+        Ok(pairs.filter_map(|(hash, name)| Some((name.to_owned(), Commit::parse(hash)?))).collect())
+    }
+
+    /// The branches of workers that begin with a prefix of whole words (`polecat/nux/`).
+    pub fn branches_of(&self, prefix: &str) -> Result<Vec<(String, Commit)>, GitError> {
+        let found = self.references(&format!("refs/heads/{prefix}"))?;
+        let short = |name: String| name.trim_start_matches("refs/heads/").to_owned();
+        Ok(found.into_iter().map(|(name, commit)| (short(name), commit)).collect())
+    }
+
+    /// Deletes a branch if it is still at this commit, and says whether it is gone.
+    pub fn delete_branch_if_at(&self, branch: &str, commit: &Commit) -> Result<bool, GitError> {
+        let name = format!("refs/heads/{branch}");
+        let mut call = Call::on(&self.path, format!("delete branch {branch}"))
+            .args(["update-ref", "-d"])
+            .arg(&name)
+            .arg(commit.as_str());
+        let answer = call.answer_once()?;
+        if answer.succeeded() {
+            return Ok(true);
+        }
+        match self.resolve(&name)? {
+            None => Ok(true),
+            Some(now) if now != *commit => Ok(false),
+            // It is where it should be, so something else was wrong, perhaps a lock.
+            Some(_) => call.done().map(|_| true),
+        }
+    }
+
+    /// Makes a reference point to a commit. With `expected`, only if it points there now.
+    pub fn set_reference(
+        &self,
+        reference: &str,
+        commit: &Commit,
+        expected: Option<&Commit>,
+    ) -> Result<(), GitError> {
+        let call = Call::on(&self.path, format!("write {reference}"))
+            .args(["update-ref", "-m", "gt"])
+            .arg(reference)
+            .arg(commit.as_str());
+        let call = match expected {
+            Some(expected) => call.arg(expected.as_str()),
+            None => call,
+        };
+        call.done().map(drop)
+    }
+
+    /// Takes the right to change which worktrees there are, when nobody else has it.
+    pub(super) fn registry(&self) -> Result<Registry, GitError> {
+        let path = self.path.join("gt-registry.lock");
+        let file = File::options().create(true).append(true).open(&path);
+        let file = file.map_err(GitError::file("open", &path))?;
+        file.lock().map_err(GitError::file("lock", &path))?;
+        Ok(Registry { _lock: file })
+    }
+
+    /// What the repository keeps about each of its worktrees.
+    pub(super) fn worktree_data(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path.join("worktrees")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+
+    /// Forgets worktrees on a branch that a crash has left before they had any file.
+    fn forget_half_made(&self, branch: &str) {
+        let head = format!("ref: refs/heads/{branch}\n");
+        for data in self.worktree_data() {
+            let is_on_branch = fs::read_to_string(data.join("HEAD")).is_ok_and(|text| text == head);
+            let Some(tree) = linked_tree(&data).filter(|_| is_on_branch) else { continue };
+            let is_bare_link = fs::read_dir(&tree).map_or(0, Iterator::count) <= 1;
+            if is_bare_link && !data.join("index").exists() {
+                let _ = fs::remove_file(tree.join(".git"));
+                // Only if nothing else is in it.
+                let _ = fs::remove_dir(&tree);
+                let _ = fs::remove_dir_all(&data);
+            }
+        }
+    }
+
+    /// Makes a worktree at `path`, on a new branch that begins at `base` and has no upstream.
+    ///
+    /// Whatever is at `path` already, be it half a tree that an earlier crash has left, is
+    /// [`GitError::Exists`]. A branch that is there already and not at `base` is
+    /// [`GitError::BranchExists`].
+    pub fn add_worktree(&self, path: &Path, branch: &str, base: &Commit) -> Result<(), GitError> {
+        if path.symlink_metadata().is_ok() {
+            return Err(GitError::Exists { path: path.to_owned() });
+        }
+        let parent = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
+        let parent = parent.canonicalize().map_err(GitError::file("find", parent))?;
+        let path = parent.join(path.file_name().unwrap_or_default());
+        self.register_worktree(&parent, &path, branch, base)?;
+        Call::within(&path, format!("fill {}", path.display()))
+            .args(["reset", "--quiet", "--hard"])
+            .done()
+            .map(drop)
+    }
+
+    /// Makes the worktree without its files.
+    ///
+    /// Git names what it keeps about a worktree after the last word of its path, and gives the name to
+    /// another one when it is free. A tree that was moved away must be able to come back under its own name,
+    /// so every one gets a name of its own: it is made at a path with such a last word, and then moved.
+    fn register_worktree(
+        &self,
+        parent: &Path,
+        path: &Path,
+        branch: &str,
+        base: &Commit,
+    ) -> Result<(), GitError> {
+        let name = unique_name(&parent.file_name().unwrap_or_default().to_string_lossy());
+        let first = parent.join(&name);
+        let deed = format!("make a worktree at {}", path.display());
+        let start = || {
+            Call::on(&self.path, deed.clone()).args(["worktree", "add", "--quiet", "--no-checkout"])
+        };
+        let _registry = self.registry()?;
+        let mut call =
+            start().args(["--no-track", "-b", branch, "--"]).arg(&first).arg(base.as_str());
+        let mut answer = call.answer_once()?;
+        if !answer.succeeded() {
+            match self.resolve(&format!("refs/heads/{branch}"))? {
+                Some(commit) if commit == *base => {
+                    // It came as far as the branch, now or before a crash.
+                    self.forget_half_made(branch);
+                    call = start().arg("--").arg(&first).arg(branch);
+                    answer = call.answer()?;
+                }
+                Some(_) => return Err(GitError::BranchExists { branch: branch.to_owned() }),
+                None if answer.found_a_lock() => answer = call.answer()?,
+                None => {}
+            }
+        }
+        if !answer.succeeded() {
+            return Err(call.failed(&answer));
+        }
+        link_back(&self.path.join("worktrees").join(&name), path)?;
+        fs::rename(&first, path).map_err(GitError::file("make", path))
+    }
+}

@@ -1,0 +1,208 @@
+//! Keeping the work of a tree, whatever becomes of the tree.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::commit::{Commit, Signature};
+use super::error::GitError;
+use super::links::canonical;
+use super::parts::PartsKeeper;
+use super::repository::Repository;
+use super::scratch::Scratch;
+use super::snapshot::Ledger;
+use super::tree::Tree;
+
+/// The work of a tree, kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rescue {
+    /// Everything that was in the tree, on top of its `HEAD`; `HEAD` itself if there was no more.
+    pub commit: Commit,
+    /// What is not in it.
+    pub left_out: Vec<LeftOut>,
+    /// How much was kept that is not committed: the sizes of files, and of repositories inside.
+    pub bytes: u64,
+    /// Repositories inside the tree that have commits of their own.
+    pub parts: Vec<Part>,
+}
+
+/// Something that was not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Where it is, from the top of the tree.
+    pub path: PathBuf,
+    /// Why it was not kept.
+    pub reason: Reason,
+}
+
+/// Why something was not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// There was no room for it under the maximum.
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+    },
+    /// It is a pipe, a socket or a device.
+    NoFile(&'static str),
+    /// It could not be read.
+    Unreadable(String),
+    /// Of a repository inside the tree, only the present files were kept.
+    HistoryOnly(&'static str),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge { bytes } => write!(f, "too large ({bytes} bytes)"),
+            Self::NoFile(kind) => write!(f, "{kind}"),
+            Self::Unreadable(message) => write!(f, "cannot be read: {message}"),
+            Self::HistoryOnly(why) => write!(f, "its files are kept, its history is not: {why}"),
+        }
+    }
+}
+
+/// What a repository inside a tree is to the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartKind {
+    /// A submodule.
+    Submodule,
+    /// A repository that the tree knows nothing about.
+    Nested,
+}
+
+/// A repository inside the tree, kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Where it is, from the top of the tree.
+    pub path: PathBuf,
+    /// What it is to the tree.
+    pub kind: PartKind,
+    /// Everything that was in it, on top of its `HEAD`.
+    pub commit: Commit,
+    /// What the references begin with that keep it: `<prefix>/commit` is [`Self::commit`], and its own
+    /// references are under `<prefix>/refs/`.
+    pub prefix: String,
+}
+
+impl Tree {
+    /// Keeps everything that is in the tree and not ignored (tracked or not, up to `bytes_max`) as a commit
+    /// that `reference` names, in the shared repository. Index, `HEAD`, branches and files of the tree stay
+    /// as they are, in the middle of a merge too.
+    ///
+    /// Repositories inside the tree, submodules or not, are kept with their commits under
+    /// `refs/gt/rescue-parts`; so is the tree itself if somebody has made a repository of its own out of it.
+    /// What is left out is listed, here and in the message of the commit. What the reference named before
+    /// becomes a parent, so that it is not forgotten.
+    pub fn rescue(
+        &self,
+        repository: &Repository,
+        reference: &str,
+        message: &str,
+        author: &Signature,
+        bytes_max: u64,
+    ) -> Result<Rescue, GitError> {
+        let scratch = Scratch::new(repository)?;
+        let ledger = Ledger { bytes_free: bytes_max, bytes: 0, left_out: Vec::new() };
+        let mut keeper = PartsKeeper {
+            repository,
+            scratch: scratch.path(),
+            prefix: prefix_of_parts(reference),
+            author,
+            ledger,
+            parts: Vec::new(),
+        };
+        let top = Path::new("");
+        let is_shared = canonical(self.repository()?.path()) == canonical(repository.path());
+        let work = if is_shared {
+            let index = scratch.path().join("index");
+            let snapshot = self.snapshot(&index, top, &mut keeper.ledger)?;
+            keeper.keep_parts(self, top, &snapshot);
+            Work { head: snapshot.head, files: snapshot.files, staged: snapshot.staged }
+        } else {
+            let commit = keeper.keep_whole(self)?;
+            Work { files: repository.files_of(&commit)?, head: Some(commit), staged: None }
+        };
+        let PartsKeeper { ledger, parts, .. } = keeper;
+        let previous = repository.resolve(reference)?;
+        let message = described(message, &parts, &ledger.left_out);
+        let commit = work.commit(repository, previous.as_ref(), &message, author)?;
+        repository.set_reference(reference, &commit, previous.as_ref())?;
+        Ok(Rescue { commit, left_out: ledger.left_out, bytes: ledger.bytes, parts })
+    }
+}
+
+/// What is to be kept, as objects that are in the shared repository.
+struct Work {
+    head: Option<Commit>,
+    files: Commit,
+    staged: Option<Commit>,
+}
+
+impl Work {
+    /// The commit that keeps it, and what was kept before.
+    fn commit(
+        &self,
+        repository: &Repository,
+        previous: Option<&Commit>,
+        message: &str,
+        author: &Signature,
+    ) -> Result<Commit, GitError> {
+        let Self { head, files, staged } = self;
+        let contains = |commit: &Commit, other: Option<&Commit>| match other {
+            Some(other) => repository.is_ancestor(other, commit),
+            None => Ok(true),
+        };
+        if let Some(previous) = previous
+            && staged.is_none()
+            && repository.files_of(previous)? == *files
+            && contains(previous, head.as_ref())?
+        {
+            // The same again, perhaps after a crash.
+            return Ok(previous.clone());
+        }
+        if let Some(head) = head
+            && staged.is_none()
+            && repository.files_of(head)? == *files
+            && contains(head, previous)?
+        {
+            return Ok(head.clone());
+        }
+        let staged = match staged {
+            Some(staged) => {
+                let parents: Vec<&Commit> = head.iter().collect();
+                Some(repository.write_commit(staged, &parents, "What was staged", author)?)
+            }
+            None => None,
+        };
+        let parents: Vec<&Commit> = head.iter().chain(&staged).chain(previous).collect();
+        repository.write_commit(files, &parents, message, author)
+    }
+}
+
+/// Where the parts of a rescue are kept. They cannot stand under its own reference: git has no directory
+/// where it has a name.
+fn prefix_of_parts(reference: &str) -> String {
+    let rest = reference.strip_prefix("refs/gt/rescue/").unwrap_or(reference);
+    format!("refs/gt/rescue-parts/{rest}")
+}
+
+/// The message, and what a person needs to know who finds only the commit.
+fn described(message: &str, parts: &[Part], left_out: &[LeftOut]) -> String {
+    const LISTED_MAX: usize = 200;
+    let mut text = format!("{}\n", message.trim_end());
+    if !parts.is_empty() || !left_out.is_empty() {
+        text.push('\n');
+    }
+    for Part { path, prefix, .. } in parts.iter().take(LISTED_MAX) {
+        let _ = writeln!(text, "Kept apart: {} as {prefix}/commit", path.display());
+    }
+    for LeftOut { path, reason } in left_out.iter().take(LISTED_MAX) {
+        let _ = writeln!(text, "Left out: {}: {reason}", path.display());
+    }
+    let more = (parts.len() + left_out.len()).saturating_sub(LISTED_MAX);
+    if more > 0 {
+        let _ = writeln!(text, "And up to {more} more");
+    }
+    text
+}

@@ -1,0 +1,312 @@
+//! The files of a tree as git objects, without the tree noticing.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+use super::call::{Call, entries, path_of};
+use super::commit::{Commit, Signature};
+use super::error::GitError;
+use super::repository::Repository;
+use super::rescue::{LeftOut, Reason};
+use super::status::Changes;
+use super::tree::{Ignored, Tree};
+
+/// How much may still be kept, what was, and what was not.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    /// What is left of the maximum.
+    pub(super) bytes_free: u64,
+    /// What was kept.
+    pub(super) bytes: u64,
+    /// What was not kept, as paths from the top of the outermost tree.
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+impl Ledger {
+    /// Whether this much may be kept; if so, it is counted.
+    pub(super) fn admits(&mut self, bytes: u64) -> bool {
+        let admitted = bytes <= self.bytes_free;
+        if admitted {
+            self.bytes_free -= bytes;
+            self.bytes += bytes;
+        }
+        admitted
+    }
+
+    pub(super) fn leave_out(&mut self, path: PathBuf, reason: Reason) {
+        self.left_out.push(LeftOut { path, reason });
+    }
+}
+
+/// What a tree holds, as objects of its own repository that no reference names yet.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    /// What is checked out.
+    pub(super) head: Option<Commit>,
+    /// The files, as a tree object.
+    pub(super) files: Commit,
+    /// What was staged, if it is neither in `HEAD` nor in the files.
+    pub(super) staged: Option<Commit>,
+    /// The submodules in it that are checked out.
+    pub(super) submodules: Vec<PathBuf>,
+    /// The repositories in it that are no submodules.
+    pub(super) nested: Vec<PathBuf>,
+}
+
+/// What is to be done with the changed paths of a tree.
+#[derive(Debug, Default)]
+struct Plan {
+    added: Vec<PathBuf>,
+    removed: Vec<PathBuf>,
+    nested: Vec<PathBuf>,
+}
+
+/// A tree and an index of it that is ours.
+struct Photographer<'a> {
+    tree: &'a Tree,
+    index: &'a Path,
+    /// Where the tree is in the outermost one.
+    inside: &'a Path,
+}
+
+impl Tree {
+    /// Writes the files of the tree as objects, with a copy of its index at `index`. Of the files that are
+    /// not committed, the small ones come first.
+    pub(super) fn snapshot(
+        &self,
+        index: &Path,
+        inside: &Path,
+        ledger: &mut Ledger,
+    ) -> Result<Snapshot, GitError> {
+        demand_readable(self.path())?;
+        let report = self.report(Ignored::Shown)?;
+        let own = self.git_directory()?.join("index");
+        match fs::copy(&own, index) {
+            // Nothing was ever added.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            copied => drop(copied.map_err(GitError::file("copy", &own))?),
+        }
+        let photographer = Photographer { tree: self, index, inside };
+        // With conflicts there is no tree of what is staged; then both sides are commits anyway.
+        let staged = photographer.call("read the index")?.args(["write-tree"]).answer()?;
+        let staged = Commit::parse(String::from_utf8_lossy(&staged.output).trim());
+        let plan = photographer.plan(&report.changes, ledger);
+        photographer.name_special_files(&report.changes.ignored, &plan.nested, ledger);
+        photographer.remove(&plan.removed)?;
+        photographer.add(&plan.added, ledger)?;
+        let files = photographer.call("save the files")?.args(["write-tree"]).commit()?;
+        let of_head = match &report.head {
+            Some(_) => Some(self.call("read HEAD")?.args(["rev-parse", "HEAD^{tree}"]).commit()?),
+            None => None,
+        };
+        let staged = staged.filter(|staged| *staged != files && Some(staged) != of_head.as_ref());
+        let submodules = photographer.submodules()?;
+        Ok(Snapshot { head: report.head, files, staged, submodules, nested: plan.nested })
+    }
+}
+
+impl Repository {
+    /// The tree object of a commit.
+    pub(super) fn files_of(&self, commit: &Commit) -> Result<Commit, GitError> {
+        Call::on(self.path(), "read a commit")
+            .arg("rev-parse")
+            .arg(format!("{commit}^{{tree}}"))
+            .commit()
+    }
+
+    /// Makes a commit that no branch knows.
+    pub(super) fn write_commit(
+        &self,
+        files: &Commit,
+        parents: &[&Commit],
+        message: &str,
+        author: &Signature,
+    ) -> Result<Commit, GitError> {
+        let mut call =
+            Call::on(self.path(), "save a commit").arg("commit-tree").arg(files.as_str());
+        for parent in parents {
+            call = call.args(["-p", parent.as_str()]);
+        }
+        call.signed(author).input(format!("{message}\n")).commit()
+    }
+}
+
+impl Photographer<'_> {
+    fn call(&self, deed: &str) -> Result<Call, GitError> {
+        Ok(self.tree.call(deed)?.env("GIT_INDEX_FILE", self.index))
+    }
+
+    fn plan(&self, changes: &Changes, ledger: &mut Ledger) -> Plan {
+        let mut plan = Plan::default();
+        let known = changes.tracked.iter().chain(&changes.conflicts);
+        let mut sized = Vec::new();
+        for (rank, path) in
+            known.map(|path| (0, path)).chain(changes.untracked.iter().map(|path| (1, path)))
+        {
+            let place = self.tree.path().join(path);
+            match place.symlink_metadata() {
+                Ok(file) if special(&file).is_some() => {
+                    // It is named with the others of its kind; what stood there before is gone.
+                    plan.removed.push(path.clone());
+                }
+                Ok(file) if file.is_dir() && rank == 1 => plan.nested.push(path.clone()),
+                // A submodule, or untracked files in the place of a file.
+                Ok(file) if file.is_dir() && place.join(".git").exists() => {
+                    plan.added.push(path.clone());
+                }
+                Ok(file) if file.is_dir() => plan.removed.push(path.clone()),
+                Ok(file) => sized.push((rank, file.len(), path)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    plan.removed.push(path.clone());
+                }
+                // A file stands where its directory was.
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                    plan.removed.push(path.clone());
+                }
+                Err(error) => {
+                    ledger.leave_out(self.inside.join(path), Reason::Unreadable(error.to_string()));
+                }
+            }
+        }
+        sized.sort_unstable();
+        for (_, bytes, path) in sized {
+            if ledger.admits(bytes) {
+                plan.added.push(path.clone());
+            } else {
+                ledger.leave_out(self.inside.join(path), Reason::TooLarge { bytes });
+                if changes.conflicts.contains(path) {
+                    plan.removed.push(path.clone());
+                }
+            }
+        }
+        plan
+    }
+
+    fn remove(&self, paths: &[PathBuf]) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        self.call("leave files out")?
+            .args(["update-index", "-z", "--force-remove", "--stdin"])
+            .input(joined(paths))
+            .done()
+            .map(drop)
+    }
+
+    /// Adds files to our index. If git stumbles over one (it may be unreadable), that one is left out.
+    fn add(&self, paths: &[PathBuf], ledger: &mut Ledger) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let answer = self
+            .call("save files")?
+            .args(["update-index", "-z", "--add", "--remove", "--replace", "--stdin"])
+            .input(joined(paths))
+            .answer()?;
+        match paths {
+            _ if answer.succeeded() => Ok(()),
+            [path] => {
+                let reason = Reason::Unreadable(answer.reason());
+                ledger.leave_out(self.inside.join(path), reason);
+                Ok(())
+            }
+            _ if answer.complaint.contains("No space left") => {
+                Err(GitError::Failed { deed: "save files".to_owned(), message: answer.reason() })
+            }
+            _ => {
+                let (first, second) = paths.split_at(paths.len() / 2);
+                self.add(first, ledger)?;
+                self.add(second, ledger)
+            }
+        }
+    }
+
+    /// Git passes over pipes, sockets and devices without a word. They are named, and never opened.
+    fn name_special_files(&self, ignored: &[PathBuf], nested: &[PathBuf], ledger: &mut Ledger) {
+        let root = self.tree.path();
+        let passed_over = |path: &Path| {
+            path.file_name().is_some_and(|name| name == ".git")
+                || path.strip_prefix(root).is_ok_and(|inside| {
+                    let same = |other: &PathBuf| other.components().eq(inside.components());
+                    ignored.iter().chain(nested).any(same)
+                })
+        };
+        let mut directories = vec![root.to_owned()];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                let path = entry.path();
+                let Ok(file) = entry.metadata() else { continue };
+                if passed_over(&path) {
+                    continue;
+                }
+                if file.is_dir() && !path.join(".git").exists() {
+                    directories.push(path);
+                } else if let (Some(kind), Ok(inside)) = (special(&file), path.strip_prefix(root)) {
+                    ledger.leave_out(self.inside.join(inside), Reason::NoFile(kind));
+                }
+            }
+        }
+    }
+
+    fn submodules(&self) -> Result<Vec<PathBuf>, GitError> {
+        let output = self.call("list the files")?.args(["ls-files", "--stage", "-z"]).done()?;
+        let mut found: Vec<PathBuf> = entries(&output)
+            .filter(|entry| entry.starts_with(b"160000 "))
+            .filter_map(|entry| {
+                let tab = entry.iter().position(|byte| *byte == b'\t')?;
+                Some(path_of(&entry[tab + 1..]))
+            })
+            .filter(|path| {
+                let place = self.tree.path().join(path);
+                !place.is_symlink() && place.join(".git").exists()
+            })
+            .collect();
+        found.dedup();
+        Ok(found)
+    }
+}
+
+/// Git opens these wherever it finds them, and a pipe opens only when somebody writes.
+fn demand_readable(root: &Path) -> Result<(), GitError> {
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let name = entry.file_name();
+            if kind.is_dir() && name != ".git" {
+                directories.push(entry.path());
+            } else if kind.is_fifo()
+                && [".gitignore", ".gitattributes", ".gitmodules"].iter().any(|own| name == *own)
+            {
+                return Err(GitError::WouldBlock { path: entry.path() });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn joined(paths: &[PathBuf]) -> Vec<u8> {
+    let mut joined = Vec::new();
+    for path in paths {
+        joined.extend_from_slice(path.as_os_str().as_bytes());
+        joined.push(0);
+    }
+    joined
+}
+
+/// What something is that is neither a file nor a link nor a directory.
+fn special(file: &Metadata) -> Option<&'static str> {
+    let kind = file.file_type();
+    if kind.is_fifo() {
+        Some("a pipe")
+    } else if kind.is_socket() {
+        Some("a socket")
+    } else if kind.is_char_device() || kind.is_block_device() {
+        Some("a device")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,205 @@
+//! A worktree.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::call::Call;
+use super::commit::Commit;
+use super::error::GitError;
+use super::links;
+use super::repository::Repository;
+use super::status::{self, Report, TreeStatus};
+
+/// A worktree of a shared [`Repository`], or any other directory with a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tree {
+    path: PathBuf,
+}
+
+/// Something that git does in several steps, and that has begun in a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfinished {
+    /// `git rebase`, or `git am`.
+    Rebase,
+    /// `git merge`.
+    Merge,
+    /// `git cherry-pick`.
+    CherryPick,
+    /// `git revert`.
+    Revert,
+}
+
+impl Unfinished {
+    /// The files in a repository that say so.
+    const SIGNS: [(&'static str, Self); 5] = [
+        ("rebase-merge", Self::Rebase),
+        ("rebase-apply", Self::Rebase),
+        ("MERGE_HEAD", Self::Merge),
+        ("CHERRY_PICK_HEAD", Self::CherryPick),
+        ("REVERT_HEAD", Self::Revert),
+    ];
+
+    /// The name of the command.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::Rebase => "rebase",
+            Self::Merge => "merge",
+            Self::CherryPick => "cherry-pick",
+            Self::Revert => "revert",
+        }
+    }
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.command())
+    }
+}
+
+/// What a status may also look for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ignored {
+    Hidden,
+    Shown,
+}
+
+impl Tree {
+    /// The tree at a path. Whether there is one is not looked at.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A call of git in the tree. It fails if the directory is no tree itself, instead of taking the
+    /// repository around it for its own.
+    pub(super) fn call(&self, deed: impl Into<String>) -> Result<Call, GitError> {
+        if self.path.join(".git").symlink_metadata().is_err() {
+            return Err(GitError::Missing { path: self.path.join(".git") });
+        }
+        Ok(Call::within(&self.path, deed))
+    }
+
+    /// What is checked out, unless there is no commit yet.
+    pub fn head(&self) -> Result<Option<Commit>, GitError> {
+        self.call("find HEAD")?
+            .args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+            .optional_commit()
+    }
+
+    /// The branch, unless `HEAD` is detached.
+    pub fn branch(&self) -> Result<Option<String>, GitError> {
+        let mut asked = self.call("find the branch")?.args(["symbolic-ref", "--quiet", "HEAD"]);
+        let answer = asked.answer()?;
+        let text = String::from_utf8_lossy(&answer.output);
+        match answer.code {
+            Some(0) => Ok(text.trim().strip_prefix("refs/heads/").map(str::to_owned)),
+            Some(1) => Ok(None),
+            _ => Err(asked.failed(&answer)),
+        }
+    }
+
+    /// Where git keeps what belongs to this tree alone.
+    pub(super) fn git_directory(&self) -> Result<PathBuf, GitError> {
+        links::git_directory(&self.path)
+    }
+
+    /// The repository that has its objects and branches.
+    pub fn repository(&self) -> Result<Repository, GitError> {
+        Ok(Repository::at(links::common_directory(&self.git_directory()?)))
+    }
+
+    /// What has begun in the tree and is not over.
+    pub fn unfinished(&self) -> Result<Option<Unfinished>, GitError> {
+        let directory = self.git_directory()?;
+        let begun = |(sign, _): &&(&str, Unfinished)| directory.join(sign).exists();
+        Ok(Unfinished::SIGNS.iter().find(begun).map(|(_, operation)| *operation))
+    }
+
+    pub(super) fn report(&self, ignored: Ignored) -> Result<Report, GitError> {
+        let call = self
+            .call(format!("look at {}", self.path.display()))?
+            .args(["status", "--porcelain=v2", "--branch", "-z", "--no-renames"])
+            .args(["--no-ahead-behind", "--untracked-files=all", "--ignore-submodules=none"]);
+        let call = match ignored {
+            Ignored::Hidden => call,
+            Ignored::Shown => call.arg("--ignored=matching"),
+        };
+        Ok(status::parse(&call.done()?))
+    }
+
+    /// How the tree stands.
+    pub fn status(&self) -> Result<TreeStatus, GitError> {
+        let Report { head, branch, changes } = self.report(Ignored::Hidden)?;
+        let unpushed = if head.is_some() { self.unpushed()? } else { 0 };
+        Ok(TreeStatus { head, branch, changes, unpushed, unfinished: self.unfinished()? })
+    }
+
+    /// How many commits of `HEAD` no branch of the origin has, as last fetched.
+    pub fn unpushed(&self) -> Result<u64, GitError> {
+        let output = self
+            .call("count commits")?
+            .args(["rev-list", "--count", "HEAD", "--not", "--remotes"])
+            .done()?;
+        let text = String::from_utf8_lossy(&output);
+        text.trim().parse().map_err(|_| GitError::Failed {
+            deed: "count commits".to_owned(),
+            message: format!("it answered {:?}", text.trim()),
+        })
+    }
+
+    /// Puts a clean tree on a new branch that begins at `base`. Ignored files stay.
+    ///
+    /// Nothing is thrown away for it. Whatever is not committed, or is ignored now and would not be at
+    /// `base`, is [`GitError::NotClean`], and then the tree is where it was. A branch that is there
+    /// already and not at `base` is [`GitError::BranchExists`].
+    pub fn recycle(&self, branch: &str, base: &Commit) -> Result<(), GitError> {
+        if let Some(unfinished) = self.unfinished()? {
+            return Err(GitError::Unfinished { operation: unfinished.command() });
+        }
+        let head = self.git_directory()?.join("HEAD");
+        let before = std::fs::read_to_string(&head).map_err(GitError::file("read", &head))?;
+        self.switch_to_new(branch, base)?;
+        // Afterwards is when it counts, and a change that was there before is still there.
+        let report = self.report(Ignored::Hidden)?;
+        if report.changes.is_empty() {
+            return Ok(());
+        }
+        self.undo_switch(before.trim(), branch, base)?;
+        let left = report.changes.paths().cloned().collect();
+        Err(GitError::NotClean { path: self.path.clone(), left })
+    }
+
+    fn switch_to_new(&self, branch: &str, base: &Commit) -> Result<(), GitError> {
+        let switch = || -> Result<Call, GitError> {
+            let call = self.call(format!("switch {} to {branch}", self.path.display()))?;
+            // Ignored files of the last worker are not overwritten by files of the base.
+            Ok(call.args(["switch", "--quiet", "--no-overwrite-ignore"]))
+        };
+        let mut call = switch()?.args(["--no-track", "-c", branch, base.as_str()]);
+        let answer = call.answer()?;
+        if answer.succeeded() {
+            return Ok(());
+        }
+        match self.repository()?.resolve(&format!("refs/heads/{branch}"))? {
+            // Before a crash it came as far as this.
+            Some(commit) if commit == *base => switch()?.arg(branch).done().map(drop),
+            Some(_) => Err(GitError::BranchExists { branch: branch.to_owned() }),
+            None => Err(call.failed(&answer)),
+        }
+    }
+
+    /// Goes back to what `HEAD` was.
+    fn undo_switch(&self, before: &str, branch: &str, base: &Commit) -> Result<(), GitError> {
+        let back = self.call("switch back")?.args(["switch", "--quiet"]);
+        match before.strip_prefix("ref: refs/heads/") {
+            Some(earlier) if earlier == branch => return Ok(()),
+            Some(earlier) => back.arg(earlier).done()?,
+            None => back.args(["--detach", before]).done()?,
+        };
+        self.repository()?.delete_branch_if_at(branch, base).map(drop)
+    }
+}

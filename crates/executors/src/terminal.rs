@@ -1,0 +1,79 @@
+//! A terminal for an agent whose whole output must be kept: the agent has a real one, its supervisor copies
+//! what it prints to a log and to the terminal that the supervisor itself has, and what is typed there back.
+//!
+//! # Why a terminal of our own
+//!
+//! The supervisor runs inside of a tmux session, and the pane remembers only so much. What could keep the rest:
+//!
+//! | way | whole output | true end of the agent | needs |
+//! |---|---|---|---|
+//! | `tmux pipe-pane` | until the server dies; nobody is told when its reader has written the last of it | only if the agent shares the process group, or takes the pane over in a race | tmux |
+//! | `script(1)` | yes | a signal and an exit status look the same | a shell that reads the command; another one on each system |
+//! | `setsid --ctty` around the agent, on a terminal of ours | yes | yes | util-linux, so not everywhere; what it cannot start looks like an agent that failed |
+//! | our own program around the agent, on a terminal of ours | yes | yes | nothing |
+//!
+//! The last one is here. Somebody must begin a session and take the terminal after the fork and before the agent,
+//! which without unsafe code only a program can do: ours, called once more ([`become_agent`]). It then *becomes* the agent,
+//! so that the child of the supervisor is the agent, with its number, its process group and its end; and it says whether
+//! it could, so that a program that is missing is a failed start and not an agent that failed.
+//!
+//! # What must stay true
+//!
+//! - What the agent has printed is in the log before anybody sees it, and all of it is there when [`Relay::finish`] returns,
+//!   if nothing that the agent started is left by then.
+//! - A display that is slow slows the agent down, as any terminal does; one that is gone does not matter.
+//! - A log that cannot be written does not stop the agent. How much was lost, and why, is said in the end.
+
+mod display;
+mod launch;
+mod relay;
+
+pub use display::Display;
+pub use launch::{Launcher, become_agent};
+pub use relay::{Kept, Loss, Relay};
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// How large a terminal is that nobody looks at.
+const SIZE: Winsize = Winsize { ws_row: 50, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
+
+/// A terminal for one agent, seen from behind.
+#[derive(Debug)]
+pub struct Terminal {
+    /// What is read here was printed, what is written here was typed.
+    back: OwnedFd,
+    /// What the agent opens.
+    front: PathBuf,
+}
+
+impl Terminal {
+    /// Makes a terminal, as large as the display if there is one.
+    pub fn open(display: Option<&Display>) -> io::Result<Self> {
+        let back = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        grantpt(&back)?;
+        unlockpt(&back)?;
+        let front = ptsname(&back, Vec::new())?;
+        let front = PathBuf::from(OsStr::from_bytes(front.as_bytes()));
+        let size = display.and_then(Display::size).unwrap_or(SIZE);
+        tcsetwinsize(&back, size)?;
+        // Whoever copies in both directions must not be stuck in one of them.
+        fcntl_setfl(&back, fcntl_getfl(&back)? | OFlags::NONBLOCK)?;
+        Ok(Self { back, front })
+    }
+
+    /// The side of the agent.
+    fn front(&self) -> io::Result<File> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let not_ours = OFlags::NOCTTY.bits().cast_signed();
+        File::options().read(true).write(true).custom_flags(not_ours).open(&self.front)
+    }
+}

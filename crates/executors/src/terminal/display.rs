@@ -1,0 +1,59 @@
+//! The terminal that a supervisor has itself, on which a person watches its agent.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use rustix::fs::OFlags;
+use rustix::termios::{OptionalActions, Termios, Winsize, tcgetattr, tcgetwinsize, tcsetattr};
+
+/// The terminal of this process, given over to an agent: keys reach it as they were pressed, and nothing is
+/// shown twice. It is as before when this value is dropped.
+#[derive(Debug)]
+pub struct Display {
+    terminal: File,
+    before: Termios,
+}
+
+impl Display {
+    /// The terminal of this process, if it has one.
+    pub fn of_this_process() -> io::Result<Option<Self>> {
+        Self::at("/dev/tty")
+    }
+
+    fn at(path: &str) -> io::Result<Option<Self>> {
+        // Opened again, so that others who write to it are not made to write without waiting.
+        let at_once = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits().cast_signed();
+        let opened = File::options().read(true).write(true).custom_flags(at_once).open(path);
+        let Ok(terminal) = opened else { return Ok(None) };
+        let before = tcgetattr(&terminal)?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(&terminal, OptionalActions::Now, &raw)?;
+        Ok(Some(Self { terminal, before }))
+    }
+
+    /// How large it is, if that is known.
+    pub(super) fn size(&self) -> Option<Winsize> {
+        let size = tcgetwinsize(&self.terminal).ok()?;
+        (size.ws_row > 0 && size.ws_col > 0).then_some(size)
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.terminal
+    }
+}
+
+impl AsFd for Display {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.terminal.as_fd()
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        // One that is gone needs nothing.
+        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+    }
+}

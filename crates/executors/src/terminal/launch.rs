@@ -1,0 +1,112 @@
+//! Starting an agent on a terminal.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use rustix::process::{ioctl_tiocsctty, setsid};
+
+use super::Terminal;
+use crate::background::spawn;
+use crate::process::command;
+
+/// How this program is called so that it does nothing but [`become_agent`] with the words that follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launcher {
+    /// This program, as an absolute path.
+    pub program: PathBuf,
+    /// The words before those of the agent.
+    pub arguments: Vec<OsString>,
+}
+
+/// How the number of an error is told from other words.
+const ERROR_NUMBER: &str = "error number ";
+
+impl Terminal {
+    /// Starts an agent that has this terminal, a session and a process group of its own, and returns when
+    /// it runs. The child is the agent. A program with a relative path is looked for in `directory`.
+    pub fn start(
+        &self,
+        launcher: &Launcher,
+        argv: &[OsString],
+        directory: &Path,
+        environment: &[(String, String)],
+    ) -> io::Result<Child> {
+        let (mut complaint, complain) = io::pipe()?;
+        let mut launch = command(&launcher.program);
+        launch
+            .args(&launcher.arguments)
+            .args(argv)
+            .current_dir(directory)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .stdin(self.front()?)
+            .stdout(Stdio::null())
+            .stderr(complain);
+        // No process group of its own: whoever leads one cannot begin a session.
+        let mut child = spawn(&mut launch)?;
+        // Our copies of both, or the pipe would have no end.
+        drop(launch);
+        let mut said = Vec::new();
+        let heard = complaint.read_to_end(&mut said);
+        if heard.is_ok() && said.is_empty() {
+            return Ok(child);
+        }
+        child.wait()?;
+        Err(told_error(&String::from_utf8_lossy(&said)))
+    }
+}
+
+fn told_error(said: &str) -> io::Error {
+    let last = said.lines().next_back().unwrap_or_default();
+    let number = last.strip_prefix(ERROR_NUMBER).and_then(|number| number.parse().ok());
+    number.map_or_else(|| io::Error::other(said.trim().to_owned()), io::Error::from_raw_os_error)
+}
+
+/// What a process does that was started through a [`Launcher`]: it begins a session, takes the terminal that it reads
+/// from, and becomes the agent. Returns only if that is not possible, after whoever started it was told why.
+pub fn become_agent(argv: &[OsString]) -> io::Result<Infallible> {
+    // Closed when it becomes the agent, by which it is known that it did.
+    let mut complain = File::from(io::stderr().as_fd().try_clone_to_owned()?);
+    let error = try_to_become(argv);
+    match error.raw_os_error() {
+        Some(number) => writeln!(complain, "{ERROR_NUMBER}{number}")?,
+        None => writeln!(complain, "{error}")?,
+    }
+    Err(error)
+}
+
+fn try_to_become(argv: &[OsString]) -> io::Error {
+    let Some((program, arguments)) = argv.split_first() else {
+        return io::Error::new(io::ErrorKind::InvalidInput, "the command is empty");
+    };
+    match take_terminal() {
+        Err(error) => error,
+        Ok([out, errors]) => command(program).args(arguments).stdout(out).stderr(errors).exec(),
+    }
+}
+
+/// Makes what we read from our terminal, and returns it for what we write.
+fn take_terminal() -> io::Result<[OwnedFd; 2]> {
+    setsid()?;
+    let terminal = io::stdin();
+    ioctl_tiocsctty(&terminal)?;
+    let terminal = terminal.as_fd();
+    Ok([terminal.try_clone_to_owned()?, terminal.try_clone_to_owned()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_by_number_or_in_words() {
+        assert_eq!(told_error("error number 2\n").kind(), io::ErrorKind::NotFound);
+        assert_eq!(told_error("something else\n").to_string(), "something else");
+        assert_eq!(told_error("error number x\n").to_string(), "error number x");
+    }
+}

@@ -1,0 +1,270 @@
+//! Copying between the terminal of an agent, its log and the display.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::{Display, Terminal};
+
+/// How often the size of the display is looked at: no signal reaches us that would tell.
+const SIZE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long to wait before reading again from a terminal that nobody has open; somebody may open it again.
+const REOPENED_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long a display that takes nothing is waited for when the agent has ended. Everything is in the log.
+const DISPLAY_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long what is left is read when the agent has ended. Far longer than it takes, unless somebody is left who prints.
+const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+
+/// How much is copied at once.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// What was kept of what an agent printed.
+#[derive(Debug)]
+pub struct Kept {
+    /// How much of it is in the log, in bytes.
+    pub bytes: u64,
+    /// What is not, if not all is.
+    pub loss: Option<Loss>,
+}
+
+/// What could not be kept.
+#[derive(Debug)]
+pub struct Loss {
+    /// How much, in bytes.
+    pub bytes: u64,
+    /// Why, the first time.
+    pub error: io::Error,
+}
+
+/// Copies what an agent prints and what is typed, in the background.
+#[derive(Debug)]
+pub struct Relay {
+    /// Closed to say that it is over.
+    over: PipeWriter,
+    printed: JoinHandle<Kept>,
+    typed: Option<JoinHandle<()>>,
+}
+
+impl Terminal {
+    /// Copies what the agent prints to the end of the log and to the display, and what is typed there to the agent,
+    /// until [`Relay::finish`].
+    pub fn relay(self, log: File, display: Option<Display>) -> io::Result<Relay> {
+        let (told, over) = io::pipe()?;
+        let terminal = Arc::new(self);
+        let display = display.map(Arc::new);
+        let typed = match &display {
+            None => None,
+            Some(display) => {
+                let copy = Typed {
+                    terminal: Arc::clone(&terminal),
+                    display: Arc::clone(display),
+                    told: told.try_clone()?,
+                };
+                Some(thread::Builder::new().name("keys".to_owned()).spawn(move || copy.run())?)
+            }
+        };
+        let kept = Kept { bytes: 0, loss: None };
+        let copy = Printed { terminal, display, log, told, kept, over_since: None };
+        let printed = thread::Builder::new().name("output".to_owned()).spawn(move || copy.run())?;
+        Ok(Relay { over, printed, typed })
+    }
+}
+
+impl Relay {
+    /// Copies what is left and ends. To be called when the agent has ended, and what it had started.
+    pub fn finish(self) -> Kept {
+        drop(self.over);
+        if let Some(typed) = self.typed {
+            // Whatever happened to the keys, the log matters.
+            let _ = typed.join();
+        }
+        self.printed.join().unwrap_or_else(|_| Kept {
+            bytes: 0,
+            loss: Some(Loss { bytes: 0, error: io::Error::other("copying the output failed") }),
+        })
+    }
+}
+
+/// From the agent to the log and the display.
+struct Printed {
+    terminal: Arc<Terminal>,
+    display: Option<Arc<Display>>,
+    log: File,
+    told: PipeReader,
+    kept: Kept,
+    over_since: Option<Instant>,
+}
+
+impl Printed {
+    fn run(mut self) -> Kept {
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            // Known before the read: nothing comes after what is read then.
+            let is_over = self.is_over();
+            match rustix::io::read(&self.terminal.back, &mut piece[..]) {
+                // Nobody has it open, or nothing is left, and nobody is there who could print more.
+                Ok(0) | Err(Errno::IO | Errno::AGAIN) if is_over => return self.kept,
+                Ok(0) | Err(Errno::IO) => {
+                    wait(&[(self.told.as_fd(), PollFlags::IN)], Some(REOPENED_INTERVAL));
+                }
+                Err(Errno::AGAIN) => {
+                    let back = (self.terminal.back.as_fd(), PollFlags::IN);
+                    wait(&[back, (self.told.as_fd(), PollFlags::IN)], None);
+                }
+                Ok(read) => {
+                    self.keep(&piece[..read]);
+                    self.show(&piece[..read]);
+                    if self.over_since.is_some_and(|since| since.elapsed() >= DRAIN_LIMIT) {
+                        return self.kept;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    self.lose(0, error.into());
+                    return self.kept;
+                }
+            }
+        }
+    }
+
+    /// Whether we were told that the agent has ended.
+    fn is_over(&mut self) -> bool {
+        let told = (self.told.as_fd(), PollFlags::IN);
+        if self.over_since.is_none() && wait(&[told], Some(Duration::ZERO)) {
+            self.over_since = Some(Instant::now());
+        }
+        self.over_since.is_some()
+    }
+
+    fn keep(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            match self.log.write(bytes) {
+                Ok(0) => return self.lose(bytes.len(), ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    self.kept.bytes += written as u64;
+                    bytes = &bytes[written..];
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return self.lose(bytes.len(), error),
+            }
+        }
+    }
+
+    fn lose(&mut self, bytes: usize, error: io::Error) {
+        let loss = self.kept.loss.get_or_insert(Loss { bytes: 0, error });
+        loss.bytes += bytes as u64;
+    }
+
+    fn show(&mut self, mut bytes: &[u8]) {
+        while let Some(display) = self.display.as_ref().filter(|_| !bytes.is_empty()) {
+            match display.file().write(bytes) {
+                Ok(written) if written > 0 => bytes = &bytes[written..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if !self.wait_for_display() {
+                        self.display = None;
+                    }
+                }
+                // It is gone.
+                Ok(_) | Err(_) => self.display = None,
+            }
+        }
+    }
+
+    /// Waits until the display takes more; gives up on it when the agent has ended and it takes nothing.
+    fn wait_for_display(&mut self) -> bool {
+        let Some(display) = self.display.clone() else { return false };
+        let out = (display.as_fd(), PollFlags::OUT);
+        if !self.is_over() {
+            wait(&[out, (self.told.as_fd(), PollFlags::IN)], None);
+        }
+        let patience = |since: Instant| DISPLAY_PATIENCE.saturating_sub(since.elapsed());
+        !self.is_over() || wait(&[out], self.over_since.map(patience))
+    }
+}
+
+/// From the display to the agent.
+struct Typed {
+    terminal: Arc<Terminal>,
+    display: Arc<Display>,
+    told: PipeReader,
+}
+
+impl Typed {
+    fn run(self) {
+        let mut size = self.display.size();
+        let mut piece = [0; 4096];
+        loop {
+            let keys = (self.display.as_fd(), PollFlags::IN);
+            wait(&[keys, (self.told.as_fd(), PollFlags::IN)], Some(SIZE_INTERVAL));
+            if self.is_over() {
+                return;
+            }
+            let now = self.display.size();
+            if let Some(now) = now.filter(|_| !is_same(now, size)) {
+                size = Some(now);
+                // An agent that is not told draws for the old size.
+                let _ = tcsetwinsize(&self.terminal.back, now);
+            }
+            match self.display.file().read(&mut piece) {
+                Ok(read) if read > 0 => {
+                    if !self.give(&piece[..read]) {
+                        return;
+                    }
+                }
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+                // It is gone.
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        wait(&[(self.told.as_fd(), PollFlags::IN)], Some(Duration::ZERO))
+    }
+
+    /// Whether the agent could be given this before its end.
+    fn give(&self, mut bytes: &[u8]) -> bool {
+        while !bytes.is_empty() {
+            match rustix::io::write(&self.terminal.back, bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    let back = (self.terminal.back.as_fd(), PollFlags::OUT);
+                    wait(&[back, (self.told.as_fd(), PollFlags::IN)], None);
+                    if self.is_over() {
+                        return false;
+                    }
+                }
+                // Nobody reads now; somebody may, later.
+                Err(_) => return true,
+            }
+        }
+        true
+    }
+}
+
+fn is_same(one: Option<Winsize>, other: Option<Winsize>) -> bool {
+    let numbers = |size: Winsize| (size.ws_row, size.ws_col);
+    one.map(numbers) == other.map(numbers)
+}
+
+/// Waits until one of these can be read from or written to, and says whether one can.
+fn wait(wanted: &[(BorrowedFd<'_>, PollFlags)], limit: Option<Duration>) -> bool {
+    let mut polled: Vec<PollFd<'_>> =
+        wanted.iter().map(|(descriptor, flags)| PollFd::new(descriptor, *flags)).collect();
+    let timeout = limit.and_then(|limit| Timespec::try_from(limit).ok());
+    // Interrupted is as good as woken: whoever asked looks again.
+    poll(&mut polled, timeout.as_ref()).is_ok_and(|ready| ready > 0)
+}

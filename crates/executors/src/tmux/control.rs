@@ -1,0 +1,186 @@
+//! One client in control mode, for whoever asks often.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::invocation::Failure;
+use super::protocol::{Answer, Line, answer, command_line, parse};
+use super::session::{Capture, SessionInfo, captured, capturing, listed, listing};
+use super::{ANSWER_LIMIT, HIDDEN_MARK, Name, Tmux, TmuxError};
+use crate::background::spawn;
+
+/// One client in control mode: commands and answers over one process, each ten times faster than a call of
+/// the tmux program.
+///
+/// A client must be attached to a session. This one has a session of its own that nobody sees, in which nothing
+/// happens; so it hears nothing of what the others print, however much it is. The session goes with the client.
+#[derive(Debug)]
+pub struct ControlClient {
+    child: Child,
+    commands: ChildStdin,
+    answers: ChildStdout,
+    /// What was heard of a line that is not complete.
+    part: Vec<u8>,
+    /// What no pane can know.
+    secret: String,
+    /// How many commands were sent.
+    asked: u64,
+    /// Where the server is.
+    socket: String,
+    /// Nothing more can be asked: an answer is missing.
+    is_lost: bool,
+}
+
+/// So that two clients of one process have different sessions.
+static CLIENTS: AtomicU64 = AtomicU64::new(0);
+
+impl ControlClient {
+    /// Starts a client, and the server if there is none.
+    pub(super) fn start(tmux: &Tmux) -> Result<Self, TmuxError> {
+        tmux.with_prepared_server(|| Self::attach(tmux))
+    }
+
+    fn attach(tmux: &Tmux) -> Result<Self, Failure> {
+        let number = CLIENTS.fetch_add(1, Ordering::Relaxed);
+        let process = std::process::id();
+        let session = format!("{HIDDEN_MARK}{process}{HIDDEN_MARK}{number}");
+        let mut command = tmux.command();
+        command
+            .args(["-C", "show-options", "-gv", super::PREPARED, ";"])
+            .args(["new-session", "-s", &session, "-x", "80", "-y", "24", "cat", "-", ";"])
+            .args(["set-option", "-t", &format!("={session}"), "destroy-unattached", "on", ";"])
+            .args(["set-option", "-s", "exit-empty", "on"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = spawn(&mut command)?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (commands, answers) =
+            pipes.ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        let mut client = Self {
+            child,
+            commands,
+            answers,
+            part: Vec::new(),
+            secret: format!("{:016x}", RandomState::new().hash_one(process)),
+            asked: 0,
+            socket: tmux.socket.clone(),
+            is_lost: false,
+        };
+        match client.ask(&["display-message", "-p", ""]) {
+            // It was let in to no server, or to one that did not know us.
+            Err(Failure::NoServer) => Err(Failure::Unprepared),
+            asked => asked.map(|_| client),
+        }
+    }
+
+    /// Runs one command, each word of which means exactly itself, and returns the lines that it printed.
+    pub fn run<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Result<Vec<Vec<u8>>, TmuxError> {
+        if words.is_empty() || words.iter().any(|word| word.as_ref().contains(&0)) {
+            return Err(TmuxError::Words);
+        }
+        self.ask(words).map_err(|failure| match failure {
+            Failure::NoServer => TmuxError::ServerGone,
+            failure => super::error_of(&self.socket, failure),
+        })
+    }
+
+    /// All sessions, like [`Tmux::sessions`].
+    pub fn sessions(&mut self) -> Result<Vec<SessionInfo>, TmuxError> {
+        let lines = self.run(&listing())?;
+        Ok(listed(lines.iter().map(Vec::as_slice)))
+    }
+
+    /// What the pane of a session shows or has shown, like [`Tmux::capture`].
+    pub fn capture(&mut self, name: &str, capture: Capture) -> Result<String, TmuxError> {
+        let name = Name::new(name)?;
+        let lines = self.ask(&capturing(&name, capture)).map_err(|failure| match failure {
+            Failure::NoServer => TmuxError::ServerGone,
+            failure => name.error_of(&self.socket, failure),
+        })?;
+        Ok(captured(&lines.join(&b'\n'), capture))
+    }
+
+    fn ask<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Result<Vec<Vec<u8>>, Failure> {
+        if self.is_lost {
+            return Err(Failure::NoServer);
+        }
+        // Until the answer is complete there may be one that belongs to nobody.
+        self.is_lost = true;
+        self.asked += 1;
+        let secret = format!("{}-{}", self.secret, self.asked);
+        let mut line = command_line(words);
+        line.extend(command_line(&["display-message", "-p", &secret]));
+        self.say(&line)?;
+        let heard = self.hear(secret.as_bytes())?;
+        self.is_lost = false;
+        match heard {
+            Answer::Lines(lines) => Ok(lines),
+            Answer::Complaint(lines) => Err(Failure::of_lines(&lines)),
+        }
+    }
+
+    fn say(&mut self, line: &[u8]) -> Result<(), Failure> {
+        match self.commands.write_all(line).and_then(|()| self.commands.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::NoServer),
+            said => said.map_err(Failure::Io),
+        }
+    }
+
+    /// Reads lines until they hold the answer that ends with this secret.
+    fn hear(&mut self, secret: &[u8]) -> Result<Answer, Failure> {
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        let mut lines: Vec<Vec<u8>> = Vec::new();
+        let mut more = [0; 16 * 1024];
+        loop {
+            wait_for(&self.answers, deadline.saturating_duration_since(Instant::now()))?;
+            let read = match self.answers.read(&mut more) {
+                Ok(0) => return Err(Failure::NoServer),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            for piece in more[..read].split_inclusive(|byte| *byte == b'\n') {
+                self.part.extend_from_slice(piece);
+                if self.part.pop_if(|byte| *byte == b'\n').is_none() {
+                    continue;
+                }
+                let line = std::mem::take(&mut self.part);
+                match parse(&line) {
+                    // Before the answer begins. Inside of it a line can look like anything.
+                    Line::Exit | Line::Output { .. } | Line::Other if lines.is_empty() => continue,
+                    _ => lines.push(line),
+                }
+                let is_last = matches!(lines.last().map(|line| parse(line)), Some(Line::End(_)));
+                if let Some(answer) = is_last.then(|| answer(&lines, secret)).flatten() {
+                    return Ok(answer);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for ControlClient {
+    fn drop(&mut self) {
+        // An empty line is how a client says goodbye; one whose server hangs must not make us wait.
+        let _ = self.commands.write_all(b"\n");
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until there is something to read.
+fn wait_for(pipe: &ChildStdout, limit: Duration) -> Result<(), Failure> {
+    let timeout = Timespec::try_from(limit).ok();
+    match poll(&mut [PollFd::new(pipe, PollFlags::IN)], timeout.as_ref()) {
+        Ok(0) => Err(Failure::Silent),
+        // Interrupted is as good as woken: whoever reads waits.
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(Failure::Io(error.into())),
+    }
+}

@@ -1,0 +1,164 @@
+//! One call of the tmux program: its words, its answer, and what its complaints mean.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+
+use super::ANSWER_LIMIT;
+use crate::background::spawn;
+
+/// Why a call came to nothing.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Nobody serves this socket.
+    NoServer,
+    /// The server is not one that we have prepared.
+    Unprepared,
+    /// There is no such session, window or pane.
+    NoTarget,
+    /// The name is taken.
+    Duplicate,
+    /// It does not fit into one message.
+    TooLong,
+    /// No answer.
+    Silent,
+    /// Tmux refused for another reason.
+    Refused(String),
+    /// The program could not be started or spoken to.
+    Io(io::Error),
+}
+
+impl Failure {
+    /// What a complaint of tmux means.
+    fn of(complaint: &str) -> Self {
+        let complaint = complaint.trim();
+        let begins = |beginnings: &[&str]| beginnings.iter().any(|it| complaint.starts_with(it));
+        if begins(&["no server running", "error connecting to", "lost server", "server exited"]) {
+            Self::NoServer
+        } else if begins(&["invalid option: @", "unknown option: @"]) {
+            Self::Unprepared
+        } else if begins(&["can't find ", "no such session", "no current "]) {
+            Self::NoTarget
+        } else if begins(&["duplicate session"]) {
+            Self::Duplicate
+        } else if complaint.contains("command too long") || complaint.contains("too large") {
+            Self::TooLong
+        } else {
+            Self::Refused(complaint.to_owned())
+        }
+    }
+
+    /// What an answer in control mode means that is a complaint.
+    pub(super) fn of_lines(lines: &[Vec<u8>]) -> Self {
+        let text = lines.iter().map(|line| String::from_utf8_lossy(line).into_owned());
+        Self::of(&text.collect::<Vec<_>>().join(" "))
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// A word as the tmux program must be given it to mean exactly that: a semicolon at the end of a word would
+/// end the command.
+pub(super) fn exact_word(word: &OsStr) -> OsString {
+    match word.as_bytes().split_last() {
+        Some((b';', before)) => OsString::from_vec([before, b"\\;"].concat()),
+        _ => word.to_owned(),
+    }
+}
+
+/// A word that tmux would expand as a format, kept from it.
+pub(super) fn without_formats(word: &OsStr) -> OsString {
+    let doubled = word.as_bytes().iter().flat_map(|byte| {
+        let times = if *byte == b'#' { 2 } else { 1 };
+        std::iter::repeat_n(*byte, times)
+    });
+    OsString::from_vec(doubled.collect())
+}
+
+/// Runs the program, gives it `input`, and returns what it printed.
+pub(super) fn ask(command: &mut Command, input: &[u8]) -> Result<Vec<u8>, Failure> {
+    let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
+    let mut child = spawn(command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    if let Some(mut pipe) = child.stdin.take() {
+        let input = input.to_owned();
+        // Whoever does not read all of it says why.
+        thread::spawn(move || pipe.write_all(&input));
+    }
+    let printed = gather(child.stdout.take());
+    let complained = gather(child.stderr.take());
+    let deadline = Instant::now() + ANSWER_LIMIT;
+    let wait = |words: &mpsc::Receiver<Vec<u8>>| {
+        words.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+    };
+    let (Ok(printed), Ok(complained)) = (wait(&printed), wait(&complained)) else {
+        // It is not collected yet, so its number is still its own.
+        let _ = child.kill();
+        child.wait()?;
+        return Err(Failure::Silent);
+    };
+    let status = child.wait()?;
+    if status.success() {
+        return Ok(printed);
+    }
+    let complaint = String::from_utf8_lossy(&complained);
+    match complaint.trim() {
+        // Without a server tmux may end badly and say nothing but what it said on the way.
+        "" => Err(Failure::of(&format!("{status} {}", String::from_utf8_lossy(&printed)))),
+        complaint => Err(Failure::of(complaint)),
+    }
+}
+
+/// Reads a pipe to its end, meanwhile.
+fn gather(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut words = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // What was read before it broke is better than nothing.
+            let _ = pipe.read_to_end(&mut words);
+        }
+        // Nobody listens when the time was up first.
+        let _ = tell.send(words);
+    });
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_have_a_meaning() {
+        let is = |text: &str| Failure::of(text);
+        assert!(matches!(is("no server running on /tmp/tmux-0/x\n"), Failure::NoServer));
+        assert!(matches!(
+            is("error connecting to /tmp/tmux-0/x (No such file or directory)"),
+            Failure::NoServer
+        ));
+        assert!(matches!(is("can't find session: a"), Failure::NoTarget));
+        assert!(matches!(is("can't find pane: a"), Failure::NoTarget));
+        assert!(matches!(is("duplicate session: a"), Failure::Duplicate));
+        assert!(matches!(is("invalid option: @gt-prepared"), Failure::Unprepared));
+        assert!(matches!(is("command too long"), Failure::TooLong));
+        assert!(matches!(is("bad thing"), Failure::Refused(said) if said == "bad thing"));
+    }
+
+    #[test]
+    fn words_mean_themselves() {
+        let exact = |word: &str| exact_word(OsStr::new(word)).into_string().unwrap();
+        assert_eq!(exact(""), "");
+        assert_eq!(exact(";"), "\\;");
+        assert_eq!(exact("a;b"), "a;b");
+        assert_eq!(exact("a;"), "a\\;");
+        assert_eq!(exact("a\\;"), "a\\\\;");
+        assert_eq!(without_formats(OsStr::new("/a#{b}")), "/a##{b}");
+    }
+}

@@ -1,0 +1,338 @@
+//! Sessions of workers in tmux: one server for each town, on a socket of its own.
+//!
+//! # What must stay true
+//!
+//! - The tmux of a person is not touched: our servers have their own sockets and read no configuration.
+//! - A session means exactly the one of that name. Names that tmux would change are refused.
+//! - What a session runs is given to tmux as words; nothing is typed and no shell sees it.
+//! - What a session knows of the environment is what a child of ours would know, and not what happened to be
+//!   in the environment of whoever started the server. Values are not seen in the list of processes.
+//! - No server is the same as no sessions.
+
+mod control;
+mod error;
+mod invocation;
+mod paste;
+mod protocol;
+mod server;
+mod session;
+mod version;
+
+pub use control::ControlClient;
+pub use error::TmuxError;
+pub use paste::{Confirmation, Pasted};
+pub use session::{Capture, Session, SessionInfo};
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+use self::invocation::{Failure, ask, exact_word, without_formats};
+use self::session::{Name, captured, capturing, listed, listing};
+use crate::process::{ProcessError, command};
+
+/// The oldest version that has what we use.
+const OLDEST: (u32, u32) = (3, 0);
+
+/// How much of the hash of a town is in the name of its socket: enough for all towns of a machine, and short,
+/// because paths of sockets are.
+const SOCKET_HASH_BYTES: usize = 6;
+
+/// The longest name of a session, in bytes.
+const NAME_BYTES_MAX: usize = 100;
+
+/// The longest variable, in bytes: tmux silently leaves out what does not fit into a message.
+const VARIABLE_BYTES_MAX: usize = 16_000;
+
+/// How long we wait for an answer. Generous: only a server that hangs takes this long.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+
+/// What the names of sessions begin with that are not for others; no other name can.
+const HIDDEN_MARK: char = '+';
+
+/// An option of the server which says that it has been prepared.
+const PREPARED: &str = "@gt-prepared";
+
+/// How large a pane is while nobody looks at it.
+const COLUMNS: &str = "200";
+const ROWS: &str = "50";
+
+/// The variables with which tmux tells its panes where they are.
+const PLACE_VARIABLES: [&str; 2] = ["TMUX", "TMUX_PANE"];
+
+/// The tmux server of one town.
+#[derive(Debug, Clone)]
+pub struct Tmux {
+    socket: String,
+}
+
+impl Tmux {
+    /// The server of the town with this identity, which need not run. Fails if tmux is missing or too old.
+    pub fn of_town(identity: &str) -> Result<Self, TmuxError> {
+        version::check()?;
+        let hash = Sha256::digest(identity.as_bytes());
+        let mut socket = "gt-".to_owned();
+        for byte in hash.iter().take(SOCKET_HASH_BYTES) {
+            // Writing to a string does not fail.
+            let _ = write!(socket, "{byte:02x}");
+        }
+        Ok(Self { socket })
+    }
+
+    /// The name of the socket, as in `tmux -L <name>`.
+    pub fn socket(&self) -> &str {
+        &self.socket
+    }
+
+    /// Starts a session that runs a program, and returns as soon as tmux has started it. The session ends with the
+    /// program. That it could not be started is seen only by its absence.
+    ///
+    /// The program gets the environment of this process, changed by `environment`.
+    pub fn new_session(
+        &self,
+        name: &str,
+        directory: &Path,
+        environment: &[(String, String)],
+        argv: &[OsString],
+    ) -> Result<Session, TmuxError> {
+        let name = Name::new(name)?;
+        // Tmux would go somewhere else.
+        if !directory.is_dir() {
+            return Err(TmuxError::Directory { path: directory.to_owned() });
+        }
+        let names = variables(environment)?;
+        let words = program_words(argv)?;
+        let printed = self
+            .try_with_prepared_server(|| {
+                let mut command = self.command();
+                command
+                    .envs(environment.iter().map(|(name, value)| (name, value)))
+                    .args(["show-options", "-gv", PREPARED, ";"])
+                    // The values go to the server with the environment of its client.
+                    .args(["set-option", "-g", "update-environment"])
+                    .args([names.as_str(), ";"])
+                    .args(["new-session", "-d", "-P", "-F", "#{pane_pid}", "-x", COLUMNS])
+                    .args(["-y", ROWS, "-s", name.as_str(), "-c"])
+                    .arg(exact_word(&without_formats(directory.as_os_str())))
+                    .arg("--")
+                    .args(words.iter().map(|word| exact_word(word)))
+                    // From now on the server ends with its last session.
+                    .args([";", "set-option", "-s", "exit-empty", "on"]);
+                ask(&mut command, b"")
+            })
+            .map_err(|failure| match failure {
+                Failure::NoServer => TmuxError::ServerGone,
+                failure => name.error_of(&self.socket, failure),
+            })?;
+        let printed = String::from_utf8_lossy(&printed);
+        let pane_pid = printed.lines().next_back().and_then(|line| line.trim().parse().ok());
+        let pane_pid = pane_pid.ok_or_else(|| TmuxError::Failed {
+            message: format!("it did not say which process it started for {}", name.as_str()),
+        })?;
+        Ok(Session { name: name.as_str().to_owned(), pane_pid })
+    }
+
+    /// All sessions, with one call of tmux.
+    pub fn sessions(&self) -> Result<Vec<SessionInfo>, TmuxError> {
+        match self.ask(&listing(), b"") {
+            Ok(printed) => Ok(listed(printed.split(|byte| *byte == b'\n'))),
+            // A server whose last session has just ended has no pane to begin with.
+            Err(Failure::NoServer | Failure::NoTarget) => Ok(Vec::new()),
+            Err(failure) => Err(error_of(&self.socket, failure)),
+        }
+    }
+
+    /// Whether there is a session of this name.
+    pub fn has(&self, name: &str) -> Result<bool, TmuxError> {
+        let name = Name::new(name)?;
+        self.whether(&["has-session", "-t", &name.session()])
+    }
+
+    /// Ends a session. Says whether there was one.
+    pub fn kill(&self, name: &str) -> Result<bool, TmuxError> {
+        let name = Name::new(name)?;
+        self.whether(&["kill-session", "-t", &name.session()])
+    }
+
+    /// Ends the server with all its sessions. Says whether there was one.
+    pub fn kill_server(&self) -> Result<bool, TmuxError> {
+        self.whether(&["kill-server"])
+    }
+
+    /// What the pane of a session shows or has shown.
+    pub fn capture(&self, name: &str, capture: Capture) -> Result<String, TmuxError> {
+        let name = Name::new(name)?;
+        let words = capturing(&name, capture);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let printed = self.ask(&words, b"");
+        let printed = printed.map_err(|failure| name.error_of(&self.socket, failure))?;
+        Ok(captured(&printed, capture))
+    }
+
+    /// What a person runs to look at a session and to type into it.
+    pub fn attach_command(&self, name: &str) -> Result<AttachCommand, TmuxError> {
+        let name = Name::new(name)?;
+        let words = ["-u", "-L", &self.socket, "attach-session", "-E", "-t", &name.session()];
+        Ok(AttachCommand { arguments: words.map(str::to_owned).to_vec() })
+    }
+
+    /// A client for whoever asks often. The server is started if there is none.
+    pub fn control(&self) -> Result<ControlClient, TmuxError> {
+        ControlClient::start(self)
+    }
+
+    fn whether(&self, words: &[&str]) -> Result<bool, TmuxError> {
+        match self.ask(words, b"") {
+            Ok(_) => Ok(true),
+            Err(Failure::NoServer | Failure::NoTarget) => Ok(false),
+            Err(failure) => Err(error_of(&self.socket, failure)),
+        }
+    }
+
+    fn ask(&self, words: &[&str], input: &[u8]) -> Result<Vec<u8>, Failure> {
+        ask(self.command().args(words), input)
+    }
+
+    /// The program with what every call of it needs: UTF-8 whatever the locale is, our socket, no
+    /// configuration of a person.
+    fn command(&self) -> Command {
+        let mut command = command("tmux");
+        command.args(["-u", "-L", &self.socket, "-f", "/dev/null"]);
+        for variable in PLACE_VARIABLES {
+            command.env_remove(variable);
+        }
+        command
+    }
+}
+
+/// What a person runs to look at a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachCommand {
+    arguments: Vec<String>,
+}
+
+impl AttachCommand {
+    /// The program.
+    pub const PROGRAM: &str = "tmux";
+
+    /// Its arguments.
+    pub fn arguments(&self) -> &[String] {
+        &self.arguments
+    }
+
+    /// Becomes this program, and so returns only if that is not possible.
+    pub fn become_it(&self) -> ProcessError {
+        let mut command = command(Self::PROGRAM);
+        command.args(&self.arguments);
+        for variable in PLACE_VARIABLES {
+            // Tmux refuses to be looked at from inside of another tmux.
+            command.env_remove(variable);
+        }
+        ProcessError::Start { program: Self::PROGRAM.to_owned(), source: command.exec() }
+    }
+}
+
+/// What a failure means where no session was named.
+fn error_of(socket: &str, failure: Failure) -> TmuxError {
+    match failure {
+        Failure::NoServer => TmuxError::ServerGone,
+        Failure::TooLong => TmuxError::TooLong,
+        Failure::Silent => TmuxError::Silent { socket: socket.to_owned() },
+        Failure::Io(error) => TmuxError::Io(error),
+        Failure::Refused(message) => TmuxError::Failed { message },
+        Failure::NoTarget => TmuxError::Failed { message: "there is no such target".to_owned() },
+        Failure::Duplicate => TmuxError::Failed { message: "the name is taken".to_owned() },
+        Failure::Unprepared => TmuxError::Failed {
+            message: format!("its server cannot be prepared; end it: tmux -L {socket} kill-server"),
+        },
+    }
+}
+
+/// The words with which tmux runs exactly this program. One word alone would be given to a shell.
+fn program_words(argv: &[OsString]) -> Result<Vec<OsString>, TmuxError> {
+    let has_zero = |word: &OsString| word.as_bytes().contains(&0);
+    match argv {
+        [] => Err(TmuxError::Words),
+        [program, ..] if program.is_empty() || argv.iter().any(has_zero) => Err(TmuxError::Words),
+        [program] => {
+            let mut words: Vec<OsString> = ["/bin/sh", "-c", "exec \"$0\""].map(Into::into).into();
+            words.push(program.clone());
+            Ok(words)
+        }
+        several => Ok(several.to_vec()),
+    }
+}
+
+/// The names of the variables that a session gets from its client: ours and the given ones, as the value of
+/// an option, which is a list of patterns.
+fn variables(environment: &[(String, String)]) -> Result<String, TmuxError> {
+    for (name, value) in environment {
+        let fits = name.len() + value.len() < VARIABLE_BYTES_MAX;
+        if !is_plain(OsStr::new(name)) || !fits || value.contains('\0') {
+            return Err(TmuxError::Variable { name: name.clone() });
+        }
+    }
+    let ours = std::env::vars_os().map(|(name, _)| name).filter(|name| is_plain(name));
+    let ours = ours.filter_map(|name| name.into_string().ok());
+    let given = environment.iter().map(|(name, _)| name.clone());
+    let mut names: Vec<String> = ours.chain(given).collect();
+    names.retain(|name| !PLACE_VARIABLES.contains(&name.as_str()));
+    names.sort_unstable();
+    names.dedup();
+    Ok(names.join(" "))
+}
+
+/// Whether tmux takes the name of a variable for nothing else.
+fn is_plain(name: &OsStr) -> bool {
+    let is_harmless = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    !name.is_empty() && name.as_bytes().iter().all(is_harmless)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn towns_have_different_sockets() {
+        let [one, again, other] =
+            ["a", "a", "b"].map(|identity| Tmux::of_town(identity).unwrap().socket);
+        assert_eq!(one, again);
+        assert_ne!(one, other);
+        assert!(one.starts_with("gt-") && one.len() < 20, "{one}");
+    }
+
+    #[test]
+    fn a_program_alone_is_not_given_to_a_shell() {
+        let words = |argv: &[&str]| program_words(&argv.iter().map(Into::into).collect::<Vec<_>>());
+        assert_eq!(words(&["a b"]).unwrap(), ["/bin/sh", "-c", "exec \"$0\"", "a b"]);
+        assert_eq!(words(&["a", ""]).unwrap(), ["a", ""]);
+        for wrong in [&[][..], &["", "a"], &["a", "b\0"]] {
+            assert!(matches!(words(wrong), Err(TmuxError::Words)), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn variables_that_would_not_arrive_are_refused() {
+        let given = |name: &str, value: &str| variables(&[(name.to_owned(), value.to_owned())]);
+        assert!(given("GT_RUN", "a#1").unwrap().split(' ').any(|name| name == "GT_RUN"));
+        let long = "x".repeat(VARIABLE_BYTES_MAX);
+        for (name, value) in [("", "a"), ("A B", "a"), ("A*", "a"), ("A=", "a"), ("A", "\0")] {
+            assert!(matches!(given(name, value), Err(TmuxError::Variable { .. })), "{name}");
+        }
+        assert!(matches!(given("A", &long), Err(TmuxError::Variable { .. })));
+    }
+
+    #[test]
+    fn a_person_attaches_to_exactly_one_session() {
+        let tmux = Tmux { socket: "gt-x".to_owned() };
+        let attach = tmux.attach_command("gt-a").unwrap();
+        assert_eq!(attach.arguments()[1..], ["-L", "gt-x", "attach-session", "-E", "-t", "=gt-a"]);
+        assert!(tmux.attach_command("a:b").is_err());
+    }
+}

@@ -1,0 +1,93 @@
+//! The server itself: started when it is needed, and prepared once.
+
+use std::ffi::OsStr;
+use std::thread;
+use std::time::Duration;
+
+use super::invocation::{Failure, ask};
+use super::{PREPARED, Tmux, TmuxError, error_of, is_plain};
+
+/// How often, and how long apart, a start is tried again because the server ended when its last session did,
+/// just then.
+const TRIES_MAX: u32 = 20;
+const ENDING_PAUSE: Duration = Duration::from_millis(10);
+
+/// How many variables a server is made to forget with one call, which cannot be longer than a message.
+const FORGOTTEN_AT_ONCE: usize = 100;
+
+/// What all sessions have in common.
+const SERVER_OPTIONS: [(&str, &str, &str); 7] = [
+    ("-g", "status", "off"),
+    ("-g", "history-limit", HISTORY_LINES),
+    ("-wg", "remain-on-exit", "off"),
+    ("-wg", "automatic-rename", "off"),
+    ("-wg", "allow-rename", "off"),
+    // The key that begins many sequences is not held back from agents.
+    ("-s", "escape-time", "10"),
+    // What a worker prints must not get into the clipboard of a person.
+    ("-s", "set-clipboard", "off"),
+];
+
+/// How many lines a pane remembers. The log of a run has all of them.
+const HISTORY_LINES: &str = "20000";
+
+/// The variables that the server itself gets; sessions get those of whoever makes them.
+const SERVER_VARIABLES: [&str; 9] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TMUX_TMPDIR"];
+
+impl Tmux {
+    /// The same as [`Self::try_with_prepared_server`], where no session is named.
+    pub(super) fn with_prepared_server<T>(
+        &self,
+        act: impl FnMut() -> Result<T, Failure>,
+    ) -> Result<T, TmuxError> {
+        self.try_with_prepared_server(act).map_err(|failure| error_of(&self.socket, failure))
+    }
+
+    /// Does something that begins by asking for the mark of a prepared server, and prepares one where
+    /// there is none. So the usual case costs one call.
+    pub(super) fn try_with_prepared_server<T>(
+        &self,
+        mut act: impl FnMut() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        for _ in 0..TRIES_MAX {
+            match act() {
+                Err(Failure::NoServer | Failure::Unprepared) => {}
+                outcome => return outcome,
+            }
+            match self.prepare() {
+                // One that was just ending; the next will be ours.
+                Err(Failure::NoServer) => thread::sleep(ENDING_PAUSE),
+                prepared => prepared?,
+            }
+        }
+        act()
+    }
+
+    /// Starts the server, if there is none, and sets what all sessions have in common.
+    fn prepare(&self) -> Result<(), Failure> {
+        let mut command = self.command();
+        // Until the first session is there.
+        command.args(["start-server", ";", "set-option", "-s", "exit-empty", "off"]);
+        for (scope, option, value) in SERVER_OPTIONS {
+            command.args([";", "set-option", scope, option, value]);
+        }
+        command.args([";", "show-environment", "-g"]);
+        let printed = ask(&mut command, b"")?;
+        // Whoever started it gave it an environment that must not reach the sessions of others. What looks like a
+        // variable and is the second line of one does no harm.
+        let printed = String::from_utf8_lossy(&printed);
+        let names = printed.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name);
+        let foreign = names.filter(|name| !SERVER_VARIABLES.contains(name));
+        let foreign: Vec<&str> = foreign.filter(|name| is_plain(OsStr::new(name))).collect();
+        for some in foreign.chunks(FORGOTTEN_AT_ONCE) {
+            let mut command = self.command();
+            for name in some {
+                command.args(["set-environment", "-gu", name, ";"]);
+            }
+            command.args(["set-option", "-s", "exit-empty", "off"]);
+            ask(&mut command, b"")?;
+        }
+        self.ask(&["set-option", "-g", PREPARED, "1"], b"").map(|_| ())
+    }
+}

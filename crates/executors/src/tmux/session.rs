@@ -1,0 +1,215 @@
+//! Sessions as tmux tells of them: how they are called, listed and captured.
+
+use std::time::{Duration, SystemTime};
+
+use super::invocation::Failure;
+use super::{HIDDEN_MARK, NAME_BYTES_MAX, TmuxError, error_of};
+
+/// The name of a session, which means the same to tmux wherever it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Name(String);
+
+impl Name {
+    /// Accepts letters, digits, `-` and `_`. Tmux would change a `.` or `:` and then look for something
+    /// else; a name must not look like an option or an id either.
+    pub(super) fn new(name: &str) -> Result<Self, TmuxError> {
+        let is_harmless = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        let begins_well = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+        if begins_well && name.len() <= NAME_BYTES_MAX && name.bytes().all(is_harmless) {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(TmuxError::Name { name: name.to_owned() })
+        }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Exactly this session, and not one whose name begins like it.
+    pub(super) fn session(&self) -> String {
+        format!("={}", self.0)
+    }
+
+    /// The pane that exactly this session was started with, whatever a person has opened beside it since.
+    pub(super) fn pane(&self) -> String {
+        format!("={}:0.0", self.0)
+    }
+
+    /// What a failure means to whoever asked for this session. Without a server there is none.
+    pub(super) fn error_of(&self, socket: &str, failure: Failure) -> TmuxError {
+        match failure {
+            Failure::NoServer | Failure::NoTarget => TmuxError::NoSession { name: self.0.clone() },
+            Failure::Duplicate => TmuxError::Exists { name: self.0.clone() },
+            failure => error_of(socket, failure),
+        }
+    }
+}
+
+/// A session that was started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Its name.
+    pub name: String,
+    /// The number of the process that it was started with.
+    pub pane_pid: u32,
+}
+
+/// What tmux knows of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// Its name.
+    pub name: String,
+    /// When it was made, to the second.
+    pub created: SystemTime,
+    /// When it last printed something, to the second.
+    pub activity: SystemTime,
+    /// The number of the process that it was started with.
+    pub pane_pid: u32,
+    /// How many clients look at it.
+    pub attached: u32,
+    /// Its process has ended, but the pane is kept.
+    pub dead: bool,
+}
+
+/// The words that list all panes. The name comes last: nothing that it holds can be taken for another field.
+pub(super) fn listing() -> [&'static str; 4] {
+    let format = "#{session_created} #{window_activity} #{pane_pid} #{session_attached} #{pane_dead} \
+                  #{session_name}";
+    ["list-panes", "-a", "-F", format]
+}
+
+/// The sessions of a listing, in its order, without our own hidden ones. A session that somebody has split is
+/// told of by its first pane.
+pub(super) fn listed<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Vec<SessionInfo> {
+    let mut sessions: Vec<SessionInfo> = Vec::new();
+    for session in lines.filter_map(parse) {
+        // The panes of a session stand together.
+        let is_known = sessions.last().is_some_and(|last| last.name == session.name);
+        if !is_known && !session.name.starts_with(HIDDEN_MARK) {
+            sessions.push(session);
+        }
+    }
+    sessions
+}
+
+fn parse(line: &[u8]) -> Option<SessionInfo> {
+    let line = String::from_utf8_lossy(line);
+    let mut fields = line.splitn(6, ' ');
+    let created = time(fields.next()?)?;
+    let activity = time(fields.next()?)?;
+    let pane_pid = fields.next()?.parse().ok()?;
+    let attached = fields.next()?.parse().ok()?;
+    // Nothing where the pane lives, in some versions.
+    let dead = fields.next()? == "1";
+    let name = fields.next().filter(|name| !name.is_empty())?.to_owned();
+    Some(SessionInfo { name, created, activity, pane_pid, attached, dead })
+}
+
+fn time(seconds: &str) -> Option<SystemTime> {
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds.parse().ok()?))
+}
+
+/// How much of a pane to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capture {
+    /// What it shows now.
+    Visible,
+    /// The last so many lines, be they visible or not.
+    Last(u32),
+    /// Everything that it remembers.
+    All,
+}
+
+/// The words that capture a pane. Lines that were too long for the pane are whole again.
+pub(super) fn capturing(name: &Name, capture: Capture) -> Vec<String> {
+    let mut words = vec!["capture-pane", "-p", "-J", "-t"];
+    let pane = name.pane();
+    words.push(&pane);
+    let start = match capture {
+        Capture::Visible => None,
+        Capture::Last(lines) => Some(format!("-{lines}")),
+        Capture::All => Some("-".to_owned()),
+    };
+    if let Some(start) = &start {
+        words.extend(["-S", start]);
+    }
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// The text of a capture, without the empty space that fills the pane.
+pub(super) fn captured(bytes: &[u8], capture: Capture) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    while lines.pop_if(|line| line.is_empty()).is_some() {}
+    if let Capture::Last(wanted) = capture {
+        let surplus = lines.len().saturating_sub(wanted as usize);
+        lines.drain(..surplus);
+    }
+    let mut text = lines.join("\n");
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_that_tmux_would_change_or_misunderstand_are_refused() {
+        for good in ["gt-furiosa", "a", "9_b", "A-1"] {
+            assert_eq!(Name::new(good).unwrap().as_str(), good);
+        }
+        for bad in
+            ["", "a.b", "a:b", "-a", "=a", "$1", "@1", "%1", "a b", "ä", "+x", "a\n", "_a", "a#b"]
+        {
+            assert!(matches!(Name::new(bad), Err(TmuxError::Name { .. })), "{bad}");
+        }
+        assert!(Name::new(&"a".repeat(NAME_BYTES_MAX)).is_ok());
+        assert!(Name::new(&"a".repeat(NAME_BYTES_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn a_listing_is_read() {
+        let text = "17 18 100 0 0 gt-a\n17 18 101 2 1 gt-b\n17 18 102 2 1 gt-b\n1 1 5 1 0 +3+4\n";
+        let sessions = listed(text.lines().map(str::as_bytes));
+        let names: Vec<&str> = sessions.iter().map(|session| session.name.as_str()).collect();
+        assert_eq!(names, ["gt-a", "gt-b"]);
+        let second = SessionInfo {
+            name: "gt-b".to_owned(),
+            created: SystemTime::UNIX_EPOCH + Duration::from_secs(17),
+            activity: SystemTime::UNIX_EPOCH + Duration::from_secs(18),
+            pane_pid: 101,
+            attached: 2,
+            dead: true,
+        };
+        assert_eq!(sessions[1], second);
+    }
+
+    #[test]
+    fn the_empty_rest_of_a_pane_is_left_out() {
+        let bytes = b"\none  \n\ntwo\n\n   \n\n";
+        assert_eq!(captured(bytes, Capture::Visible), "\none\n\ntwo\n");
+        assert_eq!(captured(bytes, Capture::Last(1)), "two\n");
+        assert_eq!(captured(bytes, Capture::Last(9)), "\none\n\ntwo\n");
+        assert_eq!(captured(b"\n\n", Capture::All), "");
+    }
+
+    proptest! {
+        #[test]
+        fn no_listing_makes_it_panic(lines in "([0-9]{1,21}[ \n]){0,9}.*|.*") {
+            let _ = listed(lines.lines().map(str::as_bytes));
+        }
+
+        #[test]
+        fn a_good_name_is_its_own_listing(name in "[a-zA-Z0-9][a-zA-Z0-9_-]{0,30}") {
+            let line = format!("1 2 3 0 0 {}", Name::new(&name).unwrap().as_str());
+            let sessions = listed(std::iter::once(line.as_bytes()));
+            prop_assert_eq!(&sessions[0].name, &name);
+        }
+    }
+}

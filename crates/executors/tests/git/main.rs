@@ -1,0 +1,12 @@
+//! Git with real repositories.
+
+#![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
+
+mod accepting;
+mod fence;
+mod landing;
+mod moving;
+mod repository;
+mod rescuing;
+mod support;
+mod trees;

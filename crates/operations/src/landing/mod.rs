@@ -1,0 +1,14 @@
+//! Work that is done: committed, accepted, and brought to where it belongs.
+//!
+//! Intent, effect, confirmation: what is about to be pushed is written down before, and that it was after. Whoever dies
+//! in between leaves a question that the origin can answer ([`resume`]), and nothing is done twice.
+
+mod done;
+mod fence;
+mod land;
+mod resume;
+
+pub use done::{Done, DoneRequest, Fate, done};
+pub(crate) use done::{Refused, finish_work};
+pub use fence::fence;
+pub(crate) use resume::resume;

@@ -1,0 +1,97 @@
+//! What the end of an agent means for its run.
+
+use gt_core::Rig;
+use gt_core::runtime::{ExitZero, Runtime};
+use gt_core::schedule::{Context, Run, RunEnd, RunState, Said, WorkerPlace};
+use gt_executors::runs::AgentEnd;
+
+use super::finish::finish;
+use super::spawner::with_causes;
+use super::workbench::fails_by_itself;
+use crate::landing::{Refused, finish_work};
+use crate::trees::{Trees, git_failed, save};
+use crate::{Result, Town};
+
+/// Writes down how a run ended: what its worker said stays; what nobody said is read from the end of its program and from
+/// what is in its tree. What was not accepted is saved.
+pub(super) fn conclude(
+    town: &Town,
+    rig: &Rig,
+    run: &Run,
+    context: &Context,
+    runtime: &Runtime,
+    end: AgentEnd,
+) -> Result<()> {
+    let written = run_end(end);
+    if run.workplace.tree.is_empty() {
+        return finish(town, &run.id, &written).map(drop);
+    }
+    let is_over =
+        town.read(|reader| Ok(reader.run(&run.id)?.is_none_or(|run| !run.state.is_live())))?;
+    if is_over {
+        return Ok(());
+    }
+    let end = match (end, runtime.exit_zero) {
+        (AgentEnd::Exited(0), ExitZero::Done) => deliver(town, rig, run, context)?,
+        (AgentEnd::Exited(0), ExitZero::DoneIfCommitted) if has_clean_work(town, rig, run)? => {
+            deliver(town, rig, run, context)?
+        }
+        (AgentEnd::Exited(0), ExitZero::DoneIfCommitted | ExitZero::Ask) => Some(RunEnd {
+            state: RunState::Lost,
+            reason: "it ended without gt done".to_owned(),
+            ..written
+        }),
+        (AgentEnd::Exited(_), _) if !fails_by_itself(run, runtime) => {
+            Some(RunEnd { state: RunState::Lost, ..written })
+        }
+        _ => Some(written),
+    };
+    let Some(end) = end else { return Ok(()) };
+    // A tree that cannot be saved now is saved before anybody else gets it.
+    let _ = save(town, rig, run);
+    finish(town, &run.id, &end).map(drop)
+}
+
+/// Does for an agent what it did not do itself. Nothing is left to be done if that worked.
+fn deliver(town: &Town, rig: &Rig, run: &Run, context: &Context) -> Result<Option<RunEnd>> {
+    let end = |state, why: String| {
+        let reason = format!("it ended with exit status 0, and its work was not accepted: {why}");
+        Ok(Some(RunEnd { exit_code: Some(0), ..RunEnd::without_status(state, reason) }))
+    };
+    match finish_work(town, rig, run, Some(context), Said::Completed, None) {
+        Ok(_) => Ok(None),
+        // Once more from where the others are now.
+        Err(Refused::Conflict(why)) => end(RunState::Lost, why),
+        Err(Refused::Work(why)) => end(RunState::Failed, why),
+        Err(Refused::Elsewhere(error)) if error.may_pass() => Err(error),
+        Err(Refused::Elsewhere(error)) => end(RunState::Lost, with_causes(&error)),
+    }
+}
+
+fn has_clean_work(town: &Town, rig: &Rig, run: &Run) -> Result<bool> {
+    let name = run.place.as_ref().and_then(WorkerPlace::polecat_name);
+    let (Some(trees), Some(name)) = (Trees::of(town, rig), name) else { return Ok(false) };
+    let (tree, failed) = (trees.tree(name), git_failed(rig));
+    let head = tree.head().map_err(&failed)?;
+    let is_new = head.is_some_and(|head| head.as_str() != run.workplace.base_commit);
+    Ok(is_new && tree.status().map_err(&failed)?.is_clean())
+}
+
+/// What the end of an agent means for its run, when nothing else is known.
+pub(super) fn run_end(end: AgentEnd) -> RunEnd {
+    match end {
+        AgentEnd::Exited(0) => RunEnd {
+            exit_code: Some(0),
+            ..RunEnd::without_status(RunState::Done, "it ended with exit status 0")
+        },
+        AgentEnd::Exited(code) => RunEnd {
+            exit_code: Some(code),
+            ..RunEnd::without_status(RunState::Failed, format!("it ended with exit status {code}"))
+        },
+        AgentEnd::Signalled(signal) => RunEnd {
+            exit_signal: Some(signal),
+            ..RunEnd::without_status(RunState::Lost, format!("it was killed by signal {signal}"))
+        },
+        AgentEnd::Cancelled => RunEnd::without_status(RunState::Cancelled, "it was cancelled"),
+    }
+}

@@ -1,0 +1,161 @@
+//! How supervisors are started: each executor's way.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use gt_core::ExecutorKind;
+use gt_core::schedule::{Run, WorkerPlace, session_name};
+use gt_core::time::format_duration;
+use gt_executors::process::ProcessError;
+use gt_executors::runs::{Hearing, OnEnd, Order, RunFiles, Supervisors};
+use gt_executors::tmux::{Tmux, TmuxError};
+
+use super::supervise::{BUSY, FAILED, STARTED};
+use crate::dispatch::{SpawnError, Spawner};
+use crate::{OperationError, Result, Town};
+
+/// Has `gt worker exec <run>` supervise runs, which goes on without us: as a process of its own, or in a session.
+pub struct RunSpawner {
+    program: PathBuf,
+    root: PathBuf,
+    runs: PathBuf,
+    /// What names our sessions' server.
+    identity: String,
+    /// How long a supervisor may take to say that it has started.
+    patience: Duration,
+    supervisors: Supervisors,
+    on_end: Option<OnEnd>,
+    prefixes: Mutex<Vec<(gt_core::RigSlug, gt_core::Prefix)>>,
+}
+
+impl RunSpawner {
+    /// A spawner for this town that starts copies of `program`, and tells when one of their runs has ended,
+    /// which frees its slot.
+    pub fn new(town: &Town, program: PathBuf, on_end: Option<OnEnd>) -> Self {
+        Self {
+            program,
+            root: town.root().to_owned(),
+            runs: town.runs_directory(),
+            identity: session_server(town),
+            patience: Duration::ZERO,
+            supervisors: Supervisors::new(on_end.clone()),
+            on_end,
+            prefixes: Mutex::default(),
+        }
+    }
+
+    /// Reads what may have changed since the last pass.
+    pub fn refresh(&mut self, town: &Town) -> Result<()> {
+        self.patience = town.scheduler_settings()?.start_timeout;
+        let rigs = town.read(|reader| Ok(reader.rigs()?))?;
+        let prefixes = rigs.into_iter().map(|rig| (rig.slug, rig.prefix)).collect();
+        self.prefixes = Mutex::new(prefixes);
+        Ok(())
+    }
+
+    fn words(&self, run: &Run, more: &[&OsStr]) -> Vec<OsString> {
+        let id = run.id.to_string();
+        // What the supervisor writes down is done by the agent, as far as others are concerned.
+        let words = ["--actor", &run.agent, "worker", "exec", &id].map(OsString::from);
+        let first = ["-C".into(), self.root.clone().into_os_string()];
+        first.into_iter().chain(words).chain(more.iter().map(OsString::from)).collect()
+    }
+
+    fn as_process(&self, run: &Run) -> std::result::Result<Option<String>, SpawnError> {
+        let id = run.id.to_string();
+        let words = self.words(run, &["--stay".as_ref()]);
+        let arguments: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
+        let order = Order {
+            program: &self.program,
+            arguments: &arguments,
+            environment: &[],
+            line: &format!("{id} {}", run.agent),
+            files: &RunFiles::of(&self.runs, &id),
+        };
+        self.supervisors
+            .begin(&order, self.patience)
+            .map_err(|error| SpawnError::Failed(explained(&error)))
+    }
+
+    fn in_session(&self, run: &Run) -> std::result::Result<Option<String>, SpawnError> {
+        let failed = |error: &dyn std::error::Error| SpawnError::Failed(error.to_string());
+        let files = RunFiles::of(&self.runs, &run.id.to_string());
+        let hearing = Hearing::of(&files, self.on_end.clone()).map_err(|error| failed(&error))?;
+        let tmux = Tmux::of_town(&self.identity).map_err(|error| failed(&error))?;
+        let voice = files.voice_path();
+        let mut argv = vec![self.program.clone().into_os_string()];
+        argv.extend(self.words(run, &["--voice".as_ref(), voice.as_os_str()]));
+        match tmux.new_session(&self.session_of(run), &self.root, &[], &argv) {
+            Ok(_) => Ok(hearing.first_line_within(self.patience)),
+            Err(TmuxError::Exists { name }) => {
+                Err(SpawnError::Busy(format!("the session {name} has not ended yet")))
+            }
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// The session of a run: that of its polecat, or one of its own.
+    fn session_of(&self, run: &Run) -> String {
+        let prefixes = self.prefixes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let prefix = prefixes.iter().find(|(rig, _)| *rig == run.rig).map(|(_, prefix)| prefix);
+        match (prefix, run.place.as_ref().and_then(WorkerPlace::polecat_name)) {
+            (Some(prefix), Some(name)) => session_name(prefix, name),
+            _ => run.id.to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
+        }
+    }
+}
+
+/// What tells the sessions of this town apart from those of others on this machine.
+pub(crate) fn session_server(town: &Town) -> String {
+    town.root().to_string_lossy().into_owned()
+}
+
+impl Spawner for RunSpawner {
+    fn spawn(&self, run: &Run) -> std::result::Result<(), SpawnError> {
+        let failed = |error: String| SpawnError::Failed(error);
+        let line = match run.executor {
+            ExecutorKind::Tmux => self.in_session(run)?,
+            ExecutorKind::Process | ExecutorKind::Pull | ExecutorKind::None => {
+                self.as_process(run)?
+            }
+            ExecutorKind::Ssh => {
+                return Err(failed("the executor ssh is not there yet".to_owned()));
+            }
+        };
+        let Some(line) = line else {
+            // If it wants the run later after all, it is refused: the start is taken back before.
+            let patience = format_duration(self.patience);
+            return Err(failed(format!("its supervisor said nothing for {patience}")));
+        };
+        match line.as_str() {
+            STARTED => Ok(()),
+            "" => Err(failed("its supervisor ended without a word".to_owned())),
+            other => Err(match (other.strip_prefix(BUSY), other.strip_prefix(FAILED)) {
+                (Some(why), _) => SpawnError::Busy(why.to_owned()),
+                (None, Some(why)) => failed(why.to_owned()),
+                (None, None) => failed(other.to_owned()),
+            }),
+        }
+    }
+}
+
+/// An error with its cause.
+pub(super) fn explained(error: &ProcessError) -> String {
+    match error {
+        ProcessError::Start { program, source } => format!("cannot start {program}: {source}"),
+        ProcessError::Failed { .. } => error.to_string(),
+    }
+}
+
+/// An error with everything that caused it.
+pub(super) fn with_causes(error: &OperationError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,145 @@
+//! What is started for a run: which program, where, and what it knows.
+
+use std::path::{Path, PathBuf};
+
+use gt_core::runtime::{Invocation, Runtime, Values};
+use gt_core::schedule::{Merge, Run, WorkerPlace};
+use gt_core::{ExecutorKind, Rig};
+use gt_executors::runs::{Agent, RunFiles};
+use gt_executors::terminal::Launcher;
+
+use super::claim::WorkOrder;
+use super::prompt::prompt;
+use crate::{OperationError, Result, Town, runtimes};
+
+/// The program that works on a run, and what is known about it.
+pub(super) struct Workbench {
+    pub(super) agent: Agent,
+    pub(super) runtime: Runtime,
+}
+
+/// Lays everything out for a run that was taken. `program` is this program.
+pub(super) fn lay_out(
+    town: &Town,
+    rig: &Rig,
+    order: &WorkOrder,
+    program: &Path,
+) -> Result<Workbench> {
+    let WorkOrder { run, bead, context } = order;
+    let runtime = runtimes::resolve(town, rig, context.parameters.runtime.as_deref())?;
+    let accounts = town.read(|reader| Ok(reader.accounts()?))?;
+    let account = accounts.into_iter().find(|account| account.handle == run.account);
+    let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
+    let (id, text) = (run.id.to_string(), prompt(bead, run, context));
+    let (prompt_file, gt) = (files.prompt_path(), program.to_string_lossy());
+    let session = run.uid.to_string();
+    let account_dir = account.as_ref().map(|account| account.config_dir.as_str());
+    let values = Values {
+        prompt: &text,
+        prompt_file: &prompt_file.to_string_lossy(),
+        bead: bead.id.as_str(),
+        run: &id,
+        title: bead.title.as_str(),
+        session: &session,
+        gt: &gt,
+        account_dir: account_dir.filter(|directory| !directory.is_empty()),
+    };
+    let invocation = runtime.invocation(&values)?;
+    if let Some(file) = &invocation.prompt_file {
+        let failed = |source| OperationError::File {
+            action: "write",
+            path: PathBuf::from(&file.path),
+            source,
+        };
+        std::fs::write(&file.path, &file.contents).map_err(failed)?;
+    }
+    let Invocation { argv, stdin, environment: of_runtime, .. } = invocation;
+    let mut environment = environment_of(town, order, program)?;
+    environment.extend(of_runtime);
+    environment.extend(account.into_iter().flat_map(|account| account.environment));
+    let directory = if run.workplace.tree.is_empty() { &rig.path } else { &run.workplace.tree };
+    let on_terminal =
+        runtime.is_interactive || (run.executor == ExecutorKind::Tmux && stdin.is_none());
+    let terminal = on_terminal.then(|| Launcher {
+        program: program.to_owned(),
+        arguments: ["worker", "become", "--"].map(Into::into).to_vec(),
+    });
+    let agent = Agent {
+        argv,
+        directory: town.root().join(directory),
+        environment,
+        prompt: stdin.unwrap_or_default(),
+        terminal,
+    };
+    Ok(Workbench { agent, runtime })
+}
+
+/// What a worker finds in its environment.
+fn environment_of(town: &Town, order: &WorkOrder, program: &Path) -> Result<Vec<(String, String)>> {
+    let WorkOrder { run, context, .. } = order;
+    let mut environment = vec![
+        ("GT_TOWN_ROOT".to_owned(), town.root().display().to_string()),
+        ("GT_RIG".to_owned(), run.rig.to_string()),
+        ("GT_RUN".to_owned(), run.id.to_string()),
+        ("GT_ROLE".to_owned(), run.agent.clone()),
+        ("BD_ACTOR".to_owned(), run.agent.clone()),
+        // It goes before the other, and whoever dispatches may have it set for themselves.
+        ("BEADS_ACTOR".to_owned(), run.agent.clone()),
+        ("GIT_AUTHOR_NAME".to_owned(), run.agent.clone()),
+    ];
+    if !run.workplace.tree.is_empty() {
+        let signature = crate::trees::signature_of(run);
+        environment.extend([
+            ("GT_BRANCH".to_owned(), run.workplace.branch.clone()),
+            ("GIT_AUTHOR_EMAIL".to_owned(), signature.email.clone()),
+            ("GIT_COMMITTER_NAME".to_owned(), signature.name),
+            ("GIT_COMMITTER_EMAIL".to_owned(), signature.email),
+            ("PATH".to_owned(), path_with_us(town, program)?),
+        ]);
+    }
+    if !run.workplace.session.is_empty() {
+        environment.push(("GT_SESSION".to_owned(), run.workplace.session.clone()));
+    }
+    if let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) {
+        environment.push(("GT_POLECAT".to_owned(), name.to_owned()));
+    }
+    let parameters = &context.parameters;
+    for (name, value) in [
+        ("GT_AGENT", parameters.runtime.as_deref()),
+        ("GT_MERGE", parameters.merge.map(Merge::as_str)),
+        ("GT_BASE_BRANCH", parameters.base_branch.as_deref()),
+        ("GT_MODE", parameters.ralph.then_some("ralph")),
+        ("GT_NO_MERGE", parameters.no_merge.then_some("1")),
+        ("GT_REVIEW_ONLY", parameters.review_only.then_some("1")),
+    ] {
+        environment.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+    }
+    Ok(environment)
+}
+
+/// The path on which this very program is found first, under both of its names.
+fn path_with_us(town: &Town, program: &Path) -> Result<String> {
+    let directory = town.root().join(crate::town::DIRECTORY).join("bin");
+    let failed = |source| OperationError::File { action: "make", path: directory.clone(), source };
+    std::fs::create_dir_all(&directory).map_err(failed)?;
+    for name in ["gt", "bd"] {
+        let link = directory.join(name);
+        if std::fs::read_link(&link).is_ok_and(|there| there == program) {
+            continue;
+        }
+        // Made beside it and renamed, because others may be starting it right now.
+        let beside = directory.join(format!(".{name}-{}", std::process::id()));
+        let _ = std::fs::remove_file(&beside);
+        std::os::unix::fs::symlink(program, &beside).map_err(failed)?;
+        std::fs::rename(&beside, &link).map_err(failed)?;
+    }
+    let path = crate::Environment::from_process();
+    let path = path.get("PATH").unwrap_or_default();
+    Ok(format!("{}:{path}", directory.display()))
+}
+
+/// Whether the end of a program that said nothing is its own affair: the command of a rig is done or has failed, while
+/// an agent that ends without `gt done` has lost its way.
+pub(super) fn fails_by_itself(run: &Run, runtime: &Runtime) -> bool {
+    run.workplace.tree.is_empty() || runtime.exit_zero == gt_core::runtime::ExitZero::Done
+}

@@ -1,0 +1,67 @@
+//! Which polecat gets a run.
+
+use gt_core::schedule::{Context, Polecat, RunId, TreeState, WorkerPlace, free_polecat_name};
+use gt_core::{Rig, RigSlug};
+use gt_store::Writer;
+
+use crate::Result;
+use crate::dispatch::Scene;
+
+/// The place of a run in a rig with trees: the one that was asked for, else the polecat that rested longest and
+/// has its tree, else a new one. Called in the transaction that begins the run, so a name is never given twice.
+pub(crate) fn give_place(
+    writer: &mut Writer<'_>,
+    scene: &Scene,
+    rig: &Rig,
+    context: &Context,
+    host: &str,
+    run: &RunId,
+) -> Result<WorkerPlace> {
+    let known = writer.polecats_of(&rig.slug)?;
+    let place_of = |name: &str| WorkerPlace::polecat(&rig.slug, name);
+    let is_free =
+        |name: &str| place_of(name).is_ok_and(|place| scene.occupancy.occupant(&place).is_none());
+    let asked = context.place.as_ref().and_then(WorkerPlace::polecat_name);
+    let name = match asked {
+        Some(name) => name.to_owned(),
+        None => known
+            .iter()
+            .find(|polecat| {
+                // A tree is where it was made.
+                polecat.host == host && polecat.tree == TreeState::Ready && is_free(&polecat.name)
+            })
+            .map(|polecat| polecat.name.clone())
+            .unwrap_or_else(|| {
+                free_polecat_name(|name| {
+                    known.iter().any(|polecat| polecat.name == name) || !is_free(name)
+                })
+            }),
+    };
+    let place = place_of(&name)?;
+    let now = writer.now();
+    let polecat = known.into_iter().find(|polecat| polecat.name == name);
+    let polecat = polecat.unwrap_or_else(|| unused(&rig.slug, &name, host, now));
+    let moved = polecat.host != host;
+    writer.put_polecat(&Polecat {
+        // Elsewhere it would have another tree under the same name.
+        tree: if moved { TreeState::Absent } else { polecat.tree },
+        host: host.to_owned(),
+        updated_at: now,
+        last_run: polecat.last_run.or_else(|| Some(run.clone())),
+        ..polecat
+    })?;
+    Ok(place)
+}
+
+fn unused(rig: &RigSlug, name: &str, host: &str, now: gt_core::Timestamp) -> Polecat {
+    Polecat {
+        rig: rig.clone(),
+        name: name.to_owned(),
+        host: host.to_owned(),
+        tree: TreeState::Absent,
+        branch: String::new(),
+        last_run: None,
+        created_at: now,
+        updated_at: now,
+    }
+}

@@ -1,0 +1,164 @@
+//! A tree for a run.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use gt_core::schedule::{
+    Polecat, Run, SlingParameters, TreeState, WorkerPlace, Workplace, branch_name, session_name,
+};
+use gt_core::{ExecutorKind, Rig};
+use gt_executors::git::{Commit, GitError, Repository, Tree};
+use gt_executors::runs::{Liveness, RunFiles};
+
+use super::trash::move_away;
+use super::{Trees, git_failed, save};
+use crate::{OperationError, Result, Town};
+
+/// Why a run has no tree.
+#[derive(Debug)]
+pub(crate) enum NotPrepared {
+    /// Something has to go away first.
+    Busy(String),
+    /// It could not be made.
+    Failed(OperationError),
+}
+
+impl From<OperationError> for NotPrepared {
+    fn from(error: OperationError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// How old what we know of the origin may be when a tree is made. What we land ourselves is known at once.
+const FETCH_EVERY: Duration = Duration::from_secs(30);
+
+/// Makes the tree of a run ready: on a fresh branch that begins where its base is now. What an earlier run left there
+/// is saved, and moved away if it was not clean. Only the holder of the run's lock calls this.
+pub(crate) fn prepare(
+    town: &Town,
+    rig: &Rig,
+    run: &Run,
+    parameters: &SlingParameters,
+    program: &Path,
+) -> std::result::Result<Workplace, NotPrepared> {
+    let Some(trees) = Trees::of(town, rig) else { return Ok(Workplace::default()) };
+    let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) else {
+        return Ok(Workplace::default());
+    };
+    let polecat = town.read(|reader| Ok(reader.polecat(&rig.slug, name)?))?;
+    let polecat = polecat
+        .ok_or_else(|| OperationError::rejected(format!("the polecat {name} was taken away")))?;
+    refuse_company(town, &polecat, run)?;
+    let failed = git_failed(rig);
+    let repository =
+        Repository::clone_from(&rig.repo, trees.repository().path()).map_err(&failed)?;
+    repository.install_fence(program).map_err(&failed)?;
+    let base = parameters.base_branch.as_deref().unwrap_or(&rig.default_branch);
+    let base_commit = base_of(&repository, base, rig)?;
+    let branch = branch_name(name, &run.id.bead, town.now());
+    let tree = trees.tree(name);
+    if !reuse(town, rig, &polecat, &tree, &branch, &base_commit)? {
+        let _ = move_away(town, rig, &polecat, "it was not clean, or not whole")?;
+        repository.add_worktree(tree.path(), &branch, &base_commit).map_err(&failed)?;
+    }
+    let polecat = Polecat {
+        tree: TreeState::Ready,
+        branch: branch.clone(),
+        last_run: Some(run.id.clone()),
+        updated_at: town.now(),
+        ..polecat
+    };
+    town.write(|writer| Ok(writer.put_polecat(&polecat)?))?;
+    Ok(Workplace {
+        session: match run.executor {
+            ExecutorKind::Tmux => session_name(&rig.prefix, name),
+            ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => {
+                String::new()
+            }
+        },
+        tree: trees.below_town(tree.path()),
+        branch,
+        base: base.to_owned(),
+        base_commit: base_commit.to_string(),
+    })
+}
+
+/// A tree is given to a run only when no process of the last one is left in it.
+fn refuse_company(
+    town: &Town,
+    polecat: &Polecat,
+    run: &Run,
+) -> std::result::Result<(), NotPrepared> {
+    let Some(last) = polecat.last_run.as_ref().filter(|last| **last != run.id) else {
+        return Ok(());
+    };
+    let files = RunFiles::of(&town.runs_directory(), &last.to_string());
+    match files.liveness() {
+        Ok(Liveness::Free | Liveness::NeverTaken) => Ok(()),
+        Ok(Liveness::Held) => {
+            Err(NotPrepared::Busy(format!("{last} has not left the tree of {} yet", polecat.name)))
+        }
+        Err(error) => Err(NotPrepared::Busy(format!(
+            "cannot tell from {} whether {last} has ended: {error}",
+            files.lock_path().display()
+        ))),
+    }
+}
+
+/// The commit that work begins from.
+fn base_of(repository: &Repository, base: &str, rig: &Rig) -> Result<Commit> {
+    let failed = git_failed(rig);
+    let is_old = || {
+        let fetched = fs::metadata(repository.path().join("FETCH_HEAD"));
+        let age = fetched.and_then(|file| file.modified()).ok().map(age_of);
+        age.is_none_or(|age| age > FETCH_EVERY)
+    };
+    let known = repository.tip(base).map_err(&failed)?;
+    if known.is_none() || is_old() {
+        match repository.fetch() {
+            // Work can begin from what is known.
+            Err(GitError::Unreachable { .. }) if known.is_some() => {}
+            fetched => fetched.map_err(&failed)?,
+        }
+    }
+    repository.tip(base).map_err(&failed)?.ok_or_else(|| {
+        OperationError::rejected(format!(
+            "the repository of the rig {} has no branch {base}; name another with --base-branch, or make it",
+            rig.slug
+        ))
+    })
+}
+
+/// How long ago something was, by the clock of the file system; nothing for what is in the future.
+fn age_of(then: SystemTime) -> Duration {
+    then.elapsed().unwrap_or_default()
+}
+
+/// Uses the tree again, if it is there, whole and clean. What its last run left is saved either way.
+fn reuse(
+    town: &Town,
+    rig: &Rig,
+    polecat: &Polecat,
+    tree: &Tree,
+    branch: &str,
+    base: &Commit,
+) -> Result<bool> {
+    if polecat.tree != TreeState::Ready || !tree.path().join(".git").exists() {
+        return Ok(false);
+    }
+    if let Some(last) = &polecat.last_run
+        && let Some(run) = town.read(|reader| Ok(reader.run(last)?))?
+        && run.landing.accepted.is_empty()
+    {
+        save(town, rig, &run)?;
+    }
+    match tree.recycle(branch, base) {
+        Ok(()) => Ok(true),
+        // Whatever keeps it from being used again is moved away, and looked at by a person if they like.
+        Err(error @ (GitError::Start { .. } | GitError::File { .. })) => {
+            Err(git_failed(rig)(error))
+        }
+        Err(_) => Ok(false),
+    }
+}

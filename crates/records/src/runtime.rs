@@ -1,0 +1,498 @@
+//! Files that say something about a runtime.
+
+use gt_core::formula::{Problem, Source};
+use gt_core::runtime::{Limit, Pattern, RuntimeLayer, RuntimeName};
+use gt_core::schedule::check_variable_name;
+use gt_core::time::parse_duration;
+use gt_core::{Invalid, Json, words};
+
+use crate::formula::node::{Node, Value};
+use crate::formula::table::{Found, Table};
+use crate::formula::toml;
+
+/// What a file about a runtime says, as far as it could be understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadRuntime {
+    /// What it says; whatever has a problem is left out.
+    pub layer: RuntimeLayer,
+    /// What cannot be understood.
+    pub problems: Vec<Problem>,
+    /// What means nothing to us.
+    pub warnings: Vec<Problem>,
+    /// The line of each key.
+    lines: Vec<(String, usize)>,
+}
+
+impl ReadRuntime {
+    /// The line that a key is on, if the file has it.
+    pub fn line_of(&self, key: &str) -> Option<usize> {
+        let table = key.split('.').next().unwrap_or(key);
+        self.lines.iter().find(|(name, _)| name == table).map(|(_, line)| *line)
+    }
+}
+
+/// What kind of value a key has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Number,
+    Flag,
+    Table,
+}
+
+/// Every key, and what it holds.
+const KEYS: [(&str, Kind); 15] = [
+    ("extends", Kind::Text),
+    ("description", Kind::Text),
+    ("command", Kind::Text),
+    ("resume", Kind::Text),
+    ("prompt", Kind::Text),
+    ("paste", Kind::Table),
+    ("environment", Kind::Table),
+    ("account_variable", Kind::Text),
+    ("account_flag", Kind::Text),
+    ("limit", Kind::Table),
+    ("exit_zero", Kind::Text),
+    ("memory_mb", Kind::Number),
+    ("interactive", Kind::Flag),
+    ("program", Kind::Text),
+    ("version_flag", Kind::Text),
+];
+
+/// The keys of the table `paste`, and what they hold.
+const PASTE_KEYS: [(&str, Kind); 2] = [("confirm", Kind::Text), ("bytes_max", Kind::Number)];
+
+/// Most memory that one program is said to take.
+const MEMORY_MB_MAX: u32 = 1_000_000;
+
+/// The longest prompt that can be typed into a terminal.
+const PASTE_BYTES_MAX: u32 = 1_000_000;
+
+/// Reads a file about a runtime. `file` is how messages name it.
+pub fn read_runtime(text: &str, file: &str) -> ReadRuntime {
+    let source = Source::file(file);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut found = Found::default();
+    let mut lines = Vec::new();
+    let layer = match toml::parse(text) {
+        Ok(root) => {
+            if let Value::Table(fields) = &root.value {
+                lines = fields.iter().map(|(name, node)| (name.clone(), node.line)).collect();
+            }
+            layer(root, &source, &mut found)
+        }
+        Err(errors) => {
+            let told = errors
+                .into_iter()
+                .map(|(line, message)| Problem::new(&source.at(line), "", message));
+            found.problems.extend(told);
+            RuntimeLayer::default()
+        }
+    };
+    ReadRuntime { layer, problems: found.problems, warnings: found.warnings, lines }
+}
+
+fn layer(root: Node, source: &Source, found: &mut Found) -> RuntimeLayer {
+    let mut table = Table::of(root, String::new(), source, found);
+    let paste = table.take("paste").map(|node| paste(node, source, found)).unwrap_or_default();
+    let layer = RuntimeLayer {
+        extends: table.parsed("extends", RuntimeName::parse, found),
+        description: line_of_text(&mut table, "description", found),
+        command: command(&mut table, "command", found),
+        resume: command(&mut table, "resume", found),
+        prompt: table.word("prompt", found),
+        paste_confirm: paste.0,
+        paste_bytes_max: paste.1,
+        environment: environment(&mut table, found),
+        account_variable: variable(&mut table, found),
+        account_flag: line_of_text(&mut table, "account_flag", found),
+        limits: limits(&mut table, source, found),
+        exit_zero: table.word("exit_zero", found),
+        memory_mb: number(&mut table, "memory_mb", MEMORY_MB_MAX, found),
+        is_interactive: table.flag("interactive", found),
+        program: line_of_text(&mut table, "program", found),
+        version_flag: line_of_text(&mut table, "version_flag", found),
+    };
+    table.warn_of_rest(&KEYS.map(|(name, _)| name), found);
+    layer
+}
+
+/// Where a value stands that is about to be taken.
+fn place(table: &Table, name: &str) -> Source {
+    table.source.at(table.line_of(name))
+}
+
+fn wrong(source: &Source, name: &str, message: &str, found: &mut Found) {
+    found.problems.push(Problem::new(source, "", format!("{name}: {message}")));
+}
+
+fn checked(
+    table: &mut Table,
+    name: &str,
+    check: impl FnOnce(&str) -> Result<(), Invalid>,
+    found: &mut Found,
+) -> Option<String> {
+    let source = place(table, name);
+    let text = table.given_text(name, found)?;
+    match check(&text) {
+        Ok(()) => Some(text),
+        Err(Invalid(message)) => {
+            wrong(&source, name, &message, found);
+            None
+        }
+    }
+}
+
+fn line_of_text(table: &mut Table, name: &str, found: &mut Found) -> Option<String> {
+    let one_line = |text: &str| {
+        let is_plain = !text.chars().any(char::is_control);
+        let wrong = || Invalid::new("write it on one line, without control characters");
+        is_plain.then_some(()).ok_or_else(wrong)
+    };
+    checked(table, name, one_line, found)
+}
+
+fn command(table: &mut Table, name: &str, found: &mut Found) -> Option<String> {
+    checked(table, name, |text| words::split(text).map(drop), found)
+}
+
+fn variable(table: &mut Table, found: &mut Found) -> Option<String> {
+    let check = |text: &str| if text.is_empty() { Ok(()) } else { check_variable_name(text) };
+    checked(table, "account_variable", check, found)
+}
+
+fn number(table: &mut Table, name: &str, max: u32, found: &mut Found) -> Option<u32> {
+    let source = place(table, name);
+    let number = table.number(name, found)?;
+    let fitting = u32::try_from(number).ok().filter(|number| *number <= max);
+    if fitting.is_none() {
+        wrong(&source, name, &format!("{number} is not a number from 0 to {max}"), found);
+    }
+    fitting
+}
+
+fn environment(table: &mut Table, found: &mut Found) -> Vec<(String, String)> {
+    let source = place(table, "environment");
+    let mut variables = table.bindings("environment", found);
+    variables.retain(|(name, value)| {
+        let can_be_passed = || {
+            let wrong = || Invalid::new("a variable cannot hold NUL");
+            (!value.contains('\0')).then_some(()).ok_or_else(wrong)
+        };
+        let check = check_variable_name(name).and_then(|()| can_be_passed());
+        if let Err(Invalid(message)) = &check {
+            wrong(&source, "environment", message, found);
+        }
+        check.is_ok()
+    });
+    variables
+}
+
+fn paste(node: Node, source: &Source, found: &mut Found) -> (Option<Pattern>, Option<usize>) {
+    let mut table = Table::of(node, "paste".to_owned(), source, found);
+    let confirm = table.parsed("confirm", Pattern::parse, found);
+    let bytes_max = number(&mut table, "bytes_max", PASTE_BYTES_MAX, found);
+    table.warn_of_rest(&PASTE_KEYS.map(|(name, _)| name), found);
+    (confirm, bytes_max.and_then(|bytes| usize::try_from(bytes).ok()))
+}
+
+fn limits(table: &mut Table, source: &Source, found: &mut Found) -> Option<Vec<Limit>> {
+    table.line_of("limit")?;
+    let nodes = table.list("limit", found);
+    Some(nodes.into_iter().filter_map(|node| limit(node, source, found)).collect())
+}
+
+fn limit(node: Node, source: &Source, found: &mut Found) -> Option<Limit> {
+    let at = source.at(Some(node.line));
+    let problems = found.problems.len();
+    let mut table = Table::of(node, "limit".to_owned(), source, found);
+    let pattern = table.parsed("pattern", Pattern::parse, found);
+    let wait = table.parsed("wait", parse_duration, found);
+    table.warn_of_rest(&["pattern", "wait"], found);
+    let Some(pattern) = pattern else {
+        if found.problems.len() == problems {
+            wrong(&at, "limit", "lacks pattern, which says what the program prints", found);
+        }
+        return None;
+    };
+    let limit = Limit::new(pattern, wait);
+    limit.map_err(|Invalid(message)| wrong(&at, "limit", &message, found)).ok()
+}
+
+/// The text of a file about a runtime with one key set to another value; everything else in it stays as it is.
+///
+/// Besides the plain keys there are `environment.NAME`, `paste.confirm` and `paste.bytes_max`.
+pub fn set_runtime_key(text: &str, key: &str, value: &str) -> Result<String, Invalid> {
+    let spelled = spelled(key, value)?;
+    let line = format!("{key} = {spelled}");
+    let lines: Vec<&str> = text.lines().collect();
+    let root = toml::parse(text).map_err(|errors| {
+        let (line, message) = errors.into_iter().next().unwrap_or_default();
+        Invalid(line.map_or(message.clone(), |line| format!("line {line}: {message}")))
+    })?;
+    let mut edited: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+    match line_of(&root, key) {
+        Some(number) => {
+            let line = lines.get(number - 1).copied().unwrap_or_default();
+            // A value over several lines is left to whoever wrote it.
+            if !is_whole(line) {
+                return Err(Invalid(format!(
+                    "line {number}: {key} goes over several lines; change it in the file"
+                )));
+            }
+            let name = line.split('=').next().unwrap_or_default().trim_end();
+            edited[number - 1] = format!("{name} = {spelled}");
+        }
+        None => match key.split_once('.') {
+            Some((table, name)) if header(&lines, table).is_some() => {
+                let place = header(&lines, table).map_or(0, |at| at + 1);
+                edited.insert(place, format!("{name} = {spelled}"));
+            }
+            _ => {
+                let tables = lines.iter().position(|line| line.trim_start().starts_with('['));
+                edited.insert(tables.unwrap_or(lines.len()), line);
+            }
+        },
+    }
+    Ok(edited.join("\n") + "\n")
+}
+
+/// The line of a key that is set already.
+fn line_of(root: &Node, key: &str) -> Option<usize> {
+    let field = |node: &'_ Node, name: &str| match &node.value {
+        Value::Table(fields) => {
+            fields.iter().find(|(key, _)| key == name).map(|(_, node)| node.clone())
+        }
+        _ => None,
+    };
+    let node = match key.split_once('.') {
+        Some((table, name)) => field(&field(root, table)?, name),
+        None => field(root, key),
+    };
+    node.map(|node| node.line)
+}
+
+/// Whether a line is `key = value` to its end.
+fn is_whole(line: &str) -> bool {
+    line.contains('=') && toml::parse(line).is_ok()
+}
+
+fn header(lines: &[&str], table: &str) -> Option<usize> {
+    lines.iter().position(|line| line.trim() == format!("[{table}]"))
+}
+
+/// A value as the file spells it.
+fn spelled(key: &str, value: &str) -> Result<String, Invalid> {
+    let shown: String = value.chars().take(60).collect();
+    let not = |what: &str| Invalid(format!("{key}: \"{}\" is not {what}", shown.escape_debug()));
+    let kind = match key.split_once('.') {
+        Some(("environment", name)) => {
+            check_variable_name(name)?;
+            Kind::Text
+        }
+        Some(("paste", name)) => kind_of(key, name, &PASTE_KEYS)?,
+        _ => kind_of(key, key, &KEYS)?,
+    };
+    match kind {
+        Kind::Text => Ok(toml_text(value)),
+        Kind::Number => {
+            value.parse::<u32>().map(|number| number.to_string()).map_err(|_| not("a whole number"))
+        }
+        Kind::Flag => match value {
+            "true" | "yes" | "1" | "on" => Ok("true".to_owned()),
+            "false" | "no" | "0" | "off" => Ok("false".to_owned()),
+            _ => Err(not("a yes or no; write true or false")),
+        },
+        Kind::Table if key == "limit" => {
+            Err(Invalid::new("limit is a list of tables; write them into the file"))
+        }
+        Kind::Table => Err(Invalid(format!("{key} is a table; set {key}.<name>"))),
+    }
+}
+
+fn kind_of(key: &str, name: &str, known: &[(&str, Kind)]) -> Result<Kind, Invalid> {
+    let found = known.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+    found.ok_or_else(|| {
+        let names = known.iter().map(|(known, _)| *known);
+        let hint = gt_core::likeness::closest(name, names.clone());
+        let hint = hint.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+        let shown: String = key.chars().take(60).collect();
+        Invalid(format!(
+            "a runtime has no key \"{}\"{hint} (known: {})",
+            shown.escape_debug(),
+            names.collect::<Vec<_>>().join(", ")
+        ))
+    })
+}
+
+/// A text as TOML has it: what JSON escapes is escaped the same way there, except for one sign.
+fn toml_text(text: &str) -> String {
+    Json::string(text).to_string().replace('\u{7f}', "\\u007f")
+}
+
+#[cfg(test)]
+mod tests {
+    use gt_core::formula::Naming as _;
+    use gt_core::runtime::{ExitZero, PromptWay};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn everything_that_a_file_can_say_is_read() {
+        let read = read_runtime(
+            "extends = 'claude'\n\
+             description = 'Mine'\n\
+             command = 'agent {prompt}'\n\
+             resume = ''\n\
+             prompt = 'argument'\n\
+             environment = { A = 'x', B = 2 }\n\
+             account_variable = 'AGENT_HOME'\n\
+             exit_zero = 'ask'\n\
+             memory_mb = 512\n\
+             interactive = true\n\
+             program = 'agent'\n\
+             version_flag = '-V'\n\
+             [paste]\nconfirm = '^>'\nbytes_max = 100\n\
+             [[limit]]\npattern = 'wait (?<after>.)'\nwait = '5m'\n",
+            "x.toml",
+        );
+        assert_eq!((read.problems, read.warnings), (vec![], vec![]));
+        let layer = read.layer;
+        assert_eq!(layer.extends.unwrap().as_str(), "claude");
+        assert_eq!(layer.command.as_deref(), Some("agent {prompt}"));
+        assert_eq!(layer.resume.as_deref(), Some(""), "nothing is something that is said");
+        assert_eq!(layer.prompt, Some(PromptWay::Argument));
+        assert_eq!(layer.environment[1], ("B".to_owned(), "2".to_owned()));
+        assert_eq!(layer.exit_zero, Some(ExitZero::Ask));
+        assert_eq!((layer.memory_mb, layer.is_interactive), (Some(512), Some(true)));
+        assert_eq!(layer.paste_bytes_max, Some(100));
+        assert_eq!(layer.limits.unwrap()[0].wait.as_secs(), 300);
+        assert_eq!(layer.account_flag, None);
+    }
+
+    #[test]
+    fn what_is_wrong_names_file_line_and_key() {
+        for (text, expected) in [
+            (
+                "\nprompt = 'shout'",
+                "x.toml:2: prompt: \"shout\" is not a way to give a prompt; known: argument,",
+            ),
+            ("command = 3", "x.toml:1: command: expected a text, found"),
+            ("command = \"a 'b\"", "x.toml:1: command: the ' at column 3 is never closed"),
+            ("memory_mb = -1", "x.toml:1: memory_mb: -1 is not a number from 0 to 1000000"),
+            ("interactive = 'yes'", "x.toml:1: interactive: expected true or false"),
+            (
+                "account_variable = '1A'",
+                "x.toml:1: account_variable: \"1A\" is not the name of a variable",
+            ),
+            (
+                "[environment]\n'A B' = '1'",
+                "x.toml:1: environment: \"A B\" is not the name of a variable",
+            ),
+            ("\n[[limit]]\nwait = '5m'", "x.toml:2: limit: lacks pattern"),
+            ("[[limit]]\npattern = '('", "x.toml:2: limit: pattern: \"(\" is not a pattern"),
+            ("[[limit]]\npattern = 'a'\nwait = '8d'", "x.toml:1: limit: wait must be"),
+            ("limit = 'a'", "x.toml:1: limit: expected a list"),
+            ("extends = 'A'", "x.toml:1: extends: \"A\" is not a name for a runtime"),
+            ("a = ", "x.toml:1: not valid TOML"),
+        ] {
+            let problems = read_runtime(text, "x.toml").problems;
+            let told = problems.first().map(ToString::to_string).unwrap_or_default();
+            assert!(told.starts_with(expected), "{text:?}: {told}");
+        }
+    }
+
+    #[test]
+    fn unknown_keys_are_warnings_with_a_suggestion() {
+        let read = read_runtime("comand = 'a'\n[paste]\nconfrim = 'b'\nxyz = 1", "x.toml");
+        assert_eq!(read.problems, []);
+        let told: Vec<String> = read.warnings.iter().map(ToString::to_string).collect();
+        let told = told.join("\n");
+        for part in [
+            "x.toml:1: ",
+            "did you mean command?",
+            "x.toml:3: paste: ",
+            "did you mean confirm?",
+            "known: confirm, bytes_max",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+
+    #[test]
+    fn one_key_is_changed_and_the_rest_stays() {
+        let file = "# mine\ncommand = 'a' # why\n\n[environment]\n# keys\nA = '1'\n";
+        for (key, value, expected) in [
+            (
+                "command",
+                "b \"c\"",
+                "# mine\ncommand = \"b \\\"c\\\"\"\n\n[environment]\n# keys\nA = '1'\n",
+            ),
+            (
+                "memory_mb",
+                "9",
+                "# mine\ncommand = 'a' # why\n\nmemory_mb = 9\n[environment]\n# keys\nA = '1'\n",
+            ),
+            (
+                "environment.A",
+                "2",
+                "# mine\ncommand = 'a' # why\n\n[environment]\n# keys\nA = \"2\"\n",
+            ),
+            (
+                "environment.B",
+                "2",
+                "# mine\ncommand = 'a' # why\n\n[environment]\nB = \"2\"\n# keys\nA = '1'\n",
+            ),
+            (
+                "paste.confirm",
+                "x",
+                "# mine\ncommand = 'a' # why\n\npaste.confirm = \"x\"\n[environment]\n# keys\nA = '1'\n",
+            ),
+        ] {
+            assert_eq!(set_runtime_key(file, key, value).unwrap(), expected);
+        }
+        assert_eq!(set_runtime_key("", "interactive", "yes").unwrap(), "interactive = true\n");
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_refused() {
+        for (file, key, value, expected) in [
+            ("", "comand", "a", "a runtime has no key \"comand\"; did you mean command?"),
+            ("", "limit", "a", "limit is a list of tables"),
+            ("", "environment", "a", "environment is a table; set environment.<name>"),
+            ("", "environment.A B", "a", "\"A B\" is not the name of a variable"),
+            ("", "memory_mb", "much", "memory_mb: \"much\" is not a whole number"),
+            ("", "interactive", "maybe", "interactive: \"maybe\" is not a yes or no"),
+            ("command = '''\na'''", "command", "b", "line 1: command goes over several lines"),
+            ("command =", "command", "b", "line 1: not valid TOML"),
+        ] {
+            let refused = set_runtime_key(file, key, value).unwrap_err().to_string();
+            assert!(refused.starts_with(expected), "{key}: {refused}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(text in "([a-z_]{1,9} = ('[a-z]*'|[0-9]|true|\\[\\])\n|\\[+[a-z]{1,5}\\]+\n|.){0,12}") {
+            let _ = read_runtime(&text, "x.toml");
+            let _ = set_runtime_key(&text, "command", "x");
+            let _ = set_runtime_key(&text, "environment.A", "x");
+        }
+
+        #[test]
+        fn a_value_that_was_set_is_read(value in any::<String>(), file in "(# [a-z]*\n|memory_mb = 1\n|\\[environment\\]\n){0,1}") {
+            let file = set_runtime_key(&file, "environment.A", &value).unwrap();
+            let read = read_runtime(&file, "x.toml");
+            if !value.contains('\0') {
+                prop_assert_eq!(read.problems, vec![]);
+                prop_assert_eq!(read.layer.environment, vec![("A".to_owned(), value)]);
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_the_guide() {
+        assert_eq!(ExitZero::DoneIfCommitted.as_str(), "done-if-committed");
+    }
+}

@@ -1,0 +1,145 @@
+//! Polecats, the trees that were moved away, what was saved of them, and how far work is on its way.
+
+use gt_core::schedule::{
+    Landing, LandingState, Polecat, Rescued, RunId, Said, TrashState, Trashed, TreeState, Workplace,
+};
+
+use gt_core::Status;
+
+use super::Subject;
+use super::kit::{Town, at, id, rig, slug};
+use super::runs::{begin, set_status};
+
+fn polecat(name: &str, second: i64) -> Polecat {
+    Polecat {
+        rig: slug("gear"),
+        name: name.to_owned(),
+        host: "here/1".to_owned(),
+        tree: TreeState::Absent,
+        branch: String::new(),
+        last_run: None,
+        created_at: at(1),
+        updated_at: at(second),
+    }
+}
+
+fn run_id(text: &str) -> RunId {
+    RunId { bead: id(text), epoch: 1 }
+}
+
+pub(super) fn polecats_are_kept_by_name_and_the_rested_come_first(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.write(|writer| writer.insert_rig(&rig("gear", "ge")));
+    let (nux, toast) = (polecat("nux", 9), polecat("toast", 3));
+    for polecat in [&nux, &toast] {
+        town.write(|writer| writer.put_polecat(polecat));
+    }
+    assert_eq!(town.read(|reader| reader.polecats()), [nux.clone(), toast.clone()]);
+    assert_eq!(town.read(|reader| reader.polecats_of(&slug("gear"))), [toast.clone(), nux]);
+
+    let used = Polecat {
+        tree: TreeState::Ready,
+        branch: "polecat/toast/x@1".to_owned(),
+        last_run: Some(run_id("gt-a")),
+        updated_at: at(20),
+        ..toast
+    };
+    town.write(|writer| writer.put_polecat(&used));
+    assert_eq!(town.read(|reader| reader.polecat(&slug("gear"), "toast")), Some(used));
+
+    town.write(|writer| writer.delete_polecat(&slug("gear"), "toast"));
+    assert_eq!(town.read(|reader| reader.polecat(&slug("gear"), "toast")), None);
+}
+
+pub(super) fn a_tree_is_moved_away_with_a_number_and_told_when_it_was(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let trashed = |name: &str| Trashed {
+        number: 0,
+        rig: slug("gear"),
+        name: name.to_owned(),
+        host: "here/1".to_owned(),
+        path: format!("gear/.trash/{name}"),
+        branch: "polecat/nux/gt-a@1".to_owned(),
+        run: Some(run_id("gt-a")),
+        reason: "nuked".to_owned(),
+        state: TrashState::Moving,
+        moved_at: at(5),
+        moved_by: "ann".to_owned(),
+        purge_at: at(500),
+    };
+    let mut kept = Vec::new();
+    let story = town.story_of(|town| {
+        for name in ["nux", "toast"] {
+            let moved = town.write(|writer| writer.insert_trash(&trashed(name)));
+            town.write(|writer| writer.set_trash_state(&moved, TrashState::Kept));
+            kept.push(Trashed { state: TrashState::Kept, ..moved });
+        }
+    });
+    assert_eq!(story, ["tree_moved gt-a", "tree_moved gt-a"]);
+    kept.reverse();
+    assert_eq!(town.read(|reader| reader.trash()), kept);
+    assert_eq!(kept.iter().map(|trashed| trashed.number).collect::<Vec<_>>(), [2, 1]);
+
+    town.write(|writer| writer.set_trash_state(&kept[0], TrashState::Restored));
+    town.write(|writer| writer.set_trash_state(&kept[1], TrashState::Purged));
+    assert_eq!(town.read(|reader| reader.trash()), []);
+}
+
+pub(super) fn what_was_saved_of_a_run_is_kept_once(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    let rescued = Rescued {
+        run: run_id("gt-a"),
+        rig: slug("gear"),
+        host: "here/1".to_owned(),
+        reference: "refs/gt/rescue/gt-a/1".to_owned(),
+        commit: "c0ffee".to_owned(),
+        base: "ba5e".to_owned(),
+        bytes: 77,
+        left_out: vec!["a \"pipe\": not a file".to_owned()],
+        created_at: at(9),
+    };
+    let again = Rescued { commit: "c0ffee2".to_owned(), left_out: Vec::new(), ..rescued.clone() };
+    for rescued in [&rescued, &again] {
+        town.write(|writer| writer.put_rescue(rescued));
+        assert_eq!(town.read(|reader| reader.rescue_of(&rescued.run)).as_ref(), Some(rescued));
+    }
+    assert_eq!(town.read(|reader| reader.rescues()), [again]);
+    assert_eq!(town.read(|reader| reader.rescue_of(&run_id("gt-b"))), None);
+}
+
+pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    let run = begin(&town, "gt-a", |_| ());
+    let place = Workplace {
+        session: "ge-nux".to_owned(),
+        tree: "gear/polecats/nux/rig".to_owned(),
+        branch: "polecat/nux/gt-a@1".to_owned(),
+        base: "main".to_owned(),
+        base_commit: "ba5e".to_owned(),
+    };
+    assert!(town.write(|writer| {
+        set_status(writer, "gt-a", Status::InProgress)?;
+        writer.claim_run(&run, &place)
+    }));
+    let landing = Landing {
+        accepted: "c0ffee".to_owned(),
+        state: Some(LandingState::Intended),
+        commit: "c0ffee2".to_owned(),
+    };
+    let read = || town.read(|reader| reader.run(&run.id)).expect("the run is there");
+
+    let story = town.story_of(|town| {
+        assert!(town.write(|writer| writer.accept_work(&run, Said::Completed, &landing)));
+        assert_eq!((read().workplace, read().said), (place.clone(), Some(Said::Completed)));
+        assert_eq!(read().landing, landing);
+        assert_eq!(town.read(|reader| reader.landing_runs()), [read()]);
+        let accepted = read();
+        town.write(|writer| writer.set_landing(&accepted, LandingState::Confirmed, "c0ffee3"));
+    });
+
+    assert_eq!(story, ["work_accepted gt-a", "landed gt-a"]);
+    assert_eq!(town.read(|reader| reader.landing_runs()), []);
+    assert_eq!(read().landing.commit, "c0ffee3");
+}

@@ -1,0 +1,178 @@
+//! Trees that were moved away, and what was saved of others.
+
+use gt_core::schedule::{Rescued, RunId, TrashState, Trashed};
+use gt_core::{EventKind, Json, NewEvent, RigSlug, Timestamp};
+
+use super::beads::id_from;
+use super::contexts::{as_int, count};
+use super::polecats::run_or_none;
+use super::statements;
+use crate::engine::Row;
+use crate::{Reader, StoreError, Writer};
+
+macro_rules! trash_columns {
+    () => {
+        "number, rig, name, host, path, branch, run, reason, state, moved_at, moved_by, purge_at"
+    };
+}
+
+macro_rules! rescue_columns {
+    () => {
+        "bead, epoch, rig, host, reference, saved, base, bytes, left_out, created_at"
+    };
+}
+
+statements! {
+    NEXT = "UPDATE counters SET value = value + 1 WHERE name = 'trash'";
+    NUMBER = "SELECT value FROM counters WHERE name = 'trash'";
+    INSERT = concat!("INSERT INTO trash (", trash_columns!(), ") \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
+    SET_STATE = "UPDATE trash SET state = ?2, path = ?3 WHERE number = ?1";
+    KEPT = concat!("SELECT ", trash_columns!(), " FROM trash WHERE state IN ('moving', 'kept') ORDER BY number DESC");
+    PUT_RESCUE = concat!("INSERT INTO rescues (", rescue_columns!(), ") \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (bead, epoch) DO UPDATE SET host = excluded.host, \
+        reference = excluded.reference, saved = excluded.saved, base = excluded.base, bytes = excluded.bytes, \
+        left_out = excluded.left_out, created_at = excluded.created_at");
+    RESCUES = concat!("SELECT ", rescue_columns!(), " FROM rescues ORDER BY created_at DESC, bead, epoch");
+    RESCUE = concat!("SELECT ", rescue_columns!(), " FROM rescues WHERE bead = ?1 AND epoch = ?2");
+}
+
+impl Reader<'_> {
+    /// The trees that are, or are about to be, moved away, the last first.
+    pub fn trash(&self) -> Result<Vec<Trashed>, StoreError> {
+        self.rows(KEPT, &[], trashed_from)
+    }
+
+    /// What was saved, the last first.
+    pub fn rescues(&self) -> Result<Vec<Rescued>, StoreError> {
+        self.rows(RESCUES, &[], rescued_from)
+    }
+
+    /// What was saved of a run.
+    pub fn rescue_of(&self, run: &RunId) -> Result<Option<Rescued>, StoreError> {
+        self.first(RESCUE, &[(&run.bead).into(), i64::from(run.epoch).into()], rescued_from)
+    }
+}
+
+impl Writer<'_> {
+    /// Writes down that a tree is about to be moved away, and gives it its number.
+    pub fn insert_trash(&mut self, trashed: &Trashed) -> Result<Trashed, StoreError> {
+        self.apply(NEXT, &[])?;
+        let trashed = Trashed { number: count(self.number(NUMBER, &[])?), ..trashed.clone() };
+        let run = trashed.run.as_ref().map(ToString::to_string).unwrap_or_default();
+        self.execute(
+            INSERT,
+            &[
+                as_int(trashed.number).into(),
+                trashed.rig.as_str().into(),
+                (&trashed.name).into(),
+                (&trashed.host).into(),
+                (&trashed.path).into(),
+                (&trashed.branch).into(),
+                (&run).into(),
+                (&trashed.reason).into(),
+                trashed.state.as_str().into(),
+                trashed.moved_at.into(),
+                (&trashed.moved_by).into(),
+                trashed.purge_at.into(),
+            ],
+        )?;
+        Ok(trashed)
+    }
+
+    /// Writes down what became of a tree that was moved away, and where it is.
+    pub fn set_trash_state(
+        &mut self,
+        trashed: &Trashed,
+        state: TrashState,
+    ) -> Result<(), StoreError> {
+        let params = [as_int(trashed.number).into(), state.as_str().into(), (&trashed.path).into()];
+        self.execute(SET_STATE, &params)?;
+        let kind = match state {
+            TrashState::Moving => return Ok(()),
+            TrashState::Kept => EventKind::TreeMoved,
+            TrashState::Restored => EventKind::TreeRestored,
+            TrashState::Purged => EventKind::TreePurged,
+        };
+        let payload = Json::object(&[
+            ("polecat".to_owned(), Json::string(&trashed.name)),
+            ("path".to_owned(), Json::string(&trashed.path)),
+            ("reason".to_owned(), Json::string(&trashed.reason)),
+        ]);
+        let bead = trashed.run.as_ref().map(|run| run.bead.clone());
+        let (rig, run) = (Some(trashed.rig.clone()), trashed.run.clone());
+        self.record(NewEvent { kind, bead, rig, run, payload });
+        Ok(())
+    }
+
+    /// Writes down what was saved of a run; a second time replaces the first.
+    pub fn put_rescue(&mut self, rescued: &Rescued) -> Result<(), StoreError> {
+        let left_out: Vec<Json> = rescued.left_out.iter().map(|line| Json::string(line)).collect();
+        let left_out = Json::array(&left_out);
+        self.execute(
+            PUT_RESCUE,
+            &[
+                (&rescued.run.bead).into(),
+                i64::from(rescued.run.epoch).into(),
+                rescued.rig.as_str().into(),
+                (&rescued.host).into(),
+                (&rescued.reference).into(),
+                (&rescued.commit).into(),
+                (&rescued.base).into(),
+                as_int(rescued.bytes).into(),
+                left_out.as_str().into(),
+                rescued.created_at.into(),
+            ],
+        )?;
+        let payload = Json::object(&[
+            ("reference".to_owned(), Json::string(&rescued.reference)),
+            ("commit".to_owned(), Json::string(&rescued.commit)),
+            ("left_out".to_owned(), left_out),
+        ]);
+        self.record(NewEvent {
+            kind: EventKind::Rescued,
+            bead: Some(rescued.run.bead.clone()),
+            rig: Some(rescued.rig.clone()),
+            run: Some(rescued.run.clone()),
+            payload,
+        });
+        Ok(())
+    }
+}
+
+fn trashed_from(row: &dyn Row) -> Result<Trashed, StoreError> {
+    let text = |column| -> Result<String, StoreError> { Ok(row.text(column)?.to_owned()) };
+    Ok(Trashed {
+        number: count(row.int(0)?),
+        rig: RigSlug::trusted(text(1)?),
+        name: text(2)?,
+        host: text(3)?,
+        path: text(4)?,
+        branch: text(5)?,
+        run: run_or_none(row.text(6)?)?,
+        reason: text(7)?,
+        state: TrashState::parse(row.text(8)?)?,
+        moved_at: Timestamp::from_nanos(row.int(9)?),
+        moved_by: text(10)?,
+        purge_at: Timestamp::from_nanos(row.int(11)?),
+    })
+}
+
+fn rescued_from(row: &dyn Row) -> Result<Rescued, StoreError> {
+    let text = |column| -> Result<String, StoreError> { Ok(row.text(column)?.to_owned()) };
+    let damaged = || StoreError::Corrupt("what was left out of a rescue".to_owned());
+    let left_out = Json::trusted(text(8)?).elements().ok_or_else(damaged)?;
+    let left_out = left_out.iter().map(|line| line.to_text().ok_or_else(damaged));
+    let epoch = u32::try_from(row.int(1)?).map_err(|_| damaged())?;
+    Ok(Rescued {
+        run: RunId { bead: id_from(row, 0)?, epoch },
+        rig: RigSlug::trusted(text(2)?),
+        host: text(3)?,
+        reference: text(4)?,
+        commit: text(5)?,
+        base: text(6)?,
+        bytes: count(row.int(7)?),
+        left_out: left_out.collect::<Result<_, _>>()?,
+        created_at: Timestamp::from_nanos(row.int(9)?),
+    })
+}
