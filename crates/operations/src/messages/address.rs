@@ -2,7 +2,7 @@
 
 use gt_core::message::{ADDRESS_FORMS, Written};
 use gt_core::schedule::WorkerPlace;
-use gt_core::{Address, BeadId};
+use gt_core::{Address, BeadId, RigSlug};
 use gt_store::Reader;
 
 use crate::beads::resolve_in;
@@ -57,9 +57,9 @@ pub(super) fn check(reader: &Reader<'_>, address: &Address) -> Result<()> {
 
 fn check_polecat(reader: &Reader<'_>, rig: &str, place: &WorkerPlace) -> Result<()> {
     let mut known: Vec<String> = reader
-        .names_of_polecats(rig)?
+        .polecats_of(&RigSlug::trusted(rig.to_owned()))?
         .iter()
-        .map(|name| format!("{rig}/polecats/{name}"))
+        .map(|polecat| format!("{rig}/polecats/{}", polecat.name))
         .collect();
     for run in reader.live_runs()? {
         if let Some(place) = run.place.filter(|place| !place.is_crew() && run.rig.as_str() == rig) {

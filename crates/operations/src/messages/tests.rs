@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gt_core::message::{MessageBody, MessageKind, NewMessage};
-use gt_core::schedule::{Run, RunState, WorkerPlace};
+use gt_core::schedule::{Landing, Run, RunState, WorkerPlace, Workplace};
 use gt_core::{Address, BeadId, ExecutorKind, Json, RigSlug, Sender, Uid};
 
 use super::{delivered, mark_seen, undelivered_for};
@@ -43,6 +43,9 @@ fn town() -> (Town, WorkerPlace) {
             exit_code: None,
             exit_signal: None,
             reason: String::new(),
+            workplace: Workplace::default(),
+            said: None,
+            landing: Landing::default(),
         })?)
     });
     begun.expect("the run begins");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use gt_core::schedule::{Context, Run, RunId, RunState};
+use gt_core::schedule::{Context, Run, RunId, RunState, Workplace};
 use gt_core::{Bead, Comment, ExecutorKind, Message, Rig};
 use gt_store::Reader;
 
@@ -83,7 +83,8 @@ impl Briefing {
 
     /// Whether the work is done in a repository.
     fn has_repository(&self) -> bool {
-        self.rig.as_ref().is_some_and(|rig| !rig.repo.is_empty())
+        !self.run().workplace.branch.is_empty()
+            || self.rig.as_ref().is_some_and(|rig| !rig.repo.is_empty())
     }
 
     /// What was said when it was slung.
@@ -185,6 +186,12 @@ impl Briefing {
             "You are {}, the worker of the run {} in the rig {}.",
             run.agent, run.id, run.rig
         );
+        let Workplace { tree, branch, base, .. } = &run.workplace;
+        if !branch.is_empty() {
+            let tree = if tree.is_empty() { String::new() } else { format!(" in the tree {tree}") };
+            let _ =
+                writeln!(page, "You work{tree} on the branch {branch}, which began from {base}.");
+        }
         if let Some((before, done)) = &self.before {
             let _ = writeln!(page, "{}", told_before(before, done));
         }

@@ -27,7 +27,6 @@ statements! {
         AND seen_at IS NULL ORDER BY number LIMIT ?2");
     ASKING = concat!("SELECT ", message_columns!(), " FROM messages WHERE kind = 'escalation' \
         AND seen_at IS NULL ORDER BY number");
-    POLECATS = "SELECT name FROM polecats WHERE rig = ?1 ORDER BY name";
     LAST_NUMBER = "SELECT value FROM counters WHERE name = 'message'";
     SET_LAST_NUMBER = "UPDATE counters SET value = ?1 WHERE name = 'message'";
     INSERT = "INSERT INTO messages (number, id, kind, severity, sender, recipient, subject, body, bead, \
@@ -57,11 +56,6 @@ impl Reader<'_> {
     /// The messages that ask for a person and that nobody has read, oldest first.
     pub fn unseen_escalations(&self) -> Result<Vec<Message>, StoreError> {
         self.rows(ASKING, &[], message_from)
-    }
-
-    /// The names of the polecats that a rig has.
-    pub fn names_of_polecats(&self, rig: &str) -> Result<Vec<String>, StoreError> {
-        self.rows(POLECATS, &[rig.into()], |row| Ok(row.text(0)?.to_owned()))
     }
 
     fn addressed(&self, sql: &str, to: &Address, limit: usize) -> Result<Vec<Message>, StoreError> {
