@@ -24,18 +24,15 @@ pub(crate) fn give_place(
     let asked = context.place.as_ref().and_then(WorkerPlace::polecat_name);
     let name = match asked {
         Some(name) => name.to_owned(),
-        None => known
-            .iter()
-            .find(|polecat| {
-                // A tree is where it was made.
+        None => {
+            // A tree is where it was made.
+            let rested = known.iter().find(|polecat| {
                 polecat.host == host && polecat.tree == TreeState::Ready && is_free(&polecat.name)
-            })
-            .map(|polecat| polecat.name.clone())
-            .unwrap_or_else(|| {
-                free_polecat_name(|name| {
-                    known.iter().any(|polecat| polecat.name == name) || !is_free(name)
-                })
-            }),
+            });
+            let is_taken =
+                |name: &str| known.iter().any(|polecat| polecat.name == name) || !is_free(name);
+            rested.map_or_else(|| free_polecat_name(is_taken), |polecat| polecat.name.clone())
+        }
     };
     let place = place_of(&name)?;
     let now = writer.now();
