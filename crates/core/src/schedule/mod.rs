@@ -5,6 +5,7 @@ mod context;
 pub mod labels;
 mod notice;
 mod parameters;
+mod park;
 mod place;
 mod run;
 
@@ -12,5 +13,6 @@ pub use account::{Account, check_account_handle, check_variable_name};
 pub use context::{CloseReason, Context, ContextClosed, ContextId, Origin};
 pub use notice::{Channel, Notice, NoticeState};
 pub use parameters::{Merge, SlingParameters};
+pub use park::{Closed, Means, MeansKind, Park};
 pub use place::WorkerPlace;
-pub use run::{Run, RunEnd, RunId, RunState};
+pub use run::{Loss, Run, RunEnd, RunId, RunState};
