@@ -29,6 +29,7 @@ mod labels;
 mod list;
 mod orders;
 mod outbox;
+mod parks;
 mod queries;
 mod races;
 mod readiness;

@@ -45,7 +45,7 @@ fn set_status(writer: &mut Writer<'_>, text: &str, status: Status) -> Result<(),
 }
 
 /// Begins a run, changed as the case needs it.
-fn begin(town: &Town, text: &str, change: impl Fn(&mut Run)) -> Run {
+pub(super) fn begin(town: &Town, text: &str, change: impl Fn(&mut Run)) -> Run {
     town.write(|writer| insert(writer, text, change))
 }
 
@@ -166,10 +166,9 @@ pub(super) fn a_run_is_taken_once_and_ends_once(subject: &dyn Subject) {
         assert!(claim(town));
         assert!(!claim(town));
         let whole = RunEnd {
-            state: RunState::Failed,
             exit_code: Some(3),
             exit_signal: Some(9),
-            reason: "it fell over".to_owned(),
+            ..RunEnd::without_status(RunState::Failed, "it fell over")
         };
         let end = |writer: &mut Writer<'_>| {
             let ended = writer.end_run(&run, &whole, "ann")?;

@@ -18,6 +18,7 @@ mod labels;
 mod old_queues;
 mod outbox;
 mod parameters;
+mod parks;
 mod query;
 mod requests;
 mod rigs;
@@ -70,6 +71,7 @@ pub fn all_statements() -> Vec<&'static str> {
         labels::STATEMENTS,
         outbox::STATEMENTS,
         old_queues::STATEMENTS,
+        parks::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,
         runs::STATEMENTS,
