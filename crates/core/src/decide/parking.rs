@@ -38,10 +38,9 @@ pub fn testimony(run: &Run, end: &RunEnd, now: Timestamp) -> Testimony {
     match (end.state, end.loss) {
         (RunState::Done, _) => Testimony::Works,
         (RunState::Lost, Loss::Host | Loss::Session | Loss::Limit)
-        | (
-            RunState::Cancelled | RunState::Starting | RunState::Running | RunState::Blocked,
-            _,
-        ) => Testimony::Nothing,
+        | (RunState::Cancelled | RunState::Starting | RunState::Running | RunState::Blocked, _) => {
+            Testimony::Nothing
+        }
         (RunState::Failed, _) | (RunState::Lost, Loss::Agent) => {
             if end.committed {
                 Testimony::Works

@@ -100,7 +100,9 @@ pub(super) fn parking_and_its_end_are_told_and_suspicion_is_not(subject: &dyn Su
         ("unparked", r#"{"kind":"runtime","name":"claude"}"#.to_owned()),
         (
             "limited",
-            format!(r#"{{"kind":"account","name":"work","reason":"exit \"1\"","until":"{until}"}}"#),
+            format!(
+                r#"{{"kind":"account","name":"work","reason":"exit \"1\"","until":"{until}"}}"#
+            ),
         ),
         ("unparked", r#"{"kind":"account","name":"work","limit":true}"#.to_owned()),
     ];

@@ -51,8 +51,7 @@ impl Writer<'_> {
         let mut fields = named(&park.means);
         fields.push(("reason".to_owned(), Json::string(&park.reason)));
         fields.extend(
-            park.closed
-                .map(|closed| ("until".to_owned(), Json::string(&closed.until.to_string()))),
+            park.closed.map(|closed| ("until".to_owned(), Json::string(&closed.until.to_string()))),
         );
         if again {
             fields.push(("again".to_owned(), Json::trusted("true".to_owned())));
@@ -127,9 +126,7 @@ fn park_from(row: &dyn Row) -> Result<Park, StoreError> {
     Ok(Park {
         means: Means { kind: MeansKind::parse(row.text(0)?)?, name: row.text(1)?.to_owned() },
         strikes: beads.map(|bead| BeadId::trusted(bead.to_owned())).collect(),
-        closed: instant(3)?
-            .zip(instant(4)?)
-            .map(|(since, until)| Closed { since, until }),
+        closed: instant(3)?.zip(instant(4)?).map(|(since, until)| Closed { since, until }),
         reason: row.text(5)?.to_owned(),
         trial: trial.map(RunId::parse).transpose()?,
     })
