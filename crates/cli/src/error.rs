@@ -17,6 +17,9 @@ pub(crate) enum CliError {
     /// Every part has already said what is wrong with it.
     #[error("{0}")]
     AlreadyTold(String),
+    /// Everything has been said; only the exit code is left.
+    #[error("exit code {0}")]
+    Said(u8),
     /// Nobody reads the output any more.
     #[error("the output was closed")]
     ClosedPipe,

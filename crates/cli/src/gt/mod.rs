@@ -3,6 +3,7 @@
 mod account;
 mod completions;
 mod config;
+mod deacon;
 mod doctor;
 mod each;
 mod feed;
@@ -59,6 +60,7 @@ enum Verb {
     Run(run::RunArgs),
     Wait(wait::WaitArgs),
     Why(why::WhyArgs),
+    Deacon(deacon::DeaconArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
     Formula(crate::bd::FormulaArgs),
@@ -86,6 +88,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Run(args) => run::run(&context, &args),
         Verb::Wait(args) => wait::run(&context, &args),
         Verb::Why(args) => why::run(&context, &args),
+        Verb::Deacon(args) => deacon::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),
         Verb::Formula(args) => crate::bd::run_formula(&context, &args),

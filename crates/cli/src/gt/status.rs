@@ -1,15 +1,18 @@
 //! `gt status`.
 
 use clap::Args;
+use gt_operations::recovery::{self, Need};
 use gt_operations::{EventFilter, beads, events, outbox, queue, rigs};
 use gt_records::ObjectWriter;
 
+use super::scheduler::{parked_line, write_parked};
 use crate::bd::{event_json, event_line};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Table, plural};
+use crate::output::{Cell, Printer, Table, plural};
 
 const EVENTS_SHOWN: usize = 5;
+const NEEDS_SHOWN: usize = 10;
 
 /// Show how the town stands
 #[derive(Debug, Args)]
@@ -25,6 +28,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let scheduler = queue::status(&town)?;
     let recent = events::latest(&town, &EventFilter::default(), EVENTS_SHOWN)?;
     let notices = outbox::unsent(&town)?;
+    let needs = recovery::needs_you(&town)?;
     let active = numbers.with_status("in_progress") + numbers.with_status("hooked");
     if printer.json() {
         let mut out = String::new();
@@ -48,6 +52,16 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
             object.count("queued_total", scheduler.queued);
             object.count("queued_ready", scheduler.ready);
             object.count("active_polecats", scheduler.live.into());
+            write_parked(object, &scheduler.parked);
+        });
+        object.array("needs_you", |array| {
+            for need in &needs {
+                array.object(|object| {
+                    object.text("code", need.code());
+                    object.text("what", &need.what());
+                    object.text("remedy", &need.remedy());
+                });
+            }
         });
         object.array("rigs", |array| {
             for (rig, counts) in &rigs {
@@ -86,6 +100,10 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         super::scheduler::capacity(scheduler.live, scheduler.cap),
         paused.unwrap_or_default()
     ))?;
+    for parked in scheduler.parked.iter().filter(|parked| parked.park.is_limit()) {
+        printer.line(parked_line(parked))?;
+    }
+    print_needs(printer, &needs)?;
     if notices.waiting + notices.given_up > 0 {
         printer.line(format!(
             "Notices: {} waiting to be sent, {} given up (gt outbox list)",
@@ -115,4 +133,19 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         recent.iter().try_for_each(|event| printer.line(event_line(event)))?;
     }
     Ok(())
+}
+
+/// What waits for a person.
+fn print_needs(printer: &Printer, needs: &[Need]) -> Result<(), CliError> {
+    if needs.is_empty() {
+        return Ok(());
+    }
+    printer.heading("Needs you", "")?;
+    for need in needs.iter().take(NEEDS_SHOWN) {
+        printer.line(format!("  {}; {}", need.what(), need.remedy()))?;
+    }
+    match needs.len().saturating_sub(NEEDS_SHOWN) {
+        0 => Ok(()),
+        more => printer.line(format!("  and {more} more (gt status --json)")),
+    }
 }
