@@ -51,6 +51,7 @@ mod query;
 mod queue;
 mod quick_starts;
 mod ready;
+mod recovery;
 mod rigs;
 mod runs;
 mod scheduler;

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use gt_core::decide::WaitReason;
+use gt_core::schedule::{RunEnd, RunId, RunState};
 use gt_core::{
     Clock, DependencyType, ExecutorKind, IssueType, Priority, RigState, Status, Timestamp,
 };
 use gt_operations::beads::{self, BeadChanges, NewBead};
 use gt_operations::dispatch::{Caller, Dispatcher, MemorySpawner};
 use gt_operations::schedule::{Flags, SlingRequest, sling};
-use gt_operations::{Actor, Town, dependencies, queue, rigs, settings};
+use gt_operations::{Actor, Town, dependencies, queue, rigs, runs, settings};
 use proptest::prelude::*;
 
 /// A clock that stands still until it is moved.
@@ -107,7 +108,12 @@ fn world() -> impl Strategy<Value = World> {
     let sick = prop_oneof![2 => Just(None), 1 => (0_u64..1000).prop_map(Some)];
     let numbers = (0_u32..4, 0_u64..400, 0_usize..6, sick);
     (caps, flags, numbers, prop::collection::vec(plan(), 1..14)).prop_map(
-        |((max_polecats, queue_max_polecats, rig_cap), flags, (batch, idle, first, sick), plans)| {
+        |(
+            (max_polecats, queue_max_polecats, rig_cap),
+            flags,
+            (batch, idle, first, sick),
+            plans,
+        )| {
             let (fifo, queue_enabled, paused) = flags;
             World {
                 max_polecats,

@@ -4,7 +4,7 @@ use clap::Args;
 use gt_core::BeadId;
 use gt_core::schedule::RunId;
 use gt_core::time::parse_duration;
-use gt_operations::dispatch::{Pass, pass};
+use gt_operations::dispatch::{NotStarted, Pass, pass};
 use gt_operations::recovery::{self, Redispatch, Redispatched};
 use gt_operations::{Town, daemon, queue};
 use gt_records::ObjectWriter;
@@ -116,8 +116,9 @@ fn start(town: &Town, context: u64) -> Result<Started, CliError> {
     let run = done.dispatched.into_iter().find_map(|started| started.run);
     Ok(match (run, done.errors.into_iter().next()) {
         (Some(run), _) => Started::Run(run.id),
+        // Something keeps it now, and passes.
+        (None, Some((_, NotStarted::Changed(_))) | None) => Started::Waits,
         (None, Some((_, error))) => Started::Failed(error.to_string()),
-        (None, None) => Started::Waits,
     })
 }
 
