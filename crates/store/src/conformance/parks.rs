@@ -25,7 +25,7 @@ fn closed(means: Means) -> Park {
 /// A run on an account.
 fn run(town: &Town) -> Run {
     town.add_open(&["gt-a"]);
-    begin(town, "gt-a", |run| run.account = "work".to_owned())
+    begin(town, "gt-a", |run| "work".clone_into(&mut run.account))
 }
 
 pub(super) fn what_is_held_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
@@ -120,7 +120,8 @@ pub(super) fn a_forgiven_attempt_wakes_its_context(subject: &dyn Subject) {
 
     town.write(|writer| writer.forgive_attempt(&context));
 
-    let forgiven = town.read(|reader| reader.context_by_number(context.number)).unwrap();
+    let forgiven = town.read(|reader| reader.context_by_number(context.number));
+    let forgiven = forgiven.expect("the context is there");
     assert_eq!((forgiven.attempts, forgiven.next_attempt_at), (1, None));
     assert_eq!(town.read(|reader| reader.lanes())[0].awake, 1);
 }

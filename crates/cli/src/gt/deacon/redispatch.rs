@@ -33,11 +33,17 @@ pub(super) struct RedispatchArgs {
     /// The rig it goes to, if not where it was
     #[arg(long)]
     rig: Option<String>,
-    /// How many attempts it has in all [default: the setting recovery.max_attempts, 3]
-    #[arg(long, value_name = "N")]
+    #[arg(
+        long,
+        value_name = "N",
+        help = "How many attempts it has in all [default: recovery.max_attempts, which is 3]"
+    )]
     max_attempts: Option<u32>,
-    /// How long after the previous redispatch [default: the setting recovery.cooldown, 5m]
-    #[arg(long, value_name = "TIME")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        help = "How long after the previous redispatch [default: recovery.cooldown, which is 5m]"
+    )]
     cooldown: Option<String>,
 }
 
