@@ -17,9 +17,9 @@ pub(crate) enum CliError {
     /// Every part has already said what is wrong with it.
     #[error("{0}")]
     AlreadyTold(String),
-    /// It ended with this exit status, and there is nothing more to say.
-    #[error("it ended with exit status {0}")]
-    Status(u8),
+    /// Everything has been said; only the exit code is left.
+    #[error("exit code {0}")]
+    Said(u8),
     /// Nobody reads the output any more.
     #[error("the output was closed")]
     ClosedPipe,

@@ -140,11 +140,13 @@ fn finish(printer: &Printer, result: Result<(), CliError>) -> ExitCode {
     match result.and_then(|()| printer.flush()) {
         // Whoever read the output has seen enough.
         Ok(()) | Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
-        Err(CliError::Status(code)) => {
-            // Whether it leaves or not, the exit status is what was asked for.
-            let _ = printer.flush();
-            ExitCode::from(code)
-        }
+        Err(CliError::Said(code)) => match printer.flush() {
+            Ok(()) | Err(CliError::ClosedPipe) => ExitCode::from(code),
+            Err(error) => {
+                printer.failure(&error);
+                ExitCode::FAILURE
+            }
+        },
         Err(error) => {
             printer.failure(&error);
             ExitCode::FAILURE

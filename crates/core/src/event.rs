@@ -116,6 +116,14 @@ event_kinds! {
     Paused = "paused",
     /// Work is started again.
     Resumed = "resumed",
+    /// Nothing is started with a runtime or an account for a while: too many runs came to nothing at once.
+    Parked = "parked",
+    /// Nothing is started with an account or a runtime until its usage limit has passed.
+    Limited = "limited",
+    /// Work is started with a runtime or an account again.
+    Unparked = "unparked",
+    /// A hook that nobody was at was taken back.
+    HookReleased = "hook_released",
     /// An account was added, changed or removed.
     AccountChanged = "account_changed",
     /// A worker has finished a step of its run.

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use gt_core::Invalid;
 use gt_core::limits::LABEL_BYTES_MAX;
-use gt_core::schedule::{Account, check_account_handle, check_variable_name};
+use gt_core::schedule::{Account, Means, check_account_handle, check_variable_name};
 use gt_store::{Reader, Scope, Writer};
 use serde_json::Value;
 
 use crate::interchange::KEPT_ACCOUNTS;
+use crate::recovery::forget;
 use crate::{OperationError, Result, Town};
 
 /// Most variables of an account.
@@ -125,6 +126,7 @@ pub fn remove(town: &Town, handle: &str) -> Result<Account> {
             )));
         }
         writer.delete_account(handle)?;
+        forget(writer, &Means::account(handle))?;
         Ok(account)
     })
 }

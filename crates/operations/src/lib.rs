@@ -30,6 +30,7 @@ pub mod notes;
 pub mod outbox;
 pub mod parallel;
 pub mod queue;
+pub mod recovery;
 pub mod rigs;
 pub mod runs;
 pub mod runtimes;

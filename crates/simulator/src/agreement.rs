@@ -1,7 +1,7 @@
 //! The questions that people ask, and whether their answers are true and agree.
 
-use gt_core::decide::WaitReason;
-use gt_core::schedule::{CloseReason, Run, RunState};
+use gt_core::decide::{Hold, WaitReason};
+use gt_core::schedule::{CloseReason, Means, MeansKind, Run, RunState};
 use gt_core::{BeadId, RigState, Status};
 use gt_operations::dispatch::{Caller, Dispatcher, MemorySpawner};
 use gt_operations::queue::{self, Queued};
@@ -122,6 +122,25 @@ impl Simulation {
         }
     }
 
+    /// Whether something is parked like this.
+    fn is_held(&self, snapshot: &Snapshot, kind: MeansKind, name: &str, hold: &Hold) -> bool {
+        let means = Means { kind, name: name.to_owned() };
+        let park = snapshot.parks.iter().find(|park| park.means == means);
+        let Some((park, closed)) = park.and_then(|park| Some((park, park.closed?))) else {
+            return false;
+        };
+        match hold {
+            Hold::Until(until) => closed.until == *until && self.clock.peek() < *until,
+            Hold::Once => false,
+            // One that goes before it and has no run yet.
+            Hold::Trial(run) if run.epoch == 0 => self.beads.contains(&run.bead),
+            Hold::Trial(run) => {
+                let live = snapshot.live(&run.bead).is_some_and(|live| live.id == *run);
+                live && park.trial.as_ref() == Some(run)
+            }
+        }
+    }
+
     /// Whether a reason holds, as far as it can be told without the evaluator.
     fn is_true(&self, snapshot: &Snapshot, row: &gt_store::BeadRow, reason: &WaitReason) -> bool {
         let (bead, now) = (&row.bead, self.clock.peek());
@@ -158,6 +177,12 @@ impl Simulation {
             }
             WaitReason::Paused(..) => snapshot.paused,
             WaitReason::QueueGate => latest.is_some_and(|context| context.gated),
+            WaitReason::RuntimeParked(name, hold) => {
+                self.is_held(snapshot, MeansKind::Runtime, name, hold)
+            }
+            WaitReason::AccountLimited(name, hold) => {
+                self.is_held(snapshot, MeansKind::Account, name, hold)
+            }
             WaitReason::NoSlot(_) | WaitReason::OnePerAgent(..) => {
                 latest.is_some_and(|context| context.closed.is_none())
             }

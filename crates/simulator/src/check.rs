@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::decide::{BACKOFF_MAX, is_due_within};
-use gt_core::schedule::{CloseReason, Context, Run, RunId, RunState};
+use gt_core::schedule::{CloseReason, Context, Means, Origin, Park, Run, RunId, RunState};
 use gt_core::{BeadId, DependencyType, Outcome, Rig, RigState, Status};
 use gt_operations::dispatch::SchedulerSettings;
 use gt_store::{BeadRow, Reader, StoreError};
@@ -27,6 +27,7 @@ pub(crate) struct Snapshot {
     pub(crate) runs: Vec<Run>,
     pub(crate) beads: BTreeMap<BeadId, BeadRow>,
     pub(crate) rigs: Vec<Rig>,
+    pub(crate) parks: Vec<Park>,
     /// The last context of each bead that has one.
     pub(crate) latest: BTreeMap<BeadId, Context>,
 }
@@ -76,6 +77,7 @@ impl Simulation {
         }
         let snapshot = self.snapshot();
         self.check_runs(&snapshot);
+        self.check_prices(&snapshot);
         self.check_starts(&snapshot);
         for (id, row) in &snapshot.beads {
             self.check_bead(&snapshot, id, row);
@@ -126,6 +128,7 @@ impl Simulation {
                 runs: reader.recent_runs(usize::MAX)?,
                 beads: rows.into_iter().map(|row| (row.bead.id.clone(), row)).collect(),
                 rigs: reader.rigs()?,
+                parks: reader.parks()?,
                 latest: latest.collect(),
             };
             Ok((contexts, snapshot))
@@ -210,6 +213,7 @@ impl Simulation {
                 self.violated(Invariant::Pause, format!("{} starts while paused", run.id));
             }
             self.check_start(snapshot, &settings, run);
+            self.check_parked(snapshot, run);
         }
         self.check_caps(snapshot, &settings, &new);
     }
@@ -240,6 +244,47 @@ impl Simulation {
         let by_hand = self.state().liberties.get(&run.starter).is_some_and(|free| free.by_hand);
         if context.gated && !by_hand && !settings.queue_enabled {
             wrong("it starts through a closed gate".to_owned());
+        }
+    }
+
+    /// What is parked is tried by one run when its time has come, and used by nobody else.
+    fn check_parked(&self, snapshot: &Snapshot, run: &Run) {
+        if !Run::takes_slot(run.executor) {
+            return;
+        }
+        let means = Means::of_run(run);
+        for park in snapshot.parks.iter().filter(|park| means.contains(&park.means)) {
+            let Some(closed) = park.closed.filter(|closed| run.created_at > closed.since) else {
+                continue;
+            };
+            let tries = park.trial.as_ref() == Some(&run.id);
+            let early = run.created_at < closed.until && !self.state().set_back;
+            if !tries || early {
+                self.violated(Invariant::Parked, format!("{} starts, and {park:?}", run.id));
+            }
+        }
+    }
+
+    /// The bead of a run that was taken by what took everything else has used no attempt for it.
+    fn check_prices(&self, snapshot: &Snapshot) {
+        let free = |run: &&Run| {
+            let taken = ["went down", "has reached its limit"];
+            run.state == RunState::Lost && taken.iter().any(|words| run.reason.contains(words))
+        };
+        for run in snapshot.runs.iter().filter(free) {
+            let found = {
+                let state = self.state();
+                let contexts = &state.memory.contexts;
+                let after = contexts.range(run.context + 1..).map(|(_, context)| context);
+                let next = after.into_iter().find(|context| context.bead == run.id.bead);
+                let next = next.filter(|next| next.origin == Origin::Recovery);
+                let own = contexts.get(&run.context);
+                own.zip(next).map(|(own, next)| (own.attempts, next.attempts))
+            };
+            if let Some((before, after)) = found.filter(|(before, after)| after > before) {
+                let found = format!("{} had {before} attempts before, {after} after", run.id);
+                self.violated(Invariant::Price, found);
+            }
         }
     }
 

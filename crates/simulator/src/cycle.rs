@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gt_core::decide::Traces;
 use gt_core::schedule::Run;
 use gt_operations::dispatch::{Caller, Dispatcher, Overrides, SpawnError, Spawner};
 use gt_operations::runs::{self, Alive, World};
@@ -47,6 +48,10 @@ impl World for Seen<'_> {
         }
         let held = self.simulation.state().world.is_held(&run.id);
         if held { Alive::Yes } else { Alive::No }
+    }
+
+    fn traces_of(&self, run: &Run) -> Traces {
+        self.simulation.state().world.traces.get(&run.id).copied().unwrap_or_default()
     }
 
     fn end_worker(&self, run: &Run, _: Duration) -> gt_operations::Result<()> {

@@ -23,6 +23,7 @@ impl Simulation {
         self.tell("from now on nothing goes wrong");
         let town = self.town_without_seam("caretaker");
         self.certain("resume", queue::resume(&town));
+        self.state().sick = false;
         for rig in &self.rigs {
             self.certain(
                 "unpark",
@@ -154,6 +155,8 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::QueueGate
         | WaitReason::WaitsForPullAgent
         | WaitReason::OnePerAgent(..)
-        | WaitReason::NoSlot(_) => false,
+        | WaitReason::NoSlot(_)
+        | WaitReason::RuntimeParked(..)
+        | WaitReason::AccountLimited(..) => false,
     }
 }

@@ -4,6 +4,7 @@ use gt_core::schedule::{Account, RunState};
 use gt_core::{BeadId, DependencyType, ExecutorKind, Outcome, Priority, RigState, Status};
 use gt_operations::beads::{self, BeadChanges, Close, NewBead};
 use gt_operations::dispatch::Overrides;
+use gt_operations::recovery::{self, Redispatch, Redispatched};
 use gt_operations::runs;
 use gt_operations::schedule::{Fate, Flags, SlingRequest, retry, sling};
 use gt_operations::{OperationError, Town, dependencies, queue, rigs, settings};
@@ -46,6 +47,9 @@ enum Wish {
     Claim,
     Release,
     Restart,
+    Redispatch,
+    StaleHooks,
+    ResumeMeans,
 }
 
 impl Simulation {
@@ -155,6 +159,9 @@ impl Simulation {
             (1, Wish::Claim),
             (2, Wish::Release),
             (3, Wish::Restart),
+            (3, Wish::Redispatch),
+            (1, Wish::StaleHooks),
+            (1, Wish::ResumeMeans),
         ];
         let Some(wish) = self.state().random.weighted(wishes) else { return };
         self.as_process(&format!("command {wish:?}"), |id| {
@@ -171,6 +178,20 @@ impl Simulation {
             Wish::Sling => return self.sling(id, town, false),
             Wish::Queue => return self.sling(id, town, true),
             Wish::Restart => self.restart(town),
+            Wish::Redispatch => self.redispatch(town, &bead),
+            Wish::StaleHooks => {
+                let max_age = std::time::Duration::from_mins(self.state().random.between(0, 30));
+                recovery::stale_hooks(town, max_age, false).map(|found| format!("{found:?}"))
+            }
+            Wish::ResumeMeans => {
+                let parks = self.read(|reader| reader.parks());
+                let park = self.state().random.pick(&parks).cloned();
+                match park {
+                    Some(park) => recovery::resume(town, &park.means)
+                        .map(|changed| format!("{} {changed}", park.means)),
+                    None => Ok("nothing is parked".to_owned()),
+                }
+            }
             Wish::Clear => queue::clear(town, &name).map(|cleared| format!("{cleared:?}")),
             Wish::ClearAll => queue::clear(town, &[]).map(|cleared| format!("{cleared:?}")),
             Wish::Pause => queue::pause(town).map(|_| "paused".to_owned()),
@@ -227,6 +248,16 @@ impl Simulation {
             }
         };
         self.sound(&format!("{wish:?} {bead}"), answer).unwrap_or_else(|refused| refused)
+    }
+
+    fn redispatch(&self, town: &Town, bead: &BeadId) -> Result<String, OperationError> {
+        let cooldown = self.fault(2).then_some(std::time::Duration::ZERO);
+        let wish = Redispatch { bead: bead.to_string(), cooldown, ..Redispatch::default() };
+        let done = recovery::redispatch(town, &wish)?;
+        if let Redispatched::Scheduled(_, context) = &done {
+            self.state().acknowledged.insert(context.number);
+        }
+        Ok(format!("{done:?}"))
     }
 
     fn move_rig(

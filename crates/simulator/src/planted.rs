@@ -1,6 +1,6 @@
 //! Steps that are wrong on purpose. The simulation has to find each of them.
 
-use gt_core::schedule::{CloseReason, Landing, Origin, Run, RunState, Workplace};
+use gt_core::schedule::{CloseReason, Landing, Means, Origin, Run, RunState, Workplace};
 use gt_core::{BeadId, EventKind, ExecutorKind, Json, RunId, Status, Uid};
 use gt_operations::dispatch::{Caller, Spawner as _};
 use gt_operations::queue;
@@ -18,6 +18,8 @@ pub enum Planted {
     PauseOutsideTransaction,
     /// A start does not ask again whether the bead was blocked or put off, or its rig parked, meanwhile.
     StandingOutsideTransaction,
+    /// A start does not ask whether what it needs is parked.
+    ParkIgnored,
     /// The context is closed when its worker is spawned, not when that has taken the run.
     ContextClosedBeforeSwap,
     /// The supervisor executes the agent, and asks afterwards.
@@ -39,6 +41,7 @@ impl Planted {
             Self::CapOutsideTransaction
                 | Self::PauseOutsideTransaction
                 | Self::StandingOutsideTransaction
+                | Self::ParkIgnored
         )
     }
 }
@@ -110,7 +113,11 @@ impl Simulation {
     ) {
         let town = self.town_without_seam("planted");
         let list = self.certain("list", queue::list(&town, caller));
-        let seen = list.into_iter().filter(|queued| queued.reasons.is_empty());
+        let parked = |reason: &gt_core::decide::WaitReason| {
+            self.planted == Some(Planted::ParkIgnored)
+                && ["runtime-parked", "account-limited"].contains(&reason.code())
+        };
+        let seen = list.into_iter().filter(|queued| queued.reasons.iter().all(parked));
         let seen: Vec<u64> = seen.map(|queued| queued.context.number).collect();
         self.seam(spawner.process);
         for number in seen {
@@ -124,7 +131,7 @@ impl Simulation {
                 Some(Planted::StandingOutsideTransaction) => {
                     ["blocked", "blocker-failed", "deferred", "rig-parked"].contains(&reason.code())
                 }
-                _ => false,
+                _ => parked(reason),
             };
             if again.reasons.iter().all(overlooked)
                 && let Some(run) = self.start_anyway(number, starter)
@@ -170,6 +177,11 @@ impl Simulation {
                 landing: Landing::default(),
             };
             writer.insert_run(&run)?;
+            if self.planted != Some(Planted::ParkIgnored) {
+                for means in Means::of_run(&run) {
+                    writer.set_trial(&means, &run.id)?;
+                }
+            }
             writer.set_starting(&context, true)?;
             let mut hooked = bead.clone();
             hooked.assignee.clone_from(&run.agent);

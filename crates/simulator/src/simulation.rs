@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use gt_core::BeadId;
+use gt_core::decide::Traces;
 use gt_operations::{Actor, OperationError, Town};
 use gt_store::Store;
 
@@ -60,6 +61,8 @@ pub(crate) struct State {
     pub(crate) acknowledged: BTreeSet<u64>,
     /// The clock was set back at some time.
     pub(crate) set_back: bool,
+    /// Every agent comes to nothing.
+    pub(crate) sick: bool,
 }
 
 /// One simulated town with everything that happens to it.
@@ -84,6 +87,10 @@ enum Action {
     Clock,
     Kill,
     PowerCut,
+    /// The server of all sessions dies, and everything in them.
+    ServerDies,
+    /// From now on agents come to nothing, or do so no more.
+    Spell,
 }
 
 impl Simulation {
@@ -119,6 +126,7 @@ impl Simulation {
                 reopened: BTreeSet::new(),
                 acknowledged: BTreeSet::new(),
                 set_back: false,
+                sick: false,
             }),
             me: Weak::clone(me),
         })
@@ -270,6 +278,7 @@ impl Simulation {
                 (8, Action::Person),
                 (2, Action::Clock),
                 (1, Action::Kill),
+                (1, Action::Spell),
             ];
             let supervisors = state.world.idle_supervisors();
             actions.extend(supervisors.into_iter().map(|id| (6, Action::Supervise(id))));
@@ -277,7 +286,7 @@ impl Simulation {
                 actions.push((4, Action::AgentEnds));
             }
             if state.random.one_in(150) {
-                actions = vec![(1, Action::PowerCut)];
+                actions = vec![(1, Action::PowerCut), (1, Action::ServerDies)];
             }
             state.random.weighted(actions)
         };
@@ -290,6 +299,11 @@ impl Simulation {
             Some(Action::Clock) => self.move_clock(),
             Some(Action::Kill) => self.kill_somebody(),
             Some(Action::PowerCut) => self.cut_power(),
+            Some(Action::ServerDies) => self.kill_server(),
+            Some(Action::Spell) => {
+                let mut state = self.state();
+                state.sick = !state.sick;
+            }
             None => {}
         }
         self.observe();
@@ -338,7 +352,16 @@ impl Simulation {
             let mut state = self.state();
             let agents: Vec<_> = state.world.agents().cloned().collect();
             let Some(run) = state.random.pick(&agents).cloned() else { return };
-            let ends = vec![(6, AgentEnd::Well), (2, AgentEnd::Badly), (2, AgentEnd::Killed)];
+            let ends = if state.sick {
+                vec![(2, AgentEnd::Badly), (2, AgentEnd::Killed)]
+            } else {
+                vec![
+                    (6, AgentEnd::Well),
+                    (2, AgentEnd::Badly),
+                    (2, AgentEnd::Killed),
+                    (1, AgentEnd::Limited),
+                ]
+            };
             let end = state.random.weighted(ends).unwrap_or(AgentEnd::Well);
             state.world.end_agent(&run, end);
             (run, end)
@@ -405,11 +428,32 @@ impl Simulation {
     fn cut_power(&self) {
         self.tell("the power is cut");
         let (processes, agents) = {
-            let state = self.state();
+            let mut state = self.state();
+            state.world.leave_traces(Traces { rebooted: true, server_gone: true });
             let agents: Vec<_> = state.world.agents().cloned().collect();
             (state.world.processes.keys().copied().collect::<Vec<_>>(), agents)
         };
         for id in processes {
+            self.kill(id);
+        }
+        let mut state = self.state();
+        for run in agents {
+            state.world.hold(&run, |holders| holders.agent = false);
+        }
+    }
+
+    /// The server of all sessions is gone, and every supervisor and agent with it.
+    fn kill_server(&self) {
+        self.tell("the server of the sessions is killed");
+        let (supervisors, agents) = {
+            let mut state = self.state();
+            state.world.leave_traces(Traces { rebooted: false, server_gone: true });
+            let agents: Vec<_> = state.world.agents().cloned().collect();
+            let processes = state.world.processes.iter();
+            let supervisors = processes.filter(|(_, process)| process.supervisor.is_some());
+            (supervisors.map(|(id, _)| *id).collect::<Vec<_>>(), agents)
+        };
+        for id in supervisors {
             self.kill(id);
         }
         let mut state = self.state();

@@ -1,7 +1,10 @@
 //! The life of a supervisor, step by step; each of them may be its last.
 
+use std::time::Duration;
+
 use gt_core::BeadId;
 use gt_core::schedule::{RunId, RunState, Workplace};
+use gt_operations::recovery;
 use gt_operations::runs::{self, Claim};
 
 use crate::planted::Planted;
@@ -142,7 +145,13 @@ impl Simulation {
 
     fn write_end(&self, id: ProcessId, run: &RunId, end: AgentEnd) -> bool {
         let town = self.town(id, "supervisor");
-        let followed = self.certain("finish", runs::finish(&town, run, &end.run_end()));
+        let followed = if end == AgentEnd::Limited {
+            let minutes = self.state().random.between(0, 30);
+            let until = self.clock.peek().plus(Duration::from_mins(minutes));
+            self.certain("limited", recovery::limited(&town, run, until, "come back later"))
+        } else {
+            self.certain("finish", runs::finish(&town, run, &end.run_end()))
+        };
         self.tell(format!("{id} writes the end of {run}: {end:?}, {followed:?}"));
         false
     }

@@ -15,6 +15,10 @@ pub enum Invariant {
     Cap,
     /// Nothing starts while the scheduler is paused.
     Pause,
+    /// Nothing starts with what is parked, but for the one run that tries it.
+    Parked,
+    /// A run that was taken by what took everything else costs its bead nothing.
+    Price,
     /// What starts was scheduled, ready and due in that moment.
     Recheck,
     /// The status of a bead agrees with its live run.
@@ -46,6 +50,8 @@ impl Invariant {
             Self::AgentHasRun => "agent-has-run",
             Self::Cap => "cap",
             Self::Pause => "pause",
+            Self::Parked => "parked",
+            Self::Price => "price",
             Self::Recheck => "recheck",
             Self::Status => "status",
             Self::Context => "context",

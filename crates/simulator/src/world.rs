@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gt_core::decide::Traces;
 use gt_core::schedule::{RunEnd, RunId, RunState};
 
 /// The number of a simulated process. None is given twice.
@@ -51,6 +52,8 @@ pub(crate) enum AgentEnd {
     Badly,
     Killed,
     Cancelled,
+    /// Its account had reached its limit.
+    Limited,
 }
 
 impl AgentEnd {
@@ -62,7 +65,10 @@ impl AgentEnd {
             Self::Badly => {
                 RunEnd { exit_code: Some(1), ..plain(RunState::Failed, "exit status 1") }
             }
-            Self::Killed => RunEnd { exit_signal: Some(9), ..plain(RunState::Lost, "signal 9") },
+            // Without whoever understands what it says, such a one has just ended.
+            Self::Killed | Self::Limited => {
+                RunEnd { exit_signal: Some(9), ..plain(RunState::Lost, "signal 9") }
+            }
             Self::Cancelled => plain(RunState::Cancelled, "it was cancelled"),
         }
     }
@@ -93,6 +99,8 @@ pub(crate) struct World {
     pub(crate) said: BTreeMap<ProcessId, Said>,
     /// The runs whose supervisor was asked to end them.
     pub(crate) asked: BTreeSet<RunId>,
+    /// What is known of runs that ended together with everything else.
+    pub(crate) traces: BTreeMap<RunId, Traces>,
 }
 
 impl World {
@@ -146,6 +154,12 @@ impl World {
         {
             supervisor.stage = Stage::Ended(end);
         }
+    }
+
+    /// Everything that has the lock of a run is about to end, for this reason.
+    pub(crate) fn leave_traces(&mut self, traces: Traces) {
+        let held: Vec<RunId> = self.locks.keys().cloned().collect();
+        self.traces.extend(held.into_iter().map(|run| (run, traces)));
     }
 
     /// Whether anything of an earlier run of the same bead is left.

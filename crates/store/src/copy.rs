@@ -367,7 +367,7 @@ pub const TABLES: &[Table] = &[
             ("kind", Text),
             ("name", Text),
             ("strikes", Number),
-            ("bead", Text),
+            ("beads", Text),
             ("since", Number),
             ("until", Number),
             ("reason", Text),

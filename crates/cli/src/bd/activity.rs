@@ -244,6 +244,7 @@ pub(crate) fn event_line(event: &Event) -> String {
         | EventKind::RunLost
         | EventKind::CircuitBroken
         | EventKind::Quarantined
+        | EventKind::Parked
         | EventKind::Escalated => "✗",
         EventKind::Deleted
         | EventKind::RigRemoved
@@ -296,6 +297,11 @@ fn detail(event: &Event) -> String {
         EventKind::TreeMoved | EventKind::TreeRestored | EventKind::TreePurged => {
             joined(&[field("polecat"), field("path"), field("reason")])
         }
+        EventKind::Parked | EventKind::Limited | EventKind::Unparked => joined(&[
+            format!("{} {}", field("kind"), field("name")),
+            field("until"),
+            field("reason"),
+        ]),
         EventKind::AccountChanged => joined(&[field("account"), field("change")]),
         EventKind::StatusChanged => format!("{} · {}", new_status(&event.payload), field("title")),
         _ => field("title"),

@@ -5,6 +5,7 @@ use gt_core::schedule::Account;
 use gt_operations::accounts::{self, NewAccount};
 use gt_records::ObjectWriter;
 
+use super::deacon::resume_account;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Table, plural};
@@ -15,6 +16,7 @@ use crate::output::{Cell, Table, plural};
   gt config account add work --config-dir ~/.claude-work --max-runs 5
   gt config account add lab --env ANTHROPIC_API_KEY=…
   gt config account default work
+  gt config account resume work
   gt config account list")]
 pub(super) struct AccountArgs {
     #[command(subcommand)]
@@ -31,6 +33,11 @@ enum AccountVerb {
     Default(DefaultArgs),
     /// Remove an account that nothing is scheduled or running for
     Remove {
+        /// Its name
+        handle: String,
+    },
+    /// Start work again on an account that is limited or parked
+    Resume {
         /// Its name
         handle: String,
     },
@@ -69,6 +76,7 @@ pub(super) fn run(context: &Context<'_>, args: &AccountArgs) -> Result<(), CliEr
         AccountVerb::List => list(context),
         AccountVerb::Default(args) => set_default(context, args),
         AccountVerb::Remove { handle } => remove(context, handle),
+        AccountVerb::Resume { handle } => resume_account(context, handle),
         AccountVerb::Import => import(context),
     }
 }

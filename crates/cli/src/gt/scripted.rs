@@ -74,6 +74,6 @@ pub(super) fn run(context: &Context<'_>, args: &ScriptedArgs) -> Result<(), CliE
     };
     match runtimes::follow(&script, args.skip, &stage)? {
         Ended::Well => Ok(()),
-        Ended::Badly(code) => Err(CliError::Status(code)),
+        Ended::Badly(code) => Err(CliError::Said(code)),
     }
 }

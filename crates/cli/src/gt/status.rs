@@ -1,17 +1,20 @@
 //! `gt status`.
 
 use clap::Args;
+use gt_operations::recovery::{self, Need};
 use gt_operations::{EventFilter, beads, events, messages, outbox, queue, rigs, worker};
 use gt_records::ObjectWriter;
 
 use super::mail::{print_needs_you, write_message};
 use super::prime::{print_running, write_running};
+use super::scheduler::{parked_line, write_parked};
 use crate::bd::{event_json, event_line};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Table, plural};
+use crate::output::{Cell, Printer, Table, plural};
 
 const EVENTS_SHOWN: usize = 5;
+const NEEDS_SHOWN: usize = 10;
 
 /// Show how the town stands
 #[derive(Debug, Args)]
@@ -29,6 +32,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let notices = outbox::unsent(&town)?;
     let running = worker::running(&town)?;
     let needs_you = messages::needs_you(&town)?;
+    let needs = recovery::needs_you(&town)?;
     let active = numbers.with_status("in_progress") + numbers.with_status("hooked");
     if printer.json() {
         let mut out = String::new();
@@ -52,13 +56,24 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
             object.count("queued_total", scheduler.queued);
             object.count("queued_ready", scheduler.ready);
             object.count("active_polecats", scheduler.live.into());
+            write_parked(object, &scheduler.parked);
         });
-        write_running(&mut object, &running);
         object.array("needs_you", |array| {
+            for need in &needs {
+                array.object(|object| {
+                    object.text("code", need.code());
+                    object.text("what", &need.what());
+                    object.text("remedy", &need.remedy());
+                });
+            }
             for message in &needs_you {
-                array.object(|object| write_message(object, message));
+                array.object(|object| {
+                    object.text("code", "help-wanted");
+                    write_message(object, message);
+                });
             }
         });
+        write_running(&mut object, &running);
         object.array("rigs", |array| {
             for (rig, counts) in &rigs {
                 array.object(|object| {
@@ -96,6 +111,10 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         super::scheduler::capacity(scheduler.live, scheduler.cap),
         paused.unwrap_or_default()
     ))?;
+    for parked in scheduler.parked.iter().filter(|parked| parked.park.is_limit()) {
+        printer.line(parked_line(parked))?;
+    }
+    print_needs(printer, &needs)?;
     if notices.waiting + notices.given_up > 0 {
         printer.line(format!(
             "Notices: {} waiting to be sent, {} given up (gt outbox list)",
@@ -127,4 +146,19 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         recent.iter().try_for_each(|event| printer.line(event_line(event)))?;
     }
     Ok(())
+}
+
+/// What waits for a person.
+fn print_needs(printer: &Printer, needs: &[Need]) -> Result<(), CliError> {
+    if needs.is_empty() {
+        return Ok(());
+    }
+    printer.heading("Needs you", "")?;
+    for need in needs.iter().take(NEEDS_SHOWN) {
+        printer.line(format!("  {}; {}", need.what(), need.remedy()))?;
+    }
+    match needs.len().saturating_sub(NEEDS_SHOWN) {
+        0 => Ok(()),
+        more => printer.line(format!("  and {more} more (gt status --json)")),
+    }
 }

@@ -52,6 +52,7 @@ mod query;
 mod queue;
 mod quick_starts;
 mod ready;
+mod recovery;
 mod rigs;
 mod runs;
 mod runtimes;

@@ -38,6 +38,7 @@ fn the_status_in_deferred_mode() {
             "last_dispatch_count",
             "max_polecats",
             "mode",
+            "parked",
             "paused",
             "queue_enabled",
             "queue_max_polecats",

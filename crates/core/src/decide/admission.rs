@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::parking::Hold;
 use super::readiness::WaitReason;
-use crate::schedule::{Run, RunId, WorkerPlace};
+use crate::schedule::{Means, MeansKind, Run, RunId, WorkerPlace};
 use crate::{ExecutorKind, RigSlug};
 
 /// A cap that is in force.
@@ -56,6 +57,29 @@ pub struct Caps {
     pub rigs: BTreeMap<RigSlug, u32>,
     /// Most live runs for each account.
     pub accounts: BTreeMap<String, u32>,
+    /// What is parked, and how it is held now.
+    pub parked: Vec<(Means, Hold)>,
+}
+
+impl Caps {
+    /// What is parked and may be tried by one run, if this is that run.
+    pub fn tried_by<'a>(&'a self, ask: &'a Ask<'_>) -> impl Iterator<Item = &'a Means> {
+        let takes_part = Run::takes_slot(ask.executor);
+        let once = self.parked.iter().filter(move |(_, hold)| takes_part && *hold == Hold::Once);
+        once.map(|(means, _)| means).filter(|means| ask.needs(means))
+    }
+
+    /// Notes that one more run was admitted: whatever may be tried once is tried by it.
+    pub fn note_trial(&mut self, ask: &Ask<'_>, run: &RunId) {
+        if !Run::takes_slot(ask.executor) {
+            return;
+        }
+        for (means, hold) in &mut self.parked {
+            if *hold == Hold::Once && ask.needs(means) {
+                *hold = Hold::Trial(run.clone());
+            }
+        }
+    }
 }
 
 /// What is asked for: one more run.
@@ -71,6 +95,14 @@ pub struct Ask<'a> {
     pub account: Option<&'a str>,
     /// Through the queue's gate.
     pub gated: bool,
+    /// With this runtime; empty for the rig's own command, nothing if any would do.
+    pub runtime: Option<&'a str>,
+}
+
+impl Ask<'_> {
+    fn needs(&self, means: &Means) -> bool {
+        means.serves(self.rig, self.runtime, self.account)
+    }
 }
 
 /// The live runs, by what caps look at. Every one counts, however it was started: memory and rate limits
@@ -142,6 +174,18 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &Ask<'_>) -> Vec<WaitReaso
     if let Some((place, run)) = ask.place.and_then(|place| occupancy.places.get_key_value(place)) {
         reasons.push(WaitReason::OnePerAgent(place.clone(), run.clone()));
     }
+    for (means, hold) in caps.parked.iter().filter(|(means, _)| ask.needs(means)) {
+        let name = means.name.clone();
+        match (hold, means.kind) {
+            (Hold::Once, _) => {}
+            (hold, MeansKind::Runtime) => {
+                reasons.push(WaitReason::RuntimeParked(name, hold.clone()));
+            }
+            (hold, MeansKind::Account) => {
+                reasons.push(WaitReason::AccountLimited(name, hold.clone()));
+            }
+        }
+    }
     reasons
 }
 
@@ -158,7 +202,7 @@ mod tests {
 
     fn ask(rig: &RigSlug) -> Ask<'_> {
         let executor = ExecutorKind::Process;
-        Ask { rig, executor, place: None, account: None, gated: false }
+        Ask { rig, executor, place: None, account: None, gated: false, runtime: Some("") }
     }
 
     #[test]
@@ -169,6 +213,7 @@ mod tests {
             queue: Some(1),
             rigs: [(web.clone(), 1)].into(),
             accounts: [("work".to_owned(), 1)].into(),
+            parked: Vec::new(),
         };
         let place = WorkerPlace::polecat(&web, "nux").unwrap();
         let full = Ask { gated: true, account: Some("work"), place: Some(&place), ..ask(&web) };
@@ -193,6 +238,39 @@ mod tests {
         assert_eq!(admit(&caps, &occupancy, &person), []);
     }
 
+    #[test]
+    fn what_is_parked_admits_nobody_and_then_one() {
+        let (web, api) = (rig("web"), rig("api"));
+        let until = Hold::Until(crate::Timestamp::from_nanos(9));
+        let mut caps = Caps {
+            parked: vec![
+                (Means::runtime("", &web), until.clone()),
+                (Means::account("work"), Hold::Once),
+            ],
+            ..Caps::default()
+        };
+        let occupancy = Occupancy::default();
+        let command = WaitReason::RuntimeParked("web/command".to_owned(), until);
+        assert_eq!(admit(&caps, &occupancy, &ask(&web)), [command]);
+        // Another runtime, another rig and people go on; a lane is asked without a runtime.
+        let claude = Ask { runtime: Some("claude"), ..ask(&web) };
+        let person = Ask { executor: ExecutorKind::None, ..ask(&web) };
+        let lane = Ask { runtime: None, ..ask(&web) };
+        for free in [claude, ask(&api), person, lane] {
+            assert_eq!(admit(&caps, &occupancy, &free), []);
+        }
+        let work = Ask { account: Some("work"), ..ask(&api) };
+        assert_eq!(admit(&caps, &occupancy, &work), []);
+        assert_eq!(caps.tried_by(&work).collect::<Vec<_>>(), [&Means::account("work")]);
+
+        let run = RunId { bead: BeadId::parse("api-1").unwrap(), epoch: 1 };
+        caps.note_trial(&work, &run);
+
+        let trial = WaitReason::AccountLimited("work".to_owned(), Hold::Trial(run));
+        assert_eq!(admit(&caps, &occupancy, &work), [trial]);
+        assert_eq!(caps.tried_by(&work).count(), 0);
+    }
+
     proptest! {
         #[test]
         fn whoever_is_admitted_one_by_one_never_exceeds_a_cap(
@@ -206,6 +284,7 @@ mod tests {
                 queue,
                 rigs: of_rig.map(|limit| (rigs[0].clone(), limit)).into_iter().collect(),
                 accounts: [("work".to_owned(), 2)].into(),
+                parked: Vec::new(),
             };
             let mut occupancy = Occupancy::default();
             let mut work = 0;

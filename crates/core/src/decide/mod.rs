@@ -12,6 +12,7 @@ mod identity;
 mod lint;
 mod mention;
 mod outline;
+mod parking;
 mod readiness;
 mod redispatch;
 mod standing;
@@ -32,8 +33,12 @@ pub use identity::{IdSeed, adaptive_length, resolve_partial};
 pub use lint::{Section, missing_sections};
 pub use mention::mentions;
 pub use outline::outline;
+pub use parking::{
+    Blame, Hold, LIMIT_MAX, LIMIT_MIN, PARK_FOR, ParkChange, STRIKE_WITHIN, STRIKES_MAX, Testimony,
+    after_run, hold, limited, testimony,
+};
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
-pub use redispatch::{AfterLoss, after_loss};
+pub use redispatch::{AfterLoss, Price, Traces, after_loss, loss_of};
 pub use standing::{Control, RigStanding, SchedulingFacts, context_reasons, unscheduled_reasons};
 pub use transition::{
     LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,

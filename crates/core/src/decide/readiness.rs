@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::admission::Cap;
+use super::parking::Hold;
 use crate::schedule::{RunId, WorkerPlace};
 use crate::{BeadId, IssueType, RigSlug, Status, Timestamp};
 
@@ -100,12 +101,22 @@ pub enum WaitReason {
     OnePerAgent(WorkerPlace, RunId),
     /// A cap is reached.
     NoSlot(Cap),
+    /// Nothing starts with this runtime: too many runs of it came to nothing at once.
+    RuntimeParked(String, Hold),
+    /// Nothing starts on this account: it has reached its limit, or too many runs on it came to nothing at once.
+    AccountLimited(String, Hold),
 }
 
 impl WaitReason {
     /// Whether only room is missing: the work itself could start.
     pub fn is_capacity(&self) -> bool {
-        matches!(self, Self::NoSlot(_) | Self::OnePerAgent(..))
+        matches!(
+            self,
+            Self::NoSlot(_)
+                | Self::OnePerAgent(..)
+                | Self::RuntimeParked(..)
+                | Self::AccountLimited(..)
+        )
     }
 
     /// Whether the scheduler as a whole holds it, and not the work.
@@ -124,7 +135,9 @@ impl WaitReason {
             | Self::Backoff(_)
             | Self::WaitsForPullAgent
             | Self::OnePerAgent(..)
-            | Self::NoSlot(_) => true,
+            | Self::NoSlot(_)
+            | Self::RuntimeParked(..)
+            | Self::AccountLimited(..) => true,
             Self::BlockedBy(_)
             | Self::BlockerFailed(_)
             | Self::WithCrew(..)
@@ -190,6 +203,8 @@ impl WaitReason {
             Self::WaitsForPullAgent => "waits-for-agent",
             Self::OnePerAgent(..) => "one-per-agent",
             Self::NoSlot(_) => "no-slot",
+            Self::RuntimeParked(..) => "runtime-parked",
+            Self::AccountLimited(..) => "account-limited",
         }
     }
 }
@@ -282,6 +297,8 @@ impl fmt::Display for WaitReason {
             }
             Self::OnePerAgent(place, run) => write!(f, "{place} is at {run}"),
             Self::NoSlot(cap) => write!(f, "no slot: {cap} is reached"),
+            Self::RuntimeParked(name, hold) => write!(f, "runtime {name} parked {hold}"),
+            Self::AccountLimited(handle, hold) => write!(f, "account {handle} limited {hold}"),
         }
     }
 }

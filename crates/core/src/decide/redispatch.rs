@@ -3,36 +3,91 @@
 use std::time::Duration;
 
 use crate::Timestamp;
+use crate::schedule::Loss;
+
+/// What is known of the end of a run whose processes are gone and did not say how it ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traces {
+    /// The machine was started anew since the run was begun.
+    pub rebooted: bool,
+    /// The server that held its session is gone.
+    pub server_gone: bool,
+}
+
+/// What took a run that left these traces. Whatever took everything else with it is the cause.
+pub fn loss_of(traces: Traces) -> Loss {
+    match traces {
+        Traces { rebooted: true, .. } => Loss::Host,
+        Traces { server_gone: true, .. } => Loss::Session,
+        Traces { rebooted: false, server_gone: false } => Loss::Agent,
+    }
+}
+
+/// What a lost run costs its bead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Price {
+    /// One of its attempts.
+    Attempt,
+    /// None: it had no part in it. Redispatches still keep their distance.
+    Patience,
+    /// Nothing at all: something else says when it goes on.
+    Nothing,
+}
+
+impl Price {
+    /// What a run costs that was taken by this.
+    pub fn of(loss: Loss) -> Self {
+        match loss {
+            Loss::Agent => Self::Attempt,
+            Loss::Host | Loss::Session => Self::Patience,
+            Loss::Limit => Self::Nothing,
+        }
+    }
+}
 
 /// What follows a lost run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterLoss {
     /// The bead gets another run.
     Redispatch {
+        /// So many attempts are used.
+        attempts: u32,
         /// Not before this; none for at once.
         not_before: Option<Timestamp>,
     },
     /// It has had its runs; a person is asked.
-    UsedUp,
+    UsedUp {
+        /// So many.
+        attempts: u32,
+    },
 }
 
 /// Whether a bead whose run was lost gets another one, and when.
 ///
-/// `attempts_used` counts its runs, with the lost one. The first redispatch goes at once; a further one
-/// not before `cooldown` has passed since the previous. One that seems to lie in the future was
-/// written by a clock that has jumped since, and counts as now.
+/// `attempts` were used before this run. The first redispatch goes at once; a further one not before `cooldown` has
+/// passed since the previous. One that seems to lie in the future was written by a clock that has jumped since, and
+/// counts as now.
 pub fn after_loss(
-    attempts_used: u32,
+    price: Price,
+    attempts: u32,
     max_attempts: u32,
     previous_redispatch: Option<Timestamp>,
     cooldown: Duration,
     now: Timestamp,
 ) -> AfterLoss {
-    if attempts_used >= max_attempts {
-        return AfterLoss::UsedUp;
-    }
     let cool = previous_redispatch.map(|previous| previous.min(now).plus(cooldown));
-    AfterLoss::Redispatch { not_before: cool.filter(|cool| *cool > now) }
+    let cool = cool.filter(|cool| *cool > now);
+    match price {
+        Price::Nothing => AfterLoss::Redispatch { attempts, not_before: None },
+        Price::Patience => AfterLoss::Redispatch { attempts, not_before: cool },
+        Price::Attempt => {
+            let attempts = attempts.saturating_add(1);
+            if attempts >= max_attempts {
+                return AfterLoss::UsedUp { attempts };
+            }
+            AfterLoss::Redispatch { attempts, not_before: cool }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -43,15 +98,18 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_nanos(1_790_000_000_000_000_000);
     const MINUTE: Duration = Duration::from_mins(1);
-    const AT_ONCE: AfterLoss = AfterLoss::Redispatch { not_before: None };
 
-    fn after(attempts_used: u32, previous_redispatch: Option<Timestamp>) -> AfterLoss {
-        after_loss(attempts_used, 3, previous_redispatch, MINUTE * 5, NOW)
+    fn after(before: u32, previous_redispatch: Option<Timestamp>) -> AfterLoss {
+        after_loss(Price::Attempt, before, 3, previous_redispatch, MINUTE * 5, NOW)
+    }
+
+    fn at_once(attempts: u32) -> AfterLoss {
+        AfterLoss::Redispatch { attempts, not_before: None }
     }
 
     #[test]
     fn the_first_redispatch_goes_at_once() {
-        assert_eq!(after(1, None), AT_ONCE);
+        assert_eq!(after(0, None), at_once(1));
     }
 
     #[test]
@@ -59,33 +117,53 @@ mod tests {
         let in_two_minutes = Some(NOW.plus(MINUTE * 2));
         let three_minutes_ago = Some(NOW.minus(MINUTE * 3));
         assert_eq!(
-            after(2, three_minutes_ago),
-            AfterLoss::Redispatch { not_before: in_two_minutes }
+            after(1, three_minutes_ago),
+            AfterLoss::Redispatch { attempts: 2, not_before: in_two_minutes }
         );
-        assert_eq!(after(2, Some(NOW.minus(MINUTE * 5))), AT_ONCE);
-        assert_eq!(after(2, Some(NOW.minus(MINUTE * 60))), AT_ONCE);
+        assert_eq!(after(1, Some(NOW.minus(MINUTE * 5))), at_once(2));
+        assert_eq!(after(1, Some(NOW.minus(MINUTE * 60))), at_once(2));
     }
 
     #[test]
     fn the_last_attempt_is_the_last() {
-        assert_eq!(after(2, None), AT_ONCE);
-        assert_eq!(after(3, None), AfterLoss::UsedUp);
-        assert_eq!(after(4, Some(NOW)), AfterLoss::UsedUp);
+        assert_eq!(after(1, None), at_once(2));
+        assert_eq!(after(2, None), AfterLoss::UsedUp { attempts: 3 });
+        assert_eq!(after(3, Some(NOW)), AfterLoss::UsedUp { attempts: 4 });
+    }
+
+    #[test]
+    fn what_took_everything_else_too_costs_no_attempt() {
+        for (rebooted, server_gone, loss) in [
+            (false, false, Loss::Agent),
+            (false, true, Loss::Session),
+            (true, false, Loss::Host),
+            (true, true, Loss::Host),
+        ] {
+            assert_eq!(loss_of(Traces { rebooted, server_gone }), loss);
+        }
+        for loss in Loss::ALL {
+            let costs = Price::of(*loss) == Price::Attempt;
+            assert_eq!(costs, *loss == Loss::Agent, "{loss:?}");
+        }
     }
 
     proptest! {
         #[test]
-        fn nobody_waits_longer_than_the_cooldown(
-            used in 0_u32..6, most in 0_u32..6, previous: Option<i64>, cooldown: u32, now: i64,
+        fn nobody_waits_longer_than_the_cooldown_and_only_attempts_are_used_up(
+            before in 0_u32..6, most in 0_u32..6, previous: Option<i64>, cooldown: u32, now: i64,
+            price in prop_oneof![Just(Price::Attempt), Just(Price::Patience), Just(Price::Nothing)],
         ) {
             let (now, cooldown) = (Timestamp::from_nanos(now), Duration::from_secs(cooldown.into()));
             let previous = previous.map(Timestamp::from_nanos);
-            match after_loss(used, most, previous, cooldown, now) {
-                AfterLoss::UsedUp => prop_assert!(used >= most),
-                AfterLoss::Redispatch { not_before } => {
-                    prop_assert!(used < most);
+            match after_loss(price, before, most, previous, cooldown, now) {
+                AfterLoss::UsedUp { attempts } => {
+                    prop_assert!(price == Price::Attempt && attempts == before + 1 && attempts >= most);
+                }
+                AfterLoss::Redispatch { attempts, not_before } => {
+                    prop_assert_eq!(attempts, before + u32::from(price == Price::Attempt));
+                    prop_assert!(price != Price::Attempt || attempts < most);
                     if let Some(at) = not_before {
-                        prop_assert!(previous.is_some());
+                        prop_assert!(previous.is_some() && price != Price::Nothing);
                         prop_assert!(at > now && at <= now.plus(cooldown));
                     }
                 }

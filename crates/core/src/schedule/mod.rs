@@ -5,6 +5,7 @@ mod context;
 pub mod labels;
 mod notice;
 mod parameters;
+mod park;
 mod place;
 mod polecat;
 mod run;
@@ -15,10 +16,11 @@ pub(crate) use context::names;
 pub use context::{CloseReason, Context, ContextClosed, ContextId, Origin};
 pub use notice::{Channel, Notice, NoticeState};
 pub use parameters::{Merge, SlingParameters};
+pub use park::{Closed, Means, MeansKind, Park};
 pub use place::WorkerPlace;
 pub use polecat::{
     Polecat, Rescued, TrashState, Trashed, TreeState, branch_name, check_polecat_name,
     free_polecat_name, session_name,
 };
-pub use run::{Landing, LandingState, Run, RunEnd, RunId, RunState, Said, Workplace};
+pub use run::{Landing, LandingState, Loss, Run, RunEnd, RunId, RunState, Said, Workplace};
 pub use steps::{RunStep, RunSteps, StepProgress, StepRefusal};

@@ -65,6 +65,20 @@ impl RunState {
     }
 }
 
+names! {
+    /// What took a run that was lost.
+    Loss, "something that takes a run" {
+        /// Its agent died, or left without saying how it ended.
+        Agent = "agent",
+        /// The machine went down, and everything on it.
+        Host = "host",
+        /// The server of its session went down, and every session with it.
+        Session = "session",
+        /// Its account, or its runtime, had reached its usage limit.
+        Limit = "limit",
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunEnd {
@@ -76,12 +90,23 @@ pub struct RunEnd {
     pub exit_signal: Option<i32>,
     /// Why, in words.
     pub reason: String,
+    /// What took it, if it was lost.
+    pub loss: Loss,
+    /// Whether it left a commit: then whatever carried it out works.
+    pub committed: bool,
 }
 
 impl RunEnd {
-    /// An end without an exit status.
+    /// An end without an exit status. Nothing is known of a commit, and if it is a loss, the agent is to blame.
     pub fn without_status(state: RunState, reason: impl Into<String>) -> Self {
-        Self { state, exit_code: None, exit_signal: None, reason: reason.into() }
+        Self {
+            state,
+            exit_code: None,
+            exit_signal: None,
+            reason: reason.into(),
+            loss: Loss::Agent,
+            committed: false,
+        }
     }
 }
 

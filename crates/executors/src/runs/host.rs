@@ -9,6 +9,22 @@ use std::path::Path;
 /// How many digits an identity has.
 const DIGITS: usize = 16;
 
+/// Where Linux says which start of the machine this is.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What tells this start of the machine apart from all others, in digits; nothing where nobody can say.
+pub fn boot_identity() -> Option<String> {
+    digits_of(&fs::read_to_string(BOOT).ok()?)
+}
+
+/// The digits of an identity that is written with dashes.
+fn digits_of(text: &str) -> Option<String> {
+    let digits: String = text.trim().chars().filter(|c| *c != '-').collect();
+    let is_whole =
+        digits.len() == 2 * DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_whole.then_some(digits)
+}
+
 /// The identity that is kept in the file at `path`; if there is none yet, it is made, once for all who ask.
 ///
 /// A name would not do: containers share one, a second directory on the same machine has locks of its own, and
@@ -68,6 +84,16 @@ mod tests {
 
         let other = host_identity(&town.path().join("other")).unwrap();
         assert!(!seen.contains(&other));
+    }
+
+    #[test]
+    fn a_start_of_the_machine_is_named_by_digits() {
+        assert_eq!(boot_identity(), boot_identity());
+        let text = "0b7f4c1e-27a4-4d0e-8f1b-2f6f0a3c9d11\n";
+        assert_eq!(digits_of(text).unwrap(), "0b7f4c1e27a44d0e8f1b2f6f0a3c9d11");
+        for text in ["", "\n", "0b7f4c1e", "not an identity, but it is long enough"] {
+            assert_eq!(digits_of(text), None, "{text:?}");
+        }
     }
 
     #[test]

@@ -26,9 +26,9 @@ pub use agent::{Agent, Supervision};
 pub use control::{Asked, ask_to_cancel};
 pub use end::AgentEnd;
 pub use files::{Liveness, RunFiles, RunLock};
-pub use host::host_identity;
-pub use orphan::{end_orphan, holders};
-pub use starter::{StarterLock, starter_is_alive};
+pub use host::{boot_identity, host_identity};
+pub use orphan::{end_orphan, holders, left_without_agent};
+pub use starter::{StarterLock, rebooted_since, starter_is_alive};
 pub use supervisor::{
     Hearing, OnEnd, Order, Supervisors, become_detached, next_order, say, speak_into,
 };

@@ -73,6 +73,27 @@ pub fn end_orphan(files: &RunFiles, grace: Duration) -> io::Result<bool> {
     Ok(end_all(grace, Some(KILLED_PATIENCE), find))
 }
 
+/// What is left of a run whose supervisor and agent are both gone, while something else holds its lock; nothing if that
+/// is not how it stands. No numbers if we may not know them.
+pub fn left_without_agent(files: &RunFiles) -> io::Result<Option<Vec<i32>>> {
+    if files.liveness()? != Liveness::Held || somebody_listens(files)? {
+        return Ok(None);
+    }
+    let record = Record::parse(&fs::read_to_string(files.lock_path())?);
+    // Where nobody is written down, a supervisor is about to begin, or about to leave.
+    let Some((record, agent)) = record.and_then(|record| Some((record, record.agent?))) else {
+        return Ok(None);
+    };
+    let holders = holders(files);
+    let agent_lives = processes::all()
+        .iter()
+        .any(|process| (process.pid, process.started) == agent && !process.is_over);
+    let supervised = holders.contains(&record.supervisor.as_raw_pid());
+    // Asked again: all of it may have ended meanwhile.
+    let held = files.liveness()? == Liveness::Held;
+    Ok((held && !agent_lives && !supervised).then_some(holders))
+}
+
 /// The numbers of the processes that have the lock of a run open, other than ours, as far as we may know.
 pub fn holders(files: &RunFiles) -> Vec<i32> {
     let Ok(lock) = fs::metadata(files.lock_path()) else { return Vec::new() };

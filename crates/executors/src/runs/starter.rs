@@ -6,6 +6,8 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::host::boot_identity;
+
 /// A starter's lock, held until this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct StarterLock {
@@ -22,7 +24,11 @@ impl StarterLock {
         loop {
             let process = std::process::id();
             // Process numbers come back; the lock of one that is dead must not seem to be held by another.
-            let name = format!("{process}-{:016x}", RandomState::new().hash_one(process));
+            let mut name = format!("{process}-{:016x}", RandomState::new().hash_one(process));
+            // What it starts cannot outlive this start of the machine, and that must be known after the next.
+            if let Some(boot) = boot_identity() {
+                name = format!("{name}-{boot}");
+            }
             let path = directory.join(&name);
             match File::create_new(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -71,6 +77,18 @@ pub fn starter_is_alive(directory: &Path, name: &str) -> io::Result<bool> {
     }
 }
 
+/// Whether the machine was started anew since the starter of this name began. Where nobody can say, it was not.
+pub fn rebooted_since(name: &str) -> bool {
+    is_of_another_boot(name, boot_identity().as_deref())
+}
+
+fn is_of_another_boot(name: &str, boot: Option<&str>) -> bool {
+    match (name.split('-').nth(2), boot) {
+        (Some(then), Some(now)) => then != now,
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +108,22 @@ mod tests {
         assert!(starter_is_alive(&starters, two.name()).unwrap());
         drop(two);
         assert_eq!(std::fs::read_dir(&starters).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_starter_says_in_which_start_of_the_machine_it_began() {
+        let town = tempfile::tempdir().unwrap();
+        let starter = StarterLock::take(town.path()).unwrap();
+        assert!(!rebooted_since(starter.name()));
+        for (name, boot, another) in [
+            ("12-ab-0f", Some("0f"), false),
+            ("12-ab-0f", Some("0e"), true),
+            ("12-ab-0f", None, false),
+            ("12-ab", Some("0f"), false),
+            ("", Some("0f"), false),
+        ] {
+            assert_eq!(is_of_another_boot(name, boot), another, "{name} {boot:?}");
+        }
     }
 
     #[test]

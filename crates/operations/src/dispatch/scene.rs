@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use gt_core::decide::{
     Ask, BACKOFF_MAX, Caps, Control, DispatchOrder, Occupancy, Place, RigStanding, WaitReason,
-    admit, context_reasons, unscheduled_reasons,
+    admit, context_reasons, hold, unscheduled_reasons,
 };
-use gt_core::schedule::{Account, Context, Run, WorkerPlace};
+use gt_core::schedule::{Account, Context, Park, Run, WorkerPlace};
 use gt_core::settings::Layers;
 use gt_core::{Bead, BeadId, ExecutorKind, Rig, RigSlug, RigState, Timestamp};
 use gt_store::{Lane, Reader};
 
 use super::settings::{Overrides, SchedulerSettings};
 use crate::beads::BeadFacts;
+use crate::recovery::Parked;
 use crate::{Result, Town};
 
 /// Who runs a cycle.
@@ -33,6 +34,8 @@ pub(crate) struct Scene {
     pub(crate) occupancy: Occupancy,
     pub(crate) now: Timestamp,
     pub(crate) accounts: Vec<Account>,
+    /// What is held against runtimes and accounts; how that holds them now is in the caps.
+    pub(crate) parks: Vec<Park>,
     rigs: BTreeMap<RigSlug, Rig>,
     /// The live run of each bead that has one.
     runs: HashMap<BeadId, Run>,
@@ -67,21 +70,45 @@ impl Scene {
             occupancy: Occupancy::default(),
             now,
             accounts,
+            parks: reader.parks()?,
             rigs: reader.rigs()?.into_iter().map(|rig| (rig.slug.clone(), rig)).collect(),
             runs: HashMap::new(),
         };
         for run in reader.live_runs()? {
             scene.note_run(run);
         }
+        scene.caps.parked =
+            scene.parked().into_iter().map(|parked| (parked.park.means, parked.hold)).collect();
         Ok(scene)
+    }
+
+    /// What is parked now. The run that tries something counts as long as it is live.
+    pub(crate) fn parked(&self) -> Vec<Parked> {
+        let held = |park: &Park| {
+            let trial = park.trial.as_ref();
+            let trial =
+                trial.and_then(|trial| self.runs.get(&trial.bead).filter(|run| run.id == *trial));
+            Some(Parked { hold: hold(park, trial, self.now)?, park: park.clone() })
+        };
+        self.parks.iter().filter_map(held).collect()
+    }
+
+    /// What a run asked of the caps.
+    pub(crate) fn ask_of(run: &Run) -> Ask<'_> {
+        Ask {
+            rig: &run.rig,
+            executor: run.executor,
+            place: None,
+            account: Some(run.account.as_str()).filter(|account| !account.is_empty()),
+            gated: run.gated,
+            runtime: Some(&run.runtime),
+        }
     }
 
     /// Counts a run that has just been admitted, or was live before.
     pub(crate) fn note_run(&mut self, run: Run) {
-        let account = Some(run.account.as_str()).filter(|account| !account.is_empty());
-        let ask =
-            Ask { rig: &run.rig, executor: run.executor, place: None, account, gated: run.gated };
-        self.occupancy.add(&ask, 1);
+        self.occupancy.add(&Self::ask_of(&run), 1);
+        self.caps.note_trial(&Self::ask_of(&run), &run.id);
         if let Some(place) = run.place.clone().filter(|_| Run::takes_slot(run.executor)) {
             self.occupancy.occupy(place, run.id.clone());
         }
@@ -168,6 +195,8 @@ impl Scene {
             place: lane.place.as_ref(),
             account: self.account_of(lane.account.as_deref()),
             gated: lane.gated,
+            // Those of one lane may have different ones.
+            runtime: None,
         };
         admit(&self.caps, &self.occupancy, &ask).is_empty()
     }
@@ -208,7 +237,13 @@ impl Scene {
             place: context.place.as_ref(),
             account: self.account_of(context.account.as_deref()),
             gated: context.gated,
+            runtime: Some(Self::runtime_of(context)),
         }
+    }
+
+    /// The runtime that a context's run would be carried out with; empty for the rig's own command.
+    fn runtime_of(context: &Context) -> &str {
+        context.parameters.runtime.as_deref().unwrap_or_default()
     }
 
     /// Every cap that does not admit a context now.
@@ -218,13 +253,16 @@ impl Scene {
 
     /// Counts a context as if it had started.
     pub(crate) fn suppose_started(&mut self, context: &Context) {
-        let mut occupancy = std::mem::take(&mut self.occupancy);
-        occupancy.add(&self.ask(context), 1);
+        let (mut occupancy, mut caps) =
+            (std::mem::take(&mut self.occupancy), std::mem::take(&mut self.caps));
+        let ask = self.ask(context);
+        let next = gt_core::RunId { bead: context.bead.clone(), epoch: 0 };
+        occupancy.add(&ask, 1);
+        caps.note_trial(&ask, &next);
         if let Some(place) = context.place.clone().filter(|place| !place.is_crew()) {
-            let next = gt_core::RunId { bead: context.bead.clone(), epoch: 0 };
             occupancy.occupy(place, next);
         }
-        self.occupancy = occupancy;
+        (self.occupancy, self.caps) = (occupancy, caps);
     }
 }
 

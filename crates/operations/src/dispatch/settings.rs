@@ -156,6 +156,7 @@ impl SchedulerSettings {
             queue: if deferred { None } else { self.queue_max_polecats },
             rigs: self.rig_caps.clone(),
             accounts: BTreeMap::new(),
+            parked: Vec::new(),
         }
     }
 }

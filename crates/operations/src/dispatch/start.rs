@@ -10,6 +10,7 @@ use gt_store::Writer;
 use super::recipe::Recipe;
 use super::scene::Scene;
 use crate::beads::{BeadFacts, enter};
+use crate::recovery::note_start;
 use crate::runs::release_in;
 use crate::trees::{give_place, has_trees};
 use crate::{Result, Town};
@@ -124,6 +125,7 @@ pub(crate) fn start_in(
     enter(&mut hooked, Status::Hooked, writer.now());
     hooked.updated_at = writer.now().max(bead.updated_at);
     writer.save_bead(&bead, &hooked, EventKind::StatusChanged)?;
+    note_start(writer, scene, &run)?;
     scene.note_run(run.clone());
     Ok(Start::Begun(Box::new(run)))
 }

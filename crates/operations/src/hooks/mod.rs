@@ -74,7 +74,8 @@ impl Occasion {
             | EventKind::DependencyAdded
             | EventKind::DependencyRemoved
             | EventKind::DependencyChanged
-            | EventKind::Commented => Some(Self::Update),
+            | EventKind::Commented
+            | EventKind::HookReleased => Some(Self::Update),
             // An import tells nobody; a deleted bead has nothing to show; that a bead is no longer
             // blocked follows from a change that is told; what happens to runs changes the bead too
             // where it matters.
@@ -105,6 +106,9 @@ impl Occasion {
             | EventKind::Escalated
             | EventKind::Paused
             | EventKind::Resumed
+            | EventKind::Parked
+            | EventKind::Limited
+            | EventKind::Unparked
             | EventKind::AccountChanged
             | EventKind::StepDone
             | EventKind::MessageSent

@@ -35,13 +35,29 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
         // each time.
         let about = match event.kind {
             EventKind::HelpWanted => said("message"),
-            _ => run.unwrap_or_else(|| said("context")),
+            _ => run.clone().unwrap_or_else(|| said("context")),
         };
         let why = [said("why"), said("reason")].into_iter().find(|text| !text.is_empty());
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         let message = match event.kind {
             EventKind::RunFailed => {
                 format!("{bead} failed{why}. Try it again with gt scheduler retry {bead}")
+            }
+            EventKind::Parked => {
+                let (kind, name) = (said("kind"), said("name"));
+                format!(
+                    "nothing is started with the {kind} {name} until {}{why}. Put it right, then gt deacon \
+                     resume {kind} {name}",
+                    said("until")
+                )
+            }
+            EventKind::Unparked => {
+                format!(
+                    "the {} {} works again{}",
+                    said("kind"),
+                    said("name"),
+                    found_by(run.as_ref())
+                )
             }
             EventKind::Escalated => format!(
                 "{bead} was lost too often and is not tried again. See gt why {bead}, then gt scheduler \
@@ -78,6 +94,18 @@ fn kind_of(event: &NewEvent) -> Option<&'static str> {
         EventKind::Escalated => Some("escalated"),
         EventKind::RunFailed => Some("failed"),
         EventKind::HelpWanted => Some("help-wanted"),
+        // People are told once that something does not work, however often it is tried, and when it does again;
+        // not of limits, which pass by themselves, and not of what they did.
+        EventKind::Parked if !has(event, "again") => Some("parked"),
+        EventKind::Unparked if event.run.is_some() && !has(event, "limit") => Some("unparked"),
         _ => None,
     }
+}
+
+fn has(event: &NewEvent, field: &str) -> bool {
+    event.payload.fields().is_some_and(|fields| fields.iter().any(|(name, _)| name == field))
+}
+
+fn found_by(run: Option<&String>) -> String {
+    run.map(|run| format!("; {run} found out")).unwrap_or_default()
 }

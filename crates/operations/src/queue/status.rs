@@ -8,6 +8,7 @@ use gt_core::{RigState, Timestamp};
 use gt_store::Pause;
 
 use crate::dispatch::{Caller, Overrides, SchedulerSettings, Waiting};
+use crate::recovery::Parked;
 use crate::settings::file_layers;
 use crate::{Result, Town};
 
@@ -28,6 +29,8 @@ pub struct QueueStatus {
     pub cap: Option<u32>,
     /// When something was last started, and how much at once.
     pub last_dispatch: Option<(Timestamp, u64)>,
+    /// What nothing, or only one run, is started with now.
+    pub parked: Vec<Parked>,
     /// The same for each rig that has anything waiting, running or limited.
     pub rigs: BTreeMap<String, RigStatus>,
 }
@@ -85,6 +88,7 @@ pub fn status(town: &Town) -> Result<QueueStatus> {
             cap: scene.settings.cap_in_force(),
             last_dispatch: state.last_dispatch,
             rigs,
+            parked: scene.parked(),
             settings: scene.settings,
         })
     })

@@ -285,6 +285,12 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         WaitReason::OnePerAgent(place, run) => {
             format!("it starts after {}, or sling it to another than {place}", run.bead)
         }
+        WaitReason::RuntimeParked(name, _) => {
+            format!("it starts by itself; gt deacon resume runtime {name} ends it sooner")
+        }
+        WaitReason::AccountLimited(handle, _) => {
+            format!("it starts by itself; gt config account resume {handle} ends it sooner")
+        }
         WaitReason::NoSlot(cap) => {
             let setting = match cap {
                 Cap::Town(_) => "scheduler.max_polecats".to_owned(),

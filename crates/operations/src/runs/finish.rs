@@ -1,6 +1,6 @@
 //! How a run ends, and what follows.
 
-use gt_core::decide::{AfterLoss, after_loss};
+use gt_core::decide::{AfterLoss, Blame, Price, after_loss};
 use gt_core::schedule::{Context, Origin, Run, RunEnd, RunId, RunState};
 use gt_core::{EventKind, Json, Outcome};
 use gt_store::{NewContext, Writer};
@@ -8,6 +8,7 @@ use gt_store::{NewContext, Writer};
 use super::release::release_in;
 use crate::beads::{Close, close_in};
 use crate::dispatch::{Cost, SchedulerSettings, jitter, settle};
+use crate::recovery::testify;
 use crate::settings::{file_layers, layers_over};
 use crate::{Result, Town};
 
@@ -55,6 +56,7 @@ pub(crate) fn finish_in(
     if !writer.end_run(run, end, &by)? {
         return Ok(Finished::Already);
     }
+    let blame = testify(writer, run, end)?;
     let context = writer.context_by_number(run.context)?;
     match (end.state, context) {
         (RunState::Done, Some(context)) if context.parameters.review_only => {
@@ -64,6 +66,10 @@ pub(crate) fn finish_in(
         (RunState::Done, _) => {
             close(writer, run, Outcome::Success, format!("done by {}", run.id))?;
             Ok(Finished::Closed(Outcome::Success))
+        }
+        // What it was carried out with does not work, which was known before: the next one would fail as well.
+        (RunState::Failed, Some(context)) if blame == Blame::Known => {
+            lost(writer, town, run, &context, Price::Nothing)
         }
         (RunState::Failed, Some(context)) if context.parameters.retries > 0 => {
             release_in(writer, &run.id.bead)?;
@@ -78,7 +84,13 @@ pub(crate) fn finish_in(
             close(writer, run, Outcome::Failed, end.reason.clone())?;
             Ok(Finished::Closed(Outcome::Failed))
         }
-        (RunState::Lost, Some(context)) => lost(writer, town, run, &context),
+        (RunState::Lost, Some(context)) => {
+            let price = match blame {
+                Blame::Bead => Price::of(end.loss),
+                Blame::Established | Blame::Known => Price::Nothing,
+            };
+            lost(writer, town, run, &context, price)
+        }
         (
             RunState::Lost
             | RunState::Cancelled
@@ -100,20 +112,25 @@ fn close(writer: &mut Writer<'_>, run: &Run, outcome: Outcome, reason: String) -
 }
 
 /// The bead opens again, and its next run is scheduled in the same transaction, unless it had enough.
-fn lost(writer: &mut Writer<'_>, town: &Town, run: &Run, context: &Context) -> Result<Finished> {
+fn lost(
+    writer: &mut Writer<'_>,
+    town: &Town,
+    run: &Run,
+    context: &Context,
+    price: Price,
+) -> Result<Finished> {
     release_in(writer, &run.id.bead)?;
     let settings = SchedulerSettings::of(&layers_over(&file_layers(town)?, writer)?)?;
-    let attempts = context.attempts.saturating_add(1);
     let previous = (context.origin == Origin::Recovery).then_some(context.enqueued_at);
-    let now = writer.now();
-    match after_loss(attempts, settings.max_attempts, previous, settings.cooldown, now) {
-        AfterLoss::Redispatch { not_before } => {
+    let (used, most) = (context.attempts, settings.max_attempts);
+    match after_loss(price, used, most, previous, settings.cooldown, writer.now()) {
+        AfterLoss::Redispatch { attempts, not_before } => {
             let mut next = successor(writer, context, attempts)?;
             next.next_attempt_at = not_before;
             writer.insert_contexts(vec![next])?;
             Ok(Finished::Rescheduled)
         }
-        AfterLoss::UsedUp => {
+        AfterLoss::UsedUp { attempts } => {
             let number = Json::trusted(attempts.to_string());
             writer.record_run(run, EventKind::Escalated, &[("attempts", number)]);
             Ok(Finished::Escalated)

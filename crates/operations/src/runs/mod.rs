@@ -26,7 +26,7 @@ pub(crate) use finish::finish_in;
 pub use finish::{Finished, exec_failed, finish};
 pub use output::RunOutput;
 pub use recover::{Recovered, recover};
-pub(crate) use release::release_in;
+pub(crate) use release::{release_as, release_in};
 pub(crate) use show::resolve_run;
 pub use show::{ListedRun, RunFilter, ShownRun, list, log_path, resolve, show};
 pub use spawner::RunSpawner;

@@ -1,6 +1,7 @@
 //! What is left of starts and runs that died.
 
-use gt_core::schedule::{Run, RunEnd, RunId, RunState};
+use gt_core::decide::loss_of;
+use gt_core::schedule::{Loss, Run, RunEnd, RunId, RunState};
 use gt_core::{ExecutorKind, Timestamp};
 
 use super::finish::{Finished, finish_in};
@@ -80,21 +81,32 @@ fn put_right(town: &Town, world: &dyn World, run: &Run, wrong: &Wrong) -> Result
 /// Ends a run of which nothing is left, as what its worker ended as, if anybody saw it.
 fn give_up(town: &Town, world: &dyn World, run: &Run) -> Result<Remedy> {
     let by = &run.ended_by;
-    let end = world.end_of(run).unwrap_or_else(|| {
+    let loss = loss_of(world.traces_of(run));
+    let mut end = world.end_of(run).unwrap_or_else(|| {
         if by.is_empty() {
-            let why = "none of its processes is left, and none said how it ended";
-            RunEnd::without_status(RunState::Lost, why)
+            RunEnd::without_status(RunState::Lost, taken_by(loss))
         } else {
             // Whoever cancelled it did not live to see its end.
             RunEnd::without_status(RunState::Cancelled, "it was cancelled")
         }
     });
+    // A machine that goes down ends everything on it first, and somebody may have had time to write that down.
+    end.loss = loss;
     let finished = town.write(|writer| finish_in(writer, town, run, &end, by))?;
     Ok(match (finished, end.state) {
         (Finished::Already, _) => Remedy::None,
         (_, RunState::Done | RunState::Failed) => Remedy::Finished,
         (_, _) => Remedy::Lost,
     })
+}
+
+/// What took a run, in words.
+fn taken_by(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Agent | Loss::Limit => "none of its processes is left, and none said how it ended",
+        Loss::Host => "the machine it ran on went down",
+        Loss::Session => "the server of its session went down",
+    }
 }
 
 fn take_back(town: &Town, run: &Run, why: &str, cost: &Cost) -> Result<bool> {

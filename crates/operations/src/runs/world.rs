@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gt_core::decide::Traces;
 use gt_core::schedule::{Run, RunEnd, RunState};
-use gt_executors::runs::{Liveness, RunFiles, host_identity, starter_is_alive};
+use gt_executors::runs::{Liveness, RunFiles, host_identity, rebooted_since, starter_is_alive};
 
 use super::cancel::end_processes;
 use super::conclude::run_end;
@@ -35,6 +36,10 @@ pub trait World: Sync {
     /// How the worker of this run ended, if whoever stayed with it saw it and could not write it down.
     fn end_of(&self, _run: &Run) -> Option<RunEnd> {
         None
+    }
+    /// What is known of the end of this run, of which no process is left.
+    fn traces_of(&self, _run: &Run) -> Traces {
+        Traces::default()
     }
 }
 
@@ -93,6 +98,8 @@ impl World for RealWorld {
         }
         match (self.files_of(run).liveness(), run.state) {
             (Ok(Liveness::Held), _) => Alive::Yes,
+            // A machine that lost its power may have lost the file too, and no process outlives it.
+            (Ok(Liveness::NeverTaken), _) if rebooted_since(&run.starter) => Alive::No,
             // Whoever took it had its lock. If that is missing, somebody has removed it, and its processes may
             // well be there.
             (Ok(Liveness::NeverTaken), RunState::Running | RunState::Blocked) | (Err(_), _) => {
@@ -111,6 +118,11 @@ impl World for RealWorld {
             return None;
         }
         self.files_of(run).agent_end().ok().flatten().map(run_end)
+    }
+
+    fn traces_of(&self, run: &Run) -> Traces {
+        let rebooted = run.is_on(&self.host) && rebooted_since(&run.starter);
+        Traces { rebooted, ..Traces::default() }
     }
 }
 

@@ -3,12 +3,15 @@
 mod check;
 mod convoy;
 mod expand;
+mod redispatch;
 mod request;
 mod retry;
 mod sling;
 
 pub use expand::read_list;
 pub(crate) use expand::{Meaning, meaning};
+pub(crate) use redispatch::redispatch_in;
 pub use request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
+pub(crate) use retry::try_recipe;
 pub use retry::{Retried, retry};
 pub use sling::sling;

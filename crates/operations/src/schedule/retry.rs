@@ -67,7 +67,7 @@ enum Answer {
 
 /// What is wrong with the formula that the bead's last context names, if anything is. What the name itself has wrong
 /// is told later.
-fn try_recipe(town: &Town, input: &str) -> Result<Option<OperationError>> {
+pub(crate) fn try_recipe(town: &Town, input: &str) -> Result<Option<OperationError>> {
     let found = town.read(|reader| {
         let Ok(id) = resolve_in(town, reader, input) else { return Ok(None) };
         let Some(latest) = reader.latest_context(&id)? else { return Ok(None) };

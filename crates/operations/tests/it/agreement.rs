@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use gt_core::decide::WaitReason;
+use gt_core::schedule::{RunEnd, RunId, RunState, Workplace};
 use gt_core::{
     Clock, DependencyType, ExecutorKind, IssueType, Priority, RigState, Status, Timestamp,
 };
 use gt_operations::beads::{self, BeadChanges, NewBead};
 use gt_operations::dispatch::{Caller, Dispatcher, MemorySpawner};
 use gt_operations::schedule::{Flags, SlingRequest, sling};
-use gt_operations::{Actor, Town, dependencies, queue, rigs, settings};
+use gt_operations::{Actor, Town, dependencies, queue, rigs, runs, settings};
 use proptest::prelude::*;
 
 /// A clock that stands still until it is moved.
@@ -60,6 +61,8 @@ struct World {
     fifo: bool,
     queue_enabled: bool,
     paused: bool,
+    /// The command of a rig has not worked for a while: it is parked, or about to be tried.
+    sick: Option<u64>,
     batch: u32,
     /// How long the town is left alone before anybody looks.
     idle: u64,
@@ -102,9 +105,15 @@ fn world() -> impl Strategy<Value = World> {
         prop_oneof![Just(0_i64), Just(1), Just(2)],
     );
     let flags = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.1));
-    let numbers = (0_u32..4, 0_u64..400, 0_usize..6);
+    let sick = prop_oneof![2 => Just(None), 1 => (0_u64..1000).prop_map(Some)];
+    let numbers = (0_u32..4, 0_u64..400, 0_usize..6, sick);
     (caps, flags, numbers, prop::collection::vec(plan(), 1..14)).prop_map(
-        |((max_polecats, queue_max_polecats, rig_cap), flags, (batch, idle, first), plans)| {
+        |(
+            (max_polecats, queue_max_polecats, rig_cap),
+            flags,
+            (batch, idle, first, sick),
+            plans,
+        )| {
             let (fifo, queue_enabled, paused) = flags;
             World {
                 max_polecats,
@@ -113,6 +122,7 @@ fn world() -> impl Strategy<Value = World> {
                 fifo,
                 queue_enabled,
                 paused,
+                sick,
                 batch,
                 idle,
                 first,
@@ -190,6 +200,22 @@ fn live_through(town: &Town, number: usize, plan: &Plan) {
     }
 }
 
+/// The runs of three beads in a row come to nothing at once.
+fn fall_sick(town: &Town) {
+    for number in 1..=3 {
+        let id = format!("web-sick{number}");
+        let new = NewBead { title: id.clone(), id: Some(id.clone()), ..NewBead::default() };
+        beads::create(town, &new, false).unwrap();
+        let request = SlingRequest { arguments: vec![id.clone()], ..SlingRequest::default() };
+        sling(town, &request).unwrap();
+        Dispatcher::new(town, &MemorySpawner::default()).dispatch().unwrap();
+        let run = RunId::parse(&format!("{id}#1")).unwrap();
+        runs::claim(town, &run, &Workplace::default()).unwrap();
+        let end = RunEnd::without_status(RunState::Failed, "exit status 1");
+        runs::finish(town, &run, &end).unwrap();
+    }
+}
+
 fn build(world: &World) -> Town {
     let clock = Arc::new(StillClock(AtomicI64::new(1_000_000_000_000_000_000)));
     let actor = Actor { name: "tester".to_owned(), owner: String::new() };
@@ -201,6 +227,10 @@ fn build(world: &World) -> Town {
         let rig = rigs::NewRig { name, repository, prefix: Some(name), branch, executor };
         rigs::add(&town, &rig).unwrap();
         settings::set(&town, &format!("rig.{name}.command"), "/bin/true {bead}").unwrap();
+    }
+    if let Some(since) = world.sick {
+        fall_sick(&town);
+        clock.0.fetch_add(i64::try_from(since).unwrap() * 1_000_000_000, Ordering::Relaxed);
     }
     for (name, value) in [
         ("scheduler.max_polecats", world.max_polecats.to_string()),

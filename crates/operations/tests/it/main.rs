@@ -7,6 +7,7 @@ mod damage;
 mod import;
 mod kept;
 mod live_runs;
+mod parking;
 mod recovery;
 mod scheduling;
 mod town;

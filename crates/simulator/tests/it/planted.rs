@@ -35,6 +35,11 @@ fn a_start_that_does_not_look_again_at_its_bead_and_rig() {
 }
 
 #[test]
+fn a_start_that_does_not_ask_what_is_parked_is_found() {
+    assert_found(Planted::ParkIgnored, &[Invariant::Parked]);
+}
+
+#[test]
 fn a_context_that_is_closed_before_the_swap() {
     assert_found(Planted::ContextClosedBeforeSwap, &[Invariant::Context, Invariant::Kept]);
 }

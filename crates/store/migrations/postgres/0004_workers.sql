@@ -93,13 +93,13 @@ CREATE INDEX messages_asking ON messages (number) WHERE kind = 'escalation' AND 
 INSERT INTO counters (name, value) VALUES ('message', 0);
 
 -- Runtimes and accounts that nothing is started with for a while. `strikes` counts beads in a row whose runs came
--- to nothing at once; `bead` is the last of them. While `until` is in the future it is parked; after that one run
--- is tried, and `trial` names it.
+-- to nothing at once; `beads` names them, separated by spaces. While `until` is in the future it is parked; after
+-- that one run is tried, and `trial` names it.
 CREATE TABLE parks (
     kind    TEXT COLLATE "C" NOT NULL CHECK (kind IN ('runtime', 'account')),
     name    TEXT COLLATE "C" NOT NULL,
     strikes BIGINT NOT NULL CHECK (strikes >= 0),
-    bead    TEXT COLLATE "C" NOT NULL,
+    beads   TEXT COLLATE "C" NOT NULL,
     since   BIGINT,
     until   BIGINT,
     reason  TEXT COLLATE "C" NOT NULL,

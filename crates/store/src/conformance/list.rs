@@ -207,6 +207,13 @@ macro_rules! for_each_conformance_case {
                 who_comes_late_does_not_undo_what_others_did,
                 of_several_that_look_one_takes_a_notice,
             }
+            parks {
+                what_is_held_reads_back_exactly_as_it_was_written,
+                a_run_finds_what_is_held_against_its_own_means,
+                a_trial_is_written_down_beside_the_rest,
+                parking_and_its_end_are_told_and_suspicion_is_not,
+                a_forgiven_attempt_wakes_its_context,
+            }
             queries {
                 each_condition_admits_what_it_says,
                 a_negation_admits_exactly_the_rest,

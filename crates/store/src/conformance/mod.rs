@@ -30,6 +30,7 @@ mod list;
 mod messages;
 mod orders;
 mod outbox;
+mod parks;
 mod queries;
 mod races;
 mod readiness;

@@ -175,10 +175,9 @@ pub(super) fn a_run_is_taken_once_and_ends_once(subject: &dyn Subject) {
         assert!(claim(town));
         assert!(!claim(town));
         let whole = RunEnd {
-            state: RunState::Failed,
             exit_code: Some(3),
             exit_signal: Some(9),
-            reason: "it fell over".to_owned(),
+            ..RunEnd::without_status(RunState::Failed, "it fell over")
         };
         let end = |writer: &mut Writer<'_>| {
             let ended = writer.end_run(&run, &whole, "ann")?;

@@ -66,6 +66,7 @@ statements! {
         starting = 0 WHERE number = ?1 AND closed_at IS NULL";
     POSTPONE = "UPDATE contexts SET failures = ?2, last_failure = ?3, next_attempt_at = ?4, starting = 0 \
         WHERE number = ?1 AND closed_at IS NULL";
+    FORGIVE = "UPDATE contexts SET attempts = ?2, next_attempt_at = NULL WHERE number = ?1 AND closed_at IS NULL";
 }
 
 /// A dispatch to be scheduled.
@@ -398,6 +399,14 @@ impl Writer<'_> {
     ) -> Result<(), StoreError> {
         let number: Param<'_> = as_int(context.number).into();
         self.apply(POSTPONE, &[number, i64::from(failures).into(), why.into(), at.into()])?;
+        self.apply(REFRESH, &[number, number])
+    }
+
+    /// Gives an open context back the attempt that the run before it used, and the time it was to wait for that.
+    pub fn forgive_attempt(&mut self, context: &Context) -> Result<(), StoreError> {
+        let number: Param<'_> = as_int(context.number).into();
+        let attempts = context.attempts.saturating_sub(1);
+        self.apply(FORGIVE, &[number, i64::from(attempts).into()])?;
         self.apply(REFRESH, &[number, number])
     }
 }

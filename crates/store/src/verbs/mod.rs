@@ -19,6 +19,7 @@ mod messages;
 mod old_queues;
 mod outbox;
 mod parameters;
+mod parks;
 mod polecats;
 mod query;
 mod requests;
@@ -76,6 +77,7 @@ pub fn all_statements() -> Vec<&'static str> {
         messages::STATEMENTS,
         outbox::STATEMENTS,
         old_queues::STATEMENTS,
+        parks::STATEMENTS,
         polecats::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,

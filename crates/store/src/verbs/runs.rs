@@ -43,6 +43,11 @@ statements! {
         WHERE c.latest = 1 AND c.close_reason = 'dispatched' AND r.state IN ('failed', 'lost') \
         AND NOT EXISTS (SELECT 1 FROM runs n WHERE n.bead = r.bead AND n.epoch > r.epoch) \
         ORDER BY c.bead";
+    OUT_OF_ATTEMPTS = "SELECT c.bead, c.attempts + 1 FROM contexts c JOIN beads b ON b.id = c.bead \
+        JOIN runs r ON r.context = c.number WHERE c.latest = 1 AND c.close_reason = 'dispatched' \
+        AND b.status = 'open' AND r.state = 'lost' \
+        AND NOT EXISTS (SELECT 1 FROM runs n WHERE n.bead = r.bead AND n.epoch > r.epoch) \
+        ORDER BY c.bead LIMIT ?1";
     LAST_EPOCH = "SELECT COALESCE(MAX(epoch), 0) FROM runs WHERE bead = ?1";
     INSERT = "INSERT INTO runs (bead, epoch, uid, context, rig, executor, runtime, agent, place, host, \
         account, gated, state, starter, formula, steps, created_at, created_by, session, tree, branch, \
@@ -96,6 +101,14 @@ impl Reader<'_> {
     /// The beads whose last run failed or was lost, and that nobody has scheduled since.
     pub fn beads_with_failed_runs(&self) -> Result<Vec<BeadId>, StoreError> {
         self.rows(FAILED_LAST, &[], |row| id_from(row, 0))
+    }
+
+    /// Open beads whose last run was lost and that nobody has scheduled since, with how many attempts they used.
+    pub fn beads_out_of_attempts(&self, limit: usize) -> Result<Vec<(BeadId, u32)>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.rows(OUT_OF_ATTEMPTS, &[limit.into()], |row| {
+            Ok((id_from(row, 0)?, u32::try_from(row.int(1)?).unwrap_or(u32::MAX)))
+        })
     }
 
     /// The name of the next run of a bead.

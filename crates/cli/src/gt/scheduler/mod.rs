@@ -17,6 +17,8 @@ use gt_records::ObjectWriter;
 use crate::context::Context;
 use crate::error::CliError;
 
+pub(super) use status::{parked_line, write_parked};
+
 /// Look at the scheduler, and steer it
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

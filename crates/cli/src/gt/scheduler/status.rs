@@ -1,9 +1,10 @@
 //! `gt scheduler status`.
 
-use gt_core::decide::Slots;
+use gt_core::decide::{Hold, Slots};
 use gt_operations::Town;
 use gt_operations::dispatch::Caller;
 use gt_operations::queue::{QueueStatus, list, status};
+use gt_operations::recovery::Parked;
 use gt_records::ObjectWriter;
 
 use super::{capacity, list::json as bead_json, unlimited};
@@ -49,6 +50,9 @@ fn text(printer: &Printer, town: &Town, status: &QueueStatus) -> Result<(), CliE
             pause.by, pause.at
         ))?;
     }
+    for parked in &status.parked {
+        printer.line(parked_line(parked))?;
+    }
     if let Some((at, count)) = status.last_dispatch {
         printer.line(format!("Last dispatch: {count}, {}", ago(at, town.now())))?;
     }
@@ -68,6 +72,38 @@ fn text(printer: &Printer, town: &Town, status: &QueueStatus) -> Result<(), CliE
     }
     printer.line("")?;
     printer.table(table)
+}
+
+/// What is parked, how long, and why.
+pub(in super::super) fn parked_line(parked: &Parked) -> String {
+    let Parked { park, hold } = parked;
+    let word = if park.is_limit() { "Limited" } else { "Parked" };
+    let (kind, name) = (park.means.kind.as_str(), &park.means.name);
+    format!(
+        "{word}: {kind} {name} {hold} ({}); gt deacon resume {kind} {name} ends it",
+        park.reason
+    )
+}
+
+/// The field `parked`.
+pub(in super::super) fn write_parked(object: &mut ObjectWriter<'_>, parked: &[Parked]) {
+    object.array("parked", |array| {
+        for Parked { park, hold } in parked {
+            array.object(|object| {
+                object.text("kind", park.means.kind.as_str());
+                object.text("name", &park.means.name);
+                object.flag("limit", park.is_limit());
+                object.text("reason", &park.reason);
+                if let Some(closed) = park.closed {
+                    object.timestamp("since", closed.since);
+                    object.timestamp("until", closed.until);
+                }
+                if let Hold::Trial(run) = hold {
+                    object.text("trial", &run.to_string());
+                }
+            });
+        }
+    });
 }
 
 fn json(status: &QueueStatus, beads: &[String]) -> String {
@@ -92,6 +128,7 @@ fn json(status: &QueueStatus, beads: &[String]) -> String {
     object.flag("queue_enabled", settings.queue_enabled);
     write_limit(&mut object, "capacity", status.cap);
     write_limit(&mut object, "free_slots", free(status.slots()));
+    write_parked(&mut object, &status.parked);
     object.array("rigs", |array| {
         for (name, rig) in &status.rigs {
             array.object(|object| {

@@ -82,7 +82,7 @@ pub(super) fn sling_words(
 }
 
 /// Workers do what they were given, and leave it to others who does what they find.
-fn refuse_workers(environment: &Environment) -> Result<(), CliError> {
+pub(super) fn refuse_workers(environment: &Environment) -> Result<(), CliError> {
     let worker = match (environment.acting_run(), environment.polecat()) {
         (Some(run), _) => format!("GT_RUN says that this is the worker of {run}"),
         (None, Some(polecat)) => format!("GT_ROLE says that this is {polecat}"),

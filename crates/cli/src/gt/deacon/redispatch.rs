@@ -1,0 +1,157 @@
+//! `gt deacon redispatch`.
+
+use clap::Args;
+use gt_core::BeadId;
+use gt_core::schedule::RunId;
+use gt_core::time::parse_duration;
+use gt_operations::dispatch::{NotStarted, Pass, pass};
+use gt_operations::recovery::{self, Redispatch, Redispatched};
+use gt_operations::{Town, daemon, queue};
+use gt_records::ObjectWriter;
+
+use crate::context::{Context, this_program};
+use crate::error::CliError;
+use crate::gt::sling::refuse_workers;
+
+/// Give an open bead that has no run another one
+///
+/// Goes through the same checks and the same line as everything that is slung, and is never forced. What somebody took out
+/// of the queue, or what was given up, is left to people.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit code: 0 if it is scheduled or started, 1 if that failed or its attempts are used up, 2 if the \
+previous redispatch was too short a while ago, 3 if it is not open, or people have to decide.
+
+Examples:
+  gt deacon redispatch gt-abc
+  gt deacon redispatch gt-abc --rig gastown --cooldown 0s
+  gt deacon redispatch gt-abc --max-attempts 5"
+)]
+pub(super) struct RedispatchArgs {
+    /// The bead
+    bead: String,
+    /// The rig it goes to, if not where it was
+    #[arg(long)]
+    rig: Option<String>,
+    #[arg(
+        long,
+        value_name = "N",
+        help = "How many attempts it has in all [default: recovery.max_attempts, which is 3]"
+    )]
+    max_attempts: Option<u32>,
+    #[arg(
+        long,
+        value_name = "TIME",
+        help = "How long after the previous redispatch [default: recovery.cooldown, which is 5m]"
+    )]
+    cooldown: Option<String>,
+}
+
+/// The exit codes that scripts rely on.
+const FAILED: u8 = 1;
+const COOLING_DOWN: u8 = 2;
+const SKIPPED: u8 = 3;
+
+pub(super) fn run(context: &Context<'_>, args: &RedispatchArgs) -> Result<(), CliError> {
+    refuse_workers(&context.environment)?;
+    let wish = Redispatch {
+        bead: args.bead.clone(),
+        rig: args.rig.clone(),
+        max_attempts: args.max_attempts,
+        cooldown: args.cooldown.as_deref().map(parse_duration).transpose()?,
+    };
+    let town = context.town()?;
+    let done = recovery::redispatch(&town, &wish)?;
+    let told = match &done {
+        Redispatched::Scheduled(bead, made) => match start(&town, made.number)? {
+            Started::Run(run) => {
+                Told::new(bead, "started", format!("✓ {bead} is started as {run}"))
+            }
+            Started::Failed(why) => {
+                let why = format!("{bead} is scheduled, and its start failed: {why}");
+                Told { code: FAILED, ..Told::new(bead, "failed", why) }
+            }
+            Started::Waits => {
+                let id = &made.id;
+                Told::new(bead, "scheduled", format!("✓ {bead} is scheduled again ({id})"))
+            }
+        },
+        Redispatched::Already(bead, id) => {
+            let said = format!("{bead} is scheduled already ({id}); nothing to do");
+            Told::new(bead, "scheduled", said)
+        }
+        Redispatched::CoolingDown(bead, until) => {
+            let said = format!("{bead} is in cooldown until {until}");
+            Told { code: COOLING_DOWN, ..Told::new(bead, "cooldown", said) }
+        }
+        Redispatched::Skipped(bead, why) => Told {
+            code: SKIPPED,
+            ..Told::new(bead, "skipped", format!("{bead} is left alone: {why}"))
+        },
+        Redispatched::UsedUp(bead, used) => {
+            let said = format!(
+                "{bead} has used up its attempts ({used}), and people are told; gt scheduler retry {bead} \
+                 lets it begin anew"
+            );
+            Told { code: FAILED, ..Told::new(bead, "used-up", said) }
+        }
+    };
+    told.print(context)?;
+    if told.action == "scheduled" && !daemon::is_running(&town) {
+        context.printer.note(daemon::NOT_RUNNING);
+    }
+    if told.code == 0 { Ok(()) } else { Err(CliError::Said(told.code)) }
+}
+
+/// What came of the start of what was scheduled.
+enum Started {
+    Run(RunId),
+    Failed(String),
+    /// It waits for its turn.
+    Waits,
+}
+
+/// Starts what was scheduled just now, if work is started at once in this town.
+fn start(town: &Town, context: u64) -> Result<Started, CliError> {
+    if queue::status(town)?.settings.is_deferred() {
+        return Ok(Started::Waits);
+    }
+    let program = this_program()?;
+    let how = Pass { only: Some(vec![context]), ..Pass::by_hand(&program) };
+    let (_, done) = pass(town, how)?;
+    let run = done.dispatched.into_iter().find_map(|started| started.run);
+    Ok(match (run, done.errors.into_iter().next()) {
+        (Some(run), _) => Started::Run(run.id),
+        // Something keeps it now, and passes.
+        (None, Some((_, NotStarted::Changed(_))) | None) => Started::Waits,
+        (None, Some((_, error))) => Started::Failed(error.to_string()),
+    })
+}
+
+/// What people and programs are told.
+struct Told {
+    bead: BeadId,
+    action: &'static str,
+    said: String,
+    code: u8,
+}
+
+impl Told {
+    fn new(bead: &BeadId, action: &'static str, said: String) -> Self {
+        Self { bead: bead.clone(), action, said, code: 0 }
+    }
+
+    fn print(&self, context: &Context<'_>) -> Result<(), CliError> {
+        let printer = context.printer;
+        if !printer.json() {
+            return printer.line(&self.said);
+        }
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.text("bead", self.bead.as_str());
+        object.text("action", self.action);
+        object.text("message", &self.said);
+        object.finish();
+        printer.object(&out)
+    }
+}

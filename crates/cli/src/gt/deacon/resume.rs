@@ -1,0 +1,70 @@
+//! `gt deacon resume`, and `gt config account resume`.
+
+use clap::{Args, ValueEnum};
+use gt_core::schedule::{Means, MeansKind};
+use gt_operations::recovery;
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Start work again with a runtime or an account that is parked
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What is parked is shown by gt scheduler status. The own command of a rig is called <rig>/command.
+
+Examples:
+  gt deacon resume runtime claude
+  gt deacon resume runtime gastown/command
+  gt deacon resume account work"
+)]
+pub(super) struct ResumeArgs {
+    /// What kind of thing
+    kind: Kind,
+    /// Which one
+    name: String,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    Runtime,
+    Account,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &ResumeArgs) -> Result<(), CliError> {
+    let kind = match args.kind {
+        Kind::Runtime => MeansKind::Runtime,
+        Kind::Account => MeansKind::Account,
+    };
+    resume(context, &Means { kind, name: args.name.clone() })
+}
+
+/// What `gt config account resume <handle>` does.
+pub(in super::super) fn resume_account(
+    context: &Context<'_>,
+    handle: &str,
+) -> Result<(), CliError> {
+    resume(context, &Means::account(handle))
+}
+
+fn resume(context: &Context<'_>, means: &Means) -> Result<(), CliError> {
+    let town = context.town()?;
+    let changed = recovery::resume(&town, means)?;
+    let printer = context.printer;
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.text("kind", means.kind.as_str());
+        object.text("name", &means.name);
+        object.flag("changed", changed);
+        object.finish();
+        return printer.object(&out);
+    }
+    if changed {
+        return printer.done(format!("✓ Work starts again with the {means}"));
+    }
+    printer.done(format!("The {means} is not parked; nothing to do"))?;
+    let parked = recovery::parked(&town)?;
+    let names: Vec<String> = parked.iter().map(|parked| parked.park.means.to_string()).collect();
+    if names.is_empty() { Ok(()) } else { printer.done(format!("Parked: {}", names.join(", "))) }
+}

@@ -1,0 +1,89 @@
+//! `gt deacon stale-hooks`.
+
+use clap::Args;
+use gt_core::time::{format_duration, parse_duration};
+use gt_operations::recovery::{self, StaleHook, StaleHooks};
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Printer, plural};
+
+/// Take back beads that somebody is said to have, and nobody is at
+///
+/// Looks at the hooked and claimed beads of all rigs. What has no live run and was not touched for a while is open again,
+/// and nobody has it. What a worker has, what is being merged, and what a person has begun is left alone.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt deacon stale-hooks --dry-run
+  gt deacon stale-hooks --max-age 4h
+  gt deacon stale-hooks --json")]
+pub(super) struct StaleHooksArgs {
+    /// Only what was not touched for this long
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    max_age: String,
+    /// Change nothing, and say what would be done
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &StaleHooksArgs) -> Result<(), CliError> {
+    let max_age = parse_duration(&args.max_age)?;
+    let found = recovery::stale_hooks(&context.town()?, max_age, args.dry_run)?;
+    let printer = context.printer;
+    if printer.json() {
+        return printer.object(&json(&found, args.dry_run));
+    }
+    text(printer, &found, args.dry_run)
+}
+
+fn text(printer: &Printer, found: &StaleHooks, rehearsal: bool) -> Result<(), CliError> {
+    for hook in &found.released {
+        let who = if hook.assignee.is_empty() { "nobody" } else { &hook.assignee };
+        let idle = format_duration(hook.idle);
+        let StaleHook { bead, status, .. } = hook;
+        printer.line(if rehearsal {
+            format!("Would release {bead}: {status} with {who}, untouched for {idle}")
+        } else {
+            format!("✓ Released {bead}: it was {status} with {who}, untouched for {idle}")
+        })?;
+    }
+    for (bead, kept) in &found.kept {
+        printer.line(format!("Left {bead} alone: {kept}"))?;
+    }
+    let count = plural(found.released.len() as u64, "stale hook");
+    let end = match (found.released.is_empty(), rehearsal) {
+        (true, _) => "No stale hooks".to_owned(),
+        (false, true) => format!("{count} would be released"),
+        (false, false) => format!("{count} released; gt deacon redispatch <bead> starts one again"),
+    };
+    printer.done(end)
+}
+
+fn json(found: &StaleHooks, rehearsal: bool) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.flag("dry_run", rehearsal);
+    object.array("released", |array| {
+        for hook in &found.released {
+            array.object(|object| {
+                object.text("id", hook.bead.as_str());
+                object.text("title", &hook.title);
+                object.text("assignee", &hook.assignee);
+                object.text("status", hook.status.as_str());
+                object.count("idle_seconds", hook.idle.as_secs());
+            });
+        }
+    });
+    object.array("kept", |array| {
+        for (bead, kept) in &found.kept {
+            array.object(|object| {
+                object.text("id", bead.as_str());
+                object.text("code", kept.code());
+                object.text("reason", &kept.to_string());
+            });
+        }
+    });
+    object.finish();
+    out
+}

@@ -1,0 +1,185 @@
+//! When nothing is started with a runtime or an account for a while, and what ends that.
+//!
+//! A worker that comes to nothing at once says little about its bead and much about what it was carried out with: a
+//! program that is missing, a key that was revoked. One such run may be the bead's fault; three beads in a row are not.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::schedule::{Closed, Loss, Means, Park, Run, RunEnd, RunId, RunState};
+use crate::{BeadId, Timestamp};
+
+/// So many beads in a row park what their runs were carried out with.
+pub const STRIKES_MAX: usize = 3;
+/// A run that came to nothing within this time counts.
+pub const STRIKE_WITHIN: Duration = Duration::from_mins(1);
+/// So long nothing is started.
+pub const PARK_FOR: Duration = Duration::from_mins(10);
+/// A usage limit is believed to last at least so long, whatever the clocks say.
+pub const LIMIT_MIN: Duration = Duration::from_mins(1);
+/// A usage limit is never believed to last longer; vendors have limits for a week.
+pub const LIMIT_MAX: Duration = Duration::from_hours(8 * 24);
+
+/// What the end of a run says about what it was carried out with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Testimony {
+    /// It works.
+    Works,
+    /// It may not work: the run came to nothing at once.
+    Strike,
+    /// Nothing.
+    Nothing,
+}
+
+/// What the end of a run says about what it was carried out with.
+pub fn testimony(run: &Run, end: &RunEnd, now: Timestamp) -> Testimony {
+    let takes_part = Run::takes_slot(run.executor);
+    let Some(running_at) = run.running_at.filter(|_| takes_part) else { return Testimony::Nothing };
+    match (end.state, end.loss) {
+        (RunState::Done, _) => Testimony::Works,
+        (RunState::Lost, Loss::Host | Loss::Session | Loss::Limit)
+        | (RunState::Cancelled | RunState::Starting | RunState::Running | RunState::Blocked, _) => {
+            Testimony::Nothing
+        }
+        (RunState::Failed, _) | (RunState::Lost, Loss::Agent) => {
+            if end.committed {
+                Testimony::Works
+            } else if now < running_at {
+                // The clock was set back; nobody knows how long it lasted.
+                Testimony::Nothing
+            } else if now.since(running_at) < STRIKE_WITHIN {
+                Testimony::Strike
+            } else {
+                Testimony::Works
+            }
+        }
+    }
+}
+
+/// Who is to blame for a run that came to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Blame {
+    /// The bead, as far as anybody can tell.
+    Bead,
+    /// What it was carried out with: this run has made that certain.
+    Established,
+    /// What it was carried out with: that was certain before this run ended.
+    Known,
+}
+
+/// What becomes of what is held against something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParkChange {
+    /// It stays as it is.
+    Keep,
+    /// Nothing is held against it any more.
+    Clear,
+    /// It is suspected, and nothing more.
+    Suspect(Park),
+    /// Nothing is started with it for a while.
+    Close {
+        /// What is held against it now.
+        park: Park,
+        /// It was tried and does not work yet, so nobody learns anything new.
+        again: bool,
+    },
+}
+
+/// What follows for something from the end of a run that was carried out with it, and who is to blame.
+///
+/// `may_close` is false if something narrower has just been parked for the same run: then that is tried first, and one
+/// thing is told to people.
+pub fn after_run(
+    park: Option<&Park>,
+    means: &Means,
+    run: &RunId,
+    testimony: Testimony,
+    may_close: bool,
+    why: &str,
+    now: Timestamp,
+) -> (ParkChange, Blame) {
+    let is_trial = park.is_some_and(|park| park.trial.as_ref() == Some(run));
+    let is_closed = park.is_some_and(|park| park.closed.is_some());
+    match testimony {
+        Testimony::Nothing => (ParkChange::Keep, Blame::Bead),
+        Testimony::Works if park.is_none() => (ParkChange::Keep, Blame::Bead),
+        // What was begun before it was parked says nothing about now.
+        Testimony::Works if is_closed && !is_trial => (ParkChange::Keep, Blame::Bead),
+        Testimony::Works => (ParkChange::Clear, Blame::Bead),
+        Testimony::Strike if is_closed && !is_trial => (ParkChange::Keep, Blame::Known),
+        Testimony::Strike => {
+            let before = park.map(|park| park.strikes.as_slice()).unwrap_or_default();
+            let strikes = struck(before, &run.bead);
+            let closes = is_closed || (may_close && strikes.len() >= STRIKES_MAX);
+            if !closes && strikes == before {
+                return (ParkChange::Keep, Blame::Bead);
+            }
+            let closed = closes.then(|| Closed { since: now, until: now.plus(PARK_FOR) });
+            let reason = why.to_owned();
+            let park = Park { means: means.clone(), strikes, closed, reason, trial: None };
+            if !closes {
+                return (ParkChange::Suspect(park), Blame::Bead);
+            }
+            let again = is_closed && !before.is_empty();
+            let blame = if is_closed { Blame::Known } else { Blame::Established };
+            (ParkChange::Close { park, again }, blame)
+        }
+    }
+}
+
+/// The beads in a row, with one more. A bead that comes again is no other bead.
+fn struck(before: &[BeadId], bead: &BeadId) -> Vec<BeadId> {
+    let mut strikes = before.to_vec();
+    if !strikes.contains(bead) {
+        strikes.push(bead.clone());
+        let surplus = strikes.len().saturating_sub(STRIKES_MAX);
+        strikes.drain(..surplus);
+    }
+    strikes
+}
+
+/// What is held against something that has reached its usage limit.
+pub fn limited(means: Means, until: Timestamp, said: &str, now: Timestamp) -> Park {
+    let until = until.max(now.plus(LIMIT_MIN)).min(now.plus(LIMIT_MAX));
+    let closed = Some(Closed { since: now, until });
+    Park { means, strikes: Vec::new(), closed, reason: said.to_owned(), trial: None }
+}
+
+/// How something that is parked is held now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hold {
+    /// Nothing starts before then.
+    Until(Timestamp),
+    /// One run may start, to try it.
+    Once,
+    /// This run tries it; the others wait for what comes of it. One that has no run yet has the number 0.
+    Trial(RunId),
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Until(until) => write!(f, "until {until}"),
+            Self::Once => write!(f, "until one run has tried it"),
+            Self::Trial(run) if run.epoch == 0 => write!(f, "until {} has tried it", run.bead),
+            Self::Trial(run) => write!(f, "until {run} has tried it"),
+        }
+    }
+}
+
+/// How something is held now; nothing if everything may start. `trial` is the run that tries it, if that is live.
+///
+/// A run that has lasted longer than those that count has shown that it works. A time to wait that is longer than it
+/// ever was comes of a clock that was set back, and is over.
+pub fn hold(park: &Park, trial: Option<&Run>, now: Timestamp) -> Option<Hold> {
+    let Closed { since, until } = park.closed?;
+    if now < until && now >= since {
+        return Some(Hold::Until(until));
+    }
+    let Some(trial) = trial else { return Some(Hold::Once) };
+    let works = trial.running_at.is_some_and(|at| now.since(at) >= STRIKE_WITHIN);
+    (!works).then(|| Hold::Trial(trial.id.clone()))
+}
+
+#[cfg(test)]
+mod tests;

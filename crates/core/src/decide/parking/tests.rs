@@ -1,0 +1,235 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::schedule::{Landing, MeansKind, Workplace};
+use crate::{ExecutorKind, Json, RigSlug, Uid};
+
+const NOW: Timestamp = Timestamp::from_nanos(1_790_000_000_000_000_000);
+const SECOND: Duration = Duration::from_secs(1);
+
+fn id(bead: &str) -> RunId {
+    RunId { bead: BeadId::parse(bead).unwrap(), epoch: 1 }
+}
+
+/// A run that its worker took so long ago.
+fn run(bead: &str, age: Duration) -> Run {
+    Run {
+        id: id(bead),
+        uid: Uid::from_bytes([0; 16]),
+        context: 1,
+        rig: RigSlug::parse("web").unwrap(),
+        executor: ExecutorKind::Process,
+        runtime: "claude".to_owned(),
+        agent: "web/process".to_owned(),
+        place: None,
+        host: String::new(),
+        account: String::new(),
+        gated: false,
+        state: RunState::Running,
+        starter: String::new(),
+        formula: String::new(),
+        steps: Json::trusted("{}".to_owned()),
+        created_at: NOW.minus(age),
+        created_by: String::new(),
+        running_at: Some(NOW.minus(age)),
+        ended_at: None,
+        ended_by: String::new(),
+        exit_code: None,
+        exit_signal: None,
+        reason: String::new(),
+        workplace: Workplace::default(),
+        said: None,
+        landing: Landing::default(),
+    }
+}
+
+fn end(state: RunState) -> RunEnd {
+    RunEnd::without_status(state, "")
+}
+
+fn claude() -> Means {
+    Means { kind: MeansKind::Runtime, name: "claude".to_owned() }
+}
+
+/// What is held against it after runs of these beads ended like this, and who was to blame for the last.
+fn after(mut park: Option<Park>, story: &[(&str, Testimony)]) -> (Option<Park>, Blame) {
+    let mut blame = Blame::Bead;
+    for (bead, testimony) in story {
+        let (change, found) =
+            after_run(park.as_ref(), &claude(), &id(bead), *testimony, true, "exit status 1", NOW);
+        blame = found;
+        match change {
+            ParkChange::Keep => {}
+            ParkChange::Clear => park = None,
+            ParkChange::Suspect(next) | ParkChange::Close { park: next, .. } => park = Some(next),
+        }
+    }
+    (park, blame)
+}
+
+const STRIKE: Testimony = Testimony::Strike;
+const THREE: [(&str, Testimony); 3] = [("w-1", STRIKE), ("w-2", STRIKE), ("w-3", STRIKE)];
+
+fn is_closed(park: Option<&Park>) -> bool {
+    park.is_some_and(|park| park.closed.is_some())
+}
+
+#[test]
+fn only_a_run_that_comes_to_nothing_at_once_counts() {
+    let quick = run("w-1", SECOND * 59);
+    let long = run("w-1", SECOND * 60);
+    for state in [RunState::Failed, RunState::Lost] {
+        assert_eq!(testimony(&quick, &end(state), NOW), Testimony::Strike);
+        assert_eq!(testimony(&long, &end(state), NOW), Testimony::Works);
+        let committed = RunEnd { committed: true, ..end(state) };
+        assert_eq!(testimony(&quick, &committed, NOW), Testimony::Works);
+    }
+    assert_eq!(testimony(&quick, &end(RunState::Done), NOW), Testimony::Works);
+    assert_eq!(testimony(&quick, &end(RunState::Cancelled), NOW), Testimony::Nothing);
+    for loss in [Loss::Host, Loss::Session, Loss::Limit] {
+        let lost = RunEnd { loss, ..end(RunState::Lost) };
+        assert_eq!(testimony(&quick, &lost, NOW), Testimony::Nothing, "{loss:?}");
+    }
+}
+
+#[test]
+fn people_and_clocks_that_jump_say_nothing() {
+    let lost = end(RunState::Lost);
+    for executor in [ExecutorKind::Pull, ExecutorKind::None] {
+        let run = Run { executor, ..run("w-1", SECOND) };
+        assert_eq!(testimony(&run, &lost, NOW), Testimony::Nothing);
+    }
+    let early = Run { running_at: Some(NOW.plus(SECOND)), ..run("w-1", SECOND) };
+    assert_eq!(testimony(&early, &lost, NOW), Testimony::Nothing);
+    let untaken = Run { running_at: None, ..run("w-1", SECOND) };
+    assert_eq!(testimony(&untaken, &lost, NOW), Testimony::Nothing);
+}
+
+#[test]
+fn three_beads_in_a_row_park_it_for_ten_minutes() {
+    let (park, blame) = after(None, &THREE[..2]);
+    assert!(!is_closed(park.as_ref()) && blame == Blame::Bead);
+    let (park, blame) = after(None, &THREE);
+    let closed = park.unwrap().closed.unwrap();
+    assert_eq!((closed.since, closed.until), (NOW, NOW.plus(PARK_FOR)));
+    assert_eq!(blame, Blame::Established);
+}
+
+#[test]
+fn one_bead_is_one_bead_however_often_it_fails() {
+    let (park, _) = after(None, &[("w-1", STRIKE), ("w-2", STRIKE), ("w-1", STRIKE)]);
+    assert!(!is_closed(park.as_ref()));
+    assert_eq!(park.unwrap().strikes.len(), 2);
+}
+
+#[test]
+fn a_run_that_works_breaks_the_row() {
+    let story = [("w-1", STRIKE), ("w-2", STRIKE), ("w-4", Testimony::Works), ("w-3", STRIKE)];
+    let (park, _) = after(None, &story);
+    assert_eq!(park.unwrap().strikes, [BeadId::parse("w-3").unwrap()]);
+}
+
+#[test]
+fn a_loss_that_says_nothing_does_not_break_the_row() {
+    let story = [("w-1", STRIKE), ("w-2", STRIKE), ("w-4", Testimony::Nothing), ("w-3", STRIKE)];
+    assert!(is_closed(after(None, &story).0.as_ref()));
+}
+
+#[test]
+fn while_it_is_parked_only_the_trial_decides() {
+    let (parked, _) = after(None, &THREE);
+    let (park, blame) = after(parked.clone(), &[("w-4", STRIKE)]);
+    assert_eq!((park, blame), (parked.clone(), Blame::Known));
+    let (park, _) = after(parked.clone(), &[("w-5", Testimony::Works)]);
+    assert_eq!(park, parked);
+
+    let tried = Park { trial: Some(id("w-6")), ..parked.unwrap() };
+    assert_eq!(after(Some(tried.clone()), &[("w-6", Testimony::Works)]).0, None);
+    let (park, blame) = after(Some(tried), &[("w-6", STRIKE)]);
+    let park = park.unwrap();
+    assert_eq!((park.closed.unwrap().since, park.trial, blame), (NOW, None, Blame::Known));
+}
+
+#[test]
+fn what_is_narrower_is_parked_first() {
+    let (suspected, _) = after(None, &THREE[..2]);
+    let (change, blame) =
+        after_run(suspected.as_ref(), &claude(), &id("w-3"), STRIKE, false, "", NOW);
+    let ParkChange::Suspect(park) = change else { panic!("{change:?}") };
+    assert_eq!((park.strikes.len(), blame), (STRIKES_MAX, Blame::Bead));
+    // If it goes on without the narrower one, that was not it.
+    assert!(is_closed(after(Some(park), &[("w-4", STRIKE)]).0.as_ref()));
+}
+
+#[test]
+fn a_trial_goes_alone_until_it_has_shown_that_it_works() {
+    let park = after(None, &THREE).0.unwrap();
+    let until = NOW.plus(PARK_FOR);
+    assert_eq!(hold(&park, None, NOW), Some(Hold::Until(until)));
+    assert_eq!(hold(&park, None, until), Some(Hold::Once));
+    let mut trial = Run { running_at: None, ..run("w-9", Duration::ZERO) };
+    assert_eq!(hold(&park, Some(&trial), until), Some(Hold::Trial(trial.id.clone())));
+    trial.running_at = Some(until);
+    assert_eq!(hold(&park, Some(&trial), until), Some(Hold::Trial(trial.id.clone())));
+    assert_eq!(hold(&park, Some(&trial), until.plus(STRIKE_WITHIN)), None);
+    // Whoever is only suspected is not held.
+    let suspected = after(None, &THREE[..1]).0.unwrap();
+    assert_eq!(hold(&suspected, None, NOW), None);
+}
+
+#[test]
+fn a_limit_lasts_as_long_as_it_was_said_within_reason() {
+    let hour = Duration::from_hours(1);
+    for (said, lasts) in [
+        (NOW.plus(hour), hour),
+        (NOW.minus(hour), LIMIT_MIN),
+        (NOW.plus(hour * 24 * 365), LIMIT_MAX),
+    ] {
+        let park = limited(claude(), said, "limit", NOW);
+        assert_eq!(park.closed.unwrap().until, NOW.plus(lasts));
+        assert!(park.is_limit());
+    }
+}
+
+fn testimonies() -> impl Strategy<Value = Testimony> {
+    prop_oneof![Just(Testimony::Works), Just(Testimony::Strike), Just(Testimony::Nothing)]
+}
+
+proptest! {
+    #[test]
+    fn it_is_parked_only_by_three_different_beads_with_nothing_that_works_between(
+        story in prop::collection::vec((0_u8..6, testimonies()), 0..40),
+    ) {
+        let mut park: Option<Park> = None;
+        let mut row: Vec<u8> = Vec::new();
+        for (bead, testimony) in story {
+            let was_closed = is_closed(park.as_ref());
+            match testimony {
+                Testimony::Works if !was_closed => row.clear(),
+                Testimony::Strike if !was_closed && !row.contains(&bead) => row.push(bead),
+                _ => {}
+            }
+            let (next, blame) = after(park, &[(&format!("w-{bead}"), testimony)]);
+            park = next;
+            prop_assert_eq!(is_closed(park.as_ref()), row.len() >= STRIKES_MAX);
+            // Nothing that ends well is anybody's fault, and nobody is spared before it is certain.
+            if testimony != Testimony::Strike || !is_closed(park.as_ref()) {
+                prop_assert_eq!(blame, Blame::Bead);
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_waits_longer_than_was_said_whatever_the_clock_does(
+        since: i64, lasts in 0_u32..1_000_000, now: i64,
+    ) {
+        let (since, now) = (Timestamp::from_nanos(since), Timestamp::from_nanos(now));
+        let lasts = Duration::from_secs(lasts.into());
+        let closed = Some(Closed { since, until: since.plus(lasts) });
+        let park = Park { means: claude(), strikes: Vec::new(), closed, reason: String::new(), trial: None };
+        match hold(&park, None, now) {
+            Some(Hold::Until(until)) => prop_assert!(until > now && until.since(now) <= lasts),
+            held => prop_assert_eq!(held, Some(Hold::Once)),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What runs are carried out with, and what is known of it while it does not work.
+
+use std::fmt;
+
+use super::context::names;
+use super::run::{Run, RunId};
+use crate::{BeadId, Invalid, RigSlug, Timestamp};
+
+names! {
+    /// What kind of thing runs are carried out with.
+    MeansKind, "something that can be parked" {
+        /// The preset of a worker, or the rig's own command.
+        Runtime = "runtime",
+        /// The account that runs are charged to.
+        Account = "account",
+    }
+}
+
+/// What the rig's own command is called: the rig, and this.
+const COMMAND: &str = "/command";
+
+/// Something that runs are carried out with, and that may stop working for all of them at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Means {
+    /// What kind of thing.
+    pub kind: MeansKind,
+    /// Which one.
+    pub name: String,
+}
+
+impl Means {
+    /// The runtime of this name. Without one it is the rig's own command, which is nobody else's.
+    pub fn runtime(named: &str, rig: &RigSlug) -> Self {
+        let name = if named.is_empty() { format!("{rig}{COMMAND}") } else { named.to_owned() };
+        Self { kind: MeansKind::Runtime, name }
+    }
+
+    /// The account of this name.
+    pub fn account(handle: &str) -> Self {
+        Self { kind: MeansKind::Account, name: handle.to_owned() }
+    }
+
+    /// What a run is carried out with, the narrower first.
+    pub fn of_run(run: &Run) -> Vec<Self> {
+        let account = Some(&run.account).filter(|account| !account.is_empty());
+        let account = account.map(|account| Self::account(account));
+        account.into_iter().chain([Self::runtime(&run.runtime, &run.rig)]).collect()
+    }
+
+    /// Whether a run in this rig with this runtime (empty for the rig's own command) and account is carried out
+    /// with it. Nothing for a runtime that is not known: then it is not.
+    pub fn serves(&self, rig: &RigSlug, runtime: Option<&str>, account: Option<&str>) -> bool {
+        match self.kind {
+            MeansKind::Account => account == Some(self.name.as_str()),
+            MeansKind::Runtime => runtime.is_some_and(|runtime| {
+                if runtime.is_empty() {
+                    self.name.strip_suffix(COMMAND) == Some(rig.as_str())
+                } else {
+                    self.name == runtime
+                }
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Means {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.as_str(), self.name)
+    }
+}
+
+/// From when to when nothing is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Closed {
+    /// Since then.
+    pub since: Timestamp,
+    /// Until then.
+    pub until: Timestamp,
+}
+
+/// What is held against something that runs are carried out with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Park {
+    /// Against what.
+    pub means: Means,
+    /// The beads in a row whose runs came to nothing at once, oldest first. None if it was parked because of a
+    /// usage limit.
+    pub strikes: Vec<BeadId>,
+    /// When nothing is started with it; nothing as long as it is only suspected.
+    pub closed: Option<Closed>,
+    /// Why, in words.
+    pub reason: String,
+    /// The run that tries whether it works again.
+    pub trial: Option<RunId>,
+}
+
+impl Park {
+    /// Whether it waits for a usage limit to pass, and nothing is wrong with it.
+    pub fn is_limit(&self) -> bool {
+        self.closed.is_some() && self.strikes.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_a_rig_is_its_own_and_a_runtime_is_shared() {
+        let [web, api] = ["web", "api"].map(|rig| RigSlug::parse(rig).unwrap());
+        let command = Means::runtime("", &web);
+        assert_eq!(command.to_string(), "runtime web/command");
+        assert!(command.serves(&web, Some(""), None));
+        assert!(!command.serves(&api, Some(""), None));
+        assert!(!command.serves(&web, Some("claude"), None));
+        let claude = Means::runtime("claude", &web);
+        assert!(claude.serves(&api, Some("claude"), Some("work")));
+        assert!(!claude.serves(&api, None, Some("claude")));
+    }
+
+    #[test]
+    fn an_account_serves_whoever_is_charged_to_it() {
+        let web = RigSlug::parse("web").unwrap();
+        let work = Means::account("work");
+        assert!(work.serves(&web, None, Some("work")));
+        assert!(!work.serves(&web, Some("work"), Some("lab")));
+        assert!(!work.serves(&web, Some("work"), None));
+    }
+}

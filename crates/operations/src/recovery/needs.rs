@@ -1,0 +1,150 @@
+//! What waits for a person.
+
+use std::time::Duration;
+
+use gt_core::BeadId;
+use gt_core::schedule::{CloseReason, Means, Run, RunId};
+use gt_executors::runs::{Liveness, RunFiles, holders, left_without_agent};
+
+use super::parks::parked;
+use crate::runs::{RealWorld, World as _};
+use crate::{Result, Town};
+
+/// Something that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing can be started with this, for this reason.
+    Parked(Means, String),
+    /// The runs of this bead were lost so often.
+    OutOfAttempts(BeadId, u32),
+    /// This bead could not be started too often, for this reason.
+    CircuitBroken(BeadId, String),
+    /// This bead can never start as it was scheduled, for this reason.
+    Quarantined(BeadId, String),
+    /// This run has neither supervisor nor agent, and these processes of it are left. None that we may see if they
+    /// are another user's.
+    Headless(RunId, Vec<i32>),
+    /// This run is over, and these processes of it are not.
+    NotGone(RunId, Vec<i32>),
+}
+
+impl Need {
+    /// A short name that programs can rely on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Parked(..) => "parked",
+            Self::OutOfAttempts(..) => "attempts-used-up",
+            Self::CircuitBroken(..) => "circuit-broken",
+            Self::Quarantined(..) => "quarantined",
+            Self::Headless(..) => "headless",
+            Self::NotGone(..) => "not-gone",
+        }
+    }
+
+    /// What is wrong, in words.
+    pub fn what(&self) -> String {
+        match self {
+            Self::Parked(means, why) => format!("nothing is started with the {means}: {why}"),
+            Self::OutOfAttempts(bead, 1) => format!("{bead} was lost in its only attempt"),
+            Self::OutOfAttempts(bead, runs) => format!("{bead} was lost in {runs} attempts"),
+            Self::CircuitBroken(bead, why) => format!("{bead} could not be started: {why}"),
+            Self::Quarantined(bead, why) => format!("{bead} can never start as it is: {why}"),
+            Self::Headless(run, left) => {
+                format!("{run} has lost its supervisor and its agent, but not {}", those(left))
+            }
+            Self::NotGone(run, left) => format!("{run} is over, but not {}", those(left)),
+        }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Parked(Means { kind, name }, _) => {
+                format!("put it right, then gt deacon resume {} {name}", kind.as_str())
+            }
+            Self::OutOfAttempts(bead, _) => {
+                format!("gt run list {bead}, then gt scheduler retry {bead}")
+            }
+            Self::CircuitBroken(bead, _) | Self::Quarantined(bead, _) => {
+                format!("gt why {bead}, then gt scheduler retry {bead}")
+            }
+            Self::Headless(run, _) => format!("gt run cancel {run}"),
+            Self::NotGone(..) => "end them by hand; its bead waits for that".to_owned(),
+        }
+    }
+}
+
+fn those(left: &[i32]) -> String {
+    match left {
+        [] => "processes of another user".to_owned(),
+        [one] => format!("process {one}"),
+        several => {
+            let several: Vec<String> = several.iter().map(ToString::to_string).collect();
+            format!("the processes {}", several.join(", "))
+        }
+    }
+}
+
+/// How many of each kind are named.
+const EACH_MAX: usize = 100;
+/// How many of the last runs are asked whether they are gone.
+const RUNS_ASKED_MAX: usize = 200;
+
+/// What waits for a person, as far as this machine can say.
+pub fn needs_you(town: &Town) -> Result<Vec<Need>> {
+    let mut needs: Vec<Need> = parked(town)?
+        .into_iter()
+        .filter(|parked| !parked.park.is_limit())
+        .map(|parked| Need::Parked(parked.park.means, parked.park.reason))
+        .collect();
+    let (spent, failed, live, recent) = town.read(|reader| {
+        let spent = reader.beads_out_of_attempts(EACH_MAX)?;
+        let failed = reader.failed_contexts()?;
+        Ok((spent, failed, reader.live_runs()?, reader.recent_runs(RUNS_ASKED_MAX)?))
+    })?;
+    needs.extend(spent.into_iter().map(|(bead, runs)| Need::OutOfAttempts(bead, runs)));
+    needs.extend(failed.into_iter().take(EACH_MAX).filter_map(|context| {
+        let (bead, why) = (context.bead, context.last_failure);
+        Some(match context.closed?.reason {
+            CloseReason::CircuitBroken => Need::CircuitBroken(bead, why),
+            CloseReason::Quarantined | CloseReason::InvalidContext => Need::Quarantined(bead, why),
+            CloseReason::Dispatched | CloseReason::Cleared | CloseReason::StaleWorkBead => {
+                return None;
+            }
+        })
+    }));
+    needs.extend(processes_left(town, &live, &recent)?);
+    Ok(needs)
+}
+
+/// The runs of this machine whose processes have lost what they belong to.
+fn processes_left(town: &Town, live: &[Run], recent: &[Run]) -> Result<Vec<Need>> {
+    if !town.has_directory() {
+        return Ok(Vec::new());
+    }
+    let world = RealWorld::of(town)?;
+    let here = |run: &&Run| Run::takes_slot(run.executor) && run.is_on(world.host());
+    let files = |run: &Run| RunFiles::of(&town.runs_directory(), &run.id.to_string());
+    let headless = live.iter().filter(here).filter_map(|run| {
+        let left = left_without_agent(&files(run)).ok().flatten()?;
+        Some(Need::Headless(run.id.clone(), left))
+    });
+    let not_gone =
+        recent.iter().filter(here).filter(|run| !run.state.is_live()).filter_map(|run| {
+            let files = files(run);
+            let is_held = files.liveness().is_ok_and(|liveness| liveness == Liveness::Held);
+            // A supervisor that has just written the end of its run is about to leave it.
+            let left = is_held.then(|| left_without_agent(&files).ok().flatten()).flatten();
+            let left =
+                left.or_else(|| is_held.then(|| holders(&files)).filter(|_| is_old(town, run)))?;
+            Some(Need::NotGone(run.id.clone(), left))
+        });
+    Ok(headless.chain(not_gone).collect())
+}
+
+/// How long a run may take to leave after its end was written down.
+const LEAVING: Duration = Duration::from_secs(10);
+
+fn is_old(town: &Town, run: &Run) -> bool {
+    run.ended_at.is_some_and(|at| town.now().since(at) > LEAVING)
+}

@@ -1,0 +1,122 @@
+//! `gt deacon redispatch`: another run for a bead that has none, by the rules of recovery.
+
+use std::time::Duration;
+
+use gt_core::decide::WaitReason;
+use gt_core::schedule::{CloseReason, Context, ContextId, Origin, Run, RunState};
+use gt_core::{BeadId, EventKind, Json, Status, Timestamp};
+
+use crate::beads::resolve_in;
+use crate::dispatch::{Caller, Overrides};
+use crate::schedule::{redispatch_in, try_recipe};
+use crate::settings::file_layers;
+use crate::{OperationError, Result, Town};
+
+/// A wish for another run.
+#[derive(Debug, Clone, Default)]
+pub struct Redispatch {
+    /// Which bead.
+    pub bead: String,
+    /// In which rig, if not where it was.
+    pub rig: Option<String>,
+    /// How many attempts it has, if not as many as the setting says.
+    pub max_attempts: Option<u32>,
+    /// How long after the previous redispatch, if not as long as the setting says.
+    pub cooldown: Option<Duration>,
+}
+
+/// What came of a wish for another run.
+#[derive(Debug, Clone)]
+pub enum Redispatched {
+    /// It is scheduled.
+    Scheduled(BeadId, Box<Context>),
+    /// It was scheduled already.
+    Already(BeadId, ContextId),
+    /// The previous redispatch was too short a while ago.
+    CoolingDown(BeadId, Timestamp),
+    /// It is none of the beads that recovery cares for, for this reason.
+    Skipped(BeadId, String),
+    /// It has had so many attempts, and a person is asked.
+    UsedUp(BeadId, u32),
+}
+
+/// Schedules another run for an open bead that has none. What a person took out of the queue, or what was given up,
+/// stays so: only a person lifts that.
+pub fn redispatch(town: &Town, wish: &Redispatch) -> Result<Redispatched> {
+    let files = file_layers(town)?;
+    // Before the transaction, because it reads files.
+    let fault = try_recipe(town, &wish.bead)?;
+    town.write(|writer| {
+        let id = resolve_in(town, writer, &wish.bead)?;
+        let bead = writer.bead(&id)?.ok_or_else(|| OperationError::NoBead(wish.bead.clone()))?;
+        let scene = town.scene(writer, &files, &Overrides::default(), Caller::Daemon)?;
+        let now = writer.now();
+        if bead.status != Status::Open {
+            let why = format!("it is {}, not open; gt why {id} says more", bead.status);
+            return Ok(Redispatched::Skipped(id, why));
+        }
+        let latest = writer.latest_context(&id)?;
+        if let Some(context) = latest.as_ref().filter(|context| context.closed.is_none()) {
+            return Ok(match context.next_attempt_at.filter(|at| *at > now) {
+                Some(at) => Redispatched::CoolingDown(id, at),
+                None => Redispatched::Already(id, context.id.clone()),
+            });
+        }
+        let reasons = scene.reasons_unscheduled(writer, &bead, None)?;
+        if let Some(reason) = reasons.iter().find(|reason| is_for_a_person(reason)) {
+            let why = format!("{reason}; only a person lifts that: gt why {id} says how");
+            return Ok(Redispatched::Skipped(id, why));
+        }
+        let last_run = writer.runs_of(&id)?.into_iter().next();
+        let used = attempts_used(latest.as_ref(), last_run.as_ref());
+        let most = wish.max_attempts.unwrap_or(scene.settings.max_attempts);
+        if used >= most {
+            // Whoever is out of attempts by the setting was told of when its last run ended.
+            if let Some(run) = last_run.filter(|_| used < scene.settings.max_attempts) {
+                let number = Json::trusted(used.to_string());
+                writer.record_run(&run, EventKind::Escalated, &[("attempts", number)]);
+            }
+            return Ok(Redispatched::UsedUp(id, used));
+        }
+        let cooldown = wish.cooldown.unwrap_or(scene.settings.cooldown);
+        let previous = latest.as_ref().filter(|latest| latest.origin == Origin::Recovery);
+        let cool = previous.map(|previous| previous.enqueued_at.min(now).plus(cooldown));
+        if let Some(cool) = cool.filter(|cool| *cool > now) {
+            return Ok(Redispatched::CoolingDown(id, cool));
+        }
+        if let Some(fault) = fault {
+            return Err(OperationError::rejected(format!("cannot redispatch {id}: {fault}")));
+        }
+        let rig = wish.rig.as_deref();
+        let context = redispatch_in(writer, &scene, &bead, rig, latest.as_ref(), used)?;
+        Ok(Redispatched::Scheduled(id, Box::new(context)))
+    })
+}
+
+/// Whether only a person may schedule a bead again that waits for this.
+fn is_for_a_person(reason: &WaitReason) -> bool {
+    matches!(
+        reason,
+        WaitReason::Cleared(_)
+            | WaitReason::CircuitBroken(_)
+            | WaitReason::Quarantined(_)
+            | WaitReason::RunCancelled(_)
+            | WaitReason::Review
+            | WaitReason::AssignedTo(_)
+            | WaitReason::ConvoyStaged(_)
+    )
+}
+
+/// How many attempts a bead that is not scheduled has used since somebody last asked for it.
+fn attempts_used(latest: Option<&Context>, last_run: Option<&Run>) -> u32 {
+    let Some(latest) = latest else { return 0 };
+    let is_dispatched =
+        latest.closed.as_ref().is_some_and(|closed| closed.reason == CloseReason::Dispatched);
+    let last_run = last_run.filter(|run| is_dispatched && run.context == latest.number);
+    match last_run.map(|run| run.state) {
+        Some(RunState::Lost | RunState::Failed) => latest.attempts.saturating_add(1),
+        Some(RunState::Done) => 0,
+        Some(RunState::Cancelled | RunState::Starting | RunState::Running | RunState::Blocked)
+        | None => latest.attempts,
+    }
+}

@@ -1,0 +1,73 @@
+//! Scheduling something again that nobody asked for anew: recovery's way through the checks of a sling.
+
+use gt_core::Bead;
+use gt_core::schedule::{Context, Origin, SlingParameters};
+use gt_store::{NewContext, Writer};
+
+use super::check::{self, Verdict};
+use super::expand::Target;
+use super::request::Flags;
+use crate::dispatch::{DEFAULT_FORMULA, Scene};
+use crate::{OperationError, Result};
+
+/// Schedules a bead as it was scheduled last, or as a plain sling would, in `rig` if one is named. It is checked as a
+/// sling is, and never forced.
+pub(crate) fn redispatch_in(
+    writer: &mut Writer<'_>,
+    scene: &Scene,
+    bead: &Bead,
+    rig: Option<&str>,
+    latest: Option<&Context>,
+    attempts: u32,
+) -> Result<Context> {
+    let named = match (rig, latest) {
+        (Some(name), _) => Some(writer.rig(name)?.ok_or_else(|| unknown_rig(scene, name))?),
+        (None, Some(latest)) => scene.rig(&latest.rig).cloned(),
+        (None, None) => None,
+    };
+    let place = latest.filter(|_| rig.is_none()).and_then(|latest| latest.place.clone());
+    let target = named.map(|rig| Target { rig, place });
+    // Where it was sent before by somebody who insisted, it may go again.
+    let was_forced = rig.is_none() && latest.is_some_and(|latest| latest.forced);
+    let flags = Flags { force: was_forced, ..Flags::default() };
+    let rig = check::rig(scene, bead, target.as_ref(), &flags)?;
+    let never = Flags::default();
+    let rig = match check::standing(scene, bead, rig, target.as_ref(), None, &never)? {
+        Verdict::Go(rig) => rig,
+        Verdict::Nothing(why) => return Err(OperationError::rejected(why)),
+    };
+    let parameters = latest.map_or_else(
+        || SlingParameters {
+            formula: Some(DEFAULT_FORMULA.to_owned()),
+            ..SlingParameters::default()
+        },
+        |latest| latest.parameters.clone(),
+    );
+    let new = NewContext {
+        bead: bead.id.clone(),
+        rig: rig.slug.clone(),
+        place: target.and_then(|target| target.place),
+        account: latest.and_then(|latest| latest.account.clone()),
+        gated: false,
+        forced: false,
+        priority: bead.priority,
+        origin: Origin::Recovery,
+        parameters,
+        enqueued_at: None,
+        next_attempt_at: None,
+        failures: 0,
+        attempts,
+    };
+    let made = writer.insert_contexts(vec![new])?.into_iter().next();
+    made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))
+}
+
+fn unknown_rig(scene: &Scene, name: &str) -> OperationError {
+    let mut known: Vec<&str> = scene.rigs().map(|rig| rig.slug.as_str()).collect();
+    known.sort_unstable();
+    OperationError::rejected(format!(
+        "there is no rig \"{}\"; known rigs: {}",
+        name.escape_debug(),
+        known.join(", ")
+    ))
+}

@@ -1,0 +1,133 @@
+//! What is held against runtimes and accounts.
+
+use gt_core::schedule::{Closed, Means, MeansKind, Park, Run, RunId};
+use gt_core::{BeadId, EventKind, Json, NewEvent, Timestamp};
+
+use super::statements;
+use crate::engine::{Param, Row};
+use crate::{Reader, StoreError, Writer};
+
+/// The columns of a park, in the order [`park_from`] reads them.
+macro_rules! park_columns {
+    () => {
+        "kind, name, beads, since, until, reason, trial"
+    };
+}
+
+statements! {
+    ALL = concat!("SELECT ", park_columns!(), " FROM parks ORDER BY kind, name");
+    OF_RUN = concat!("SELECT ", park_columns!(), " FROM parks WHERE (kind = 'account' AND name = ?1) \
+        OR (kind = 'runtime' AND name = ?2) ORDER BY kind, name");
+    PUT = concat!("INSERT INTO parks (", park_columns!(), ", strikes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
+        ON CONFLICT (kind, name) DO UPDATE SET beads = excluded.beads, since = excluded.since, \
+        until = excluded.until, reason = excluded.reason, trial = excluded.trial, strikes = excluded.strikes");
+    SET_TRIAL = "UPDATE parks SET trial = ?3 WHERE kind = ?1 AND name = ?2";
+    DELETE = "DELETE FROM parks WHERE kind = ?1 AND name = ?2";
+}
+
+impl Reader<'_> {
+    /// Everything that is held against anything.
+    pub fn parks(&self) -> Result<Vec<Park>, StoreError> {
+        self.rows(ALL, &[], park_from)
+    }
+
+    /// What is held against what a run is carried out with.
+    pub fn parks_of(&self, run: &Run) -> Result<Vec<Park>, StoreError> {
+        let runtime = Means::runtime(&run.runtime, &run.rig);
+        self.rows(OF_RUN, &[(&run.account).into(), (&runtime.name).into()], park_from)
+    }
+}
+
+impl Writer<'_> {
+    /// Suspects something, and tells nobody: it is not parked.
+    pub fn suspect(&mut self, park: &Park) -> Result<(), StoreError> {
+        self.put_park(park)
+    }
+
+    /// Parks something because of this run; `again` if it was tried and does not work yet.
+    pub fn park(&mut self, park: &Park, run: &Run, again: bool) -> Result<(), StoreError> {
+        self.put_park(park)?;
+        let kind = if park.is_limit() { EventKind::Limited } else { EventKind::Parked };
+        let mut fields = named(&park.means);
+        fields.push(("reason".to_owned(), Json::string(&park.reason)));
+        fields.extend(
+            park.closed.map(|closed| ("until".to_owned(), Json::string(&closed.until.to_string()))),
+        );
+        if again {
+            fields.push(("again".to_owned(), Json::trusted("true".to_owned())));
+        }
+        self.record_park(kind, Some(run), &fields);
+        Ok(())
+    }
+
+    /// Writes down which run tries whether something works again.
+    pub fn set_trial(&mut self, means: &Means, run: &RunId) -> Result<(), StoreError> {
+        let trial = run.to_string();
+        let params = [means.kind.as_str().into(), (&means.name).into(), (&trial).into()];
+        self.apply(SET_TRIAL, &params)
+    }
+
+    /// Holds nothing against something any more. Whoever was only suspected is cleared without a word; of what was
+    /// parked is told that it is over, and by which run that was found out, if by one.
+    pub fn clear_park(&mut self, park: &Park, run: Option<&Run>) -> Result<(), StoreError> {
+        let means = &park.means;
+        self.apply(DELETE, &[means.kind.as_str().into(), (&means.name).into()])?;
+        if park.closed.is_some() {
+            let mut fields = named(means);
+            if park.is_limit() {
+                fields.push(("limit".to_owned(), Json::trusted("true".to_owned())));
+            }
+            self.record_park(EventKind::Unparked, run, &fields);
+        }
+        Ok(())
+    }
+
+    fn put_park(&mut self, park: &Park) -> Result<(), StoreError> {
+        let beads: Vec<&str> = park.strikes.iter().map(BeadId::as_str).collect();
+        let beads = beads.join(" ");
+        let trial = park.trial.as_ref().map(ToString::to_string).unwrap_or_default();
+        let params: [Param<'_>; 8] = [
+            park.means.kind.as_str().into(),
+            (&park.means.name).into(),
+            (&beads).into(),
+            park.closed.map(|closed| closed.since).into(),
+            park.closed.map(|closed| closed.until).into(),
+            (&park.reason).into(),
+            (&trial).into(),
+            i64::try_from(park.strikes.len()).unwrap_or(i64::MAX).into(),
+        ];
+        self.apply(PUT, &params)
+    }
+
+    fn record_park(&mut self, kind: EventKind, run: Option<&Run>, fields: &[(String, Json)]) {
+        self.record(NewEvent {
+            kind,
+            bead: run.map(|run| run.id.bead.clone()),
+            rig: run.map(|run| run.rig.clone()),
+            run: run.map(|run| run.id.clone()),
+            payload: Json::object(fields),
+        });
+    }
+}
+
+fn named(means: &Means) -> Vec<(String, Json)> {
+    vec![
+        ("kind".to_owned(), Json::string(means.kind.as_str())),
+        ("name".to_owned(), Json::string(&means.name)),
+    ]
+}
+
+fn park_from(row: &dyn Row) -> Result<Park, StoreError> {
+    let instant = |column| -> Result<Option<Timestamp>, StoreError> {
+        Ok(row.int_or_null(column)?.map(Timestamp::from_nanos))
+    };
+    let beads = row.text(2)?.split_ascii_whitespace();
+    let trial = Some(row.text(6)?).filter(|trial| !trial.is_empty());
+    Ok(Park {
+        means: Means { kind: MeansKind::parse(row.text(0)?)?, name: row.text(1)?.to_owned() },
+        strikes: beads.map(|bead| BeadId::trusted(bead.to_owned())).collect(),
+        closed: instant(3)?.zip(instant(4)?).map(|(since, until)| Closed { since, until }),
+        reason: row.text(5)?.to_owned(),
+        trial: trial.map(RunId::parse).transpose()?,
+    })
+}
