@@ -1,14 +1,20 @@
 //! What the end of an agent means for its run.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+
 use gt_core::Rig;
 use gt_core::runtime::{ExitZero, Runtime};
 use gt_core::schedule::{Context, Run, RunEnd, RunState, Said, WorkerPlace};
 use gt_executors::runs::AgentEnd;
 
 use super::finish::finish;
+use super::show::log_path;
 use super::spawner::with_causes;
 use super::workbench::fails_by_itself;
 use crate::landing::{Refused, finish_work};
+use crate::recovery::limited;
+use crate::runtimes::limit_in;
 use crate::trees::{Trees, git_failed, save};
 use crate::{Result, Town};
 
@@ -48,8 +54,30 @@ pub(super) fn conclude(
     };
     let Some(end) = end else { return Ok(()) };
     // A tree that cannot be saved now is saved before anybody else gets it.
-    let _ = save(town, rig, run);
-    finish(town, &run.id, &end).map(drop)
+    let saved = save(town, rig, run);
+    if end.state != RunState::Cancelled
+        && let Some(limit) = limit_in(runtime, &last_words(town, run), town.now())
+    {
+        return limited(town, &run.id, limit.at, &limit.said).map(drop);
+    }
+    let committed = matches!(saved, Ok(Some(_)));
+    finish(town, &run.id, &RunEnd { committed, ..end }).map(drop)
+}
+
+/// How much of the end of an output is looked at for a usage limit.
+const LAST_BYTES: u64 = 16 * 1024;
+
+/// The end of what an agent printed; nothing if it cannot be read.
+fn last_words(town: &Town, run: &Run) -> String {
+    let read = || -> std::io::Result<String> {
+        let mut log = File::open(log_path(town, &run.id))?;
+        let length = log.metadata()?.len();
+        log.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
+        let mut words = Vec::new();
+        log.read_to_end(&mut words)?;
+        Ok(String::from_utf8_lossy(&words).into_owned())
+    };
+    read().unwrap_or_default()
 }
 
 /// Does for an agent what it did not do itself. Nothing is left to be done if that worked.

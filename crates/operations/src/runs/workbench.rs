@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gt_core::runtime::{Invocation, Runtime, Values};
+use gt_core::runtime::{ExitZero, Invocation, Runtime, Values};
 use gt_core::schedule::{Merge, Run, WorkerPlace};
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{Agent, RunFiles};
@@ -30,7 +30,12 @@ pub(super) fn lay_out(
     let accounts = town.read(|reader| Ok(reader.accounts()?))?;
     let account = accounts.into_iter().find(|account| account.handle == run.account);
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
-    let (id, text) = (run.id.to_string(), prompt(bead, run, context));
+    // The command of a rig is told what is to be done; an agent, who it is and how to finish as well.
+    let text = match runtime.exit_zero {
+        ExitZero::Done => prompt(bead, run, context),
+        ExitZero::DoneIfCommitted | ExitZero::Ask => crate::worker::briefing(town, &run.id)?.text(),
+    };
+    let id = run.id.to_string();
     let (prompt_file, gt) = (files.prompt_path(), program.to_string_lossy());
     let session = run.uid.to_string();
     let account_dir = account.as_ref().map(|account| account.config_dir.as_str());
@@ -141,5 +146,5 @@ fn path_with_us(town: &Town, program: &Path) -> Result<String> {
 /// Whether the end of a program that said nothing is its own affair: the command of a rig is done or has failed, while
 /// an agent that ends without `gt done` has lost its way.
 pub(super) fn fails_by_itself(run: &Run, runtime: &Runtime) -> bool {
-    run.workplace.tree.is_empty() || runtime.exit_zero == gt_core::runtime::ExitZero::Done
+    run.workplace.tree.is_empty() || runtime.exit_zero == ExitZero::Done
 }

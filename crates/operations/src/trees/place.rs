@@ -22,18 +22,14 @@ pub(crate) fn give_place(
     let is_free =
         |name: &str| place_of(name).is_ok_and(|place| scene.occupancy.occupant(&place).is_none());
     let asked = context.place.as_ref().and_then(WorkerPlace::polecat_name);
-    let name = match asked {
-        Some(name) => name.to_owned(),
-        None => {
-            // A tree is where it was made.
-            let rested = known.iter().find(|polecat| {
-                polecat.host == host && polecat.tree == TreeState::Ready && is_free(&polecat.name)
-            });
-            let is_taken =
-                |name: &str| known.iter().any(|polecat| polecat.name == name) || !is_free(name);
-            rested.map_or_else(|| free_polecat_name(is_taken), |polecat| polecat.name.clone())
-        }
-    };
+    // A tree is where it was made.
+    let rested = known.iter().find(|polecat| {
+        polecat.host == host && polecat.tree == TreeState::Ready && is_free(&polecat.name)
+    });
+    let is_taken = |name: &str| known.iter().any(|polecat| polecat.name == name) || !is_free(name);
+    let name = asked
+        .or_else(|| rested.map(|polecat| polecat.name.as_str()))
+        .map_or_else(|| free_polecat_name(is_taken), ToOwned::to_owned);
     let place = place_of(&name)?;
     let now = writer.now();
     let polecat = known.into_iter().find(|polecat| polecat.name == name);
