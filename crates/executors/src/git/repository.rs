@@ -22,13 +22,15 @@ const PUSHING_IS_OFF: &str =
 /// Nothing that a worker made may disappear because git tidies up: not commits that only a reflog knows,
 /// and not what belongs to a tree that was moved away. And git must not tidy up in the background, where it
 /// would outlive the run that it belongs to.
-const SETTINGS: [(&str, &str); 6] = [
+const SETTINGS: [(&str, &str); 7] = [
     ("gc.auto", "0"),
     ("gc.pruneExpire", "never"),
     ("gc.worktreePruneExpire", "never"),
     ("gc.reflogExpire", "never"),
     ("gc.reflogExpireUnreachable", "never"),
     ("core.logAllRefUpdates", "always"),
+    // Whoever just says `git push` is told that pushing is off, and not how to set an upstream.
+    ("push.default", "current"),
 ];
 
 /// The shared repository of a rig: bare, with worktrees elsewhere.

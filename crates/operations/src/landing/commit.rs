@@ -76,7 +76,9 @@ fn demand_own_branch(rig: &Rig, run: &Run, tree: &Tree) -> Result<(), Refused> {
             "{place} is on no branch, and the work of {} belongs on {branch}; go there with git switch {branch}, take \
              along what you have committed meanwhile with git merge {}, {AGAIN}",
             run.id,
-            tree.head().map_err(&failed)?.map_or_else(|| "HEAD@{1}".to_owned(), |head| head.to_string())
+            tree.head()
+                .map_err(&failed)?
+                .map_or_else(|| "HEAD@{1}".to_owned(), |head| head.to_string())
         ))),
     }
 }
