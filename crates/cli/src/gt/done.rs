@@ -48,10 +48,10 @@ pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError
     };
     let request = DoneRequest { run: &run, said: args.status, message: args.message.as_deref() };
     let printer = context.printer;
+    let done = landing::done(&town, &request)?;
     if own.is_none() {
         printer.note(format!("Acting for the worker of {run}"));
     }
-    let done = landing::done(&town, &request)?;
     if printer.json() {
         return printer.object(&json(&done));
     }

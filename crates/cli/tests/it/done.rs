@@ -1,13 +1,14 @@
 //! `gt done`: what is accepted, what is not and why, and who may say it.
 
 use std::fs;
-use std::path::PathBuf;
 
-use gt_testkit::{Sandbox, wait_until};
+use gt_testkit::wait_until;
 use serde_json::json;
 
 use crate::agents::{Stage as _, is_alive, town_with_agent};
-use crate::projects::{Origin as _, STAYS, Worker, town_with_project};
+use crate::projects::{
+    Origin as _, STAYS, Sessions, Worker, town_with_project, town_with_project_by,
+};
 use crate::support::{Steps as _, assert_says, refusal};
 
 #[test]
@@ -137,12 +138,12 @@ fn an_agent_that_ends_by_itself_after_gt_done_has_the_time_to() {
 
 #[test]
 fn in_a_session_the_agent_is_ended_too() {
-    let town = town_with_project("echo tea > tea; gt done > $stage/said; wait_for never");
+    let script = "echo tea > tea; gt done > $stage/said; wait_for never";
+    let town = town_with_project_by("tmux", script);
     let sessions = Sessions::of(&town);
-    town.gt(["config", "set", "rig.web.executor", "tmux"]).ok();
     town.bead("we-a", &[]);
 
-    town.start_gt(&["sling", "we-a"]).env("TMUX_TMPDIR", &sessions.place).run().ok();
+    sessions.gt(&["sling", "we-a"]).ok();
     wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
 
     let agent = town.agent_of("we-a");
@@ -167,7 +168,10 @@ fn whoever_is_no_worker_says_whose_work_is_done() {
         &refusal(&other.gt(&["done", "--run", "we-a#1"])),
         &["this is the worker of we-b#1", "cannot finish we-a#1"],
     );
-    assert_says(&refusal(&somebody(&["done", "--run", "we-a#7"])), &["we-a#7"]);
+    assert_says(
+        &refusal(&somebody(&["done", "--run", "we-a#7"])),
+        &["we-a has no run 7", "gt run list we-a"],
+    );
     let done = somebody(&["done", "--run", "we-a#1"]).ok();
     assert_says(&done.stderr, &["Acting for the worker of we-a#1"]);
     assert_eq!(town.landed("main"), ["First commit", "we-a"]);
@@ -191,23 +195,4 @@ fn what_is_over_cannot_be_done_again() {
     assert_says(&refusal(&worker.gt(&["done"])), &["we-a#1 is done already", "stop here"]);
 
     assert_eq!(town.landed("main"), ["First commit", "Tea"]);
-}
-
-/// Where the servers of sessions are that end with the test, also when it fails.
-struct Sessions<'t> {
-    town: &'t Sandbox,
-    place: PathBuf,
-}
-
-impl<'t> Sessions<'t> {
-    fn of(town: &'t Sandbox) -> Self {
-        Self { town, place: town.make_dir(town.root().join("tmux")) }
-    }
-}
-
-impl Drop for Sessions<'_> {
-    fn drop(&mut self) {
-        let end = "for socket in tmux-*/*; do tmux -S \"$socket\" kill-server; done; true";
-        self.town.command("sh").args(["-c", end]).dir(&self.place).run();
-    }
 }

@@ -4,9 +4,9 @@ use std::fs;
 
 use gt_testkit::{Ran, Sandbox, wait_until};
 
-use crate::agents::{Stage as _, is_alive};
+use crate::agents::Stage as _;
 use crate::projects::{Origin as _, STAYS, Worker, town_with_project};
-use crate::support::{assert_says, refusal};
+use crate::support::{Steps as _, assert_says, refusal};
 
 #[test]
 fn a_worker_does_as_it_likes_on_its_own_branch() {
@@ -132,10 +132,10 @@ fn an_agent_that_cannot_be_ended_is_fenced_off() {
 says_where
 echo started > work
 (
-    trap '' TERM
-    exec setsid sh -c '
+    setsid bash -c '
         trap "" TERM
         for fd in /proc/self/fd/*; do n=${fd##*/}; [ "$n" -gt 2 ] && eval "exec $n>&-"; done
+        echo $$ > "$0/zombie"
         while [ -d "$0" ] && [ ! -e "$0/rise" ]; do sleep 0.02; done
         {
             echo brains > zombie
@@ -146,26 +146,47 @@ echo started > work
             gt done; echo "done $?"
         } > "$0/tried.new" 2>&1
         mv "$0/tried.new" "$0/tried"
-    ' "$stage" > /dev/null 2>&1 < /dev/null
-) &
+    ' "$stage" > /dev/null 2>&1 < /dev/null &
+)
 wait_for "end-$bead"
 "#;
     let town = town_with_project(leaves);
     let first = Worker::begin(&town, "we-a", &[]);
+    wait_until("it has left", || town.stage("zombie").exists());
     // Its supervisor cannot end it, because it is gone.
     town.signal("KILL", &town.supervisor_of("we-a#1"));
     town.gt(["run", "cancel", "we-a#1", "--force"]).ok();
     assert_eq!(first.state(), "cancelled");
 
     town.allow("rise");
-    wait_until("it has tried everything, or was ended", || {
-        town.stage("tried").exists() || !is_alive(&town.agent_of("we-a"))
-    });
+    wait_until("it has tried everything", || town.stage("tried").exists());
 
-    if let Ok(tried) = fs::read_to_string(town.stage("tried")) {
-        assert_says(&tried, &["commit 1", "push 1", "done 1", "counts any more"]);
-        assert!(!tried.contains("branch 0"), "{tried}");
-    }
+    let tried = fs::read_to_string(town.stage("tried")).unwrap();
+    assert_says(&tried, &["commit 1", "branch 128", "push 1", "done 1", "counts any more"]);
     assert_eq!(town.landed("main"), ["First commit"]);
     assert_eq!(town.origin_references(), ["refs/heads/main"]);
+}
+
+#[test]
+fn a_run_that_ends_while_its_work_waits_to_land_does_not_land() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.write("tea", "tea\n");
+    let turn = fs::File::options()
+        .create(true)
+        .append(true)
+        .open(town.cwd().join("web/.repo.git/gt-landing.lock"))
+        .unwrap();
+    turn.lock().unwrap();
+    let done = worker.command(town.gt_path()).arg("done").start();
+    wait_until("its work is committed", || {
+        worker.git(&["log", "-1", "--format=%s"]).stdout.starts_with("we-a")
+    });
+
+    town.gt(["run", "cancel", "we-a#1"]).ok();
+    turn.unlock().unwrap();
+
+    assert_says(&refusal(&done.wait()), &["we-a#1 has ended meanwhile", "stop here"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(town.show("we-a")["status"], "open");
 }

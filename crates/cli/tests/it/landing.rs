@@ -4,7 +4,9 @@ use gt_testkit::{Sandbox, wait_until};
 use serde_json::json;
 
 use crate::agents::{Stage as _, is_alive};
-use crate::projects::{Origin as _, STAYS, Worker, project_agent, town_with_project};
+use crate::projects::{
+    Origin as _, STAYS, Sessions, Worker, project_agent, town_with_project, town_with_project_by,
+};
 use crate::support::{Steps as _, assert_says, refusal};
 
 /// A hook of the origin that kills the `gt` which pushes, once, and goes on with `then`.
@@ -133,31 +135,49 @@ fn nothing_changed_is_nothing_to_land() {
     assert_eq!(town.landed("main"), ["First commit"]);
 }
 
-#[test]
-fn ten_workers_that_land_at_once_all_land_once() {
-    let town = town_with_project("wait_for go; echo $bead > $bead; gt done");
-    let beads: Vec<String> = (0..10).map(|number| format!("we-{number}")).collect();
-    for bead in &beads {
-        town.bead(bead, &[]);
-        town.gt(["sling", bead]).ok();
-    }
-    for bead in &beads {
+/// Work that begins together and ends together.
+const TOGETHER: &str = "wait_for go; echo $bead > $bead; gt done";
+
+fn all_land_once(town: &Sandbox, beads: &[String]) {
+    for bead in beads {
         town.wait_for_agent(&format!("{bead}#1"));
     }
-
     town.allow("go");
     town.assert_quiet();
 
     let mut landed = town.landed("main").split_off(1);
     landed.sort();
     assert_eq!(landed, beads);
-    for bead in &beads {
+    for bead in beads {
         assert_eq!(town.show(bead)["status"], "closed");
         assert_eq!(town.states(bead), ["done"]);
-        assert_eq!(town.landed_file(bead).as_deref(), Some(format!("{bead}\n").as_str()));
+        assert_eq!(town.landed_file(bead), Some(format!("{bead}\n")));
     }
     let merges = town.origin_git(&["rev-list", "--count", "--merges", "main"]).ok();
     assert_eq!(merges.line(), "0");
+}
+
+#[test]
+fn ten_workers_that_land_at_once_all_land_once() {
+    let town = town_with_project(TOGETHER);
+    let beads: Vec<String> = (0..10).map(|number| format!("we-{number}")).collect();
+    for bead in &beads {
+        town.bead(bead, &[]);
+        town.gt(["sling", bead]).ok();
+    }
+    all_land_once(&town, &beads);
+}
+
+#[test]
+fn two_workers_in_sessions_that_land_at_once_all_land_once() {
+    let town = town_with_project_by("tmux", TOGETHER);
+    let sessions = Sessions::of(&town);
+    let beads = ["we-a", "we-b"].map(str::to_owned);
+    for bead in &beads {
+        town.bead(bead, &[]);
+        sessions.gt(&["sling", bead]).ok();
+    }
+    all_land_once(&town, &beads);
 }
 
 #[test]

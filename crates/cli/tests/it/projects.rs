@@ -21,12 +21,17 @@ says_where() {
 /// A town with the rig `web`, which has an origin with one commit on `main`, and whose agents are this script.
 #[track_caller]
 pub(crate) fn town_with_project(script: &str) -> Sandbox {
+    town_with_project_by("process", script)
+}
+
+/// The same, with another executor.
+#[track_caller]
+pub(crate) fn town_with_project_by(executor: &str, script: &str) -> Sandbox {
     let town = town();
     let project = town.git_repository("project");
     let clone = ["clone", "--quiet", "--bare"];
     town.command("git").args(clone).arg(&project).arg(origin(&town)).run().ok();
-    town.gt(["rig", "add", "web", "../origin.git"]).ok();
-    town.gt(["config", "set", "rig.web.executor", "process"]).ok();
+    town.gt(["rig", "add", "web", "../origin.git", "--executor", executor]).ok();
     project_agent(&town, script);
     // Whoever is asked to end gets little time: tests of that are not to take long.
     town.gt(["config", "set", "worker.kill_grace", "300ms"]).ok();
@@ -41,6 +46,30 @@ pub(crate) fn project_agent(town: &Sandbox, script: &str) {
 
 fn origin(town: &Sandbox) -> PathBuf {
     town.root().join("origin.git")
+}
+
+/// Where the servers of sessions are that end with the test, also when it fails.
+pub(crate) struct Sessions<'t> {
+    town: &'t Sandbox,
+    place: PathBuf,
+}
+
+impl<'t> Sessions<'t> {
+    pub(crate) fn of(town: &'t Sandbox) -> Self {
+        Self { town, place: town.make_dir(town.root().join("tmux")) }
+    }
+
+    /// `gt` that finds them.
+    pub(crate) fn gt(&self, arguments: &[&str]) -> Ran {
+        self.town.start_gt(arguments).env("TMUX_TMPDIR", &self.place).run()
+    }
+}
+
+impl Drop for Sessions<'_> {
+    fn drop(&mut self) {
+        let end = "for socket in tmux-*/*; do tmux -S \"$socket\" kill-server; done; true";
+        let _ = self.town.command("sh").args(["-c", end]).dir(&self.place).run();
+    }
 }
 
 /// What a test does with an origin.

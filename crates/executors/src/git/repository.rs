@@ -48,6 +48,12 @@ pub(super) struct Registry {
     _lock: File,
 }
 
+/// The turn to bring something to the origin: see [`Repository::turn`].
+#[derive(Debug)]
+pub struct Turn {
+    _lock: File,
+}
+
 impl Repository {
     /// The repository at a path. Whether there is one is not looked at.
     pub fn at(path: impl Into<PathBuf>) -> Self {
@@ -257,11 +263,22 @@ impl Repository {
 
     /// Takes the right to change which worktrees there are, when nobody else has it.
     pub(super) fn registry(&self) -> Result<Registry, GitError> {
-        let path = self.path.join("gt-registry.lock");
+        Ok(Registry { _lock: self.lock("gt-registry.lock")? })
+    }
+
+    /// Waits for the turn to bring something to the origin. Those who land on one machine do so one after the other:
+    /// all of them rebasing at once, for one of them to be first, would be a lot of work for nothing.
+    pub fn turn(&self) -> Result<Turn, GitError> {
+        Ok(Turn { _lock: self.lock("gt-landing.lock")? })
+    }
+
+    /// Locks a file of ours, when nobody else has it.
+    fn lock(&self, name: &str) -> Result<File, GitError> {
+        let path = self.path.join(name);
         let file = File::options().create(true).append(true).open(&path);
         let file = file.map_err(GitError::file("open", &path))?;
         file.lock().map_err(GitError::file("lock", &path))?;
-        Ok(Registry { _lock: file })
+        Ok(file)
     }
 
     /// Makes a worktree at `path`, on a new branch that begins at `base` and has no upstream.

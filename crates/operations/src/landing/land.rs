@@ -33,8 +33,8 @@ pub(super) enum Arrived {
     Unknown(String),
 }
 
-/// How often somebody else may be faster. Whenever somebody is, somebody's work has landed.
-const RACES_MAX: u32 = 200;
+/// How often somebody else, on another machine, may be faster. Whenever somebody is, somebody's work has landed.
+const RACES_MAX: u32 = 100;
 
 /// Accepted work, and where it goes.
 #[derive(Debug)]
@@ -53,6 +53,7 @@ impl Delivery<'_> {
     /// commit that is about to be pushed is written down first, while the run is live.
     pub(super) fn land(&self) -> Result<Landed> {
         let failed = git_failed(self.rig);
+        let _turn = self.repository.turn().map_err(&failed)?;
         let mut is_accepted = self.run.landing.accepted == self.accepted.as_str();
         match self.arrived()? {
             Arrived::Yes(commit) => return Ok(Landed::There(commit)),
