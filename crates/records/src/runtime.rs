@@ -19,6 +19,16 @@ pub struct ReadRuntime {
     pub problems: Vec<Problem>,
     /// What means nothing to us.
     pub warnings: Vec<Problem>,
+    /// The line of each key.
+    lines: Vec<(String, usize)>,
+}
+
+impl ReadRuntime {
+    /// The line that a key is on, if the file has it.
+    pub fn line_of(&self, key: &str) -> Option<usize> {
+        let table = key.split('.').next().unwrap_or(key);
+        self.lines.iter().find(|(name, _)| name == table).map(|(_, line)| *line)
+    }
 }
 
 /// What kind of value a key has.
@@ -63,8 +73,14 @@ pub fn read_runtime(text: &str, file: &str) -> ReadRuntime {
     let source = Source::file(file);
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut found = Found::default();
+    let mut lines = Vec::new();
     let layer = match toml::parse(text) {
-        Ok(root) => layer(root, &source, &mut found),
+        Ok(root) => {
+            if let Value::Table(fields) = &root.value {
+                lines = fields.iter().map(|(name, node)| (name.clone(), node.line)).collect();
+            }
+            layer(root, &source, &mut found)
+        }
         Err(errors) => {
             let told = errors
                 .into_iter()
@@ -73,7 +89,7 @@ pub fn read_runtime(text: &str, file: &str) -> ReadRuntime {
             RuntimeLayer::default()
         }
     };
-    ReadRuntime { layer, problems: found.problems, warnings: found.warnings }
+    ReadRuntime { layer, problems: found.problems, warnings: found.warnings, lines }
 }
 
 fn layer(root: Node, source: &Source, found: &mut Found) -> RuntimeLayer {
@@ -128,9 +144,10 @@ fn checked(
 }
 
 fn line_of_text(table: &mut Table, name: &str, found: &mut Found) -> Option<String> {
-    let one_line = |text: &str| match text.chars().any(char::is_control) {
-        true => Err(Invalid::new("write it on one line, without control characters")),
-        false => Ok(()),
+    let one_line = |text: &str| {
+        let is_plain = !text.chars().any(char::is_control);
+        let wrong = || Invalid::new("write it on one line, without control characters");
+        is_plain.then_some(()).ok_or_else(wrong)
     };
     checked(table, name, one_line, found)
 }
@@ -158,10 +175,11 @@ fn environment(table: &mut Table, found: &mut Found) -> Vec<(String, String)> {
     let source = place(table, "environment");
     let mut variables = table.bindings("environment", found);
     variables.retain(|(name, value)| {
-        let check = check_variable_name(name).and_then(|()| match value.contains('\0') {
-            true => Err(Invalid::new("a variable cannot hold NUL")),
-            false => Ok(()),
-        });
+        let can_be_passed = || {
+            let wrong = || Invalid::new("a variable cannot hold NUL");
+            (!value.contains('\0')).then_some(()).ok_or_else(wrong)
+        };
+        let check = check_variable_name(name).and_then(|()| can_be_passed());
         if let Err(Invalid(message)) = &check {
             wrong(&source, "environment", message, found);
         }

@@ -37,10 +37,11 @@ enum AgentVerb {
         name: String,
     },
     /// Change one thing about a runtime, or make a new one
-    ///
-    /// Keys: extends, description, command, resume, prompt, paste.confirm, paste.bytes_max, environment.NAME,
-    /// account_variable, account_flag, exit_zero, memory_mb, interactive, program, version_flag.
-    #[command(after_help = "Examples:
+    #[command(after_help = "Keys:
+  extends, description, command, resume, prompt, paste.confirm, paste.bytes_max, interactive, environment.NAME,
+  account_variable, account_flag, exit_zero, memory_mb, program, version_flag
+
+Examples:
   gt config agent set codex memory_mb 2048
   gt config agent set claude environment.DISABLE_TELEMETRY 1
   gt config agent set reviewer extends claude")]

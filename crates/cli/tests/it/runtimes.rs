@@ -127,7 +127,17 @@ fn what_is_wrong_in_a_file_is_told_with_its_line() {
     let refused = json_refusal(&town.gt(["config", "agent", "show", "claude", "--json"]));
     assert_says(&refused, &[".gt/runtimes/claude.toml:2: prompt: \"shout\" is not a way", "stdin"]);
     let refused = refusal(&town.gt(["config", "agent", "show", "gemini"]));
-    assert_says(&refused, &[".gt/runtimes/gemini.toml", "command", "lacks {prompt}"]);
+    assert_says(
+        &refused,
+        &[".gt/runtimes/gemini.toml: the runtime gemini: command: lacks {prompt}"],
+    );
+
+    town.write(".gt/runtimes/goose.toml", "\ncommand = \"goose {x}\"\n");
+    let refused = refusal(&town.gt(["config", "agent", "show", "goose"]));
+    assert_says(
+        &refused,
+        &[".gt/runtimes/goose.toml:2: the runtime goose: command: {x} stands for nothing"],
+    );
 
     let shown = town.gt(["config", "agent", "show", "codex"]).ok();
     assert_says(&shown.stderr, &["warning: .gt/runtimes/codex.toml:1:", "did you mean memory_mb?"]);

@@ -185,9 +185,10 @@ impl Spoken {
                 let date = later(today, i64::from(days).days())?;
                 if in_zone(date, time)? > now { date } else { later(date, 7.days())? }
             }
-            Day::Of { month, day } => match self.year {
-                Some(year) => Date::new(year, month, day).ok()?,
-                None => {
+            Day::Of { month, day } => {
+                if let Some(year) = self.year {
+                    Date::new(year, month, day).ok()?
+                } else {
                     let this_year = Date::new(today.year(), month, day).ok()?;
                     // In December, January is next year's; in May, yesterday is not.
                     let half_a_year_ago = today.checked_sub(6.months()).ok()?;
@@ -197,7 +198,7 @@ impl Spoken {
                         this_year
                     }
                 }
-            },
+            }
         };
         in_zone(date, time)
     }
@@ -251,10 +252,7 @@ const MONTHS: [&str; 12] = [
 
 fn month(word: &str) -> Option<i8> {
     let word = word.to_ascii_lowercase();
-    let is_meant = |name: &&str| word.len() >= 3 && name.starts_with(&word);
-    let place = MONTHS
-        .iter()
-        .position(|name| is_meant(&name) || (word == "sept" && *name == "september"))?;
+    let place = MONTHS.iter().position(|name| word.len() >= 3 && name.starts_with(&word))?;
     i8::try_from(place + 1).ok()
 }
 

@@ -43,6 +43,24 @@ pub struct RuntimeLayer {
     pub version_flag: Option<String>,
 }
 
+/// Why layers do not make a runtime.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the runtime {name}: {key}: {why}")]
+pub struct Unfinished {
+    /// Which runtime.
+    pub name: RuntimeName,
+    /// The key that is wrong or missing.
+    pub key: &'static str,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl From<Unfinished> for Invalid {
+    fn from(unfinished: Unfinished) -> Self {
+        Self(unfinished.to_string())
+    }
+}
+
 /// How much memory an agent takes, unless its file says otherwise.
 const MEMORY_MB: u32 = 1024;
 
@@ -89,10 +107,10 @@ impl RuntimeLayer {
         }
     }
 
-    /// The runtime that this says everything about. What is wrong names the key.
-    pub fn finish(self, name: RuntimeName) -> Result<Runtime, Invalid> {
+    /// The runtime that this says everything about.
+    pub fn finish(self, name: RuntimeName) -> Result<Runtime, Unfinished> {
         let wrong =
-            |key: &str, Invalid(why): Invalid| Invalid(format!("the runtime {name}: {key}: {why}"));
+            |key: &'static str, Invalid(why): Invalid| Unfinished { name: name.clone(), key, why };
         let Some(command) = self.command else {
             let why = "missing; say how it is started, or name another runtime with extends";
             return Err(wrong("command", Invalid::new(why)));
@@ -116,6 +134,10 @@ impl RuntimeLayer {
         let is_interactive = self.is_interactive.unwrap_or(false);
         let prompt = match way {
             PromptWay::Argument => Prompt::Argument,
+            PromptWay::Stdin if is_interactive => {
+                let why = "what needs a terminal reads from it; use argument, file or paste";
+                return Err(wrong("prompt", Invalid::new(why)));
+            }
             PromptWay::Stdin => Prompt::Stdin,
             PromptWay::File => Prompt::File,
             PromptWay::Paste if !is_interactive => {

@@ -11,7 +11,7 @@ pub mod script;
 
 pub use instant::Zones;
 pub use invocation::{Invocation, Pasting, PromptFile, Values};
-pub use layer::RuntimeLayer;
+pub use layer::{RuntimeLayer, Unfinished};
 pub use limit::{Limit, LimitUntil, WAIT_MAX};
 pub use pattern::Pattern;
 

@@ -195,8 +195,7 @@ pub fn limit_message(wait: Duration) -> String {
 }
 
 fn usage(word: &str) -> String {
-    let is_meant = |use_: &&str| use_.split(' ').next() == Some(word);
-    match USES.into_iter().find(|use_| is_meant(&use_)) {
+    match USES.into_iter().find(|use_| use_.split(' ').next() == Some(word)) {
         Some(use_) => format!("write {use_}"),
         None => format!("\"{}\" is no instruction; there are {}", shown(word), USES.join(", ")),
     }

@@ -144,6 +144,10 @@ fn what_cannot_work_is_refused_with_its_key() {
             },
             "the runtime x: resume: lacks {prompt_file}",
         ),
+        (
+            RuntimeLayer { is_interactive: Some(true), ..layer("a") },
+            "the runtime x: prompt: what needs a terminal reads from it",
+        ),
         (paste.clone(), "the runtime x: prompt: paste needs a terminal"),
         (
             RuntimeLayer { is_interactive: Some(true), ..paste },

@@ -76,9 +76,8 @@ impl SettingKind {
                 Some(program) if program.text.is_empty() => invalid("a command; name a program"),
                 _ => Ok(text.to_owned()),
             },
-            Self::Runtime if text.is_empty() => Ok(String::new()),
+            Self::Runtime | Self::WebAddress if text.is_empty() => Ok(String::new()),
             Self::Runtime => Ok(RuntimeName::parse(text)?.to_string()),
-            Self::WebAddress if text.is_empty() => Ok(String::new()),
             Self::WebAddress => Ok(WebAddress::parse(text)?.to_string()),
             Self::Secret if text.chars().any(char::is_control) || text.len() > SECRET_BYTES_MAX => {
                 Err(Invalid(format!(

@@ -91,7 +91,7 @@ impl Tree {
         let mut unpublished = Vec::new();
         for path in paths {
             let place = self.path().join(path);
-            if !place.is_dir() || place.is_symlink() {
+            if place.is_symlink() || !place.join(".git").exists() {
                 continue;
             }
             let inside = Self::at(place);

@@ -187,7 +187,11 @@ impl Call {
 
     /// The error of an answer that was not wanted.
     pub(super) fn failed(&self, answer: &Answer) -> GitError {
-        GitError::Failed { deed: self.deed.clone(), message: answer.reason() }
+        let deed = self.deed.clone();
+        match answer.lock() {
+            Some(lock) => GitError::Locked { deed, lock: lock.to_owned() },
+            None => GitError::Failed { deed, message: answer.reason() },
+        }
     }
 }
 
@@ -196,12 +200,16 @@ impl Answer {
         self.code == Some(0)
     }
 
+    /// The lock because of which it failed: another process changes the same thing.
+    fn lock(&self) -> Option<&str> {
+        let (before, _) = self.complaint.split_once(".lock': File exists")?;
+        let begin = before.rfind('\'')? + 1;
+        self.complaint.get(begin..before.len() + ".lock".len())
+    }
+
     /// Whether it failed because another process was changing the same thing.
     pub(super) fn found_a_lock(&self) -> bool {
-        self.complaint.contains(".lock': File exists")
-            || self.complaint.contains("could not lock config file")
-            || (self.complaint.contains("cannot lock ref")
-                && self.complaint.contains("but expected"))
+        self.lock().is_some() || self.complaint.contains("could not lock config file")
     }
 
     /// The line that names the cause.
@@ -225,4 +233,22 @@ pub(super) fn entries(output: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// A path as git printed it.
 pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_told_by_its_path() {
+        let complaint = "fatal: Unable to create 'somewhere/.git/index.lock': File exists.\n\n\
+                         Another git process seems to be running";
+        let answer =
+            Answer { code: Some(128), output: Vec::new(), complaint: complaint.to_owned() };
+        let error = Call::anywhere("commit").failed(&answer).to_string();
+        assert_eq!(
+            error,
+            "git cannot commit: somewhere/.git/index.lock is there; if no git is running, remove it"
+        );
+    }
 }

@@ -20,6 +20,14 @@ pub enum GitError {
         /// What it said.
         message: String,
     },
+    /// Another git holds a lock, or one that was killed has left it.
+    #[error("git cannot {deed}: {lock} is there; if no git is running, remove it")]
+    Locked {
+        /// What it should have done.
+        deed: String,
+        /// The file that is the lock.
+        lock: String,
+    },
     /// The origin does not answer, or does not let us in.
     #[error("cannot reach {origin}: {message}")]
     Unreachable {
@@ -59,6 +67,12 @@ pub enum GitError {
         path: PathBuf,
         /// What it holds.
         left: Vec<PathBuf>,
+    },
+    /// Git would wait for ever to read one of its own files.
+    #[error("{} is a pipe, and git would wait for ever to read it; remove it, or move the tree", .path.display())]
+    WouldBlock {
+        /// Which file.
+        path: PathBuf,
     },
     /// A rebase, a merge or the like has begun in a tree and is not over.
     #[error(
@@ -106,6 +120,14 @@ pub enum GitError {
         commit: String,
         /// Where the branch is.
         expected: String,
+    },
+    /// Something can only be moved within a file system.
+    #[error("{} and {} are on different file systems; nothing was moved", .from.display(), .to.display())]
+    OtherFileSystem {
+        /// What should have been moved.
+        from: PathBuf,
+        /// To where.
+        to: PathBuf,
     },
     /// A file could not be read, written or moved.
     #[error("cannot {deed} {}", .path.display())]

@@ -115,9 +115,11 @@ impl Repository {
         Ok(!output.is_empty())
     }
 
-    /// Takes a worktree of ours out of the registry. If that fails, its directory goes nevertheless, and
-    /// what git knows of it is pruned some day.
+    /// Takes a worktree of ours out of the registry. If that fails, the next one who makes such a worktree
+    /// does it.
     fn forget(&self, tree: &Path) {
+        // Nobody has to wait while the files go.
+        let _ = std::fs::remove_dir_all(tree);
         if let Ok(_registry) = self.registry() {
             let _ = Call::on(self.path(), "remove a worktree")
                 .args(["worktree", "remove", "--force", "--force", "--"])
@@ -157,7 +159,7 @@ impl Repository {
             call = call.arg(format!("--force-with-lease=refs/heads/{branch}:{expected}"));
         }
         let mut call = call.arg("--").arg(&origin).arg(format!("{commit}:refs/heads/{branch}"));
-        let outcome = read_push(&call.answer()?);
+        let outcome = read_push(&call.answer_once()?);
         if outcome == Push::Done {
             // Pushing to a URL, and not to the remote, leaves this to us. If somebody has fetched meanwhile, they know
             // more; and what is pushed is pushed.

@@ -5,6 +5,7 @@
 //! is one renaming, and each may be the last one before a crash: both directions can be called again.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::call::{Call, path_of};
@@ -53,10 +54,7 @@ impl Move {
         let named = git_directory(place).ok().map(|named| canonical(&named));
         let named = named.filter(|named| named.parent() == Some(&registry)).filter(is_ours);
         // A worker may have broken the link in its tree; the repository still knows where the tree was.
-        named.or_else(|| {
-            let all = fs::read_dir(&registry).into_iter().flatten().flatten();
-            all.map(|entry| entry.path()).find(is_ours)
-        })
+        named.or_else(|| self.repository.worktree_data().into_iter().find(is_ours))
     }
 
     /// First: git does not prune the tree while it is in between.
@@ -76,7 +74,7 @@ impl Move {
             (false, false) => Err(GitError::Missing { path: self.tree.clone() }),
             (true, false) => {
                 make_directory(&self.destination)?;
-                fs::rename(&self.tree, &kept).map_err(GitError::file("move", &self.tree))
+                rename(&self.tree, &kept)
             }
         }
     }
@@ -88,7 +86,7 @@ impl Move {
             return Ok(());
         }
         let Some(data) = self.data_of(&self.kept_tree()) else { return Ok(()) };
-        fs::rename(&data, &kept).map_err(GitError::file("move", &data))
+        rename(&data, &kept)
     }
 }
 
@@ -126,19 +124,22 @@ pub fn move_tree_back(
         (false, false) => return Err(GitError::Missing { path: kept }),
         (false, true) => {}
         (true, false) => {
-            if exists(&kept_data) {
+            // A worker may have made a repository of its own out of the tree. Then what was known about the
+            // tree before stays where it is kept.
+            if exists(&kept_data) && !kept.join(".git").is_dir() {
                 make_directory(&registry)?;
                 let place = place_for_data(&registry, &kept)?;
-                fs::rename(&kept_data, &place).map_err(GitError::file("move", &kept_data))?;
+                rename(&kept_data, &place)?;
             }
             make_directory(step.tree.parent().unwrap_or(Path::new(".")))?;
-            fs::rename(&kept, &step.tree).map_err(GitError::file("move", &kept))?;
+            rename(&kept, &step.tree)?;
         }
     }
-    if let Some(data) = git_directory(&step.tree).ok().map(|data| canonical(&data)) {
-        if data.parent() == Some(&registry) && data.is_dir() {
-            settle(&data, &step.tree)?;
-        }
+    if let Ok(data) = git_directory(&step.tree).map(|data| canonical(&data))
+        && data.parent() == Some(&registry)
+        && data.is_dir()
+    {
+        settle(&data, &step.tree)?;
     }
     // It is empty, unless somebody has put something there that is not ours.
     let _ = fs::remove_dir(destination);
@@ -218,4 +219,13 @@ fn exists(path: &Path) -> bool {
 
 fn make_directory(path: &Path) -> Result<(), GitError> {
     fs::create_dir_all(path).map_err(GitError::file("make", path))
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), GitError> {
+    fs::rename(from, to).map_err(|source| match source.kind() {
+        io::ErrorKind::CrossesDevices => {
+            GitError::OtherFileSystem { from: from.to_owned(), to: to.to_owned() }
+        }
+        _ => GitError::file("move", from)(source),
+    })
 }

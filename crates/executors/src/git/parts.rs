@@ -39,6 +39,17 @@ impl PartsKeeper<'_> {
         }
     }
 
+    /// Keeps a tree that has become a repository of its own.
+    pub(super) fn keep_whole(&mut self, tree: &Tree) -> Result<Commit, GitError> {
+        self.keep(tree, Path::new(""), PartKind::Nested)?;
+        // Those inside come before it.
+        let kept = self.parts.last().filter(|part| part.path.as_os_str().is_empty());
+        kept.map(|part| part.commit.clone()).ok_or_else(|| GitError::Failed {
+            deed: format!("keep {}", tree.path().display()),
+            message: "it is a repository of its own now, and too large".to_owned(),
+        })
+    }
+
     fn keep(&mut self, part: &Tree, inside: &Path, kind: PartKind) -> Result<(), GitError> {
         let index = self.scratch.join(unique_name("index"));
         let snapshot = part.snapshot(&index, inside, &mut self.ledger)?;
@@ -58,7 +69,8 @@ impl PartsKeeper<'_> {
             return Ok(());
         }
         let message = format!("What was in {}", inside.display());
-        let commit = part.write_commit(&snapshot.files, &parents, &message, self.author)?;
+        let commit =
+            part.repository()?.write_commit(&snapshot.files, &parents, &message, self.author)?;
         let number = self.parts.len();
         let prefix = format!("{}/{number}-{commit}", self.prefix);
         self.bring_over(part, &commit, &prefix, history)?;
@@ -122,7 +134,7 @@ impl Tree {
     /// Whether everything that is in a submodule is also where it was cloned from.
     fn is_published(&self, snapshot: &Snapshot) -> Result<bool, GitError> {
         let Some(head) = &snapshot.head else { return Ok(false) };
-        if snapshot.staged.is_some() || self.files_of(head)? != snapshot.files {
+        if snapshot.staged.is_some() || self.repository()?.files_of(head)? != snapshot.files {
             return Ok(false);
         }
         let own = self

@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::call::Call;
 use super::commit::Commit;
 use super::error::GitError;
-use super::links::link_back;
+use super::links::{link_back, linked_tree};
 use super::networking::without_secrets;
 use super::scratch::unique_name;
 
@@ -32,6 +33,9 @@ const SETTINGS: [(&str, &str); 7] = [
     // Whoever just says `git push` is told that pushing is off, and not how to set an upstream.
     ("push.default", "current"),
 ];
+
+/// How often fetching is tried again when others fetch at the same time.
+const FETCH_TRIES_MAX: u32 = 8;
 
 /// The shared repository of a rig: bare, with worktrees elsewhere.
 ///
@@ -82,16 +86,30 @@ impl Repository {
         let path = &repository.path;
         let parent = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
-        let half = Self::at(parent.join(unique_name(".cloning")));
-        let made = half.fill_from(origin).and_then(|()| match fs::rename(&half.path, path) {
-            // Somebody else was faster, with the same result.
-            Err(_) if repository.exists() => Ok(()),
-            renamed => renamed.map_err(GitError::file("make", path)),
-        });
-        if half.path.exists() {
-            fs::remove_dir_all(&half.path).map_err(GitError::file("remove", &half.path))?;
+        // One at a time: whoever waited finds it made, and what is half made was left by a crash.
+        let turn = File::open(parent).map_err(GitError::file("open", parent))?;
+        turn.lock().map_err(GitError::file("lock", parent))?;
+        if repository.exists() {
+            return Ok(repository);
+        }
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(".cloning");
+        let half = Self::at(parent.join(name));
+        half.discard()?;
+        let made = half
+            .fill_from(origin)
+            .and_then(|()| fs::rename(&half.path, path).map_err(GitError::file("make", path)));
+        if made.is_err() {
+            half.discard()?;
         }
         made.map(|()| repository)
+    }
+
+    fn discard(&self) -> Result<(), GitError> {
+        match fs::remove_dir_all(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(GitError::file("remove", &self.path)),
+        }
     }
 
     fn fill_from(&self, origin: &str) -> Result<(), GitError> {
@@ -173,7 +191,14 @@ impl Repository {
         let mut call = Call::over_network(&self.path, &origin, "fetch")?
             .args(["fetch", "--quiet", "--prune", "--no-write-fetch-head", "origin"])
             .arg(BRANCHES_OF_ORIGIN);
-        let answer = call.answer()?;
+        let mut answer = call.answer()?;
+        for _ in 0..FETCH_TRIES_MAX {
+            // Somebody else fetches the same.
+            if answer.succeeded() || !answer.complaint.contains("cannot lock ref") {
+                break;
+            }
+            answer = call.answer()?;
+        }
         if answer.succeeded() {
             Ok(())
         } else if answer.is_unreachable() {
@@ -281,6 +306,28 @@ impl Repository {
         Ok(file)
     }
 
+    /// What the repository keeps about each of its worktrees.
+    pub(super) fn worktree_data(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path.join("worktrees")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+
+    /// Forgets worktrees on a branch that a crash has left before they had any file.
+    fn forget_half_made(&self, branch: &str) {
+        let head = format!("ref: refs/heads/{branch}\n");
+        for data in self.worktree_data() {
+            let is_on_branch = fs::read_to_string(data.join("HEAD")).is_ok_and(|text| text == head);
+            let Some(tree) = linked_tree(&data).filter(|_| is_on_branch) else { continue };
+            let is_bare_link = fs::read_dir(&tree).map_or(0, Iterator::count) <= 1;
+            if is_bare_link && !data.join("index").exists() {
+                let _ = fs::remove_file(tree.join(".git"));
+                // Only if nothing else is in it.
+                let _ = fs::remove_dir(&tree);
+                let _ = fs::remove_dir_all(&data);
+            }
+        }
+    }
+
     /// Makes a worktree at `path`, on a new branch that begins at `base` and has no upstream.
     ///
     /// Whatever is at `path` already, be it half a tree that an earlier crash has left, is
@@ -327,6 +374,7 @@ impl Repository {
             match self.resolve(&format!("refs/heads/{branch}"))? {
                 Some(commit) if commit == *base => {
                     // It came as far as the branch, now or before a crash.
+                    self.forget_half_made(branch);
                     call = start().arg("--").arg(&first).arg(branch);
                     answer = call.answer()?;
                 }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::commit::{Commit, Signature};
 use super::error::GitError;
+use super::links::canonical;
 use super::parts::PartsKeeper;
 use super::repository::Repository;
 use super::scratch::Scratch;
-use super::snapshot::{Ledger, Snapshot};
+use super::snapshot::Ledger;
 use super::tree::Tree;
 
 /// The work of a tree, kept.
@@ -90,77 +91,92 @@ impl Tree {
     /// as they are, in the middle of a merge too.
     ///
     /// Repositories inside the tree, submodules or not, are kept with their commits under
-    /// `refs/gt/rescue-parts`. What is left out is listed, here and in the message of the commit. What the
-    /// reference named before becomes a parent, so that it is not forgotten.
+    /// `refs/gt/rescue-parts`; so is the tree itself if somebody has made a repository of its own out of it.
+    /// What is left out is listed, here and in the message of the commit. What the reference named before
+    /// becomes a parent, so that it is not forgotten.
     pub fn rescue(
         &self,
+        repository: &Repository,
         reference: &str,
         message: &str,
         author: &Signature,
         bytes_max: u64,
     ) -> Result<Rescue, GitError> {
-        let repository = self.repository()?;
-        let scratch = Scratch::new(&repository)?;
-        let mut ledger = Ledger { bytes_free: bytes_max, bytes: 0, left_out: Vec::new() };
-        let index = scratch.path().join("index");
-        let snapshot = self.snapshot(&index, Path::new(""), &mut ledger)?;
+        let scratch = Scratch::new(repository)?;
+        let ledger = Ledger { bytes_free: bytes_max, bytes: 0, left_out: Vec::new() };
         let mut keeper = PartsKeeper {
-            repository: &repository,
+            repository,
             scratch: scratch.path(),
             prefix: prefix_of_parts(reference),
             author,
             ledger,
             parts: Vec::new(),
         };
-        keeper.keep_parts(self, Path::new(""), &snapshot);
+        let top = Path::new("");
+        let is_shared = canonical(self.repository()?.path()) == canonical(repository.path());
+        let work = if is_shared {
+            let index = scratch.path().join("index");
+            let snapshot = self.snapshot(&index, top, &mut keeper.ledger)?;
+            keeper.keep_parts(self, top, &snapshot);
+            Work { head: snapshot.head, files: snapshot.files, staged: snapshot.staged }
+        } else {
+            let commit = keeper.keep_whole(self)?;
+            Work { files: repository.files_of(&commit)?, head: Some(commit), staged: None }
+        };
         let PartsKeeper { ledger, parts, .. } = keeper;
         let previous = repository.resolve(reference)?;
         let message = described(message, &parts, &ledger.left_out);
-        let commit =
-            self.rescue_commit(&repository, &snapshot, previous.as_ref(), &message, author)?;
+        let commit = work.commit(repository, previous.as_ref(), &message, author)?;
         repository.set_reference(reference, &commit, previous.as_ref())?;
         Ok(Rescue { commit, left_out: ledger.left_out, bytes: ledger.bytes, parts })
     }
+}
 
-    fn rescue_commit(
+/// What is to be kept, as objects that are in the shared repository.
+struct Work {
+    head: Option<Commit>,
+    files: Commit,
+    staged: Option<Commit>,
+}
+
+impl Work {
+    /// The commit that keeps it, and what was kept before.
+    fn commit(
         &self,
         repository: &Repository,
-        snapshot: &Snapshot,
         previous: Option<&Commit>,
         message: &str,
         author: &Signature,
     ) -> Result<Commit, GitError> {
-        let Snapshot { head, files, staged, .. } = snapshot;
-        let nothing_more = match head {
-            Some(head) => staged.is_none() && self.files_of(head)? == *files,
-            None => false,
+        let Self { head, files, staged } = self;
+        let contains = |commit: &Commit, other: Option<&Commit>| match other {
+            Some(other) => repository.is_ancestor(other, commit),
+            None => Ok(true),
         };
-        let previous = match (previous, head) {
+        if let Some(previous) = previous
+            && staged.is_none()
+            && repository.files_of(previous)? == *files
+            && contains(previous, head.as_ref())?
+        {
             // The same again, perhaps after a crash.
-            (Some(previous), _)
-                if staged.is_none()
-                    && self.files_of(previous)? == *files
-                    && head
-                        .as_ref()
-                        .map_or(Ok(true), |head| repository.is_ancestor(head, previous))? =>
-            {
-                return Ok(previous.clone());
-            }
-            (Some(previous), Some(head)) if repository.is_ancestor(previous, head)? => None,
-            (previous, _) => previous,
-        };
-        if let (true, None, Some(head)) = (nothing_more, previous, head) {
+            return Ok(previous.clone());
+        }
+        if let Some(head) = head
+            && staged.is_none()
+            && repository.files_of(head)? == *files
+            && contains(head, previous)?
+        {
             return Ok(head.clone());
         }
         let staged = match staged {
             Some(staged) => {
                 let parents: Vec<&Commit> = head.iter().collect();
-                Some(self.write_commit(staged, &parents, "What was staged", author)?)
+                Some(repository.write_commit(staged, &parents, "What was staged", author)?)
             }
             None => None,
         };
         let parents: Vec<&Commit> = head.iter().chain(&staged).chain(previous).collect();
-        self.write_commit(files, &parents, message, author)
+        repository.write_commit(files, &parents, message, author)
     }
 }
 

@@ -1,26 +1,25 @@
 //! Names that nobody else has, and places that are gone after their use.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::GitError;
+use super::links::{canonical, linked_tree};
 use super::repository::Repository;
 
 /// A name that no other process of this machine gives, now or later.
 pub(super) fn unique_name(beginning: &str) -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
-    // The process and the moment it began with it, so that a process id that comes again is another name.
-    static BEGUN: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
-    let begun = BEGUN.get_or_init(|| {
-        let mut bytes = [0; 8];
-        let _ = File::open("/dev/urandom")
-            .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes));
-        u64::from_le_bytes(bytes)
-    });
+    // A number that comes from chance, so that a process id that comes again gives other names.
+    static CHANCE: OnceLock<u64> = OnceLock::new();
+    let chance = CHANCE.get_or_init(|| RandomState::new().build_hasher().finish());
     let number = COUNTER.fetch_add(1, Ordering::Relaxed);
     let process = std::process::id();
-    format!("{beginning}-{process:x}-{:08x}-{number:x}", begun & 0xffff_ffff)
+    format!("{beginning}-{process:x}-{:08x}-{number:x}", chance & 0xffff_ffff)
 }
 
 /// A directory inside a repository that is removed after its use: at the end, or, if its owner was killed,
@@ -40,7 +39,7 @@ impl Scratch {
         fs::create_dir_all(&root).map_err(GitError::file("make", &root))?;
         // Under the same lock, a directory that is just being made is not taken for one that was left.
         let _registry = repository.registry()?;
-        sweep(&root);
+        sweep(repository, &root);
         let name = unique_name("scratch");
         let lock_path = root.join(format!("{name}.lock"));
         let lock = File::create_new(&lock_path).map_err(GitError::file("make", &lock_path))?;
@@ -66,18 +65,26 @@ impl Drop for Scratch {
 }
 
 /// Removes what owners have left who were killed. It is only for order, so nothing depends on its success.
-fn sweep(root: &Path) {
+fn sweep(repository: &Repository, root: &Path) {
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.extension().is_none_or(|ending| ending != "lock") {
+        let lock = entry.path();
+        if lock.extension().is_none_or(|ending| ending != "lock") {
             continue;
         }
-        let free = File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
-        if free
-            && (fs::remove_dir_all(path.with_extension("")).is_ok()
-                || !path.with_extension("").exists())
-        {
-            let _ = fs::remove_file(&path);
+        let Ok(file) = File::open(&lock) else { continue };
+        if file.try_lock().is_err() {
+            continue;
+        }
+        let left = lock.with_extension("");
+        for data in repository.worktree_data() {
+            if linked_tree(&data).is_some_and(|tree| canonical(&tree).starts_with(canonical(&left)))
+            {
+                let _ = fs::remove_dir_all(&data);
+            }
+        }
+        let removed = fs::remove_dir_all(&left);
+        if removed.is_ok() || !left.exists() {
+            let _ = fs::remove_file(&lock);
         }
     }
 }

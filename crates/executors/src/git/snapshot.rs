@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::call::{Call, entries, path_of};
 use super::commit::{Commit, Signature};
 use super::error::GitError;
+use super::repository::Repository;
 use super::rescue::{LeftOut, Reason};
 use super::status::Changes;
 use super::tree::{Ignored, Tree};
@@ -80,6 +81,7 @@ impl Tree {
         inside: &Path,
         ledger: &mut Ledger,
     ) -> Result<Snapshot, GitError> {
+        demand_readable(self.path())?;
         let report = self.report(Ignored::Shown)?;
         let own = self.git_directory()?.join("index");
         match fs::copy(&own, index) {
@@ -104,10 +106,15 @@ impl Tree {
         let submodules = photographer.submodules()?;
         Ok(Snapshot { head: report.head, files, staged, submodules, nested: plan.nested })
     }
+}
 
+impl Repository {
     /// The tree object of a commit.
     pub(super) fn files_of(&self, commit: &Commit) -> Result<Commit, GitError> {
-        self.call("read a commit")?.args(["rev-parse"]).arg(format!("{commit}^{{tree}}")).commit()
+        Call::on(self.path(), "read a commit")
+            .arg("rev-parse")
+            .arg(format!("{commit}^{{tree}}"))
+            .commit()
     }
 
     /// Makes a commit that no branch knows.
@@ -118,7 +125,8 @@ impl Tree {
         message: &str,
         author: &Signature,
     ) -> Result<Commit, GitError> {
-        let mut call = self.call("save a commit")?.args(["commit-tree"]).arg(files.as_str());
+        let mut call =
+            Call::on(self.path(), "save a commit").arg("commit-tree").arg(files.as_str());
         for parent in parents {
             call = call.args(["-p", parent.as_str()]);
         }
@@ -259,6 +267,25 @@ impl Photographer<'_> {
         found.dedup();
         Ok(found)
     }
+}
+
+/// Git opens these wherever it finds them, and a pipe opens only when somebody writes.
+fn demand_readable(root: &Path) -> Result<(), GitError> {
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let name = entry.file_name();
+            if kind.is_dir() && name != ".git" {
+                directories.push(entry.path());
+            } else if kind.is_fifo()
+                && [".gitignore", ".gitattributes", ".gitmodules"].iter().any(|own| name == *own)
+            {
+                return Err(GitError::WouldBlock { path: entry.path() });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn joined(paths: &[PathBuf]) -> Vec<u8> {

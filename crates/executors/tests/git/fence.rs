@@ -18,6 +18,10 @@ echo \"$*\" >> '{asked}'
 status=0
 while read -r old new reference; do
     echo \"$old $new $reference\" >> '{asked}.updates'
+    case \"$new\" in
+    *[!0]*) ;;
+    *) [ \"$reference\" = 'refs/heads/{own_branch}' ] && status=1 ;;
+    esac
     case \"$reference\" in
     refs/heads/{own_branch}) ;;
     refs/*) echo \"gt: $reference is not yours\" >&2; status=1 ;;
@@ -81,12 +85,12 @@ fn a_zombie_can_neither_commit_on_nor_move_nor_delete_the_branch_of_another() {
         &["update-ref", "refs/heads/polecat/slit/1", "HEAD"],
         &["update-ref", "-d", "refs/heads/polecat/slit/1"],
         &["branch", "--move", "polecat/nux/1", "polecat/nux/9"],
-        &["branch", "--copy", "polecat/nux/1", "polecat/nux/9"],
+        &["branch", "--move", "--force", "polecat/nux/1", "polecat/slit/1"],
         &["switch", "--create", "mine"],
         &["tag", "v1"],
         &["update-ref", "refs/remotes/origin/main", "HEAD"],
         &["update-ref", "refs/gt/rescue/gt-abc/1", "HEAD"],
-        &["push", "."],
+        &["branch", "--delete", "--force", "polecat/slit/1"],
         &["push", "--force", ".", "HEAD:refs/heads/polecat/slit/1"],
         &["fetch", ".", "HEAD:refs/heads/stolen"],
     ];
@@ -99,10 +103,7 @@ fn a_zombie_can_neither_commit_on_nor_move_nor_delete_the_branch_of_another() {
     git(other.path(), ["add", "--all"]);
     let said = git_fails(other.path(), ["commit", "--message", "zombie"]);
     assert!(said.contains("refs/heads/polecat/slit/1 is not yours"), "{said}");
-    git_fails(
-        other.path(),
-        ["reset", "--hard", "HEAD~0"].map(|word| word.replace("HEAD~0", "polecat/nux/1")),
-    );
+    git_fails(other.path(), ["reset", "--hard", "polecat/nux/1"]);
     assert_eq!(other.head().unwrap(), Some(base));
     assert_eq!(branches(&rig), before);
 }
@@ -127,7 +128,7 @@ fn our_own_deeds_pass() {
     write(other.path(), "b", "1");
     let commit = other.commit_all("work", &nux(), &limits()).unwrap().unwrap();
     write(own.path(), "untracked", "x");
-    own.rescue("refs/gt/rescue/gt-abc/1", "lost", &nux(), 1000).unwrap();
+    own.rescue(&rig.repository, "refs/gt/rescue/gt-abc/1", "lost", &nux(), 1000).unwrap();
     assert_eq!(rig.repository.push(&commit, "main", Some(&base)).unwrap(), Push::Done);
     rig.land_by_person("c", "c");
     rig.repository.fetch().unwrap();
@@ -178,4 +179,14 @@ fn repositories_of_others_are_not_fenced() {
     make_repository(inside, "a");
     git(inside, ["branch", "anything"]);
     assert!(!rig.path("asked").exists());
+}
+
+#[test]
+fn a_worker_gets_newer_work_of_others_as_it_is_told_to() {
+    let (rig, own, _) = fenced();
+    let landed = rig.land_by_person("b", "b");
+    git_fails(own.path(), ["fetch", "origin"]);
+    git(own.path(), ["fetch", "--refmap=", "--no-tags", "origin", "main"]);
+    git(own.path(), ["rebase", "--quiet", "FETCH_HEAD"]);
+    assert_eq!(own.head().unwrap(), Some(landed));
 }

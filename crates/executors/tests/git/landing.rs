@@ -101,8 +101,10 @@ fn work_that_is_in_the_target_already_needs_nothing() {
 #[test]
 fn what_a_killed_rebase_has_left_is_swept_by_the_next() {
     let rig = Rig::new();
-    let left = rig.repository.path().join("gt-scratch/scratch-dead");
-    fs::create_dir_all(left.join("tree")).unwrap();
+    let left = rig.repository.path().join("gt-scratch/scratch-dead/tree");
+    let left = left.to_str().unwrap();
+    let base = rig.base();
+    git(rig.repository.path(), ["worktree", "add", "--quiet", "--detach", left, base.as_str()]);
     fs::write(rig.repository.path().join("gt-scratch/scratch-dead.lock"), "").unwrap();
     let tree = rig.tree("nux");
     let commit = work(&tree, "a", "a");

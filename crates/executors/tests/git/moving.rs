@@ -103,15 +103,15 @@ fn a_name_that_git_has_given_away_is_no_obstacle() {
 
 #[test]
 fn an_interrupted_move_can_be_completed_or_undone_after_every_step() {
-    let steps: [fn(&Move) -> Result<(), GitError>; 3] =
-        [Move::lock, Move::take_directory, Move::take_git_data];
-    for taken in 0..=steps.len() {
+    for taken in 0..=3 {
         for undo in [false, true] {
             let rig = Rig::new();
             let tree = full_tree(&rig);
             let before = seen(tree.path());
             let step = Move::new(&rig.repository, tree.path(), &trash(&rig));
-            for step_taken in &steps[..taken] {
+            for step_taken in
+                [Move::lock, Move::take_directory, Move::take_git_data].iter().take(taken)
+            {
                 step_taken(&step).unwrap();
             }
             git(rig.repository.path(), ["worktree", "prune", "--expire=now"]);
@@ -203,4 +203,18 @@ fn a_lock_of_somebody_else_stays() {
     move_tree_back(&rig.repository, &trash(&rig), tree.path()).unwrap();
     let listed = git(rig.repository.path(), ["worktree", "list", "--porcelain"]);
     assert!(listed.contains("locked mine"), "{listed}");
+}
+
+#[test]
+fn a_tree_that_became_a_repository_of_its_own_comes_back_as_that() {
+    let rig = Rig::new();
+    let tree = rig.tree("nux");
+    fs::remove_file(tree.path().join(".git")).unwrap();
+    git(tree.path(), ["init", "--quiet"]);
+    commit_everything(tree.path(), "my own history");
+    let own = tree.head().unwrap();
+    move_tree_away(&rig.repository, tree.path(), &trash(&rig)).unwrap();
+    move_tree_back(&rig.repository, &trash(&rig), tree.path()).unwrap();
+    assert_eq!(tree.head().unwrap(), own);
+    assert!(trash(&rig).join("git/HEAD").exists(), "what it was before is kept");
 }

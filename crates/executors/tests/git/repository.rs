@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::Path;
 
 use gt_executors::git::{GitError, Repository, Tree};
 
@@ -111,6 +112,58 @@ fn a_branch_that_is_left_from_a_crash_is_used_and_one_with_commits_is_not() {
     let other = rig.path("rig/polecats/slit/rig");
     let error = rig.repository.add_worktree(&other, "left", &base).unwrap_err();
     assert!(matches!(&error, GitError::BranchExists { .. }), "{error}");
+}
+
+#[test]
+fn a_worktree_whose_making_was_interrupted_is_made_again() {
+    let rig = Rig::new();
+    let base = rig.base();
+    let path = rig.path("rig/polecats/nux/rig");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    // As far as git's part of it, under the first name.
+    let first = rig.path("rig/polecats/nux/nux-1");
+    let first = first.to_str().unwrap();
+    let arguments = ["worktree", "add", "--quiet", "--no-checkout", "-b", "mine", first];
+    git(rig.repository.path(), arguments.into_iter().chain([base.as_str()]));
+    rig.repository.add_worktree(&path, "mine", &base).unwrap();
+    assert!(Tree::at(&path).status().unwrap().is_clean());
+    assert!(!Path::new(first).exists());
+    assert_eq!(git(rig.repository.path(), ["worktree", "list"]).lines().count(), 2);
+}
+
+#[test]
+fn what_a_killed_clone_has_left_is_not_in_the_way() {
+    let rig = Rig::new();
+    let path = rig.path("second/.repo.git");
+    write(&rig.path("second/.repo.git.cloning"), "objects/half", "x");
+    let origin = rig.origin();
+    Repository::clone_from(origin.to_str().unwrap(), &path).unwrap();
+    assert_eq!(fs::read_dir(rig.path("second")).unwrap().count(), 1);
+}
+
+#[test]
+fn several_who_clone_at_once_get_the_same() {
+    let rig = Rig::new();
+    let path = rig.path("second/.repo.git");
+    let origin = rig.origin();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| Repository::clone_from(origin.to_str().unwrap(), &path).unwrap());
+        }
+    });
+    assert!(Repository::at(&path).tip("main").unwrap().is_some());
+}
+
+#[test]
+fn several_who_fetch_at_once_all_succeed() {
+    let rig = Rig::new();
+    let landed = rig.land_by_person("b", "b");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| rig.repository.fetch().unwrap());
+        }
+    });
+    assert_eq!(rig.base(), landed);
 }
 
 #[test]

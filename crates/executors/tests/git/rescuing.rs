@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
-use gt_executors::git::{PartKind, Reason, Rescue, Tree};
+use gt_executors::git::{GitError, PartKind, Reason, Rescue, Tree};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::{
@@ -12,8 +12,8 @@ use crate::support::{
 
 const REFERENCE: &str = "refs/gt/rescue/gt-abc/1";
 
-fn rescue(tree: &Tree) -> Rescue {
-    tree.rescue(REFERENCE, "gt-abc#1 was lost", &nux(), MEBIBYTE).unwrap()
+fn rescue(rig: &Rig, tree: &Tree) -> Rescue {
+    tree.rescue(&rig.repository, REFERENCE, "gt-abc#1 was lost", &nux(), MEBIBYTE).unwrap()
 }
 
 /// Everything about a tree that a rescue must not touch.
@@ -36,7 +36,7 @@ fn everything_is_kept_and_nothing_is_touched() {
     write(tree.path(), "deep/new file", "new\n");
     fs::remove_file(tree.path().join("gone")).unwrap();
     let before = state(&tree);
-    let rescue = rescue(&tree);
+    let rescue = rescue(&rig, &tree);
     assert_eq!(state(&tree), before);
     let repository = &rig.repository;
     assert_eq!(repository.resolve(REFERENCE).unwrap(), Some(rescue.commit.clone()));
@@ -58,7 +58,7 @@ fn a_clean_tree_is_its_own_rescue() {
     let tree = rig.tree("nux");
     write(tree.path(), "committed", "x");
     commit_everything(tree.path(), "work");
-    assert_eq!(rescue(&tree).commit, tree.head().unwrap().unwrap());
+    assert_eq!(rescue(&rig, &tree).commit, tree.head().unwrap().unwrap());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn what_was_staged_and_then_changed_is_kept_too() {
     write(tree.path(), "draft", "staged\n");
     git(tree.path(), ["add", "draft"]);
     fs::remove_file(tree.path().join("draft")).unwrap();
-    let rescue = rescue(&tree);
+    let rescue = rescue(&rig, &tree);
     assert_eq!(files(&rig.repository, &rescue.commit), ["file.txt"]);
     let draft = git(rig.repository.path(), ["show", &format!("{REFERENCE}^2:draft")]);
     assert_eq!(draft, "staged");
@@ -84,7 +84,7 @@ fn in_the_middle_of_a_conflict_both_sides_are_kept() {
     rig.repository.fetch().unwrap();
     assert!(!try_git(tree.path(), ["merge", "origin/main"]).status.success());
     let before = state(&tree);
-    let rescue = rescue(&tree);
+    let rescue = rescue(&rig, &tree);
     assert_eq!(state(&tree), before);
     let kept = shown(&rig.repository, &rescue.commit, "file.txt");
     assert!(kept.contains("mine") && kept.contains("theirs"), "{kept}");
@@ -95,10 +95,10 @@ fn a_second_rescue_keeps_the_first() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     write(tree.path(), "new", "1\n");
-    let first = rescue(&tree);
-    assert_eq!(rescue(&tree).commit, first.commit, "nothing is new");
+    let first = rescue(&rig, &tree);
+    assert_eq!(rescue(&rig, &tree).commit, first.commit, "nothing is new");
     write(tree.path(), "new", "2\n");
-    let second = rescue(&tree);
+    let second = rescue(&rig, &tree);
     assert!(rig.repository.is_ancestor(&first.commit, &second.commit).unwrap());
     assert_eq!(shown(&rig.repository, &second.commit, "new"), "2");
 }
@@ -110,7 +110,7 @@ fn what_is_too_large_is_left_out_and_listed() {
     // A gigabyte that takes no room on the disk of the test.
     fs::File::create(tree.path().join("aaa dump")).unwrap().set_len(1 << 30).unwrap();
     write(tree.path(), "small", "x");
-    let rescue = rescue(&tree);
+    let rescue = rescue(&rig, &tree);
     assert_eq!(rescue.left_out.len(), 1);
     assert_eq!(rescue.left_out[0].path, PathBuf::from("aaa dump"));
     assert_eq!(rescue.left_out[0].reason, Reason::TooLarge { bytes: 1 << 30 });
@@ -135,7 +135,7 @@ fn pipes_and_sockets_are_named_and_never_opened() {
     fs::remove_file(tree.path().join("file.txt")).unwrap();
     pipe("file.txt");
     write(tree.path(), "small", "x");
-    let rescue = rescue(&tree);
+    let rescue = rescue(&rig, &tree);
     let mut named: Vec<(String, Reason)> = Vec::new();
     for left in &rescue.left_out {
         named.push((left.path.display().to_string(), left.reason.clone()));
@@ -163,7 +163,7 @@ fn a_file_that_git_cannot_read_does_not_stop_the_others() {
     for name in ["a", "locked", "z"] {
         write(tree.path(), name, "x");
     }
-    let rescue = rescue(&tree);
+    let rescue = rescue(&rig, &tree);
     assert_eq!(rescue.left_out.len(), 1);
     assert_eq!(rescue.left_out[0].path, PathBuf::from("locked"));
     assert!(matches!(rescue.left_out[0].reason, Reason::Unreadable(_)));
@@ -183,7 +183,7 @@ fn files_that_became_directories_and_the_other_way_round() {
     std::os::unix::fs::symlink("nowhere", tree.path().join("link")).unwrap();
     write(tree.path(), "program", "#!/bin/sh\n");
     fs::set_permissions(tree.path().join("program"), fs::Permissions::from_mode(0o755)).unwrap();
-    let rescue = rescue(&tree);
+    let rescue = rescue(&rig, &tree);
     assert_eq!(rescue.left_out, []);
     assert_eq!(
         files(&rig.repository, &rescue.commit),
@@ -209,7 +209,7 @@ fn commits_of_a_submodule_that_are_nowhere_else_are_kept() {
     write(&library, "lib.txt", "not committed\n");
     write(&library, "unknown.txt", "x");
     let before = state(&Tree::at(&library));
-    let rescue = rescue(&tree);
+    let rescue = rescue(&rig, &tree);
     assert_eq!(state(&Tree::at(&library)), before);
     assert_eq!(rescue.left_out, []);
     let [part] = rescue.parts.as_slice() else { panic!("{:?}", rescue.parts) };
@@ -236,7 +236,7 @@ fn a_repository_inside_the_tree_is_kept_with_its_branches() {
     make_repository(&nested.join("deeper"), "c");
     git(tree.path(), ["init", "--quiet", "unborn"]);
     write(tree.path(), "unborn/draft", "x");
-    let rescue = rescue(&tree);
+    let rescue = rescue(&rig, &tree);
     assert_eq!(rescue.left_out, []);
     let mut parts: Vec<_> =
         rescue.parts.iter().map(|part| (part.path.to_str().unwrap(), part)).collect();
@@ -259,7 +259,7 @@ fn of_a_shallow_clone_the_files_are_kept() {
     let url = format!("file://{}", rig.origin().display());
     git(tree.path(), ["clone", "--quiet", "--depth=1", &url, "clone"]);
     write(tree.path(), "clone/new", "x");
-    let rescue = rescue(&tree);
+    let rescue = rescue(&rig, &tree);
     let [part] = rescue.parts.as_slice() else { panic!("{rescue:?}") };
     assert_eq!(files(&rig.repository, &part.commit), ["file.txt", "new", "second"]);
     assert!(matches!(rescue.left_out[0].reason, Reason::HistoryOnly(_)), "{rescue:?}");
@@ -272,7 +272,38 @@ fn a_repository_inside_that_is_too_large_is_left_out_and_listed() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     make_repository(&tree.path().join("nested"), "a");
-    let rescue = tree.rescue(REFERENCE, "x", &nux(), 3).unwrap();
+    let rescue = tree.rescue(&rig.repository, REFERENCE, "x", &nux(), 3).unwrap();
     assert_eq!(rescue.parts, []);
     assert!(rescue.left_out.iter().any(|left| left.path.starts_with("nested")), "{rescue:?}");
+}
+
+#[test]
+fn a_tree_that_became_a_repository_of_its_own_is_kept_in_the_shared_one() {
+    let rig = Rig::new();
+    let tree = rig.tree("nux");
+    write(tree.path(), "one", "1\n");
+    let first = rescue(&rig, &tree);
+    fs::remove_file(tree.path().join(".git")).unwrap();
+    git(tree.path(), ["init", "--quiet"]);
+    commit_everything(tree.path(), "my own history");
+    write(tree.path(), "two", "2\n");
+    let second = rescue(&rig, &tree);
+    assert_eq!(files(&rig.repository, &second.commit), ["file.txt", "one", "two"]);
+    assert!(rig.repository.is_ancestor(&first.commit, &second.commit).unwrap());
+    assert!(rig.repository.is_ancestor(&second.parts[0].commit, &second.commit).unwrap());
+    assert_eq!(rig.repository.resolve(REFERENCE).unwrap(), Some(second.commit));
+}
+
+#[test]
+fn a_pipe_that_git_would_read_is_told_instead_of_waited_for() {
+    let rig = Rig::new();
+    let tree = rig.tree("nux");
+    fs::create_dir(tree.path().join("deep")).unwrap();
+    for name in ["deep/.gitignore", "deep/.gitattributes"] {
+        let pipe = tree.path().join(name);
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let error = tree.rescue(&rig.repository, REFERENCE, "x", &nux(), MEBIBYTE).unwrap_err();
+        assert!(matches!(&error, GitError::WouldBlock { path } if *path == pipe), "{error}");
+        fs::remove_file(pipe).unwrap();
+    }
 }

@@ -6,6 +6,7 @@ mod files;
 mod formulas;
 mod plans;
 mod records;
+mod runtimes;
 mod values;
 
 /// A parser, or several that read the same kind of text, and what they promise.
@@ -76,6 +77,9 @@ pub const TARGETS: &[Target] = &[
         files::git_config,
         &["[user]", "[include]", "name = ", "email=", "\\", "]"],
     ),
+    target("runtime_file", runtimes::file, runtimes::KEYS).costing(4),
+    target("usage_limit", runtimes::limit, runtimes::LIMITS).costing(16),
+    target("script", runtimes::script, runtimes::INSTRUCTIONS),
     target(
         "hook_call",
         commands::hook_call,

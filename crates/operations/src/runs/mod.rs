@@ -29,7 +29,6 @@ pub use recover::{Recovered, recover};
 pub(crate) use release::release_in;
 pub use show::{RunFilter, ShownRun, list, log_path, resolve, show};
 pub use spawner::RunSpawner;
-pub(crate) use spawner::session_server;
 pub use supervise::{say_failed, supervise, supervise_all};
 pub use unsling::{Unslung, unsling};
 pub use wait::{Notice, Progress, WaitRequest, Waited, Watched, wait};

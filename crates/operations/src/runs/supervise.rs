@@ -15,7 +15,7 @@ use super::conclude::conclude;
 use super::finish::exec_failed;
 use super::spawner::{explained, with_causes};
 use super::workbench::{Workbench, lay_out};
-use crate::trees::{NotPrepared, prepare};
+use crate::trees::{NotPrepared, occupy, prepare};
 use crate::{Actor, OperationError, Result, Town};
 
 /// What a supervisor tells whoever started it.
@@ -66,11 +66,17 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         return Ok(());
     }
     let Some((run, rig, context)) = look_up(town, id)? else {
-        say_failed(&format!("there is no run {id}, or what it was to work on is gone"));
+        say_failed(&format!("there is no run {id}"));
         return Ok(());
     };
-    let place = match prepare(town, &rig, &run, &context.parameters, program) {
-        Ok(place) => place,
+    if run.state != RunState::Starting {
+        say_failed(&format!("{id} is {}", run.state.as_str()));
+        return Ok(());
+    }
+    let prepared = occupy(town, &rig, &run)
+        .and_then(|lock| Ok((lock, prepare(town, &rig, &run, &context.parameters, program)?)));
+    let (_tree, place) = match prepared {
+        Ok(prepared) => prepared,
         Err(NotPrepared::Busy(why)) => {
             say(&format!("{BUSY}{why}"));
             return Ok(());

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use gt_core::formula::Problem;
+use gt_core::Invalid;
+use gt_core::formula::{Problem, Source};
 use gt_core::likeness::closest;
 use gt_core::runtime::{Runtime, RuntimeLayer, RuntimeName};
 use gt_records::{ReadRuntime, read_runtime, set_runtime_key};
@@ -90,6 +91,11 @@ pub fn set(town: &Town, name: &str, key: &str, value: &str) -> Result<(PathBuf, 
             "a town without a directory has no runtimes of its own",
         ));
     };
+    // Two who change the same file would lose what one of them said.
+    let lock = town.root().join(".gt");
+    let failed = |source| OperationError::File { action: "lock", path: lock.clone(), source };
+    let held = std::fs::File::open(&lock).map_err(failed)?;
+    held.lock().map_err(failed)?;
     let before = read(&path)?.unwrap_or_default();
     let after = set_runtime_key(&before, key, value)
         .map_err(|why| OperationError::from(why).at(shown(town, &path)))?;
@@ -107,19 +113,27 @@ struct Shelf<'a> {
 
 impl Shelf<'_> {
     fn find(&self, name: &RuntimeName) -> Result<KnownRuntime> {
-        let own = self.own(name)?;
         let is_built_in = preset(name).is_some();
-        let (layer, file, warnings) = match own {
+        let (layer, own) = match self.own(name)? {
             Some((file, read)) => {
                 let base = self.base(name, &read.layer, 0)?;
-                (read.layer.over(base), Some(file), read.warnings)
+                (read.layer.clone().over(base), Some((file, read)))
             }
-            None => (preset_layer(self.town, name)?, None, Vec::new()),
+            None => (preset_layer(self.town, name)?, None),
         };
-        let runtime = layer.finish(name.clone()).map_err(|why| match &file {
-            Some(file) => OperationError::from(why).at(shown(self.town, file)),
-            None => why.into(),
+        let runtime = layer.finish(name.clone()).map_err(|unfinished| {
+            let place = own.as_ref().map(|(file, read)| {
+                let file = Source::file(&shown(self.town, file));
+                file.at(read.line_of(unfinished.key)).to_string()
+            });
+            let error = OperationError::from(Invalid::from(unfinished));
+            match place {
+                Some(place) => error.at(place),
+                None => error,
+            }
         })?;
+        let (file, warnings) = own.map(|(file, read)| (file, read.warnings)).unzip();
+        let warnings = warnings.unwrap_or_default();
         let origin = match (is_built_in, &file) {
             (true, None) => RuntimeOrigin::BuiltIn,
             (true, Some(_)) => RuntimeOrigin::Changed,

@@ -3,6 +3,7 @@
 //! Nothing here is deleted, only moved: [`trash`] is the one place that takes a tree away, and the one that
 //! deletes what was taken away long ago.
 
+mod lock;
 mod place;
 mod prepare;
 mod rescue;
@@ -14,6 +15,7 @@ use gt_core::Rig;
 use gt_core::schedule::{Run, RunId};
 use gt_executors::git::{GitError, Repository, Signature, Tree};
 
+pub(crate) use lock::occupy;
 pub(crate) use place::give_place;
 pub(crate) use prepare::{NotPrepared, prepare};
 pub(crate) use rescue::save;

@@ -8,6 +8,10 @@
 //! command line, so there is no password that could leak into the environment of an agent. A worker with
 //! the same user id could do the same: the fence is not there against malice. It stops zombies of older runs
 //! and agents that are mistaken, and tells them what to do instead.
+//!
+//! Git does not ask the hook about the new name when a branch is renamed or copied. A renaming also deletes
+//! the old name, and that is refused. A copy onto the branch of another passes; what reaches the origin is
+//! decided by the accepted commit, not by the name of a branch.
 
 mod hook;
 
@@ -45,6 +49,8 @@ pub struct Refusal {
 /// What all trees share, and nobody changes for the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
+    /// Its own branch, but deleted.
+    Deletion,
     Branch,
     Tag,
     Remote,
@@ -77,6 +83,10 @@ impl fmt::Display for Refusal {
         let Self { reference, own_branch, kind } = self;
         write!(f, "this worker may not change {reference}: ")?;
         match kind {
+            Kind::Deletion => write!(
+                f,
+                "its work is there; keep the branch and its name, and finish with `gt done`"
+            ),
             Kind::Branch => write!(
                 f,
                 "only {own_branch} is its branch; commit there (`git switch {own_branch}`)"
@@ -115,12 +125,18 @@ pub fn parse(input: &[u8]) -> Result<Vec<Update>, Malformed> {
     Ok(updates)
 }
 
-/// Whether a run whose branch is `own_branch` may make these changes: those to its own branch, and those
-/// that concern nobody else.
+/// Whether a run whose branch is `own_branch` may make these changes: those to its own branch, which may not
+/// be deleted, and those that concern nobody else.
 pub fn allow(updates: &[Update], own_branch: &str) -> Result<(), Refusal> {
-    for Update { reference, .. } in updates {
+    for Update { reference, new, .. } in updates {
         let is_own = reference.strip_prefix("refs/heads/") == Some(own_branch);
-        if let Some(kind) = Kind::of(reference).filter(|_| !is_own) {
+        let deletes = new.bytes().all(|digit| digit == b'0');
+        let kind = match (is_own, deletes) {
+            (true, true) => Some(Kind::Deletion),
+            (true, false) => None,
+            (false, _) => Kind::of(reference),
+        };
+        if let Some(kind) = kind {
             return Err(Refusal {
                 reference: reference.clone(),
                 own_branch: own_branch.to_owned(),
@@ -173,6 +189,14 @@ mod tests {
             assert_eq!(refusal.reference, reference);
             assert!(refusal.to_string().contains(reference), "{refusal}");
         }
+    }
+
+    #[test]
+    fn the_own_branch_may_not_be_deleted() {
+        let reference = format!("refs/heads/{OWN}");
+        let update = Update { old: "a".repeat(40), new: "0".repeat(40), reference };
+        let said = allow(&[update], OWN).unwrap_err().to_string();
+        assert!(said.contains("gt done"), "{said}");
     }
 
     #[test]
