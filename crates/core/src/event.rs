@@ -118,6 +118,16 @@ event_kinds! {
     Resumed = "resumed",
     /// An account was added, changed or removed.
     AccountChanged = "account_changed",
+    /// A worker has finished a step of its run.
+    StepDone = "step_done",
+    /// Somebody wrote to somebody.
+    MessageSent = "message_sent",
+    /// A message was put where its recipient looks.
+    MessageDelivered = "message_delivered",
+    /// The recipient of a message has read it.
+    MessageSeen = "message_seen",
+    /// A worker or a person asks for a person.
+    HelpWanted = "help_wanted",
 }
 
 impl fmt::Display for EventKind {

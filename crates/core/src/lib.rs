@@ -16,6 +16,7 @@ pub mod formula;
 pub mod json;
 pub mod likeness;
 pub mod limits;
+pub mod message;
 pub mod plan;
 pub mod query;
 pub mod queue_block;
@@ -33,6 +34,7 @@ pub use bead::{
 };
 pub use event::{Event, EventKind, NewEvent};
 pub use json::Json;
+pub use message::{Address, Message, MessageId, Sender};
 pub use rig::{ExecutorKind, Prefix, Rig, RigSlug, RigState};
 pub use schedule::{Context, Run, RunId, RunState};
 pub use time::{Clock, Timestamp};

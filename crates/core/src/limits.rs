@@ -15,6 +15,8 @@ pub const LOOKED_UP_BYTES_MAX: usize = 1000;
 pub const REQUEST_KEY_BYTES_MAX: usize = 200;
 /// Longest line of an imported file, in bytes; the same as the tools we read from.
 pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Longest message, in bytes; more than a worker should have to read at once.
+pub const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Most jobs that one write transaction takes together.
 pub const WRITE_GROUP_MAX: usize = 256;
 /// The same on a server, where others wait meanwhile.

@@ -25,6 +25,7 @@ pub mod hooks;
 mod identity;
 pub mod interchange;
 pub mod landing;
+pub mod messages;
 pub mod notes;
 pub mod outbox;
 pub mod parallel;
@@ -37,6 +38,7 @@ pub mod settings;
 pub mod store;
 mod town;
 pub mod trees;
+pub mod worker;
 
 pub use clock::SystemClock;
 pub use error::{OperationError, Result};

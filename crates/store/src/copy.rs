@@ -348,6 +348,7 @@ pub const TABLES: &[Table] = &[
             ("number", Number),
             ("id", Text),
             ("kind", Text),
+            ("severity", Text),
             ("sender", Text),
             ("recipient", Text),
             ("subject", Text),

@@ -237,7 +237,8 @@ pub(crate) fn event_line(event: &Event) -> String {
         EventKind::Created | EventKind::Imported | EventKind::RigAdded | EventKind::Scheduled => {
             "+"
         }
-        EventKind::Closed | EventKind::RunDone | EventKind::Landed => "✓",
+        EventKind::Closed | EventKind::RunDone | EventKind::StepDone | EventKind::Landed => "✓",
+        EventKind::HelpWanted => "!",
         EventKind::StartFailed
         | EventKind::RunFailed
         | EventKind::RunLost
@@ -281,6 +282,15 @@ fn detail(event: &Event) -> String {
         | EventKind::RunLost
         | EventKind::RunCancelled
         | EventKind::Escalated => joined(&[run_of(event), field("reason")]),
+        EventKind::StepDone => joined(&[run_of(event), field("title")]),
+        EventKind::MessageSent
+        | EventKind::MessageDelivered
+        | EventKind::MessageSeen
+        | EventKind::HelpWanted => joined(&[
+            field("message"),
+            format!("{} → {}", field("from"), field("to")),
+            field("subject"),
+        ]),
         EventKind::WorkAccepted | EventKind::Rescued => joined(&[run_of(event), field("commit")]),
         EventKind::Landed => joined(&[run_of(event), field("commit"), field("branch")]),
         EventKind::TreeMoved | EventKind::TreeRestored | EventKind::TreePurged => {

@@ -7,11 +7,16 @@ mod config;
 mod doctor;
 mod done;
 mod each;
+mod escalate;
 mod feed;
+mod hook;
 mod import;
 mod install;
+mod mail;
 mod man;
+mod nudge;
 mod outbox;
+mod prime;
 mod queue;
 mod rig;
 mod run;
@@ -19,6 +24,7 @@ mod scheduler;
 mod scripted;
 mod sling;
 mod status;
+mod step;
 mod store;
 mod unsling;
 mod wait;
@@ -62,6 +68,12 @@ enum Verb {
     Unsling(unsling::UnslingArgs),
     Run(run::RunArgs),
     Wait(wait::WaitArgs),
+    Prime(prime::PrimeArgs),
+    Hook(hook::HookArgs),
+    Step(step::StepArgs),
+    Nudge(nudge::NudgeArgs),
+    Mail(mail::MailArgs),
+    Escalate(escalate::EscalateArgs),
     Why(why::WhyArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
@@ -92,6 +104,12 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Unsling(args) => unsling::run(&context, &args),
         Verb::Run(args) => run::run(&context, &args),
         Verb::Wait(args) => wait::run(&context, &args),
+        Verb::Prime(args) => prime::run(&context, &args),
+        Verb::Hook(args) => hook::run(&context, &args),
+        Verb::Step(args) => step::run(&context, &args),
+        Verb::Nudge(args) => nudge::run(&context, &args),
+        Verb::Mail(args) => mail::run(&context, &args),
+        Verb::Escalate(args) => escalate::run(&context, &args),
         Verb::Why(args) => why::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),

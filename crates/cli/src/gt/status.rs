@@ -1,9 +1,11 @@
 //! `gt status`.
 
 use clap::Args;
-use gt_operations::{EventFilter, beads, events, outbox, queue, rigs};
+use gt_operations::{EventFilter, beads, events, messages, outbox, queue, rigs, worker};
 use gt_records::ObjectWriter;
 
+use super::mail::{print_needs_you, write_message};
+use super::prime::{print_running, write_running};
 use crate::bd::{event_json, event_line};
 use crate::context::Context;
 use crate::error::CliError;
@@ -25,6 +27,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let scheduler = queue::status(&town)?;
     let recent = events::latest(&town, &EventFilter::default(), EVENTS_SHOWN)?;
     let notices = outbox::unsent(&town)?;
+    let running = worker::running(&town)?;
+    let needs_you = messages::needs_you(&town)?;
     let active = numbers.with_status("in_progress") + numbers.with_status("hooked");
     if printer.json() {
         let mut out = String::new();
@@ -48,6 +52,12 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
             object.count("queued_total", scheduler.queued);
             object.count("queued_ready", scheduler.ready);
             object.count("active_polecats", scheduler.live.into());
+        });
+        write_running(&mut object, &running);
+        object.array("needs_you", |array| {
+            for message in &needs_you {
+                array.object(|object| write_message(object, message));
+            }
         });
         object.array("rigs", |array| {
             for (rig, counts) in &rigs {
@@ -92,6 +102,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
             notices.waiting, notices.given_up
         ))?;
     }
+    print_needs_you(printer, &needs_you)?;
+    print_running(printer, &town, &running)?;
     if rigs.is_empty() {
         printer.line("No rigs yet; add one with gt rig add <name> <git-url-or-path>")?;
     } else {

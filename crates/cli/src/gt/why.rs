@@ -7,7 +7,9 @@ use gt_core::{ExecutorKind, Outcome, Timestamp};
 use gt_operations::queue::{self, Headline, Why};
 use gt_records::ObjectWriter;
 
+use super::mail::{print_needs_you, write_message};
 use super::run::{lasted, write_run};
+use super::step::write_progress;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, run_state_colour};
@@ -33,6 +35,7 @@ pub(super) fn run(context: &Context<'_>, args: &WhyArgs) -> Result<(), CliError>
     print_reasons(printer, &why)?;
     print_line(printer, &why)?;
     print_holders(printer, &why, now)?;
+    print_needs_you(printer, &why.needs_you)?;
     print_history(printer, &why, now)
 }
 
@@ -46,7 +49,9 @@ fn headline(why: &Why, now: Timestamp) -> String {
             format!("is with {} as {}", run.agent, run.id)
         }
         (Headline::Running, Some(run)) => {
-            format!("is running as {} for {}", run.id, lasted(run, now))
+            let steps = why.progress.map(|progress| format!(", steps {progress}"));
+            let steps = steps.unwrap_or_default();
+            format!("is running as {} for {}{steps}", run.id, lasted(run, now))
         }
         (Headline::Starting, Some(run)) => format!("is being started as {}", run.id),
         (Headline::Running | Headline::Starting, None) => "is running".to_owned(),
@@ -150,6 +155,9 @@ fn print_history(printer: &Printer, why: &Why, now: Timestamp) -> Result<(), Cli
     }
     if let Some(run) = &why.run {
         row(if run.state.is_live() { "Run" } else { "Last run" }, told(run, now));
+        if let Some(progress) = why.progress {
+            row("Steps", format!("{progress} done (gt step list --run {})", run.id));
+        }
     }
     if why.context.is_none() && why.run.is_none() {
         return Ok(());
@@ -216,6 +224,14 @@ fn json(why: &Why) -> String {
     if let Some(run) = &why.run {
         object.object("run", |object| write_run(object, run));
     }
+    if let Some(progress) = why.progress {
+        write_progress(&mut object, progress);
+    }
+    object.array("needs_you", |array| {
+        for message in &why.needs_you {
+            array.object(|object| write_message(object, message));
+        }
+    });
     object.finish();
     out
 }

@@ -141,6 +141,7 @@ fn runs_are_listed_and_narrowed_down() {
             "formula",
             "host",
             "id",
+            "progress",
             "rig",
             "running_at",
             "state",

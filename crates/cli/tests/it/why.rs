@@ -84,6 +84,7 @@ fn without_a_slot_it_names_who_has_them_and_who_is_before_it() {
             "id",
             "line",
             "max_attempts",
+            "needs_you",
             "reasons",
             "schema_version",
             "state",

@@ -66,7 +66,7 @@ macro_rules! names {
         }
     };
 }
-pub(super) use names;
+pub(crate) use names;
 
 names! {
     /// Why a context was closed.

@@ -8,8 +8,10 @@ mod parameters;
 mod place;
 mod polecat;
 mod run;
+mod steps;
 
 pub use account::{Account, check_account_handle, check_variable_name};
+pub(crate) use context::names;
 pub use context::{CloseReason, Context, ContextClosed, ContextId, Origin};
 pub use notice::{Channel, Notice, NoticeState};
 pub use parameters::{Merge, SlingParameters};
@@ -19,3 +21,4 @@ pub use polecat::{
     free_polecat_name, session_name,
 };
 pub use run::{Landing, LandingState, Run, RunEnd, RunId, RunState, Said, Workplace};
+pub use steps::{RunStep, RunSteps, StepProgress, StepRefusal};

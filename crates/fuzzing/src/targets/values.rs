@@ -3,13 +3,14 @@
 use gt_core::bead::{Link, check_label, check_name, check_text};
 use gt_core::command_template::expand;
 use gt_core::decide::resolve_partial;
+use gt_core::message::{MessageBody, Written};
 use gt_core::query::Query;
 use gt_core::settings::{KEYS, Layers, Origin, checked, lookup, parse_text, suggest};
 use gt_core::time::{format_duration, parse_duration};
 use gt_core::words::split;
 use gt_core::{
-    BeadId, DependencyType, EventKind, ExecutorKind, IssueType, Json, Outcome, Prefix, Priority,
-    RigSlug, RigState, Status, Timestamp, Title, Uid, WebAddress, limits,
+    Address, BeadId, DependencyType, EventKind, ExecutorKind, IssueType, Json, MessageId, Outcome,
+    Prefix, Priority, RigSlug, RigState, Sender, Status, Timestamp, Title, Uid, WebAddress, limits,
 };
 use gt_records::{contains_nul, escape_html, pretty, sorted_object};
 
@@ -67,6 +68,11 @@ pub(super) const NAMES: &[&str] = &[
     "hq",
     "created",
     "label_added",
+    "mayor",
+    "/polecats/",
+    "/crew/",
+    "msg-",
+    "#3",
 ];
 
 /// Every name that is one of a few, or of any of a certain form.
@@ -78,7 +84,18 @@ pub(super) fn names(input: &[u8]) {
     keeps(name, RigState::parse, |state| state.as_str().to_owned());
     keeps(name, ExecutorKind::parse, |kind| kind.as_str().to_owned());
     assert_eq!(EventKind::from_name(name).as_str(), name);
+    assert_eq!(Sender::stored(name).to_string(), name);
     // These have several spellings, and print one of them.
+    if let Some(Written::Standing(address)) = accepted(Written::parse(name)) {
+        assert_eq!(Address::stored(&address.to_string()), address);
+        reads_back(&Written::Standing(address.clone()), &address.to_string(), Written::parse);
+    }
+    if let Some(id) = accepted(MessageId::parse(name)) {
+        reads_back(&id, &id.to_string(), MessageId::parse);
+    }
+    if let Some(body) = accepted(MessageBody::parse(name)) {
+        reads_back(&body, body.as_str(), MessageBody::parse);
+    }
     if let Some(prefix) = accepted(Prefix::parse(name)) {
         reads_back(&prefix, prefix.as_str(), Prefix::parse);
     }

@@ -106,6 +106,11 @@ impl Occasion {
             | EventKind::Paused
             | EventKind::Resumed
             | EventKind::AccountChanged
+            | EventKind::StepDone
+            | EventKind::MessageSent
+            | EventKind::MessageDelivered
+            | EventKind::MessageSeen
+            | EventKind::HelpWanted
             | EventKind::Other(_) => None,
         }
     }

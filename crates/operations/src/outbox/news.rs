@@ -31,8 +31,12 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
         let said = |field: &str| event.payload.string_field(field).unwrap_or_default();
         let bead = event.bead.as_ref().map(ToString::to_string).unwrap_or_default();
         let run = event.run.as_ref().map(ToString::to_string);
-        // A context and a run are given up once; that is what makes the key the same each time.
-        let about = run.clone().unwrap_or_else(|| said("context"));
+        // A context and a run are given up once, and a message is sent once; that is what makes the key the same
+        // each time.
+        let about = match event.kind {
+            EventKind::HelpWanted => said("message"),
+            _ => run.unwrap_or_else(|| said("context")),
+        };
         let why = [said("why"), said("reason")].into_iter().find(|text| !text.is_empty());
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         let message = match event.kind {
@@ -42,6 +46,13 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
             EventKind::Escalated => format!(
                 "{bead} was lost too often and is not tried again. See gt why {bead}, then gt scheduler \
                  retry {bead}"
+            ),
+            EventKind::HelpWanted => format!(
+                "{} asks for a person ({}): {}. Read it with gt mail read {}",
+                if bead.is_empty() { said("from") } else { bead },
+                said("severity"),
+                said("subject"),
+                said("message")
             ),
             _ => format!("{bead} could not be started{why}. See gt why {bead}"),
         };
@@ -66,6 +77,7 @@ fn kind_of(event: &NewEvent) -> Option<&'static str> {
         EventKind::Quarantined => Some("quarantined"),
         EventKind::Escalated => Some("escalated"),
         EventKind::RunFailed => Some("failed"),
+        EventKind::HelpWanted => Some("help-wanted"),
         _ => None,
     }
 }

@@ -1,14 +1,16 @@
 //! Why a bead is not running, completely and in order.
 
 use gt_core::decide::{Cap, WaitReason};
-use gt_core::schedule::{Context, ContextId, Run, RunState};
-use gt_core::{Bead, BeadId, DependencyType, Outcome, Status};
+use gt_core::schedule::{Context, ContextId, Run, RunState, StepProgress};
+use gt_core::{Bead, BeadId, DependencyType, Message, Outcome, Status};
 use gt_store::Reader;
 
 use super::line::line;
 use crate::beads::{BeadFacts, require};
 use crate::dispatch::{Caller, Overrides, Scene};
+use crate::messages::needs_you_in;
 use crate::settings::file_layers;
+use crate::worker::progress_in;
 use crate::{Result, Town};
 
 /// The whole answer to "why is it not running?".
@@ -30,6 +32,10 @@ pub struct Why {
     pub holders: Vec<Run>,
     /// How many runs it may have before a person is asked.
     pub max_attempts: u32,
+    /// How many steps of its live or last run are done.
+    pub progress: Option<StepProgress>,
+    /// Who asks for a person because of it.
+    pub needs_you: Vec<Message>,
 }
 
 /// The answer in a word.
@@ -125,7 +131,20 @@ pub fn why(town: &Town, input: &str) -> Result<Why> {
         let remedies = reasons.iter().map(|reason| remedy(reason, &bead, open)).collect();
         let holders = holders(&reasons, &scene);
         let max_attempts = scene.settings.max_attempts;
-        Ok(Why { bead, context, run, reasons, remedies, outlook, holders, max_attempts })
+        let progress = run.as_ref().map(|run| progress_in(reader, run)).transpose()?.flatten();
+        let needs_you = needs_you_in(reader, Some(&bead.id))?;
+        Ok(Why {
+            bead,
+            context,
+            run,
+            reasons,
+            remedies,
+            outlook,
+            holders,
+            max_attempts,
+            progress,
+            needs_you,
+        })
     })
 }
 

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use gt_core::schedule::{Context, Run, RunId, RunState};
+use gt_core::schedule::{Context, Run, RunId, RunState, StepProgress};
 use gt_core::{Bead, RigSlug};
 use gt_executors::runs::RunFiles;
 use gt_store::Reader;
 
 use super::world::{Alive, World};
 use crate::beads::resolve_in;
+use crate::worker::{StepsOfRun, progress_in, progress_of_live, steps_in};
 use crate::{OperationError, Result, Town};
 
 /// Which runs.
@@ -31,6 +32,8 @@ pub struct RunFilter {
 pub struct ShownRun {
     /// The run.
     pub run: Run,
+    /// Its steps as they stand.
+    pub steps: StepsOfRun,
     /// What it works on.
     pub bead: Option<Bead>,
     /// How it was scheduled.
@@ -43,8 +46,19 @@ pub struct ShownRun {
     pub log: PathBuf,
 }
 
+/// A run in a list.
+#[derive(Debug, Clone)]
+pub struct ListedRun {
+    /// The run.
+    pub run: Run,
+    /// The title of its bead; empty if that is gone.
+    pub title: String,
+    /// How many of its steps are done; nothing if it follows no recipe.
+    pub progress: Option<StepProgress>,
+}
+
 /// The runs that the filter admits, newest first.
-pub fn list(town: &Town, filter: &RunFilter) -> Result<Vec<(Run, String)>> {
+pub fn list(town: &Town, filter: &RunFilter) -> Result<Vec<ListedRun>> {
     town.read(|reader| {
         let mut runs = match &filter.bead {
             Some(input) => reader.runs_of(&resolve_in(town, reader, input)?)?,
@@ -63,9 +77,15 @@ pub fn list(town: &Town, filter: &RunFilter) -> Result<Vec<(Run, String)>> {
                 && filter.state.is_none_or(|state| run.state == state)
         });
         runs.truncate(filter.limit);
+        // Live ones were read without their steps.
+        let live = progress_of_live(reader)?;
         let with_title = |run: Run| {
             let title = reader.bead(&run.id.bead)?.map(|bead| bead.title.to_string());
-            Ok((run, title.unwrap_or_default()))
+            let progress = match live.get(&run.id) {
+                Some(progress) => Some(*progress),
+                None => progress_in(reader, &run)?,
+            };
+            Ok(ListedRun { run, title: title.unwrap_or_default(), progress })
         };
         runs.into_iter().map(with_title).collect()
     })
@@ -76,7 +96,8 @@ pub fn resolve(town: &Town, input: &str) -> Result<Run> {
     town.read(|reader| resolve_run(town, reader, input))
 }
 
-fn resolve_run(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Run> {
+/// Like [`resolve`], as a part of something larger.
+pub(crate) fn resolve_run(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Run> {
     if let Ok(id) = RunId::parse(input)
         && let Some(run) = reader.run(&id)?
     {
@@ -99,16 +120,17 @@ fn resolve_run(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Run> {
 
 /// One run with what stands around it.
 pub fn show(town: &Town, world: &dyn World, input: &str) -> Result<ShownRun> {
-    let (run, bead, context) = town.read(|reader| {
+    let (run, steps, bead, context) = town.read(|reader| {
         let run = resolve_run(town, reader, input)?;
         let bead = reader.bead(&run.id.bead)?;
         let context = reader.context_by_number(run.context)?;
-        Ok((run, bead, context))
+        let steps = steps_in(reader, run.clone())?;
+        Ok((run, steps, bead, context))
     })?;
     let alive = world.worker_of(&run);
     let log = log_path(town, &run.id);
     let is_here = run.is_on(world.host());
-    Ok(ShownRun { run, bead, context, alive, is_here, log })
+    Ok(ShownRun { run, steps, bead, context, alive, is_here, log })
 }
 
 /// Where the output of a run is kept.

@@ -6,9 +6,11 @@
 mod json;
 pub(crate) mod node;
 mod read;
+mod steps;
 pub(crate) mod table;
 pub(crate) mod toml;
 mod write;
 
 pub use read::{FormulaFormat, ReadFormula, read_formula};
+pub use steps::run_steps;
 pub use write::{cooked_json, formula_json};

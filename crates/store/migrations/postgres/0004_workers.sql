@@ -68,11 +68,12 @@ CREATE TABLE run_steps (
     FOREIGN KEY (bead, epoch) REFERENCES runs (bead, epoch) ON DELETE CASCADE
 );
 
--- Messages with receipts: queued, delivered, seen.
+-- Messages with receipts: queued, delivered, seen. Only an escalation, which asks for a person, has a severity.
 CREATE TABLE messages (
     number       BIGINT PRIMARY KEY,
     id           TEXT COLLATE "C" NOT NULL UNIQUE,
-    kind         TEXT COLLATE "C" NOT NULL CHECK (kind IN ('mail', 'nudge')),
+    kind         TEXT COLLATE "C" NOT NULL CHECK (kind IN ('mail', 'nudge', 'escalation')),
+    severity     TEXT COLLATE "C" NOT NULL CHECK (severity IN ('', 'low', 'medium', 'high', 'critical')),
     sender       TEXT COLLATE "C" NOT NULL,
     recipient    TEXT COLLATE "C" NOT NULL,
     subject      TEXT COLLATE "C" NOT NULL,
@@ -81,12 +82,14 @@ CREATE TABLE messages (
     reply_to     TEXT COLLATE "C" NOT NULL,
     created_at   BIGINT NOT NULL,
     delivered_at BIGINT,
-    seen_at      BIGINT
+    seen_at      BIGINT,
+    CHECK ((kind = 'escalation') = (severity <> ''))
 );
 
 CREATE INDEX messages_unseen ON messages (recipient, number) WHERE seen_at IS NULL;
 CREATE INDEX messages_recipient ON messages (recipient, number);
 CREATE INDEX messages_undelivered ON messages (kind, number) WHERE delivered_at IS NULL AND seen_at IS NULL;
+CREATE INDEX messages_asking ON messages (number) WHERE kind = 'escalation' AND seen_at IS NULL;
 INSERT INTO counters (name, value) VALUES ('message', 0);
 
 -- Runtimes and accounts that nothing is started with for a while. `strikes` counts beads in a row whose runs came

@@ -68,11 +68,12 @@ CREATE TABLE run_steps (
     FOREIGN KEY (bead, epoch) REFERENCES runs (bead, epoch) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
--- Messages with receipts: queued, delivered, seen.
+-- Messages with receipts: queued, delivered, seen. Only an escalation, which asks for a person, has a severity.
 CREATE TABLE messages (
     number       INTEGER PRIMARY KEY NOT NULL,
     id           TEXT NOT NULL UNIQUE,
-    kind         TEXT NOT NULL CHECK (kind IN ('mail', 'nudge')),
+    kind         TEXT NOT NULL CHECK (kind IN ('mail', 'nudge', 'escalation')),
+    severity     TEXT NOT NULL CHECK (severity IN ('', 'low', 'medium', 'high', 'critical')),
     sender       TEXT NOT NULL,
     recipient    TEXT NOT NULL,
     subject      TEXT NOT NULL,
@@ -81,12 +82,14 @@ CREATE TABLE messages (
     reply_to     TEXT NOT NULL,
     created_at   INTEGER NOT NULL,
     delivered_at INTEGER,
-    seen_at      INTEGER
+    seen_at      INTEGER,
+    CHECK ((kind = 'escalation') = (severity <> ''))
 ) STRICT;
 
 CREATE INDEX messages_unseen ON messages (recipient, number) WHERE seen_at IS NULL;
 CREATE INDEX messages_recipient ON messages (recipient, number);
 CREATE INDEX messages_undelivered ON messages (kind, number) WHERE delivered_at IS NULL AND seen_at IS NULL;
+CREATE INDEX messages_asking ON messages (number) WHERE kind = 'escalation' AND seen_at IS NULL;
 INSERT INTO counters (name, value) VALUES ('message', 0);
 
 -- Runtimes and accounts that nothing is started with for a while. `strikes` counts beads in a row whose runs came

@@ -179,6 +179,14 @@ macro_rules! for_each_conformance_case {
                 labels_are_told_apart_by_every_letter,
                 a_bead_that_is_not_there_gets_no_label,
             }
+            messages {
+                a_message_reads_back_exactly_as_it_was_sent,
+                a_message_is_delivered_once_and_seen_once,
+                what_is_seen_was_delivered,
+                an_address_gets_its_own_messages_in_order,
+                who_asks_for_a_person_is_found_until_somebody_has_read_it,
+                a_message_that_is_undone_leaves_no_gap,
+            }
             orders {
                 every_order_and_its_reverse,
                 the_default_is_most_urgent_then_newest_first,
@@ -254,6 +262,7 @@ macro_rules! for_each_conformance_case {
                 a_named_place_has_one_live_run_unless_nobody_works_there,
                 an_agent_that_asks_for_work_has_one_run_in_progress,
                 a_run_is_taken_once_and_ends_once,
+                a_step_of_a_run_is_done_once_and_told,
                 the_runs_of_a_deleted_bead_go_with_it,
                 a_status_that_contradicts_a_live_run_is_noticed,
                 a_pause_says_who_and_when_and_is_told_once,

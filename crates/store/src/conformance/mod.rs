@@ -27,6 +27,7 @@ mod identity;
 mod kit;
 mod labels;
 mod list;
+mod messages;
 mod orders;
 mod outbox;
 mod queries;

@@ -1,14 +1,14 @@
 //! Runs, the scheduler's own row, and accounts.
 
 use gt_core::schedule::{
-    Account, CloseReason, Landing, Run, RunEnd, RunId, RunState, WorkerPlace, Workplace,
+    Account, CloseReason, Landing, Run, RunEnd, RunId, RunState, RunStep, WorkerPlace, Workplace,
 };
 use gt_core::{EventKind, ExecutorKind, Status, Uid};
 
 use super::Subject;
 use super::contexts::{new, schedule};
 use super::kit::{ACTOR, Town, at, id, json, slug};
-use crate::{Pause, StoreError, Writer};
+use crate::{LiveSteps, Pause, StoreError, Writer};
 
 /// A run of a bead that has just been admitted.
 fn run(writer: &Writer<'_>, text: &str) -> Result<Run, StoreError> {
@@ -198,6 +198,45 @@ pub(super) fn a_run_is_taken_once_and_ends_once(subject: &dyn Subject) {
     assert_eq!((ended.exit_code, ended.exit_signal), (Some(3), Some(9)));
     assert_eq!((ended.reason.as_str(), ended.ended_by.as_str()), ("it fell over", "ann"));
     assert!(ended.running_at.is_some() && ended.ended_at > ended.running_at);
+}
+
+pub(super) fn a_step_of_a_run_is_done_once_and_told(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    let first = begin(&town, "gt-a", |_| {});
+    let step = |id: &str| RunStep {
+        id: id.to_owned(),
+        name: String::new(),
+        title: "Boil water".to_owned(),
+        description: String::new(),
+        acceptance: String::new(),
+        needs: Vec::new(),
+    };
+    let done = |run: &Run| {
+        let done = town.read(|reader| reader.steps_done(&run.id));
+        done.into_iter().map(|done| (done.step, done.by)).collect::<Vec<_>>()
+    };
+
+    let story = town.story_of(|town| {
+        assert!(town.write(|writer| writer.finish_step(&first, &step("m.b"))));
+        assert!(!town.write(|writer| writer.finish_step(&first, &step("m.b"))));
+        assert!(town.write(|writer| writer.finish_step(&first, &step("m.a"))));
+    });
+
+    assert_eq!(story, ["step_done gt-a", "step_done gt-a"]);
+    let by = |step: &str| (step.to_owned(), ACTOR.to_owned());
+    assert_eq!(done(&first), [by("m.b"), by("m.a")]);
+    let live = |town: &Town| town.read(|reader| reader.steps_of_live_runs());
+    let expected = LiveSteps { run: first.id.clone(), steps: first.steps.clone(), done: 2 };
+    assert_eq!(live(&town), [expected]);
+    // Another attempt begins anew, and a run that is not there has no steps.
+    end(&town, &first, RunState::Lost);
+    let second = begin(&town, "gt-a", |_| {});
+    assert_eq!(done(&second), []);
+    let expected = LiveSteps { run: second.id.clone(), steps: second.steps.clone(), done: 0 };
+    assert_eq!(live(&town), [expected]);
+    let absent = Run { id: RunId { epoch: 9, ..first.id.clone() }, ..first };
+    town.refuse(|writer| writer.finish_step(&absent, &step("m.a")));
 }
 
 pub(super) fn the_runs_of_a_deleted_bead_go_with_it(subject: &dyn Subject) {

@@ -15,6 +15,7 @@ mod filter;
 mod find;
 mod hydrate;
 mod labels;
+mod messages;
 mod old_queues;
 mod outbox;
 mod parameters;
@@ -26,6 +27,7 @@ mod runs;
 mod scheduler;
 mod settings;
 mod statistics;
+mod steps;
 mod trash;
 mod upkeep;
 
@@ -42,6 +44,7 @@ pub use rigs::RigCounts;
 pub use scheduler::{Pause, SchedulerState};
 pub use settings::Scope;
 pub use statistics::Statistics;
+pub use steps::{DoneStep, LiveSteps};
 pub use upkeep::{Growth, Totals};
 
 /// Names the statements of a module and lists them, so that a test can prepare every one.
@@ -70,6 +73,7 @@ pub fn all_statements() -> Vec<&'static str> {
         events::STATEMENTS,
         find::STATEMENTS,
         labels::STATEMENTS,
+        messages::STATEMENTS,
         outbox::STATEMENTS,
         old_queues::STATEMENTS,
         polecats::STATEMENTS,
@@ -79,6 +83,7 @@ pub fn all_statements() -> Vec<&'static str> {
         scheduler::STATEMENTS,
         settings::STATEMENTS,
         statistics::STATEMENTS,
+        steps::STATEMENTS,
         trash::STATEMENTS,
         upkeep::STATEMENTS,
     ]

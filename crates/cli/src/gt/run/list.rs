@@ -3,9 +3,10 @@
 use clap::Args;
 use gt_core::schedule::RunState;
 use gt_operations::rigs;
-use gt_operations::runs::{self, RunFilter};
+use gt_operations::runs::{self, ListedRun, RunFilter};
 use gt_records::ObjectWriter;
 
+use super::super::step::write_progress;
 use super::{lasted, write_run};
 use crate::context::Context;
 use crate::error::CliError;
@@ -63,11 +64,14 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
     let found = runs::list(&town, &filter)?;
     if printer.json() {
         let mut list = printer.list();
-        for (run, title) in &found {
+        for ListedRun { run, title, progress } in &found {
             let mut out = String::new();
             let mut object = ObjectWriter::new(&mut out);
             write_run(&mut object, run);
             object.text("title", title);
+            if let Some(progress) = progress {
+                write_progress(&mut object, *progress);
+            }
             object.finish();
             list.push(&out)?;
         }
@@ -81,12 +85,14 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
         });
     }
     let now = town.now();
-    let mut table = Table::with_header(&["RUN", "STATE", "FOR", "AGENT", "BEGUN", "TITLE"]);
-    for (run, title) in &found {
+    let mut table =
+        Table::with_header(&["RUN", "STATE", "FOR", "STEPS", "AGENT", "BEGUN", "TITLE"]);
+    for ListedRun { run, title, progress } in &found {
         table.row(vec![
             Cell::bold(run.id.to_string()),
             Cell::coloured(run.state.as_str(), Some(run_state_colour(run.state))),
             Cell::new(lasted(run, now)),
+            Cell::new(progress.map(|progress| progress.to_string()).unwrap_or_default()),
             Cell::new(run.agent.as_str()),
             Cell::new(ago(run.created_at, now)),
             Cell::new(title.as_str()),

@@ -5,10 +5,11 @@ use gt_core::schedule::{Context as SlingContext, Run};
 use gt_operations::runs::{self, Alive, RealWorld, ShownRun};
 use gt_records::ObjectWriter;
 
+use super::super::step::{print_steps, write_progress};
 use super::{lasted, write_run};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, ago};
+use crate::output::{Cell, Table, ago};
 
 /// Show everything about a run
 #[derive(Debug, Args)]
@@ -60,7 +61,12 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     row("formula", run.formula.clone());
     row("output", log.display().to_string());
     printer.table(table)?;
-    print_steps(printer, run)
+    if shown.steps.steps.is_empty() {
+        return Ok(());
+    }
+    printer.line("")?;
+    printer.heading("Steps", &format!("  {}", shown.steps.progress))?;
+    print_steps(printer, &shown.steps)
 }
 
 fn state(shown: &ShownRun) -> String {
@@ -96,29 +102,8 @@ fn scheduled(context: &SlingContext) -> String {
     )
 }
 
-/// The titles of the steps of the run's recipe.
-fn steps(run: &Run) -> Vec<String> {
-    let fields = run.steps.fields().unwrap_or_default();
-    let steps = fields.into_iter().find(|(name, _)| name == "steps").map(|(_, steps)| steps);
-    let steps = steps.and_then(|steps| steps.elements()).unwrap_or_default();
-    steps.iter().map(|step| step.string_field("title").unwrap_or_default()).collect()
-}
-
-fn print_steps(printer: &Printer, run: &Run) -> Result<(), CliError> {
-    let steps = steps(run);
-    if steps.is_empty() {
-        return Ok(());
-    }
-    printer.line("")?;
-    printer.heading("Steps", "")?;
-    for (at, title) in steps.iter().enumerate() {
-        printer.line(format!("  {}. {title}", at + 1))?;
-    }
-    Ok(())
-}
-
 fn json(shown: &ShownRun) -> String {
-    let ShownRun { run, bead, context, alive, log, .. } = shown;
+    let ShownRun { run, steps, bead, context, alive, log, .. } = shown;
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     write_run(&mut object, run);
@@ -130,6 +115,13 @@ fn json(shown: &ShownRun) -> String {
     }
     object.text("log", &log.display().to_string());
     object.raw("steps", run.steps.as_str());
+    if !steps.steps.is_empty() {
+        write_progress(&mut object, steps.progress);
+        object.array("steps_done", |array| {
+            let done = steps.steps.iter().filter(|view| view.done.is_some());
+            done.for_each(|view| array.text(&view.name));
+        });
+    }
     if let Some(context) = context {
         object.count("attempt", u64::from(context.attempts) + 1);
         object.object("context", |object| {

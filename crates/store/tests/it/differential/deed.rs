@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use gt_core::decide::{IdSeed, TargetFacts};
+use gt_core::message::{MessageBody, MessageKind, NewMessage, Severity};
 use gt_core::schedule::{Account, Channel};
 use gt_core::{
-    Bead, Comment, Dependency, DependencyType, EventKind, ExecutorKind, IssueType, Json, Prefix,
-    Priority, Rig, RigSlug, RigState, Status, Title, Uid,
+    Address, Bead, Comment, Dependency, DependencyType, EventKind, ExecutorKind, IssueType, Json,
+    MessageId, Prefix, Priority, Rig, RigSlug, RigState, Sender, Status, Title, Uid,
 };
 use gt_store::{Due, Scope, StoreError, Writer};
 use proptest::prelude::*;
@@ -40,6 +41,10 @@ pub(super) enum Deed {
     /// A notice is tried: it arrives, fails, or is given up.
     TryNotice(Channel, u8),
     RetryNotices,
+    /// Somebody writes to somebody.
+    Message(&'static str, &'static str, bool),
+    /// A message is delivered or seen, if it is there.
+    Receipt(u64, bool),
     AddRig(usize),
     SetRigState(usize, RigState),
     RemoveRig(usize),
@@ -175,6 +180,10 @@ fn channel() -> impl Strategy<Value = Channel> {
     prop_oneof![Just(Channel::Command), Just(Channel::Webhook)]
 }
 
+fn recipient() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["mayor", "gear/crew/Zoë", "gear/polecats/toast", "gt-1"])
+}
+
 fn state() -> impl Strategy<Value = RigState> {
     prop_oneof![Just(RigState::Active), Just(RigState::Parked), Just(RigState::Docked)]
 }
@@ -203,6 +212,9 @@ pub(super) fn deed_apart() -> impl Strategy<Value = Deed> {
         1 => (text(), channel()).prop_map(|(key, channel)| Deed::Notice(key, channel)),
         1 => (channel(), 0..3_u8).prop_map(|(channel, what)| Deed::TryNotice(channel, what)),
         1 => Just(Deed::RetryNotices),
+        1 => (recipient(), text(), any::<bool>())
+            .prop_map(|(to, text, asks)| Deed::Message(to, text, asks)),
+        1 => (1..4_u64, any::<bool>()).prop_map(|(number, seen)| Deed::Receipt(number, seen)),
         1 => rig().prop_map(Deed::AddRig),
         1 => (rig(), state()).prop_map(|(rig, state)| Deed::SetRigState(rig, state)),
         1 => rig().prop_map(Deed::RemoveRig),
@@ -274,6 +286,12 @@ impl Perform for Deed {
             }
             Self::TryNotice(channel, what) => try_notice(writer, *channel, *what),
             Self::RetryNotices => writer.retry_notices().map(drop),
+            Self::Message(to, text, asks) => send(writer, to, text, *asks),
+            Self::Receipt(number, seen) => match writer.message(MessageId::of_number(*number))? {
+                Some(message) if *seen => writer.message_seen(&message).map(drop),
+                Some(message) => writer.message_delivered(&message).map(drop),
+                None => Ok(()),
+            },
             Self::AddRig(number) => {
                 if writer.rig(RIGS[*number].0)?.is_some() {
                     return Ok(());
@@ -331,6 +349,15 @@ fn account(handle: &str) -> Account {
         is_default: false,
         created_at: NOW,
     }
+}
+
+fn send(writer: &mut Writer<'_>, to: &str, text: &str, asks: bool) -> Result<(), StoreError> {
+    // What is no message is refused before any store sees it.
+    let Ok(body) = MessageBody::parse(text) else { return Ok(()) };
+    let kind = if asks { MessageKind::Escalation(Severity::High) } else { MessageKind::Nudge };
+    let (from, to) = (Sender::stored("gt-1#2"), Address::stored(to));
+    let new = NewMessage { kind, from, to, subject: None, body, bead: None, reply_to: None };
+    writer.send_message(new).map(drop)
 }
 
 fn try_notice(writer: &mut Writer<'_>, channel: Channel, what: u8) -> Result<(), StoreError> {

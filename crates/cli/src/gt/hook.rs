@@ -1,0 +1,82 @@
+//! `gt hook`.
+
+use clap::Args;
+use gt_operations::worker::{self, Hooked};
+use gt_records::ObjectWriter;
+
+use super::mail::role;
+use super::run::{lasted, write_run};
+use super::step::write_progress;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::plural;
+
+/// Show what is on your hook: the bead that you work on, and its run
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt hook                     # what I work on
+  gt hook gt-abc              # who works on gt-abc
+  gt hook --json")]
+pub(super) struct HookArgs {
+    /// Who has this bead, instead
+    bead: Option<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &HookArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let hooked = worker::hook(&town, role(context), args.bead.as_deref())?;
+    if printer.json() {
+        let mut list = printer.list();
+        for one in &hooked {
+            list.push(&json(one))?;
+        }
+        return list.finish();
+    }
+    if hooked.is_empty() {
+        return printer.done("Nothing is on your hook; gt hook <bead> says who has a bead");
+    }
+    let now = town.now();
+    for Hooked { bead, run, progress, unread } in &hooked {
+        printer.heading(bead.id.as_str(), &format!("  {}", bead.title.as_str()))?;
+        let Some(run) = run else {
+            printer.line(format!("  is on nobody's hook; gt why {} says why", bead.id))?;
+            continue;
+        };
+        let steps = progress.map(|progress| format!(", steps {progress}")).unwrap_or_default();
+        let (id, state) = (&run.id, run.state.as_str());
+        printer.line(format!(
+            "  {id} by {}, {state} for {}{steps}",
+            run.agent,
+            lasted(run, now)
+        ))?;
+        if *unread > 0 {
+            let unread = plural(*unread as u64, "unread message");
+            printer.line(format!("  {unread}; gt mail inbox lists them"))?;
+        }
+        if args.bead.is_none() {
+            printer.line("  gt prime tells everything, gt done finishes it")?;
+        }
+    }
+    Ok(())
+}
+
+fn json(hooked: &Hooked) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.object("bead", |object| {
+        object.text("id", hooked.bead.id.as_str());
+        object.text("title", hooked.bead.title.as_str());
+        object.text("status", hooked.bead.status.as_str());
+        object.number("priority", hooked.bead.priority.number());
+    });
+    if let Some(run) = &hooked.run {
+        object.object("run", |object| write_run(object, run));
+    }
+    if let Some(progress) = hooked.progress {
+        write_progress(&mut object, progress);
+    }
+    object.count("unread", hooked.unread as u64);
+    object.finish();
+    out
+}

@@ -1,0 +1,459 @@
+//! Messages between people and workers: who they go to, and how far they have come.
+
+use std::fmt;
+
+use crate::schedule::{RunId, WorkerPlace, names};
+use crate::{BeadId, Invalid, RigSlug, Timestamp, Title, limits};
+
+/// The name of a message, such as `msg-17`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageId(u64);
+
+impl MessageId {
+    /// The name of the message with this number.
+    pub fn of_number(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Reads `msg-17`, or only `17`.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let text = text.trim();
+        let digits = text.strip_prefix("msg-").unwrap_or(text);
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let number = digits.parse().ok().filter(|number| *number > 0 && plain);
+        number.map(Self).ok_or_else(|| {
+            Invalid(format!(
+                "\"{}\" is not a message; messages look like msg-17, and gt mail inbox lists yours",
+                shown(text)
+            ))
+        })
+    }
+
+    /// The number.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "msg-{}", self.0)
+    }
+}
+
+/// Where a message goes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Address {
+    /// The people who look after the town.
+    Mayor,
+    /// Whoever looks after recovery.
+    Deacon,
+    /// Whoever looks after the workers of a rig.
+    Witness(RigSlug),
+    /// Whoever looks after the merges of a rig.
+    Refinery(RigSlug),
+    /// A polecat, a person or a standing agent.
+    Place(WorkerPlace),
+    /// Whoever works on this bead, now or next: the work is what the message is about, and it may change hands.
+    Work(BeadId),
+}
+
+/// The ways to write an address, for whoever wrote another.
+pub const ADDRESS_FORMS: &str = "mayor, deacon, <rig>/witness, <rig>/refinery, <rig>/crew/<name>, \
+    <rig>/polecats/<name>, or a bead or run for whoever works on it";
+
+/// What somebody wrote as an address. What only the town can tell is left as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    /// Somebody who is there whatever happens.
+    Standing(Address),
+    /// The worker of this run.
+    Run(RunId),
+    /// Whoever works on the bead that goes by this name.
+    Bead(String),
+}
+
+impl Written {
+    /// Reads an address. `<rig>/<name>` is the polecat of that name.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let text = text.trim();
+        let invalid =
+            || Invalid(format!("\"{}\" is not an address; write {ADDRESS_FORMS}", shown(text)));
+        if let Ok(run) = RunId::parse(text)
+            && !text.contains('/')
+        {
+            return Ok(Self::Run(run));
+        }
+        let parts: Vec<&str> = text.strip_suffix('/').unwrap_or(text).split('/').collect();
+        // At the end of an address nobody would see it.
+        if parts.iter().any(|part| part.trim() != *part) {
+            return Err(invalid());
+        }
+        let address = match parts.as_slice() {
+            ["mayor"] => Address::Mayor,
+            ["deacon"] => Address::Deacon,
+            [name] if !name.is_empty() => return Ok(Self::Bead((*name).to_owned())),
+            [rig, "witness"] => Address::Witness(RigSlug::parse(rig)?),
+            [rig, "refinery"] => Address::Refinery(RigSlug::parse(rig)?),
+            [_, "crew" | "polecats"] => return Err(invalid()),
+            [rig, "crew", name] => Address::Place(WorkerPlace::crew(&RigSlug::parse(rig)?, name)?),
+            [rig, "polecats", name] | [rig, name] => {
+                Address::Place(WorkerPlace::polecat(&RigSlug::parse(rig)?, name)?)
+            }
+            _ => return Err(invalid()),
+        };
+        Ok(Self::Standing(address))
+    }
+}
+
+impl Address {
+    /// The address that this text is, written in full; nothing if it is none.
+    pub fn exact(text: &str) -> Option<Self> {
+        match Written::parse(text) {
+            Ok(Written::Standing(address)) if address.to_string() == text => Some(address),
+            _ => None,
+        }
+    }
+
+    /// Wraps text that was an address when it was stored.
+    pub fn stored(text: &str) -> Self {
+        Self::exact(text).unwrap_or_else(|| Self::Work(BeadId::trusted(text.to_owned())))
+    }
+
+    /// The rig it belongs to, if it names one.
+    pub fn rig(&self) -> Option<&str> {
+        match self {
+            Self::Mayor | Self::Deacon | Self::Work(_) => None,
+            Self::Witness(rig) | Self::Refinery(rig) => Some(rig.as_str()),
+            Self::Place(place) => place.as_str().split('/').next(),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mayor => f.write_str("mayor"),
+            Self::Deacon => f.write_str("deacon"),
+            Self::Witness(rig) => write!(f, "{rig}/witness"),
+            Self::Refinery(rig) => write!(f, "{rig}/refinery"),
+            Self::Place(place) => place.fmt(f),
+            Self::Work(bead) => bead.fmt(f),
+        }
+    }
+}
+
+/// Who wrote a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sender {
+    /// The worker of a run.
+    Worker(RunId),
+    /// Somebody with an address of their own.
+    Standing(Address),
+    /// A person, by name.
+    Person(String),
+}
+
+impl Sender {
+    /// Wraps text that was a sender when it was stored.
+    pub fn stored(text: &str) -> Self {
+        match (Address::exact(text), RunId::parse(text)) {
+            (Some(address), _) => Self::Standing(address),
+            (None, Ok(run)) => Self::Worker(run),
+            (None, Err(_)) => Self::Person(text.to_owned()),
+        }
+    }
+
+    /// Where an answer goes. People without an address read what the mayor gets.
+    pub fn answers_go_to(&self) -> Address {
+        match self {
+            Self::Worker(run) => Address::Work(run.bead.clone()),
+            Self::Standing(address) => address.clone(),
+            Self::Person(_) => Address::Mayor,
+        }
+    }
+}
+
+impl fmt::Display for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Worker(run) => run.fmt(f),
+            Self::Standing(address) => address.fmt(f),
+            Self::Person(name) => f.write_str(name),
+        }
+    }
+}
+
+names! {
+    /// How much depends on an answer.
+    Severity, "a severity; use low, medium, high or critical" {
+        /// Whenever there is time.
+        Low = "low",
+        /// The work goes on, but not for long.
+        Medium = "medium",
+        /// The work cannot go on.
+        High = "high",
+        /// More than this work is in danger.
+        Critical = "critical",
+    }
+}
+
+/// What a message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageKind {
+    /// To be read some time.
+    Mail,
+    /// To be put before somebody who is at work.
+    Nudge,
+    /// A person is asked.
+    Escalation(Severity),
+}
+
+impl MessageKind {
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mail => "mail",
+            Self::Nudge => "nudge",
+            Self::Escalation(_) => "escalation",
+        }
+    }
+
+    /// How much depends on an answer, if a person is asked.
+    pub fn severity(self) -> Option<Severity> {
+        match self {
+            Self::Mail | Self::Nudge => None,
+            Self::Escalation(severity) => Some(severity),
+        }
+    }
+
+    /// The kind of this name and severity, which is empty for none.
+    pub fn parse(name: &str, severity: &str) -> Result<Self, Invalid> {
+        match (name, severity) {
+            ("mail", "") => Ok(Self::Mail),
+            ("nudge", "") => Ok(Self::Nudge),
+            ("escalation", severity) => Ok(Self::Escalation(Severity::parse(severity)?)),
+            _ => Err(Invalid(format!("\"{}\" is not a kind of message", shown(name)))),
+        }
+    }
+}
+
+names! {
+    /// How far a message has come.
+    Receipt, "a receipt of a message" {
+        /// It is kept for its recipient.
+        Queued = "queued",
+        /// It was put where its recipient looks.
+        Delivered = "delivered",
+        /// Its recipient has read it.
+        Seen = "seen",
+    }
+}
+
+/// The words of a message: lines that do nothing to a terminal, of a bounded length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageBody(String);
+
+impl MessageBody {
+    /// Checks the words. White space at the end is not part of them.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let text = text.replace("\r\n", "\n");
+        let text = text.trim_end();
+        if text.len() > limits::MESSAGE_BYTES_MAX {
+            return Err(Invalid(format!(
+                "a message has at most {} bytes, this one has {}; put the rest into a file or a comment",
+                limits::MESSAGE_BYTES_MAX,
+                text.len()
+            )));
+        }
+        if let Some(control) = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+            return Err(Invalid(format!(
+                "a message is text without control characters; this one has {}",
+                control.escape_debug()
+            )));
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.trim().is_empty()
+    }
+}
+
+/// A message that is to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewMessage {
+    /// What it is for.
+    pub kind: MessageKind,
+    /// Who writes.
+    pub from: Sender,
+    /// To whom.
+    pub to: Address,
+    /// What it is about, in a line.
+    pub subject: Option<Title>,
+    /// What it says.
+    pub body: MessageBody,
+    /// The bead it is about.
+    pub bead: Option<BeadId>,
+    /// The message it answers.
+    pub reply_to: Option<MessageId>,
+}
+
+/// A message with its receipts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Its name.
+    pub id: MessageId,
+    /// What it is for.
+    pub kind: MessageKind,
+    /// Who wrote it.
+    pub from: Sender,
+    /// To whom.
+    pub to: Address,
+    /// What it is about; empty if that was not said.
+    pub subject: String,
+    /// What it says.
+    pub body: String,
+    /// The bead it is about.
+    pub bead: Option<BeadId>,
+    /// The message it answers.
+    pub reply_to: Option<MessageId>,
+    /// When it was sent.
+    pub created_at: Timestamp,
+    /// When it was put where its recipient looks.
+    pub delivered_at: Option<Timestamp>,
+    /// When its recipient read it.
+    pub seen_at: Option<Timestamp>,
+}
+
+impl Message {
+    /// How far it has come.
+    pub fn receipt(&self) -> Receipt {
+        match (self.seen_at, self.delivered_at) {
+            (Some(_), _) => Receipt::Seen,
+            (None, Some(_)) => Receipt::Delivered,
+            (None, None) => Receipt::Queued,
+        }
+    }
+
+    /// What it is about, in a line: its subject, else how it begins.
+    pub fn headline(&self) -> &str {
+        if self.subject.is_empty() {
+            self.body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+        } else {
+            &self.subject
+        }
+    }
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(60).collect::<String>().escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn standing(text: &str) -> String {
+        match Written::parse(text).unwrap() {
+            Written::Standing(address) => address.to_string(),
+            other => panic!("{text} is read as {other:?}"),
+        }
+    }
+
+    #[test]
+    fn everybody_in_a_town_has_an_address() {
+        for text in
+            ["mayor", "deacon", "web/witness", "web/refinery", "web/crew/ann", "web/polecats/toast"]
+        {
+            assert_eq!(standing(text), text);
+            assert_eq!(Address::stored(text).to_string(), text);
+        }
+        assert_eq!(standing("web/toast"), "web/polecats/toast");
+        assert_eq!(standing("mayor/"), "mayor");
+        let run = RunId::parse("we-a#3").unwrap();
+        assert_eq!(Written::parse("we-a#3"), Ok(Written::Run(run)));
+        assert_eq!(Written::parse(" we-a "), Ok(Written::Bead("we-a".to_owned())));
+    }
+
+    #[test]
+    fn what_is_no_address_is_told_what_one_looks_like() {
+        for wrong in
+            ["", "/", "web/crew", "web/polecats", "web/crew/a/b", "web/x/y", "web//", "/ann"]
+        {
+            let Err(Invalid(message)) = Written::parse(wrong) else { panic!("{wrong}") };
+            assert!(!message.is_empty());
+        }
+        let Err(Invalid(message)) = Written::parse("web/crew") else { panic!() };
+        assert!(message.contains("<rig>/crew/<name>"), "{message}");
+    }
+
+    #[test]
+    fn an_answer_reaches_whoever_wrote() {
+        for (from, to) in [
+            ("we-a#3", "we-a"),
+            ("web/crew/ann", "web/crew/ann"),
+            ("deacon", "deacon"),
+            ("Ann Smith", "mayor"),
+            ("web/process", "mayor"),
+        ] {
+            let sender = Sender::stored(from);
+            assert_eq!(sender.to_string(), from);
+            assert_eq!(sender.answers_go_to().to_string(), to, "{from}");
+        }
+    }
+
+    #[test]
+    fn messages_have_short_names() {
+        assert_eq!(MessageId::parse("msg-17"), MessageId::parse("17"));
+        assert_eq!(MessageId::parse("msg-17").unwrap().to_string(), "msg-17");
+        for wrong in ["", "msg-", "msg-0", "0", "-1", "+1", "msg-x", "99999999999999999999"] {
+            assert!(MessageId::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_text_and_nothing_else() {
+        assert_eq!(MessageBody::parse("a\r\n\tb \n\n").unwrap().as_str(), "a\n\tb");
+        for wrong in ["\u{1b}[2J", "a\0b", "a\rb", "\u{7f}"] {
+            assert!(MessageBody::parse(wrong).is_err(), "{wrong:?}");
+        }
+        let most = "x".repeat(limits::MESSAGE_BYTES_MAX);
+        assert!(MessageBody::parse(&most).is_ok());
+        assert!(MessageBody::parse(&format!("{most}x")).is_err());
+    }
+
+    #[test]
+    fn kinds_and_receipts_have_names_that_lead_back() {
+        let escalations = Severity::ALL.iter().map(|severity| MessageKind::Escalation(*severity));
+        for kind in [MessageKind::Mail, MessageKind::Nudge].into_iter().chain(escalations) {
+            let severity = kind.severity().map_or("", Severity::as_str);
+            assert_eq!(MessageKind::parse(kind.as_str(), severity), Ok(kind));
+        }
+        for (name, severity) in [("mail", "high"), ("escalation", ""), ("letter", "")] {
+            assert!(MessageKind::parse(name, severity).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_address_reads_back_as_it_is_written(text in "[a-z]{1,3}(/[a-z]{0,8}){0,3}|.{0,40}") {
+            if let Ok(Written::Standing(address)) = Written::parse(&text) {
+                prop_assert_eq!(Address::exact(&address.to_string()), Some(address.clone()));
+                prop_assert_eq!(Address::stored(&address.to_string()), address);
+            }
+            let _ = Address::stored(&text);
+            prop_assert_eq!(Sender::stored(&text).to_string(), text.clone());
+            let _ = MessageId::parse(&text);
+            let _ = MessageBody::parse(&text);
+        }
+    }
+}

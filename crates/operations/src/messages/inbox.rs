@@ -1,0 +1,146 @@
+//! Reading messages.
+
+use gt_core::schedule::WorkerPlace;
+use gt_core::{Address, Message, MessageId};
+use gt_store::{Reader, Writer};
+
+use super::address::resolve_address;
+use super::party::Party;
+use crate::{OperationError, Result, Town};
+
+/// How many messages of an address are looked at when only those count that nobody has read.
+const UNREAD_MAX: usize = 1_000;
+
+/// Messages to somebody.
+#[derive(Debug, Clone)]
+pub struct Inbox {
+    /// Whose.
+    pub addresses: Vec<Address>,
+    /// The messages, oldest first.
+    pub messages: Vec<Message>,
+}
+
+/// Messages to the caller, or to whoever `asked` means: those that nobody has read, or the last `all` of all. The
+/// caller's own count as delivered.
+pub fn inbox(
+    town: &Town,
+    role: Option<&str>,
+    asked: Option<&str>,
+    all: Option<usize>,
+) -> Result<Inbox> {
+    let (inbox, mine) = town.read(|reader| {
+        let own = Party::of(town, reader, role)?.addresses();
+        let addresses = match asked {
+            Some(asked) => vec![resolve_address(town, reader, asked)?],
+            None => own.clone(),
+        };
+        let mut messages = Vec::new();
+        for address in &addresses {
+            messages.extend(match all {
+                Some(limit) => reader.messages_to(address, limit)?,
+                None => reader.unseen_messages(address, UNREAD_MAX)?,
+            });
+        }
+        messages.sort_by_key(|message| message.id);
+        if let Some(limit) = all {
+            messages.drain(..messages.len().saturating_sub(limit));
+        }
+        let mine = addresses.iter().all(|address| own.contains(address));
+        Ok((Inbox { addresses, messages }, mine))
+    })?;
+    if !mine || !inbox.messages.iter().any(is_queued) {
+        return Ok(inbox);
+    }
+    let messages = town.write(|writer| {
+        put_before_in(writer, &inbox.messages)?;
+        inbox.messages.iter().map(|message| require(writer, message.id)).collect::<Result<_>>()
+    })?;
+    Ok(Inbox { messages, ..inbox })
+}
+
+/// A message, whoever it is for. Nobody has read it because of this.
+pub fn show(town: &Town, id: &str) -> Result<Message> {
+    let id = MessageId::parse(id)?;
+    town.read(|reader| require(reader, id))
+}
+
+/// A message that the caller is about to read. The worker of a run that is over reads nothing any more.
+pub fn read(town: &Town, role: Option<&str>, id: &str) -> Result<Message> {
+    let id = MessageId::parse(id)?;
+    town.read(|reader| {
+        Party::of(town, reader, role)?;
+        require(reader, id)
+    })
+}
+
+/// The caller has read these. Those that are for others, or were seen before, stay as they are. Whoever shows
+/// messages says this afterwards: what did not reach its reader was not seen.
+pub fn mark_seen(town: &Town, role: Option<&str>, messages: &[Message]) -> Result<()> {
+    if messages.iter().all(|message| message.seen_at.is_some()) {
+        return Ok(());
+    }
+    town.write(|writer| {
+        let party = Party::of(town, writer, role)?;
+        messages.iter().filter(|message| is_for(message, &party)).try_for_each(|message| {
+            writer.message_seen(message)?;
+            Ok(())
+        })
+    })
+}
+
+/// What was not yet put before the worker at a place: messages to the place, and to what it works on. Oldest
+/// first.
+pub fn undelivered_for(town: &Town, place: &WorkerPlace) -> Result<Vec<Message>> {
+    town.read(|reader| {
+        let at_place =
+            reader.live_runs()?.into_iter().find(|run| run.place.as_ref() == Some(place));
+        let party = match at_place {
+            Some(run) => Party::Worker(Box::new(run)),
+            None => Party::Standing(Address::Place(place.clone())),
+        };
+        Ok(unread_in(reader, &party)?.into_iter().filter(is_queued).collect())
+    })
+}
+
+/// A message was put before its recipient; `false` if it was before.
+pub fn delivered(town: &Town, id: MessageId) -> Result<bool> {
+    town.write(|writer| {
+        let message = require(writer, id)?;
+        Ok(writer.message_delivered(&message)?)
+    })
+}
+
+/// What somebody has not read yet, oldest first.
+pub(crate) fn unread_in(reader: &Reader<'_>, party: &Party) -> Result<Vec<Message>> {
+    let mut unread = Vec::new();
+    for address in party.addresses() {
+        unread.extend(reader.unseen_messages(&address, UNREAD_MAX)?);
+    }
+    unread.sort_by_key(|message| message.id);
+    Ok(unread)
+}
+
+/// These were put before their recipient, who need not have read them.
+pub(crate) fn put_before_in(writer: &mut Writer<'_>, messages: &[Message]) -> Result<()> {
+    for message in messages.iter().filter(|message| is_queued(message)) {
+        writer.message_delivered(message)?;
+    }
+    Ok(())
+}
+
+fn is_queued(message: &Message) -> bool {
+    message.delivered_at.is_none() && message.seen_at.is_none()
+}
+
+/// Whether a message is for this party.
+pub(super) fn is_for(message: &Message, party: &Party) -> bool {
+    party.addresses().contains(&message.to)
+}
+
+pub(super) fn require(reader: &Reader<'_>, id: MessageId) -> Result<Message> {
+    reader.message(id)?.ok_or_else(|| {
+        OperationError::rejected(format!(
+            "there is no message {id}; gt mail inbox --all lists those to you"
+        ))
+    })
+}

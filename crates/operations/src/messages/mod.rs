@@ -1,0 +1,18 @@
+//! Messages between people and workers, with receipts: queued, delivered, seen.
+
+mod address;
+mod escalate;
+mod inbox;
+mod party;
+mod send;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+pub(crate) use escalate::needs_you_in;
+pub use escalate::{Escalation, escalate, needs_you};
+pub use inbox::{Inbox, delivered, inbox, mark_seen, read, show, undelivered_for};
+pub(crate) use inbox::{put_before_in, unread_in};
+pub use party::Party;
+pub use send::{Letter, reply, send};
+pub use wait::wait_until_seen;

@@ -1,0 +1,112 @@
+//! What whoever puts messages into the sessions of workers relies on.
+
+use std::sync::Arc;
+
+use gt_core::message::{MessageBody, MessageKind, NewMessage};
+use gt_core::schedule::{Landing, Run, RunState, WorkerPlace, Workplace};
+use gt_core::{Address, BeadId, ExecutorKind, Json, RigSlug, Sender, Uid};
+
+use super::{delivered, mark_seen, undelivered_for};
+use crate::beads::{NewBead, create};
+use crate::{Actor, SystemClock, Town};
+
+/// A town in which toast, a polecat of web, works on hq-a.
+fn town() -> (Town, WorkerPlace) {
+    let actor = Actor { name: "tester".to_owned(), owner: String::new() };
+    let town = Town::in_memory(actor, Arc::new(SystemClock)).expect("a town in memory");
+    let new = NewBead { title: "a".to_owned(), id: Some("hq-a".to_owned()), ..NewBead::default() };
+    let bead = create(&town, &new, false).expect("the bead is made").bead;
+    let rig = RigSlug::trusted("web".to_owned());
+    let place = WorkerPlace::polecat(&rig, "toast").expect("a valid name");
+    let begun = town.write(|writer| {
+        Ok(writer.insert_run(&Run {
+            id: writer.next_run_id(&bead.id)?,
+            uid: Uid::fresh(),
+            context: 1,
+            rig: rig.clone(),
+            executor: ExecutorKind::Tmux,
+            runtime: String::new(),
+            agent: place.to_string(),
+            place: Some(place.clone()),
+            host: String::new(),
+            account: String::new(),
+            gated: false,
+            state: RunState::Running,
+            starter: String::new(),
+            formula: String::new(),
+            steps: Json::trusted("{}".to_owned()),
+            created_at: writer.now(),
+            created_by: String::new(),
+            running_at: None,
+            ended_at: None,
+            ended_by: String::new(),
+            exit_code: None,
+            exit_signal: None,
+            reason: String::new(),
+            workplace: Workplace::default(),
+            said: None,
+            landing: Landing::default(),
+        })?)
+    });
+    begun.expect("the run begins");
+    (town, place)
+}
+
+fn send(town: &Town, to: Address, words: &str) {
+    let sent = town.write(|writer| {
+        Ok(writer.send_message(NewMessage {
+            kind: MessageKind::Nudge,
+            from: Sender::Person("ann".to_owned()),
+            to,
+            subject: None,
+            body: MessageBody::parse(words)?,
+            bead: None,
+            reply_to: None,
+        })?)
+    });
+    sent.expect("it is sent");
+}
+
+fn undelivered(town: &Town, place: &WorkerPlace) -> Vec<String> {
+    let found = undelivered_for(town, place).expect("a read");
+    found.into_iter().map(|message| message.body).collect()
+}
+
+#[test]
+fn a_session_gets_what_is_for_its_place_and_for_its_work_once_and_in_order() {
+    let (town, place) = town();
+    let work = |bead: &str| Address::Work(BeadId::trusted(bead.to_owned()));
+    send(&town, work("hq-a"), "one");
+    send(&town, Address::Place(place.clone()), "two");
+    send(&town, work("hq-b"), "for another");
+    send(&town, Address::Mayor, "for a person");
+
+    assert_eq!(undelivered(&town, &place), ["one", "two"]);
+    let first = undelivered_for(&town, &place).expect("a read").remove(0);
+    assert!(delivered(&town, first.id).expect("a write"));
+    assert!(!delivered(&town, first.id).expect("a write"));
+    assert_eq!(undelivered(&town, &place), ["two"]);
+}
+
+#[test]
+fn what_was_read_already_need_not_be_put_before_anybody() {
+    let (town, place) = town();
+    send(&town, Address::Place(place.clone()), "one");
+    let waiting = undelivered_for(&town, &place).expect("a read");
+    // Nobody marks what is for others.
+    mark_seen(&town, None, &waiting).expect("a write");
+    assert_eq!(undelivered(&town, &place), ["one"]);
+
+    mark_seen(&town, Some(place.as_str()), &waiting).expect("a write");
+
+    assert_eq!(undelivered(&town, &place), Vec::<String>::new());
+}
+
+#[test]
+fn a_place_where_nobody_works_keeps_its_messages() {
+    let (town, _) = town();
+    let rig = RigSlug::trusted("web".to_owned());
+    let idle = WorkerPlace::polecat(&rig, "nux").expect("a valid name");
+    send(&town, Address::Place(idle.clone()), "later");
+    assert_eq!(undelivered(&town, &idle), ["later"]);
+}

@@ -1,0 +1,312 @@
+//! What a worker is told: the same words for `gt prime` and for the prompt it begins with.
+
+use std::fmt::Write as _;
+
+use gt_core::schedule::{Context, Run, RunId, RunState, Workplace};
+use gt_core::{Bead, Comment, ExecutorKind, Message, Rig};
+use gt_store::Reader;
+
+use super::steps::{StepView, StepsOfRun, steps_in};
+use crate::messages::{Party, unread_in};
+use crate::{OperationError, Result, Town};
+
+/// How many comments are told: the last ones.
+const COMMENTS_TOLD: usize = 20;
+
+/// Everything that the worker of a run should know.
+#[derive(Debug, Clone)]
+pub struct Briefing {
+    /// What is to be done.
+    pub bead: Bead,
+    /// The run, with its steps as they stand.
+    pub steps: StepsOfRun,
+    /// How it was scheduled.
+    pub context: Option<Context>,
+    /// Where it is done.
+    pub rig: Option<Rig>,
+    /// The run of the same bead before it, and the titles of the steps that were done in it.
+    pub before: Option<(Run, Vec<String>)>,
+    /// The last comments on the bead, oldest first.
+    pub comments: Vec<Comment>,
+    /// How many comments there are before those.
+    pub older_comments: usize,
+    /// What was written to the worker and it has not read, oldest first.
+    pub messages: Vec<Message>,
+}
+
+/// What the worker of this run is told. Its messages do not count as seen because of this.
+pub fn briefing(town: &Town, run: &RunId) -> Result<Briefing> {
+    town.read(|reader| {
+        let run = reader.run(run)?.ok_or_else(|| {
+            OperationError::rejected(format!(
+                "there is no run {run}; gt run list shows those there are"
+            ))
+        })?;
+        briefing_in(reader, run)
+    })
+}
+
+pub(super) fn briefing_in(reader: &Reader<'_>, run: Run) -> Result<Briefing> {
+    let bead = reader.bead(&run.id.bead)?;
+    let bead = bead.ok_or_else(|| OperationError::NoBead(run.id.bead.to_string()))?;
+    let earlier = |other: &Run| other.id.epoch < run.id.epoch && other.running_at.is_some();
+    let before = match reader.runs_of(&bead.id)?.into_iter().find(earlier) {
+        Some(before) => {
+            let steps = steps_in(reader, before)?;
+            let done = steps.steps.iter().filter(|view| view.done.is_some());
+            let done = done.map(|view| view.name.clone()).collect();
+            Some((steps.run, done))
+        }
+        None => None,
+    };
+    let mut comments = reader.comments(&bead.id)?;
+    let older_comments = comments.len().saturating_sub(COMMENTS_TOLD);
+    comments.drain(..older_comments);
+    let messages = unread_in(reader, &Party::Worker(Box::new(run.clone())))?;
+    Ok(Briefing {
+        context: reader.context_by_number(run.context)?,
+        rig: reader.rig(run.rig.as_str())?,
+        steps: steps_in(reader, run)?,
+        bead,
+        before,
+        comments,
+        older_comments,
+        messages,
+    })
+}
+
+impl Briefing {
+    /// The run.
+    pub fn run(&self) -> &Run {
+        &self.steps.run
+    }
+
+    /// Whether the work is done in a repository.
+    fn has_repository(&self) -> bool {
+        !self.run().workplace.branch.is_empty()
+            || self.rig.as_ref().is_some_and(|rig| !rig.repo.is_empty())
+    }
+
+    /// What was said when it was slung.
+    pub fn instructions(&self) -> &str {
+        let args = self.context.as_ref().and_then(|context| context.parameters.args.as_deref());
+        args.unwrap_or_default()
+    }
+
+    /// A fresh session for each step was asked for.
+    fn is_step_by_step(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| context.parameters.ralph)
+    }
+
+    /// What a worker may do and may not, a sentence each.
+    pub fn rules(&self) -> Vec<String> {
+        let id = &self.bead.id;
+        let mut rules = Vec::new();
+        if self.has_repository() {
+            rules.push(
+                "Work in this tree and on its branch only, and commit often. Do not push and do not merge: gt done \
+                 takes your commits where they belong."
+                    .to_owned(),
+            );
+        }
+        rules.push(format!(
+            "Do not close, reopen or reassign {id} and do not sling anything: gt done says how it ended, and others \
+             decide what starts."
+        ));
+        rules.push(format!(
+            "Stay inside {id}. What else you find becomes a bead of its own: bd create \"…\" --deps \
+             discovered-from:{id}"
+        ));
+        if !self.steps.steps.is_empty() {
+            rules.push("Tick off each step when it is done: gt step done <step>".to_owned());
+        }
+        rules.push(format!(
+            "Write down what the next one needs to know: bd comments add {id} \"…\". Your memory ends with your session."
+        ));
+        rules.push(
+            "Messages reach you through gt prime and gt mail inbox; answer with gt mail reply <message> -m \"…\""
+                .to_owned(),
+        );
+        rules.push(
+            "When a command says that your run is over, stop: somebody else may have the work, and yours does not \
+             count any more."
+                .to_owned(),
+        );
+        rules
+    }
+
+    /// How to finish: a command, and when to use it.
+    pub fn endings(&self) -> Vec<(String, String)> {
+        let parameters = self.context.as_ref().map(|context| &context.parameters);
+        let done = match parameters {
+            Some(parameters) if parameters.review_only => {
+                "everything is done; somebody looks at it before it is closed"
+            }
+            Some(parameters) if parameters.no_merge => {
+                "everything is done; your branch is kept and not merged"
+            }
+            _ => "everything that the bead asks for is done and committed",
+        };
+        let ending = |command: &str, when: &str| (command.to_owned(), when.to_owned());
+        let mut endings = vec![ending("gt done", done)];
+        if self.is_step_by_step() {
+            endings.push(ending(
+                "gt handoff",
+                "one step is done and others are left: each gets a fresh session",
+            ));
+        } else {
+            endings.push(ending(
+                "gt handoff",
+                "you are running out of memory; a fresh session goes on in the same tree",
+            ));
+        }
+        endings.push(ending(
+            "gt escalate \"…\"",
+            "you need a person, and can go on meanwhile; say what you need to know",
+        ));
+        endings.push(ending("gt done --status escalated", "you cannot go on without a person"));
+        endings.push(ending(
+            "gt done --status deferred",
+            "it should wait for something that is not there yet",
+        ));
+        if self.run().executor == ExecutorKind::None {
+            let close = format!("bd close {}", self.bead.id);
+            endings.insert(1, (close, "the same, by hand".to_owned()));
+        }
+        endings
+    }
+
+    /// Everything, as Markdown.
+    pub fn text(&self) -> String {
+        let (bead, run) = (&self.bead, self.run());
+        let mut page = format!("# {}: {}\n\n", bead.id, bead.title.as_str());
+        // Writing into a text cannot fail.
+        let _ = writeln!(
+            page,
+            "You are {}, the worker of the run {} in the rig {}.",
+            run.agent, run.id, run.rig
+        );
+        let Workplace { tree, branch, base, .. } = &run.workplace;
+        if !branch.is_empty() {
+            let tree = if tree.is_empty() { String::new() } else { format!(" in the tree {tree}") };
+            let _ =
+                writeln!(page, "You work{tree} on the branch {branch}, which began from {base}.");
+        }
+        if let Some((before, done)) = &self.before {
+            let _ = writeln!(page, "{}", told_before(before, done));
+        }
+        section(&mut page, "What is to be done", &bead.description);
+        section(&mut page, "How it is to be done", &bead.design);
+        section(&mut page, "It is done when", &bead.acceptance_criteria);
+        section(&mut page, "Notes", &bead.notes);
+        section(&mut page, "Instructions", self.instructions());
+        section(&mut page, "Comments", &self.comments_told());
+        if !self.steps.steps.is_empty() {
+            section(&mut page, &format!("Steps ({})", self.steps.progress), &self.steps_told());
+        }
+        section(&mut page, "Messages", &self.messages_told());
+        section(&mut page, "Rules", &listed(self.rules()));
+        let endings =
+            self.endings().into_iter().map(|(command, when)| format!("`{command}`: {when}"));
+        section(&mut page, "How to finish", &listed(endings));
+        page
+    }
+
+    fn comments_told(&self) -> String {
+        let mut text = String::new();
+        if self.older_comments > 0 {
+            let _ = writeln!(
+                text,
+                "{} older ones: bd comments list {}\n",
+                self.older_comments, self.bead.id
+            );
+        }
+        for comment in &self.comments {
+            let _ = writeln!(
+                text,
+                "{}, {}:\n{}",
+                comment.author,
+                comment.created_at,
+                indented(&comment.text)
+            );
+        }
+        text
+    }
+
+    fn steps_told(&self) -> String {
+        let next = self.steps.next().map(|view| view.step.id.clone());
+        let mut text = String::new();
+        for view in &self.steps.steps {
+            let StepView { step, name, done, .. } = view;
+            let mark = if done.is_some() { "x" } else { " " };
+            let here = if next.as_ref() == Some(&step.id) { "  ← next" } else { "" };
+            let _ = writeln!(text, "- [{mark}] {name}: {}{here}", step.title);
+            if done.is_some() {
+                continue;
+            }
+            if !step.description.trim().is_empty() {
+                let _ = writeln!(text, "{}", indented(&step.description));
+            }
+            if !step.acceptance.trim().is_empty() {
+                let _ = writeln!(text, "{}", indented(&format!("Done when: {}", step.acceptance)));
+            }
+        }
+        text
+    }
+
+    fn messages_told(&self) -> String {
+        let mut text = String::new();
+        for message in &self.messages {
+            let subject = if message.subject.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", message.subject)
+            };
+            let _ = writeln!(text, "{} from {}{subject}", message.id, message.from);
+            if !message.body.trim().is_empty() {
+                let _ = writeln!(text, "{}", indented(&message.body));
+            }
+        }
+        text
+    }
+}
+
+/// How the run before this one went.
+fn told_before(before: &Run, done: &[String]) -> String {
+    let how = match before.state {
+        RunState::Lost => "was lost",
+        RunState::Failed => "failed",
+        RunState::Cancelled => "was cancelled",
+        RunState::Done => "was done",
+        RunState::Starting | RunState::Running | RunState::Blocked => "is live",
+    };
+    let why =
+        if before.reason.is_empty() { String::new() } else { format!(" ({})", before.reason) };
+    let done = if done.is_empty() {
+        String::new()
+    } else {
+        format!(" after it had done {}", done.join(", "))
+    };
+    format!(
+        "The run before yours, {}, {how}{why}{done}; gt run log {} shows what it printed.",
+        before.id, before.id
+    )
+}
+
+/// A heading with text below, unless there is none.
+fn section(page: &mut String, title: &str, body: &str) {
+    if !body.trim().is_empty() {
+        let _ = write!(page, "\n## {title}\n\n{}\n", body.trim_end());
+    }
+}
+
+fn listed(lines: impl IntoIterator<Item = String>) -> String {
+    lines.into_iter().fold(String::new(), |text, line| format!("{text}- {line}\n"))
+}
+
+/// The lines of a text, set in, so that what others wrote is told apart from what we say.
+fn indented(text: &str) -> String {
+    let line =
+        |line: &str| if line.trim().is_empty() { String::new() } else { format!("      {line}") };
+    text.trim().lines().map(line).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,148 @@
+//! The steps of a run: what is done, what comes next, and saying so.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gt_core::schedule::{Run, RunId, RunStep, StepProgress};
+use gt_records::run_steps;
+use gt_store::{DoneStep, Reader};
+
+use super::acting::chosen_run;
+use crate::{OperationError, Result, Town};
+
+/// A step as it stands.
+#[derive(Debug, Clone)]
+pub struct StepView {
+    /// The step.
+    pub step: RunStep,
+    /// What it is called where that is unmistakable.
+    pub name: String,
+    /// Since when it is done, and who said so.
+    pub done: Option<DoneStep>,
+    /// The names of the steps that have to be done before it and are not.
+    pub waits_for: Vec<String>,
+}
+
+/// The steps of a run as they stand.
+#[derive(Debug, Clone)]
+pub struct StepsOfRun {
+    /// The run.
+    pub run: Run,
+    /// Its steps, in the order of its recipe.
+    pub steps: Vec<StepView>,
+    /// How many of them are done.
+    pub progress: StepProgress,
+}
+
+impl StepsOfRun {
+    /// The step that comes next.
+    pub fn next(&self) -> Option<&StepView> {
+        self.steps.iter().find(|view| view.done.is_none() && view.waits_for.is_empty())
+    }
+}
+
+/// What came of saying that steps are done.
+#[derive(Debug, Clone)]
+pub struct StepsDone {
+    /// The run.
+    pub run: RunId,
+    /// The steps that are done now, and were not before: their names and titles.
+    pub ticked: Vec<(String, String)>,
+    /// The names of those that were done before.
+    pub already: Vec<String>,
+    /// How many steps are done.
+    pub progress: StepProgress,
+    /// The step that comes next: its name and title.
+    pub next: Option<(String, String)>,
+}
+
+/// The steps of a worker's own run, or of the run that was asked for.
+pub fn steps(town: &Town, asked: Option<&str>) -> Result<StepsOfRun> {
+    town.read(|reader| {
+        let run = chosen_run(town, reader, asked)?;
+        steps_in(reader, run)
+    })
+}
+
+/// The steps of this run as they stand.
+pub(crate) fn steps_in(reader: &Reader<'_>, run: Run) -> Result<StepsOfRun> {
+    let plan = run_steps(&run.steps);
+    let done = reader.steps_done(&run.id)?;
+    let ids: BTreeSet<String> = done.iter().map(|done| done.step.clone()).collect();
+    let progress = plan.progress(&ids);
+    let view = |step: &RunStep| StepView {
+        name: plan.shortest(step),
+        done: done.iter().find(|done| done.step == step.id).cloned(),
+        waits_for: plan.waits_for(step, &ids),
+        step: step.clone(),
+    };
+    let steps = plan.as_slice().iter().map(view).collect();
+    Ok(StepsOfRun { run, steps, progress })
+}
+
+/// Says that steps of a worker's own run, or of the run that was asked for, are done: all of them, or none.
+pub fn finish_steps(
+    town: &Town,
+    asked: Option<&str>,
+    said: &[String],
+    force: bool,
+) -> Result<StepsDone> {
+    town.write(|writer| {
+        let run = chosen_run(town, writer, asked)?;
+        if !run.state.is_live() {
+            return Err(OperationError::rejected(format!(
+                "{} is {}; only the steps of a live run are ticked off",
+                run.id,
+                run.state.as_str()
+            )));
+        }
+        let plan = run_steps(&run.steps);
+        let mut done = ids_done(writer, &run.id)?;
+        let ticked = plan.tick(&done, said, force).map_err(|refusal| {
+            OperationError::rejected(format!("cannot tick off a step of {}: {refusal}", run.id))
+        })?;
+        let named = |step: &RunStep| (plan.shortest(step), step.title.clone());
+        let mut already = Vec::new();
+        for input in said {
+            if let Ok(step) = plan.find(input)
+                && done.contains(&step.id)
+                && !already.contains(&plan.shortest(step))
+            {
+                already.push(plan.shortest(step));
+            }
+        }
+        for step in &ticked {
+            writer.finish_step(&run, step)?;
+            done.insert(step.id.clone());
+        }
+        Ok(StepsDone {
+            ticked: ticked.into_iter().map(named).collect(),
+            already,
+            progress: plan.progress(&done),
+            next: plan.next(&done).map(named),
+            run: run.id,
+        })
+    })
+}
+
+fn ids_done(reader: &Reader<'_>, run: &RunId) -> Result<BTreeSet<String>> {
+    Ok(reader.steps_done(run)?.into_iter().map(|done| done.step).collect())
+}
+
+/// How many steps of a run are done; nothing if it follows no recipe.
+pub(crate) fn progress_in(reader: &Reader<'_>, run: &Run) -> Result<Option<StepProgress>> {
+    let plan = run_steps(&run.steps);
+    if plan.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(plan.progress(&ids_done(reader, &run.id)?)))
+}
+
+/// The same for every live run at once; they are read without their steps.
+pub(crate) fn progress_of_live(reader: &Reader<'_>) -> Result<HashMap<RunId, StepProgress>> {
+    let live = reader.steps_of_live_runs()?.into_iter().filter_map(|live| {
+        let total = run_steps(&live.steps).as_slice().len();
+        let done = usize::try_from(live.done).unwrap_or(usize::MAX).min(total);
+        (total > 0).then_some((live.run, StepProgress { done, total }))
+    });
+    Ok(live.collect())
+}

@@ -1,0 +1,126 @@
+//! Messages and their receipts.
+
+use gt_core::message::{MessageBody, MessageKind, NewMessage, Receipt, Severity};
+use gt_core::{Address, Message, MessageId, Sender, Title};
+
+use super::Subject;
+use super::kit::{Town, by, id};
+
+fn mail(from: &str, to: &str, body: &str) -> NewMessage {
+    NewMessage {
+        kind: MessageKind::Mail,
+        from: Sender::stored(from),
+        to: Address::stored(to),
+        subject: Title::parse("News").ok(),
+        body: MessageBody::parse(body).expect("the case has a valid message"),
+        bead: None,
+        reply_to: None,
+    }
+}
+
+fn send(town: &Town, new: NewMessage) -> Message {
+    town.write(|writer| writer.send_message(new))
+}
+
+fn unseen(town: &Town, to: &str) -> Vec<String> {
+    let found = town.read(|reader| reader.unseen_messages(&Address::stored(to), 10));
+    found.into_iter().map(|message| message.body).collect()
+}
+
+pub(super) fn a_message_reads_back_exactly_as_it_was_sent(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let first = send(&town, mail("ann", "mayor", "one\n\ttwo ä"));
+    let whole = NewMessage {
+        kind: MessageKind::Escalation(Severity::High),
+        subject: None,
+        bead: Some(id("gt-a")),
+        reply_to: Some(first.id),
+        ..mail("gt-a#3", "gt-a", "help")
+    };
+    let second = send(&town, whole);
+
+    assert_eq!((first.id.to_string(), second.id.to_string()), ("msg-1".into(), "msg-2".into()));
+    for message in [&first, &second] {
+        assert_eq!(town.read(|reader| reader.message(message.id)).as_ref(), Some(message));
+    }
+    assert_eq!(second.from, Sender::stored("gt-a#3"));
+    assert_eq!((second.subject.as_str(), second.headline()), ("", "help"));
+    assert_eq!(town.read(|reader| reader.message(MessageId::of_number(3))), None);
+}
+
+pub(super) fn a_message_is_delivered_once_and_seen_once(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let message = send(&town, mail("ann", "web/polecats/toast", "hurry"));
+    assert_eq!(message.receipt(), Receipt::Queued);
+    let again = || town.read(|reader| reader.message(message.id)).expect("it is kept");
+
+    let story = town.story_of(|town| {
+        assert!(town.write(|writer| writer.message_delivered(&message)));
+        assert!(!town.write(|writer| writer.message_delivered(&message)));
+        assert_eq!(again().receipt(), Receipt::Delivered);
+        assert!(town.write(|writer| writer.message_seen(&message)));
+        assert!(!town.write(|writer| writer.message_seen(&message)));
+        assert!(!town.write(|writer| writer.message_delivered(&message)));
+    });
+
+    assert_eq!(story, ["message_delivered", "message_seen"]);
+    let seen = again();
+    assert_eq!(seen.receipt(), Receipt::Seen);
+    assert!(Some(seen.created_at) < seen.delivered_at && seen.delivered_at < seen.seen_at);
+}
+
+pub(super) fn what_is_seen_was_delivered(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let message = send(&town, mail("ann", "mayor", "hurry"));
+    town.write(|writer| writer.message_seen(&message));
+    let seen = town.read(|reader| reader.message(message.id)).expect("it is kept");
+    assert_eq!(seen.delivered_at, seen.seen_at);
+}
+
+pub(super) fn an_address_gets_its_own_messages_in_order(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let first = send(&town, mail("ann", "gear/crew/bob", "one"));
+    send(&town, mail("ann", "gear/crew/Bob", "not for him"));
+    send(&town, mail("ann", "gear/crew/bob", "two"));
+    send(&town, mail("ann", "gear/crew/bob", "three"));
+
+    assert_eq!(unseen(&town, "gear/crew/bob"), ["one", "two", "three"]);
+    town.write(|writer| writer.message_seen(&first));
+    assert_eq!(unseen(&town, "gear/crew/bob"), ["two", "three"]);
+    let last = town.read(|reader| reader.messages_to(&Address::stored("gear/crew/bob"), 2));
+    let last: Vec<&str> = last.iter().map(|message| message.body.as_str()).collect();
+    assert_eq!(last, ["three", "two"]);
+}
+
+pub(super) fn who_asks_for_a_person_is_found_until_somebody_has_read_it(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    let asking = NewMessage {
+        kind: MessageKind::Escalation(Severity::Critical),
+        bead: Some(id("gt-a")),
+        ..mail("gt-a#1", "mayor", "the disk is full")
+    };
+    let mut sent = None;
+    let story = town.story_of(|town| {
+        send(town, mail("ann", "mayor", "hello"));
+        sent = Some(send(town, asking));
+    });
+    let sent = sent.expect("it was sent");
+
+    assert_eq!(story, ["message_sent", "help_wanted gt-a"]);
+    assert_eq!(town.read(|reader| reader.unseen_escalations()), std::slice::from_ref(&sent));
+    // The bead may go; what was said of it stays.
+    town.delete("gt-a");
+    town.write(|writer| writer.message_seen(&sent));
+    assert_eq!(town.read(|reader| reader.unseen_escalations()), []);
+}
+
+pub(super) fn a_message_that_is_undone_leaves_no_gap(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let refused = town.store.write(&by(20_000), |writer| {
+        writer.send_message(mail("ann", "mayor", "never mind"))?;
+        Err::<(), _>(crate::StoreError::Corrupt("it is undone".to_owned()))
+    });
+    assert!(refused.is_err());
+    assert_eq!(send(&town, mail("ann", "mayor", "one")).id.number(), 1);
+}

@@ -1,0 +1,178 @@
+//! Messages and their receipts.
+
+use gt_core::message::{MessageKind, NewMessage, Severity};
+use gt_core::{
+    Address, BeadId, EventKind, Json, Message, MessageId, NewEvent, RigSlug, Sender, Timestamp,
+    Title,
+};
+
+use super::contexts::{as_int, count};
+use super::statements;
+use crate::engine::Row;
+use crate::{Reader, StoreError, Writer};
+
+/// The columns of a message, in the order [`message_from`] reads them.
+macro_rules! message_columns {
+    () => {
+        "number, kind, severity, sender, recipient, subject, body, bead, reply_to, created_at, delivered_at, \
+         seen_at"
+    };
+}
+
+statements! {
+    ONE = concat!("SELECT ", message_columns!(), " FROM messages WHERE number = ?1");
+    TO = concat!("SELECT ", message_columns!(), " FROM messages WHERE recipient = ?1 \
+        ORDER BY number DESC LIMIT ?2");
+    UNSEEN = concat!("SELECT ", message_columns!(), " FROM messages WHERE recipient = ?1 \
+        AND seen_at IS NULL ORDER BY number LIMIT ?2");
+    ASKING = concat!("SELECT ", message_columns!(), " FROM messages WHERE kind = 'escalation' \
+        AND seen_at IS NULL ORDER BY number");
+    LAST_NUMBER = "SELECT value FROM counters WHERE name = 'message'";
+    SET_LAST_NUMBER = "UPDATE counters SET value = ?1 WHERE name = 'message'";
+    INSERT = "INSERT INTO messages (number, id, kind, severity, sender, recipient, subject, body, bead, \
+        reply_to, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    DELIVERED = "UPDATE messages SET delivered_at = ?2 WHERE number = ?1 AND delivered_at IS NULL \
+        AND seen_at IS NULL";
+    SEEN = "UPDATE messages SET seen_at = ?2, delivered_at = COALESCE(delivered_at, ?2) WHERE number = ?1 \
+        AND seen_at IS NULL";
+}
+
+impl Reader<'_> {
+    /// The message of this name.
+    pub fn message(&self, id: MessageId) -> Result<Option<Message>, StoreError> {
+        self.first(ONE, &[as_int(id.number()).into()], message_from)
+    }
+
+    /// The last messages to an address, newest first.
+    pub fn messages_to(&self, to: &Address, limit: usize) -> Result<Vec<Message>, StoreError> {
+        self.addressed(TO, to, limit)
+    }
+
+    /// The messages to an address that nobody has read, oldest first.
+    pub fn unseen_messages(&self, to: &Address, limit: usize) -> Result<Vec<Message>, StoreError> {
+        self.addressed(UNSEEN, to, limit)
+    }
+
+    /// The messages that ask for a person and that nobody has read, oldest first.
+    pub fn unseen_escalations(&self) -> Result<Vec<Message>, StoreError> {
+        self.rows(ASKING, &[], message_from)
+    }
+
+    fn addressed(&self, sql: &str, to: &Address, limit: usize) -> Result<Vec<Message>, StoreError> {
+        let to = to.to_string();
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.rows(sql, &[to.as_str().into(), limit.into()], message_from)
+    }
+}
+
+impl Writer<'_> {
+    /// Keeps a message for its recipient.
+    pub fn send_message(&mut self, new: NewMessage) -> Result<Message, StoreError> {
+        let number = self.number(LAST_NUMBER, &[])? + 1;
+        self.apply(SET_LAST_NUMBER, &[number.into()])?;
+        let message = Message {
+            id: MessageId::of_number(count(number)),
+            kind: new.kind,
+            from: new.from,
+            to: new.to,
+            subject: new.subject.as_ref().map_or("", Title::as_str).to_owned(),
+            body: new.body.as_str().to_owned(),
+            bead: new.bead,
+            reply_to: new.reply_to,
+            created_at: self.now(),
+            delivered_at: None,
+            seen_at: None,
+        };
+        let (id, from, to) =
+            (message.id.to_string(), message.from.to_string(), message.to.to_string());
+        let reply_to = message.reply_to.map(|id| id.to_string()).unwrap_or_default();
+        let params = [
+            number.into(),
+            id.as_str().into(),
+            message.kind.as_str().into(),
+            message.kind.severity().map_or("", Severity::as_str).into(),
+            from.as_str().into(),
+            to.as_str().into(),
+            (&message.subject).into(),
+            (&message.body).into(),
+            message.bead.as_ref().map_or("", BeadId::as_str).into(),
+            reply_to.as_str().into(),
+            message.created_at.into(),
+        ];
+        self.execute(INSERT, &params)?;
+        let kind = match message.kind {
+            MessageKind::Mail | MessageKind::Nudge => EventKind::MessageSent,
+            MessageKind::Escalation(_) => EventKind::HelpWanted,
+        };
+        self.record_message(&message, kind);
+        Ok(message)
+    }
+
+    /// A message was put where its recipient looks; `false` if it was before.
+    pub fn message_delivered(&mut self, message: &Message) -> Result<bool, StoreError> {
+        self.advance(DELIVERED, message, EventKind::MessageDelivered)
+    }
+
+    /// The recipient of a message has read it; `false` if they had before.
+    pub fn message_seen(&mut self, message: &Message) -> Result<bool, StoreError> {
+        self.advance(SEEN, message, EventKind::MessageSeen)
+    }
+
+    fn advance(
+        &mut self,
+        sql: &str,
+        message: &Message,
+        kind: EventKind,
+    ) -> Result<bool, StoreError> {
+        if self.execute(sql, &[as_int(message.id.number()).into(), self.now().into()])? == 0 {
+            return Ok(false);
+        }
+        self.record_message(message, kind);
+        Ok(true)
+    }
+
+    /// Tells of a message in a line; what it says at length is for its recipient.
+    fn record_message(&mut self, message: &Message, kind: EventKind) {
+        let run = match &message.from {
+            Sender::Worker(run) => Some(run.clone()),
+            Sender::Standing(_) | Sender::Person(_) => None,
+        };
+        let mut fields = vec![
+            ("message".to_owned(), Json::string(&message.id.to_string())),
+            ("kind".to_owned(), Json::string(message.kind.as_str())),
+            ("from".to_owned(), Json::string(&message.from.to_string())),
+            ("to".to_owned(), Json::string(&message.to.to_string())),
+            ("subject".to_owned(), Json::string(message.headline())),
+        ];
+        if let Some(severity) = message.kind.severity() {
+            fields.push(("severity".to_owned(), Json::string(severity.as_str())));
+        }
+        self.record(NewEvent {
+            kind,
+            bead: message.bead.clone(),
+            rig: message.to.rig().map(|rig| RigSlug::trusted(rig.to_owned())),
+            run,
+            payload: Json::object(&fields),
+        });
+    }
+}
+
+fn message_from(row: &dyn Row) -> Result<Message, StoreError> {
+    let instant = |column| -> Result<Option<Timestamp>, StoreError> {
+        Ok(row.int_or_null(column)?.map(Timestamp::from_nanos))
+    };
+    let bead = row.text(7)?;
+    Ok(Message {
+        id: MessageId::of_number(count(row.int(0)?)),
+        kind: MessageKind::parse(row.text(1)?, row.text(2)?)?,
+        from: Sender::stored(row.text(3)?),
+        to: Address::stored(row.text(4)?),
+        subject: row.text(5)?.to_owned(),
+        body: row.text(6)?.to_owned(),
+        bead: (!bead.is_empty()).then(|| BeadId::trusted(bead.to_owned())),
+        reply_to: MessageId::parse(row.text(8)?).ok(),
+        created_at: Timestamp::from_nanos(row.int(9)?),
+        delivered_at: instant(10)?,
+        seen_at: instant(11)?,
+    })
+}
