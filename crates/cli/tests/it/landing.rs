@@ -94,6 +94,33 @@ fn work_for_review_leaves_the_bead_open_until_a_person_decides() {
 }
 
 #[test]
+fn work_for_the_merge_queue_frees_its_slot_and_keeps_its_bead() {
+    let town = town_with_project(STAYS);
+    town.bead("we-b", &[]);
+    let worker = Worker::begin(&town, "we-a", &["--merge", "mr"]);
+    town.bd(["dep", "add", "we-b", "we-a"]).ok();
+    worker.commit("tea", "tea\n", "Tea");
+
+    let done = worker.gt(&["done", "--json"]).ok().json();
+
+    assert_eq!((&done["work"], &done["branch"]), (&json!("merging"), &json!(worker.branch)));
+    assert_eq!(worker.state(), "done");
+    assert_eq!(town.show("we-a")["status"], "in_progress");
+    assert_eq!(town.reasons("we-a"), ["merging"]);
+    assert_says(&town.gt(["why", "we-a"]).ok().stdout, &["waits to be merged", &worker.branch]);
+    assert_eq!(town.gt_json(&["run", "list"]), json!([]), "its slot is free");
+    assert_says(&town.reasons("we-b").join(" "), &["blocked"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    town.cycle().ok();
+    assert_eq!(town.states("we-a"), ["done"], "nothing starts it again by itself");
+
+    // Whoever takes it in hand has it in hand.
+    town.bd(["update", "we-a", "--status", "open", "--assignee", ""]).ok();
+    town.start_bd(&["update", "we-a", "--claim"]).run().ok();
+    assert_eq!(town.reasons("we-a"), ["claimed"]);
+}
+
+#[test]
 fn what_cannot_be_completed_is_for_a_person_or_for_later() {
     let town = town_with_project(STAYS);
     let stuck = Worker::begin(&town, "we-a", &[]);
@@ -101,7 +128,7 @@ fn what_cannot_be_completed_is_for_a_person_or_for_later() {
     let later = Worker::begin(&town, "we-b", &[]);
 
     assert_says(
-        &stuck.gt(&["done", "--status", "escalated"]).ok().stdout,
+        &stuck.gt(&["done", "--status", "escalated", "-m", "which tea?"]).ok().stdout,
         &["a person is asked", "kept on"],
     );
     assert_says(&later.gt(&["done", "--status", "deferred"]).ok().stdout, &["for later"]);
@@ -110,10 +137,11 @@ fn what_cannot_be_completed_is_for_a_person_or_for_later() {
     assert_eq!(bead["status"], "blocked");
     assert!(assignee.is_null() || assignee == "", "{bead}");
     assert_eq!(town.show("we-b")["status"], "deferred");
-    assert_says(&stuck.git(&["log", "-1", "--format=%s"]).ok().stdout, &["we-a"]);
+    assert_eq!(stuck.git(&["log", "-1", "--format=%s"]).ok().line(), "which tea?");
     assert_eq!(town.landed("main"), ["First commit"]);
-    let events = town.json(&["activity", "--bead", "we-a"]);
-    assert!(events.as_array().unwrap().iter().any(|event| event["event_type"] == "escalated"));
+    assert_says(&town.reasons("we-a").join(" "), &["escalated"]);
+    let asked = town.why("we-a")["needs_you"][0].clone();
+    assert_says(&asked.to_string(), &["we-a#1", "which tea?"]);
     town.cycle().ok();
     for bead in ["we-a", "we-b"] {
         assert_eq!(town.states(bead), ["cancelled"], "nothing starts it again by itself");
@@ -377,7 +405,7 @@ fn a_supervisor_that_dies_during_gt_done_changes_nothing() {
     assert!(is_alive(&agent));
     project_agent(&town, "echo milk > milk");
     town.bead("we-b", &[]);
-    town.gt(["sling", "we-b"]);
+    let _ = town.gt(["sling", "we-b"]);
     wait_until("the agent is ended", || !is_alive(&agent));
     wait_until("the other has landed", || {
         town.cycle();

@@ -34,7 +34,9 @@ pub use mention::mentions;
 pub use outline::outline;
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, after_loss};
-pub use standing::{Control, RigStanding, SchedulingFacts, context_reasons, unscheduled_reasons};
+pub use standing::{
+    Control, RigStanding, SchedulingFacts, context_reasons, is_merging, unscheduled_reasons,
+};
 pub use transition::{
     LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
 };

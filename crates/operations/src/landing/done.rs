@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use gt_core::message::{MessageBody, Severity};
 use gt_core::schedule::{Context, Landing, Run, RunEnd, RunId, RunState, Said};
-use gt_core::{EventKind, Rig, Status};
+use gt_core::{EventKind, Rig, Sender, Status};
 use gt_executors::git::Commit;
 use gt_executors::runs::{RunFiles, tell_done};
 use gt_store::Writer;
@@ -12,6 +13,7 @@ use super::commit::commit;
 use super::land::{Delivery, Landed};
 use super::way::Way;
 use crate::beads::enter;
+use crate::messages::escalate_in;
 use crate::runs::{Finished, finish_in, resolve};
 use crate::trees::Trees;
 use crate::{OperationError, Result, Town};
@@ -145,15 +147,16 @@ pub(crate) fn finish_work(
     said: Said,
     message: Option<&str>,
 ) -> std::result::Result<Fate, Refused> {
+    let words = (said, message);
     let way = Way::of(said, context.map(|context| &context.parameters));
     let Some(trees) = Trees::of(town, rig).filter(|_| !run.workplace.tree.is_empty()) else {
-        end(town, run, said, Way::Keep, &Landing::default(), None)?;
+        end(town, run, words, Way::Keep, &Landing::default(), None)?;
         return Ok(Fate::Nothing);
     };
     let accepted = commit(town, rig, run, &trees, message)?;
     let landing = Landing { accepted: accepted.to_string(), ..Landing::default() };
     if run.workplace.base_commit == accepted.as_str() {
-        end(town, run, said, Way::Keep, &landing, None)?;
+        end(town, run, words, Way::Keep, &landing, None)?;
         return Ok(Fate::Nothing);
     }
     let landed = match way.branch(run) {
@@ -165,7 +168,7 @@ pub(crate) fn finish_work(
         }
         None => None,
     };
-    end(town, run, said, way, &landing, landed.as_ref())?;
+    end(town, run, words, way, &landing, landed.as_ref())?;
     let branch = run.workplace.branch.clone();
     Ok(match (way, landed) {
         (Way::Land, Some((onto, commit))) => {
@@ -207,7 +210,7 @@ fn over(run: &Run) -> Refused {
 fn end(
     town: &Town,
     run: &Run,
-    said: Said,
+    (said, message): (Said, Option<&str>),
     way: Way,
     landing: &Landing,
     landed: Option<&(&str, Commit)>,
@@ -222,7 +225,7 @@ fn end(
         match way {
             // The bead stays with the merge queue, which closes it.
             Way::Queue => Ok(writer.end_run(run, &end_of(said), &run.agent)?),
-            Way::Land | Way::PushBranch | Way::Keep => close(writer, town, run, said),
+            Way::Land | Way::PushBranch | Way::Keep => close(writer, town, run, said, message),
         }
     })?;
     if ended { Ok(()) } else { Err(over(run)) }
@@ -241,7 +244,13 @@ fn end_of(said: Said) -> RunEnd {
 }
 
 /// Ends a run as its worker said, and what becomes of its bead. `false` if it has ended already.
-pub(super) fn close(writer: &mut Writer<'_>, town: &Town, run: &Run, said: Said) -> Result<bool> {
+pub(super) fn close(
+    writer: &mut Writer<'_>,
+    town: &Town,
+    run: &Run,
+    said: Said,
+    message: Option<&str>,
+) -> Result<bool> {
     let end = end_of(said);
     match said {
         Said::Completed => {
@@ -252,7 +261,7 @@ pub(super) fn close(writer: &mut Writer<'_>, town: &Town, run: &Run, said: Said)
                 return Ok(false);
             }
             if said == Said::Escalated {
-                writer.record_run(run, EventKind::Escalated, &[]);
+                ask_for_person(writer, run, message)?;
                 set_status(writer, run, Status::Blocked)?;
             } else {
                 set_status(writer, run, Status::Deferred)?;
@@ -260,6 +269,19 @@ pub(super) fn close(writer: &mut Writer<'_>, town: &Town, run: &Run, said: Said)
             Ok(true)
         }
     }
+}
+
+/// What its worker says that it needs a person for. What it said to the history of the branch is the best that is known.
+fn ask_for_person(writer: &mut Writer<'_>, run: &Run, message: Option<&str>) -> Result<()> {
+    let branch = &run.workplace.branch;
+    let words = match message {
+        Some(message) => message.to_owned(),
+        None if branch.is_empty() => format!("{} cannot go on without a person", run.id),
+        None => format!("{} cannot go on without a person; what it did is on {branch}", run.id),
+    };
+    let (body, from) = (MessageBody::parse(&words)?, Sender::Worker(run.id.clone()));
+    escalate_in(writer, from, Some(run.id.bead.clone()), body, Severity::High)?;
+    Ok(())
 }
 
 /// The bead of a run that its worker has given up: nobody has it any more.

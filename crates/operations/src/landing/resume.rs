@@ -80,7 +80,7 @@ pub(crate) fn complete(town: &Town, run: &Run, is_wanted: bool) -> Result<Sequel
         Landed::There(commit) => {
             town.write(|writer| {
                 writer.confirm_landing(run, branch, commit.as_str())?;
-                close(writer, town, run, said)
+                close(writer, town, run, said, None)
             })?;
             Ok(Sequel::Landed)
         }
