@@ -12,7 +12,7 @@ use std::time::Duration;
 use gt_executors::background::detach;
 use gt_executors::runs::{
     Agent, AgentEnd, Asked, Liveness, Order, RunFiles, StarterLock, Supervision, Supervisors,
-    ask_to_cancel, become_detached, end_orphan, holders, starter_is_alive,
+    ask_to_cancel, become_detached, end_orphan, holders, starter_is_alive, tell_done,
 };
 use gt_testkit::wait_until;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -318,6 +318,45 @@ fn who_does_not_listen_is_killed_after_the_grace() {
     assert_eq!(run.end(), "Ok(Cancelled)");
     assert!(!is_alive(agent) && !is_alive(child));
     assert_eq!(run.liveness(), Liveness::Free);
+}
+
+#[test]
+fn an_agent_whose_work_is_done_may_end_by_itself() {
+    let run = run(
+        LONG,
+        "trap 'echo asked' TERM; echo $$ > own; while [ ! -e go ]; do sleep 0.01; done; exit 4",
+    );
+    run.line_of("own");
+
+    assert_eq!(tell_done(&run.files).unwrap(), Asked::Told);
+    fs::write(run.path("go"), "").unwrap();
+
+    assert_eq!(run.end(), "Ok(Exited(4))");
+    assert_eq!(run.output(), "");
+}
+
+#[test]
+fn an_agent_that_stays_when_its_work_is_done_is_asked_and_then_killed() {
+    let run = run(SHORT, "trap 'echo asked' TERM; echo $$ > own; while true; do sleep 0.05; done");
+    let agent = run.pid_of("own");
+
+    tell_done(&run.files).unwrap();
+
+    assert_eq!(run.end(), "Ok(Cancelled)");
+    assert!(run.output().contains("asked\n"), "{}", run.output());
+    assert!(!is_alive(agent));
+    assert_eq!(run.liveness(), Liveness::Free);
+}
+
+#[test]
+fn an_agent_whose_work_is_done_can_be_cancelled_at_once() {
+    let run = run(LONG, "echo $$ > own; sleep 600");
+    run.line_of("own");
+
+    tell_done(&run.files).unwrap();
+    ask_to_cancel(&run.files).unwrap();
+
+    assert_eq!(run.end(), "Ok(Cancelled)");
 }
 
 #[test]

@@ -197,6 +197,8 @@ impl Simulation {
             | WaitReason::TownLevel
             | WaitReason::ConvoyStaged(_)
             | WaitReason::Review
+            | WaitReason::Escalated(_)
+            | WaitReason::Merging(_)
             | WaitReason::WithCrew(..)
             | WaitReason::CannotStart(_)
             | WaitReason::RigGone(_)

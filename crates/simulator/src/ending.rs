@@ -140,6 +140,8 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::RunCancelled(_)
         | WaitReason::AttemptsUsedUp(_)
         | WaitReason::Review
+        | WaitReason::Escalated(_)
+        | WaitReason::Merging(_)
         | WaitReason::WithCrew(..)
         | WaitReason::CannotStart(_)
         | WaitReason::RigGone(_)

@@ -1,7 +1,10 @@
 //! `gt done`.
 
+use std::io::IsTerminal as _;
+
 use clap::Args;
 use gt_core::schedule::{RunId, Said};
+use gt_operations::Town;
 use gt_operations::landing::{self, Done, DoneRequest, Fate};
 use gt_records::ObjectWriter;
 
@@ -11,7 +14,8 @@ use crate::error::CliError;
 /// Finish the work of a run: commit it, accept it, and bring it where it belongs
 ///
 /// A worker says this when its work is done. Everything in its tree is committed and lands on the branch that it began
-/// from, unless it was slung otherwise. A person who finishes a run for its worker names it with --run.
+/// from, unless it was slung otherwise. A person who finishes a run for its worker stands in its tree or names it with
+/// --run.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gt done\n  gt done -m \"Let the parser take empty lines\"\n  \
@@ -31,6 +35,7 @@ pub(super) struct DoneArgs {
 
 pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError> {
     let own = context.environment.acting_run();
+    let town = context.town()?;
     let run = match (&args.run, &own) {
         (Some(named), Some(own)) if RunId::parse(named)? != *own => {
             return Err(CliError::request(format!(
@@ -39,24 +44,33 @@ pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError
         }
         (Some(named), _) => RunId::parse(named)?,
         (None, Some(own)) => own.clone(),
-        (None, None) => {
-            return Err(CliError::request(
-                "GT_RUN is not set, so nobody knows whose work is done; a worker's shell has it, and a person \
-                 names the run: gt done --run <bead>#<number> (gt run list shows them)",
-            ));
-        }
+        (None, None) => run_of_person(context, &town)?,
     };
-    let town = context.town()?;
     let request = DoneRequest { run: &run, said: args.status, message: args.message.as_deref() };
-    let done = landing::done(&town, &request)?;
     let printer = context.printer;
-    if printer.json() {
-        return printer.object(&json(&done));
-    }
+    let done = landing::done(&town, &request)?;
     if own.is_none() {
         printer.note(format!("Acting for the worker of {run}"));
     }
+    if printer.json() {
+        return printer.object(&json(&done));
+    }
     printer.done(sentence(&done))
+}
+
+/// The run in whose tree a person stands. A program that has lost its environment is no person, and may be anybody's.
+fn run_of_person(context: &Context<'_>, town: &Town) -> Result<RunId, CliError> {
+    let unknown = |why: &str| {
+        CliError::request(format!(
+            "GT_RUN is not set, so nobody knows whose work is done{why}; a worker's shell has it, and a person names \
+             the run: gt done --run <bead>#<number> (gt run list shows them)"
+        ))
+    };
+    if !std::io::stdin().is_terminal() {
+        return Err(unknown(""));
+    }
+    landing::run_at(town, &context.directory)?
+        .ok_or_else(|| unknown(", and this is not the tree of a run"))
 }
 
 fn sentence(done: &Done) -> String {

@@ -39,7 +39,9 @@ pub use parking::{
 };
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, Price, Traces, after_loss, loss_of};
-pub use standing::{Control, RigStanding, SchedulingFacts, context_reasons, unscheduled_reasons};
+pub use standing::{
+    Control, RigStanding, SchedulingFacts, context_reasons, is_merging, unscheduled_reasons,
+};
 pub use transition::{
     LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
 };

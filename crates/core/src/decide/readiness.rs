@@ -79,6 +79,10 @@ pub enum WaitReason {
     AttemptsUsedUp(u32),
     /// It was done, and somebody is to look at it.
     Review,
+    /// Its worker asks for a person.
+    Escalated(String),
+    /// It was done, and this branch waits to be merged.
+    Merging(String),
     /// The next cycle will give it up, for this reason.
     CannotStart(String),
     /// Its rig is gone.
@@ -158,6 +162,8 @@ impl WaitReason {
             | Self::RunCancelled(_)
             | Self::AttemptsUsedUp(_)
             | Self::Review
+            | Self::Escalated(_)
+            | Self::Merging(_)
             | Self::CannotStart(_)
             | Self::RigGone(_)
             | Self::RigParked(_)
@@ -192,6 +198,8 @@ impl WaitReason {
             Self::RunCancelled(_) => "run-cancelled",
             Self::AttemptsUsedUp(_) => "attempts-used-up",
             Self::Review => "review",
+            Self::Escalated(_) => "escalated",
+            Self::Merging(_) => "merging",
             Self::CannotStart(_) => "cannot-start",
             Self::RigGone(_) => "rig-gone",
             Self::RigParked(_) => "rig-parked",
@@ -281,6 +289,10 @@ impl fmt::Display for WaitReason {
             Self::Quarantined(why) => write!(f, "quarantined: {why}"),
             Self::RunCancelled(who) => write!(f, "run cancelled by {who}"),
             Self::Review => write!(f, "review: it was done, and somebody is to look at it"),
+            Self::Escalated(who) => write!(f, "escalated: {who} asks for a person"),
+            Self::Merging(branch) => {
+                write!(f, "merging: it was done, and {branch} waits to be merged")
+            }
             Self::CannotStart(why) => write!(f, "cannot start: {why}"),
             Self::AttemptsUsedUp(runs) => write!(f, "attempts used up ({runs})"),
             Self::RigGone(rig) => write!(f, "the rig {rig} is gone"),

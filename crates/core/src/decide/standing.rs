@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::breaker::is_due_within;
 use super::readiness::{ReadinessFacts, WaitReason, wait_reasons};
-use crate::schedule::{CloseReason, Context, Run, RunState};
+use crate::schedule::{CloseReason, Context, Merge, Run, RunState, Said};
 use crate::{BeadId, ExecutorKind, RigSlug, RigState, Status, Timestamp};
 
 /// What matters of a rig.
@@ -157,6 +157,9 @@ pub fn unscheduled_reasons(
     if let Some(run) = facts.run {
         return vec![held_by(run)];
     }
+    if let Some(run) = last_run.filter(|run| is_merging(facts, latest, run)) {
+        return vec![WaitReason::Merging(run.workplace.branch.clone())];
+    }
     let mut reasons = of_bead(facts, false, now);
     if *facts.readiness.status == Status::Closed {
         return reasons;
@@ -192,6 +195,21 @@ pub fn unscheduled_reasons(
     reasons
 }
 
+/// Whether a bead is in progress because the work of its last run waits to be merged, and not because somebody has it in
+/// hand: it is still that worker's.
+pub fn is_merging(facts: &SchedulingFacts<'_>, latest: Option<&Context>, last_run: &Run) -> bool {
+    let for_the_queue = latest.is_some_and(|context| {
+        let parameters = &context.parameters;
+        let is_left_alone = parameters.review_only || parameters.no_merge;
+        context.number == last_run.context && parameters.merge == Some(Merge::Mr) && !is_left_alone
+    });
+    for_the_queue
+        && last_run.state == RunState::Done
+        && facts.run.is_none()
+        && *facts.readiness.status == Status::InProgress
+        && facts.assignee == last_run.agent
+}
+
 /// Whether a reason goes away without anybody touching the bead itself.
 fn goes_away_unasked(reason: &WaitReason) -> bool {
     matches!(
@@ -222,6 +240,9 @@ fn after_context(
         CloseReason::Dispatched => {
             let run = last_run.filter(|run| run.context == context.number)?;
             match run.state {
+                RunState::Cancelled if run.said == Some(Said::Escalated) => {
+                    Some(WaitReason::Escalated(run.agent.clone()))
+                }
                 RunState::Cancelled => Some(WaitReason::RunCancelled(run.ended_by.clone())),
                 RunState::Done if context.parameters.review_only => Some(WaitReason::Review),
                 RunState::Lost if context.attempts.saturating_add(1) >= max_attempts => {

@@ -161,8 +161,10 @@ impl Repository {
         let mut call = call.arg("--").arg(&origin).arg(format!("{commit}:refs/heads/{branch}"));
         let outcome = read_push(&call.answer_once()?);
         if outcome == Push::Done {
-            // Pushing to a URL, and not to the remote, leaves this to us.
-            self.set_reference(&format!("refs/remotes/origin/{branch}"), commit, None)?;
+            // Pushing to a URL, and not to the remote, leaves this to us. If somebody has fetched meanwhile, they know
+            // more; and what is pushed is pushed.
+            let known = format!("refs/remotes/origin/{branch}");
+            let _ = self.set_reference(&known, commit, expected);
         }
         Ok(outcome)
     }

@@ -32,7 +32,7 @@ pub use error::GitError;
 pub use identity::{Identity, Variables, identity};
 pub use landing::{Push, Rebased};
 pub use moving::{Move, move_tree_away, move_tree_back};
-pub use repository::Repository;
+pub use repository::{Repository, Turn};
 pub use rescue::{LeftOut, Part, PartKind, Reason, Rescue};
 pub use status::{Changes, TreeStatus};
 pub use tree::{Tree, Unfinished};

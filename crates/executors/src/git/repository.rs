@@ -23,13 +23,15 @@ const PUSHING_IS_OFF: &str =
 /// Nothing that a worker made may disappear because git tidies up: not commits that only a reflog knows,
 /// and not what belongs to a tree that was moved away. And git must not tidy up in the background, where it
 /// would outlive the run that it belongs to.
-const SETTINGS: [(&str, &str); 6] = [
+const SETTINGS: [(&str, &str); 7] = [
     ("gc.auto", "0"),
     ("gc.pruneExpire", "never"),
     ("gc.worktreePruneExpire", "never"),
     ("gc.reflogExpire", "never"),
     ("gc.reflogExpireUnreachable", "never"),
     ("core.logAllRefUpdates", "always"),
+    // Whoever just says `git push` is told that pushing is off, and not how to set an upstream.
+    ("push.default", "current"),
 ];
 
 /// How often fetching is tried again when others fetch at the same time.
@@ -47,6 +49,12 @@ pub struct Repository {
 /// The right to change which worktrees a repository has. Held by one at a time, over all processes: git
 /// itself stumbles over worktrees that another one is just making.
 pub(super) struct Registry {
+    _lock: File,
+}
+
+/// The turn to bring something to the origin: see [`Repository::turn`].
+#[derive(Debug)]
+pub struct Turn {
     _lock: File,
 }
 
@@ -280,11 +288,22 @@ impl Repository {
 
     /// Takes the right to change which worktrees there are, when nobody else has it.
     pub(super) fn registry(&self) -> Result<Registry, GitError> {
-        let path = self.path.join("gt-registry.lock");
+        Ok(Registry { _lock: self.lock("gt-registry.lock")? })
+    }
+
+    /// Waits for the turn to bring something to the origin. Those who land on one machine do so one after the other:
+    /// all of them rebasing at once, for one of them to be first, would be a lot of work for nothing.
+    pub fn turn(&self) -> Result<Turn, GitError> {
+        Ok(Turn { _lock: self.lock("gt-landing.lock")? })
+    }
+
+    /// Locks a file of ours, when nobody else has it.
+    fn lock(&self, name: &str) -> Result<File, GitError> {
+        let path = self.path.join(name);
         let file = File::options().create(true).append(true).open(&path);
         let file = file.map_err(GitError::file("open", &path))?;
         file.lock().map_err(GitError::file("lock", &path))?;
-        Ok(Registry { _lock: file })
+        Ok(file)
     }
 
     /// What the repository keeps about each of its worktrees.

@@ -17,7 +17,7 @@ use rustix::process::{
     waitid, waitpid,
 };
 
-use super::control::Control;
+use super::control::{Control, Wish};
 use super::orphan::Record;
 use super::remains::{bystanders, end_all, left_of};
 use super::{AgentEnd, RunFiles, RunLock, processes};
@@ -41,7 +41,8 @@ pub struct Agent {
 }
 
 /// Runs an agent until its end, or ends it when asked to through its supervisor: its process group
-/// gets `TERM` and after `grace` is killed. What the agent leaves behind when it ends is ended the same way.
+/// gets `TERM` and after `grace` is killed. One that is told that its work is done has `grace` to end by itself before
+/// that. What the agent leaves behind when it ends is ended the same way.
 /// `started` is called once the agent is there.
 ///
 /// For a process that does nothing else meanwhile: it collects its children, and ends whatever it has in the
@@ -212,9 +213,18 @@ fn prompt_file(files: &RunFiles, prompt: &[u8]) -> io::Result<File> {
 #[derive(Debug, Clone, Copy)]
 enum Stage {
     Working,
+    /// Its work is done since then, and it may end by itself.
+    Dismissed(Instant),
     /// Asked to end, at that time.
     Asked(Instant),
     Killed,
+}
+
+impl Stage {
+    /// Whether the agent ends by itself, if it ends now.
+    fn is_free(self) -> bool {
+        matches!(self, Self::Working | Self::Dismissed(_))
+    }
 }
 
 /// How often children that we have adopted are collected, whose end nobody tells us.
@@ -228,30 +238,37 @@ fn attend(agent: Pid, control: &mut Control, grace: Duration) -> (Result<WaitSta
     loop {
         let limit = match (&end, stage) {
             (None, _) => LOOK_AGAIN,
-            (_, Stage::Asked(since)) => grace.saturating_sub(since.elapsed()).min(COLLECT_INTERVAL),
+            (_, Stage::Dismissed(since) | Stage::Asked(since)) => {
+                grace.saturating_sub(since.elapsed()).min(COLLECT_INTERVAL)
+            }
             (_, Stage::Working | Stage::Killed) => COLLECT_INTERVAL,
         };
         let news = wait_for_news(end.as_ref(), control, stage, limit);
         match collect(agent, news.is_over) {
             Ok(None) => {}
-            Ok(Some(status)) => return (Ok(status), !matches!(stage, Stage::Working)),
-            Err(error) => return (Err(error), !matches!(stage, Stage::Working)),
+            Ok(Some(status)) => return (Ok(status), !stage.is_free()),
+            Err(error) => return (Err(error), !stage.is_free()),
         }
         // The agent is not collected, so its number is its own, and that of its group.
-        match stage {
-            Stage::Working if news.is_asked => {
-                // One that is stopped would not hear the question.
-                let _ = kill_process_group(agent, Signal::TERM);
-                let _ = kill_process_group(agent, Signal::CONT);
-                stage = Stage::Asked(Instant::now());
-            }
-            Stage::Asked(since) if since.elapsed() >= grace => {
+        match (stage, news.wish) {
+            (Stage::Working, Some(Wish::Leave)) => stage = Stage::Dismissed(Instant::now()),
+            (Stage::Working | Stage::Dismissed(_), Some(Wish::Cancel)) => stage = ask(agent),
+            (Stage::Dismissed(since), _) if since.elapsed() >= grace => stage = ask(agent),
+            (Stage::Asked(since), _) if since.elapsed() >= grace => {
                 let _ = kill_process_group(agent, Signal::KILL);
                 stage = Stage::Killed;
             }
-            Stage::Working | Stage::Asked(_) | Stage::Killed => {}
+            (Stage::Working | Stage::Dismissed(_) | Stage::Asked(_) | Stage::Killed, _) => {}
         }
     }
+}
+
+/// Asks an agent and its process group to end.
+fn ask(agent: Pid) -> Stage {
+    let _ = kill_process_group(agent, Signal::TERM);
+    // One that is stopped would not hear the question.
+    let _ = kill_process_group(agent, Signal::CONT);
+    Stage::Asked(Instant::now())
 }
 
 /// How long to wait before looking again, if nothing tells of the end of an agent.
@@ -262,8 +279,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 struct News {
     /// The agent has ended.
     is_over: bool,
-    /// Somebody wants it to end.
-    is_asked: bool,
+    /// What somebody wants of it.
+    wish: Option<Wish>,
 }
 
 /// Waits for the end of the agent, for somebody who asks, if that still matters, and not longer than `limit`.
@@ -276,14 +293,14 @@ fn wait_for_news(
     let timeout = Timespec::try_from(limit).ok();
     // A descriptor that is not waited for is asked for nothing.
     let flags = |wanted| if wanted { PollFlags::IN } else { PollFlags::empty() };
-    let asked = PollFd::new(&*control, flags(matches!(stage, Stage::Working)));
+    let asked = PollFd::new(&*control, flags(stage.is_free()));
     let over = end
         .map_or_else(|| PollFd::new(&*control, flags(false)), |end| PollFd::new(end, flags(true)));
     let mut polled = [asked, over];
     // Whatever else ends the wait, looking at the children tells.
     let _ = poll(&mut polled, timeout.as_ref());
     let [is_spoken_to, is_over] = polled.map(|polled| !polled.revents().is_empty());
-    News { is_over, is_asked: is_spoken_to && control.is_asked() }
+    News { is_over, wish: if is_spoken_to { control.wish() } else { None } }
 }
 
 /// Collects the children that have ended; the status of the agent, if it is among them.

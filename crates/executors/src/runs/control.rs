@@ -22,11 +22,30 @@ pub enum Asked {
     NobodyListens,
 }
 
+/// What a supervisor can be told about its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Its work is done: the agent has a while to end by itself, and is ended then.
+    Leave,
+    /// It is to end now.
+    Cancel,
+}
+
 /// Asks the supervisor of a run to end it, and returns at once.
 pub fn ask_to_cancel(files: &RunFiles) -> io::Result<Asked> {
+    tell(files, Wish::Cancel)
+}
+
+/// Tells the supervisor of a run that its work is done, and returns at once. An agent that does not end by itself is
+/// ended: nobody else could have its place.
+pub fn tell_done(files: &RunFiles) -> io::Result<Asked> {
+    tell(files, Wish::Leave)
+}
+
+fn tell(files: &RunFiles, wish: Wish) -> io::Result<Asked> {
     match open_for_asking(files)? {
         None => Ok(Asked::NobodyListens),
-        Some(mut pipe) => match pipe.write_all(&word(files)) {
+        Some(mut pipe) => match pipe.write_all(&word(files, wish)) {
             // A pipe that is full has been asked often enough.
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(Asked::Told),
@@ -62,8 +81,8 @@ pub(super) struct Control {
     path: PathBuf,
     /// Where it is between two runs.
     resting_path: PathBuf,
-    /// What it is told to end this run.
-    word: Vec<u8>,
+    /// What it may be told about this run, and what that means.
+    words: [(Vec<u8>, Wish); 2],
     /// What it was told and has not understood yet.
     heard: Vec<u8>,
 }
@@ -83,12 +102,12 @@ impl Control {
                 pipe: make(&path)?,
                 path: PathBuf::new(),
                 resting_path: files.root().join(format!("resting-{}.control", std::process::id())),
-                word: Vec::new(),
+                words: words(files),
                 heard: Vec::new(),
             },
         };
         control.path = path;
-        control.word = word(files);
+        control.words = words(files);
         Ok(slot.insert(control))
     }
 
@@ -100,15 +119,19 @@ impl Control {
         }
     }
 
-    /// Whether somebody wants the run to end. Only to be called when there is something to read. Whoever came too
+    /// What somebody wants of the run. Only to be called when there is something to read. Whoever came too
     /// late for the run before does not mean this one.
-    pub(super) fn is_asked(&mut self) -> bool {
+    pub(super) fn wish(&mut self) -> Option<Wish> {
         let mut more = [0; 4096];
-        let Ok(read) = self.pipe.read(&mut more) else { return false };
+        let read = self.pipe.read(&mut more).ok()?;
         self.heard.extend_from_slice(&more[..read]);
         let whole = self.heard.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let lines: Vec<u8> = self.heard.drain(..whole).collect();
-        lines.split_inclusive(|byte| *byte == b'\n').any(|line| line == self.word)
+        let wishes = lines.split_inclusive(|byte| *byte == b'\n').filter_map(|line| {
+            self.words.iter().find(|(word, _)| word == line).map(|(_, wish)| *wish)
+        });
+        // Whoever is in a hurry wins.
+        wishes.max_by_key(|wish| *wish == Wish::Cancel)
     }
 }
 
@@ -119,11 +142,18 @@ impl Drop for Control {
     }
 }
 
-/// What is said to end a run.
-fn word(files: &RunFiles) -> Vec<u8> {
+/// What is said about a run. No name of a run has a space.
+fn word(files: &RunFiles, wish: Wish) -> Vec<u8> {
     let mut word = files.name().as_os_str().as_bytes().to_vec();
-    word.push(b'\n');
+    word.extend_from_slice(match wish {
+        Wish::Leave => b" done\n",
+        Wish::Cancel => b"\n",
+    });
     word
+}
+
+fn words(files: &RunFiles) -> [(Vec<u8>, Wish); 2] {
+    [Wish::Leave, Wish::Cancel].map(|wish| (word(files, wish), wish))
 }
 
 fn make(path: &Path) -> io::Result<File> {
@@ -192,7 +222,7 @@ mod tests {
         let mut slot = None;
         let control = Control::ready(&mut slot, &files).unwrap();
         assert_eq!(ask_to_cancel(&files).unwrap(), Asked::Told);
-        assert!(control.is_asked());
+        assert_eq!(control.wish(), Some(Wish::Cancel));
 
         control.rest();
         assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NobodyListens);
@@ -209,11 +239,11 @@ mod tests {
         let control = Control::ready(&mut slot, &two).unwrap();
         assert_eq!(ask_to_cancel(&one).unwrap(), Asked::NobodyListens);
 
-        late.write_all(&word(&one)).unwrap();
-        assert!(!control.is_asked());
+        late.write_all(&word(&one, Wish::Cancel)).unwrap();
+        assert_eq!(control.wish(), None);
 
         assert_eq!(ask_to_cancel(&two).unwrap(), Asked::Told);
-        assert!(control.is_asked());
+        assert_eq!(control.wish(), Some(Wish::Cancel));
     }
 
     #[test]
@@ -230,6 +260,22 @@ mod tests {
         assert_eq!(ask_to_cancel(&files).unwrap(), Asked::Told);
         drop(slot);
         assert_eq!(std::fs::read_dir(town.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_supervisor_knows_what_it_is_told_and_whoever_cancels_is_heard_first() {
+        let town = tempfile::tempdir().unwrap();
+        let files = RunFiles::of(town.path(), "gt-abc#3");
+        let mut slot = None;
+        let control = Control::ready(&mut slot, &files).unwrap();
+
+        assert_eq!(tell_done(&files).unwrap(), Asked::Told);
+        assert_eq!(control.wish(), Some(Wish::Leave));
+
+        tell_done(&files).unwrap();
+        ask_to_cancel(&files).unwrap();
+        tell_done(&files).unwrap();
+        assert_eq!(control.wish(), Some(Wish::Cancel));
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod starter;
 mod supervisor;
 
 pub use agent::{Agent, Supervision};
-pub use control::{Asked, ask_to_cancel};
+pub use control::{Asked, ask_to_cancel, tell_done};
 pub use end::AgentEnd;
 pub use files::{Liveness, RunFiles, RunLock};
 pub use host::{boot_identity, host_identity};

@@ -64,8 +64,10 @@ impl<'a> Passes<'a> {
         } else {
             self.spawner.refresh(town)?;
             complete_moves(town)?;
-            resume(town, &self.world)?;
-            recover(town, &self.world)?
+            let problems = resume(town, &self.world)?;
+            let mut recovered = recover(town, &self.world)?;
+            recovered.errors.extend(problems);
+            recovered
         };
         let lock = if self.how.dry_run { None } else { Some(self.take_lock()?) };
         let mut dispatcher = Dispatcher::new(town, &self.spawner)

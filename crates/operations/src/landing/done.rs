@@ -1,16 +1,21 @@
 //! `gt done`: a worker says that it is done.
 
-use gt_core::schedule::{
-    Context, Landing, LandingState, Merge, Run, RunEnd, RunId, RunState, Said,
-};
-use gt_core::{EventKind, Rig, Status};
-use gt_executors::git::{Commit, GitError, Limits};
+use std::path::Path;
+
+use gt_core::message::{MessageBody, Severity};
+use gt_core::schedule::{Context, Landing, Run, RunEnd, RunId, RunState, Said};
+use gt_core::{EventKind, Rig, Sender, Status};
+use gt_executors::git::Commit;
+use gt_executors::runs::{RunFiles, tell_done};
 use gt_store::Writer;
 
-use super::land::{Landed, land};
+use super::commit::commit;
+use super::land::{Delivery, Landed};
+use super::way::Way;
 use crate::beads::enter;
-use crate::runs::{finish_in, resolve};
-use crate::trees::{Trees, git_failed, signature_of};
+use crate::messages::escalate_in;
+use crate::runs::{Finished, finish_in, resolve};
+use crate::trees::Trees;
 use crate::{OperationError, Result, Town};
 
 /// What a worker says.
@@ -61,9 +66,6 @@ pub struct Done {
     pub fate: Fate,
 }
 
-/// The largest file that is committed for a worker.
-const FILE_BYTES_MAX: u64 = 100 * 1024 * 1024;
-
 /// Why work was not accepted: a sentence that whoever did it can act on.
 #[derive(Debug)]
 pub(crate) enum Refused {
@@ -71,7 +73,9 @@ pub(crate) enum Refused {
     Work(String),
     /// Others changed the same; beginning again from there would do.
     Conflict(String),
-    /// The origin or the store cannot be reached.
+    /// The origin does not answer. What was accepted is on its way, and arrives when it does.
+    Later(String),
+    /// Something else went wrong.
     Elsewhere(OperationError),
 }
 
@@ -85,10 +89,22 @@ impl Refused {
     /// The same as an error.
     fn into_error(self) -> OperationError {
         match self {
-            Self::Work(why) | Self::Conflict(why) => OperationError::Rejected(why),
+            Self::Work(why) | Self::Conflict(why) | Self::Later(why) => {
+                OperationError::Rejected(why)
+            }
             Self::Elsewhere(error) => error,
         }
     }
+}
+
+/// The live run whose tree this directory is in.
+pub fn run_at(town: &Town, directory: &Path) -> Result<Option<RunId>> {
+    let live = town.read(|reader| Ok(reader.live_runs()?))?;
+    let is_inside = |run: &Run| {
+        let tree = &run.workplace.tree;
+        !tree.is_empty() && directory.starts_with(town.root().join(tree))
+    };
+    Ok(live.into_iter().find(is_inside).map(|run| run.id))
 }
 
 /// Ends a run as its worker says: commits what is not committed, accepts it, brings it where it belongs, and ends the run
@@ -116,6 +132,9 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<Done> {
     })?;
     let fate = finish_work(town, &rig, &run, context.as_ref(), request.said, request.message)
         .map_err(Refused::into_error)?;
+    // An agent that goes on living would keep its place. One without a supervisor is found by whoever wants the place.
+    let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
+    let _ = tell_done(&files);
     Ok(Done { run: run.id, said: request.said, fate })
 }
 
@@ -128,116 +147,38 @@ pub(crate) fn finish_work(
     said: Said,
     message: Option<&str>,
 ) -> std::result::Result<Fate, Refused> {
+    let words = (said, message);
+    let way = Way::of(said, context.map(|context| &context.parameters));
     let Some(trees) = Trees::of(town, rig).filter(|_| !run.workplace.tree.is_empty()) else {
-        confirm(town, run, said, &Landing::default(), None)?;
+        end(town, run, words, Way::Keep, &Landing::default(), None)?;
         return Ok(Fate::Nothing);
     };
     let accepted = commit(town, rig, run, &trees, message)?;
-    let base = Commit::parse(&run.workplace.base_commit);
-    let nothing_new = base.as_ref() == Some(&accepted);
-    let mut landing =
-        Landing { accepted: accepted.to_string(), state: None, commit: String::new() };
-    let live = town.write(|writer| Ok(writer.accept_work(run, said, &landing)?))?;
-    if !live {
-        return Err(Refused::Work(format!("{} has ended meanwhile; stop here", run.id)));
+    let landing = Landing { accepted: accepted.to_string(), ..Landing::default() };
+    if run.workplace.base_commit == accepted.as_str() {
+        end(town, run, words, Way::Keep, &landing, None)?;
+        return Ok(Fate::Nothing);
     }
-    let parameters = context.map(|context| &context.parameters);
+    let landed = match way.branch(run) {
+        Some(branch) => {
+            let repository = &trees.repository();
+            let delivery =
+                Delivery { town, rig, run, said, accepted: &accepted, branch, repository };
+            Some((branch, there(delivery.land()?, branch, run)?))
+        }
+        None => None,
+    };
+    end(town, run, words, way, &landing, landed.as_ref())?;
     let branch = run.workplace.branch.clone();
-    let way = match (said, parameters) {
-        (Said::Escalated | Said::Deferred, _) => Way::Keep,
-        (Said::Completed, Some(parameters)) if parameters.review_only => Way::Keep,
-        (Said::Completed, Some(parameters)) if parameters.no_merge => Way::PushBranch,
-        (Said::Completed, parameters) => {
-            match parameters.and_then(|parameters| parameters.merge).unwrap_or(Merge::Direct) {
-                Merge::Direct => Way::Land,
-                Merge::Local => Way::Keep,
-                Merge::Mr => Way::Queue,
-            }
+    Ok(match (way, landed) {
+        (Way::Land, Some((onto, commit))) => {
+            Fate::Landed { branch: onto.to_owned(), commit: commit.to_string() }
         }
-    };
-    let repository = trees.repository();
-    let fate = match way {
-        Way::Land if nothing_new => Fate::Nothing,
-        Way::Land => {
-            let onto = &run.workplace.base;
-            let landed = land(town, rig, run, &repository, &accepted, onto)?;
-            let commit = there(landed, onto, run)?;
-            landing.state = Some(LandingState::Confirmed);
-            landing.commit = commit.to_string();
-            Fate::Landed { branch: onto.clone(), commit: commit.to_string() }
+        (Way::Queue, _) => Fate::Merging { branch },
+        (Way::Land | Way::PushBranch | Way::Keep, landed) => {
+            Fate::Kept { branch, pushed: landed.is_some() }
         }
-        Way::PushBranch if nothing_new => Fate::Nothing,
-        Way::PushBranch => {
-            let landed = land(town, rig, run, &repository, &accepted, &branch)?;
-            let commit = there(landed, &branch, run)?;
-            landing.state = Some(LandingState::Confirmed);
-            landing.commit = commit.to_string();
-            Fate::Kept { branch, pushed: true }
-        }
-        Way::Keep => Fate::Kept { branch, pushed: false },
-        Way::Queue => Fate::Merging { branch },
-    };
-    confirm(town, run, said, &landing, Some(way))?;
-    Ok(fate)
-}
-
-/// Where accepted work goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Land,
-    PushBranch,
-    Keep,
-    Queue,
-}
-
-/// Commits what is not committed; the commit that has everything.
-fn commit(
-    town: &Town,
-    rig: &Rig,
-    run: &Run,
-    trees: &Trees<'_>,
-    message: Option<&str>,
-) -> std::result::Result<Commit, Refused> {
-    let failed = git_failed(rig);
-    let tree = run
-        .place
-        .as_ref()
-        .and_then(gt_core::schedule::WorkerPlace::polecat_name)
-        .map(|name| trees.tree(name))
-        .ok_or_else(|| Refused::Work(format!("{} has no tree", run.id)))?;
-    let on = tree.branch().map_err(&failed)?;
-    if on.as_deref() != Some(run.workplace.branch.as_str()) {
-        return Err(Refused::Work(format!(
-            "{} is on {} and not on {}, the branch of {}; switch back with git switch {} and try again",
-            run.workplace.tree,
-            on.as_deref().unwrap_or("no branch"),
-            run.workplace.branch,
-            run.id,
-            run.workplace.branch
-        )));
-    }
-    let title =
-        town.read(|reader| Ok(reader.bead(&run.id.bead)?.map(|bead| bead.title.to_string())))?;
-    let title = title.unwrap_or_else(|| run.id.bead.to_string());
-    let message = match message {
-        Some(message) => message.to_owned(),
-        None => format!("{title}\n\n{}", run.id),
-    };
-    let limits =
-        Limits { file_bytes_max: FILE_BYTES_MAX, base: Commit::parse(&run.workplace.base_commit) };
-    match tree.commit_all(&message, &signature_of(run), &limits) {
-        Ok(_) => {}
-        Err(
-            error @ (GitError::ConflictMarkers { .. }
-            | GitError::Oversize { .. }
-            | GitError::Nested { .. }
-            | GitError::Submodules { .. }
-            | GitError::Unfinished { .. }),
-        ) => return Err(Refused::Work(format!("{error}; then say gt done again"))),
-        Err(error) => return Err(failed(error).into()),
-    }
-    let head = tree.head().map_err(&failed)?;
-    head.ok_or_else(|| Refused::Work(format!("{} has no commit", run.workplace.branch)))
+    })
 }
 
 fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit, Refused> {
@@ -252,82 +193,95 @@ fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit,
         Landed::Rejected(why) => Err(Refused::Work(format!(
             "the origin does not take it: {why}; do what it asks for and say gt done again"
         ))),
-        Landed::Unreachable(why) => Err(Refused::Elsewhere(OperationError::rejected(format!(
-            "the origin cannot be reached: {why}; your work is committed on {} and safe; say gt done again later",
+        Landed::Unreachable(why) => Err(Refused::Later(format!(
+            "the origin cannot be reached: {why}; your work is committed on {} and safe; say gt done again later, or \
+             end, and gt lands it when the origin is there again",
             run.workplace.branch
-        )))),
+        ))),
+        Landed::Over => Err(over(run)),
     }
+}
+
+fn over(run: &Run) -> Refused {
+    Refused::Work(format!("{} has ended meanwhile; stop here", run.id))
 }
 
 /// The run ends, and what was done to the origin is confirmed, in one transaction.
-fn confirm(
+fn end(
     town: &Town,
     run: &Run,
-    said: Said,
+    (said, message): (Said, Option<&str>),
+    way: Way,
     landing: &Landing,
-    way: Option<Way>,
+    landed: Option<&(&str, Commit)>,
 ) -> std::result::Result<(), Refused> {
     let ended = town.write(|writer| {
-        if landing.accepted.is_empty() && !writer.accept_work(run, said, landing)? {
-            return Ok(false);
+        match landed {
+            // What the origin has it has, whatever became of the run.
+            Some((branch, commit)) => writer.confirm_landing(run, branch, commit.as_str())?,
+            None if writer.accept_work(run, said, landing)? => {}
+            None => return Ok(false),
         }
-        if let Some(state) = landing.state {
-            writer.set_landing(run, state, &landing.commit)?;
+        match way {
+            // The bead stays with the merge queue, which closes it.
+            Way::Queue => Ok(writer.end_run(run, &end_of(said), &run.agent)?),
+            Way::Land | Way::PushBranch | Way::Keep => close(writer, town, run, said, message),
         }
-        end_in(writer, town, run, said, way)
     })?;
-    if ended {
-        return Ok(());
+    if ended { Ok(()) } else { Err(over(run)) }
+}
+
+fn end_of(said: Said) -> RunEnd {
+    match said {
+        Said::Completed => {
+            RunEnd::without_status(RunState::Done, "its worker said that it is done")
+        }
+        Said::Escalated => {
+            RunEnd::without_status(RunState::Cancelled, "its worker asks for a person")
+        }
+        Said::Deferred => RunEnd::without_status(RunState::Cancelled, "its worker put it off"),
     }
-    Err(Refused::Work(format!("{} has ended meanwhile; stop here", run.id)))
 }
 
-/// Ends the run as its worker said. `false` if it has ended already.
-pub(super) fn end_as_said(writer: &mut Writer<'_>, town: &Town, run: &Run) -> Result<bool> {
-    end_in(writer, town, run, run.said.unwrap_or(Said::Completed), Some(Way::Land))
-}
-
-fn end_in(
+/// Ends a run as its worker said, and what becomes of its bead. `false` if it has ended already.
+pub(super) fn close(
     writer: &mut Writer<'_>,
     town: &Town,
     run: &Run,
     said: Said,
-    way: Option<Way>,
+    message: Option<&str>,
 ) -> Result<bool> {
-    let state = match said {
-        Said::Completed => RunState::Done,
-        Said::Escalated | Said::Deferred => RunState::Cancelled,
-    };
-    let reason = match said {
-        Said::Completed => "its worker said that it is done",
-        Said::Escalated => "its worker asks for a person",
-        Said::Deferred => "its worker put it off",
-    };
-    let end = RunEnd::without_status(state, reason);
-    match (said, way) {
-        (Said::Completed, Some(Way::Queue)) => {
-            // The bead stays with the merge queue, which closes it.
-            Ok(writer.end_run(run, &end, &run.agent)?)
+    let end = end_of(said);
+    match said {
+        Said::Completed => {
+            Ok(finish_in(writer, town, run, &end, &run.ended_by)? != Finished::Already)
         }
-        (Said::Completed, _) => {
-            Ok(finish_in(writer, town, run, &end, &run.ended_by)? != crate::runs::Finished::Already)
-        }
-        (Said::Escalated, _) => {
+        Said::Escalated | Said::Deferred => {
             if !writer.end_run(run, &end, &run.agent)? {
                 return Ok(false);
             }
-            writer.record_run(run, EventKind::Escalated, &[]);
-            set_status(writer, run, Status::Blocked)?;
-            Ok(true)
-        }
-        (Said::Deferred, _) => {
-            if !writer.end_run(run, &end, &run.agent)? {
-                return Ok(false);
+            if said == Said::Escalated {
+                ask_for_person(writer, run, message)?;
+                set_status(writer, run, Status::Blocked)?;
+            } else {
+                set_status(writer, run, Status::Deferred)?;
             }
-            set_status(writer, run, Status::Deferred)?;
             Ok(true)
         }
     }
+}
+
+/// What its worker says that it needs a person for. What it said to the history of the branch is the best that is known.
+fn ask_for_person(writer: &mut Writer<'_>, run: &Run, message: Option<&str>) -> Result<()> {
+    let branch = &run.workplace.branch;
+    let words = match message {
+        Some(message) => message.to_owned(),
+        None if branch.is_empty() => format!("{} cannot go on without a person", run.id),
+        None => format!("{} cannot go on without a person; what it did is on {branch}", run.id),
+    };
+    let (body, from) = (MessageBody::parse(&words)?, Sender::Worker(run.id.clone()));
+    escalate_in(writer, from, Some(run.id.bead.clone()), body, Severity::High)?;
+    Ok(())
 }
 
 /// The bead of a run that its worker has given up: nobody has it any more.

@@ -1,8 +1,8 @@
 //! Bringing an accepted commit to a branch of the origin.
 
 use gt_core::Rig;
-use gt_core::schedule::{LandingState, Run};
-use gt_executors::git::{Commit, Push, Rebased, Repository};
+use gt_core::schedule::{Landing, LandingState, Run, Said};
+use gt_executors::git::{Commit, GitError, Push, Rebased, Repository};
 
 use crate::trees::{git_failed, signature_of};
 use crate::{Result, Town};
@@ -16,62 +16,147 @@ pub(super) enum Landed {
     Conflict(Vec<String>),
     /// The origin does not want it.
     Rejected(String),
-    /// The origin cannot be reached.
+    /// The origin cannot be reached: whether it has it is not known. It is on its way until somebody knows.
     Unreachable(String),
+    /// The run has ended meanwhile, and nothing of it leaves the town any more.
+    Over,
 }
 
-/// How often somebody else may be faster.
-const RACES_MAX: u32 = 20;
+/// Whether the origin has what was pushed once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Arrived {
+    /// As this commit.
+    Yes(Commit),
+    /// It has not.
+    No,
+    /// It does not answer.
+    Unknown(String),
+}
 
-/// Puts `commit` on top of the branch as it is now and pushes it; when somebody else was faster, again. Every commit
-/// that is about to be pushed is written down first.
-pub(super) fn land(
-    town: &Town,
-    rig: &Rig,
-    run: &Run,
-    repository: &Repository,
-    commit: &Commit,
-    branch: &str,
-) -> Result<Landed> {
-    let failed = git_failed(rig);
-    for _ in 0..RACES_MAX {
-        if let Err(error) = repository.fetch() {
-            return match error {
-                gt_executors::git::GitError::Unreachable { message, .. } => {
-                    Ok(Landed::Unreachable(message))
-                }
-                other => Err(failed(other)),
-            };
+/// How often somebody else, on another machine, may be faster. Whenever somebody is, somebody's work has landed.
+const RACES_MAX: u32 = 100;
+
+/// Accepted work, and where it goes.
+#[derive(Debug)]
+pub(super) struct Delivery<'a> {
+    pub(super) town: &'a Town,
+    pub(super) rig: &'a Rig,
+    pub(super) run: &'a Run,
+    pub(super) said: Said,
+    pub(super) accepted: &'a Commit,
+    pub(super) branch: &'a str,
+    pub(super) repository: &'a Repository,
+}
+
+impl Delivery<'_> {
+    /// Puts the commit on top of the branch as it is now and pushes it; when somebody else was faster, again. Every
+    /// commit that is about to be pushed is written down first, while the run is live.
+    pub(super) fn land(&self) -> Result<Landed> {
+        let failed = git_failed(self.rig);
+        let _turn = self.repository.turn().map_err(&failed)?;
+        let mut is_accepted = self.run.landing.accepted == self.accepted.as_str();
+        match self.arrived()? {
+            Arrived::Yes(commit) => return Ok(Landed::There(commit)),
+            Arrived::No => {}
+            Arrived::Unknown(why) => return self.leave_for_later(is_accepted, why),
         }
-        let tip = repository.tip(branch).map_err(&failed)?;
-        let ready = match &tip {
-            None => commit.clone(),
-            Some(tip) => {
-                if repository.is_ancestor(commit, tip).map_err(&failed)? {
-                    return Ok(Landed::There(tip.clone()));
-                }
-                match repository.rebase_onto(commit, tip, &signature_of(run)).map_err(&failed)? {
+        for _ in 0..RACES_MAX {
+            let tip = self.repository.tip(self.branch).map_err(&failed)?;
+            let ready = match &tip {
+                None => self.accepted.clone(),
+                Some(tip) => match self.rebase(tip)? {
                     Rebased::Clean(ready) => ready,
                     Rebased::Conflict(paths) => {
+                        self.give_up()?;
                         let paths = paths.iter().map(|path| path.display().to_string());
                         return Ok(Landed::Conflict(paths.collect()));
                     }
-                }
+                },
+            };
+            if !self.intend(is_accepted, &ready)? {
+                return Ok(Landed::Over);
             }
-        };
-        if tip.as_ref() == Some(&ready) {
-            // Everything in it was there already.
-            return Ok(Landed::There(ready));
+            is_accepted = true;
+            if tip.as_ref() == Some(&ready) {
+                // Everything in it was there already.
+                return Ok(Landed::There(ready));
+            }
+            match self.repository.push(&ready, self.branch, tip.as_ref()).map_err(&failed)? {
+                Push::Done => return Ok(Landed::There(ready)),
+                Push::LostRace => {}
+                Push::Rejected(why) => {
+                    self.give_up()?;
+                    return Ok(Landed::Rejected(why));
+                }
+                Push::Unreachable(why) => return Ok(Landed::Unreachable(why)),
+            }
+            if let Some(why) = self.fetch()? {
+                return Ok(Landed::Unreachable(why));
+            }
         }
-        town.write(|writer| {
-            Ok(writer.set_landing(run, LandingState::Intended, ready.as_str())?)
-        })?;
-        match repository.push(&ready, branch, tip.as_ref()).map_err(&failed)? {
-            Push::Done => return Ok(Landed::There(ready)),
-            Push::LostRace => {}
-            Push::Rejected(why) => return Ok(Landed::Rejected(why)),
-            Push::Unreachable(why) => return Ok(Landed::Unreachable(why)),
+        Ok(Landed::Unreachable(format!("somebody else was faster {RACES_MAX} times")))
+    }
+
+    /// Asks the origin whether it has what was about to be pushed before.
+    pub(super) fn arrived(&self) -> Result<Arrived> {
+        let failed = git_failed(self.rig);
+        if let Some(why) = self.fetch()? {
+            return Ok(Arrived::Unknown(why));
+        }
+        let Landing { accepted, commit, .. } = &self.run.landing;
+        let pushed = Commit::parse(commit).filter(|_| accepted == self.accepted.as_str());
+        let tip = self.repository.tip(self.branch).map_err(&failed)?;
+        Ok(match (pushed, tip) {
+            (Some(pushed), Some(tip))
+                if self.repository.is_ancestor(&pushed, &tip).map_err(&failed)? =>
+            {
+                Arrived::Yes(pushed)
+            }
+            _ => Arrived::No,
+        })
+    }
+
+    /// Writes down that nothing is on its way any more.
+    pub(super) fn give_up(&self) -> Result<()> {
+        self.town.write(|writer| Ok(writer.give_up_landing(self.run)?))
+    }
+
+    /// What is accepted and cannot be pushed now is pushed by whoever can, when its worker is gone.
+    fn leave_for_later(&self, is_accepted: bool, why: String) -> Result<Landed> {
+        let is_intended = is_accepted && self.run.landing.state == Some(LandingState::Intended);
+        if is_intended || self.intend(is_accepted, self.accepted)? {
+            return Ok(Landed::Unreachable(why));
+        }
+        Ok(Landed::Over)
+    }
+
+    /// `false` if the run has ended.
+    fn intend(&self, is_accepted: bool, ready: &Commit) -> Result<bool> {
+        let landing = Landing {
+            accepted: self.accepted.to_string(),
+            state: Some(LandingState::Intended),
+            commit: ready.to_string(),
+        };
+        self.town.write(|writer| {
+            Ok(if is_accepted {
+                writer.intend_landing(self.run, ready.as_str())?
+            } else {
+                writer.accept_work(self.run, self.said, &landing)?
+            })
+        })
+    }
+
+    fn rebase(&self, tip: &Commit) -> Result<Rebased> {
+        let failed = git_failed(self.rig);
+        self.repository.rebase_onto(self.accepted, tip, &signature_of(self.run)).map_err(&failed)
+    }
+
+    /// Why the origin does not answer, if it does not.
+    fn fetch(&self) -> Result<Option<String>> {
+        match self.repository.fetch() {
+            Ok(()) => Ok(None),
+            Err(GitError::Unreachable { message, .. }) => Ok(Some(message)),
+            Err(other) => Err(git_failed(self.rig)(other)),
         }
     }
-    Ok(Landed::Unreachable(format!("somebody else was faster {RACES_MAX} times")))
 }

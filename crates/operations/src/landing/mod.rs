@@ -3,12 +3,14 @@
 //! Intent, effect, confirmation: what is about to be pushed is written down before, and that it was after. Whoever dies
 //! in between leaves a question that the origin can answer ([`resume`]), and nothing is done twice.
 
+mod commit;
 mod done;
 mod fence;
 mod land;
 mod resume;
+mod way;
 
-pub use done::{Done, DoneRequest, Fate, done};
+pub use done::{Done, DoneRequest, Fate, done, run_at};
 pub(crate) use done::{Refused, finish_work};
 pub use fence::fence;
-pub(crate) use resume::resume;
+pub(crate) use resume::{Sequel, complete, resume};

@@ -1,62 +1,91 @@
 //! Work that was on its way when somebody died.
 
-use gt_core::schedule::{LandingState, Run};
-use gt_executors::git::{Commit, GitError};
+use std::collections::HashSet;
 
-use super::done::end_as_said;
-use super::land::{Landed, land};
+use gt_core::schedule::{Run, RunId, Said};
+use gt_executors::git::Commit;
+
+use super::done::close;
+use super::land::{Arrived, Delivery, Landed};
+use super::way::Way;
 use crate::runs::{Alive, World};
-use crate::trees::{Trees, git_failed};
+use crate::trees::Trees;
 use crate::{Result, Town};
 
-/// Asks the origin about every push whose end nobody has seen, and whose worker is gone: what is there is confirmed, and
-/// what is not there is pushed again. Returns the runs that are over now.
-pub(crate) fn resume(town: &Town, world: &dyn World) -> Result<Vec<Run>> {
-    let mut over = Vec::new();
-    for run in town.read(|reader| Ok(reader.landing_runs()?))? {
-        if !run.is_on(world.host()) || world.worker_of(&run) != Alive::No {
-            continue;
-        }
-        if complete(town, &run)? {
-            over.push(run);
-        }
-    }
-    Ok(over)
+/// What became of work that was on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sequel {
+    /// The origin has it, and that is written down; its run is over.
+    Landed,
+    /// Nobody can say yet: the origin does not answer.
+    Unknown,
+    /// The origin does not have it, and it is not on its way any more.
+    Stays,
 }
 
-fn complete(town: &Town, run: &Run) -> Result<bool> {
-    let rig = town.read(|reader| Ok(reader.rig(run.rig.as_str())?))?;
-    let Some(rig) = rig else { return Ok(false) };
-    let Some(trees) = Trees::of(town, &rig) else { return Ok(false) };
-    let repository = trees.repository();
-    let failed = git_failed(&rig);
-    let Some(accepted) = Commit::parse(&run.landing.accepted) else { return Ok(false) };
-    let pushed = Commit::parse(&run.landing.commit);
-    // Where nobody answers, the question stays open.
-    if let Err(error) = repository.fetch() {
-        return match error {
-            GitError::Unreachable { .. } => Ok(false),
-            other => Err(failed(other)),
-        };
-    }
-    let tip = repository.tip(&run.workplace.base).map_err(&failed)?;
-    let is_there = match (&pushed, &tip) {
-        (Some(pushed), Some(tip)) => repository.is_ancestor(pushed, tip).map_err(&failed)?,
-        _ => false,
-    };
-    let commit = if is_there {
-        pushed.unwrap_or(accepted)
-    } else if run.state.is_live() {
-        match land(town, &rig, run, &repository, &accepted, &run.workplace.base)? {
-            Landed::There(commit) => commit,
-            // It is lost like any other run, and what it did is saved.
-            Landed::Conflict(_) | Landed::Rejected(_) | Landed::Unreachable(_) => return Ok(false),
+/// Asks the origin about every push whose end nobody has seen, and whose worker is gone: what is there is confirmed, and
+/// what is not there is pushed again. Returns the runs for which that went wrong, and why.
+pub(crate) fn resume(town: &Town, world: &dyn World) -> Result<Vec<(RunId, String)>> {
+    let mut problems = Vec::new();
+    let mut unreachable = HashSet::new();
+    for run in town.read(|reader| Ok(reader.landing_runs()?))? {
+        let is_ours = run.is_on(world.host()) && world.worker_of(&run) == Alive::No;
+        // An origin that does not answer is not asked again and again.
+        if !is_ours || unreachable.contains(&run.rig) {
+            continue;
         }
-    } else {
-        return Ok(false);
+        let is_wanted = run.state.is_live() && run.ended_by.is_empty();
+        match complete(town, &run, is_wanted) {
+            Ok(Sequel::Landed | Sequel::Stays) => {}
+            Ok(Sequel::Unknown) => {
+                unreachable.insert(run.rig);
+            }
+            // A store that is away is away for all of them.
+            Err(error) if error.may_pass() => return Err(error),
+            Err(error) => problems.push((run.id, error.to_string())),
+        }
+    }
+    Ok(problems)
+}
+
+/// Asks about one, whose worker can do nothing any more. It is pushed again only if it is still wanted.
+pub(crate) fn complete(town: &Town, run: &Run, is_wanted: bool) -> Result<Sequel> {
+    let (rig, context) = town.read(|reader| {
+        Ok((reader.rig(run.rig.as_str())?, reader.context_by_number(run.context)?))
+    })?;
+    let said = run.said.unwrap_or(Said::Completed);
+    let way = Way::of(said, context.as_ref().map(|context| &context.parameters));
+    let trees = rig.as_ref().and_then(|rig| Trees::of(town, rig).map(|trees| (rig, trees)));
+    let accepted = Commit::parse(&run.landing.accepted);
+    let (Some((rig, trees)), Some(accepted), Some(branch)) = (trees, accepted, way.branch(run))
+    else {
+        town.write(|writer| Ok(writer.give_up_landing(run)?))?;
+        return Ok(Sequel::Stays);
     };
-    town.write(|writer| {
-        writer.set_landing(run, LandingState::Confirmed, commit.as_str())?;
-        if run.state.is_live() { end_as_said(writer, town, run) } else { Ok(false) }
-    })
+    let repository = &trees.repository();
+    let delivery = Delivery { town, rig, run, said, accepted: &accepted, branch, repository };
+    let landed = if is_wanted {
+        delivery.land()?
+    } else {
+        match delivery.arrived()? {
+            Arrived::Yes(commit) => Landed::There(commit),
+            Arrived::Unknown(why) => Landed::Unreachable(why),
+            Arrived::No => {
+                delivery.give_up()?;
+                Landed::Over
+            }
+        }
+    };
+    match landed {
+        Landed::There(commit) => {
+            town.write(|writer| {
+                writer.confirm_landing(run, branch, commit.as_str())?;
+                close(writer, town, run, said, None)
+            })?;
+            Ok(Sequel::Landed)
+        }
+        Landed::Unreachable(_) => Ok(Sequel::Unknown),
+        // It is lost like any other run, and what it did is saved.
+        Landed::Conflict(_) | Landed::Rejected(_) | Landed::Over => Ok(Sequel::Stays),
+    }
 }

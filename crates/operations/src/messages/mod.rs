@@ -9,8 +9,8 @@ mod send;
 mod tests;
 mod wait;
 
-pub(crate) use escalate::needs_you_in;
 pub use escalate::{Escalation, escalate, needs_you};
+pub(crate) use escalate::{escalate_in, needs_you_in};
 pub use inbox::{Inbox, delivered, inbox, mark_seen, read, show, undelivered_for};
 pub(crate) use inbox::{put_before_in, unread_in};
 pub use party::Party;

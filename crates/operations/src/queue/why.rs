@@ -267,6 +267,16 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         WaitReason::Review => {
             format!("look at it, then bd close {id}, or gt sling {id} for another round")
         }
+        WaitReason::Escalated(_) => {
+            format!(
+                "see what it needs with gt why {id}, then bd update {id} --status open and gt sling {id}"
+            )
+        }
+        WaitReason::Merging(branch) => {
+            format!(
+                "merge {branch}, then bd close {id}; or bd update {id} --status open takes it back"
+            )
+        }
         WaitReason::CannotStart(_) => {
             format!("put that right, or gt scheduler clear --bead {id}; the next cycle gives it up")
         }

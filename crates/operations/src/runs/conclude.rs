@@ -5,14 +5,14 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 
 use gt_core::Rig;
 use gt_core::runtime::{ExitZero, Runtime};
-use gt_core::schedule::{Context, Run, RunEnd, RunState, Said, WorkerPlace};
+use gt_core::schedule::{Context, LandingState, Run, RunEnd, RunState, Said, WorkerPlace};
 use gt_executors::runs::AgentEnd;
 
 use super::finish::finish;
 use super::show::log_path;
 use super::spawner::with_causes;
 use super::workbench::fails_by_itself;
-use crate::landing::{Refused, finish_work};
+use crate::landing::{Refused, Sequel, complete, finish_work};
 use crate::recovery::limited;
 use crate::runtimes::limit_in;
 use crate::trees::{Trees, git_failed, save};
@@ -32,10 +32,20 @@ pub(super) fn conclude(
     if run.workplace.tree.is_empty() {
         return finish(town, &run.id, &written).map(drop);
     }
-    let is_over =
-        town.read(|reader| Ok(reader.run(&run.id)?.is_none_or(|run| !run.state.is_live())))?;
-    if is_over {
+    let Some(run) = town.read(|reader| Ok(reader.run(&run.id)?))?.filter(|run| run.state.is_live())
+    else {
         return Ok(());
+    };
+    let run = &run;
+    if run.landing.state == Some(LandingState::Intended) {
+        // Its `gt done` did not live to see the end, or the origin did not answer it.
+        let is_wanted = end != AgentEnd::Cancelled && run.ended_by.is_empty();
+        match complete(town, run, is_wanted)? {
+            Sequel::Landed => return Ok(()),
+            // Whoever makes the next pass asks again.
+            Sequel::Unknown if is_wanted => return Ok(()),
+            Sequel::Unknown | Sequel::Stays => {}
+        }
     }
     let end = match (end, runtime.exit_zero) {
         (AgentEnd::Exited(0), ExitZero::Done) => deliver(town, rig, run, context)?,
@@ -91,6 +101,8 @@ fn deliver(town: &Town, rig: &Rig, run: &Run, context: &Context) -> Result<Optio
         // Once more from where the others are now.
         Err(Refused::Conflict(why)) => end(RunState::Lost, why),
         Err(Refused::Work(why)) => end(RunState::Failed, why),
+        // It is on its way, and its run ends when it has arrived.
+        Err(Refused::Later(_)) => Ok(None),
         Err(Refused::Elsewhere(error)) if error.may_pass() => Err(error),
         Err(Refused::Elsewhere(error)) => end(RunState::Lost, with_causes(&error)),
     }

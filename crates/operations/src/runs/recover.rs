@@ -1,7 +1,7 @@
 //! What is left of starts and runs that died.
 
 use gt_core::decide::loss_of;
-use gt_core::schedule::{Loss, Run, RunEnd, RunId, RunState};
+use gt_core::schedule::{LandingState, Loss, Run, RunEnd, RunId, RunState};
 use gt_core::{ExecutorKind, Timestamp};
 
 use super::finish::{Finished, finish_in};
@@ -133,6 +133,12 @@ fn diagnose(
                 (run.is_on(world.host()) && too_long).then_some(Wrong::TooLong)
             }
         },
+        // What is on its way to the origin is not lost as long as nobody knows whether it has arrived.
+        RunState::Running | RunState::Blocked
+            if run.landing.state == Some(LandingState::Intended) =>
+        {
+            None
+        }
         RunState::Running | RunState::Blocked => {
             (world.worker_of(run) == Alive::No).then_some(Wrong::Gone)
         }

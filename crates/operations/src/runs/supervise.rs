@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gt_core::Rig;
-use gt_core::schedule::{Context, Run, RunId, RunState};
+use gt_core::schedule::{Context, Run, RunId, RunState, WorkerPlace};
 use gt_executors::runs::{
     Asked, Liveness, RunFiles, Supervision, ask_to_cancel, become_detached, end_orphan, next_order,
-    say,
+    say, tell_done,
 };
 
 use super::claim::{Claim, claim};
@@ -61,7 +61,7 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
     };
     let settings = town.scheduler_settings()?;
     if let Some((earlier, why)) = earlier_run_alive(&town.runs_directory(), id) {
-        end_if_cancelled(town, &earlier, settings.kill_grace)?;
+        end_if_over(town, &earlier, settings.kill_grace)?;
         say(&format!("{BUSY}{why}"));
         return Ok(());
     }
@@ -78,6 +78,9 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
     let (_tree, place) = match prepared {
         Ok(prepared) => prepared,
         Err(NotPrepared::Busy(why)) => {
+            if let Some(last) = last_in_tree_of(town, &run)? {
+                end_if_over(town, &last, settings.kill_grace)?;
+            }
             say(&format!("{BUSY}{why}"));
             return Ok(());
         }
@@ -165,16 +168,36 @@ fn earlier_run_alive(runs: &Path, id: &RunId) -> Option<(RunId, String)> {
     None
 }
 
-/// Ends what is left of an earlier run that was cancelled in the store alone: whoever did so may have died
-/// before they could end its processes.
-fn end_if_cancelled(town: &Town, earlier: &RunId, grace: Duration) -> Result<()> {
+/// The run that had the tree of this one before.
+fn last_in_tree_of(town: &Town, run: &Run) -> Result<Option<RunId>> {
+    let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) else {
+        return Ok(None);
+    };
+    let polecat = town.read(|reader| Ok(reader.polecat(&run.rig, name)?))?;
+    Ok(polecat.and_then(|polecat| polecat.last_run).filter(|last| *last != run.id))
+}
+
+/// Ends what is left of an earlier run that is over in the store: whoever wrote that down may have died before they
+/// could end its processes.
+fn end_if_over(town: &Town, earlier: &RunId, grace: Duration) -> Result<()> {
     let run = town.read(|reader| Ok(reader.run(earlier)?))?;
-    if run.is_some_and(|run| run.state == RunState::Cancelled) {
-        let files = RunFiles::of(&town.runs_directory(), &earlier.to_string());
-        // What cannot be ended keeps the bead busy, and shows as a run that is over and has processes.
-        if !matches!(ask_to_cancel(&files), Ok(Asked::Told)) {
-            let _ = end_orphan(&files, grace);
-        }
+    let files = RunFiles::of(&town.runs_directory(), &earlier.to_string());
+    let told = match run.map(|run| run.state) {
+        Some(RunState::Cancelled) => ask_to_cancel(&files),
+        Some(RunState::Done) => tell_done(&files),
+        // Whoever wrote down that it failed was its supervisor, which is about to end; and only what is gone is lost.
+        Some(
+            RunState::Failed
+            | RunState::Lost
+            | RunState::Starting
+            | RunState::Running
+            | RunState::Blocked,
+        )
+        | None => return Ok(()),
+    };
+    // What cannot be ended keeps its place busy, and shows as a run that is over and has processes.
+    if !matches!(told, Ok(Asked::Told)) {
+        let _ = end_orphan(&files, grace);
     }
     Ok(())
 }

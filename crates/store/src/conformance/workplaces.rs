@@ -1,7 +1,8 @@
 //! Polecats, the trees that were moved away, what was saved of them, and how far work is on its way.
 
 use gt_core::schedule::{
-    Landing, LandingState, Polecat, Rescued, RunId, Said, TrashState, Trashed, TreeState, Workplace,
+    Landing, LandingState, Polecat, Rescued, RunEnd, RunId, RunState, Said, TrashState, Trashed,
+    TreeState, Workplace,
 };
 
 use gt_core::Status;
@@ -135,11 +136,27 @@ pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subj
         assert_eq!((read().workplace, read().said), (place.clone(), Some(Said::Completed)));
         assert_eq!(read().landing, landing);
         assert_eq!(town.read(|reader| reader.landing_runs()), [read()]);
+        town.write(|writer| writer.give_up_landing(&run));
+        assert_eq!(town.read(|reader| reader.landing_runs()), []);
+        assert!(town.write(|writer| writer.intend_landing(&run, "c0ffee4")));
+        assert_eq!(read().landing.state, Some(LandingState::Intended));
+        assert_eq!(read().landing.commit, "c0ffee4");
         let accepted = read();
-        town.write(|writer| writer.set_landing(&accepted, LandingState::Confirmed, "c0ffee3"));
+        town.write(|writer| writer.confirm_landing(&accepted, "main", "c0ffee3"));
+        town.write(|writer| writer.give_up_landing(&run));
     });
 
     assert_eq!(story, ["work_accepted gt-a", "landed gt-a"]);
     assert_eq!(town.read(|reader| reader.landing_runs()), []);
+    assert_eq!(read().landing.state, Some(LandingState::Confirmed));
+    assert_eq!(read().landing.commit, "c0ffee3");
+    // A run that is over brings nothing anywhere.
+    let end = RunEnd::without_status(RunState::Cancelled, "it was cancelled");
+    assert!(town.write(|writer| {
+        set_status(writer, "gt-a", Status::Open)?;
+        writer.end_run(&run, &end, "ann")
+    }));
+    assert!(!town.write(|writer| writer.intend_landing(&run, "c0ffee5")));
+    assert!(!town.write(|writer| writer.accept_work(&run, Said::Completed, &landing)));
     assert_eq!(read().landing.commit, "c0ffee3");
 }

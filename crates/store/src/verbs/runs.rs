@@ -57,7 +57,9 @@ statements! {
         base_commit = ?8 WHERE bead = ?1 AND epoch = ?2 AND state = 'starting'";
     ACCEPT = concat!("UPDATE runs SET said = ?3, accepted_commit = ?4, landing = ?5, landing_commit = ?6 \
         WHERE bead = ?1 AND epoch = ?2 AND ", live!());
-    LAND = "UPDATE runs SET landing = ?3, landing_commit = ?4 WHERE bead = ?1 AND epoch = ?2";
+    AIM = concat!("UPDATE runs SET landing = 'intended', landing_commit = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
+    LAND = "UPDATE runs SET landing = 'confirmed', landing_commit = ?3 WHERE bead = ?1 AND epoch = ?2";
+    STAY = "UPDATE runs SET landing = '', landing_commit = '' WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended'";
     LANDING = concat!("SELECT ", run_columns!(), " FROM runs WHERE landing = 'intended' ORDER BY bead, epoch");
     INTEND = concat!("UPDATE runs SET ended_by = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     END = concat!("UPDATE runs SET state = ?3, ended_at = ?4, ended_by = ?5, exit_code = ?6, \
@@ -192,25 +194,30 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Writes down how far accepted work is on its way, before it is pushed and after.
-    pub fn set_landing(
+    /// Writes down that accepted work is about to be pushed as this commit. `false` if its run has ended: then
+    /// nothing of it may leave the town.
+    pub fn intend_landing(&mut self, run: &Run, commit: &str) -> Result<bool, StoreError> {
+        let params = [(&run.id.bead).into(), i64::from(run.id.epoch).into(), commit.into()];
+        Ok(self.execute(AIM, &params)? > 0)
+    }
+
+    /// Writes down that a branch of the origin has the work of a run, as this commit.
+    pub fn confirm_landing(
         &mut self,
         run: &Run,
-        state: LandingState,
+        branch: &str,
         commit: &str,
     ) -> Result<(), StoreError> {
-        let params = [
-            (&run.id.bead).into(),
-            i64::from(run.id.epoch).into(),
-            state.as_str().into(),
-            commit.into(),
-        ];
-        self.execute(LAND, &params)?;
-        if state == LandingState::Confirmed {
-            let fields =
-                [("branch", Json::string(&run.workplace.base)), ("commit", Json::string(commit))];
-            self.record_run(run, EventKind::Landed, &fields);
-        }
+        let params = [(&run.id.bead).into(), i64::from(run.id.epoch).into(), commit.into()];
+        self.apply(LAND, &params)?;
+        let fields = [("branch", Json::string(branch)), ("commit", Json::string(commit))];
+        self.record_run(run, EventKind::Landed, &fields);
+        Ok(())
+    }
+
+    /// Writes down that what was about to be pushed has not arrived, and is not on its way any more.
+    pub fn give_up_landing(&mut self, run: &Run) -> Result<(), StoreError> {
+        self.execute(STAY, &[(&run.id.bead).into(), i64::from(run.id.epoch).into()])?;
         Ok(())
     }
 

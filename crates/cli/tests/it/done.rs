@@ -1,0 +1,198 @@
+//! `gt done`: what is accepted, what is not and why, and who may say it.
+
+use std::fs;
+
+use gt_testkit::wait_until;
+use serde_json::json;
+
+use crate::agents::{Stage as _, is_alive, town_with_agent};
+use crate::projects::{
+    Origin as _, STAYS, Sessions, Worker, town_with_project, town_with_project_by,
+};
+use crate::support::{Steps as _, assert_says, refusal};
+
+#[test]
+fn everything_in_the_tree_is_committed() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("kept", "one\n", "By the worker itself");
+    worker.write("kept", "two\n");
+    worker.write("new/and deep", "new\n");
+    worker.write(".gitignore", "*.log\n");
+    worker.write("noise.log", "noise\n");
+    fs::remove_file(worker.tree.join("README.md")).unwrap();
+
+    worker.gt(&["done", "-m", "The rest"]).ok();
+
+    assert_eq!(town.landed("main"), ["First commit", "By the worker itself", "The rest"]);
+    assert_eq!(town.landed_file("kept").as_deref(), Some("two\n"));
+    assert_eq!(town.landed_file("new/and deep").as_deref(), Some("new\n"));
+    assert_eq!((town.landed_file("README.md"), town.landed_file("noise.log")), (None, None));
+}
+
+#[test]
+fn what_should_not_be_accepted_is_refused_with_what_to_do() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    let before = worker.git(&["rev-parse", "HEAD"]).ok().stdout;
+    let refuses = |parts: &[&str]| {
+        let said = refusal(&worker.gt(&["done"]));
+        assert_says(&said, parts);
+        assert_says(&said, &["gt done again"]);
+        assert_eq!(worker.state(), "running");
+    };
+
+    worker.write("torn", "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n");
+    refuses(&["conflict markers", "torn", "resolve them"]);
+    fs::remove_file(worker.tree.join("torn")).unwrap();
+
+    let large = fs::File::create(worker.tree.join("large")).unwrap();
+    large.set_len(101 * 1024 * 1024).unwrap();
+    refuses(&["larger than", "large", ".gitignore"]);
+    fs::remove_file(worker.tree.join("large")).unwrap();
+
+    worker.write("nested/file", "x\n");
+    worker.git(&["init", "--quiet", "nested"]).ok();
+    refuses(&["nested", "a repository of its own"]);
+    fs::remove_dir_all(worker.tree.join("nested")).unwrap();
+
+    worker.git(&["switch", "--quiet", "--detach"]).ok();
+    worker.commit("tea", "tea\n", "Tea");
+    refuses(&["is on no branch", &format!("git switch {}", worker.branch), "git merge"]);
+    assert_eq!(worker.git(&["rev-parse", &worker.branch]).ok().stdout, before, "nothing changed");
+
+    // What it says works.
+    let head = worker.git(&["rev-parse", "HEAD"]).ok();
+    worker.git(&["switch", "--quiet", &worker.branch]).ok();
+    worker.git(&["merge", "--quiet", head.line()]).ok();
+    worker.gt(&["done"]).ok();
+    assert_eq!(town.landed("main"), ["First commit", "Tea"]);
+}
+
+#[test]
+fn another_branch_is_not_the_work_of_the_run() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    // Somebody who is no worker can make one.
+    let made = worker.command("git").args(["switch", "--quiet", "-c", "aside"]);
+    made.env_remove("GT_RUN").run().ok();
+
+    let refused = refusal(&worker.gt(&["done"]));
+
+    let back = format!("git switch {}", worker.branch);
+    assert_says(&refused, &["is on aside", &worker.branch, &back, "gt done again"]);
+}
+
+#[test]
+fn a_rig_without_repository_has_nothing_to_land() {
+    let town = town_with_agent("gt=$(cat $stage/gt); $gt done > $stage/said; wait_for never");
+    fs::write(town.stage("gt"), town.gt_path().to_str().unwrap()).unwrap();
+    town.bead("we-a", &[]);
+
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
+
+    let run = town.run_of("we-a");
+    assert_eq!(
+        (&run["state"], &run["reason"]),
+        (&json!("done"), &json!("its worker said that it is done"))
+    );
+    let agent = town.agent_of("we-a");
+    wait_until("the agent is ended", || !is_alive(&agent));
+    let said = fs::read_to_string(town.stage("said")).unwrap();
+    assert_says(&said, &["✓ we-a#1 is done: nothing had changed"]);
+}
+
+#[test]
+fn an_agent_that_goes_on_after_gt_done_is_ended_and_its_place_is_free() {
+    // It asks for more time than it gets.
+    let stubborn = "trap 'echo asked >> $stage/asked' TERM\necho tea > tea\ngt done > $stage/said\n\
+                    while [ -d \"$stage\" ]; do sleep 0.05; done";
+    let town = town_with_project(stubborn);
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
+
+    let agent = town.agent_of("we-a");
+    wait_until("the agent is ended", || !is_alive(&agent));
+    wait_until("nothing of it is left", || town.run_of("we-a#1")["alive"] == json!(false));
+    assert!(town.stage("asked").exists(), "it was asked first");
+    assert_eq!(town.states("we-a"), ["done"]);
+    assert_eq!(town.landed("main"), ["First commit", "we-a"]);
+}
+
+#[test]
+fn an_agent_that_ends_by_itself_after_gt_done_has_the_time_to() {
+    let town =
+        town_with_project("echo tea > tea; gt done > $stage/said; echo goodbye > $stage/goodbye");
+    town.gt(["config", "set", "worker.kill_grace", "10m"]).ok();
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+
+    wait_until("it has ended", || town.story().contains(&"- we-a#1".to_owned()));
+
+    assert!(town.stage("goodbye").exists());
+    assert_says(&fs::read_to_string(town.stage("said")).unwrap(), &["landed on main as"]);
+    assert_eq!(town.states("we-a"), ["done"]);
+}
+
+#[test]
+fn in_a_session_the_agent_is_ended_too() {
+    let script = "echo tea > tea; gt done > $stage/said; wait_for never";
+    let town = town_with_project_by("tmux", script);
+    let sessions = Sessions::of(&town);
+    town.bead("we-a", &[]);
+
+    sessions.gt(&["sling", "we-a"]).ok();
+    wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
+
+    let agent = town.agent_of("we-a");
+    wait_until("the agent is ended", || !is_alive(&agent));
+    wait_until("nothing of it is left", || town.run_of("we-a#1")["alive"] == json!(false));
+    assert_eq!(town.landed("main"), ["First commit", "we-a"]);
+}
+
+#[test]
+fn whoever_is_no_worker_says_whose_work_is_done() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    let other = Worker::begin(&town, "we-b", &[]);
+    worker.write("tea", "tea\n");
+    let somebody = |arguments: &[&str]| {
+        let gt = worker.command(town.gt_path()).args(arguments);
+        gt.env_remove("GT_RUN").run()
+    };
+
+    assert_says(&refusal(&somebody(&["done"])), &["GT_RUN is not set", "gt done --run"]);
+    assert_says(
+        &refusal(&other.gt(&["done", "--run", "we-a#1"])),
+        &["this is the worker of we-b#1", "cannot finish we-a#1"],
+    );
+    assert_says(
+        &refusal(&somebody(&["done", "--run", "we-a#7"])),
+        &["we-a has no run 7", "gt run list we-a"],
+    );
+    let done = somebody(&["done", "--run", "we-a#1"]).ok();
+    assert_says(&done.stderr, &["Acting for the worker of we-a#1"]);
+    assert_eq!(town.landed("main"), ["First commit", "we-a"]);
+
+    // At a terminal, standing in a tree is enough.
+    let line = format!("'{}' done", town.gt_path().display());
+    let at_terminal = town.command("script").args(["-qec", &line, "/dev/null"]);
+    let done = at_terminal.dir(&other.tree).run().ok();
+    assert_says(&done.stdout, &["Acting for the worker of we-b#1", "we-b#1 is done"]);
+    let at_terminal = town.command("script").args(["-qec", &line, "/dev/null"]).run();
+    assert_says(&at_terminal.stdout, &["this is not the tree of a run"]);
+}
+
+#[test]
+fn what_is_over_cannot_be_done_again() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    worker.gt(&["done"]).ok();
+
+    assert_says(&refusal(&worker.gt(&["done"])), &["we-a#1 is done already", "stop here"]);
+
+    assert_eq!(town.landed("main"), ["First commit", "Tea"]);
+}

@@ -1,0 +1,192 @@
+//! The fence: a worker changes its own branch while its run is live, and nothing else; only the town pushes.
+
+use std::fs;
+
+use gt_testkit::{Ran, Sandbox, wait_until};
+
+use crate::agents::Stage as _;
+use crate::projects::{Origin as _, STAYS, Worker, town_with_project};
+use crate::support::{Steps as _, assert_says, refusal};
+
+#[test]
+fn a_worker_does_as_it_likes_on_its_own_branch() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("one", "1\n", "One");
+    worker.commit("two", "2\n", "Two");
+    worker.git(&["commit", "--quiet", "--amend", "--message", "Second"]).ok();
+    worker.git(&["reset", "--quiet", "--hard", "HEAD^"]).ok();
+    worker.git(&["reset", "--quiet", "--hard", "HEAD@{1}"]).ok();
+    worker.write("one", "stashed\n");
+    worker.git(&["stash"]).ok();
+    worker.git(&["stash", "pop"]).ok();
+    worker.git(&["checkout", "one"]).ok();
+    worker.git(&["rebase", "--quiet", "--force-rebase", "origin/main"]).ok();
+    worker.git(&["switch", "--quiet", "--detach"]).ok();
+    worker.git(&["switch", "--quiet", &worker.branch]).ok();
+
+    worker.gt(&["done"]).ok();
+
+    assert_eq!(town.landed("main"), ["First commit", "One", "Second"]);
+}
+
+#[test]
+fn a_worker_touches_nothing_that_others_share() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    let other = Worker::begin(&town, "we-b", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    let others = other.git(&["rev-parse", "HEAD"]).ok().stdout;
+    let refused = |arguments: &[&str], parts: &[&str]| {
+        let ran = worker.git(arguments);
+        assert_ne!(ran.code, 0, "{arguments:?}\n{ran}");
+        assert_says(&ran.stderr, parts);
+    };
+    let own = format!("only {} is its branch", worker.branch);
+    let of_other = format!("refs/heads/{}", other.branch);
+
+    refused(&["branch", "-f", "main", "HEAD"], &["may not change refs/heads/main", &own]);
+    refused(&["branch", "aside"], &["may not change refs/heads/aside"]);
+    refused(&["update-ref", &of_other, "HEAD"], &["may not change", &other.branch]);
+    refused(&["tag", "v1"], &["refs/tags/v1", "leave them to a person"]);
+    refused(&["update-ref", "refs/remotes/origin/main", "HEAD"], &["gt itself keeps"]);
+    refused(&["update-ref", "refs/gt/rescue/we-a/1", "HEAD"], &["gt rescue list"]);
+    refused(&["push"], &["gt done"]);
+    refused(&["push", "origin", "HEAD:main"], &["finish with `gt done`"]);
+    let path = town.root().join("origin.git");
+    refused(&["push", path.to_str().unwrap(), "HEAD:main"], &["finish with `gt done`"]);
+
+    assert_eq!(town.origin_references(), ["refs/heads/main"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(other.git(&["rev-parse", "HEAD"]).ok().stdout, others);
+}
+
+/// Everything that a zombie tries, and that nothing of it is left behind.
+fn zombie_tries_everything(town: &Sandbox, zombie: &Worker<'_>) {
+    let before = town.origin_git(&["for-each-ref"]).ok().stdout;
+    let branch = zombie.git(&["rev-parse", &zombie.branch]).ok().stdout;
+    let refused = |ran: Ran, parts: &[&str]| {
+        assert_ne!(ran.code, 0, "{ran}");
+        assert_says(&ran.stderr, parts);
+    };
+    let counts_no_more = &[zombie.run.as_str(), "nothing that it does counts any more"][..];
+
+    zombie.write("zombie", "brains\n");
+    zombie.git(&["add", "--all"]).ok();
+    refused(zombie.git(&["commit", "--quiet", "--message", "Brains"]), counts_no_more);
+    refused(zombie.git(&["branch", "-f", "main", "HEAD"]), counts_no_more);
+    refused(zombie.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]), counts_no_more);
+    refused(zombie.git(&["tag", "brains"]), counts_no_more);
+    refused(zombie.git(&["push", "origin", "HEAD:main"]), &["gt done"]);
+    let path = town.root().join("origin.git");
+    refused(zombie.git(&["push", path.to_str().unwrap(), "HEAD:main"]), &["gt done"]);
+    assert_says(
+        &refusal(&zombie.gt(&["done"])),
+        &[&zombie.run, "is cancelled already", "nothing that you do in it counts any more"],
+    );
+
+    assert_eq!(town.origin_git(&["for-each-ref"]).ok().stdout, before);
+    assert_eq!(zombie.git(&["rev-parse", &zombie.branch]).ok().stdout, branch);
+}
+
+/// Begins a run, and ends it for the town while a process that left its group lives on in its tree.
+fn superseded<'t>(town: &'t Sandbox) -> Worker<'t> {
+    let zombie = Worker::begin(town, "we-a", &[]);
+    zombie.commit("half", "half\n", "Half of it");
+    town.gt(["run", "cancel", "we-a#1"]).ok();
+    zombie
+}
+
+#[test]
+fn a_zombie_reaches_nobody_while_the_next_run_works() {
+    let town = town_with_project(STAYS);
+    let zombie = superseded(&town);
+    zombie_tries_everything(&town, &zombie);
+    zombie.git(&["rm", "--quiet", "-f", "zombie"]).ok();
+
+    town.gt(["sling", "we-a"]).ok();
+    let next = Worker::of(&town, "we-a#2");
+    assert_ne!(next.branch, zombie.branch);
+    next.write("tea", "tea\n");
+    // The zombie knows where the others work, and has only its own name.
+    for arguments in [&["done"][..], &["done", "--run", "we-a#2"]] {
+        assert_says(&refusal(&zombie.gt(arguments)), &["we-a#1"]);
+    }
+    let as_zombie =
+        |arguments: &[&str]| next.command("git").env("GT_RUN", "we-a#1").args(arguments).run();
+    let moved = as_zombie(&["branch", "-f", &next.branch, "HEAD^"]);
+    assert_ne!(moved.code, 0, "{moved}");
+    assert_ne!(as_zombie(&["commit", "--quiet", "--allow-empty", "-m", "Brains"]).code, 0);
+
+    next.gt(&["done"]).ok();
+
+    assert_eq!(town.landed("main"), ["First commit", "we-a"]);
+    assert_eq!(town.states("we-a"), ["done", "cancelled"]);
+    assert_eq!(town.origin_references(), ["refs/heads/main"]);
+}
+
+#[test]
+fn an_agent_that_cannot_be_ended_is_fenced_off() {
+    // What it started has left its group, closed everything it inherited, and hears no question.
+    let leaves = r#"
+says_where
+echo started > work
+(
+    setsid bash -c '
+        trap "" TERM
+        for fd in /proc/self/fd/*; do n=${fd##*/}; [ "$n" -gt 2 ] && eval "exec $n>&-"; done
+        echo $$ > "$0/zombie"
+        while [ -d "$0" ] && [ ! -e "$0/rise" ]; do sleep 0.02; done
+        {
+            echo brains > zombie
+            git add --all
+            git commit -m Brains; echo "commit $?"
+            git branch -f main HEAD; echo "branch $?"
+            git push origin HEAD:main; echo "push $?"
+            gt done; echo "done $?"
+        } > "$0/tried.new" 2>&1
+        mv "$0/tried.new" "$0/tried"
+    ' "$stage" > /dev/null 2>&1 < /dev/null &
+)
+wait_for "end-$bead"
+"#;
+    let town = town_with_project(leaves);
+    let first = Worker::begin(&town, "we-a", &[]);
+    wait_until("it has left", || town.stage("zombie").exists());
+    // Its supervisor cannot end it, because it is gone.
+    town.signal("KILL", &town.supervisor_of("we-a#1"));
+    town.gt(["run", "cancel", "we-a#1", "--force"]).ok();
+    assert_eq!(first.state(), "cancelled");
+
+    town.allow("rise");
+    wait_until("it has tried everything", || town.stage("tried").exists());
+
+    let tried = fs::read_to_string(town.stage("tried")).unwrap();
+    assert_says(&tried, &["commit 1", "branch 128", "push 1", "done 1", "counts any more"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(town.origin_references(), ["refs/heads/main"]);
+}
+
+#[test]
+fn a_run_that_ends_while_its_work_waits_to_land_does_not_land() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.write("tea", "tea\n");
+    let turn = fs::File::options()
+        .create(true)
+        .append(true)
+        .open(town.cwd().join("web/.repo.git/gt-landing.lock"))
+        .unwrap();
+    turn.lock().unwrap();
+    let done = worker.command(town.gt_path()).arg("done").start();
+    wait_until("its work is committed", || {
+        worker.git(&["log", "-1", "--format=%s"]).stdout.starts_with("we-a")
+    });
+
+    town.gt(["run", "cancel", "we-a#1"]).ok();
+    turn.unlock().unwrap();
+
+    assert_says(&refusal(&done.wait()), &["we-a#1 has ended meanwhile", "stop here"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(town.show("we-a")["status"], "open");
+}

@@ -1,0 +1,415 @@
+//! Where work goes when it is done, and what happens when several arrive at once or somebody dies on the way.
+
+use gt_testkit::{Sandbox, wait_until};
+use serde_json::json;
+
+use crate::agents::{Stage as _, is_alive};
+use crate::projects::{
+    Origin as _, STAYS, Sessions, Worker, project_agent, town_with_project, town_with_project_by,
+};
+use crate::support::{Steps as _, assert_says, refusal};
+
+/// A hook of the origin that kills the `gt` which pushes, once, and goes on with `then`.
+fn kills_the_pusher(then: &str) -> String {
+    format!(
+        "if mkdir \"$stage/killed\" 2>/dev/null; then
+    process=$$
+    while [ \"$process\" -gt 1 ]; do
+        process=$(cut -d ' ' -f 4 /proc/$process/stat)
+        if [ \"$(cat /proc/$process/comm)\" = gt ]; then kill -9 \"$process\"; break; fi
+    done
+    {then}
+fi
+exit 0"
+    )
+}
+
+#[test]
+fn the_command_of_a_rig_that_ends_well_has_its_work_landed() {
+    let town = town_with_project("echo tea > tea; rm README.md");
+    town.create("Boil water", &["--id", "we-a", "--force"]);
+
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
+
+    assert_eq!(town.landed("main"), ["First commit", "Boil water"]);
+    assert_eq!(town.landed_file("tea").as_deref(), Some("tea\n"));
+    assert_eq!(town.landed_file("README.md"), None);
+    let by = town.origin_git(&["log", "-1", "--format=%an|%cn|%b", "main"]).ok();
+    assert_says(&by.stdout, &["web/polecats/", "we-a#1"]);
+    let events = town.json(&["activity", "--bead", "we-a"]);
+    let landed = events.as_array().unwrap().iter().find(|event| event["event_type"] == "landed");
+    assert_eq!(landed.unwrap()["payload"]["branch"], "main", "{events}");
+    town.assert_quiet();
+}
+
+#[test]
+fn work_lands_on_the_branch_it_was_slung_for() {
+    let town = town_with_project(STAYS);
+    town.origin_git(&["branch", "next", "main"]).ok();
+    let worker = Worker::begin(&town, "we-a", &["--base-branch", "next"]);
+    worker.commit("tea", "tea\n", "Tea");
+
+    assert_says(&worker.gt(&["done"]).ok().stdout, &["✓ we-a#1 is done: landed on next as"]);
+
+    assert_eq!(town.landed("next"), ["First commit", "Tea"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(town.show("we-a")["status"], "closed");
+}
+
+#[test]
+fn what_stays_on_its_branch_closes_the_bead_all_the_same() {
+    let town = town_with_project(STAYS);
+
+    let local = Worker::begin(&town, "we-a", &["--merge", "local"]);
+    local.commit("tea", "tea\n", "Tea");
+    let done = local.gt(&["done", "--json"]).ok().json();
+    assert_eq!((&done["work"], &done["pushed"]), (&json!("kept"), &json!(false)));
+    assert_eq!(done["branch"], local.branch.as_str());
+    assert_eq!(town.show("we-a")["status"], "closed");
+    assert_eq!(town.origin_references(), ["refs/heads/main"]);
+    local.wait_until_gone();
+
+    let pushed = Worker::begin(&town, "we-b", &["--no-merge"]);
+    pushed.commit("milk", "milk\n", "Milk");
+    assert_says(&pushed.gt(&["done"]).ok().stdout, &["we-b#1 is done: pushed as", &pushed.branch]);
+    assert_eq!(town.landed(&pushed.branch), ["First commit", "Milk"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(town.show("we-b")["status"], "closed");
+}
+
+#[test]
+fn work_for_review_leaves_the_bead_open_until_a_person_decides() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &["--review-only"]);
+    worker.commit("tea", "tea\n", "Tea");
+
+    assert_says(&worker.gt(&["done"]).ok().stdout, &["kept on", &worker.branch]);
+
+    assert_eq!(town.show("we-a")["status"], "open");
+    assert_eq!(town.reasons("we-a"), ["review"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    town.cycle().ok();
+    assert_eq!(town.states("we-a"), ["done"], "nothing starts it again by itself");
+}
+
+#[test]
+fn work_for_the_merge_queue_frees_its_slot_and_keeps_its_bead() {
+    let town = town_with_project(STAYS);
+    town.bead("we-b", &[]);
+    let worker = Worker::begin(&town, "we-a", &["--merge", "mr"]);
+    town.bd(["dep", "add", "we-b", "we-a"]).ok();
+    worker.commit("tea", "tea\n", "Tea");
+
+    let done = worker.gt(&["done", "--json"]).ok().json();
+
+    assert_eq!((&done["work"], &done["branch"]), (&json!("merging"), &json!(worker.branch)));
+    assert_eq!(worker.state(), "done");
+    assert_eq!(town.show("we-a")["status"], "in_progress");
+    assert_eq!(town.reasons("we-a"), ["merging"]);
+    assert_says(&town.gt(["why", "we-a"]).ok().stdout, &["waits to be merged", &worker.branch]);
+    assert_eq!(town.gt_json(&["run", "list"]), json!([]), "its slot is free");
+    assert_says(&town.reasons("we-b").join(" "), &["blocked"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    town.cycle().ok();
+    assert_eq!(town.states("we-a"), ["done"], "nothing starts it again by itself");
+
+    // Whoever takes it in hand has it in hand.
+    town.bd(["update", "we-a", "--status", "open", "--assignee", ""]).ok();
+    town.start_bd(&["update", "we-a", "--claim"]).run().ok();
+    assert_eq!(town.reasons("we-a"), ["claimed"]);
+}
+
+#[test]
+fn what_cannot_be_completed_is_for_a_person_or_for_later() {
+    let town = town_with_project(STAYS);
+    let stuck = Worker::begin(&town, "we-a", &[]);
+    stuck.write("half", "half of it\n");
+    let later = Worker::begin(&town, "we-b", &[]);
+
+    assert_says(
+        &stuck.gt(&["done", "--status", "escalated", "-m", "which tea?"]).ok().stdout,
+        &["a person is asked", "kept on"],
+    );
+    assert_says(&later.gt(&["done", "--status", "deferred"]).ok().stdout, &["for later"]);
+
+    let (bead, assignee) = (town.show("we-a"), town.show("we-a")["assignee"].clone());
+    assert_eq!(bead["status"], "blocked");
+    assert!(assignee.is_null() || assignee == "", "{bead}");
+    assert_eq!(town.show("we-b")["status"], "deferred");
+    assert_eq!(stuck.git(&["log", "-1", "--format=%s"]).ok().line(), "which tea?");
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_says(&town.reasons("we-a").join(" "), &["escalated"]);
+    let asked = town.why("we-a")["needs_you"][0].clone();
+    assert_says(&asked.to_string(), &["we-a#1", "which tea?"]);
+    town.cycle().ok();
+    for bead in ["we-a", "we-b"] {
+        assert_eq!(town.states(bead), ["cancelled"], "nothing starts it again by itself");
+    }
+}
+
+#[test]
+fn nothing_changed_is_nothing_to_land() {
+    let town = town_with_project(STAYS);
+    for (bead, flags) in
+        [("we-a", &[][..]), ("we-b", &["--no-merge"]), ("we-c", &["--merge", "mr"])]
+    {
+        let worker = Worker::begin(&town, bead, flags);
+        assert_says(&worker.gt(&["done"]).ok().stdout, &["is done: nothing had changed"]);
+        assert_eq!(town.show(bead)["status"], "closed", "{bead}");
+        worker.wait_until_gone();
+    }
+    assert_eq!(town.origin_references(), ["refs/heads/main"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+}
+
+/// Work that begins together and ends together.
+const TOGETHER: &str = "wait_for go; echo $bead > $bead; gt done";
+
+fn all_land_once(town: &Sandbox, beads: &[String]) {
+    for bead in beads {
+        town.wait_for_agent(&format!("{bead}#1"));
+    }
+    town.allow("go");
+    town.assert_quiet();
+
+    let mut landed = town.landed("main").split_off(1);
+    landed.sort();
+    assert_eq!(landed, beads);
+    for bead in beads {
+        assert_eq!(town.show(bead)["status"], "closed");
+        assert_eq!(town.states(bead), ["done"]);
+        assert_eq!(town.landed_file(bead), Some(format!("{bead}\n")));
+    }
+    let merges = town.origin_git(&["rev-list", "--count", "--merges", "main"]).ok();
+    assert_eq!(merges.line(), "0");
+}
+
+#[test]
+fn ten_workers_that_land_at_once_all_land_once() {
+    let town = town_with_project(TOGETHER);
+    let beads: Vec<String> = (0..10).map(|number| format!("we-{number}")).collect();
+    for bead in &beads {
+        town.bead(bead, &[]);
+        town.gt(["sling", bead]).ok();
+    }
+    all_land_once(&town, &beads);
+}
+
+#[test]
+fn two_workers_in_sessions_that_land_at_once_all_land_once() {
+    let town = town_with_project_by("tmux", TOGETHER);
+    let sessions = Sessions::of(&town);
+    let beads = ["we-a", "we-b"].map(str::to_owned);
+    for bead in &beads {
+        town.bead(bead, &[]);
+        sessions.gt(&["sling", bead]).ok();
+    }
+    all_land_once(&town, &beads);
+}
+
+#[test]
+fn a_conflict_names_the_files_and_a_rebase_puts_it_right() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.write("README.md", "ours\n");
+    town.somebody_lands("README.md", "theirs\n");
+    town.somebody_lands("other", "other\n");
+
+    let refused = refusal(&worker.gt(&["done"]));
+
+    assert_says(&refused, &["others have changed README.md on main", "git rebase origin/main"]);
+    assert_eq!(worker.state(), "running");
+    assert_eq!(town.landed("main").len(), 3);
+    // What it is told to do works, and begins from what was there a moment ago.
+    assert_ne!(worker.git(&["rebase", "origin/main"]).code, 0, "there is something to resolve");
+    assert_says(&refusal(&worker.gt(&["done"])), &["a rebase has begun", "git rebase --continue"]);
+    worker.write("README.md", "both\n");
+    worker.git(&["add", "README.md"]).ok();
+    worker.git(&["-c", "core.editor=true", "rebase", "--continue"]).ok();
+    worker.gt(&["done"]).ok();
+    assert_eq!(town.landed_file("README.md").as_deref(), Some("both\n"));
+    assert_eq!(town.landed_file("other").as_deref(), Some("other\n"));
+    assert_eq!(town.landed("main").len(), 4);
+}
+
+#[test]
+fn an_origin_that_does_not_want_it_says_why() {
+    let town = town_with_project(STAYS);
+    town.origin_hook("pre-receive", "echo 'sign the agreement first'; [ -e \"$stage/signed\" ]");
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+
+    assert_says(
+        &refusal(&worker.gt(&["done"])),
+        &["the origin does not take it", "sign the agreement first", "say gt done again"],
+    );
+
+    assert_eq!((worker.state(), town.landed("main").len()), ("running".to_owned(), 1));
+    town.allow("signed");
+    worker.gt(&["done"]).ok();
+    assert_eq!(town.landed("main"), ["First commit", "Tea"]);
+}
+
+#[test]
+fn an_origin_that_is_away_is_waited_for() {
+    let town = town_with_project(STAYS);
+    let patient = Worker::begin(&town, "we-a", &[]);
+    let gone = Worker::begin(&town, "we-b", &[]);
+    patient.commit("tea", "tea\n", "Tea");
+    gone.commit("milk", "milk\n", "Milk");
+    town.origin_is_there(false);
+
+    for worker in [&patient, &gone] {
+        let refused = refusal(&worker.gt(&["done"]));
+        assert_says(&refused, &["the origin cannot be reached", &worker.branch, "and safe"]);
+        assert_eq!(worker.state(), "running");
+    }
+    // One ends, and its work is neither lost nor done again: it waits.
+    gone.kill_all();
+    town.cycle();
+    assert_eq!(gone.state(), "running");
+
+    town.origin_is_there(true);
+    patient.gt(&["done"]).ok();
+    town.cycle().ok();
+    assert_eq!(gone.state(), "done");
+    assert_eq!(town.landed("main"), ["First commit", "Tea", "Milk"]);
+    for bead in ["we-a", "we-b"] {
+        assert_eq!(town.show(bead)["status"], "closed");
+        assert_eq!(town.states(bead), ["done"]);
+    }
+}
+
+#[test]
+fn a_command_that_is_done_while_the_origin_is_away_is_not_done_again() {
+    let town = town_with_project("wait_for go; echo tea > tea");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    town.origin_is_there(false);
+    let supervisor = town.supervisor_of("we-a#1");
+    town.allow("go");
+    wait_until("its supervisor has ended", || !is_alive(&supervisor));
+
+    town.cycle();
+    assert_eq!(town.states("we-a"), ["running"]);
+    town.origin_is_there(true);
+    town.cycle().ok();
+
+    assert_eq!(town.states("we-a"), ["done"]);
+    assert_eq!(town.landed("main"), ["First commit", "we-a"]);
+    assert_eq!(town.story(), ["+ we-a#1", "- we-a#1"]);
+}
+
+/// A worker whose `gt done` was killed in this hook of the origin, which then did the rest of it.
+fn cut_off<'t>(town: &'t Sandbox, hook: &str, then: &str) -> Worker<'t> {
+    let worker = Worker::begin(town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    // Not a plain step forward, so that what is pushed is another commit than what was accepted.
+    town.somebody_lands("other", "other\n");
+    let then = format!("touch \"$stage/hook-is-over\"; {then}");
+    town.origin_hook(hook, &kills_the_pusher(&then));
+    assert_ne!(worker.gt(&["done"]).code, 0);
+    wait_until("the push is over", || town.stage("hook-is-over").exists());
+    assert_eq!(worker.state(), "running");
+    worker
+}
+
+#[test]
+fn whoever_dies_after_the_push_has_landed_and_does_not_land_again() {
+    let expected = ["First commit", "Somebody changes other", "Tea"];
+
+    // Everybody dies: the next cycle finds it there.
+    let town = town_with_project(STAYS);
+    cut_off(&town, "post-receive", "").kill_all();
+    town.somebody_lands("more", "more\n");
+    town.cycle().ok();
+    assert_eq!(town.landed("main")[..3], expected);
+    assert_eq!((town.landed("main").len(), town.states("we-a")), (4, vec!["done".to_owned()]));
+    assert_eq!(town.show("we-a")["status"], "closed");
+
+    // The agent dies: its supervisor finds it there.
+    let town = town_with_project(STAYS);
+    cut_off(&town, "post-receive", "");
+    town.signal("KILL", &town.agent_of("we-a"));
+    town.assert_quiet();
+    assert_eq!(
+        (town.landed("main"), town.states("we-a")),
+        (expected.map(str::to_owned).to_vec(), vec!["done".to_owned()])
+    );
+
+    // Nobody else dies: the worker says it again.
+    let town = town_with_project(STAYS);
+    let worker = cut_off(&town, "post-receive", "");
+    worker.gt(&["done"]).ok();
+    assert_eq!(
+        (town.landed("main"), worker.state()),
+        (expected.map(str::to_owned).to_vec(), "done".to_owned())
+    );
+}
+
+#[test]
+fn whoever_dies_before_the_push_arrives_lands_once_all_the_same() {
+    let expected = ["First commit", "Somebody changes other", "Tea"];
+    let town = town_with_project(STAYS);
+    let worker = cut_off(&town, "pre-receive", "exit 1");
+    assert_eq!(town.landed("main").len(), 2);
+    worker.kill_all();
+
+    town.cycle().ok();
+
+    assert_eq!(town.landed("main"), expected);
+    assert_eq!(
+        (worker.state(), town.show("we-a")["status"].clone()),
+        ("done".to_owned(), json!("closed"))
+    );
+}
+
+#[test]
+fn a_branch_that_was_to_be_kept_does_not_land_because_somebody_died() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &["--no-merge"]);
+    worker.commit("tea", "tea\n", "Tea");
+    let then = "touch \"$stage/hook-is-over\"";
+    town.origin_hook("post-receive", &kills_the_pusher(then));
+    worker.gt(&["done"]);
+    wait_until("the push is over", || town.stage("hook-is-over").exists());
+    worker.kill_all();
+
+    town.cycle().ok();
+
+    assert_eq!(worker.state(), "done");
+    assert_eq!(town.landed(&worker.branch), ["First commit", "Tea"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+}
+
+#[test]
+fn a_supervisor_that_dies_during_gt_done_changes_nothing() {
+    let town = town_with_project("echo tea > tea; gt done > $stage/said; wait_for \"end-$bead\"");
+    let waits = "touch \"$stage/pushing\"; while [ ! -e \"$stage/go\" ]; do sleep 0.02; done";
+    town.origin_hook("pre-receive", waits);
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("it pushes", || town.stage("pushing").exists());
+
+    town.signal("KILL", &town.supervisor_of("we-a#1"));
+    town.cycle().ok();
+    assert_eq!(town.states("we-a"), ["running"], "its agent is alive");
+    town.allow("go");
+
+    wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
+    assert_eq!(town.landed("main"), ["First commit", "we-a"]);
+    // Nobody is there to end its agent, except whoever wants its place.
+    let agent = town.agent_of("we-a");
+    assert!(is_alive(&agent));
+    project_agent(&town, "echo milk > milk");
+    town.bead("we-b", &[]);
+    let _ = town.gt(["sling", "we-b"]);
+    wait_until("the agent is ended", || !is_alive(&agent));
+    wait_until("the other has landed", || {
+        town.cycle();
+        town.show("we-b")["status"] == "closed"
+    });
+    assert_eq!(town.landed("main"), ["First commit", "we-a", "we-b"]);
+}
