@@ -8,7 +8,7 @@ use crate::Result;
 use crate::dispatch::Scene;
 
 /// The place of a run in a rig with trees: the one that was asked for, else the polecat that rested longest and
-/// has its tree, else a new one. Called in the transaction that begins the run, so a name is never given twice.
+/// has its tree, else one without, else a new one. Called in the transaction that begins the run, so a name is never given twice.
 pub(crate) fn give_place(
     writer: &mut Writer<'_>,
     scene: &Scene,
@@ -24,18 +24,20 @@ pub(crate) fn give_place(
     let asked = context.place.as_ref().and_then(WorkerPlace::polecat_name);
     let name = match asked {
         Some(name) => name.to_owned(),
-        None => known
-            .iter()
-            .find(|polecat| {
+        None => {
+            let rests = |tree: TreeState| {
                 // A tree is where it was made.
-                polecat.host == host && polecat.tree == TreeState::Ready && is_free(&polecat.name)
-            })
-            .map(|polecat| polecat.name.clone())
-            .unwrap_or_else(|| {
+                let is_here = |polecat: &&Polecat| polecat.host == host && polecat.tree == tree;
+                known.iter().filter(is_here).find(|polecat| is_free(&polecat.name))
+            };
+            // One whose tree could not be made, or was moved away, keeps its name in use.
+            let known_one = rests(TreeState::Ready).or_else(|| rests(TreeState::Absent));
+            known_one.map(|polecat| polecat.name.clone()).unwrap_or_else(|| {
                 free_polecat_name(|name| {
                     known.iter().any(|polecat| polecat.name == name) || !is_free(name)
                 })
-            }),
+            })
+        }
     };
     let place = place_of(&name)?;
     let now = writer.now();

@@ -11,7 +11,8 @@ use gt_core::{ExecutorKind, Rig};
 use gt_executors::git::{Commit, GitError, Repository, Tree};
 use gt_executors::runs::{Liveness, RunFiles};
 
-use super::trash::move_away;
+use super::setup::set_up;
+use super::trash::{Leaving, move_away};
 use super::{Trees, git_failed, save};
 use crate::{OperationError, Result, Town};
 
@@ -59,7 +60,7 @@ pub(crate) fn prepare(
     let branch = branch_name(name, &run.id.bead, town.now());
     let tree = trees.tree(name);
     if !reuse(town, rig, &polecat, &tree, &branch, &base_commit)? {
-        let _ = move_away(town, rig, &polecat, "it was not clean, or not whole")?;
+        move_away(town, rig, &polecat, Leaving::For(&run.id))?;
         repository.add_worktree(tree.path(), &branch, &base_commit).map_err(&failed)?;
     }
     let polecat = Polecat {
@@ -70,6 +71,7 @@ pub(crate) fn prepare(
         ..polecat
     };
     town.write(|writer| Ok(writer.put_polecat(&polecat)?))?;
+    set_up(town, &trees, rig, run, &tree, &branch)?;
     Ok(Workplace {
         session: match run.executor {
             ExecutorKind::Tmux => session_name(&rig.prefix, name),
@@ -151,14 +153,24 @@ fn reuse(
         && let Some(run) = town.read(|reader| Ok(reader.run(last)?))?
         && run.landing.accepted.is_empty()
     {
-        save(town, rig, &run)?;
+        match save(town, rig, &run) {
+            Ok(_) => {}
+            // What git cannot read is kept as it is.
+            Err(OperationError::Git { source, .. }) if is_about_the_tree(&source) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
     }
     match tree.recycle(branch, base) {
         Ok(()) => Ok(true),
         // Whatever keeps it from being used again is moved away, and looked at by a person if they like.
-        Err(error @ (GitError::Start { .. } | GitError::File { .. })) => {
-            Err(git_failed(rig)(error))
-        }
-        Err(_) => Ok(false),
+        Err(error) if is_about_the_tree(&error) => Ok(false),
+        Err(error) => Err(git_failed(rig)(error)),
     }
+}
+
+/// Whether another tree would not have this error.
+fn is_about_the_tree(error: &GitError) -> bool {
+    !matches!(error, GitError::Start { .. } | GitError::File { .. })
 }
