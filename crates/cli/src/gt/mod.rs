@@ -12,7 +12,9 @@ mod import;
 mod install;
 mod man;
 mod outbox;
+mod polecat;
 mod queue;
+mod rescue;
 mod rig;
 mod run;
 mod scheduler;
@@ -61,6 +63,8 @@ enum Verb {
     Done(done::DoneArgs),
     Unsling(unsling::UnslingArgs),
     Run(run::RunArgs),
+    Polecat(polecat::PolecatArgs),
+    Rescue(rescue::RescueArgs),
     Wait(wait::WaitArgs),
     Why(why::WhyArgs),
     Status(status::StatusArgs),
@@ -91,6 +95,8 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Done(args) => done::run(&context, &args),
         Verb::Unsling(args) => unsling::run(&context, &args),
         Verb::Run(args) => run::run(&context, &args),
+        Verb::Polecat(args) => polecat::run(&context, &args),
+        Verb::Rescue(args) => rescue::run(&context, &args),
         Verb::Wait(args) => wait::run(&context, &args),
         Verb::Why(args) => why::run(&context, &args),
         Verb::Status(_) => status::run(&context),
