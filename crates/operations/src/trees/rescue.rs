@@ -41,8 +41,9 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
     })?;
     let reference = rescue_reference(&run.id);
     let message = format!("What {} left in {}", run.id, run.workplace.tree);
-    let saved =
-        tree.rescue(&reference, &message, &signature_of(run), bytes_max).map_err(&failed)?;
+    let saved = tree
+        .rescue(&trees.repository(), &reference, &message, &signature_of(run), bytes_max)
+        .map_err(&failed)?;
     let left_out = saved.left_out.iter();
     let rescued = Rescued {
         run: run.id.clone(),
