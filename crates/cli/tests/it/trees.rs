@@ -233,11 +233,8 @@ fn an_origin_that_cannot_be_reached_keeps_nobody_from_beginning_where_it_was() {
     let ran = town.gt(["sling", "we-1"]);
     assert_says(&format!("{ran}"), &["the repository of the rig web", "origin.git"]);
     fs::rename(&away, &origin).unwrap();
-    town.gt(["scheduler", "retry", "we-1"]).ok();
-    wait_until("we-1 was tried", || {
-        town.gt(["scheduler", "run"]).code == 0
-            && town.states("we-1").contains(&"failed".to_owned())
-    });
+    town.gt(["scheduler", "clear", "--bead", "we-1"]).ok();
+    assert_eq!(town.work("we-1", &[]), "failed");
 
     fs::rename(&origin, &away).unwrap();
     assert_eq!(town.work("we-2", &[]), "failed");
@@ -390,6 +387,9 @@ fn a_tmux_server_that_is_killed_takes_no_work_along() {
     let socket = directory.join(files_in(&directory).pop().unwrap());
     let pid = town.command("tmux").arg("-S").arg(&socket).args(["display", "-p", "#{pid}"]).run();
     town.signal("KILL", pid.ok().line());
+    assert_not_lost(&town, "we-1", "work.txt", "precious");
+    // Its worker may not even have noticed.
+    town.write("go", "");
 
     wait_until("we-1 was recovered", || {
         town.gt(["scheduler", "run"]).ok();

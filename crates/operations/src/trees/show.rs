@@ -260,8 +260,12 @@ pub fn peek(town: &Town, input: &str, lines: u32) -> Result<Glimpse> {
     if run.executor == ExecutorKind::Tmux && run.state.is_live() {
         let name = session_of(&run, prefix_of(town, &run.rig)?.as_ref());
         let tmux = Tmux::of_town(&session_server(town));
-        // A session that ends meanwhile has left its output like any other.
-        if let Ok(text) = tmux.and_then(|tmux| tmux.capture(&name, Capture::Last(lines))) {
+        let shown = tmux.and_then(|tmux| tmux.capture(&name, Capture::Last(lines)));
+        // A session that ends meanwhile has left its output like any other, and one whose worker has no terminal
+        // shows nothing.
+        if let Ok(text) = shown
+            && !text.trim().is_empty()
+        {
             return Ok(Glimpse { run, session: Some(name), text });
         }
     }
