@@ -440,6 +440,7 @@ fn git_that_dies_in_the_middle_costs_a_try_and_no_work() {
             assert_not_lost(&town, "we-1", "build.log", "precious-1");
             assert_not_lost(&town, "we-2", "work.txt", "precious-2");
             assert_not_lost(&town, "we-3", "other.txt", "precious-3");
+            assert!(town.root().join("killed").exists(), "git {word} was never called");
             let doctor = town.gt(["doctor"]).stdout;
             assert!(!doctor.contains("being moved away"), "{word} {caller}\n{doctor}");
         }
@@ -460,4 +461,76 @@ fn two_towns_on_one_machine_do_not_meet() {
     assert_eq!(other.run_of("we-1")["state"], "running");
     let message = refusal(&one.gt(["polecat", "attach", "we-1"]));
     assert_says(&message, &["no session we-furiosa", "gt polecat log we-1"]);
+}
+
+/// Another moment each time, from before anything has happened until after the worker has begun.
+fn some_moment(round: u64) {
+    std::thread::sleep(std::time::Duration::from_millis(round * 37 % 400));
+}
+
+#[test]
+fn whoever_starts_work_may_be_killed_at_any_moment() {
+    let town = town_with_trees("process");
+    town.gt(["config", "set", "recovery.cooldown", "0s"]).ok();
+    for round in 0..14 {
+        let bead = format!("we-{round}");
+        // The first one fails and leaves something, so that every start finds a tree that has to be moved away.
+        let text = format!("precious {round}");
+        town.script(
+            &bead,
+            &format!("echo '{text}' >> work.txt; echo '{text}' > build.log; exit 1"),
+        );
+        let sling = town.start_gt(&["sling", &bead]).start();
+        some_moment(round);
+        sling.kill();
+        wait_until(&format!("{bead} has ended"), || {
+            let _ = town.gt(["sling", &bead]);
+            let _ = town.gt(["scheduler", "run"]);
+            town.show(&bead)["status"] == "closed"
+        });
+    }
+    for round in 0..14 {
+        assert_not_lost(&town, "any", "work.txt", &format!("precious {round}"));
+        assert_not_lost(&town, "any", "build.log", &format!("precious {round}"));
+    }
+    assert_eq!(texts(&town.polecats(), "name"), ["furiosa"]);
+}
+
+#[test]
+fn trees_that_are_taken_away_while_others_need_them_are_those_that_were_meant() {
+    let town = town_with_trees("process");
+    for round in 0..10 {
+        let bead = format!("we-{round}");
+        let text = format!("precious {round}");
+        // Whoever has a tree finds it again after a while.
+        let script = format!(
+            "echo '{text}' > work.txt; sleep 0.05; grep -q '{text}' work.txt && exit 1; exit 77"
+        );
+        town.script(&bead, &script);
+        let sling = town.start_gt(&["sling", &bead]).start();
+        let nukes: Vec<_> =
+            (0..3).map(|_| town.start_gt(&["polecat", "nuke", "web/furiosa"]).start()).collect();
+        some_moment(round);
+        let mut nukes = nukes.into_iter();
+        nukes.next().unwrap().kill();
+        for nuke in nukes {
+            let _ = nuke.wait();
+        }
+        let _ = sling.wait();
+        wait_until(&format!("{bead} has ended"), || {
+            let _ = town.gt(["scheduler", "run"]);
+            town.show(&bead)["status"] == "closed"
+        });
+        assert_eq!(town.run_of(&bead)["exit_code"], 1, "{}", town.run_of(&bead));
+    }
+    town.gt(["scheduler", "run"]).ok();
+    for round in 0..10 {
+        assert_not_lost(&town, "any", "work.txt", &format!("precious {round}"));
+    }
+    let trash = town.trash();
+    assert!(texts(&trash, "state").iter().all(|state| state == "kept"), "{trash}");
+    for one in trash.as_array().unwrap() {
+        let kept = town.cwd().join(one["path"].as_str().unwrap());
+        assert!(kept.join("tree/.git").exists() && kept.join("git/HEAD").exists(), "{one}");
+    }
 }

@@ -22,23 +22,16 @@ pub(crate) fn give_place(
     let is_free =
         |name: &str| place_of(name).is_ok_and(|place| scene.occupancy.occupant(&place).is_none());
     let asked = context.place.as_ref().and_then(WorkerPlace::polecat_name);
-    let name = match asked {
-        Some(name) => name.to_owned(),
-        None => {
-            let rests = |tree: TreeState| {
-                // A tree is where it was made.
-                let is_here = |polecat: &&Polecat| polecat.host == host && polecat.tree == tree;
-                known.iter().filter(is_here).find(|polecat| is_free(&polecat.name))
-            };
-            // One whose tree could not be made, or was moved away, keeps its name in use.
-            let known_one = rests(TreeState::Ready).or_else(|| rests(TreeState::Absent));
-            known_one.map(|polecat| polecat.name.clone()).unwrap_or_else(|| {
-                free_polecat_name(|name| {
-                    known.iter().any(|polecat| polecat.name == name) || !is_free(name)
-                })
-            })
-        }
+    let rests = |tree: TreeState| {
+        // A tree is where it was made.
+        let is_here = |polecat: &&Polecat| polecat.host == host && polecat.tree == tree;
+        known.iter().filter(is_here).find(|polecat| is_free(&polecat.name))
     };
+    // One whose tree could not be made, or was moved away, keeps its name in use.
+    let resting = || rests(TreeState::Ready).or_else(|| rests(TreeState::Absent));
+    let name = asked.or_else(|| resting().map(|polecat| polecat.name.as_str()));
+    let is_taken = |name: &str| known.iter().any(|polecat| polecat.name == name) || !is_free(name);
+    let name = name.map_or_else(|| free_polecat_name(is_taken), ToOwned::to_owned);
     let place = place_of(&name)?;
     let now = writer.now();
     let polecat = known.into_iter().find(|polecat| polecat.name == name);

@@ -228,18 +228,18 @@ pub fn attach(town: &Town, input: &str) -> Result<AttachCommand> {
         )));
     }
     let name = session_of(&run, prefix_of(town, &run.rig)?.as_ref());
-    let tmux = Tmux::of_town(&session_server(town)).map_err(tmux_failed)?;
-    if !run.state.is_live() || !tmux.has(&name).map_err(tmux_failed)? {
+    let tmux = Tmux::of_town(&session_server(town)).map_err(|error| tmux_failed(&error))?;
+    if !run.state.is_live() || !tmux.has(&name).map_err(|error| tmux_failed(&error))? {
         return Err(OperationError::rejected(format!(
             "there is no session {name}: {} is {}; {instead}",
             run.id,
             run.state.as_str()
         )));
     }
-    tmux.attach_command(&name).map_err(tmux_failed)
+    tmux.attach_command(&name).map_err(|error| tmux_failed(&error))
 }
 
-fn tmux_failed(error: TmuxError) -> OperationError {
+fn tmux_failed(error: &TmuxError) -> OperationError {
     OperationError::rejected(error.to_string())
 }
 
