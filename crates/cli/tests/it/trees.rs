@@ -534,3 +534,74 @@ fn trees_that_are_taken_away_while_others_need_them_are_those_that_were_meant() 
         assert!(kept.join("tree/.git").exists() && kept.join("git/HEAD").exists(), "{one}");
     }
 }
+
+/// A small file system at a directory, until it is dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// Nothing where mounting is not allowed.
+    fn at(town: &Sandbox, directory: PathBuf) -> Option<Self> {
+        let mount = town.command("mount").args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]);
+        (mount.arg(&directory).run().code == 0).then_some(Self(directory))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let sandbox = crate::support::nowhere();
+        let _ = sandbox.command("umount").arg("-l").arg(&self.0).run();
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_stops_the_work_and_loses_none() {
+    let town = town_with_trees("process");
+    let Some(_disk) = SmallDisk::at(&town, town.cwd().join("web")) else {
+        eprintln!("not tried: mounting is not allowed here");
+        return;
+    };
+    let fill = "head -c 30000000 /dev/zero > fill.log";
+    town.script(
+        "we-1",
+        &format!("echo precious-1 > work.txt; echo precious-1 > build.log; {fill}; exit 1"),
+    );
+    town.script("we-2", "echo precious-2 > other.txt; exit 1");
+    assert_eq!(town.work("we-1", &[]), "failed");
+    assert_not_lost(&town, "we-1", "work.txt", "precious-1");
+    // The next one cannot even begin, and says why.
+    let ran = town.gt(["sling", "we-2"]);
+    assert_says(&format!("{ran}"), &["No space left on device"]);
+    assert_not_lost(&town, "we-1", "work.txt", "precious-1");
+    assert_not_lost(&town, "we-1", "build.log", "precious-1");
+
+    let find = town.command("find").arg(town.cwd().join("web"));
+    find.args(["-name", "fill.log", "-delete"]).run().ok();
+    town.gt(["scheduler", "clear", "--bead", "we-2"]).ok();
+    assert_eq!(town.work("we-2", &[]), "failed");
+    assert_not_lost(&town, "we-1", "work.txt", "precious-1");
+    assert_not_lost(&town, "we-1", "build.log", "precious-1");
+    assert_not_lost(&town, "we-2", "other.txt", "precious-2");
+}
+
+#[test]
+fn what_a_worker_on_a_terminal_shows_can_be_peeked_at() {
+    let town = town_with_trees("tmux");
+    let worker = town.cwd().join("worker.sh");
+    let runtime = format!(
+        "command = \"'{}' {{bead}} {{prompt}}\"\nprompt = \"argument\"\nexit_zero = \"done\"\n",
+        worker.display()
+    );
+    town.write(".gt/runtimes/screen.toml", runtime);
+    town.gt(["config", "unset", "rig.web.command"]).ok();
+    town.gt(["config", "set", "rig.web.runtime", "screen"]).ok();
+    town.script("we-1", &format!("tty; echo hello from the screen{WAIT}"));
+    town.begin("we-1");
+    wait_until("its session shows what it printed", || {
+        let peeked = town.gt_json(&["polecat", "peek", "web/furiosa", "-n", "5"]);
+        peeked["source"] == "session"
+            && peeked["output"].as_str().unwrap().contains("hello from the screen")
+    });
+    town.write("go", "");
+    wait_until("we-1 is done", || town.run_of("we-1")["state"] == "done");
+    assert_says(&town.gt(["polecat", "log", "we-1"]).ok().stdout, &["hello from the screen"]);
+}
