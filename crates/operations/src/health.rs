@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use gt_core::schedule::{TrashState, Trashed};
 use gt_executors::process;
 
-use crate::{Result, Town, UnsentNotices, outbox, rigs, settings, store};
+use crate::{Result, Town, UnsentNotices, outbox, rigs, settings, store, trees};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +70,7 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
         }
     });
     checks.push(notices(town)?);
+    checks.push(moved_trees(town)?);
     checks.extend(rig_directories(town)?);
     checks.push(match process::version_of("git", "--version") {
         Some(version) => Check::good("git", version),
@@ -163,6 +165,36 @@ fn notices(town: &Town) -> Result<Check> {
             Check::bad("notices", Grade::Warning, detail, fix)
         }
     })
+}
+
+/// Trees that were moved away are deleted one day, and nobody is to learn of it afterwards.
+fn moved_trees(town: &Town) -> Result<Check> {
+    let all = trees::trash(town)?;
+    let now = town.now();
+    let named = |these: &[&Trashed]| {
+        let names: Vec<String> =
+            these.iter().map(|one| format!("#{} {}/{}", one.number, one.rig, one.name)).collect();
+        names.join(", ")
+    };
+    let stuck: Vec<&Trashed> = all.iter().filter(|one| one.state == TrashState::Moving).collect();
+    if !stuck.is_empty() {
+        let detail = format!("being moved away, or could not be: {}", named(&stuck));
+        let fix = "gt scheduler run tries it again; if it stays so, look at the permissions of the rig's directory";
+        return Ok(Check::bad("trash", Grade::Warning, detail, fix));
+    }
+    let soon: Vec<&Trashed> = all.iter().filter(|one| trees::is_due_soon(one, now)).collect();
+    if !soon.is_empty() {
+        let detail = format!("deleted within 3 days: {}", named(&soon));
+        let fix = "gt polecat undelete <#number> brings one back";
+        return Ok(Check::bad("trash", Grade::Warning, detail, fix));
+    }
+    Ok(Check::good(
+        "trash",
+        match all.len() {
+            0 => "empty".to_owned(),
+            count => format!("{count} moved away, none is deleted soon"),
+        },
+    ))
 }
 
 fn rig_directories(town: &Town) -> Result<Vec<Check>> {

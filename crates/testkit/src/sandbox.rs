@@ -31,12 +31,31 @@ const COMMIT_DATE: &str = "2026-01-01T00:00:00Z";
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     /// Held for its `Drop`.
-    directory: Arc<TempDir>,
+    directory: Arc<Directory>,
     /// The same directory without symbolic links, so that paths in output can be compared.
     root: PathBuf,
     cwd: PathBuf,
     gt: PathBuf,
 }
+
+/// The directory of a sandbox. It is removed at the end, after the servers of tmux that were started in it.
+#[derive(Debug)]
+struct Directory(TempDir);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let sockets = fs::read_dir(self.0.path().join(TMUX_DIRECTORY)).into_iter().flatten();
+        let users = sockets.flatten().flat_map(|user| fs::read_dir(user.path()));
+        for socket in users.flatten().flatten() {
+            let mut tmux = std::process::Command::new("tmux");
+            // There may be none behind it any more.
+            let _ = tmux.arg("-S").arg(socket.path()).arg("kill-server").output();
+        }
+    }
+}
+
+/// Where the sockets of tmux are.
+const TMUX_DIRECTORY: &str = "tmux";
 
 impl Sandbox {
     /// A directory without a town. Tests of gt-cli pass `env!("CARGO_BIN_EXE_gt")`.
@@ -48,8 +67,8 @@ impl Sandbox {
         // Absolute, because programs run in other directories than the test itself.
         let gt = std::path::absolute(gt.into()).expect("the binary has a path");
         let cwd = root.join("work");
-        let sandbox = Self { directory: Arc::new(directory), root, cwd, gt };
-        for name in ["work", "home", "tmp", "runtime"] {
+        let sandbox = Self { directory: Arc::new(Directory(directory)), root, cwd, gt };
+        for name in ["work", "home", "tmp", "runtime", TMUX_DIRECTORY] {
             sandbox.make_dir(sandbox.root.join(name));
         }
         // Programs refuse a runtime directory that others may read.
@@ -176,7 +195,7 @@ impl Sandbox {
     fn environment(&self) -> BTreeMap<OsString, OsString> {
         let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
         let home = self.root.join("home");
-        let variables: [(&str, OsString); 14] = [
+        let variables: [(&str, OsString); 15] = [
             ("PATH", path),
             ("HOME", home.clone().into()),
             ("XDG_CONFIG_HOME", home.join(".config").into()),
@@ -185,12 +204,13 @@ impl Sandbox {
             ("XDG_CACHE_HOME", home.join(".cache").into()),
             ("XDG_RUNTIME_DIR", self.root.join("runtime").into()),
             ("TMPDIR", self.root.join("tmp").into()),
+            ("TMUX_TMPDIR", self.root.join(TMUX_DIRECTORY).into()),
             ("TZ", "UTC".into()),
             ("LANG", "C.UTF-8".into()),
             ("GIT_CONFIG_NOSYSTEM", "1".into()),
             ("GIT_CONFIG_GLOBAL", self.git_configuration().into()),
             // A repository around the temporary directory is not ours.
-            ("GIT_CEILING_DIRECTORIES", self.directory.path().into()),
+            ("GIT_CEILING_DIRECTORIES", self.directory.0.path().into()),
             ("GIT_TERMINAL_PROMPT", "0".into()),
         ];
         variables.into_iter().map(|(name, value)| (name.into(), value)).collect()

@@ -17,8 +17,10 @@ mod mail;
 mod man;
 mod nudge;
 mod outbox;
+mod polecat;
 mod prime;
 mod queue;
+mod rescue;
 mod rig;
 mod run;
 mod scheduler;
@@ -68,6 +70,8 @@ enum Verb {
     Done(done::DoneArgs),
     Unsling(unsling::UnslingArgs),
     Run(run::RunArgs),
+    Polecat(polecat::PolecatArgs),
+    Rescue(rescue::RescueArgs),
     Wait(wait::WaitArgs),
     Prime(prime::PrimeArgs),
     Hook(hook::HookArgs),
@@ -105,6 +109,8 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Done(args) => done::run(&context, &args),
         Verb::Unsling(args) => unsling::run(&context, &args),
         Verb::Run(args) => run::run(&context, &args),
+        Verb::Polecat(args) => polecat::run(&context, &args),
+        Verb::Rescue(args) => rescue::run(&context, &args),
         Verb::Wait(args) => wait::run(&context, &args),
         Verb::Prime(args) => prime::run(&context, &args),
         Verb::Hook(args) => hook::run(&context, &args),

@@ -106,6 +106,10 @@ settings! {
         "Command that works on a bead of this rig";
     "rig.*.runtime": SettingKind::Runtime, "",
         "Program that works on beads of this rig, instead of worker.runtime";
+    "rig.*.setup": SettingKind::Text, "",
+        "Shell command that is run in a tree of this rig before a worker gets it";
+    "rig.*.overlay": SettingKind::Text, "",
+        "Directory whose files every tree of this rig gets besides those of the repository";
     "rig.*.warm_worktrees": SettingKind::Integer { min: 0, max: 1_000 }, "0",
         "Worktrees prepared ahead in this rig";
 }

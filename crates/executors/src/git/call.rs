@@ -209,7 +209,10 @@ impl Answer {
 
     /// Whether it failed because another process was changing the same thing.
     pub(super) fn found_a_lock(&self) -> bool {
-        self.lock().is_some() || self.complaint.contains("could not lock config file")
+        self.lock().is_some()
+            || self.complaint.contains("could not lock config file")
+            // A worktree that is being made has no commit for a moment.
+            || self.complaint.contains("bad object worktrees/")
     }
 
     /// The line that names the cause.

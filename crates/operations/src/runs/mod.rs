@@ -30,6 +30,7 @@ pub(crate) use release::{release_as, release_in};
 pub(crate) use show::resolve_run;
 pub use show::{ListedRun, RunFilter, ShownRun, list, log_path, resolve, show};
 pub use spawner::RunSpawner;
+pub(crate) use spawner::session_server;
 pub use supervise::{say_failed, supervise, supervise_all};
 pub use unsling::{Unslung, unsling};
 pub use wait::{Notice, Progress, WaitRequest, Waited, Watched, wait};

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use gt_core::ExecutorKind;
-use gt_core::schedule::{Run, WorkerPlace, session_name};
+use gt_core::schedule::Run;
 use gt_core::time::format_duration;
 use gt_executors::process::ProcessError;
 use gt_executors::runs::{Hearing, OnEnd, Order, RunFiles, Supervisors};
@@ -100,10 +100,7 @@ impl RunSpawner {
     fn session_of(&self, run: &Run) -> String {
         let prefixes = self.prefixes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let prefix = prefixes.iter().find(|(rig, _)| *rig == run.rig).map(|(_, prefix)| prefix);
-        match (prefix, run.place.as_ref().and_then(WorkerPlace::polecat_name)) {
-            (Some(prefix), Some(name)) => session_name(prefix, name),
-            _ => run.id.to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
-        }
+        crate::trees::session_of(run, prefix)
     }
 }
 

@@ -4,9 +4,12 @@
 //! deletes what was taken away long ago.
 
 mod lock;
+mod overlay;
 mod place;
 mod prepare;
 mod rescue;
+mod setup;
+mod show;
 mod trash;
 
 use std::path::PathBuf;
@@ -15,13 +18,16 @@ use gt_core::Rig;
 use gt_core::schedule::{Run, RunId};
 use gt_executors::git::{GitError, Repository, Signature, Tree};
 
+pub use gt_executors::tmux::AttachCommand;
 pub(crate) use lock::occupy;
 pub(crate) use place::give_place;
 pub(crate) use prepare::{NotPrepared, prepare};
 pub(crate) use rescue::save;
-pub use rescue::{RestoredRescue, rescue_show, rescues, restore_rescue};
+pub use rescue::{RestoredRescue, rescue_repository, rescue_show, rescues, restore_rescue};
+pub(crate) use show::session_of;
+pub use show::{Glimpse, PolecatState, ShownPolecat, attach, peek, polecat, polecats, run_of};
 pub(crate) use trash::complete_moves;
-pub use trash::{nuke, purge, trash, undelete};
+pub use trash::{is_due_soon, nuke, purge, trash, undelete};
 
 use crate::{OperationError, Result, Town};
 

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::dispatch::Scene;
 
 /// The place of a run in a rig with trees: the one that was asked for, else the polecat that rested longest and
-/// has its tree, else a new one. Called in the transaction that begins the run, so a name is never given twice.
+/// has its tree, else one without, else a new one. Called in the transaction that begins the run, so a name is never given twice.
 pub(crate) fn give_place(
     writer: &mut Writer<'_>,
     scene: &Scene,
@@ -22,14 +22,16 @@ pub(crate) fn give_place(
     let is_free =
         |name: &str| place_of(name).is_ok_and(|place| scene.occupancy.occupant(&place).is_none());
     let asked = context.place.as_ref().and_then(WorkerPlace::polecat_name);
-    // A tree is where it was made.
-    let rested = known.iter().find(|polecat| {
-        polecat.host == host && polecat.tree == TreeState::Ready && is_free(&polecat.name)
-    });
+    let rests = |tree: TreeState| {
+        // A tree is where it was made.
+        let is_here = |polecat: &&Polecat| polecat.host == host && polecat.tree == tree;
+        known.iter().filter(is_here).find(|polecat| is_free(&polecat.name))
+    };
+    // One whose tree could not be made, or was moved away, keeps its name in use.
+    let resting = || rests(TreeState::Ready).or_else(|| rests(TreeState::Absent));
+    let name = asked.or_else(|| resting().map(|polecat| polecat.name.as_str()));
     let is_taken = |name: &str| known.iter().any(|polecat| polecat.name == name) || !is_free(name);
-    let name = asked
-        .or_else(|| rested.map(|polecat| polecat.name.as_str()))
-        .map_or_else(|| free_polecat_name(is_taken), ToOwned::to_owned);
+    let name = name.map_or_else(|| free_polecat_name(is_taken), ToOwned::to_owned);
     let place = place_of(&name)?;
     let now = writer.now();
     let polecat = known.into_iter().find(|polecat| polecat.name == name);

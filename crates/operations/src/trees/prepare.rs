@@ -1,17 +1,18 @@
 //! A tree for a run.
 
-use std::fs;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 
 use gt_core::schedule::{
     Polecat, Run, SlingParameters, TreeState, WorkerPlace, Workplace, branch_name, session_name,
 };
-use gt_core::{ExecutorKind, Rig};
+use gt_core::{ExecutorKind, Rig, Timestamp};
 use gt_executors::git::{Commit, GitError, Repository, Tree};
 use gt_executors::runs::{Liveness, RunFiles};
 
-use super::trash::move_away;
+use super::setup::set_up;
+use super::trash::{Leaving, move_away};
 use super::{Trees, git_failed, save};
 use crate::{OperationError, Result, Town};
 
@@ -29,9 +30,6 @@ impl From<OperationError> for NotPrepared {
         Self::Failed(error)
     }
 }
-
-/// How old what we know of the origin may be when a tree is made. What we land ourselves is known at once.
-const FETCH_EVERY: Duration = Duration::from_secs(30);
 
 /// Makes the tree of a run ready: on a fresh branch that begins where its base is now. What an earlier run left there
 /// is saved, and moved away if it was not clean. Only the holder of the run's lock calls this.
@@ -55,11 +53,11 @@ pub(crate) fn prepare(
         Repository::clone_from(&rig.repo, trees.repository().path()).map_err(&failed)?;
     repository.install_fence(program).map_err(&failed)?;
     let base = parameters.base_branch.as_deref().unwrap_or(&rig.default_branch);
-    let base_commit = base_of(&repository, base, rig)?;
+    let base_commit = base_of(town, &repository, base, rig)?;
     let branch = branch_name(name, &run.id.bead, town.now());
     let tree = trees.tree(name);
     if !reuse(town, rig, &polecat, &tree, &branch, &base_commit)? {
-        let _ = move_away(town, rig, &polecat, "it was not clean, or not whole")?;
+        move_away(town, rig, &polecat, Leaving::For(&run.id))?;
         repository.add_worktree(tree.path(), &branch, &base_commit).map_err(&failed)?;
     }
     let polecat = Polecat {
@@ -70,6 +68,7 @@ pub(crate) fn prepare(
         ..polecat
     };
     town.write(|writer| Ok(writer.put_polecat(&polecat)?))?;
+    set_up(town, &trees, rig, run, &tree, &branch)?;
     Ok(Workplace {
         session: match run.executor {
             ExecutorKind::Tmux => session_name(&rig.prefix, name),
@@ -107,20 +106,13 @@ fn refuse_company(
 }
 
 /// The commit that work begins from.
-fn base_of(repository: &Repository, base: &str, rig: &Rig) -> Result<Commit> {
+fn base_of(town: &Town, repository: &Repository, base: &str, rig: &Rig) -> Result<Commit> {
     let failed = git_failed(rig);
-    let is_old = || {
-        let fetched = fs::metadata(repository.path().join("FETCH_HEAD"));
-        let age = fetched.and_then(|file| file.modified()).ok().map(age_of);
-        age.is_none_or(|age| age > FETCH_EVERY)
-    };
-    let known = repository.tip(base).map_err(&failed)?;
-    if known.is_none() || is_old() {
-        match repository.fetch() {
-            // Work can begin from what is known.
-            Err(GitError::Unreachable { .. }) if known.is_some() => {}
-            fetched => fetched.map_err(&failed)?,
-        }
+    match fetch_once(town, repository, &failed) {
+        // Work can begin from what is known.
+        Err(OperationError::Git { source: GitError::Unreachable { .. }, .. })
+            if repository.tip(base).map_err(&failed)?.is_some() => {}
+        fetched => fetched?,
     }
     repository.tip(base).map_err(&failed)?.ok_or_else(|| {
         OperationError::rejected(format!(
@@ -130,9 +122,37 @@ fn base_of(repository: &Repository, base: &str, rig: &Rig) -> Result<Commit> {
     })
 }
 
-/// How long ago something was, by the clock of the file system; nothing for what is in the future.
-fn age_of(then: SystemTime) -> Duration {
-    then.elapsed().unwrap_or_default()
+/// Brings what we know of the origin up to date. Of many that ask for it at the same time one does it, for all who asked
+/// before it began.
+fn fetch_once(
+    town: &Town,
+    repository: &Repository,
+    failed: impl Fn(GitError) -> OperationError,
+) -> Result<()> {
+    let asked = town.now();
+    let path = repository.path().join("gt-fetch");
+    let wrong = |action| {
+        let path = path.clone();
+        move |source| OperationError::File { action, path, source }
+    };
+    let options = File::options().create(true).read(true).write(true).truncate(false).open(&path);
+    let mut file = options.map_err(wrong("open"))?;
+    file.lock().map_err(wrong("lock"))?;
+    let mut text = String::new();
+    // What cannot be read was written by nobody who knew what it means.
+    let _ = file.read_to_string(&mut text);
+    let began = Timestamp::parse(text.trim()).ok();
+    // By a clock that was set back, the last time may be in the future.
+    if began.is_some_and(|began| began >= asked && began <= town.now()) {
+        return Ok(());
+    }
+    let began = town.now();
+    repository.fetch().map_err(failed)?;
+    let written = file
+        .set_len(0)
+        .and_then(|()| file.rewind())
+        .and_then(|()| file.write_all(began.to_string().as_bytes()));
+    written.map_err(wrong("write"))
 }
 
 /// Uses the tree again, if it is there, whole and clean. What its last run left is saved either way.
@@ -151,14 +171,24 @@ fn reuse(
         && let Some(run) = town.read(|reader| Ok(reader.run(last)?))?
         && run.landing.accepted.is_empty()
     {
-        save(town, rig, &run)?;
+        match save(town, rig, &run) {
+            Ok(_) => {}
+            // What git cannot read is kept as it is.
+            Err(OperationError::Git { source, .. }) if is_about_the_tree(&source) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
     }
     match tree.recycle(branch, base) {
         Ok(()) => Ok(true),
         // Whatever keeps it from being used again is moved away, and looked at by a person if they like.
-        Err(error @ (GitError::Start { .. } | GitError::File { .. })) => {
-            Err(git_failed(rig)(error))
-        }
-        Err(_) => Ok(false),
+        Err(error) if is_about_the_tree(&error) => Ok(false),
+        Err(error) => Err(git_failed(rig)(error)),
     }
+}
+
+/// Whether another tree would not have this error.
+fn is_about_the_tree(error: &GitError) -> bool {
+    !matches!(error, GitError::Start { .. } | GitError::File { .. })
 }

@@ -1,11 +1,13 @@
 //! What is saved of the tree of a run that did not end well.
 
+use std::path::PathBuf;
+
 use gt_core::Rig;
 use gt_core::schedule::{Rescued, Run, RunId, WorkerPlace};
 use gt_core::settings::parse_bytes;
-use gt_executors::git::Tree;
+use gt_executors::git::{Repository, Tree};
 
-use super::{Trees, git_failed, rescue_reference, signature_of};
+use super::{Trees, git_failed, rescue_reference, rig_with_trees, signature_of};
 use crate::runs::resolve;
 use crate::settings::layers_in;
 use crate::{OperationError, Result, Town};
@@ -22,8 +24,13 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
     }
     let tree = trees.tree(name);
     let failed = git_failed(rig);
-    // Another run may have the tree by now; then whoever gave it to them has saved this one.
-    if tree.branch().map_err(&failed)?.as_deref() != Some(run.workplace.branch.as_str()) {
+    // Another run may have the tree by now; then whoever gave it to them has saved this one. A branch that is nobody's,
+    // or none at all, is what this one has made of it.
+    let branch = tree.branch().map_err(&failed)?;
+    let is_of_another = branch.is_some_and(|branch| {
+        branch != run.workplace.branch && branch.starts_with(&format!("polecat/{name}/"))
+    });
+    if is_of_another {
         return Ok(None);
     }
     if has_nothing(&tree, run).map_err(&failed)? {
@@ -93,18 +100,25 @@ pub struct RestoredRescue {
     /// The branch that has it, in the repository of its rig.
     pub branch: String,
     /// That repository.
-    pub repository: std::path::PathBuf,
+    pub repository: PathBuf,
+}
+
+/// The repository that has what was saved.
+pub fn rescue_repository(town: &Town, rescued: &Rescued) -> Result<PathBuf> {
+    repository_of(town, rescued).map(|(_, repository)| repository.path().to_owned())
+}
+
+fn repository_of(town: &Town, rescued: &Rescued) -> Result<(Rig, Repository)> {
+    let rig = rig_with_trees(town, rescued.rig.as_str())?;
+    let repository = Trees { town, rig: &rig }.repository();
+    Ok((rig, repository))
 }
 
 /// Gives what was saved a branch, from which work can go on.
 pub fn restore_rescue(town: &Town, input: &str, branch: Option<&str>) -> Result<RestoredRescue> {
     let rescued = rescue_show(town, input)?;
-    let rig = town.read(|reader| crate::rigs::require(reader, rescued.rig.as_str()))?;
-    let Some(trees) = Trees::of(town, &rig) else {
-        return Err(OperationError::rejected(format!("the rig {} has no repository", rig.slug)));
-    };
+    let (rig, repository) = repository_of(town, &rescued)?;
     let failed = git_failed(&rig);
-    let repository = trees.repository();
     let Some(commit) = repository.resolve(&rescued.reference).map_err(&failed)? else {
         return Err(OperationError::rejected(format!(
             "{} is not in {}; it was saved on {}",

@@ -1,15 +1,64 @@
 //! Trees that are taken away, and come back.
+//!
+//! Whoever moves something holds the lock of the rig's trash. A move that is written down as under way while nobody
+//! holds it was begun by somebody who is dead, and the next one completes it first. So what is moved is always the tree
+//! that was meant, and never one that was made in its place since.
 
-use gt_core::Rig;
-use gt_core::schedule::{Polecat, TrashState, Trashed, TreeState, WorkerPlace};
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gt_core::schedule::{Polecat, RunId, TrashState, Trashed, TreeState, WorkerPlace};
 use gt_core::time::parse_duration;
-use gt_executors::git::{GitError, move_tree_away, move_tree_back};
+use gt_core::{Rig, Timestamp};
+use gt_executors::git::{GitError, Tree, move_tree_away, move_tree_back};
 use gt_executors::runs::{Liveness, RunFiles};
+use gt_store::Reader;
 
+use super::show::{live_run_at, named_polecat};
 use super::{Trees, git_failed, rig_with_trees};
 use crate::runs::{RealWorld, World as _};
 use crate::settings::layers_in;
 use crate::{OperationError, Result, Town};
+
+/// How long before a tree is deleted everybody is told so.
+const WARNING: Duration = Duration::from_hours(3 * 24);
+
+/// What is being deleted begins with this, and means nothing to anybody any more.
+const DOOMED: &str = ".purging-";
+
+/// Why a tree leaves its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Leaving<'a> {
+    /// A run needs the place, and has it already.
+    For(&'a RunId),
+    /// Somebody takes the polecat out of service.
+    Nuked,
+}
+
+impl Leaving<'_> {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::For(_) => "it was not clean, or not whole",
+            Self::Nuked => "nuked",
+        }
+    }
+}
+
+/// The right to move trees of a rig to and from its trash; waits for whoever has it.
+fn take_lock(trees: &Trees<'_>) -> Result<File> {
+    let directory = trees.trash();
+    let path = directory.join(".lock");
+    let failed = |action| {
+        let path = path.clone();
+        move |source| OperationError::File { action, path, source }
+    };
+    fs::create_dir_all(&directory).map_err(failed("make"))?;
+    let file = File::options().create(true).append(true).open(&path).map_err(failed("open"))?;
+    file.lock().map_err(failed("lock"))?;
+    Ok(file)
+}
 
 /// Moves the tree of a polecat away, whatever is in it. The one way in which a tree leaves its place: for a nuke, for
 /// a tree that is not clean, for one that is not whole. The intention is written down first, so that a crash in
@@ -18,18 +67,37 @@ pub(super) fn move_away(
     town: &Town,
     rig: &Rig,
     polecat: &Polecat,
-    reason: &str,
+    why: Leaving<'_>,
 ) -> Result<Option<Trashed>> {
     let Some(trees) = Trees::of(town, rig) else { return Ok(None) };
-    let tree = trees.tree(&polecat.name);
-    if tree.path().symlink_metadata().is_err() {
-        return Ok(None);
+    let _lock = take_lock(&trees)?;
+    for begun in moving(town)?.iter().filter(|begun| begun.name == polecat.name) {
+        if begun.rig == rig.slug && begun.host == polecat.host {
+            complete(town, rig, &trees, begun)?;
+        }
     }
+    let tree = trees.tree(&polecat.name);
+    let is_there = tree.path().symlink_metadata().is_ok();
+    let place = WorkerPlace::polecat(&rig.slug, &polecat.name)?;
     let trashed = town.write(|writer| {
+        if let Some(run) = live_run_at(writer, &place)?
+            && !matches!(why, Leaving::For(own) if *own == run.id)
+        {
+            return Err(works_on(&place, &run.id));
+        }
+        match why {
+            Leaving::For(_) => {
+                writer.put_polecat(&Polecat { tree: TreeState::Absent, ..polecat.clone() })?;
+            }
+            Leaving::Nuked => writer.delete_polecat(&rig.slug, &polecat.name)?,
+        }
+        if !is_there {
+            return Ok(None);
+        }
         let now = writer.now();
         let layers = layers_in(town.root(), writer)?;
         let keep = parse_duration(&layers.get("trash.keep")?.value)?;
-        let trashed = writer.insert_trash(&Trashed {
+        Ok(Some(writer.insert_trash(&Trashed {
             number: 0,
             rig: rig.slug.clone(),
             name: polecat.name.clone(),
@@ -37,97 +105,77 @@ pub(super) fn move_away(
             path: String::new(),
             branch: polecat.branch.clone(),
             run: polecat.last_run.clone(),
-            reason: reason.to_owned(),
+            reason: why.reason().to_owned(),
             state: TrashState::Moving,
             moved_at: now,
             moved_by: writer.actor().to_owned(),
             purge_at: now.plus(keep),
-        })?;
-        writer.put_polecat(&Polecat { tree: TreeState::Absent, ..polecat.clone() })?;
-        Ok(trashed)
+        })?))
     })?;
-    let destination = trees.trash().join(directory_name(&trashed));
-    move_tree_away(&trees.repository(), tree.path(), &destination).map_err(git_failed(rig))?;
-    let trashed = Trashed { path: trees.below_town(&destination), ..trashed };
-    town.write(|writer| Ok(writer.set_trash_state(&trashed, TrashState::Kept)?))?;
-    Ok(Some(Trashed { state: TrashState::Kept, ..trashed }))
+    trashed.map(|trashed| complete(town, rig, &trees, &trashed)).transpose()
 }
 
-fn directory_name(trashed: &Trashed) -> String {
-    format!("{}-{}", trashed.number, trashed.name)
+fn works_on(place: &WorkerPlace, run: &RunId) -> OperationError {
+    OperationError::rejected(format!(
+        "{place} works on {run}; end it with gt run cancel {run} first"
+    ))
 }
 
-/// Completes what somebody began to move away and did not live to see there.
+/// Takes the tree of a move that was written down to where it belongs. Called with the lock.
+fn complete(town: &Town, rig: &Rig, trees: &Trees<'_>, trashed: &Trashed) -> Result<Trashed> {
+    let destination = trees.trash().join(format!("{}-{}", trashed.number, trashed.name));
+    let tree = trees.tree(&trashed.name);
+    let state = match move_tree_away(&trees.repository(), tree.path(), &destination) {
+        Ok(()) => TrashState::Kept,
+        // Somebody has deleted it by hand in between.
+        Err(GitError::Missing { .. }) => TrashState::Purged,
+        Err(error) => return Err(git_failed(rig)(error)),
+    };
+    let moved = Trashed { path: trees.below_town(&destination), state, ..trashed.clone() };
+    town.write(|writer| Ok(writer.set_trash_state(&moved, state)?))?;
+    Ok(moved)
+}
+
+/// Everything that somebody has begun to move, and not said yet that it was.
+fn moving(town: &Town) -> Result<Vec<Trashed>> {
+    let mut all = trash(town)?;
+    all.retain(|trashed| trashed.state == TrashState::Moving);
+    Ok(all)
+}
+
+/// Completes what somebody began to move away and did not live to see there. What cannot be moved now keeps nobody
+/// else from working: it stays where it is, and `gt doctor` says so.
 pub(crate) fn complete_moves(town: &Town) -> Result<()> {
-    let moving: Vec<Trashed> = town.read(|reader| {
-        let trash = reader.trash()?.into_iter();
-        Ok(trash.filter(|trashed| trashed.state == TrashState::Moving).collect())
-    })?;
-    if moving.is_empty() {
+    let begun = moving(town)?;
+    if begun.is_empty() {
         return Ok(());
     }
     let world = RealWorld::of(town)?;
-    for trashed in moving.iter().filter(|trashed| trashed.host == world.host()) {
-        let rig = town.read(|reader| Ok(reader.rig(trashed.rig.as_str())?))?;
+    for one in begun.iter().filter(|one| one.host == world.host()) {
+        let rig = town.read(|reader| Ok(reader.rig(one.rig.as_str())?))?;
         let Some(rig) = rig else { continue };
         let Some(trees) = Trees::of(town, &rig) else { continue };
-        let destination = trees.trash().join(directory_name(trashed));
-        let tree = trees.tree(&trashed.name);
-        match move_tree_away(&trees.repository(), tree.path(), &destination) {
-            // Whoever began it is done by now, or there never was anything.
-            Ok(()) | Err(GitError::Missing { .. }) => {
-                let path = trees.below_town(&destination);
-                let moved = Trashed { path, ..trashed.clone() };
-                town.write(|writer| Ok(writer.set_trash_state(&moved, TrashState::Kept)?))?;
-            }
-            Err(error) => return Err(git_failed(&rig)(error)),
+        let Ok(_lock) = take_lock(&trees) else { continue };
+        // Whoever began it may have been alive, and done by now.
+        if moving(town)?.iter().any(|still| still.number == one.number) {
+            let _ = complete(town, &rig, &trees, one);
         }
     }
     Ok(())
 }
 
-/// The polecat that a name means: `<rig>/<name>` or `<rig>/polecats/<name>`.
-pub(super) fn named_polecat(town: &Town, input: &str) -> Result<(Rig, Polecat)> {
-    let (slug, name) = match input.split('/').collect::<Vec<_>>().as_slice() {
-        [rig, name] | [rig, "polecats", name] => ((*rig).to_owned(), (*name).to_owned()),
-        _ => {
-            return Err(OperationError::rejected(format!(
-                "\"{}\" is not a polecat; write <rig>/<name>",
-                input.escape_debug()
-            )));
-        }
-    };
-    let rig = rig_with_trees(town, &slug)?;
-    let (found, known) = town.read(|reader| {
-        let known = reader.polecats_of(&rig.slug)?;
-        Ok((reader.polecat(&rig.slug, &name)?, known))
-    })?;
-    match found {
-        Some(polecat) => Ok((rig, polecat)),
-        None => {
-            let mut known: Vec<String> = known.into_iter().map(|polecat| polecat.name).collect();
-            known.sort();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            Err(OperationError::rejected(format!(
-                "the rig {slug} has no polecat \"{}\"; it has: {known}",
-                name.escape_debug()
-            )))
-        }
-    }
-}
-
 /// Takes a polecat out of service: its tree is moved away, its name is free. Refused while it works, or while
-/// something of its last run is alive.
-pub fn nuke(town: &Town, input: &str) -> Result<(Polecat, Option<Trashed>)> {
+/// something of its last run is alive. With `dry_run` only that is looked at.
+pub fn nuke(town: &Town, input: &str, dry_run: bool) -> Result<(Polecat, Option<Trashed>)> {
     let (rig, polecat) = named_polecat(town, input)?;
     let place = WorkerPlace::polecat(&rig.slug, &polecat.name)?;
-    let live = town.read(|reader| {
-        let live = reader.live_runs()?.into_iter();
-        Ok(live.filter(|run| run.place.as_ref() == Some(&place)).map(|run| run.id).next())
-    })?;
-    if let Some(run) = live {
+    if let Some(run) = town.read(|reader| live_run_at(reader, &place))? {
+        return Err(works_on(&place, &run.id));
+    }
+    if polecat.host != RealWorld::of(town)?.host() {
         return Err(OperationError::rejected(format!(
-            "{place} works on {run}; end it with gt run cancel {run} first"
+            "the tree of {place} is in another directory of this town ({}); take it away there",
+            polecat.host
         )));
     }
     if let Some(run) = &polecat.last_run {
@@ -138,8 +186,10 @@ pub fn nuke(town: &Town, input: &str) -> Result<(Polecat, Option<Trashed>)> {
             )));
         }
     }
-    let trashed = move_away(town, &rig, &polecat, "nuked")?;
-    town.write(|writer| Ok(writer.delete_polecat(&rig.slug, &polecat.name)?))?;
+    if dry_run {
+        return Ok((polecat, None));
+    }
+    let trashed = move_away(town, &rig, &polecat, Leaving::Nuked)?;
     Ok((polecat, trashed))
 }
 
@@ -148,38 +198,55 @@ pub fn trash(town: &Town) -> Result<Vec<Trashed>> {
     town.read(|reader| Ok(reader.trash()?))
 }
 
+/// Whether a tree will be deleted so soon that people are told.
+pub fn is_due_soon(trashed: &Trashed, now: Timestamp) -> bool {
+    trashed.state == TrashState::Kept && trashed.purge_at <= now.plus(WARNING)
+}
+
 /// Brings a tree back that was moved away: the last one of a polecat (`<rig>/<name>`), or the one with a number.
 pub fn undelete(town: &Town, input: &str) -> Result<Trashed> {
-    let all = trash(town)?;
-    let wanted = input.trim_start_matches('#').parse::<u64>().ok();
-    let parts: Vec<&str> = input.split('/').collect();
-    let found = all.into_iter().filter(|trashed| trashed.state == TrashState::Kept).find(
-        |trashed| match (wanted, parts.as_slice()) {
-            (Some(number), _) => trashed.number == number,
-            (None, [rig, name] | [rig, "polecats", name]) => {
-                trashed.rig.as_str() == *rig && trashed.name == *name
-            }
-            (None, _) => false,
-        },
-    );
-    let Some(trashed) = found else {
-        return Err(OperationError::rejected(format!(
-            "nothing in the trash is \"{}\"; gt polecat list --trash shows what is there",
-            input.escape_debug()
-        )));
-    };
-    let rig = rig_with_trees(town, trashed.rig.as_str())?;
-    let Some(trees) = Trees::of(town, &rig) else { return Ok(trashed) };
+    let wanted = town.read(|reader| find_kept(reader, input))?;
+    let rig = rig_with_trees(town, wanted.rig.as_str())?;
+    let Some(trees) = Trees::of(town, &rig) else { return Ok(wanted) };
     let world = RealWorld::of(town)?;
-    if trashed.host != world.host() {
+    if wanted.host != world.host() {
         return Err(OperationError::rejected(format!(
             "{} is in another directory of this town ({}); bring it back there",
-            trashed.path, trashed.host
+            wanted.path, wanted.host
         )));
     }
-    let destination = town.root().join(&trashed.path);
-    move_tree_back(&trees.repository(), &destination, trees.tree(&trashed.name).path())
-        .map_err(git_failed(&rig))?;
+    let _lock = take_lock(&trees)?;
+    // It may have come back, or gone, while we waited.
+    let trashed = town.read(|reader| find_kept(reader, &format!("#{}", wanted.number)))?;
+    let place = WorkerPlace::polecat(&rig.slug, &trashed.name)?;
+    if let Some(run) = town.read(|reader| live_run_at(reader, &place))? {
+        return Err(works_on(&place, &run.id));
+    }
+    let (kept, tree) = (town.root().join(&trashed.path), trees.tree(&trashed.name));
+    // Without the tree in the trash, the one in its place must be it, brought back by somebody who then died.
+    let is_back = || tree.branch().is_ok_and(|branch| branch.as_deref() == Some(&*trashed.branch));
+    match (kept.join("tree").symlink_metadata().is_ok(), tree.path().exists()) {
+        (true, true) => {
+            return Err(OperationError::rejected(format!(
+                "{place} has another tree now; take that away first with gt polecat nuke {}/{}",
+                rig.slug, trashed.name
+            )));
+        }
+        (false, _) if !is_back() => {
+            return Err(OperationError::rejected(format!(
+                "the tree is not in {} any more; somebody has moved or deleted it by hand",
+                kept.display()
+            )));
+        }
+        (true, false) | (false, _) => {}
+    }
+    move_tree_back(&trees.repository(), &kept, tree.path()).map_err(git_failed(&rig))?;
+    put_back(town, &rig, &trashed, &tree)?;
+    Ok(trashed)
+}
+
+fn put_back(town: &Town, rig: &Rig, trashed: &Trashed, tree: &Tree) -> Result<()> {
+    let branch = tree.branch().ok().flatten().unwrap_or_default();
     town.write(|writer| {
         let now = writer.now();
         let known = writer.polecat(&rig.slug, &trashed.name)?;
@@ -188,14 +255,32 @@ pub fn undelete(town: &Town, input: &str) -> Result<Trashed> {
             name: trashed.name.clone(),
             host: trashed.host.clone(),
             tree: TreeState::Ready,
-            branch: trashed.branch.clone(),
+            branch,
             last_run: trashed.run.clone(),
             created_at: known.map_or(now, |polecat| polecat.created_at),
             updated_at: now,
         })?;
-        Ok(writer.set_trash_state(&trashed, TrashState::Restored)?)
-    })?;
-    Ok(trashed)
+        Ok(writer.set_trash_state(trashed, TrashState::Restored)?)
+    })
+}
+
+fn find_kept(reader: &Reader<'_>, input: &str) -> Result<Trashed> {
+    let number = input.trim_start_matches('#').parse::<u64>().ok();
+    let parts: Vec<&str> = input.split('/').collect();
+    let is_meant = |trashed: &Trashed| match (number, parts.as_slice()) {
+        (Some(number), _) => trashed.number == number,
+        (None, [rig, name] | [rig, "polecats", name]) => {
+            trashed.rig.as_str() == *rig && trashed.name == *name
+        }
+        (None, _) => false,
+    };
+    let kept = reader.trash()?.into_iter().filter(|trashed| trashed.state == TrashState::Kept);
+    kept.into_iter().find(is_meant).ok_or_else(|| {
+        OperationError::rejected(format!(
+            "nothing in the trash is \"{}\"; gt polecat list --trash shows what is there",
+            input.escape_debug()
+        ))
+    })
 }
 
 /// Deletes what was moved away so long ago that it may go: the one place that deletes a tree. Says what went, or
@@ -203,22 +288,78 @@ pub fn undelete(town: &Town, input: &str) -> Result<Trashed> {
 pub fn purge(town: &Town, dry_run: bool) -> Result<Vec<Trashed>> {
     let world = RealWorld::of(town)?;
     let now = town.now();
-    let due: Vec<Trashed> = trash(town)?
-        .into_iter()
-        .filter(|trashed| trashed.state == TrashState::Kept && trashed.host == world.host())
-        .filter(|trashed| trashed.purge_at <= now)
-        .collect();
+    let mut due = trash(town)?;
+    due.retain(|trashed| {
+        trashed.state == TrashState::Kept && trashed.host == world.host() && trashed.purge_at <= now
+    });
     if dry_run {
         return Ok(due);
     }
-    for trashed in &due {
+    let mut gone = Vec::new();
+    for trashed in due {
         let path = town.root().join(&trashed.path);
-        match std::fs::remove_dir_all(&path) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(OperationError::File { action: "delete", path, source });
+        let Some(directory) = path.parent().map(Path::to_owned) else { continue };
+        let rig = rig_with_trees(town, trashed.rig.as_str())?;
+        if let Some(trees) = Trees::of(town, &rig) {
+            let _lock = take_lock(&trees)?;
+            let meant = format!("#{}", trashed.number);
+            // Somebody may have wanted it back in the last moment.
+            if town.read(|reader| Ok(find_kept(reader, &meant).is_err()))? {
+                continue;
             }
-            _ => town.write(|writer| Ok(writer.set_trash_state(trashed, TrashState::Purged)?))?,
+            doom(&path, &directory.join(format!("{DOOMED}{}", trashed.number)))?;
+            town.write(|writer| Ok(writer.set_trash_state(&trashed, TrashState::Purged)?))?;
+        }
+        delete_doomed(&directory)?;
+        gone.push(trashed);
+    }
+    Ok(gone)
+}
+
+/// Takes what is to be deleted out of reach at once: deleting takes long, and half of a tree is of no use.
+fn doom(path: &Path, doomed: &Path) -> Result<()> {
+    match fs::rename(path, doomed) {
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            Err(OperationError::File { action: "move", path: path.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn delete_doomed(directory: &Path) -> Result<()> {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(DOOMED) {
+            let path = entry.path();
+            delete(&path).map_err(|source| OperationError::File {
+                action: "delete",
+                path,
+                source,
+            })?;
         }
     }
-    Ok(due)
+    Ok(())
+}
+
+fn delete(path: &Path) -> std::io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        // Caches of build tools are often read-only.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let mut open = vec![path.to_owned()];
+            while let Some(directory) = open.pop() {
+                open.extend(made_writable(&directory)?);
+            }
+            fs::remove_dir_all(path)
+        }
+        deleted => deleted,
+    }
+}
+
+/// Makes a directory writable; the directories in it.
+fn made_writable(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
+    let inside = fs::read_dir(directory)?.flatten();
+    let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    Ok(inside.filter(is_directory).map(|entry| entry.path()).collect())
 }

@@ -31,6 +31,13 @@ const BUFFER_BYTES: usize = 64 * 1024;
 pub(super) struct LogArgs {
     /// A run such as gt-abc#2, or a bead for its live or last one
     run: String,
+    #[command(flatten)]
+    how: LogOptions,
+}
+
+/// How much of an output is printed.
+#[derive(Debug, Args)]
+pub(in crate::gt) struct LogOptions {
     /// Go on until the run ends
     #[arg(short, long)]
     follow: bool,
@@ -41,27 +48,37 @@ pub(super) struct LogArgs {
 
 pub(super) fn run(context: &Context<'_>, args: &LogArgs) -> Result<(), CliError> {
     let town = context.town()?;
-    let printer = context.printer;
     let run = runs::resolve(&town, &args.run)?;
-    let mut output = RunOutput::of(&town, &run)?;
+    print_log(context, &town, &run, &args.how)
+}
+
+/// Prints what the worker of a run printed.
+pub(in crate::gt) fn print_log(
+    context: &Context<'_>,
+    town: &Town,
+    run: &Run,
+    args: &LogOptions,
+) -> Result<(), CliError> {
+    let printer = context.printer;
+    let mut output = RunOutput::of(town, run)?;
     if let Some(lines) = args.tail {
         output.skip_to_last(lines)?;
     }
     match (printer.json(), args.follow) {
-        (true, false) => whole_as_json(printer, &run, &mut output),
+        (true, false) => whole_as_json(printer, run, &mut output),
         (true, true) => {
             let mut lines = Lines::default();
-            follow(printer, &town, &run.id, &mut output, |bytes| {
+            follow(printer, town, &run.id, &mut output, |bytes| {
                 lines.add(bytes).into_iter().try_for_each(|line| print_line(printer, &line))
             })?;
             lines.rest().into_iter().try_for_each(|line| print_line(printer, &line))?;
-            let ended = runs::resolve(&town, &run.id.to_string())?;
+            let ended = runs::resolve(town, &run.id.to_string())?;
             let state = Json::string(ended.state.as_str());
             printer.json_line(&format!("{{\"state\":{state}}}"))
         }
         (false, true) => {
             let mut text = Lines::default();
-            follow(printer, &town, &run.id, &mut output, |bytes| print(printer, &mut text, bytes))?;
+            follow(printer, town, &run.id, &mut output, |bytes| print(printer, &mut text, bytes))?;
             finish(printer, text)
         }
         (false, false) => {
@@ -131,7 +148,7 @@ fn finish(printer: &Printer, lines: Lines) -> Result<(), CliError> {
 }
 
 /// A line without what colours it, and with what overwrote itself as it was in the end.
-fn plain(line: &[u8]) -> String {
+pub(in crate::gt) fn plain(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let text = anstream::adapter::strip_str(&text).to_string();
     let shown = text.trim_end_matches('\r');

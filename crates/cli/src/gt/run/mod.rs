@@ -14,6 +14,8 @@ use gt_records::ObjectWriter;
 use crate::context::Context;
 use crate::error::CliError;
 
+pub(super) use log::{LogOptions, plain, print_log};
+
 pub(super) use cancel::{json as cancelled_json, sentence as cancelled_sentence};
 
 /// See, follow and end what workers are doing

@@ -1,0 +1,82 @@
+//! `gt polecat attach`, `gt polecat peek` and `gt polecat log`.
+
+use std::io::IsTerminal as _;
+
+use clap::Args;
+use gt_operations::trees;
+use gt_records::ObjectWriter;
+
+use super::super::run;
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Sit down at the session of a worker; leave it with Ctrl-b d
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt polecat attach gastown/nux\n  gt polecat attach gt-abc")]
+pub(super) struct AttachArgs {
+    /// The polecat: <rig>/<name>; or a bead, for its worker
+    polecat: String,
+}
+
+/// Print what a worker shows at the moment
+///
+/// That is the end of its session, or of what its run printed if it has none.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt polecat peek gastown/nux\n  gt polecat peek gt-abc -n 100")]
+pub(super) struct PeekArgs {
+    /// The polecat: <rig>/<name>; or a bead, for its worker
+    polecat: String,
+    /// How many lines
+    #[arg(short = 'n', long, value_name = "LINES", default_value_t = 30)]
+    lines: u32,
+}
+
+/// Print everything that a worker has printed in its run
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt polecat log gastown/nux
+  gt polecat log gastown/nux -f
+  gt polecat log gt-abc -n 50")]
+pub(super) struct LogArgs {
+    /// The polecat: <rig>/<name>; or a bead, for its worker
+    polecat: String,
+    #[command(flatten)]
+    how: run::LogOptions,
+}
+
+pub(super) fn attach(context: &Context<'_>, args: &AttachArgs) -> Result<(), CliError> {
+    let command = trees::attach(&context.town()?, &args.polecat)?;
+    if !context.printer.is_terminal() || !std::io::stdin().is_terminal() {
+        return Err(CliError::request(format!(
+            "a session needs a terminal, and this is none; gt polecat peek {} prints what it shows",
+            args.polecat
+        )));
+    }
+    Err(CliError::request(command.become_it().to_string()))
+}
+
+pub(super) fn peek(context: &Context<'_>, args: &PeekArgs) -> Result<(), CliError> {
+    let glimpse = trees::peek(&context.town()?, &args.polecat, args.lines)?;
+    let printer = context.printer;
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.text("run", &glimpse.run.id.to_string());
+        object.text("state", glimpse.run.state.as_str());
+        object.text("source", if glimpse.session.is_some() { "session" } else { "log" });
+        object.text_unless_empty("session", glimpse.session.as_deref().unwrap_or_default());
+        object.text("output", &glimpse.text);
+        object.finish();
+        return printer.object(&out);
+    }
+    if glimpse.text.is_empty() {
+        printer.note(format!("{} shows nothing", glimpse.run.id));
+    }
+    glimpse.text.lines().try_for_each(|line| printer.line(run::plain(line.as_bytes())))
+}
+
+pub(super) fn log(context: &Context<'_>, args: &LogArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let run = trees::run_of(&town, &args.polecat)?;
+    run::print_log(context, &town, &run, &args.how)
+}

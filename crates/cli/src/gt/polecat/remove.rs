@@ -1,0 +1,132 @@
+//! `gt polecat nuke`, `gt polecat undelete` and `gt polecat purge`.
+
+use clap::Args;
+use gt_core::schedule::{Polecat, Trashed};
+use gt_operations::trees;
+use gt_records::ObjectWriter;
+
+use super::super::each::{Telling, do_each};
+use super::list::trashed_json;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::plural;
+
+/// Take polecats out of service
+///
+/// Their trees are moved to the trash of the rig with everything that is in them, and come back with gt polecat
+/// undelete. Refused while a polecat works.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gt polecat nuke gastown/nux\n  gt polecat nuke gastown/nux gastown/slit --dry-run"
+)]
+pub(super) struct NukeArgs {
+    /// The polecats: <rig>/<name>
+    #[arg(required = true)]
+    polecats: Vec<String>,
+    /// Only say what would happen
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Bring a tree back that was moved away
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gt polecat list --trash\n  gt polecat undelete gastown/nux\n  gt polecat undelete '#3'"
+)]
+pub(super) struct UndeleteArgs {
+    /// The polecat, for its last tree: <rig>/<name>; or the number of a tree: #3
+    tree: String,
+}
+
+/// Delete the trees that were moved away longer ago than trash.keep
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt polecat purge --dry-run\n  gt polecat purge")]
+pub(super) struct PurgeArgs {
+    /// Only say what would be deleted
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What became of a polecat.
+struct Nuked {
+    polecat: Polecat,
+    trashed: Option<Trashed>,
+    dry_run: bool,
+}
+
+impl Nuked {
+    fn sentence(&self) -> String {
+        let name = format!("{}/{}", self.polecat.rig, self.polecat.name);
+        match (&self.trashed, self.dry_run) {
+            (_, true) => format!("{name} would be taken away; its tree would go to the trash"),
+            (None, false) => format!("✓ {name} is gone; it had no tree"),
+            (Some(trashed), false) => format!(
+                "✓ {name} is gone; its tree is in {} until {}. gt polecat undelete '#{}' brings it back",
+                trashed.path, trashed.purge_at, trashed.number
+            ),
+        }
+    }
+
+    fn json(&self) -> String {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.text("rig", self.polecat.rig.as_str());
+        object.text("name", &self.polecat.name);
+        object.flag("dry_run", self.dry_run);
+        if let Some(trashed) = &self.trashed {
+            object.count("number", trashed.number);
+            object.text("path", &trashed.path);
+            object.timestamp("purge_at", trashed.purge_at);
+        }
+        object.finish();
+        out
+    }
+}
+
+pub(super) fn nuke(context: &Context<'_>, args: &NukeArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let dry_run = args.dry_run;
+    let act = |input: &str| {
+        let (polecat, trashed) = trees::nuke(&town, input, dry_run)?;
+        Ok(Nuked { polecat, trashed, dry_run })
+    };
+    let telling =
+        Telling { sentence: Nuked::sentence, json: Nuked::json, done: "taken out of service" };
+    do_each(context.printer, &args.polecats, act, &telling)
+}
+
+pub(super) fn undelete(context: &Context<'_>, args: &UndeleteArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let trashed = trees::undelete(&town, &args.tree)?;
+    if context.printer.json() {
+        return context.printer.object(&trashed_json(&trashed, town.now()));
+    }
+    let name = format!("{}/{}", trashed.rig, trashed.name);
+    context.printer.done(format!(
+        "✓ {name} has its tree back, as it was. A run that gets it moves it away again, unless it is clean"
+    ))
+}
+
+pub(super) fn purge(context: &Context<'_>, args: &PurgeArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let gone = trees::purge(&town, args.dry_run)?;
+    if printer.json() {
+        let mut list = printer.list();
+        for one in &gone {
+            list.push(&trashed_json(one, town.now()))?;
+        }
+        return list.finish();
+    }
+    for one in &gone {
+        let how = if args.dry_run { "would be deleted" } else { "is deleted" };
+        printer.done(format!(
+            "#{} {}/{} {how} ({}, moved {})",
+            one.number, one.rig, one.name, one.path, one.moved_at
+        ))?;
+    }
+    if args.dry_run {
+        return printer.done(format!("{} would be deleted", plural(gone.len() as u64, "tree")));
+    }
+    printer.done(format!("✓ {} deleted", plural(gone.len() as u64, "tree")))
+}

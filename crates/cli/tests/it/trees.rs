@@ -1,0 +1,607 @@
+//! Every worker has a tree of its own, and whatever happens, not a line that was in it is lost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gt_testkit::{Sandbox, wait_until};
+use serde_json::Value;
+
+use crate::agents::Stage as _;
+use crate::support::{Steps as _, assert_says, files_in, refusal, texts, town};
+
+/// A town with the rig `web` (prefix `we`) on the branch `main` of a repository that is called `origin.git` and
+/// ignores `*.log`. What its worker does for a bead is said with [`Trees::script`].
+pub(crate) fn town_with_trees(executor: &str) -> Sandbox {
+    let town = town();
+    let seed = town.git_repository("seed");
+    fs::write(seed.join(".gitignore"), "*.log\n").unwrap();
+    git(&town, &seed, &["add", "--all"]);
+    git(&town, &seed, &["commit", "--quiet", "--message", "Ignore logs"]);
+    let origin = town.root().join("origin.git");
+    let words = ["clone", "--quiet", "--bare"];
+    town.command("git").args(words).arg(&seed).arg(&origin).run().ok();
+    add_rig(&town, "web", "we", executor);
+    town
+}
+
+fn add_rig(town: &Sandbox, name: &str, prefix: &str, executor: &str) {
+    let origin = town.root().join("origin.git");
+    let add = town.start_gt(&["rig", "add", name]).arg(&origin);
+    add.args(["--prefix", prefix, "--executor", executor]).run().ok();
+    town.make_dir("steps");
+    let worker = town.write_script(
+        "worker.sh",
+        "steps=\"$GT_TOWN_ROOT/steps/$1.sh\"\nif [ -e \"$steps\" ]; then . \"$steps\"; fi",
+    );
+    let command = format!("'{}' {{bead}}", worker.display());
+    town.gt(["config", "set", &format!("rig.{name}.command"), &command]).ok();
+    town.gt(["config", "set", "worker.kill_grace", "300ms"]).ok();
+}
+
+/// What git answers, in a directory.
+#[track_caller]
+pub(crate) fn git(town: &Sandbox, directory: &Path, arguments: &[&str]) -> String {
+    let answer = town.command("git").args(arguments).dir(directory).run().ok();
+    answer.stdout.trim_end().to_owned()
+}
+
+/// What a test does with trees.
+pub(crate) trait Trees {
+    /// A new bead whose worker does this; the first of the names it is known by.
+    fn script(&self, bead: &str, script: &str);
+    /// Slings a bead with these flags and waits until its run has ended; how it ended.
+    fn work(&self, bead: &str, flags: &[&str]) -> String;
+    /// Slings a bead and waits until its worker has begun and made the file `begun` in its tree.
+    fn begin(&self, bead: &str);
+    /// The tree of a polecat of `web`.
+    fn tree(&self, polecat: &str) -> PathBuf;
+    /// The repository that the trees of `web` share.
+    fn shared(&self) -> PathBuf;
+    /// The polecats of `web`.
+    fn polecats(&self) -> Value;
+    /// What was moved away.
+    fn trash(&self) -> Value;
+    /// The file as it is in what was saved of a run.
+    fn rescued(&self, run: &str, file: &str) -> String;
+}
+
+impl Trees for Sandbox {
+    #[track_caller]
+    fn script(&self, bead: &str, script: &str) {
+        self.write(&format!("steps/{bead}.sh"), script);
+        self.bead(bead, &[]);
+    }
+
+    #[track_caller]
+    fn work(&self, bead: &str, flags: &[&str]) -> String {
+        self.start_gt(&["sling", bead]).args(flags).run().ok();
+        wait_until(&format!("the run of {bead} has ended"), || {
+            let state = self.run_of(bead)["state"].clone();
+            !["starting", "running"].contains(&state.as_str().unwrap())
+        });
+        self.run_of(bead)["state"].as_str().unwrap().to_owned()
+    }
+
+    #[track_caller]
+    fn begin(&self, bead: &str) {
+        self.start_gt(&["sling", bead]).run().ok();
+        let begun = || {
+            let polecats = fs::read_dir(self.cwd().join("web/polecats")).unwrap().flatten();
+            polecats.map(|home| home.path().join("rig/begun")).any(|file| file.exists())
+        };
+        wait_until(&format!("the worker of {bead} has begun"), begun);
+    }
+
+    fn tree(&self, polecat: &str) -> PathBuf {
+        self.cwd().join("web/polecats").join(polecat).join("rig")
+    }
+
+    fn shared(&self) -> PathBuf {
+        self.cwd().join("web/.repo.git")
+    }
+
+    #[track_caller]
+    fn polecats(&self) -> Value {
+        self.gt_json(&["polecat", "list", "--rig", "web"])
+    }
+
+    #[track_caller]
+    fn trash(&self) -> Value {
+        self.gt_json(&["polecat", "list", "--trash"])
+    }
+
+    #[track_caller]
+    fn rescued(&self, run: &str, file: &str) -> String {
+        let rescue = self.gt_json(&["rescue", "show", run]);
+        let object = format!("{}:{file}", rescue["reference"].as_str().unwrap());
+        git(self, &self.shared(), &["show", &object])
+    }
+}
+
+/// A script that waits until the test says so, or is over.
+pub(crate) const WAIT: &str = "\ntouch begun\nwhile [ -e \"$GT_TOWN_ROOT/.gt\" ] && [ ! -e \"$GT_TOWN_ROOT/go\" ]; do sleep 0.05; done\n";
+
+#[test]
+fn a_run_works_on_a_branch_of_its_own_and_an_idle_tree_is_used_again() {
+    let town = town_with_trees("process");
+    town.script("we-1", "pwd; git branch --show-current; echo one > one.txt; echo x > kept.log");
+    town.script("we-2", "pwd; git branch --show-current; cat one.txt kept.log; echo two > two.txt");
+    assert_eq!(town.work("we-1", &[]), "done");
+    assert_eq!(town.work("we-2", &[]), "done");
+
+    let printed = town.gt(["polecat", "log", "we-1"]).ok().stdout;
+    let tree = town.tree("furiosa").display().to_string();
+    assert_says(&printed, &[&tree, "polecat/furiosa/we-1@"]);
+    // The second run found what the first one landed, and what it left that is ignored.
+    let printed = town.gt(["polecat", "log", "web/furiosa"]).ok().stdout;
+    assert_says(&printed, &[&tree, "polecat/furiosa/we-2@", "one\nx\n"]);
+    assert_eq!(texts(&town.polecats(), "name"), ["furiosa"]);
+    assert_eq!(town.trash().as_array().unwrap().len(), 0);
+    let landed = git(&town, &town.root().join("origin.git"), &["ls-tree", "--name-only", "main"]);
+    assert_says(&landed, &["one.txt", "two.txt"]);
+}
+
+#[test]
+fn what_a_failed_run_left_is_saved_and_moved_away_and_the_next_one_gets_a_clean_tree() {
+    let town = town_with_trees("process");
+    let mess = "echo changed >> README.md; echo new > new.txt; echo ignored > build.log; mkfifo pipe; exit 3";
+    town.script("we-1", mess);
+    town.script("we-2", "ls; git status --short");
+    assert_eq!(town.work("we-1", &[]), "failed");
+    assert_eq!(town.rescued("we-1", "new.txt"), "new");
+    assert!(town.rescued("we-1#1", "README.md").ends_with("changed"));
+    // The tree stays as it is until somebody needs it.
+    assert!(town.tree("furiosa").join("new.txt").exists());
+
+    assert_eq!(town.work("we-2", &[]), "done");
+    assert_eq!(town.gt(["polecat", "log", "we-2"]).ok().stdout, "README.md\n");
+    let trash = town.trash();
+    assert_eq!(texts(&trash, "run"), ["we-1#1"]);
+    let kept = town.cwd().join(trash[0]["path"].as_str().unwrap()).join("tree");
+    for file in ["new.txt", "build.log", "pipe", "README.md"] {
+        assert!(kept.join(file).symlink_metadata().is_ok(), "{file} in {}", kept.display());
+    }
+}
+
+#[test]
+fn commits_of_a_failed_run_are_saved_wherever_its_head_was() {
+    let town = town_with_trees("process");
+    let commit = "git add -A; git commit -qm own;";
+    town.script("we-1", &format!("git switch -q --detach; echo a > a.txt; {commit} exit 1"));
+    town.script("we-2", &format!("echo b > b.txt; {commit} echo c > c.txt; exit 1"));
+    assert_eq!(town.work("we-1", &[]), "failed");
+    assert_eq!(town.rescued("we-1", "a.txt"), "a");
+    assert_eq!(town.work("we-2", &[]), "failed");
+    assert_eq!(town.rescued("we-2", "b.txt"), "b");
+    assert_eq!(town.rescued("we-2", "c.txt"), "c");
+}
+
+#[test]
+fn repositories_inside_a_tree_keep_their_commits() {
+    let town = town_with_trees("process");
+    let library = town.git_repository("library");
+    let script = format!(
+        "git init -q nested; cd nested; echo n > n.txt; git add -A; git commit -qm nested; cd ..\n\
+         git -c protocol.file.allow=always submodule --quiet add '{}' sub; git commit -qm sub\n\
+         cd sub; echo s > s.txt; git add -A; git commit -qm inside; cd ..\n\
+         exit 1",
+        library.display()
+    );
+    town.script("we-1", &script);
+    town.script("we-2", "");
+    assert_eq!(town.work("we-1", &[]), "failed");
+    let before = |inside: &str, tree: &Path| git(&town, &tree.join(inside), &["rev-parse", "HEAD"]);
+    let tree = town.tree("furiosa");
+    let (nested, sub) = (before("nested", &tree), before("sub", &tree));
+    for commit in [&nested, &sub] {
+        git(&town, &town.shared(), &["cat-file", "-e", commit]);
+    }
+    // Another run moves the tree away; it comes back as it was.
+    assert_eq!(town.work("we-2", &[]), "done");
+    town.gt(["polecat", "nuke", "web/furiosa"]).ok();
+    town.gt(["polecat", "undelete", "#1"]).ok();
+    assert_eq!((before("nested", &tree), before("sub", &tree)), (nested, sub));
+    assert_eq!(git(&town, &tree.join("sub"), &["status", "--short"]), "");
+}
+
+#[test]
+fn work_begins_from_the_branch_that_was_named() {
+    let town = town_with_trees("process");
+    let seed = town.root().join("seed");
+    git(&town, &seed, &["switch", "--quiet", "-c", "next"]);
+    fs::write(seed.join("next.txt"), "next\n").unwrap();
+    git(&town, &seed, &["add", "--all"]);
+    git(&town, &seed, &["commit", "--quiet", "--message", "Next"]);
+    git(&town, &seed, &["push", "--quiet", "../origin.git", "next"]);
+    town.script("we-1", "cat next.txt");
+    assert_eq!(town.work("we-1", &["--base-branch", "next"]), "done");
+    assert_eq!(town.gt(["polecat", "log", "we-1"]).ok().stdout, "next\n");
+
+    town.bead("we-2", &[]);
+    let ran = town.gt(["sling", "we-2", "--base-branch", "gone"]);
+    assert_says(&format!("{ran}"), &["no branch gone", "--base-branch"]);
+}
+
+#[test]
+fn an_origin_that_cannot_be_reached_keeps_nobody_from_beginning_where_it_was() {
+    let town = town_with_trees("process");
+    town.script("we-1", "exit 1");
+    town.script("we-2", "echo two > two.txt; exit 1");
+    let origin = town.root().join("origin.git");
+    let away = town.root().join("away.git");
+    fs::rename(&origin, &away).unwrap();
+    let ran = town.gt(["sling", "we-1"]);
+    assert_says(&format!("{ran}"), &["the repository of the rig web", "origin.git"]);
+    fs::rename(&away, &origin).unwrap();
+    town.gt(["scheduler", "clear", "--bead", "we-1"]).ok();
+    assert_eq!(town.work("we-1", &[]), "failed");
+
+    fs::rename(&origin, &away).unwrap();
+    assert_eq!(town.work("we-2", &[]), "failed");
+    assert_eq!(town.rescued("we-2", "two.txt"), "two");
+}
+
+#[test]
+fn a_setup_command_and_an_overlay_come_before_the_worker() {
+    let town = town_with_trees("process");
+    town.write("overlay/.env", "SECRET=1\n");
+    town.write("overlay/config/local file.toml", "x = 1\n");
+    town.gt(["config", "set", "rig.web.overlay", "overlay"]).ok();
+    town.gt(["config", "set", "rig.web.setup", "echo $GT_RIG-$GT_BRANCH > setup.log"]).ok();
+    town.script("we-1", "cat .env 'config/local file.toml' setup.log; echo done > done.txt");
+    assert_eq!(town.work("we-1", &[]), "done");
+    let printed = town.gt(["run", "log", "we-1"]).ok().stdout;
+    assert_says(&printed, &["SECRET=1\nx = 1\n", "web-polecat/furiosa/we-1@"]);
+    let landed =
+        git(&town, &town.root().join("origin.git"), &["ls-tree", "-r", "--name-only", "main"]);
+    assert_eq!(landed, ".gitignore\nREADME.md\ndone.txt");
+
+    // It is done for a tree that is used again, too; and what fails there is why the start failed.
+    town.gt(["config", "set", "rig.web.setup", "echo first; echo no such compiler >&2; exit 4"])
+        .ok();
+    town.bead("we-2", &[]);
+    let ran = town.gt(["sling", "we-2"]);
+    assert_says(&format!("{ran}"), &["rig.web.setup failed", "4", "no such compiler"]);
+    town.gt(["config", "set", "rig.web.setup", "echo more >> README.md"]).ok();
+    town.bead("we-3", &[]);
+    let ran = town.gt(["sling", "we-3"]);
+    assert_says(&format!("{ran}"), &["rig.web.setup changes README.md"]);
+    town.gt(["config", "set", "rig.web.setup", ""]).ok();
+    town.write("overlay/README.md", "mine\n");
+    town.bead("we-4", &[]);
+    let ran = town.gt(["sling", "we-4"]);
+    assert_says(&format!("{ran}"), &["rig.web.overlay", "README.md is in the repository too"]);
+    assert_eq!(texts(&town.polecats(), "name"), ["furiosa"]);
+}
+
+#[test]
+fn a_polecat_that_was_asked_for_gets_the_work_and_reserved_names_are_refused() {
+    let town = town_with_trees("process");
+    town.script("we-1", "");
+    town.script("we-2", "");
+    assert_eq!(town.work("we-1", &["web/toast"]), "done");
+    assert_eq!(texts(&town.polecats(), "name"), ["toast"]);
+    for wrong in ["web/witness", "web/a b", "web/.."] {
+        let ran = town.gt(["sling", "we-2", wrong]);
+        assert_eq!(ran.code, 1, "{wrong}\n{ran}");
+    }
+}
+
+#[test]
+fn many_at_once_get_different_polecats_and_after_the_names_come_numbers() {
+    let town = town_with_trees("process");
+    town.gt(["config", "set", "scheduler.spawn_parallelism", "8"]).ok();
+    let ids: Vec<String> = (1..=60).map(|number| format!("we-{number}")).collect();
+    for id in &ids {
+        town.write(&format!("steps/{id}.sh"), WAIT);
+    }
+    let line = |id: &String| format!(r#"{{"id":"{id}","title":"{id}"}}"#);
+    town.import(&ids.iter().map(line).collect::<Vec<_>>().join("\n"));
+    let all: Vec<&str> = ["sling"].into_iter().chain(ids.iter().map(String::as_str)).collect();
+    town.start_gt(&all).run().ok();
+    let polecats = town.polecats();
+    let mut names = texts(&polecats, "name");
+    assert_eq!(names.len(), 60);
+    names.dedup();
+    assert_eq!(names.len(), 60);
+    assert!(names.contains(&"57".to_owned()) && names.contains(&"60".to_owned()), "{names:?}");
+    assert!(texts(&polecats, "state").iter().all(|state| state == "working"));
+    town.write("go", "");
+    wait_until("all have ended", || town.gt_json(&["run", "list"]).as_array().unwrap().is_empty());
+}
+
+/// Everything that a worker wrote: in its tree, in the trash, or saved.
+#[track_caller]
+fn assert_not_lost(town: &Sandbox, bead: &str, file: &str, text: &str) {
+    let mut places = vec![town.cwd().join("web/polecats")];
+    places.push(town.cwd().join("web/.trash"));
+    let found = places.iter().any(|place| {
+        let words = ["-rlF", "--include", file, text];
+        place.is_dir() && !town.command("grep").args(words).arg(place).run().stdout.is_empty()
+    });
+    let is_saved = || {
+        let references =
+            git(town, &town.shared(), &["for-each-ref", "--format=%(refname)", "refs/"]);
+        references.lines().any(|reference| {
+            let object = format!("{reference}:{file}");
+            let shown = town.command("git").args(["show", &object]).dir(town.shared()).run();
+            shown.stdout.contains(text)
+        })
+    };
+    assert!(
+        found || is_saved(),
+        "{text:?} of {bead} is nowhere: {:?}",
+        files_in(town.cwd().join("web"))
+    );
+}
+
+#[test]
+fn whoever_is_killed_the_work_is_still_there() {
+    for executor in ["process", "tmux"] {
+        let town = town_with_trees(executor);
+        town.gt(["config", "set", "recovery.cooldown", "0s"]).ok();
+        let victims = ["worker", "supervisor", "everybody"];
+        for (number, victim) in victims.iter().enumerate() {
+            let bead = format!("we-{number}");
+            let text = format!("precious {executor} {victim}");
+            // The second run of the same bead adds nothing.
+            let script = format!(
+                "echo $$ > \"$GT_TOWN_ROOT/worker.pid\"; echo $PPID > \"$GT_TOWN_ROOT/parent.pid\"\n\
+                 case \"$GT_RUN\" in *'#1') ;; *) exit 0;; esac\n\
+                 echo '{text}' > work.txt; echo '{text}' > build.log{WAIT}"
+            );
+            town.script(&bead, &script);
+            town.begin(&bead);
+            let process = |file: &str| fs::read_to_string(town.cwd().join(file)).unwrap();
+            let (worker, parent) = (process("worker.pid"), process("parent.pid"));
+            let all = format!("{} {}", worker.trim(), parent.trim());
+            match *victim {
+                "worker" => town.signal("KILL", worker.trim()),
+                "supervisor" => town.signal("KILL", parent.trim()),
+                _ => town.signal("KILL", &all),
+            }
+            town.signal("KILL", worker.trim());
+            wait_until(&format!("{bead} was recovered after its {victim} was killed"), || {
+                town.gt(["scheduler", "run"]).ok();
+                town.states(&bead).first().is_some_and(|state| state == "done")
+            });
+            assert_not_lost(&town, &bead, "work.txt", &text);
+            assert_not_lost(&town, &bead, "build.log", &text);
+        }
+    }
+}
+
+#[test]
+fn a_tmux_server_that_is_killed_takes_no_work_along() {
+    let town = town_with_trees("tmux");
+    town.script(
+        "we-1",
+        &format!("case \"$GT_RUN\" in *'#1') ;; *) exit 0;; esac\necho precious > work.txt{WAIT}"),
+    );
+    town.begin("we-1");
+    let polecats = town.polecats();
+    assert_eq!(polecats[0]["session_alive"], true);
+    assert_eq!(polecats[0]["session"], "we-furiosa");
+    let sockets = files_in(town.root().join("tmux")).pop().unwrap();
+    let directory = town.root().join("tmux").join(sockets);
+    let socket = directory.join(files_in(&directory).pop().unwrap());
+    let pid = town.command("tmux").arg("-S").arg(&socket).args(["display", "-p", "#{pid}"]).run();
+    town.signal("KILL", pid.ok().line());
+    assert_not_lost(&town, "we-1", "work.txt", "precious");
+    // Its worker may not even have noticed.
+    town.write("go", "");
+
+    wait_until("we-1 was recovered", || {
+        town.gt(["scheduler", "run"]).ok();
+        town.states("we-1").first().is_some_and(|state| state == "done")
+    });
+    assert_not_lost(&town, "we-1", "work.txt", "precious");
+}
+
+/// A `git` that stands before the real one on the path, and kills itself (and whoever called it, if `caller`) once, when
+/// it is asked for something that has `word` in it.
+fn town_with_fragile_git(word: &str, caller: bool) -> (Sandbox, String) {
+    let town = town_with_trees("process");
+    let real = town.command("sh").args(["-c", "command -v git"]).run().ok().line().to_owned();
+    let once = town.root().join("killed");
+    let victims = if caller { "$PPID $$" } else { "$$" };
+    town.make_dir("bin");
+    town.write_script(
+        "bin/git",
+        &format!(
+            "case \" $* \" in *' {word} '*) if mkdir '{}' 2>/dev/null; then\n\
+             '{real}' \"$@\" & pid=$!; sleep 0.01; kill -9 $pid 2>/dev/null; kill -9 {victims}; fi;; esac\n\
+             exec '{real}' \"$@\"",
+            once.display()
+        ),
+    );
+    let path = town.command("sh").args(["-c", "echo $PATH"]).run().ok().line().to_owned();
+    let path = format!("{}:{path}", town.cwd().join("bin").display());
+    (town, path)
+}
+
+#[test]
+fn git_that_dies_in_the_middle_costs_a_try_and_no_work() {
+    for caller in [false, true] {
+        for word in ["worktree", "reset", "switch", "update-ref", "status", "commit-tree"] {
+            let (town, path) = town_with_fragile_git(word, caller);
+            town.script("we-1", "echo precious-1 > work.txt; echo precious-1 > build.log; exit 1");
+            town.script("we-2", "echo precious-2 > work.txt; exit 1");
+            town.script("we-3", "echo precious-3 > other.txt");
+            for bead in ["we-1", "we-2", "we-3"] {
+                let ran = town.start_gt(&["sling", bead]).env("PATH", &path).run();
+                wait_until(&format!("{bead} has ended ({word}, {caller})\n{ran}"), || {
+                    let _ = town.gt(["scheduler", "retry", bead]);
+                    let _ = town.start_gt(&["scheduler", "run"]).env("PATH", &path).run();
+                    town.show(bead)["status"] == "closed"
+                });
+            }
+            assert_not_lost(&town, "we-1", "work.txt", "precious-1");
+            assert_not_lost(&town, "we-1", "build.log", "precious-1");
+            assert_not_lost(&town, "we-2", "work.txt", "precious-2");
+            assert_not_lost(&town, "we-3", "other.txt", "precious-3");
+            assert!(town.root().join("killed").exists(), "git {word} was never called");
+            let doctor = town.gt(["doctor"]).stdout;
+            assert!(!doctor.contains("being moved away"), "{word} {caller}\n{doctor}");
+        }
+    }
+}
+
+#[test]
+fn two_towns_on_one_machine_do_not_meet() {
+    let (one, other) = (town_with_trees("tmux"), town_with_trees("tmux"));
+    for town in [&one, &other] {
+        town.script("we-1", &format!("echo mine > work.txt{WAIT}"));
+        town.begin("we-1");
+    }
+    assert_eq!(one.polecats()[0]["session"], other.polecats()[0]["session"]);
+    one.gt(["run", "cancel", "we-1"]).ok();
+    assert_eq!(one.polecats()[0]["session_alive"], false);
+    assert_eq!(other.polecats()[0]["session_alive"], true);
+    assert_eq!(other.run_of("we-1")["state"], "running");
+    let message = refusal(&one.gt(["polecat", "attach", "we-1"]));
+    assert_says(&message, &["no session we-furiosa", "gt polecat log we-1"]);
+}
+
+/// Another moment each time, from before anything has happened until after the worker has begun.
+fn some_moment(round: u64) {
+    std::thread::sleep(std::time::Duration::from_millis(round * 37 % 400));
+}
+
+#[test]
+fn whoever_starts_work_may_be_killed_at_any_moment() {
+    let town = town_with_trees("process");
+    town.gt(["config", "set", "recovery.cooldown", "0s"]).ok();
+    for round in 0..14 {
+        let bead = format!("we-{round}");
+        // The first one fails and leaves something, so that every start finds a tree that has to be moved away.
+        let text = format!("precious {round}");
+        town.script(
+            &bead,
+            &format!("echo '{text}' >> work.txt; echo '{text}' > build.log; exit 1"),
+        );
+        let sling = town.start_gt(&["sling", &bead]).start();
+        some_moment(round);
+        sling.kill();
+        wait_until(&format!("{bead} has ended"), || {
+            let _ = town.gt(["sling", &bead]);
+            let _ = town.gt(["scheduler", "run"]);
+            town.show(&bead)["status"] == "closed"
+        });
+    }
+    for round in 0..14 {
+        assert_not_lost(&town, "any", "work.txt", &format!("precious {round}"));
+        assert_not_lost(&town, "any", "build.log", &format!("precious {round}"));
+    }
+    assert_eq!(texts(&town.polecats(), "name"), ["furiosa"]);
+}
+
+#[test]
+fn trees_that_are_taken_away_while_others_need_them_are_those_that_were_meant() {
+    let town = town_with_trees("process");
+    for round in 0..10 {
+        let bead = format!("we-{round}");
+        let text = format!("precious {round}");
+        // Whoever has a tree finds it again after a while.
+        let script = format!(
+            "echo '{text}' > work.txt; sleep 0.05; grep -q '{text}' work.txt && exit 1; exit 77"
+        );
+        town.script(&bead, &script);
+        let sling = town.start_gt(&["sling", &bead]).start();
+        let nukes: Vec<_> =
+            (0..3).map(|_| town.start_gt(&["polecat", "nuke", "web/furiosa"]).start()).collect();
+        some_moment(round);
+        let mut nukes = nukes.into_iter();
+        nukes.next().unwrap().kill();
+        for nuke in nukes {
+            let _ = nuke.wait();
+        }
+        let _ = sling.wait();
+        wait_until(&format!("{bead} has ended"), || {
+            let _ = town.gt(["scheduler", "run"]);
+            town.show(&bead)["status"] == "closed"
+        });
+        assert_eq!(town.run_of(&bead)["exit_code"], 1, "{}", town.run_of(&bead));
+    }
+    town.gt(["scheduler", "run"]).ok();
+    for round in 0..10 {
+        assert_not_lost(&town, "any", "work.txt", &format!("precious {round}"));
+    }
+    let trash = town.trash();
+    assert!(texts(&trash, "state").iter().all(|state| state == "kept"), "{trash}");
+    for one in trash.as_array().unwrap() {
+        let kept = town.cwd().join(one["path"].as_str().unwrap());
+        assert!(kept.join("tree/.git").exists() && kept.join("git/HEAD").exists(), "{one}");
+    }
+}
+
+/// A small file system at a directory, until it is dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// Nothing where mounting is not allowed.
+    fn at(town: &Sandbox, directory: PathBuf) -> Option<Self> {
+        let mount = town.command("mount").args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]);
+        (mount.arg(&directory).run().code == 0).then_some(Self(directory))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let sandbox = crate::support::nowhere();
+        let _ = sandbox.command("umount").arg("-l").arg(&self.0).run();
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_stops_the_work_and_loses_none() {
+    let town = town_with_trees("process");
+    let Some(_disk) = SmallDisk::at(&town, town.cwd().join("web")) else {
+        // Mounting is not allowed here, so there is no disk to fill.
+        return;
+    };
+    let fill = "head -c 30000000 /dev/zero > fill.log";
+    town.script(
+        "we-1",
+        &format!("echo precious-1 > work.txt; echo precious-1 > build.log; {fill}; exit 1"),
+    );
+    town.script("we-2", "echo precious-2 > other.txt; exit 1");
+    assert_eq!(town.work("we-1", &[]), "failed");
+    assert_not_lost(&town, "we-1", "work.txt", "precious-1");
+    // The next one cannot even begin, and says why.
+    let ran = town.gt(["sling", "we-2"]);
+    assert_says(&format!("{ran}"), &["No space left on device"]);
+    assert_not_lost(&town, "we-1", "work.txt", "precious-1");
+    assert_not_lost(&town, "we-1", "build.log", "precious-1");
+
+    let find = town.command("find").arg(town.cwd().join("web"));
+    find.args(["-name", "fill.log", "-delete"]).run().ok();
+    town.gt(["scheduler", "clear", "--bead", "we-2"]).ok();
+    assert_eq!(town.work("we-2", &[]), "failed");
+    assert_not_lost(&town, "we-1", "work.txt", "precious-1");
+    assert_not_lost(&town, "we-1", "build.log", "precious-1");
+    assert_not_lost(&town, "we-2", "other.txt", "precious-2");
+}
+
+#[test]
+fn what_a_worker_on_a_terminal_shows_can_be_peeked_at() {
+    let town = town_with_trees("tmux");
+    let worker = town.cwd().join("worker.sh");
+    let runtime = format!(
+        "command = \"'{}' {{bead}} {{prompt}}\"\nprompt = \"argument\"\nexit_zero = \"done\"\n",
+        worker.display()
+    );
+    town.write(".gt/runtimes/screen.toml", runtime);
+    town.gt(["config", "unset", "rig.web.command"]).ok();
+    town.gt(["config", "set", "rig.web.runtime", "screen"]).ok();
+    town.script("we-1", &format!("tty; echo hello from the screen{WAIT}"));
+    town.begin("we-1");
+    wait_until("its session shows what it printed", || {
+        let peeked = town.gt_json(&["polecat", "peek", "web/furiosa", "-n", "5"]);
+        peeked["source"] == "session"
+            && peeked["output"].as_str().unwrap().contains("hello from the screen")
+    });
+    town.write("go", "");
+    wait_until("we-1 is done", || town.run_of("we-1")["state"] == "done");
+    assert_says(&town.gt(["polecat", "log", "we-1"]).ok().stdout, &["hello from the screen"]);
+}

@@ -1,0 +1,284 @@
+//! Looking at polecats.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use gt_core::schedule::{Polecat, Run, TreeState, WorkerPlace, session_name};
+use gt_core::{ExecutorKind, Prefix, Rig, RigSlug};
+use gt_executors::git::TreeStatus;
+use gt_executors::tmux::{AttachCommand, Capture, Tmux, TmuxError};
+use gt_store::Reader;
+
+use super::{Trees, rig_with_trees};
+use crate::parallel::execute;
+use crate::runs::{RealWorld, RunOutput, World as _, resolve, session_server};
+use crate::{OperationError, Result, Town};
+
+/// How many trees are looked at with git at once.
+const LOOKS_AT_ONCE: usize = 4;
+
+/// What a polecat is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PolecatState {
+    /// It has a live run.
+    Working,
+    /// It has a tree, and waits for work.
+    Idle,
+    /// It has no tree; the next run makes it one.
+    Absent,
+}
+
+impl PolecatState {
+    /// How it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::Idle => "idle",
+            Self::Absent => "absent",
+        }
+    }
+}
+
+/// A polecat with what stands around it.
+#[derive(Debug, Clone)]
+pub struct ShownPolecat {
+    /// The polecat.
+    pub polecat: Polecat,
+    /// What it is doing.
+    pub state: PolecatState,
+    /// Its live run, else the last one it had.
+    pub run: Option<Run>,
+    /// Where its tree is, or would be.
+    pub path: PathBuf,
+    /// Whether its tree is in this directory of the town.
+    pub is_here: bool,
+    /// Its session, if it runs in one.
+    pub session: Option<String>,
+    /// Whether that session is there; nothing if nobody can say.
+    pub session_alive: Option<bool>,
+    /// How its tree stands, if that was asked and could be answered.
+    pub status: Option<TreeStatus>,
+}
+
+/// The live run of a place.
+pub(super) fn live_run_at(reader: &Reader<'_>, place: &WorkerPlace) -> Result<Option<Run>> {
+    Ok(reader.live_runs()?.into_iter().find(|run| run.place.as_ref() == Some(place)))
+}
+
+/// The polecat that a name means: `<rig>/<name>` or `<rig>/polecats/<name>`.
+pub(super) fn named_polecat(town: &Town, input: &str) -> Result<(Rig, Polecat)> {
+    let (slug, name) = match input.split('/').collect::<Vec<_>>().as_slice() {
+        [rig, name] | [rig, "polecats", name] => ((*rig).to_owned(), (*name).to_owned()),
+        _ => {
+            return Err(OperationError::rejected(format!(
+                "\"{}\" is not a polecat; write <rig>/<name>",
+                input.escape_debug()
+            )));
+        }
+    };
+    let rig = rig_with_trees(town, &slug)?;
+    let known = town.read(|reader| Ok(reader.polecats_of(&rig.slug)?))?;
+    let mut names: Vec<String> = known.iter().map(|polecat| polecat.name.clone()).collect();
+    if let Some(polecat) = known.into_iter().find(|polecat| polecat.name == name) {
+        return Ok((rig, polecat));
+    }
+    names.sort();
+    let names = if names.is_empty() { "none yet".to_owned() } else { names.join(", ") };
+    Err(OperationError::rejected(format!(
+        "the rig {slug} has no polecat \"{}\"; it has: {names}",
+        name.escape_debug()
+    )))
+}
+
+/// All polecats, or those of a rig, by rig and name. With `dirty`, git is asked how each tree stands, which takes time.
+pub fn polecats(town: &Town, rig: Option<&str>, dirty: bool) -> Result<Vec<ShownPolecat>> {
+    let (rigs, polecats, runs) = town.read(|reader| {
+        let only = rig.map(|name| crate::rigs::require(reader, name)).transpose()?;
+        let mut polecats = reader.polecats()?;
+        polecats.retain(|one| only.as_ref().is_none_or(|rig| rig.slug == one.rig));
+        let live = reader.live_runs()?;
+        let run_of = |polecat: &Polecat| -> Result<Option<Run>> {
+            let place = WorkerPlace::polecat(&polecat.rig, &polecat.name)?;
+            match live.iter().find(|run| run.place.as_ref() == Some(&place)) {
+                Some(run) => Ok(Some(run.clone())),
+                None => {
+                    Ok(polecat.last_run.as_ref().map(|id| reader.run(id)).transpose()?.flatten())
+                }
+            }
+        };
+        let runs = polecats.iter().map(run_of).collect::<Result<Vec<_>>>()?;
+        Ok((reader.rigs()?, polecats, runs))
+    })?;
+    let sessions = Sessions::of(town, &rigs);
+    let host = RealWorld::of(town)?.host().to_owned();
+    let one = |(polecat, run): (Polecat, Option<Run>)| {
+        let rig = rigs.iter().find(|rig| rig.slug == polecat.rig)?;
+        let trees = Trees::of(town, rig)?;
+        Some(shown(&trees, &sessions, &host, polecat, run))
+    };
+    let mut all: Vec<ShownPolecat> = polecats.into_iter().zip(runs).filter_map(one).collect();
+    if dirty {
+        let looked = execute(all, LOOKS_AT_ONCE, |one| {
+            let has_tree = one.is_here && one.path.join(".git").exists();
+            has_tree.then(|| gt_executors::git::Tree::at(&one.path).status().ok()).flatten()
+        });
+        let with_status = |one: crate::parallel::Finished<ShownPolecat, Option<TreeStatus>>| {
+            ShownPolecat { status: one.outcome, ..one.input }
+        };
+        all = looked.into_iter().map(with_status).collect();
+    }
+    Ok(all)
+}
+
+/// One polecat, with how its tree stands.
+pub fn polecat(town: &Town, input: &str) -> Result<ShownPolecat> {
+    let (rig, polecat) = named_polecat(town, input)?;
+    let all = polecats(town, Some(rig.slug.as_str()), true)?;
+    let found = all.into_iter().find(|one| one.polecat.name == polecat.name);
+    found.ok_or_else(|| OperationError::rejected(format!("{input} was taken away meanwhile")))
+}
+
+fn shown(
+    trees: &Trees<'_>,
+    sessions: &Sessions,
+    host: &str,
+    polecat: Polecat,
+    run: Option<Run>,
+) -> ShownPolecat {
+    let is_here = polecat.host == host;
+    let is_live = run.as_ref().is_some_and(|run| run.state.is_live());
+    let state = match (is_live, polecat.tree) {
+        (true, _) => PolecatState::Working,
+        (false, TreeState::Ready) => PolecatState::Idle,
+        (false, TreeState::Absent) => PolecatState::Absent,
+    };
+    let executor = run.as_ref().filter(|_| is_live).map_or(trees.rig.executor, |run| run.executor);
+    let session =
+        (executor == ExecutorKind::Tmux).then(|| session_name(&trees.rig.prefix, &polecat.name));
+    let session_alive = match &session {
+        Some(name) if is_here => sessions.has(name),
+        _ => None,
+    };
+    let path = trees.tree(&polecat.name).path().to_owned();
+    ShownPolecat { polecat, state, run, path, is_here, session, session_alive, status: None }
+}
+
+/// The sessions of a town, asked once for all.
+struct Sessions(Option<BTreeSet<String>>);
+
+impl Sessions {
+    fn of(town: &Town, rigs: &[Rig]) -> Self {
+        if !rigs.iter().any(|rig| rig.executor == ExecutorKind::Tmux) {
+            return Self(Some(BTreeSet::new()));
+        }
+        // Without tmux nobody can say; the rest is worth seeing all the same.
+        let asked = Tmux::of_town(&session_server(town)).and_then(|tmux| tmux.sessions());
+        Self(asked.ok().map(|all| all.into_iter().map(|session| session.name).collect()))
+    }
+
+    fn has(&self, name: &str) -> Option<bool> {
+        self.0.as_ref().map(|names| names.contains(name))
+    }
+}
+
+/// The session of a run: that of its polecat, or one of its own.
+pub(crate) fn session_of(run: &Run, prefix: Option<&Prefix>) -> String {
+    match (prefix, run.place.as_ref().and_then(WorkerPlace::polecat_name)) {
+        (Some(prefix), Some(name)) => session_name(prefix, name),
+        _ => run.id.to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
+    }
+}
+
+/// The run that `input` means: that of a polecat (`<rig>/<name>`), else of a bead, else itself.
+pub fn run_of(town: &Town, input: &str) -> Result<Run> {
+    if !input.contains('/') {
+        return resolve(town, input);
+    }
+    let (rig, polecat) = named_polecat(town, input)?;
+    let place = WorkerPlace::polecat(&rig.slug, &polecat.name)?;
+    let run = town.read(|reader| match live_run_at(reader, &place)? {
+        Some(run) => Ok(Some(run)),
+        None => Ok(polecat.last_run.as_ref().map(|id| reader.run(id)).transpose()?.flatten()),
+    })?;
+    run.ok_or_else(|| {
+        OperationError::rejected(format!("{place} has had no run yet; gt sling <bead> {input}"))
+    })
+}
+
+fn prefix_of(town: &Town, rig: &RigSlug) -> Result<Option<Prefix>> {
+    town.read(|reader| Ok(reader.rig(rig.as_str())?.map(|rig| rig.prefix)))
+}
+
+/// What a person runs to look at a polecat, or at the worker of a bead, while it works.
+pub fn attach(town: &Town, input: &str) -> Result<AttachCommand> {
+    let run = run_of(town, input)?;
+    let instead = format!("gt polecat log {input} shows what it printed");
+    if run.executor != ExecutorKind::Tmux {
+        return Err(OperationError::rejected(format!(
+            "{} has no session: it is carried out as {}; {instead}, with -f as it comes",
+            run.id,
+            run.executor.as_str()
+        )));
+    }
+    if !run.is_on(RealWorld::of(town)?.host()) {
+        return Err(OperationError::rejected(format!(
+            "{} is on {}, in another directory of this town; attach there",
+            run.id,
+            run.host_name()
+        )));
+    }
+    let name = session_of(&run, prefix_of(town, &run.rig)?.as_ref());
+    let tmux = Tmux::of_town(&session_server(town)).map_err(|error| tmux_failed(&error))?;
+    if !run.state.is_live() || !tmux.has(&name).map_err(|error| tmux_failed(&error))? {
+        return Err(OperationError::rejected(format!(
+            "there is no session {name}: {} is {}; {instead}",
+            run.id,
+            run.state.as_str()
+        )));
+    }
+    tmux.attach_command(&name).map_err(|error| tmux_failed(&error))
+}
+
+fn tmux_failed(error: &TmuxError) -> OperationError {
+    OperationError::rejected(error.to_string())
+}
+
+/// What a worker shows at the moment.
+#[derive(Debug, Clone)]
+pub struct Glimpse {
+    /// Whose.
+    pub run: Run,
+    /// The session it comes from; nothing if it is the end of what the run printed.
+    pub session: Option<String>,
+    /// The last lines.
+    pub text: String,
+}
+
+/// The last lines of a worker: what its session shows if it has one, else the end of what it printed.
+pub fn peek(town: &Town, input: &str, lines: u32) -> Result<Glimpse> {
+    let run = run_of(town, input)?;
+    if run.executor == ExecutorKind::Tmux && run.state.is_live() {
+        let name = session_of(&run, prefix_of(town, &run.rig)?.as_ref());
+        let tmux = Tmux::of_town(&session_server(town));
+        let shown = tmux.and_then(|tmux| tmux.capture(&name, Capture::Last(lines)));
+        // A session that ends meanwhile has left its output like any other, and one whose worker has no terminal
+        // shows nothing.
+        if let Ok(text) = shown
+            && !text.trim().is_empty()
+        {
+            return Ok(Glimpse { run, session: Some(name), text });
+        }
+    }
+    let mut output = RunOutput::of(town, &run)?;
+    output.skip_to_last(lines as usize)?;
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match output.read(&mut buffer)? {
+            0 => break,
+            count => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Glimpse { run, session: None, text })
+}
