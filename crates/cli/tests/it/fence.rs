@@ -90,7 +90,7 @@ fn zombie_tries_everything(town: &Sandbox, zombie: &Worker<'_>) {
 }
 
 /// Begins a run, and ends it for the town while a process that left its group lives on in its tree.
-fn superseded<'t>(town: &'t Sandbox) -> Worker<'t> {
+fn superseded(town: &Sandbox) -> Worker<'_> {
     let zombie = Worker::begin(town, "we-a", &[]);
     zombie.commit("half", "half\n", "Half of it");
     town.gt(["run", "cancel", "we-a#1"]).ok();

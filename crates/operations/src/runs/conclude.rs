@@ -69,12 +69,11 @@ fn deliver(town: &Town, rig: &Rig, run: &Run, context: &Context) -> Result<Optio
         Ok(Some(RunEnd { exit_code: Some(0), ..RunEnd::without_status(state, reason) }))
     };
     match finish_work(town, rig, run, Some(context), Said::Completed, None) {
-        Ok(_) => Ok(None),
+        // Or it is on its way, and its run ends when it has arrived.
+        Ok(_) | Err(Refused::Later(_)) => Ok(None),
         // Once more from where the others are now.
         Err(Refused::Conflict(why)) => end(RunState::Lost, why),
         Err(Refused::Work(why)) => end(RunState::Failed, why),
-        // It is on its way, and its run ends when it has arrived.
-        Err(Refused::Later(_)) => Ok(None),
         Err(Refused::Elsewhere(error)) if error.may_pass() => Err(error),
         Err(Refused::Elsewhere(error)) => end(RunState::Lost, with_causes(&error)),
     }
