@@ -1,7 +1,7 @@
 //! Work that is done: committed, accepted, and brought to where it belongs.
 //!
 //! Intent, effect, confirmation: what is about to be pushed is written down before, and that it was after. Whoever dies
-//! in between leaves a question that the origin can answer ([`resume`]), and nothing is done twice.
+//! in between leaves a question that the origin can answer (`resume`), and nothing is done twice.
 
 mod commit;
 mod done;
