@@ -250,11 +250,18 @@ mod tests {
         let environment = sandbox.command("env").run().ok();
         let names: Vec<&str> =
             environment.stdout.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
-        assert_eq!(names.len(), 14, "{environment}");
+        assert_eq!(names.len(), 15, "{environment}");
         // Cargo sets it for the tests themselves, so it would be here if anything leaked.
         assert!(env::var_os("CARGO_MANIFEST_DIR").is_some());
         assert!(!names.contains(&"CARGO_MANIFEST_DIR"));
-        for name in ["HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "GIT_CONFIG_GLOBAL"] {
+        for name in [
+            "HOME",
+            "TMPDIR",
+            "TMUX_TMPDIR",
+            "XDG_CONFIG_HOME",
+            "XDG_RUNTIME_DIR",
+            "GIT_CONFIG_GLOBAL",
+        ] {
             let value = sandbox.gt(["-c", &format!("echo ${name}")]).ok();
             assert!(Path::new(value.line()).starts_with(sandbox.root()), "{name}\n{value}");
         }

@@ -75,6 +75,7 @@ mod status_doctor;
 mod store;
 mod support;
 mod town;
+mod tree_faults;
 mod trees;
 mod triage;
 mod update;

@@ -1,6 +1,6 @@
 //! The trees that workers work in: one shared repository for each rig, a worktree for each polecat.
 //!
-//! Nothing here is deleted, only moved: [`trash`] is the one place that takes a tree away, and the one that
+//! Nothing here is deleted, only moved: `trash` is the one place that takes a tree away, and the one that
 //! deletes what was taken away long ago.
 
 mod lock;
