@@ -253,6 +253,7 @@ impl Drop for SmallDisk {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "whoever reads the log is to know that it was not tried")]
 fn a_disk_that_is_full_stops_the_work_and_loses_none() {
     let town = town_with_trees("process");
     let Some(_disk) = SmallDisk::at(&town, town.cwd().join("web")) else {
