@@ -45,6 +45,8 @@ install_system_packages() {
     compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || missing+=(postgresql)
     PATH="$PATH:/usr/sbin" command -v pgbouncer >/dev/null || missing+=(pgbouncer)
     command -v openssl >/dev/null || missing+=(openssl)
+    # Workers have sessions.
+    command -v tmux >/dev/null || missing+=(tmux)
     [ "${#missing[@]}" -gt 0 ] || return 0
 
     command -v apt-get >/dev/null || fail "please install: ${missing[*]} (no apt-get here)"
