@@ -257,7 +257,7 @@ impl Drop for SmallDisk {
 fn a_disk_that_is_full_stops_the_work_and_loses_none() {
     let town = town_with_trees("process");
     let Some(_disk) = SmallDisk::at(&town, town.cwd().join("web")) else {
-        // Mounting is not allowed here, so there is no disk to fill.
+        eprintln!("not tried: mounting is not allowed here");
         return;
     };
     let fill = "head -c 30000000 /dev/zero > fill.log";
