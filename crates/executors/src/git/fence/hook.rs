@@ -9,6 +9,7 @@ use super::super::Repository;
 use super::super::call::{Call, entries, path_of};
 use super::super::error::GitError;
 use super::super::links::{canonical, replace};
+use super::super::scratch::unique_name;
 use super::Kind;
 
 /// The hooks of a project that go on being called when ours take their place.
@@ -94,10 +95,10 @@ fn write_hook(path: &Path, script: &[u8]) -> Result<(), GitError> {
     if fs::read(path).is_ok_and(|present| present == script) && is_executable(path) {
         return Ok(());
     }
-    // Git must never find it half written, or not executable: it would go on without.
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".gt-next");
-    let beside = PathBuf::from(beside);
+    // Git must never find it half written, or not executable: it would go on without. The first runs of a rig all
+    // write it at once.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(unique_name(&format!("{name}.gt-next")));
     replace(&beside, script)?;
     fs::set_permissions(&beside, Permissions::from_mode(0o755))
         .map_err(GitError::file("make executable", &beside))?;
