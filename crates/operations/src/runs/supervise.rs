@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gt_core::Rig;
-use gt_core::schedule::{Context, Run, RunId, RunState, WorkerPlace};
+use gt_core::schedule::{Account, Context, Run, RunId, RunState, WorkerPlace};
 use gt_executors::runs::{
     Asked, Liveness, RunFiles, Supervision, ask_to_cancel, become_detached, end_orphan, next_order,
     say, tell_done,
@@ -14,7 +14,10 @@ use super::claim::{Claim, claim};
 use super::conclude::conclude;
 use super::finish::exec_failed;
 use super::spawner::{explained, with_causes};
-use super::workbench::{Workbench, lay_out};
+use super::workbench::lay_out;
+use crate::dispatch::SchedulerSettings;
+use crate::runtimes::{self, Choice};
+use crate::settings::{file_layers, layers_over};
 use crate::trees::{NotPrepared, occupy, prepare};
 use crate::{Actor, OperationError, Result, Town};
 
@@ -59,16 +62,15 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         say_failed(&format!("another supervisor has {id}"));
         return Ok(());
     };
-    let settings = town.scheduler_settings()?;
-    if let Some((earlier, why)) = earlier_run_alive(&town.runs_directory(), id) {
-        end_if_over(town, &earlier, settings.kill_grace)?;
-        say(&format!("{BUSY}{why}"));
-        return Ok(());
-    }
-    let Some((run, rig, context)) = look_up(town, id)? else {
+    let Some(Assignment { run, rig, context, runtime, account, grace }) = look_up(town, id)? else {
         say_failed(&format!("there is no run {id}"));
         return Ok(());
     };
+    if let Some((earlier, why)) = earlier_run_alive(&town.runs_directory(), id) {
+        end_if_over(town, &earlier, grace)?;
+        say(&format!("{BUSY}{why}"));
+        return Ok(());
+    }
     if run.state != RunState::Starting {
         say_failed(&format!("{id} is {}", run.state.as_str()));
         return Ok(());
@@ -79,7 +81,7 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         Ok(prepared) => prepared,
         Err(NotPrepared::Busy(why)) => {
             if let Some(last) = last_in_tree_of(town, &run)? {
-                end_if_over(town, &last, settings.kill_grace)?;
+                end_if_over(town, &last, grace)?;
             }
             say(&format!("{BUSY}{why}"));
             return Ok(());
@@ -96,13 +98,15 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
             return Ok(());
         }
     };
-    let ended = lay_out(town, &rig, &order, program).map_err(|error| with_causes(&error)).and_then(
-        |Workbench { agent, runtime }| {
-            let grace = settings.kill_grace;
-            let end = supervision.stay_with(&files, &lock, &agent, grace, || say(STARTED));
-            Ok((end.map_err(|error| explained(&error))?, runtime))
-        },
-    );
+    let runtime = runtimes::resolve(town, &runtime);
+    let laid_out = runtime.and_then(|runtime| {
+        let agent = lay_out(town, &rig, &order, &runtime, account, program)?;
+        Ok((agent, runtime))
+    });
+    let ended = laid_out.map_err(|error| with_causes(&error)).and_then(|(agent, runtime)| {
+        let end = supervision.stay_with(&files, &lock, &agent, grace, || say(STARTED));
+        Ok((end.map_err(|error| explained(&error))?, runtime))
+    });
     match ended {
         Ok((end, runtime)) => {
             insist(|| conclude(town, &rig, &order.run, &order.context, &runtime, end))?;
@@ -115,13 +119,30 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
     Ok(())
 }
 
-/// A run with its rig and its context.
-fn look_up(town: &Town, id: &RunId) -> Result<Option<(Run, Rig, Context)>> {
+/// A run with everything that is to be known before it is taken, as it was at one moment.
+struct Assignment {
+    run: Run,
+    rig: Rig,
+    context: Context,
+    runtime: Choice,
+    account: Option<Account>,
+    /// How long an agent that is asked to end may take.
+    grace: Duration,
+}
+
+fn look_up(town: &Town, id: &RunId) -> Result<Option<Assignment>> {
+    let files = file_layers(town)?;
     town.read(|reader| {
         let Some(run) = reader.run(id)? else { return Ok(None) };
         let rig = reader.rig(run.rig.as_str())?;
         let context = reader.context_by_number(run.context)?;
-        Ok(rig.zip(context).map(|(rig, context)| (run, rig, context)))
+        let Some((rig, context)) = rig.zip(context) else { return Ok(None) };
+        let layers = layers_over(&files, reader)?;
+        let runtime = Choice::of(&layers, &rig.slug, context.parameters.runtime.as_deref())?;
+        let accounts = if run.account.is_empty() { Vec::new() } else { reader.accounts()? };
+        let account = accounts.into_iter().find(|account| account.handle == run.account);
+        let grace = SchedulerSettings::of(&layers)?.kill_grace;
+        Ok(Some(Assignment { run, rig, context, runtime, account, grace }))
     })
 }
 

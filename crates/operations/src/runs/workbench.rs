@@ -3,32 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use gt_core::runtime::{ExitZero, Invocation, Runtime, Values};
-use gt_core::schedule::{Merge, Run, WorkerPlace};
+use gt_core::schedule::{Account, Merge, Run, WorkerPlace};
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{Agent, RunFiles};
 use gt_executors::terminal::Launcher;
 
 use super::claim::WorkOrder;
 use super::prompt::prompt;
-use crate::{OperationError, Result, Town, runtimes};
+use crate::{OperationError, Result, Town};
 
-/// The program that works on a run, and what is known about it.
-pub(super) struct Workbench {
-    pub(super) agent: Agent,
-    pub(super) runtime: Runtime,
-}
-
-/// Lays everything out for a run that was taken. `program` is this program.
+/// Lays out everything for a run that was taken: the program that works on it. `program` is this program.
 pub(super) fn lay_out(
     town: &Town,
     rig: &Rig,
     order: &WorkOrder,
+    runtime: &Runtime,
+    account: Option<Account>,
     program: &Path,
-) -> Result<Workbench> {
+) -> Result<Agent> {
     let WorkOrder { run, bead, context } = order;
-    let runtime = runtimes::resolve(town, rig, context.parameters.runtime.as_deref())?;
-    let accounts = town.read(|reader| Ok(reader.accounts()?))?;
-    let account = accounts.into_iter().find(|account| account.handle == run.account);
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     // The command of a rig is told what is to be done; an agent, who it is and how to finish as well.
     let text = match runtime.exit_zero {
@@ -69,14 +62,13 @@ pub(super) fn lay_out(
         program: program.to_owned(),
         arguments: ["worker", "become", "--"].map(Into::into).to_vec(),
     });
-    let agent = Agent {
+    Ok(Agent {
         argv,
         directory: town.root().join(directory),
         environment,
         prompt: stdin.unwrap_or_default(),
         terminal,
-    };
-    Ok(Workbench { agent, runtime })
+    })
 }
 
 /// What a worker finds in its environment.
