@@ -198,6 +198,7 @@ impl Simulation {
             | WaitReason::ConvoyStaged(_)
             | WaitReason::Review
             | WaitReason::Escalated(_)
+            | WaitReason::PutOff(_)
             | WaitReason::Merging(_)
             | WaitReason::WithCrew(..)
             | WaitReason::CannotStart(_)

@@ -141,6 +141,7 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::AttemptsUsedUp(_)
         | WaitReason::Review
         | WaitReason::Escalated(_)
+        | WaitReason::PutOff(_)
         | WaitReason::Merging(_)
         | WaitReason::WithCrew(..)
         | WaitReason::CannotStart(_)

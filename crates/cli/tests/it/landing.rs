@@ -137,12 +137,24 @@ fn what_cannot_be_completed_is_for_a_person_or_for_later() {
     assert_eq!(bead["status"], "blocked");
     assert!(assignee.is_null() || assignee == "", "{bead}");
     assert_eq!(town.show("we-b")["status"], "deferred");
+    assert_eq!(town.reasons("we-b"), ["put-off"]);
+    let why = town.gt(["why", "we-b"]).ok().stdout;
+    assert_says(&why, &["deferred by its worker, web/polecats/", "bd undefer we-b", "gt sling we-b"]);
+    assert!(!why.contains("cancelled by"), "{why}");
     assert_eq!(stuck.git(&["log", "-1", "--format=%s"]).ok().line(), "which tea?");
     assert_eq!(town.landed("main"), ["First commit"]);
     assert_says(&town.reasons("we-a").join(" "), &["escalated"]);
     let asked = town.why("we-a")["needs_you"][0].clone();
     assert_says(&asked.to_string(), &["we-a#1", "which tea?"]);
     town.cycle().ok();
+    // Opening them is not asking for another run.
+    for bead in ["we-a", "we-b"] {
+        town.bd(["update", bead, "--status", "open"]).ok();
+        let skipped = town.gt(["deacon", "redispatch", bead]);
+        assert_eq!(skipped.code, 3, "{skipped}");
+        assert_says(&skipped.stdout, &["only a person lifts that"]);
+    }
+    assert_eq!(town.reasons("we-b"), ["put-off"]);
     for bead in ["we-a", "we-b"] {
         assert_eq!(town.states(bead), ["cancelled"], "nothing starts it again by itself");
     }
