@@ -6,10 +6,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use gt_core::ExecutorKind;
-use gt_core::schedule::Run;
+use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
 use gt_executors::process::ProcessError;
-use gt_executors::runs::{Hearing, OnEnd, Order, RunFiles, Supervisors};
+use gt_executors::runs::{Hearing, Liveness, OnEnd, Order, RunFiles, Supervisors};
 use gt_executors::tmux::{Tmux, TmuxError};
 
 use super::supervise::{BUSY, FAILED, STARTED};
@@ -90,9 +90,23 @@ impl RunSpawner {
         match tmux.new_session(&self.session_of(run), &self.root, &[], &argv) {
             Ok(_) => Ok(hearing.first_line_within(self.patience)),
             Err(TmuxError::Exists { name }) => {
-                Err(SpawnError::Busy(format!("the session {name} has not ended yet")))
+                Err(self.busy(run, format!("the session {name} has not ended yet")))
             }
             Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// What keeps a run: something of an earlier run of its bead, or else whoever had its place.
+    fn busy(&self, run: &Run, why: String) -> SpawnError {
+        let is_left = |epoch: u32| {
+            let earlier = RunId { bead: run.id.bead.clone(), epoch };
+            let files = RunFiles::of(&self.runs, &earlier.to_string());
+            matches!(files.liveness(), Ok(Liveness::Free | Liveness::NeverTaken))
+        };
+        if run.place.is_some() && (1..run.id.epoch).all(is_left) {
+            SpawnError::Taken(why)
+        } else {
+            SpawnError::Busy(why)
         }
     }
 
@@ -130,7 +144,7 @@ impl Spawner for RunSpawner {
             STARTED => Ok(()),
             "" => Err(failed("its supervisor ended without a word".to_owned())),
             other => Err(match (other.strip_prefix(BUSY), other.strip_prefix(FAILED)) {
-                (Some(why), _) => SpawnError::Busy(why.to_owned()),
+                (Some(why), _) => self.busy(run, why.to_owned()),
                 (None, Some(why)) => failed(why.to_owned()),
                 (None, None) => failed(other.to_owned()),
             }),
