@@ -32,7 +32,7 @@ pub(crate) fn redispatch_in(
     let flags = Flags { force: was_forced, ..Flags::default() };
     let rig = check::rig(scene, bead, target.as_ref(), &flags)?;
     let never = Flags::default();
-    let rig = match check::standing(scene, bead, rig, target.as_ref(), None, &never)? {
+    let rig = match check::standing(scene, bead, rig, target.as_ref(), (None, None), &never)? {
         Verdict::Go(rig) => rig,
         Verdict::Nothing(why) => return Err(OperationError::rejected(why)),
     };
