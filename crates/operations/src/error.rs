@@ -70,7 +70,7 @@ pub enum OperationError {
         /// Everything that is wrong with it.
         problems: Vec<Problem>,
     },
-    /// A formula or its variables do not fit what was slung.
+    /// A formula, its variables or its runtime do not fit what was slung.
     #[error("{0}")]
     Recipe(String),
     /// Git did not do what it was asked for.

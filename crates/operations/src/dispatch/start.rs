@@ -91,7 +91,7 @@ pub(crate) fn start_in(
         context: context.number,
         rig: context.rig.clone(),
         executor,
-        runtime: context.parameters.runtime.clone().unwrap_or_default(),
+        runtime: scene.runtime_of(&context).to_owned(),
         agent,
         place,
         host: starter.host.to_owned(),
