@@ -31,6 +31,7 @@ pub mod outbox;
 pub mod parallel;
 pub mod queue;
 pub mod recovery;
+pub mod retention;
 pub mod rigs;
 pub mod runs;
 pub mod runtimes;
