@@ -172,3 +172,18 @@ impl OperationError {
         Self::At { place: place.into(), error: Box::new(self) }
     }
 }
+
+/// An error with everything that caused it, on one line. What the text says already is not said again.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = error.source();
+    }
+    text
+}

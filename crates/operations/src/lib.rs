@@ -43,7 +43,7 @@ pub mod trees;
 pub mod worker;
 
 pub use clock::SystemClock;
-pub use error::{OperationError, Result};
+pub use error::{OperationError, Result, with_causes};
 pub use identity::{Actor, Environment};
 pub use town::{Installed, Town, TownFile, install, start_store};
 

@@ -8,13 +8,13 @@ use std::time::Duration;
 use gt_core::ExecutorKind;
 use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
-use gt_executors::process::ProcessError;
 use gt_executors::runs::{Hearing, Liveness, OnEnd, Order, RunFiles, Supervisors};
 use gt_executors::tmux::{Tmux, TmuxError};
 
 use super::supervise::{BUSY, FAILED, STARTED};
 use crate::dispatch::{SpawnError, Spawner};
-use crate::{OperationError, Result, Town};
+pub(super) use crate::error::{with_causes, with_causes as explained};
+use crate::{Result, Town};
 
 /// Has `gt worker exec <run>` supervise runs, which goes on without us: as a process of its own, or in a session.
 pub struct RunSpawner {
@@ -150,23 +150,4 @@ impl Spawner for RunSpawner {
             }),
         }
     }
-}
-
-/// An error with its cause.
-pub(super) fn explained(error: &ProcessError) -> String {
-    match error {
-        ProcessError::Start { program, source } => format!("cannot start {program}: {source}"),
-        ProcessError::Failed { .. } => error.to_string(),
-    }
-}
-
-/// An error with everything that caused it.
-pub(super) fn with_causes(error: &OperationError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -142,19 +142,11 @@ fn retry_in(
     }
     let bead = require(writer)?;
     let new = NewContext {
-        bead: id.clone(),
-        rig: latest.rig.clone(),
         place: latest.place.clone(),
         account: latest.account.clone(),
-        gated: false,
         forced: latest.forced,
-        priority: bead.priority,
-        origin: Origin::Retry,
         parameters: latest.parameters.clone(),
-        enqueued_at: None,
-        next_attempt_at: None,
-        failures: 0,
-        attempts: 0,
+        ..NewContext::plain(id.clone(), latest.rig.clone(), bead.priority, Origin::Retry)
     };
     let made = writer.insert_contexts(vec![new])?.into_iter().next();
     let context = made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))?;

@@ -393,22 +393,21 @@ impl Scheduling<'_> {
         }
         let gated = self.request.queue && !self.scene.settings.is_deferred();
         let place = target.and_then(|target| target.place.clone());
+        let origin = if self.request.queue { Origin::Queue } else { Origin::Sling };
         let new = going.iter().map(|Going { row, rig, .. }| {
             let convoy = convoys.get(&row.bead.id).cloned();
             NewContext {
-                bead: row.bead.id.clone(),
-                rig: rig.slug.clone(),
                 place: place.clone(),
                 account: flags.account.clone(),
                 gated,
                 forced: flags.force,
-                priority: row.bead.priority,
-                origin: if self.request.queue { Origin::Queue } else { Origin::Sling },
                 parameters: SlingParameters { convoy, ..self.parameters.clone() },
-                enqueued_at: None,
-                next_attempt_at: None,
-                failures: 0,
-                attempts: 0,
+                ..NewContext::plain(
+                    row.bead.id.clone(),
+                    rig.slug.clone(),
+                    row.bead.priority,
+                    origin,
+                )
             }
         });
         let made = writer.insert_contexts(new.collect())?;

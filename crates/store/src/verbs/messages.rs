@@ -127,7 +127,7 @@ impl Writer<'_> {
 
     /// Deletes the messages that were read before this; says how many. What nobody has read stays.
     pub fn purge_messages(&mut self, read_before: Timestamp) -> Result<u64, StoreError> {
-        let gone = self.execute(PURGE, &[read_before.into()])? as u64;
+        let gone = self.execute(PURGE, &[read_before.into()])?;
         if gone > 0 {
             let payload = Json::object(&[("count".to_owned(), Json::trusted(gone.to_string()))]);
             let kind = EventKind::MessagesPurged;
