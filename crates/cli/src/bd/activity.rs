@@ -297,6 +297,7 @@ fn detail(event: &Event) -> String {
         EventKind::TreeMoved | EventKind::TreeRestored | EventKind::TreePurged => {
             joined(&[field("polecat"), field("path"), field("reason")])
         }
+        EventKind::TreeDue => joined(&[field("polecat"), field("path"), field("until")]),
         EventKind::Parked | EventKind::Limited | EventKind::Unparked => joined(&[
             format!("{} {}", field("kind"), field("name")),
             field("until"),

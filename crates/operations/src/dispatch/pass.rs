@@ -11,7 +11,7 @@ use crate::landing::resume;
 use crate::outbox::catch_up;
 use crate::runs::{RealWorld, Recovered, RunSpawner, World as _, recover};
 use crate::trees::complete_moves;
-use crate::{OperationError, Result, Town};
+use crate::{OperationError, Result, Town, retention};
 
 /// How passes are made.
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl<'a> Passes<'a> {
         Ok(Self { town, how, world, spawner, lock: None })
     }
 
-    /// Recovers what died, starts what may start, and has notices sent that are due.
+    /// Recovers what died, starts what may start, has notices sent that are due, and old things looked after.
     pub fn pass(&mut self) -> Result<(Recovered, Dispatched)> {
         let town = self.town;
         let recovered = if self.how.dry_run {
@@ -89,6 +89,7 @@ impl<'a> Passes<'a> {
         self.lock = lock.filter(|_| all_known);
         if !self.how.dry_run {
             catch_up(town)?;
+            retention::catch_up(town, self.world.host())?;
         }
         Ok((recovered, dispatched))
     }

@@ -102,6 +102,7 @@ impl Occasion {
             | EventKind::Rescued
             | EventKind::TreeMoved
             | EventKind::TreeRestored
+            | EventKind::TreeDue
             | EventKind::TreePurged
             | EventKind::Escalated
             | EventKind::Paused
@@ -114,6 +115,7 @@ impl Occasion {
             | EventKind::MessageSent
             | EventKind::MessageDelivered
             | EventKind::MessageSeen
+            | EventKind::MessagesPurged
             | EventKind::HelpWanted
             | EventKind::Other(_) => None,
         }

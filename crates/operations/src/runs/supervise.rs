@@ -16,7 +16,7 @@ use super::finish::exec_failed;
 use super::spawner::{explained, with_causes};
 use super::workbench::lay_out;
 use crate::dispatch::SchedulerSettings;
-use crate::runtimes::{self, Choice};
+use crate::runtimes;
 use crate::settings::{file_layers, layers_over};
 use crate::trees::{NotPrepared, occupy, prepare};
 use crate::{Actor, OperationError, Result, Town};
@@ -62,10 +62,11 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         say_failed(&format!("another supervisor has {id}"));
         return Ok(());
     };
-    let Some(Assignment { run, rig, context, runtime, account, grace }) = look_up(town, id)? else {
+    let Some(Assignment { run, rig, context, settings, account }) = look_up(town, id)? else {
         say_failed(&format!("there is no run {id}"));
         return Ok(());
     };
+    let grace = settings.kill_grace;
     if let Some((earlier, why)) = earlier_run_alive(&town.runs_directory(), id) {
         end_if_over(town, &earlier, grace)?;
         say(&format!("{BUSY}{why}"));
@@ -98,7 +99,8 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
             return Ok(());
         }
     };
-    let runtime = runtimes::resolve(town, &runtime);
+    let asked = order.context.parameters.runtime.as_deref();
+    let runtime = runtimes::resolve(town, &settings, &rig.slug, asked);
     let laid_out = runtime.and_then(|runtime| {
         let agent = lay_out(town, &rig, &order, &runtime, account, program)?;
         Ok((agent, runtime))
@@ -124,10 +126,8 @@ struct Assignment {
     run: Run,
     rig: Rig,
     context: Context,
-    runtime: Choice,
+    settings: SchedulerSettings,
     account: Option<Account>,
-    /// How long an agent that is asked to end may take.
-    grace: Duration,
 }
 
 fn look_up(town: &Town, id: &RunId) -> Result<Option<Assignment>> {
@@ -137,12 +137,10 @@ fn look_up(town: &Town, id: &RunId) -> Result<Option<Assignment>> {
         let rig = reader.rig(run.rig.as_str())?;
         let context = reader.context_by_number(run.context)?;
         let Some((rig, context)) = rig.zip(context) else { return Ok(None) };
-        let layers = layers_over(&files, reader)?;
-        let runtime = Choice::of(&layers, &rig.slug, context.parameters.runtime.as_deref())?;
+        let settings = SchedulerSettings::of(&layers_over(&files, reader)?)?;
         let accounts = if run.account.is_empty() { Vec::new() } else { reader.accounts()? };
         let account = accounts.into_iter().find(|account| account.handle == run.account);
-        let grace = SchedulerSettings::of(&layers)?.kill_grace;
-        Ok(Some(Assignment { run, rig, context, runtime, account, grace }))
+        Ok(Some(Assignment { run, rig, context, settings, account }))
     })
 }
 

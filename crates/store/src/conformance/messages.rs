@@ -115,6 +115,27 @@ pub(super) fn who_asks_for_a_person_is_found_until_somebody_has_read_it(subject:
     assert_eq!(town.read(|reader| reader.unseen_escalations()), []);
 }
 
+pub(super) fn messages_that_were_read_long_ago_go_and_no_others(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    assert_eq!(town.read(|reader| reader.oldest_message_at()), None);
+    let sent = ["one", "two", "three"].map(|text| send(&town, mail("ann", "mayor", text)));
+    assert_eq!(town.read(|reader| reader.oldest_message_at()), Some(sent[0].created_at));
+    town.write(|writer| writer.message_seen(&sent[0]));
+    town.write(|writer| writer.message_seen(&sent[2]));
+    let seen = |at: usize| town.read(|reader| reader.message(sent[at].id)).map(|one| one.seen_at);
+    let last = seen(2).flatten().expect("it was read");
+
+    let story = town.story_of(|town| {
+        assert_eq!(town.write(|writer| writer.purge_messages(last)), 1);
+        assert_eq!(town.write(|writer| writer.purge_messages(last)), 0);
+    });
+
+    assert_eq!(story, ["messages_purged"]);
+    assert_eq!((seen(0), seen(1), seen(2)), (None, Some(None), Some(Some(last))));
+    // Its number is not given again.
+    assert_eq!(send(&town, mail("ann", "mayor", "four")).id.number(), 4);
+}
+
 pub(super) fn a_message_that_is_undone_leaves_no_gap(subject: &dyn Subject) {
     let town = Town::new(subject);
     let refused = town.store.write(&by(20_000), |writer| {
