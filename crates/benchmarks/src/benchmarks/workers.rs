@@ -254,8 +254,7 @@ impl<'l> Place<'l> {
     fn by_hand(&self, name: &str, is_fresh: bool) -> Result<Duration> {
         let worker = self.lab.part("arrive")?;
         // Trees stay, like ours in the trash: a file system that has just lost thousands of files is slow.
-        let tree =
-            if is_fresh { self.bare_trees.join(name) } else { self.bare_trees.join("tree") };
+        let tree = if is_fresh { self.bare_trees.join(name) } else { self.bare_trees.join("tree") };
         if !is_fresh && !tree.exists() {
             self.git(&self.bare, &["worktree", "add", "--quiet"], &[&tree])?;
         }

@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn the_origin_is_read_where_it_stands_plainly() {
-        let text = |url: &str| format!("[core]\n\tbare = true\n[remote \"origin\"]\n\turl = {url}\n");
+        let text =
+            |url: &str| format!("[core]\n\tbare = true\n[remote \"origin\"]\n\turl = {url}\n");
         assert_eq!(origin_in(&text("/some/place")), Some("/some/place"));
         assert_eq!(origin_in(&text("\"/some ; place\"")), None);
         assert_eq!(origin_in(&format!("{}[url \"x\"]\n", text("/a"))), None);

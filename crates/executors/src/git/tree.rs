@@ -201,12 +201,7 @@ impl Tree {
         Err(GitError::NotClean { path: self.path.clone(), left })
     }
 
-    fn switch_to_new(
-        &self,
-        branch: &str,
-        base: &Commit,
-        files: FilesStay,
-    ) -> Result<(), GitError> {
+    fn switch_to_new(&self, branch: &str, base: &Commit, files: FilesStay) -> Result<(), GitError> {
         let switch = || -> Result<Call, GitError> {
             let call = self.call(format!("switch {} to {branch}", self.path.display()))?;
             let call = call.args(["switch", "--quiet"]);

@@ -316,7 +316,8 @@ fn wait_for_news(
     let over = end
         .map_or_else(|| PollFd::new(&*control, flags(false)), |end| PollFd::new(end, flags(true)));
     // That its other end is gone is told without being asked for.
-    let without = session.as_fd().map(|terminal| PollFd::from_borrowed_fd(terminal, PollFlags::empty()));
+    let without =
+        session.as_fd().map(|terminal| PollFd::from_borrowed_fd(terminal, PollFlags::empty()));
     let mut polled: Vec<PollFd<'_>> = [asked, over].into_iter().chain(without).collect();
     // Whatever else ends the wait, looking at the children tells.
     let _ = poll(&mut polled, timeout.as_ref());

@@ -308,8 +308,7 @@ mod tests {
 
     #[test]
     fn towns_have_different_sockets() {
-        let [one, again, other] =
-            ["a", "a", "b"].map(|identity| Tmux::of_town(identity).socket);
+        let [one, again, other] = ["a", "a", "b"].map(|identity| Tmux::of_town(identity).socket);
         assert_eq!(one, again);
         assert_ne!(one, other);
         assert!(one.starts_with("gt-") && one.len() < 20, "{one}");
