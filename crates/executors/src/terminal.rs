@@ -28,7 +28,7 @@ mod display;
 mod launch;
 mod relay;
 
-pub use display::Display;
+pub use display::{Display, OwnTerminal};
 pub use launch::{Launcher, become_agent};
 pub use relay::{Kept, Loss, Relay};
 

@@ -33,7 +33,7 @@ impl Drop for Town {
 impl Town {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        let tmux = Tmux::of_town(root.path().to_str().unwrap()).unwrap();
+        let tmux = Tmux::of_town(root.path().to_str().unwrap());
         Self { tmux, root }
     }
 

@@ -23,7 +23,7 @@ use super::remains::{bystanders, end_all, left_of};
 use super::{AgentEnd, RunFiles, RunLock, processes};
 use crate::background::spawn;
 use crate::process::{ProcessError, command};
-use crate::terminal::{Display, Launcher, Relay, Terminal};
+use crate::terminal::{Display, Launcher, OwnTerminal, Relay, Terminal};
 
 /// A program that does the work of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,14 +89,18 @@ fn supervise(
     adopt_orphans();
     // For whoever must end the agent without us. If it cannot be written that is done by hand; an agent is
     // not kept from its work for it.
-    let mut record = Record { supervisor: getpid(), agent: None };
+    let mut record = Record { supervisor: getpid(), agent: None, without_session: false };
+    let mut session = OwnTerminal::of_this_process();
     let _ = lock.write(&record.to_string());
     let outcome = start(files, lock, agent).map_err(cannot_start).and_then(|(child, relay)| {
         let agent = Pid::from_child(&child);
         record.agent = processes::look(agent).map(|process| (agent, process.started));
         let _ = lock.write(&record.to_string());
         started();
-        let (ended, is_cancelled) = attend(agent, control, grace);
+        let (ended, is_cancelled) = attend(agent, control, grace, &mut session, || {
+            record.without_session = true;
+            let _ = lock.write(&record.to_string());
+        });
         let end = ended.map(|status| agent_end(status, is_cancelled));
         if let Ok(end) = end {
             // Should we not live to tell. If it cannot be written, that is all we can do.
@@ -232,7 +236,15 @@ const COLLECT_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Stays with the agent to its end, or ends it when somebody asks. Collects every child that ends meanwhile.
 /// Says how the agent ended, and whether somebody had asked.
-fn attend(agent: Pid, control: &mut Control, grace: Duration) -> (Result<WaitStatus, Errno>, bool) {
+/// Tells once if the session goes away in which we are: the agent does not mind.
+fn attend(
+    agent: Pid,
+    control: &mut Control,
+    grace: Duration,
+    session: &mut OwnTerminal,
+    on_loss: impl FnMut(),
+) -> (Result<WaitStatus, Errno>, bool) {
+    let mut on_loss = on_loss;
     let end = end_of(agent);
     let mut stage = Stage::Working;
     loop {
@@ -243,7 +255,11 @@ fn attend(agent: Pid, control: &mut Control, grace: Duration) -> (Result<WaitSta
             }
             (_, Stage::Working | Stage::Killed) => COLLECT_INTERVAL,
         };
-        let news = wait_for_news(end.as_ref(), control, stage, limit);
+        let news = wait_for_news(end.as_ref(), control, session, stage, limit);
+        if news.is_without_session {
+            session.forget();
+            on_loss();
+        }
         match collect(agent, news.is_over) {
             Ok(None) => {}
             Ok(Some(status)) => return (Ok(status), !stage.is_free()),
@@ -281,12 +297,15 @@ struct News {
     is_over: bool,
     /// What somebody wants of it.
     wish: Option<Wish>,
+    /// The session in which we are has gone away.
+    is_without_session: bool,
 }
 
 /// Waits for the end of the agent, for somebody who asks, if that still matters, and not longer than `limit`.
 fn wait_for_news(
     end: Option<&OwnedFd>,
     control: &mut Control,
+    session: &OwnTerminal,
     stage: Stage,
     limit: Duration,
 ) -> News {
@@ -296,11 +315,15 @@ fn wait_for_news(
     let asked = PollFd::new(&*control, flags(stage.is_free()));
     let over = end
         .map_or_else(|| PollFd::new(&*control, flags(false)), |end| PollFd::new(end, flags(true)));
-    let mut polled = [asked, over];
+    // That its other end is gone is told without being asked for.
+    let without =
+        session.as_fd().map(|terminal| PollFd::from_borrowed_fd(terminal, PollFlags::empty()));
+    let mut polled: Vec<PollFd<'_>> = [asked, over].into_iter().chain(without).collect();
     // Whatever else ends the wait, looking at the children tells.
     let _ = poll(&mut polled, timeout.as_ref());
-    let [is_spoken_to, is_over] = polled.map(|polled| !polled.revents().is_empty());
-    News { is_over, wish: if is_spoken_to { control.wish() } else { None } }
+    let is_told = |at: usize| polled.get(at).is_some_and(|polled| !polled.revents().is_empty());
+    let (is_spoken_to, is_over, is_without_session) = (is_told(0), is_told(1), is_told(2));
+    News { is_over, wish: if is_spoken_to { control.wish() } else { None }, is_without_session }
 }
 
 /// Collects the children that have ended; the status of the agent, if it is among them.

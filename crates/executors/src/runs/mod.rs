@@ -27,7 +27,7 @@ pub use control::{Asked, ask_to_cancel, tell_done};
 pub use end::AgentEnd;
 pub use files::{Liveness, RunFiles, RunLock};
 pub use host::{boot_identity, host_identity};
-pub use orphan::{end_orphan, holders, left_without_agent};
+pub use orphan::{end_orphan, holders, left_without_agent, lost_its_session};
 pub use starter::{StarterLock, rebooted_since, starter_is_alive};
 pub use supervisor::{
     Hearing, OnEnd, Order, Supervisors, become_detached, next_order, say, speak_into,

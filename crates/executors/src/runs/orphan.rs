@@ -22,20 +22,27 @@ pub(super) struct Record {
     pub(super) supervisor: Pid,
     /// Its number, which is that of its group too, and when it was started.
     pub(super) agent: Option<(Pid, u64)>,
+    /// The session in which it was has gone away, and it has not.
+    pub(super) without_session: bool,
 }
+
+/// The line that says so, below who they are.
+const WITHOUT_SESSION: &str = "without session";
 
 impl Record {
     fn parse(text: &str) -> Option<Self> {
         // Below it may stand how the agent ended, while something that it left is still there.
-        let words: Vec<&str> = text.lines().next()?.split_ascii_whitespace().collect();
-        match words.as_slice() {
-            [supervisor] => Some(Self { supervisor: pid_of(supervisor)?, agent: None }),
+        let mut lines = text.lines();
+        let words: Vec<&str> = lines.next()?.split_ascii_whitespace().collect();
+        let without_session = lines.next() == Some(WITHOUT_SESSION);
+        let (supervisor, agent) = match words.as_slice() {
+            [supervisor] => (supervisor, None),
             [supervisor, agent, started] => {
-                let agent = Some((pid_of(agent)?, started.parse().ok()?));
-                Some(Self { supervisor: pid_of(supervisor)?, agent })
+                (supervisor, Some((pid_of(agent)?, started.parse().ok()?)))
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(Self { supervisor: pid_of(supervisor)?, agent, without_session })
     }
 }
 
@@ -45,8 +52,15 @@ impl fmt::Display for Record {
         if let Some((agent, started)) = self.agent {
             write!(f, " {} {started}", agent.as_raw_pid())?;
         }
-        writeln!(f)
+        writeln!(f)?;
+        if self.without_session { writeln!(f, "{WITHOUT_SESSION}") } else { Ok(()) }
     }
+}
+
+/// Whether the session of a run went away before its supervisor did.
+pub fn lost_its_session(files: &RunFiles) -> bool {
+    let text = fs::read_to_string(files.lock_path()).unwrap_or_default();
+    Record::parse(&text).is_some_and(|record| record.without_session)
 }
 
 /// Ends the agent of a run whose supervisor is gone, its process group, and everything else that holds the

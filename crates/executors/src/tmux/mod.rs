@@ -25,6 +25,7 @@ pub use session::{Capture, Session, SessionInfo};
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -73,16 +74,21 @@ pub struct Tmux {
 }
 
 impl Tmux {
-    /// The server of the town with this identity, which need not run. Fails if tmux is missing or too old.
-    pub fn of_town(identity: &str) -> Result<Self, TmuxError> {
-        version::check()?;
+    /// Fails if tmux is missing or too old. Whoever starts a server makes sure of it, and where there is one somebody
+    /// has; so this is for those who want to know before.
+    pub fn check() -> Result<(), TmuxError> {
+        version::check()
+    }
+
+    /// The server of the town with this identity, which need not run.
+    pub fn of_town(identity: &str) -> Self {
         let hash = Sha256::digest(identity.as_bytes());
         let mut socket = "gt-".to_owned();
         for byte in hash.iter().take(SOCKET_HASH_BYTES) {
             // Writing to a string does not fail.
             let _ = write!(socket, "{byte:02x}");
         }
-        Ok(Self { socket })
+        Self { socket }
     }
 
     /// The name of the socket, as in `tmux -L <name>`.
@@ -244,7 +250,9 @@ fn error_of(socket: &str, failure: Failure) -> TmuxError {
         Failure::NoServer => TmuxError::ServerGone,
         Failure::TooLong => TmuxError::TooLong,
         Failure::Silent => TmuxError::Silent { socket: socket.to_owned() },
+        Failure::Io(error) if error.kind() == ErrorKind::NotFound => TmuxError::Missing,
         Failure::Io(error) => TmuxError::Io(error),
+        Failure::Unusable(error) => error,
         Failure::Refused(message) => TmuxError::Failed { message },
         Failure::NoTarget => TmuxError::Failed { message: "there is no such target".to_owned() },
         Failure::Duplicate => TmuxError::Failed { message: "the name is taken".to_owned() },
@@ -300,8 +308,7 @@ mod tests {
 
     #[test]
     fn towns_have_different_sockets() {
-        let [one, again, other] =
-            ["a", "a", "b"].map(|identity| Tmux::of_town(identity).unwrap().socket);
+        let [one, again, other] = ["a", "a", "b"].map(|identity| Tmux::of_town(identity).socket);
         assert_eq!(one, again);
         assert_ne!(one, other);
         assert!(one.starts_with("gt-") && one.len() < 20, "{one}");

@@ -157,8 +157,10 @@ const LOOKED_FOR: Duration = Duration::from_secs(1);
 pub(crate) fn end_in_world<'a>(town: &Town, runs: impl IntoIterator<Item = &'a Run>) {
     let grace = town.scheduler_settings().map(|settings| settings.kill_grace).unwrap_or_default();
     for run in runs {
-        if run.executor != ExecutorKind::Process {
-            continue;
+        match run.executor {
+            ExecutorKind::Tmux | ExecutorKind::Process => {}
+            // They are not on this machine, or nobody's processes.
+            ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => continue,
         }
         let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
         let mut waited = Duration::ZERO;

@@ -17,6 +17,10 @@ pub(super) use crate::error::{with_causes, with_causes as explained};
 use crate::settings::{file_layers, layers_over};
 use crate::{Result, Town};
 
+/// What a session runs: it waits for the supervisor, and has its terminal in the place of it. When the session goes away,
+/// with the server of all of them perhaps, whoever has the terminal goes along; the supervisor and its agent do not.
+const SESSION_HOLDER: [&str; 3] = ["/bin/sh", "-c", "\"$0\" \"$@\"; exit"];
+
 /// Has `gt worker exec <run>` supervise runs, which goes on without us: as a process of its own, or in a session.
 pub struct RunSpawner {
     program: PathBuf,
@@ -87,9 +91,10 @@ impl RunSpawner {
         let failed = |error: &dyn std::error::Error| SpawnError::Failed(error.to_string());
         let files = RunFiles::of(&self.runs, &run.id.to_string());
         let hearing = Hearing::of(&files, self.on_end.clone()).map_err(|error| failed(&error))?;
-        let tmux = Tmux::of_town(&self.identity).map_err(|error| failed(&error))?;
+        let tmux = Tmux::of_town(&self.identity);
         let voice = files.voice_path();
-        let mut argv = vec![self.program.clone().into_os_string()];
+        let mut argv: Vec<OsString> = SESSION_HOLDER.map(Into::into).into();
+        argv.push(self.program.clone().into_os_string());
         argv.extend(self.words(run, &["--voice".as_ref(), voice.as_os_str()]));
         match tmux.new_session(&self.session_of(run), &self.root, &[], &argv) {
             Ok(_) => Ok(hearing.first_line_within(self.patience)),

@@ -78,6 +78,9 @@ pub(super) fn move_away(
     }
     let tree = trees.tree(&polecat.name);
     let is_there = tree.path().symlink_metadata().is_ok();
+    if !is_there && polecat.tree == TreeState::Absent && matches!(why, Leaving::For(_)) {
+        return Ok(None);
+    }
     let place = WorkerPlace::polecat(&rig.slug, &polecat.name)?;
     let trashed = town.write(|writer| {
         if let Some(run) = live_run_at(writer, &place)?
