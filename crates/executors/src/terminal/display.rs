@@ -30,7 +30,8 @@ impl Display {
         let before = tcgetattr(&terminal)?;
         let mut raw = before.clone();
         raw.make_raw();
-        tcsetattr(&terminal, OptionalActions::Now, &raw)?;
+        // What was typed before there was an agent is not meant for it.
+        tcsetattr(&terminal, OptionalActions::Flush, &raw)?;
         Ok(Some(Self { terminal, before }))
     }
 
