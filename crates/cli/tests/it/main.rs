@@ -67,6 +67,7 @@ mod search_stats;
 mod server_concurrency;
 mod server_faults;
 mod server_towns;
+mod sessions;
 mod show;
 mod show_views;
 mod sling;

@@ -19,10 +19,11 @@ pub struct Display {
 impl Display {
     /// The terminal of this process, if it has one.
     pub fn of_this_process() -> io::Result<Option<Self>> {
-        Self::at("/dev/tty")
+        // What was typed before there was an agent is not meant for it.
+        Self::at("/dev/tty", OptionalActions::Flush)
     }
 
-    fn at(path: &str) -> io::Result<Option<Self>> {
+    pub(super) fn at(path: &str, when: OptionalActions) -> io::Result<Option<Self>> {
         // Opened again, so that others who write to it are not made to write without waiting.
         let at_once = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits().cast_signed();
         let opened = File::options().read(true).write(true).custom_flags(at_once).open(path);
@@ -30,8 +31,7 @@ impl Display {
         let before = tcgetattr(&terminal)?;
         let mut raw = before.clone();
         raw.make_raw();
-        // What was typed before there was an agent is not meant for it.
-        tcsetattr(&terminal, OptionalActions::Flush, &raw)?;
+        tcsetattr(&terminal, when, &raw)?;
         Ok(Some(Self { terminal, before }))
     }
 

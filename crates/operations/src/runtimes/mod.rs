@@ -4,7 +4,7 @@ mod files;
 mod scripted;
 mod trial;
 
-pub use files::{KnownRuntime, RuntimeOrigin, get, list, set};
+pub use files::{KnownRuntime, RuntimeOrigin, get, list, set, unset};
 pub use scripted::{Ended, Stage, follow, script_of};
 pub use trial::{Answer, Tested, test};
 
