@@ -16,7 +16,7 @@ const RECIPE: &str = "formula = \"tea\"\n\
 
 /// Everything of this kind that has happened.
 fn happened(town: &Sandbox, kind: &str) -> Vec<Value> {
-    town.events().into_iter().filter(|event| event["type"] == kind).collect()
+    town.events().into_iter().filter(|event| event["event_type"] == kind).collect()
 }
 
 /// What a run printed.
@@ -24,18 +24,21 @@ fn log(town: &Sandbox, run: &str) -> String {
     fs::read_to_string(town.cwd().join(".gt/runs").join(format!("{run}.log"))).unwrap()
 }
 
-/// A town whose polecats follow the script in their bead, at a screen of their own.
-fn town_with_screens(prompt: &str) -> Sandbox {
-    let town = town_with_trees("tmux");
+/// A town whose polecats are this program, at a screen of their own.
+fn town_with_screens(executor: &str, program: &str, place: &str, prompt: &str) -> Sandbox {
+    let town = town_with_trees(executor);
     town.gt(["config", "unset", "rig.web.command"]).ok();
-    let program = town.write_script("screen.sh", "exec gt scripted");
-    let command = format!("command = \"'{}' {{prompt}}\"\n", program.display());
-    town.write(
-        ".gt/runtimes/screen.toml",
-        format!("{command}{prompt}\ninteractive = true\nexit_zero = \"ask\"\n"),
-    );
+    let program = town.write_script("screen.sh", program);
+    let command = format!("command = \"'{}' {place}\"", program.display());
+    let runtime = format!("{command}\n{prompt}\ninteractive = true\nexit_zero = \"ask\"\n");
+    town.write(".gt/runtimes/screen.toml", runtime);
     town.gt(["config", "set", "rig.web.runtime", "screen"]).ok();
     town
+}
+
+/// A town whose polecats follow the script in their bead, at a screen of their own.
+fn town_with_scripted_screens() -> Sandbox {
+    town_with_screens("tmux", "exec gt scripted", "{prompt}", "prompt = \"argument\"")
 }
 
 fn script_bead(town: &Sandbox, id: &str, script: &str) {
@@ -236,7 +239,7 @@ fn without_steps_and_without_ralph_nothing_is_handed_over() {
 
 #[test]
 fn a_nudge_is_typed_into_a_session_and_seen_there() {
-    let town = town_with_screens("prompt = \"argument\"");
+    let town = town_with_scripted_screens();
     script_bead(
         &town,
         "we-1",
@@ -269,7 +272,7 @@ fn a_nudge_is_typed_into_a_session_and_seen_there() {
 
 #[test]
 fn a_nudge_that_cannot_be_typed_now_is_typed_later() {
-    let town = town_with_screens("prompt = \"argument\"");
+    let town = town_with_scripted_screens();
     script_bead(&town, "we-1", "touch begun\nread typed.log\nwait-for go.log\ndone");
     town.begin("we-1");
     // While somebody else types,
@@ -312,21 +315,9 @@ fn what_takes_nothing_while_it_works_is_not_typed_into() {
 
 const PASTED: &str = "prompt = \"paste\"\npaste = { ready = '^>', confirm = 'pasted \\d+ bytes', bytes_max = 100000 }";
 
-/// The same runtime without a place for the prompt in its command.
-fn town_with_pastes(paste: &str, program: &str) -> Sandbox {
-    let town = town_with_screens("prompt = \"argument\"");
-    let program = town.write_script("pasted.sh", program);
-    let command = format!("command = \"'{}'\"\n", program.display());
-    town.write(
-        ".gt/runtimes/screen.toml",
-        format!("{command}{paste}\ninteractive = true\nexit_zero = \"ask\"\n"),
-    );
-    town
-}
-
 #[test]
 fn a_long_prompt_is_pasted_exactly_once() {
-    let town = town_with_pastes(PASTED, "exec gt scripted");
+    let town = town_with_screens("tmux", "exec gt scripted", "", PASTED);
     let lines: Vec<String> = (0..300)
         .map(|n| format!("{n}: naïve café, 茶を淹れる, 🫖 'quoted' \"twice\" $HOME `x` {{y}}"))
         .collect();
@@ -356,7 +347,7 @@ fn a_prompt_that_does_not_arrive_is_a_failed_start() {
         ("echo '> '; exit 3", "it ended before it had its prompt"),
         ("echo '> '; cat > /dev/null", "nothing on its screen looks like"),
     ] {
-        let town = town_with_pastes(PASTED, program);
+        let town = town_with_screens("tmux", program, "", PASTED);
         town.bead("we-1", &[]);
         let said = town.gt(["sling", "we-1"]);
         assert_says(&format!("{}{}", said.stdout, said.stderr), &[why]);
@@ -369,14 +360,13 @@ fn a_prompt_that_does_not_arrive_is_a_failed_start() {
 
 #[test]
 fn without_a_session_nothing_can_be_pasted() {
-    let town = town_with_pastes(PASTED, "exec gt scripted");
-    town.gt(["rig", "set", "web", "executor", "process"]).ok();
+    let town = town_with_screens("process", "exec gt scripted", "", PASTED);
     town.bead("we-1", &[]);
     let said = town.gt(["sling", "we-1"]);
     let said = format!("{}{}", said.stdout, said.stderr);
     assert_says(
         &said,
-        &["the prompt of the runtime screen is pasted", "gt rig set web executor tmux"],
+        &["the prompt of the runtime screen is pasted", "gt rig add … --executor tmux"],
     );
     assert_eq!(town.show("we-1")["status"], "open");
 }

@@ -108,14 +108,13 @@ fn prompter(
 ) -> Result<Prompter> {
     if run.executor != ExecutorKind::Tmux {
         return Err(OperationError::rejected(format!(
-            "the prompt of the runtime {} is pasted into its session, and {} is carried out as {}, which has none; let \
-             the rig work in sessions (gt rig set {} executor tmux), or give the prompt otherwise (gt config agent set \
-             {} prompt argument)",
+            "the prompt of the runtime {0} is pasted into its session, and {1} has none, because the rig {2} works as {3}; use \
+             a rig that works in sessions (gt rig add … --executor tmux), or give the prompt otherwise (gt config agent set \
+             {0} prompt argument)",
             runtime.name,
             run.id,
-            run.executor.as_str(),
             run.rig,
-            runtime.name
+            run.executor.as_str(),
         )));
     }
     let supervisor = std::process::id().to_string();

@@ -2,7 +2,7 @@
 
 use gt_core::message::{HANDOVER, MessageBody, MessageKind, NewMessage};
 use gt_core::schedule::{Run, RunId, RunState};
-use gt_core::{Address, ExecutorKind, Message};
+use gt_core::{Address, Message};
 use gt_executors::runs::{Asked, RunFiles, ask_to_hand_over, somebody_listens};
 use gt_store::Reader;
 
@@ -89,6 +89,12 @@ pub fn begin_fresh_session(town: &Town, run: &RunId) -> Result<bool> {
 fn running(town: &Town, reader: &Reader<'_>, asked: Option<&str>) -> Result<Run> {
     let run = chosen_run(town, reader, asked)?;
     let id = &run.id;
+    if run.state.is_live() && !Run::takes_slot(run.executor) {
+        return Err(OperationError::rejected(format!(
+            "{id} has no session of ours, so there is none to begin afresh; leave word with bd comments add {} \"…\"",
+            id.bead
+        )));
+    }
     match run.state {
         RunState::Running | RunState::Blocked => Ok(run),
         RunState::Starting => Err(OperationError::rejected(format!(
@@ -106,15 +112,6 @@ fn running(town: &Town, reader: &Reader<'_>, asked: Option<&str>) -> Result<Run>
 /// The files of a run whose supervisor can be spoken to from here.
 fn reachable(town: &Town, run: &Run) -> Result<RunFiles> {
     let id = &run.id;
-    match run.executor {
-        ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => {}
-        ExecutorKind::Pull | ExecutorKind::None => {
-            return Err(OperationError::rejected(format!(
-                "{id} has no session of ours, so there is none to begin afresh; leave word with bd comments add {} \"…\"",
-                id.bead
-            )));
-        }
-    }
     if !run.is_on(RealWorld::of(town)?.host()) {
         return Err(OperationError::rejected(format!(
             "{id} is on {}, in another directory of this town; hand it over there",
