@@ -81,9 +81,13 @@ pub(super) fn run(context: &Context<'_>, args: &NudgeArgs) -> Result<(), CliErro
 fn how_far(message: &Message, delivery: &Delivery) -> String {
     let Message { id, to, .. } = message;
     match delivery {
-        Delivery::Session(session) => format!("Delivered {id} into the session {session} of {to}"),
+        Delivery::Session(session) => {
+            format!("{id} is delivered into the session {session} of {to}")
+        }
         Delivery::Waits(why) => {
-            format!("Queued {id} for {to}, who will see it at the next gt hook or gt prime: {why}")
+            format!(
+                "{id} is queued for {to}, who will see it at the next gt hook or gt prime ({why})"
+            )
         }
     }
 }

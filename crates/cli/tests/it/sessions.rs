@@ -158,6 +158,35 @@ fn a_supervisor_that_is_killed_while_it_hands_over_leaves_one_agent_or_none() {
 }
 
 #[test]
+fn whenever_a_supervisor_is_killed_no_bead_has_two_agents() {
+    // Given an agent that hands over as soon as it has begun.
+    let town = town_with_agent("exit 1");
+    let script =
+        format!("[ -e \"$stage/stop\" ] || '{}' handoff; wait_for stop", town.gt_path().display());
+    crate::agents::set_agent(&town, &script);
+    let beads = ["we-a", "we-b", "we-c", "we-d"];
+    for bead in beads {
+        town.bead(bead, &[]);
+        town.gt(["sling", bead]).ok();
+    }
+    for (at, bead) in beads.into_iter().enumerate() {
+        let sessions = || {
+            let mine = |line: &&String| **line == format!("+ {bead}#1");
+            town.story().iter().filter(mine).count()
+        };
+        wait_until("it was handed over", || sessions() > at + 1);
+        town.signal("KILL", &town.supervisor_of(&format!("{bead}#1")));
+    }
+
+    town.allow("stop");
+    wait_until("all is done", || {
+        town.cycle().ok();
+        beads.iter().all(|bead| town.states(bead) == ["done", "lost"])
+    });
+    town.assert_quiet();
+}
+
+#[test]
 fn a_run_that_is_cancelled_while_it_is_handed_over_is_cancelled() {
     let town = town_with_trees("process");
     town.script("we-1", &format!("echo x >> sessions.log; trap '' TERM{WAIT}"));
@@ -256,7 +285,7 @@ fn a_nudge_is_typed_into_a_session_and_seen_there() {
     let first = "[msg-1 from Test Person] The fixture moved\n";
     wait_until("the agent has read it", || typed() == first);
     let said = town.gt(["nudge", "web/furiosa", "Two lines:\nthis one too"]).ok().stdout;
-    assert_says(&said, &["✓ Delivered msg-2 into the session we-furiosa", "gt mail show msg-2"]);
+    assert_says(&said, &["✓ msg-2 is delivered into the session we-furiosa", "gt mail show msg-2"]);
     wait_until("the agent has read the other", || {
         typed()
             == format!(
@@ -282,7 +311,7 @@ fn a_nudge_that_cannot_be_typed_now_is_typed_later() {
     let nudged = town.gt(["nudge", "we-1", "Hurry"]).ok().stdout;
     assert_says(
         &nudged,
-        &["✓ Queued msg-1 for we-1", "at the next gt hook", "somebody else is typing"],
+        &["✓ msg-1 is queued for we-1", "at the next gt hook", "somebody else is typing"],
     );
     assert_eq!(town.gt_json(&["mail", "show", "1"])["receipt"], "queued");
     // it waits, and the next pass does it.

@@ -94,9 +94,10 @@ impl Shift<'_> {
         session: u32,
         supervision: &mut Supervision,
     ) -> std::result::Result<(SessionEnd, Box<Runtime>), String> {
-        let Workbench { agent, runtime, told } =
-            lay_out(self.town, self.rig, order, self.program, session)
-                .map_err(|error| with_causes(&error))?;
+        let lay_out = || lay_out(self.town, self.rig, order, self.program, session);
+        // Whoever waits for the first agent is told at once; nobody waits for the others.
+        let laid_out = if session == 1 { lay_out() } else { insist(lay_out) };
+        let Workbench { agent, runtime, told } = laid_out.map_err(|error| with_causes(&error))?;
         let started = || {
             if session == 1 {
                 say(STARTED);

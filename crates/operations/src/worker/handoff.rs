@@ -44,7 +44,7 @@ pub fn hand_off(
     let run = town.read(|reader| running(town, reader, asked))?;
     let files = reachable(town, &run)?;
     if !somebody_listens(&files).map_err(|source| unheard(&files, source))? {
-        return Err(nobody(&run));
+        return Err(nobody(&run, None));
     }
     let note = if about.is_none() && body.is_empty() {
         None
@@ -75,7 +75,7 @@ pub fn hand_off(
     if begin_fresh_session(town, &run.id)? {
         return Ok(HandedOff { run: run.id, note });
     }
-    Err(nobody(&run))
+    Err(nobody(&run, note.as_ref()))
 }
 
 /// Asks the supervisor of a run for a fresh session; `false` if there is none who could be asked.
@@ -121,10 +121,11 @@ fn reachable(town: &Town, run: &Run) -> Result<RunFiles> {
     Ok(RunFiles::of(&town.runs_directory(), &id.to_string()))
 }
 
-fn nobody(run: &Run) -> OperationError {
+fn nobody(run: &Run, note: Option<&Message>) -> OperationError {
+    let kept = note.map(|note| format!("; your note is kept as {}", note.id)).unwrap_or_default();
     OperationError::rejected(format!(
         "nobody looks after {0}, so nobody can begin a fresh session: its agent has just ended, or its supervisor is gone; \
-         gt run show {0} says how it stands",
+         gt run show {0} says how it stands{kept}",
         run.id
     ))
 }

@@ -119,7 +119,7 @@ pub fn finish_steps(
             done.insert(step.id.clone());
         }
         // A person who ticks something off does not end the session of a worker.
-        let is_own = town.acting_run() == Some(&run.id);
+        let is_own = town.acting_run() == Some(&run.id) && Run::takes_slot(run.executor);
         let context = if is_own { writer.context_by_number(run.context)? } else { None };
         let step_by_step = context.is_some_and(|context| context.parameters.ralph);
         let progress = plan.progress(&done);
