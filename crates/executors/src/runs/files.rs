@@ -48,6 +48,10 @@ pub struct Keyboard {
 const LOCK_TRIES_MAX: u32 = 500;
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
+/// How often, and how long apart, the right to type is tried to be had: longer than it takes to type anything.
+const KEYBOARD_TRIES_MAX: u32 = 1500;
+const KEYBOARD_PAUSE: Duration = Duration::from_millis(20);
+
 impl RunFiles {
     /// The files of this run (`gt-abc#3`) among those of a town.
     pub fn of(runs_root: &Path, run: &str) -> Self {
@@ -116,10 +120,17 @@ impl RunFiles {
         File::options().write(true).create(true).truncate(false).open(path)
     }
 
-    /// Takes the right to type into the terminal of the agent, after whoever has it; nobody has it for long.
+    /// Takes the right to type into the terminal of the agent, after whoever has it. Nobody has it for long; somebody
+    /// who was stopped in the middle does not keep an agent from its work.
     pub(super) fn take_keyboard(&self) -> io::Result<Keyboard> {
         let file = self.typing_file()?;
-        file.lock()?;
+        for _ in 0..KEYBOARD_TRIES_MAX {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(KEYBOARD_PAUSE),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
         Ok(Keyboard { file })
     }
 
