@@ -63,6 +63,7 @@ impl Simulation {
                 prefix: Some(name),
                 branch: None,
                 executor: ExecutorKind::Process,
+                host: None,
             };
             rigs::add(&town, &new)?;
             settings::set(&town, &format!("rig.{name}.command"), "/bin/true {bead}")?;

@@ -42,6 +42,13 @@ enum WorkerVerb {
         #[arg(last = true, required = true)]
         argv: Vec<OsString>,
     },
+    /// Serve a line from another machine on standard input and output
+    #[command(hide = true)]
+    Remote {
+        /// Carry out one run, and go on when the line breaks
+        #[arg(long)]
+        keep: bool,
+    },
     /// Answer git, which asks before references change
     #[command(hide = true)]
     Fence {
@@ -64,6 +71,13 @@ pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliErr
             let Err(error) = runs::become_agent(argv);
             // Whoever started us was told already.
             Err(CliError::AlreadyTold(error.to_string()))
+        }
+        WorkerVerb::Remote { keep } => {
+            let (program, home) = (this_program()?, context.directory.clone());
+            let serve = if *keep { runs::keep_run } else { runs::attend_line };
+            serve(program, home).map_err(|error| {
+                CliError::request(format!("the line from home cannot be served: {error}"))
+            })
         }
         WorkerVerb::Fence { .. } => fence(context),
     }

@@ -70,6 +70,7 @@ mod server_towns;
 mod show;
 mod show_views;
 mod sling;
+mod ssh;
 mod standalone;
 mod status_doctor;
 mod store;

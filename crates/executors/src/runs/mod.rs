@@ -24,6 +24,7 @@ mod supervisor;
 
 pub use agent::{Agent, Supervision};
 pub use control::{Asked, ask_to_cancel, tell_done};
+pub(crate) use control::{Control, Wish};
 pub use end::AgentEnd;
 pub use files::{Liveness, RunFiles, RunLock};
 pub use host::{boot_identity, host_identity};

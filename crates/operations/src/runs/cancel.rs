@@ -104,6 +104,10 @@ fn out_of_reach(town: &Town, world: &dyn World, run: &Run) -> Option<String> {
         return None;
     }
     let (id, host) = (&run.id, run.host_name());
+    if run.is_on(world.host()) && run.executor == ExecutorKind::Ssh {
+        // Whoever stays with it knows, and keeps the wish until it can be passed on.
+        return None;
+    }
     if !run.is_on(world.host()) {
         return Some(format!(
             "{id} runs on {host}, in another directory of this town; cancel it there or, if that is gone for \
@@ -157,7 +161,7 @@ const LOOKED_FOR: Duration = Duration::from_secs(1);
 pub(crate) fn end_in_world<'a>(town: &Town, runs: impl IntoIterator<Item = &'a Run>) {
     let grace = town.scheduler_settings().map(|settings| settings.kill_grace).unwrap_or_default();
     for run in runs {
-        if run.executor != ExecutorKind::Process {
+        if !matches!(run.executor, ExecutorKind::Process | ExecutorKind::Ssh) {
             continue;
         }
         let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gt_core::Rig;
 use gt_core::schedule::{Context, Run, RunId, RunState, WorkerPlace};
+use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{
     Asked, Liveness, RunFiles, Supervision, ask_to_cancel, become_detached, end_orphan, next_order,
     say, tell_done,
@@ -13,8 +13,9 @@ use gt_executors::runs::{
 use super::claim::{Claim, claim};
 use super::conclude::conclude;
 use super::finish::exec_failed;
+use super::remote::{self, Assignment};
 use super::spawner::{explained, with_causes};
-use super::workbench::{Workbench, lay_out};
+use super::workbench::{Ground, Workbench, lay_out};
 use crate::trees::{NotPrepared, occupy, prepare};
 use crate::{Actor, OperationError, Result, Town};
 
@@ -69,6 +70,9 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         say_failed(&format!("there is no run {id}"));
         return Ok(());
     };
+    if run.executor == ExecutorKind::Ssh {
+        return remote::carry_out(&Assignment { town, rig, run, context, program }, &files, &lock);
+    }
     if run.state != RunState::Starting {
         say_failed(&format!("{id} is {}", run.state.as_str()));
         return Ok(());
@@ -96,8 +100,9 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
             return Ok(());
         }
     };
-    let ended = lay_out(town, &rig, &order, program).map_err(|error| with_causes(&error)).and_then(
-        |Workbench { agent, runtime }| {
+    let laid_out = lay_out(town, &rig, &order, &Ground::Here(program));
+    let ended = laid_out.map_err(|error| with_causes(&error)).and_then(
+        |Workbench { agent, runtime, .. }| {
             let grace = settings.kill_grace;
             let end = supervision.stay_with(&files, &lock, &agent, grace, || say(STARTED));
             Ok((end.map_err(|error| explained(&error))?, runtime))
@@ -131,7 +136,7 @@ const INSIST_MAX: u32 = 3600;
 
 /// Writes down an end. The run's lock is held meanwhile, so a store that comes back learns what happened
 /// before anybody can take the run for lost.
-fn insist<T>(write: impl Fn() -> Result<T>) -> Result<T> {
+pub(super) fn insist<T>(write: impl Fn() -> Result<T>) -> Result<T> {
     for _ in 0..INSIST_MAX {
         match write() {
             Err(error) if error.may_pass() => std::thread::sleep(INSIST_PAUSE),

@@ -1,0 +1,94 @@
+//! Runs elsewhere as those see them who do not stay with them.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use gt_core::schedule::Run;
+use gt_executors::background::{detach, nameless_file};
+use gt_executors::runs::{Asked, Liveness, RunFiles, ask_to_cancel};
+
+use crate::runs::world::Alive;
+use crate::{OperationError, Result};
+
+/// Whether something of a run is alive that is carried out elsewhere and was taken. Only whoever stays with it can tell,
+/// and only while the other machine can be reached; that nothing is left of it, it writes down itself.
+pub(in crate::runs) fn alive(files: &RunFiles, run: &Run) -> Alive {
+    match files.liveness() {
+        Ok(Liveness::Held) if unreachable(files).is_none() => Alive::Yes,
+        Ok(Liveness::Free | Liveness::NeverTaken) if !run.state.is_live() => Alive::No,
+        Ok(Liveness::NeverTaken) if run.running_at.is_none() => Alive::No,
+        Ok(Liveness::Held | Liveness::Free | Liveness::NeverTaken) | Err(_) => Alive::Unknown,
+    }
+}
+
+/// Why the machine of a run cannot be reached, if it could not when it was last tried.
+pub(in crate::runs) fn unreachable(files: &RunFiles) -> Option<String> {
+    fs::read_to_string(files.unreachable_path()).ok()
+}
+
+/// Starts somebody who stays with a run that goes on elsewhere, unless somebody does.
+pub(in crate::runs) fn rejoin(root: &Path, run: &Run, files: &RunFiles) -> Result<()> {
+    let is_alone = matches!(files.liveness(), Ok(Liveness::Free | Liveness::NeverTaken));
+    if !is_alone || !files.posting_path().exists() {
+        return Ok(());
+    }
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| OperationError::File { action: "stay with the run of", path, source }
+    };
+    let program = std::env::current_exe().map_err(failed(&files.lock_path()))?;
+    let nothing = nameless_file(files.root()).map_err(failed(&files.lock_path()))?;
+    let id = run.id.to_string();
+    let words = ["--actor", &run.agent, "worker", "exec", &id].map(OsString::from);
+    let first = [OsString::from("-C"), root.as_os_str().to_owned()];
+    let words: Vec<OsString> = first.into_iter().chain(words).collect();
+    let words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
+    Ok(detach(&program, &words, nothing)?)
+}
+
+/// How long its processes get to be gone, beyond the time they get to end by themselves.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a machine that cannot be reached is waited for.
+const REACH_PATIENCE: Duration = Duration::from_secs(3);
+/// How often one looks whether they are.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Has every process of a run that is carried out elsewhere ended, and waits until none is left.
+pub(in crate::runs) fn end(
+    root: &Path,
+    run: &Run,
+    files: &RunFiles,
+    grace: Duration,
+) -> Result<()> {
+    let failed = |source| OperationError::File {
+        action: "end the processes of the run with the lock",
+        path: files.lock_path(),
+        source,
+    };
+    rejoin(root, run, files)?;
+    let began = Instant::now();
+    let limit = grace.saturating_mul(2).saturating_add(PATIENCE);
+    let mut told = false;
+    loop {
+        let passed = began.elapsed();
+        if told && files.liveness().map_err(failed)? != Liveness::Held {
+            return Ok(());
+        }
+        if !told {
+            told = ask_to_cancel(files).map_err(failed)? == Asked::Told;
+        }
+        let away = unreachable(files).filter(|_| passed > REACH_PATIENCE);
+        if let Some(why) =
+            away.or_else(|| (passed > limit).then(|| "it does not answer".to_owned()))
+        {
+            let id = &run.id;
+            return Err(OperationError::rejected(format!(
+                "what is left of {id} is on another machine, and that is away ({why}); it is ended as soon as that can be \
+                 reached; gt run cancel {id} --force does not wait for it"
+            )));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
