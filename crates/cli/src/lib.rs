@@ -98,7 +98,8 @@ fn done_at_home(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
     match runs::called_from(&environment, program, arguments.get(1..).unwrap_or_default())? {
         Ok(status) => Some(ExitCode::from(status)),
         Err(error) => {
-            output::tell(&format!("Error: {error}"));
+            let json = arguments.iter().any(|argument| argument == "--json");
+            Printer::new(json, false, &environment).failure(&CliError::request(error.to_string()));
             Some(ExitCode::FAILURE)
         }
     }

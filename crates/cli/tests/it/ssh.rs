@@ -148,6 +148,67 @@ fn a_machine_that_does_not_let_us_in_or_has_no_gt_is_a_start_that_failed() {
 }
 
 #[test]
+fn a_gt_that_speaks_another_protocol_is_refused_in_a_sentence() {
+    let there = Elsewhere::with_agent("true");
+    let stranger = r#"echo 'gt-remote {"protocol":99,"version":"9.9.9"}'; cat > /dev/null"#;
+    there.gt(["config", "set", "rig.web.ssh.gt", &format!("{stranger}; true")]).ok();
+    there.bead("we-a", &[]);
+
+    let refused = there.gt(["sling", "we-a"]).fails(1);
+
+    assert_says(
+        &refused.stderr,
+        &["gt 9.9.9 on builder speaks protocol 99", "install the same gt"],
+    );
+}
+
+#[test]
+fn what_a_shell_over_there_prints_first_is_in_nobodys_way() {
+    let there = Elsewhere::with_agent("echo here");
+    let gt = format!("echo Welcome; echo 'gt-remote is fun'; {}", there.gt_path().display());
+    there.gt(["config", "set", "rig.web.ssh.gt", &gt]).ok();
+    there.bead("we-a", &[]);
+
+    there.gt(["sling", "we-a"]).ok();
+
+    wait_until("it is done", || there.states("we-a") == ["done"]);
+    assert_eq!(there.gt(["run", "log", "we-a"]).ok().stdout, "here\n");
+    there.assert_quiet();
+}
+
+/// A line that breaks off in the second thing that home says, the first time it is used.
+fn brittle(there: &Elsewhere) -> String {
+    let ssh = format!("ssh -T -F {} -oBatchMode=yes", there.sshd.client_config().display());
+    let mark = there.stage("used");
+    let script = format!(
+        "if mkdir '{}' 2>/dev/null; then {{ head -n 1; head -c 9 > /dev/null; true; }} | {ssh} \"$@\"; else exec {ssh} \"$@\"; fi",
+        mark.display()
+    );
+    let script = there.write_script("brittle-ssh", &script);
+    format!("'{}'", script.display())
+}
+
+#[test]
+fn a_line_that_breaks_before_the_order_arrives_starts_nothing() {
+    let there = Elsewhere::with_agent("true");
+    there.gt(["config", "set", "rig.web.ssh.command", &brittle(&there)]).ok();
+    there.bead("we-a", &[]);
+
+    let refused = there.gt(["sling", "we-a"]).fails(1);
+
+    assert_says(&refused.stderr, &["the line broke before its agent was there"]);
+    assert_eq!(there.story(), [] as [String; 0]);
+    there.assert_quiet();
+
+    // The next one is better.
+    wait_until("it is done", || {
+        there.cycle().ok();
+        there.states("we-a").first().unwrap() == "done"
+    });
+    assert_eq!(there.story().len(), 2);
+}
+
+#[test]
 fn a_rig_elsewhere_needs_a_machine_and_no_repository() {
     let town = town();
     let refused = refusal(&town.gt(["rig", "add", "web", "--executor", "ssh"]));

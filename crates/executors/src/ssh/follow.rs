@@ -1,6 +1,6 @@
 //! Telling home what there is to be seen of a run over there, to its end.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -42,6 +42,8 @@ pub(super) fn follow(files: &RunFiles, from: u64, voice: &Voice) -> io::Result<(
     }
     let end = files.agent_end()?.map(|end| end.to_string());
     let begun = files.output_path().exists();
+    // Nobody is left who could call home.
+    let _ = fs::remove_file(files.socket_path());
     voice.say(&FromThere::Ended(Ended { end, begun, boot: boot_identity() }), &[])
 }
 

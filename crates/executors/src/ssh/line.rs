@@ -18,6 +18,9 @@ use crate::process::command;
 /// How long the other machine has to greet.
 const GREETING_PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long our program there has to take a lock, or to end what is in the way first.
+const ANSWER_PATIENCE: Duration = Duration::from_mins(2);
+
 /// How much a shell over there may print before our program greets.
 const NOISE_BYTES_MAX: usize = 1 << 20;
 
@@ -142,13 +145,18 @@ impl Line {
         self.voice.clone()
     }
 
-    /// The next message, waited for.
-    pub fn next(&mut self) -> Result<(FromThere, Vec<u8>), LineError> {
+    /// The next message, waited for as long as an answer may take.
+    pub(super) fn answer(&mut self) -> Result<FromThere, LineError> {
+        let began = Instant::now();
         loop {
-            if let Some(message) = self.message()? {
+            if let Some((message, _)) = self.message()? {
                 return Ok(message);
             }
-            self.wait(Duration::from_mins(1));
+            let left = ANSWER_PATIENCE.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Err(self.broken("gt over there does not answer"));
+            }
+            self.wait(left);
             self.hear()?;
         }
     }

@@ -29,7 +29,7 @@ pub fn begin(posting: &Posting, files: &RunFiles) -> Result<Begun, LineError> {
     line.say(&FromHome::Begin(posting.place.clone()), &[])?;
     let host = &posting.site.host;
     loop {
-        match line.next()?.0 {
+        match line.answer()? {
             FromThere::Ready(ready) => return Ok(Begun::Ready(Box::new(line), ready)),
             FromThere::Refused { why, busy: true } => {
                 return Ok(Begun::Busy(format!("{why}, on {host}")));

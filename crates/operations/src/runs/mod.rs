@@ -31,7 +31,7 @@ pub(crate) use release::{release_as, release_in};
 pub use remote::{attend_line, called_from, keep_run};
 pub(crate) use remote::{check_host, check_rig};
 pub(crate) use show::resolve_run;
-pub use show::{ListedRun, RunFilter, ShownRun, list, log_path, resolve, show};
+pub use show::{Elsewhere, ListedRun, RunFilter, ShownRun, list, log_path, resolve, show};
 pub use spawner::RunSpawner;
 pub(crate) use spawner::session_server;
 pub use supervise::{say_failed, supervise, supervise_all};

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use gt_core::schedule::Run;
 use gt_executors::background::{detach, nameless_file};
 use gt_executors::runs::{Asked, Liveness, RunFiles, ask_to_cancel};
+use gt_executors::ssh::Posting;
 
+use crate::runs::show::Elsewhere;
 use crate::runs::world::Alive;
 use crate::{OperationError, Result};
 
@@ -26,6 +28,12 @@ pub(in crate::runs) fn alive(files: &RunFiles, run: &Run) -> Alive {
 /// Why the machine of a run cannot be reached, if it could not when it was last tried.
 pub(in crate::runs) fn unreachable(files: &RunFiles) -> Option<String> {
     fs::read_to_string(files.unreachable_path()).ok()
+}
+
+/// Where a run with these files was sent, if it was sent anywhere.
+pub(in crate::runs) fn elsewhere(files: &RunFiles) -> Option<Elsewhere> {
+    let posting = Posting::read(files).ok().flatten()?;
+    Some(Elsewhere { machine: posting.site.host, away: unreachable(files) })
 }
 
 /// Starts somebody who stays with a run that goes on elsewhere, unless somebody does.
