@@ -426,3 +426,53 @@ fn an_agent_over_there_reaches_home() {
     wait_until("the agent is gone", || !is_alive(&there.agent_of("we-a")));
     assert_eq!(there.states("we-a"), ["done"]);
 }
+
+#[test]
+fn whatever_dies_at_home_and_between_no_bead_gets_two_workers() {
+    let mut there = Elsewhere::with_agent("echo one; wait_for go; echo two");
+    let beads = ["we-a", "we-b", "we-c"];
+    for bead in beads {
+        there.bead(bead, &[]);
+        there.gt(["sling", bead]).ok();
+        there.wait_for_agent(&format!("{bead}#1"));
+    }
+
+    for round in 0..4 {
+        for bead in &beads[..=round % 3] {
+            for supervisor in there.supervisors(&format!("{bead}#1")) {
+                there.signal("KILL", &supervisor);
+            }
+        }
+        if round % 2 == 1 {
+            there.sshd.stop();
+            there.cycle().ok();
+            there.sshd.resume();
+        }
+        there.cycle().ok();
+    }
+    there.allow("go");
+
+    wait_until("all are done", || {
+        there.cycle().ok();
+        beads.iter().all(|bead| there.states(bead) == ["done"])
+    });
+    assert_eq!(there.story().len(), 2 * beads.len(), "{:?}", there.story());
+    for bead in beads {
+        assert_eq!(there.gt(["run", "log", bead]).ok().stdout, "one\ntwo\n");
+    }
+    there.assert_quiet();
+}
+
+#[test]
+fn a_flood_of_output_arrives_whole() {
+    let there = Elsewhere::with_agent("yes 0123456789abcde | head -n 1000000; echo the end");
+    there.bead("we-a", &[]);
+
+    there.gt(["sling", "we-a"]).ok();
+
+    wait_until("it is done", || there.states("we-a") == ["done"]);
+    let log = fs::metadata(there.cwd().join(".gt/runs/we-a#1.log")).unwrap();
+    assert_eq!(log.len(), 16_000_000 + 8);
+    let end = there.gt(["run", "log", "we-a", "--tail", "1"]).ok().stdout;
+    assert_eq!(end, "the end\n");
+}

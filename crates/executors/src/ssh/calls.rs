@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Read, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
@@ -34,6 +35,7 @@ struct Running {
     /// What it still has to read; nothing once that has ended.
     input: Option<mpsc::Sender<Vec<u8>>>,
     input_bytes: usize,
+    is_over: Arc<AtomicBool>,
 }
 
 /// The commands that are under way for one run. They end with it.
@@ -52,6 +54,8 @@ impl Calls {
         arguments: Vec<String>,
         voice: &Voice,
     ) {
+        // Whoever was answered needs nothing any more; what those wanted to read is forgotten with them.
+        self.running.retain(|_, running| !running.is_over.load(Ordering::Relaxed));
         let begun = (caller.translate)(program, arguments).and_then(|arguments| {
             start(caller, &arguments, call, voice).map_err(|error| error.to_string())
         });
@@ -120,7 +124,8 @@ fn start(caller: &Caller, arguments: &[String], call: u64, voice: &Voice) -> io:
         thread::Builder::new().spawn(move || pass(from, call, stream, &voice))
     };
     let told = [tell(Box::new(out), Stream::Out)?, tell(Box::new(error), Stream::Error)?];
-    let (waited, voice) = (Arc::clone(&child), voice.clone());
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (waited, over, voice) = (Arc::clone(&child), Arc::clone(&is_over), voice.clone());
     thread::Builder::new().spawn(move || {
         for stream in told {
             let _ = stream.join();
@@ -128,9 +133,10 @@ fn start(caller: &Caller, arguments: &[String], call: u64, voice: &Voice) -> io:
         let ended = waited.lock().unwrap_or_else(PoisonError::into_inner).wait();
         let code = ended.ok().and_then(|status| status.code());
         let status = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX);
+        over.store(true, Ordering::Relaxed);
         let _ = voice.say(&FromHome::Answered { call, status }, &[]);
     })?;
-    Ok(Running { child, input: Some(input), input_bytes: 0 })
+    Ok(Running { child, input: Some(input), input_bytes: 0, is_over })
 }
 
 /// Gives a command what it reads.

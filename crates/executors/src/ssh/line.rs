@@ -16,7 +16,7 @@ use crate::background::{nameless_file, spawn};
 use crate::process::command;
 
 /// How long the other machine has to greet.
-const GREETING_PATIENCE: Duration = Duration::from_secs(60);
+const GREETING_PATIENCE: Duration = Duration::from_mins(1);
 
 /// How long our program there has to take a lock, or to end what is in the way first.
 const ANSWER_PATIENCE: Duration = Duration::from_mins(2);

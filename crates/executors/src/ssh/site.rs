@@ -28,6 +28,9 @@ pub struct Posting {
     pub place: RunPlace,
     /// Which start of that machine it was begun in, if it could tell.
     pub boot: Option<String>,
+    /// Whether what became of it is written down, so that nobody has to look for it there.
+    #[serde(default)]
+    pub is_over: bool,
 }
 
 impl Posting {
@@ -75,6 +78,7 @@ mod tests {
                 grace_ms: 10,
             },
             boot: None,
+            is_over: false,
         };
 
         posting.write(&files).unwrap();

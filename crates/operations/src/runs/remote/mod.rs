@@ -150,9 +150,9 @@ fn stay(
     match outcome.map_err(|source| failed_with(files, source))? {
         Outcome::Ended(end) => {
             lock.keep_end(end);
-            insist(|| conclude(town, &it.rig, &it.run, &it.context, runtime, end))
+            insist(|| conclude(town, &it.rig, &it.run, &it.context, runtime, end))?;
         }
-        Outcome::NotStarted(why) => give_back(town, id, &why),
+        Outcome::NotStarted(why) => give_back(town, id, &why)?,
         Outcome::Vanished { rebooted } => {
             let host = &posting.site.host;
             let (why, loss) = if rebooted {
@@ -163,10 +163,12 @@ fn stay(
                 (why, Loss::Agent)
             };
             let end = RunEnd { loss, ..RunEnd::without_status(RunState::Lost, why) };
-            insist(|| finish(town, id, &end)).map(drop)
+            insist(|| finish(town, id, &end))?;
         }
-        Outcome::Abandoned => Ok(()),
+        Outcome::Abandoned => return Ok(()),
     }
+    let over = Posting { is_over: true, ..posting.clone() };
+    over.write(files).map_err(|source| failed_with(files, source))
 }
 
 /// Takes back a run that was taken and could not be begun.
@@ -189,7 +191,7 @@ fn posting_of(it: &Assignment<'_>) -> Result<Posting> {
         earlier: (1..id.epoch).rev().take(EARLIER_MAX).map(earlier).collect(),
         grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
     };
-    Ok(Posting { site: site.machine, place, boot: None })
+    Ok(Posting { site: site.machine, place, boot: None, is_over: false })
 }
 
 /// How many runs of a bead before this one are looked for over there.

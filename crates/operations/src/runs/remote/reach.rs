@@ -39,7 +39,8 @@ pub(in crate::runs) fn elsewhere(files: &RunFiles) -> Option<Elsewhere> {
 /// Starts somebody who stays with a run that goes on elsewhere, unless somebody does.
 pub(in crate::runs) fn rejoin(root: &Path, run: &Run, files: &RunFiles) -> Result<()> {
     let is_alone = matches!(files.liveness(), Ok(Liveness::Free | Liveness::NeverTaken));
-    if !is_alone || !files.posting_path().exists() {
+    let is_there = || Posting::read(files).ok().flatten().is_some_and(|posting| !posting.is_over);
+    if !is_alone || !is_there() {
         return Ok(());
     }
     let failed = |path: &Path| {
@@ -60,6 +61,8 @@ pub(in crate::runs) fn rejoin(root: &Path, run: &Run, files: &RunFiles) -> Resul
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a machine that cannot be reached is waited for.
 const REACH_PATIENCE: Duration = Duration::from_secs(3);
+/// How long somebody who is to stay with a run may take to begin.
+const REJOIN_EVERY: Duration = Duration::from_secs(2);
 /// How often one looks whether they are.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -75,14 +78,24 @@ pub(in crate::runs) fn end(
         path: files.lock_path(),
         source,
     };
-    rejoin(root, run, files)?;
     let began = Instant::now();
+    let mut rejoined: Option<Instant> = None;
     let limit = grace.saturating_mul(2).saturating_add(PATIENCE);
     let mut told = false;
     loop {
         let passed = began.elapsed();
-        if told && files.liveness().map_err(failed)? != Liveness::Held {
-            return Ok(());
+        match Posting::read(files).map_err(failed)? {
+            Some(posting) if posting.is_over => return Ok(()),
+            Some(_) => {}
+            None => return Err(OperationError::rejected(nowhere(files, run))),
+        }
+        if files.liveness().map_err(failed)? != Liveness::Held {
+            // Whoever stayed with it is about to listen, or is dead.
+            told = false;
+            if rejoined.is_none_or(|rejoined| rejoined.elapsed() > REJOIN_EVERY) {
+                rejoined = Some(Instant::now());
+                rejoin(root, run, files)?;
+            }
         }
         if !told {
             told = ask_to_cancel(files).map_err(failed)? == Asked::Told;
@@ -99,4 +112,14 @@ pub(in crate::runs) fn end(
         }
         std::thread::sleep(LOOK_EVERY);
     }
+}
+
+/// What to do about a run of which nobody knows where it is.
+fn nowhere(files: &RunFiles, run: &Run) -> String {
+    let id = &run.id;
+    format!(
+        "nobody knows on which machine {id} is: {} is missing; look for its processes there (their environment has \
+         GT_RUN={id}), end them, and then gt run cancel {id} --force",
+        files.posting_path().display()
+    )
 }

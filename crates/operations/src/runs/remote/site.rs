@@ -18,7 +18,7 @@ pub(super) fn site_of(town: &Town, rig: &Rig) -> Result<RigSite> {
     check_rig(rig)?;
     let layers = town.read(|reader| layers_in(town.root(), reader))?;
     check_host(&setting(&layers, &rig.slug, "host")?, &rig.slug)?;
-    let value = |name: &str| Ok::<_, OperationError>(setting(&layers, &rig.slug, name)?);
+    let value = |name: &str| setting(&layers, &rig.slug, name);
     let command = words::split(&value("command")?)?.into_iter().map(|word| word.text).collect();
     let machine = Site { command, host: value("host")?, gt: value("gt")? };
     Ok(RigSite { machine, directory: value("directory")? })
