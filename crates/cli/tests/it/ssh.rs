@@ -52,6 +52,18 @@ impl Elsewhere {
         self.root().join("there")
     }
 
+    /// Kills who stays with the agent of a run over there.
+    #[track_caller]
+    fn kill_keeper(&self, run: &str) {
+        let towns = fs::read_dir(self.directory().join(".gt/runs")).unwrap();
+        let lock = towns.flatten().next().unwrap().path().join(format!("{run}.lock"));
+        let written = || fs::read_to_string(&lock).unwrap();
+        wait_until("the agent is written down", || written().split_whitespace().count() == 3);
+        let keeper = written().split_whitespace().next().unwrap().to_owned();
+        self.signal("KILL", &keeper);
+        wait_until("the keeper is gone", || !is_alive(&keeper));
+    }
+
     /// Who stays with a run at home.
     #[track_caller]
     fn supervisors(&self, run: &str) -> Vec<String> {
@@ -380,20 +392,56 @@ fn an_agent_that_outlives_its_keeper_over_there_is_waited_for() {
     there.bead("we-a", &[]);
     there.gt(["sling", "we-a"]).ok();
     there.wait_for_agent("we-a#1");
-    let runs = fs::read_dir(there.directory().join(".gt/runs")).unwrap().next().unwrap().unwrap();
-    let lock = runs.path().join("we-a#1.lock");
-    let written = || fs::read_to_string(&lock).unwrap();
-    wait_until("the agent is written down", || written().split_whitespace().count() == 3);
-    let keeper = written().split_whitespace().next().unwrap().to_owned();
 
-    there.signal("KILL", &keeper);
-    wait_until("it is gone", || !is_alive(&keeper));
+    there.kill_keeper("we-a#1");
 
     assert_eq!(there.run_of("we-a")["alive"], true);
     there.allow("go");
     // Nobody saw how it ended.
     wait_until("it is lost", || there.states("we-a").last().unwrap() == "lost");
     assert_says(there.run_of("we-a#1")["reason"].as_str().unwrap(), &["left on builder"]);
+}
+
+#[test]
+fn an_agent_that_outlives_its_keeper_over_there_can_be_cancelled() {
+    let there = Elsewhere::with_agent("wait_for never");
+    there.bead("we-a", &[]);
+    there.gt(["sling", "we-a"]).ok();
+    there.wait_for_agent("we-a#1");
+    there.kill_keeper("we-a#1");
+
+    there.gt(["run", "cancel", "we-a"]).ok();
+
+    assert_eq!(there.states("we-a"), ["cancelled"]);
+    assert!(!is_alive(&there.agent_of("we-a")));
+}
+
+#[test]
+fn what_is_left_over_there_of_a_run_that_was_given_up_ends_before_the_next_begins() {
+    let mut there = Elsewhere::with_agent("[ $run != we-a#1 ] || wait_for never");
+    there.bead("we-a", &[]);
+    there.gt(["sling", "we-a"]).ok();
+    there.wait_for_agent("we-a#1");
+    let [supervisor] = there.supervisors("we-a#1").try_into().unwrap();
+    there.sshd.stop();
+    wait_until("it is away", || there.run_of("we-a")["alive"].is_null());
+
+    there.gt(["run", "cancel", "we-a", "--force"]).ok();
+    // Nobody is left who could end it when the machine is back.
+    there.signal("KILL", &supervisor);
+    wait_until("it is gone", || !is_alive(&supervisor));
+    there.sshd.resume();
+    let first = there.agent_of("we-a");
+    assert!(is_alive(&first));
+    // Whether it starts at once depends on how long the first one takes to end.
+    let _ = there.gt(["sling", "we-a"]);
+
+    wait_until("the next is done", || {
+        there.cycle().ok();
+        there.states("we-a").first().unwrap() == "done"
+    });
+    assert!(!is_alive(&first));
+    there.assert_quiet();
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Who stands at the other end of a line.
 
 use std::fs::File;
-use std::io::{self, BufReader, Write as _};
+use std::io::{self, BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{ChildStdin, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -144,35 +144,36 @@ fn begin(over: &Over, place: &RunPlace, files: &RunFiles, voice: &Voice) -> io::
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log);
-    let mut child: Child = spawn(&mut keeper)?;
+    let mut child = spawn(&mut keeper)?;
     let pipes = child.stdin.take().zip(child.stdout.take());
     let (mut orders, said) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
     send(&mut orders, &FromHome::Begin(place.clone()), &[])?;
     let (files, voice) = (files.clone(), voice.clone());
     thread::Builder::new().spawn(move || {
-        let mut said = BufReader::new(said);
-        let mut is_ready = false;
-        while let Ok(Some((message, _))) = receive::<FromThere>(&mut said) {
-            let is_started = message == FromThere::Started;
-            is_ready |= matches!(message, FromThere::Ready(_));
-            // If home has hung up, there is nothing to be said.
-            let _ = voice.say(&message, &[]);
-            if is_started {
-                told(follow(&files, 0, &voice), &voice);
-                is_ready = false;
-                break;
-            }
-            if matches!(message, FromThere::NotStarted { .. } | FromThere::Refused { .. }) {
-                is_ready = false;
-            }
-        }
-        if is_ready {
-            // It was ready and has gone without a word.
+        if is_followed(BufReader::new(said), &files, &voice) {
             told(follow(&files, 0, &voice), &voice);
         }
         let _ = child.wait();
     })?;
     Ok(orders)
+}
+
+/// Passes on what a keeper says until it has started its agent or says why not; whether there is a run to be followed then.
+fn is_followed(mut said: impl BufRead, files: &RunFiles, voice: &Voice) -> bool {
+    while let Ok(Some((message, _))) = receive::<FromThere>(&mut said) {
+        // If home has hung up, there is nothing to be said.
+        let _ = voice.say(&message, &[]);
+        match message {
+            FromThere::Started => return true,
+            FromThere::NotStarted { .. } | FromThere::Refused { .. } => return false,
+            _ => {}
+        }
+    }
+    // It has gone without a word, and its agent may be there.
+    if files.liveness().is_ok_and(|liveness| liveness == Liveness::Held) {
+        let _ = voice.say(&FromThere::Alive, &[]);
+    }
+    true
 }
 
 /// Whether a run can be told of.
