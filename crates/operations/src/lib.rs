@@ -24,6 +24,7 @@ pub mod health;
 pub mod hooks;
 mod identity;
 pub mod interchange;
+mod kept;
 pub mod landing;
 pub mod messages;
 pub mod notes;

@@ -15,7 +15,9 @@ fn without_polecats_the_list_says_how_to_get_one() {
     assert_eq!(town.polecats().as_array().unwrap().len(), 0);
     let message = refusal(&town.gt(["polecat", "status", "web/nux"]));
     assert_says(&message, &["web has no polecat \"nux\"", "none yet"]);
-    assert_says(&refusal(&town.gt(["polecat", "status", "nux"])), &["<rig>/<name>"]);
+    let message = refusal(&town.gt(["polecat", "status", "nux"]));
+    assert_says(&message, &["no polecat \"nux\"", "gt polecat list"]);
+    assert_says(&refusal(&town.gt(["polecat", "status", "a/b/c"])), &["<rig>/<name>"]);
     assert_says(&refusal(&town.gt(["polecat", "list", "--rig", "nope"])), &["nope"]);
     town.gt(["rig", "add", "plain"]).ok();
     assert_says(&refusal(&town.gt(["polecat", "nuke", "plain/nux"])), &["plain has no trees"]);
@@ -66,7 +68,13 @@ fn a_process_has_no_session_to_attach_to() {
     town.work("we-1", &[]);
     let message = refusal(&town.gt(["polecat", "attach", "web/furiosa"]));
     assert_says(&message, &["we-1#1 has no session", "process", "gt polecat log web/furiosa"]);
-    assert_eq!(town.gt(["polecat", "peek", "web/furiosa", "-n", "2"]).ok().stdout, "two\nthree\n");
+    assert_says(&refusal(&town.gt(["attach", "furiosa"])), &["we-1#1 has no session"]);
+    for polecat in ["web/furiosa", "web/polecats/furiosa", "furiosa", "we-1"] {
+        for peek in [["polecat", "peek", polecat, "-n2"].as_slice(), &["peek", polecat, "-n2"]] {
+            assert_eq!(town.gt(peek).ok().stdout, "two\nthree\n", "{peek:?}");
+        }
+    }
+    assert_eq!(town.gt_json(&["polecat", "status", "furiosa"])["run"], "we-1#1");
 }
 
 #[test]

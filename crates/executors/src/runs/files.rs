@@ -1,5 +1,6 @@
 //! Where a run keeps its files, and the lock that says whether it lives.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::fs::{File, TryLockError};
 use std::io;
@@ -36,6 +37,8 @@ pub enum Liveness {
 #[derive(Debug)]
 pub struct RunLock {
     file: File,
+    /// How long the file is.
+    length: Cell<u64>,
 }
 
 /// How often, and how long apart, a lock is tried again. Whoever asks for the liveness of a run holds its
@@ -162,7 +165,10 @@ impl RunFiles {
         };
         for _ in 0..LOCK_TRIES_MAX {
             match file.try_lock() {
-                Ok(()) => return Ok(Some(RunLock { file })),
+                Ok(()) => {
+                    let length = Cell::new(file.metadata()?.len());
+                    return Ok(Some(RunLock { file, length }));
+                }
                 // If the lock cannot even be shared, nobody is merely asking.
                 Err(TryLockError::WouldBlock) => match file.try_lock_shared() {
                     Err(TryLockError::WouldBlock) => return Ok(None),
@@ -196,8 +202,14 @@ impl RunLock {
 
     /// Writes something for others into the file of the lock, instead of what is there.
     pub(super) fn write(&self, text: &str) -> io::Result<()> {
+        let length = text.len() as u64;
         self.file.write_all_at(text.as_bytes(), 0)?;
-        self.file.set_len(text.len() as u64)
+        // To say that it is as long as it is would cost as much as the rest.
+        if self.length.get() > length {
+            self.file.set_len(length)?;
+        }
+        self.length.set(length);
+        Ok(())
     }
 }
 

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use gt_core::BeadId;
 use gt_core::decide::{DispatchOrder, PlanReason, Slots, StartFailure, WaitReason, plan_dispatch};
 use gt_core::schedule::{CloseReason, Context, Run};
 use gt_core::settings::Layers;
+use gt_core::{Bead, BeadId};
 use gt_store::{Lane, Pause, Reader, Writer};
 
 use super::cycle::DispatchCycle;
 use super::jitter;
-use super::line::{Candidate, Line};
+use super::line::Line;
 use super::recipe::{Recipe, cook};
 use super::scene::{Caller, Scene};
 use super::settings::Overrides;
@@ -137,6 +137,19 @@ fn rehearse(proposals: &[Proposal], done: &mut Dispatched) {
     }
 }
 
+/// A context with its bead; no bead if that is gone.
+type Candidate = (Context, Option<Bead>);
+
+/// What a look at the line found.
+enum Round {
+    /// Contexts whose date has passed, or is further away than this, which must be woken first.
+    Asleep(Duration),
+    /// Somebody stopped all starts.
+    Paused,
+    /// Who may start now, and how things stood.
+    Found(Box<Scene>, Vec<Candidate>),
+}
+
 /// A context that may start, with what it needs to.
 struct Proposal {
     context: Context,
@@ -236,15 +249,26 @@ impl<'a> Dispatcher<'a> {
         let mut done = Dispatched::default();
         let mut tried = HashSet::new();
         self.begun.store(0, Ordering::Relaxed);
-        if !self.dry_run {
-            self.wake(&files)?;
-        }
+        let mut may_sleep = !self.dry_run;
         loop {
-            let round = self.town.read(|reader| self.look(reader, &files, &mut done, &tried))?;
-            let Some((scene, candidates)) = round else { break };
-            if candidates.is_empty() {
-                break;
-            }
+            let round = self.town.read(|reader| {
+                let scene = self.scene(reader, &files)?;
+                let longest = scene.control.longest_wait;
+                if may_sleep && !reader.contexts_due(scene.now, scene.now.plus(longest))?.is_empty()
+                {
+                    return Ok(Round::Asleep(longest));
+                }
+                self.look(reader, scene, &mut done, &tried)
+            })?;
+            let (scene, candidates) = match round {
+                Round::Asleep(longest) => {
+                    self.wake(longest)?;
+                    may_sleep = false;
+                    continue;
+                }
+                Round::Found(scene, candidates) if !candidates.is_empty() => (scene, candidates),
+                Round::Found(..) | Round::Paused => break,
+            };
             let proposals = self.prepare(&scene, candidates);
             tried.extend(proposals.iter().map(|proposal| proposal.context.number));
             if self.dry_run {
@@ -252,6 +276,10 @@ impl<'a> Dispatcher<'a> {
                 break;
             }
             self.start_all(&files, &scene, proposals, &mut done)?;
+            // Those who did not start leave their slots to the next in line.
+            if done.dispatched.len() == tried.len() {
+                break;
+            }
         }
         let settled = done.gated + done.dispatched.len() as u64 + done.failed();
         done.skipped = done.ready.saturating_sub(settled);
@@ -270,18 +298,9 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Wakes contexts whose date has passed, so that they stand in line with the others.
-    fn wake(&self, files: &Layers) -> Result<()> {
-        let (due, longest) = self.town.read(|reader| {
-            let scene = self.scene(reader, files)?;
-            let longest = scene.control.longest_wait;
-            Ok((reader.contexts_due(scene.now, scene.now.plus(longest))?, longest))
-        })?;
-        if due.is_empty() {
-            return Ok(());
-        }
+    fn wake(&self, longest: Duration) -> Result<()> {
         self.town.write(|writer| {
             let now = writer.now();
-            // Asked again: another cycle may have woken and started one of them meanwhile.
             for context in writer.contexts_due(now, now.plus(longest))? {
                 if context.next_attempt_at.is_some_and(|at| at > now) {
                     // A date that only a clock that jumped can have set.
@@ -298,14 +317,13 @@ impl<'a> Dispatcher<'a> {
     fn look(
         &self,
         reader: &Reader<'_>,
-        files: &Layers,
+        mut scene: Scene,
         done: &mut Dispatched,
         tried: &HashSet<u64>,
-    ) -> Result<Option<(Scene, Vec<Candidate>)>> {
-        let mut scene = self.scene(reader, files)?;
+    ) -> Result<Round> {
         if let Some((by, at)) = scene.control.paused.clone() {
             done.paused = Some(Pause { by, at });
-            return Ok(None);
+            return Ok(Round::Paused);
         }
         if tried.is_empty() {
             let waiting = Waiting::count(reader, &scene)?;
@@ -328,19 +346,20 @@ impl<'a> Dispatcher<'a> {
                 let count = usize::try_from((last + 1).saturating_sub(first)).unwrap_or(usize::MAX);
                 let mut contexts = reader.open_contexts_after(first.saturating_sub(1), count)?;
                 contexts.retain(|context| numbers.contains(&context.number));
-                Line::of(reader, &scene, contexts)?
+                Line::of(&scene, contexts)
             }
         };
         let mut candidates = Vec::new();
         let supposed = &mut scene.clone();
-        while let Some((context, row)) = line.next(reader, supposed)? {
+        while let Some(context) = line.next(reader, supposed)? {
             if tried.contains(&context.number) {
                 continue;
             }
-            let reasons = match &row {
-                Some(row) => {
-                    let facts = BeadFacts::of_row(reader, row)?;
-                    let mut reasons = supposed.reasons(&context, &row.bead, &facts);
+            let bead = reader.bead(&context.bead)?;
+            let reasons = match &bead {
+                Some(bead) => {
+                    let facts = BeadFacts::of_bead(reader, bead)?;
+                    let mut reasons = supposed.reasons(&context, bead, &facts);
                     // Whoever can never start is let through, to be told so.
                     reasons.retain(|reason| !matches!(reason, WaitReason::RigGone(_)));
                     reasons
@@ -358,22 +377,22 @@ impl<'a> Dispatcher<'a> {
             }
             left -= 1;
             supposed.suppose_started(&context);
-            candidates.push((context, row));
+            candidates.push((context, bead));
         }
         scene.occupancy = supposed.occupancy.clone();
-        Ok(Some((scene, candidates)))
+        Ok(Round::Found(Box::new(scene), candidates))
     }
 
     /// Cooks what each needs, before any transaction: that reads files.
     fn prepare(&self, scene: &Scene, candidates: Vec<Candidate>) -> Vec<Proposal> {
-        let prepare = |(context, row): Candidate| {
+        let prepare = |(context, bead): Candidate| {
             let gone = || StartFailure::Permanent(format!("the rig {} is gone", context.rig));
-            let recipe = match (&row, scene.rig(&context.rig)) {
-                (Some(row), Some(rig)) => cook(self.town, rig, &row.bead, &context.parameters)
+            let recipe = match (&bead, scene.rig(&context.rig)) {
+                (Some(bead), Some(rig)) => cook(self.town, rig, bead, &context.parameters)
                     .map_err(|error| StartFailure::Permanent(error.to_string())),
                 _ => Err(gone()),
             };
-            let title = row.map(|row| row.bead.title.to_string()).unwrap_or_default();
+            let title = bead.map(|bead| bead.title.to_string()).unwrap_or_default();
             Proposal { context, title, recipe, run: Mutex::new(None) }
         };
         candidates.into_iter().map(prepare).collect()

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use gt_core::schedule::Context;
-use gt_store::{BeadRow, Lane, Reader};
+use gt_store::{Lane, Reader};
 
 use super::scene::Scene;
 use crate::Result;
@@ -12,9 +12,6 @@ use crate::Result;
 /// whoever wants more wants many.
 const PAGE_FIRST: usize = 4;
 const PAGE_MAX: usize = 128;
-
-/// A context with its bead; no bead if that is gone.
-pub(crate) type Candidate = (Context, Option<BeadRow>);
 
 /// Contexts that nothing written down keeps, merged from their lanes in the order in which they go.
 /// Within a lane that is the order of their numbers, whatever the order of the scheduler.
@@ -25,7 +22,7 @@ pub(crate) struct Line {
 struct Cursor {
     /// Nothing for those that were handed over instead of fetched.
     lane: Option<Lane>,
-    waiting: VecDeque<Candidate>,
+    waiting: VecDeque<Context>,
     reached: u64,
     /// How many are fetched next; none once there are no more.
     page: usize,
@@ -47,32 +44,29 @@ impl Line {
         let far = scene.now.plus(scene.control.longest_wait);
         let due = reader.contexts_due(scene.now, far)?;
         if !due.is_empty() {
-            lanes.extend(Self::of(reader, scene, due)?.lanes);
+            lanes.extend(Self::of(scene, due).lanes);
         }
         Ok(Self { lanes })
     }
 
     /// A line of these alone.
-    pub(crate) fn of(reader: &Reader<'_>, scene: &Scene, contexts: Vec<Context>) -> Result<Self> {
-        let mut waiting = with_beads(reader, contexts)?;
+    pub(crate) fn of(scene: &Scene, mut contexts: Vec<Context>) -> Self {
         let order = scene.order();
-        waiting.make_contiguous().sort_by(|(a, _), (b, _)| {
+        contexts.sort_by(|a, b| {
             order.compare(&Scene::place_in_line(a), &Scene::place_in_line(b), scene.now)
         });
-        Ok(Self { lanes: vec![Cursor { lane: None, waiting, reached: 0, page: 0 }] })
+        Self { lanes: vec![Cursor { lane: None, waiting: contexts.into(), reached: 0, page: 0 }] }
     }
 
     /// Whoever goes next, whatever the caps say about it now.
-    pub(crate) fn next(&mut self, reader: &Reader<'_>, scene: &Scene) -> Result<Option<Candidate>> {
+    pub(crate) fn next(&mut self, reader: &Reader<'_>, scene: &Scene) -> Result<Option<Context>> {
         // What has become full since the line was opened stays full until the cycle ends.
         self.lanes
             .retain(|cursor| cursor.lane.as_ref().is_none_or(|lane| scene.is_worth_a_look(lane)));
         for cursor in &mut self.lanes {
             cursor.fill(reader)?;
         }
-        let place = |cursor: &Cursor| {
-            cursor.waiting.front().map(|(context, _)| Scene::place_in_line(context))
-        };
+        let place = |cursor: &Cursor| cursor.waiting.front().map(Scene::place_in_line);
         let order = scene.order();
         let first = self
             .lanes
@@ -93,17 +87,7 @@ impl Cursor {
         let page = reader.lane_after(lane, self.reached, self.page)?;
         self.page = if page.len() < self.page { 0 } else { PAGE_MAX.min(self.page * 4) };
         self.reached = page.last().map_or(self.reached, |context| context.number);
-        self.waiting = with_beads(reader, page)?;
+        self.waiting = page.into();
         Ok(())
     }
-}
-
-fn with_beads(reader: &Reader<'_>, contexts: Vec<Context>) -> Result<VecDeque<Candidate>> {
-    let ids: Vec<_> = contexts.iter().map(|context| context.bead.clone()).collect();
-    let mut rows = reader.bead_rows(&ids)?.into_iter().peekable();
-    let candidates = contexts.into_iter().map(|context| {
-        let row = rows.next_if(|row| row.bead.id == context.bead);
-        (context, row)
-    });
-    Ok(candidates.collect())
 }

@@ -9,6 +9,7 @@ use gt_core::{Prefix, Rig, limits};
 use gt_records::{FormulaFormat, read_formula};
 
 use super::built_in::BUILT_IN;
+use crate::kept::Kept;
 use crate::town::DIRECTORY;
 use crate::{Environment, OperationError, Result, Town};
 
@@ -364,8 +365,11 @@ fn load_file(path: &Path, shown: &str, tier: Tier) -> Result<Loaded> {
 }
 
 fn load_built_in(name: &str, text: &str) -> Result<Loaded> {
-    let location = format!("{name} (built in)");
-    load(text.to_owned(), FormulaFormat::Toml, location, Some(name), Tier::BuiltIn)
+    static FORMULAS: Kept<Loaded> = Kept::new();
+    FORMULAS.get(name, || {
+        let location = format!("{name} (built in)");
+        load(text.to_owned(), FormulaFormat::Toml, location, Some(name), Tier::BuiltIn)
+    })
 }
 
 fn load(

@@ -253,9 +253,7 @@ pub(super) fn close(
 ) -> Result<bool> {
     let end = end_of(said);
     match said {
-        Said::Completed => {
-            Ok(finish_in(writer, town, run, &end, &run.ended_by)? != Finished::Already)
-        }
+        Said::Completed => Ok(finish_in(writer, town, &run.id, &end, None)? != Finished::Already),
         Said::Escalated | Said::Deferred => {
             if !writer.end_run(run, &end, &run.agent)? {
                 return Ok(false);

@@ -114,8 +114,7 @@ pub fn limited(town: &Town, id: &RunId, until: Timestamp, said: &str) -> Result<
         let until = park.closed.map_or(until, |closed| closed.until);
         let reason = format!("the {} has reached its limit until {until}: {said}", park.means);
         let end = RunEnd { loss: Loss::Limit, ..RunEnd::without_status(RunState::Lost, reason) };
-        let by = run.ended_by.clone();
-        finish_in(writer, town, &run, &end, &by)
+        finish_in(writer, town, id, &end, None)
     })
 }
 

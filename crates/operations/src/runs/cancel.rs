@@ -83,7 +83,7 @@ fn cancel_how(town: &Town, world: &dyn World, input: &str, force: bool) -> Resul
                 let end = world.end_of(&run).unwrap_or_else(cancelled);
                 let by = town.actor().name.clone();
                 // A supervisor that was there has written the end already; then this changes nothing.
-                town.write(|writer| finish_in(writer, town, &run, &end, &by))?;
+                town.write(|writer| finish_in(writer, town, &run.id, &end, Some(&by)))?;
             }
             Err(_) if force => {
                 is_left = true;

@@ -29,31 +29,25 @@ pub enum Finished {
 
 /// Writes down how a run ended, together with everything that follows from it.
 pub fn finish(town: &Town, id: &RunId, end: &RunEnd) -> Result<Finished> {
-    town.write(|writer| {
-        let Some(run) = writer.run(id)? else { return Ok(Finished::Already) };
-        // Whoever wanted it cancelled has written down so; for the rest it ended by itself.
-        let by = run.ended_by.clone();
-        finish_in(writer, town, &run, end, &by)
-    })
+    town.write(|writer| finish_in(writer, town, id, end, None))
 }
 
-/// Like [`finish`], as a part of something larger.
+/// Like [`finish`], as a part of something larger. `by` ends it now; otherwise it is whoever has written down that it
+/// is to end, or it ended by itself.
 pub(crate) fn finish_in(
     writer: &mut Writer<'_>,
     town: &Town,
-    run: &Run,
+    id: &RunId,
     end: &RunEnd,
-    by: &str,
+    by: Option<&str>,
 ) -> Result<Finished> {
+    let Some(run) = &writer.run(id)? else { return Ok(Finished::Already) };
     // What somebody wanted to end and is gone was cancelled, whoever notices that it is gone.
-    let wanted = writer.run(&run.id)?.map(|run| run.ended_by).filter(|by| !by.is_empty());
-    let (end, by) = match wanted {
-        Some(wanted) if end.state == RunState::Lost => {
-            (&RunEnd { state: RunState::Cancelled, ..end.clone() }, wanted)
-        }
-        _ => (end, by.to_owned()),
-    };
-    if !writer.end_run(run, end, &by)? {
+    let is_wanted = !run.ended_by.is_empty() && end.state == RunState::Lost;
+    let cancelled = is_wanted.then(|| RunEnd { state: RunState::Cancelled, ..end.clone() });
+    let by = by.filter(|_| !is_wanted).unwrap_or(&run.ended_by);
+    let end = cancelled.as_ref().unwrap_or(end);
+    if !writer.end_run(run, end, by)? {
         return Ok(Finished::Already);
     }
     let blame = testify(writer, run, end)?;

@@ -7,6 +7,7 @@ use gt_core::{ExecutorKind, Timestamp};
 use super::finish::{Finished, finish_in};
 use super::world::{Alive, World};
 use crate::dispatch::{Cost, SchedulerSettings, close_stale, jitter, start_failed_in};
+use crate::settings::{file_layers, layers_over};
 use crate::{Result, Town};
 
 /// What a pass of recovery did.
@@ -47,8 +48,11 @@ enum Wrong {
 /// of others: each step asks the world first and then compares and swaps. One run that cannot be put right does
 /// not keep the others.
 pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
-    let (runs, settings) =
-        (town.read(|reader| Ok(reader.live_runs()?))?, town.scheduler_settings()?);
+    let files = file_layers(town)?;
+    let (runs, settings) = town.read(|reader| {
+        let settings = SchedulerSettings::of(&layers_over(&files, reader)?)?;
+        Ok((reader.live_runs()?, settings))
+    })?;
     let now = town.now();
     let mut recovered = Recovered::default();
     for run in runs {
@@ -99,7 +103,7 @@ fn give_up(town: &Town, world: &dyn World, run: &Run) -> Result<Remedy> {
     });
     // A machine that goes down ends everything on it first, and somebody may have had time to write that down.
     end.loss = loss;
-    let finished = town.write(|writer| finish_in(writer, town, run, &end, by))?;
+    let finished = town.write(|writer| finish_in(writer, town, &run.id, &end, None))?;
     Ok(match (finished, end.state) {
         (Finished::Already, _) => Remedy::None,
         (_, RunState::Done | RunState::Failed) => Remedy::Finished,

@@ -13,7 +13,8 @@ use gt_executors::runs::{Hearing, OnEnd, Order, RunFiles, Supervisors};
 use gt_executors::tmux::{Tmux, TmuxError};
 
 use super::supervise::{BUSY, FAILED, STARTED};
-use crate::dispatch::{SpawnError, Spawner};
+use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
+use crate::settings::{file_layers, layers_over};
 use crate::{OperationError, Result, Town};
 
 /// Has `gt worker exec <run>` supervise runs, which goes on without us: as a process of its own, or in a session.
@@ -48,8 +49,11 @@ impl RunSpawner {
 
     /// Reads what may have changed since the last pass.
     pub fn refresh(&mut self, town: &Town) -> Result<()> {
-        self.patience = town.scheduler_settings()?.start_timeout;
-        let rigs = town.read(|reader| Ok(reader.rigs()?))?;
+        let files = file_layers(town)?;
+        let (settings, rigs) = town.read(|reader| {
+            Ok((SchedulerSettings::of(&layers_over(&files, reader)?)?, reader.rigs()?))
+        })?;
+        self.patience = settings.start_timeout;
         let prefixes = rigs.into_iter().map(|rig| (rig.slug, rig.prefix)).collect();
         self.prefixes = Mutex::new(prefixes);
         Ok(())

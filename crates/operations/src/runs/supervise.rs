@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gt_core::schedule::{Context, Run, RunId, RunState, WorkerPlace};
+use gt_core::schedule::{Account, Context, Run, RunId, RunState, WorkerPlace};
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{
     Asked, Liveness, RunFiles, Supervision, ask_to_cancel, become_detached, end_orphan, next_order,
@@ -13,9 +13,12 @@ use gt_executors::runs::{
 use super::claim::{Claim, claim};
 use super::conclude::conclude;
 use super::finish::exec_failed;
-use super::remote::{self, Assignment};
+use super::remote::{self, Home};
 use super::spawner::{explained, with_causes};
-use super::workbench::{Ground, Workbench, lay_out};
+use super::workbench::{Ground, lay_out};
+use crate::dispatch::SchedulerSettings;
+use crate::runtimes::{self, Choice};
+use crate::settings::{file_layers, layers_over};
 use crate::trees::{NotPrepared, occupy, prepare};
 use crate::{Actor, OperationError, Result, Town};
 
@@ -60,19 +63,19 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         say_failed(&format!("another supervisor has {id}"));
         return Ok(());
     };
-    let settings = town.scheduler_settings()?;
-    if let Some((earlier, why)) = earlier_run_alive(&town.runs_directory(), id) {
-        end_if_over(town, &earlier, settings.kill_grace)?;
-        say(&format!("{BUSY}{why}"));
-        return Ok(());
-    }
-    let Some((run, rig, context)) = look_up(town, id)? else {
+    let Some(assignment) = look_up(town, id)? else {
         say_failed(&format!("there is no run {id}"));
         return Ok(());
     };
-    if run.executor == ExecutorKind::Ssh {
-        return remote::carry_out(&Assignment { town, rig, run, context, program }, &files, &lock);
+    if let Some((earlier, why)) = earlier_run_alive(&town.runs_directory(), id) {
+        end_if_over(town, &earlier, assignment.grace)?;
+        say(&format!("{BUSY}{why}"));
+        return Ok(());
     }
+    if assignment.run.executor == ExecutorKind::Ssh {
+        return remote::carry_out(&Home { town, program, files: &files, lock: &lock }, assignment);
+    }
+    let Assignment { run, rig, context, runtime, account, grace } = assignment;
     if run.state != RunState::Starting {
         say_failed(&format!("{id} is {}", run.state.as_str()));
         return Ok(());
@@ -83,7 +86,7 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         Ok(prepared) => prepared,
         Err(NotPrepared::Busy(why)) => {
             if let Some(last) = last_in_tree_of(town, &run)? {
-                end_if_over(town, &last, settings.kill_grace)?;
+                end_if_over(town, &last, grace)?;
             }
             say(&format!("{BUSY}{why}"));
             return Ok(());
@@ -100,14 +103,16 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
             return Ok(());
         }
     };
-    let laid_out = lay_out(town, &rig, &order, &Ground::Here(program));
-    let ended = laid_out.map_err(|error| with_causes(&error)).and_then(
-        |Workbench { agent, runtime, .. }| {
-            let grace = settings.kill_grace;
-            let end = supervision.stay_with(&files, &lock, &agent, grace, || say(STARTED));
-            Ok((end.map_err(|error| explained(&error))?, runtime))
-        },
-    );
+    let runtime = runtimes::resolve(town, &runtime);
+    let laid_out = runtime.and_then(|runtime| {
+        let ground = Ground::Here(program);
+        let bench = lay_out(town, &rig, &order, &runtime, account, &ground)?;
+        Ok((bench.agent, runtime))
+    });
+    let ended = laid_out.map_err(|error| with_causes(&error)).and_then(|(agent, runtime)| {
+        let end = supervision.stay_with(&files, &lock, &agent, grace, || say(STARTED));
+        Ok((end.map_err(|error| explained(&error))?, runtime))
+    });
     match ended {
         Ok((end, runtime)) => {
             insist(|| conclude(town, &rig, &order.run, &order.context, &runtime, end))?;
@@ -120,13 +125,30 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
     Ok(())
 }
 
-/// A run with its rig and its context.
-fn look_up(town: &Town, id: &RunId) -> Result<Option<(Run, Rig, Context)>> {
+/// A run with everything that is to be known before it is taken, as it was at one moment.
+pub(super) struct Assignment {
+    pub(super) run: Run,
+    pub(super) rig: Rig,
+    pub(super) context: Context,
+    pub(super) runtime: Choice,
+    pub(super) account: Option<Account>,
+    /// How long an agent that is asked to end may take.
+    pub(super) grace: Duration,
+}
+
+fn look_up(town: &Town, id: &RunId) -> Result<Option<Assignment>> {
+    let files = file_layers(town)?;
     town.read(|reader| {
         let Some(run) = reader.run(id)? else { return Ok(None) };
         let rig = reader.rig(run.rig.as_str())?;
         let context = reader.context_by_number(run.context)?;
-        Ok(rig.zip(context).map(|(rig, context)| (run, rig, context)))
+        let Some((rig, context)) = rig.zip(context) else { return Ok(None) };
+        let layers = layers_over(&files, reader)?;
+        let runtime = Choice::of(&layers, &rig.slug, context.parameters.runtime.as_deref())?;
+        let accounts = if run.account.is_empty() { Vec::new() } else { reader.accounts()? };
+        let account = accounts.into_iter().find(|account| account.handle == run.account);
+        let grace = SchedulerSettings::of(&layers)?.kill_grace;
+        Ok(Some(Assignment { run, rig, context, runtime, account, grace }))
     })
 }
 

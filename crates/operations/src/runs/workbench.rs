@@ -4,19 +4,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use gt_core::runtime::{ExitZero, Invocation, Runtime, Values};
-use gt_core::schedule::{Context, Merge, Run, WorkerPlace};
+use gt_core::schedule::{Account, Context, Merge, Run, WorkerPlace};
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{Agent, RunFiles};
 use gt_executors::terminal::Launcher;
 
 use super::claim::WorkOrder;
 use super::prompt::prompt;
-use crate::{OperationError, Result, Town, runtimes};
+use crate::{OperationError, Result, Town};
 
-/// The program that works on a run, and what is known about it.
+/// What is started for a run.
 pub(super) struct Workbench {
+    /// The program that works on it.
     pub(super) agent: Agent,
-    pub(super) runtime: Runtime,
     /// What stands in the file with its prompt, if it reads one.
     pub(super) prompt_file: Option<String>,
 }
@@ -42,18 +42,17 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Lays everything out for a run that was taken.
+/// Lays out everything for a run that was taken.
 pub(super) fn lay_out(
     town: &Town,
     rig: &Rig,
     order: &WorkOrder,
+    runtime: &Runtime,
+    account: Option<Account>,
     ground: &Ground<'_>,
 ) -> Result<Workbench> {
     let program = ground.program();
     let WorkOrder { run, bead, context } = order;
-    let runtime = runtimes::resolve(town, rig, context.parameters.runtime.as_deref())?;
-    let accounts = town.read(|reader| Ok(reader.accounts()?))?;
-    let account = accounts.into_iter().find(|account| account.handle == run.account);
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     // The command of a rig is told what is to be done; an agent, who it is and how to finish as well.
     let text = match runtime.exit_zero {
@@ -106,7 +105,7 @@ pub(super) fn lay_out(
         prompt: stdin.unwrap_or_default(),
         terminal,
     };
-    Ok(Workbench { agent, runtime, prompt_file })
+    Ok(Workbench { agent, prompt_file })
 }
 
 /// What a worker finds in its environment.

@@ -10,6 +10,7 @@ use gt_core::likeness::closest;
 use gt_core::runtime::{Runtime, RuntimeLayer, RuntimeName};
 use gt_records::{ReadRuntime, read_runtime, set_runtime_key};
 
+use crate::kept::Kept;
 use crate::{OperationError, Result, Town};
 
 /// The runtimes that this program brings.
@@ -192,6 +193,7 @@ fn preset(name: &RuntimeName) -> Option<&'static str> {
 
 /// What this program says about a runtime.
 fn preset_layer(town: &Town, name: &RuntimeName) -> Result<RuntimeLayer> {
+    static LAYERS: Kept<RuntimeLayer> = Kept::new();
     let Some(text) = preset(name) else {
         let known = names(town)?;
         let hint = closest(name.as_str(), known.iter().map(String::as_str));
@@ -203,9 +205,11 @@ fn preset_layer(town: &Town, name: &RuntimeName) -> Result<RuntimeLayer> {
             known.join(", ")
         )));
     };
-    let read = read_runtime(text, &format!("{name} (built in)"));
-    refuse(&read.problems)?;
-    Ok(read.layer)
+    LAYERS.get(name.as_str(), || {
+        let read = read_runtime(text, &format!("{name} (built in)"));
+        refuse(&read.problems)?;
+        Ok(read.layer)
+    })
 }
 
 /// The names of all runtimes.

@@ -9,10 +9,10 @@ pub use scripted::{Ended, Stage, follow, script_of};
 pub use trial::{Answer, Tested, test};
 
 use gt_core::runtime::{LimitUntil, Runtime, Zones};
-use gt_core::{Rig, Timestamp};
+use gt_core::settings::Layers;
+use gt_core::{RigSlug, Timestamp};
 use jiff::tz::TimeZone;
 
-use crate::settings::layers_in;
 use crate::{Result, Town};
 
 /// The runtime of a rig that has a command and names none.
@@ -21,28 +21,36 @@ const CUSTOM: &str = "custom";
 /// The runtime of everybody else.
 const DEFAULT: &str = "claude";
 
-/// The runtime that works for a rig: the one that was asked for, else that of the rig, that of the town, the
-/// command of the rig, and at last the default.
-pub fn resolve(town: &Town, rig: &Rig, asked: Option<&str>) -> Result<Runtime> {
-    let (of_rig, of_town, command) = town.read(|reader| {
-        let layers = layers_in(town.root(), reader)?;
+/// Which runtime works for a rig.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Its name.
+    pub name: String,
+    /// The command of the rig.
+    pub command: Option<String>,
+}
+
+impl Choice {
+    /// The one that was asked for, else that of the rig, that of the town, the command of the rig, and at last the
+    /// default.
+    pub fn of(layers: &Layers, rig: &RigSlug, asked: Option<&str>) -> Result<Self> {
         let said = |name: &str| {
             let value = layers.get(name)?.value;
             Ok::<_, gt_core::Invalid>(Some(value).filter(|value| !value.is_empty()))
         };
-        let slug = &rig.slug;
-        Ok((
-            said(&format!("rig.{slug}.runtime"))?,
-            said("worker.runtime")?,
-            said(&format!("rig.{slug}.command"))?,
-        ))
-    })?;
-    let name = asked.or(of_rig.as_deref()).or(of_town.as_deref()).unwrap_or(if command.is_some() {
-        CUSTOM
-    } else {
-        DEFAULT
-    });
-    Ok(get(town, name)?.runtime.for_rig(command.as_deref()))
+        let command = said(&format!("rig.{rig}.command"))?;
+        let name = match asked {
+            Some(asked) => Some(asked.to_owned()),
+            None => said(&format!("rig.{rig}.runtime"))?.or(said("worker.runtime")?),
+        };
+        let otherwise = || if command.is_some() { CUSTOM } else { DEFAULT }.to_owned();
+        Ok(Self { name: name.unwrap_or_else(otherwise), command })
+    }
+}
+
+/// The runtime that was chosen.
+pub fn resolve(town: &Town, choice: &Choice) -> Result<Runtime> {
+    Ok(get(town, &choice.name)?.runtime.for_rig(choice.command.as_deref()))
 }
 
 /// The usage limit that the end of an output tells of, if it does, with the time zones of this machine.

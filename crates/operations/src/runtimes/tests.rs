@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use gt_core::runtime::{Command, ExitZero, Runtime, Values};
-use gt_core::{Prefix, RigSlug, Timestamp};
+use gt_core::{Prefix, Rig, RigSlug, Timestamp};
 
 use super::*;
+use crate::settings::layers_in;
 use crate::{Actor, SystemClock, settings};
 
 fn town() -> Town {
@@ -181,7 +182,12 @@ fn the_runtime_of_a_rig_is_found() {
     let (slug, prefix) = (RigSlug::parse("web").unwrap(), Prefix::parse("wb").unwrap());
     let rig = Rig::new(slug, "web", prefix, "web", town.now());
     town.write(|writer| Ok(writer.insert_rig(&rig)?)).unwrap();
-    let found = |asked| resolve(&town, &rig, asked).unwrap();
+    let chosen = |asked| {
+        let choice =
+            town.read(|reader| Choice::of(&layers_in(town.root(), reader)?, &rig.slug, asked));
+        resolve(&town, &choice.unwrap())
+    };
+    let found = |asked| chosen(asked).unwrap();
 
     assert_eq!(found(None).name.as_str(), "claude");
     settings::set(&town, "rig.web.command", "work {bead}").unwrap();
@@ -193,7 +199,7 @@ fn the_runtime_of_a_rig_is_found() {
     assert_eq!(found(None).name.as_str(), "gemini");
     assert_eq!(found(Some("scripted")).name.as_str(), "scripted");
 
-    let refused = resolve(&town, &rig, Some("cluade")).unwrap_err().to_string();
+    let refused = chosen(Some("cluade")).unwrap_err().to_string();
     assert!(refused.contains("did you mean claude?"), "{refused}");
     let refused = settings::set(&town, "worker.runtime", "nothing").unwrap_err().to_string();
     assert!(refused.contains("runtime \"nothing\" not found"), "{refused}");

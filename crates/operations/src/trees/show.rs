@@ -65,10 +65,11 @@ pub(super) fn live_run_at(reader: &Reader<'_>, place: &WorkerPlace) -> Result<Op
     Ok(reader.live_runs()?.into_iter().find(|run| run.place.as_ref() == Some(place)))
 }
 
-/// The polecat that a name means: `<rig>/<name>` or `<rig>/polecats/<name>`.
+/// The polecat that a name means: `<rig>/<name>` or `<rig>/polecats/<name>`, or the name alone if one rig has it.
 pub(super) fn named_polecat(town: &Town, input: &str) -> Result<(Rig, Polecat)> {
     let (slug, name) = match input.split('/').collect::<Vec<_>>().as_slice() {
         [rig, name] | [rig, "polecats", name] => ((*rig).to_owned(), (*name).to_owned()),
+        [name] => (only_rig_with(town, name)?.to_string(), (*name).to_owned()),
         _ => {
             return Err(OperationError::rejected(format!(
                 "\"{}\" is not a polecat; write <rig>/<name>",
@@ -88,6 +89,27 @@ pub(super) fn named_polecat(town: &Town, input: &str) -> Result<(Rig, Polecat)> 
         "the rig {slug} has no polecat \"{}\"; it has: {names}",
         name.escape_debug()
     )))
+}
+
+/// The one rig that has a polecat of this name.
+fn only_rig_with(town: &Town, name: &str) -> Result<RigSlug> {
+    let mut named = town.read(|reader| Ok(reader.polecats()?))?;
+    named.retain(|polecat| polecat.name == name);
+    match named.as_slice() {
+        [only] => Ok(only.rig.clone()),
+        [] => Err(OperationError::rejected(format!(
+            "there is no polecat \"{}\"; gt polecat list shows all",
+            name.escape_debug()
+        ))),
+        several => {
+            let names: Vec<String> =
+                several.iter().map(|one| format!("{}/{}", one.rig, one.name)).collect();
+            Err(OperationError::rejected(format!(
+                "there are several polecats {name}; write one of: {}",
+                names.join(", ")
+            )))
+        }
+    }
 }
 
 /// All polecats, or those of a rig, by rig and name. With `dirty`, git is asked how each tree stands, which takes time.
@@ -189,9 +211,11 @@ pub(crate) fn session_of(run: &Run, prefix: Option<&Prefix>) -> String {
     }
 }
 
-/// The run that `input` means: that of a polecat (`<rig>/<name>`), else of a bead, else itself.
+/// The run that `input` means: that of a polecat (`<rig>/<name>`, or its name), else of a bead, else itself.
 pub fn run_of(town: &Town, input: &str) -> Result<Run> {
-    if !input.contains('/') {
+    let is_polecat = input.contains('/')
+        || town.read(|reader| Ok(reader.polecats()?.iter().any(|one| one.name == input)))?;
+    if !is_polecat {
         return resolve(town, input);
     }
     let (rig, polecat) = named_polecat(town, input)?;

@@ -12,9 +12,9 @@ use crate::error::CliError;
 
 /// Sit down at the session of a worker; leave it with Ctrl-b d
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  gt polecat attach gastown/nux\n  gt polecat attach gt-abc")]
-pub(super) struct AttachArgs {
-    /// The polecat: <rig>/<name>; or a bead, for its worker
+#[command(after_help = "Examples:\n  gt attach gastown/nux\n  gt attach nux\n  gt attach gt-abc")]
+pub(in crate::gt) struct AttachArgs {
+    /// The polecat: <rig>/<name>, or its name if one rig has it; or a bead, for its worker
     polecat: String,
 }
 
@@ -22,9 +22,9 @@ pub(super) struct AttachArgs {
 ///
 /// That is the end of its session, or of what its run printed if it has none.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  gt polecat peek gastown/nux\n  gt polecat peek gt-abc -n 100")]
-pub(super) struct PeekArgs {
-    /// The polecat: <rig>/<name>; or a bead, for its worker
+#[command(after_help = "Examples:\n  gt peek gastown/nux\n  gt peek nux\n  gt peek gt-abc -n 100")]
+pub(in crate::gt) struct PeekArgs {
+    /// The polecat: <rig>/<name>, or its name if one rig has it; or a bead, for its worker
     polecat: String,
     /// How many lines
     #[arg(short = 'n', long, value_name = "LINES", default_value_t = 30)]
@@ -38,13 +38,13 @@ pub(super) struct PeekArgs {
   gt polecat log gastown/nux -f
   gt polecat log gt-abc -n 50")]
 pub(super) struct LogArgs {
-    /// The polecat: <rig>/<name>; or a bead, for its worker
+    /// The polecat: <rig>/<name>, or its name if one rig has it; or a bead, for its worker
     polecat: String,
     #[command(flatten)]
     how: run::LogOptions,
 }
 
-pub(super) fn attach(context: &Context<'_>, args: &AttachArgs) -> Result<(), CliError> {
+pub(in crate::gt) fn attach(context: &Context<'_>, args: &AttachArgs) -> Result<(), CliError> {
     let command = trees::attach(&context.town()?, &args.polecat)?;
     if !context.printer.is_terminal() || !std::io::stdin().is_terminal() {
         return Err(CliError::request(format!(
@@ -55,7 +55,7 @@ pub(super) fn attach(context: &Context<'_>, args: &AttachArgs) -> Result<(), Cli
     Err(CliError::request(command.become_it().to_string()))
 }
 
-pub(super) fn peek(context: &Context<'_>, args: &PeekArgs) -> Result<(), CliError> {
+pub(in crate::gt) fn peek(context: &Context<'_>, args: &PeekArgs) -> Result<(), CliError> {
     let glimpse = trees::peek(&context.town()?, &args.polecat, args.lines)?;
     let printer = context.printer;
     if printer.json() {

@@ -4,6 +4,8 @@ mod list;
 mod look;
 mod remove;
 
+pub(super) use look::{AttachArgs, PeekArgs, attach, peek};
+
 use clap::{Args, Subcommand};
 
 use crate::context::Context;
