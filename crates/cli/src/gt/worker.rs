@@ -59,6 +59,13 @@ enum WorkerVerb {
         #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
         confirm: String,
     },
+    /// Serve a line from another machine on standard input and output
+    #[command(hide = true)]
+    Remote {
+        /// Carry out one run, and go on when the line breaks
+        #[arg(long)]
+        keep: bool,
+    },
     /// Answer git, which asks before references change
     #[command(hide = true)]
     Fence {
@@ -86,6 +93,13 @@ pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliErr
             let typed = type_prompt(context, *supervisor, ready.as_deref(), confirm);
             let said = typed.map_or_else(|error| error.chain(), |()| runs::ARRIVED.to_owned());
             context.printer.data(said.replace('\n', " "))
+        }
+        WorkerVerb::Remote { keep } => {
+            let (program, home) = (this_program()?, context.directory.clone());
+            let serve = if *keep { runs::keep_run } else { runs::attend_line };
+            serve(program, home).map_err(|error| {
+                CliError::request(format!("the line from home cannot be served: {error}"))
+            })
         }
         WorkerVerb::Fence { .. } => fence(context),
     }

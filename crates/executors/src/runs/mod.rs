@@ -28,6 +28,7 @@ mod supervisor;
 
 pub use agent::{Agent, SessionEnd, Supervision};
 pub use control::{Asked, ask_to_cancel, ask_to_hand_over, somebody_listens, tell_done};
+pub(crate) use control::{Control, Wish};
 pub use end::AgentEnd;
 pub use files::{Keyboard, Liveness, RunFiles, RunLock};
 pub use host::{boot_identity, host_identity};

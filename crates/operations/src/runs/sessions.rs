@@ -14,7 +14,7 @@ use super::claim::WorkOrder;
 use super::insist::insist;
 use super::spawner::{explained, with_causes};
 use super::supervise::STARTED;
-use super::workbench::{Workbench, lay_out};
+use super::workbench::{Ground, Workbench, lay_out};
 use crate::dispatch::SchedulerSettings;
 use crate::messages::put_before_in;
 use crate::runtimes;
@@ -101,11 +101,12 @@ impl Shift<'_> {
         session: u32,
         supervision: &mut Supervision,
     ) -> std::result::Result<SessionEnd, String> {
+        let ground = Ground::Here(self.program);
         let lay_out =
-            || lay_out(self.town, self.rig, order, runtime, self.account, self.program, session);
+            || lay_out(self.town, self.rig, order, runtime, self.account, &ground, session);
         // Whoever waits for the first agent is told at once; nobody waits for the others.
         let laid_out = if session == 1 { lay_out() } else { insist(lay_out) };
-        let Workbench { agent, told } = laid_out.map_err(|error| with_causes(&error))?;
+        let Workbench { agent, told, .. } = laid_out.map_err(|error| with_causes(&error))?;
         let started = || {
             if session == 1 {
                 say(STARTED);

@@ -81,6 +81,12 @@ pub(super) fn standing(
     if let Some(verdict) = verdict {
         return Ok(verdict);
     }
+    if flags.ralph && rig.executor == ExecutorKind::Ssh {
+        return Err(OperationError::rejected(format!(
+            "a run in {} is carried out on another machine, in one session; sling {} without --ralph",
+            rig.slug, bead.id
+        )));
+    }
     takes(scene, bead, rig, place)?;
     Ok(Verdict::Go(Box::new(rig.clone())))
 }
@@ -212,6 +218,11 @@ fn can_run(scene: &Scene, rig: &Rig, place: Option<&WorkerPlace>) -> Result<()> 
     match rig.executor {
         ExecutorKind::Pull | ExecutorKind::None => Ok(()),
         ExecutorKind::Process | ExecutorKind::Tmux | ExecutorKind::Ssh => {
+            if rig.executor == ExecutorKind::Ssh {
+                crate::runs::check_rig(rig)?;
+                let host = scene.settings.hosts.get(&rig.slug).map_or("", String::as_str);
+                crate::runs::check_host(host, &rig.slug)?;
+            }
             if let Some(command) = scene.settings.commands.get(&rig.slug) {
                 let sample = [("bead", "x-1"), ("run", "x-1#1"), ("title", "x")];
                 gt_core::command_template::expand(command, &sample).map_err(|why| {
