@@ -106,6 +106,30 @@ fn a_bead_is_done_on_another_machine() {
 }
 
 #[test]
+fn an_agent_over_there_has_a_terminal_and_a_file_to_read_if_it_needs_them() {
+    let there = Elsewhere::with_agent("true");
+    let stage = there.stage("").display().to_string();
+    let agent = there.write_script(
+        "terminal-agent",
+        &format!(
+            "cat \"$1\" > {stage}/prompt; test -t 0 && test -t 1 && echo on a terminal; gt done"
+        ),
+    );
+    let command = format!("'{}' {{prompt_file}}", agent.display());
+    for (key, value) in [("command", &*command), ("prompt", "file"), ("interactive", "true")] {
+        there.gt(["config", "agent", "set", "visible", key, value]).ok();
+    }
+    there.bead("we-a", &[]);
+
+    there.gt(["sling", "we-a", "--agent", "visible"]).ok();
+
+    wait_until("it is done", || there.states("we-a") == ["done"]);
+    assert_says(&there.gt(["run", "log", "we-a"]).ok().stdout, &["on a terminal", "✓"]);
+    assert_says(&fs::read_to_string(there.stage("prompt")).unwrap(), &["we-a", "gt done"]);
+    there.assert_quiet();
+}
+
+#[test]
 fn a_worker_that_fails_or_is_killed_over_there_ends_its_run_the_same_way() {
     let there =
         Elsewhere::with_agent("case $bead in we-a) echo no; exit 3;; we-b) kill -9 $$;; esac");
