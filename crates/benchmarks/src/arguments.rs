@@ -15,7 +15,8 @@ Measures gt against baselines in the same run and prints a Markdown table.
 
   --quick        small stores and few rounds: does it work, not how fast is it
   --only NAME    only this one (can be repeated): ready, create, import, grouped,
-                 server, contention, million, queue, pipeline, memory
+                 server, contention, million, queue, pipeline, workers,
+                 memory
   --write FILE   also put the table between the markers in FILE; rows of others stay
   --help         this text
 ";
@@ -51,6 +52,8 @@ pub(crate) enum Part {
     Copy { from: PathBuf, to: PathBuf },
     /// Writes as fast as the store can until standard input ends.
     Saturate { store: PathBuf },
+    /// Is a worker that writes down when it began, and then waits if it is to.
+    Arrive { directory: PathBuf, name: String },
     /// Runs a command and prints the KiB it had in memory at most.
     Peak { command: Vec<OsString> },
 }
@@ -63,6 +66,7 @@ impl Part {
             Self::Commit { database, id } => baseline::commit_one(&database, &id)?,
             Self::Copy { from, to } => baseline::copy_all(&from, &to)?,
             Self::Saturate { store } => benchmarks::saturate(&store)?,
+            Self::Arrive { directory, name } => benchmarks::arrive(&directory, &name)?,
             Self::Peak { command } => return measure::print_peak(&command),
         }
         Ok(ExitCode::SUCCESS)
@@ -113,6 +117,9 @@ fn part(arguments: &[OsString]) -> Option<Part> {
         }
         ("baseline-copy", [from, to]) => Some(Part::Copy { from: from.into(), to: to.into() }),
         ("saturate", [store]) => Some(Part::Saturate { store: store.into() }),
+        ("arrive", [directory, name]) => {
+            Some(Part::Arrive { directory: directory.into(), name: name.to_str()?.to_owned() })
+        }
         ("peak", command) if !command.is_empty() => Some(Part::Peak { command: command.to_vec() }),
         _ => None,
     }

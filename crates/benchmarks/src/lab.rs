@@ -108,10 +108,19 @@ impl Lab {
     /// A program that was built beside this one, with nothing of our environment and nothing to read
     /// or to print to.
     pub(crate) fn program(&self, name: &str, directory: &Path) -> Result<Command> {
+        self.clean(self.binaries.join(name), directory)
+    }
+
+    /// A program of the system, in the same way.
+    pub(crate) fn system(&self, name: &str, directory: &Path) -> Result<Command> {
+        self.clean(name, directory)
+    }
+
+    fn clean(&self, program: impl AsRef<OsStr>, directory: &Path) -> Result<Command> {
         let home = self.path().join("home");
         let errors =
             File::options().create(true).append(true).open(self.path().join("errors.txt"))?;
-        let mut command = Command::new(self.binaries.join(name));
+        let mut command = Command::new(program);
         command
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")

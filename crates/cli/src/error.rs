@@ -1,9 +1,8 @@
 //! What ends a command early.
 
-use std::error::Error;
 use std::io;
 
-use gt_operations::OperationError;
+use gt_operations::{OperationError, with_causes};
 
 /// Why a command did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -44,17 +43,7 @@ impl CliError {
 
     /// The message with its causes, on one line.
     pub(crate) fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            let said = error.to_string();
-            if !text.contains(&said) {
-                text.push_str(": ");
-                text.push_str(&said);
-            }
-            cause = error.source();
-        }
-        crate::output::harmless(&text).into_owned()
+        crate::output::harmless(&with_causes(self)).into_owned()
     }
 }
 

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches};
-use gt_operations::{Environment, hooks, outbox, runs};
+use gt_operations::{Environment, hooks, outbox, retention, runs};
 
 use crate::error::CliError;
 use crate::output::Printer;
@@ -38,6 +38,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     if arguments.get(1).is_some_and(|argument| argument == outbox::HELPER) {
         return deliver_notices(&arguments[2..]);
+    }
+    if arguments.get(1).is_some_and(|argument| argument == retention::HELPER) {
+        return keep_house(&arguments[2..]);
     }
     let called = arguments.first().map(std::path::PathBuf::from);
     let name = called.as_deref().and_then(Path::file_stem).unwrap_or_default();
@@ -102,6 +105,18 @@ fn done_at_home(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
             Printer::new(json, false, &environment).failure(&CliError::request(error.to_string()));
             Some(ExitCode::FAILURE)
         }
+    }
+}
+
+/// Looks after what is old in the town that is the argument. Nobody reads what this prints or how it ends; what could
+/// not be done today is done tomorrow.
+fn keep_house(arguments: &[OsString]) -> ExitCode {
+    let [root] = arguments else {
+        return ExitCode::from(2);
+    };
+    match retention::run(Path::new(root), &Environment::from_process()) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
     }
 }
 

@@ -90,6 +90,8 @@ event_kinds! {
     StartFailed = "start_failed",
     /// A run's worker has taken it.
     Dispatched = "dispatched",
+    /// A fresh session goes on with a run.
+    HandedOver = "handed_over",
     /// A run ended well.
     RunDone = "run_done",
     /// A run ended badly.
@@ -108,6 +110,8 @@ event_kinds! {
     TreeMoved = "tree_moved",
     /// A tree that was moved away is back.
     TreeRestored = "tree_restored",
+    /// A tree that was moved away will soon be gone for good.
+    TreeDue = "tree_due",
     /// A tree that was moved away is gone for good.
     TreePurged = "tree_purged",
     /// A bead used up its attempts, and a person is asked.
@@ -134,6 +138,8 @@ event_kinds! {
     MessageDelivered = "message_delivered",
     /// The recipient of a message has read it.
     MessageSeen = "message_seen",
+    /// Messages that were read long ago are gone.
+    MessagesPurged = "messages_purged",
     /// A worker or a person asks for a person.
     HelpWanted = "help_wanted",
 }

@@ -204,7 +204,7 @@ impl Drop for Session {
 impl Session {
     fn new(script: &str) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let tmux = Tmux::of_town(root.path().to_str().unwrap()).unwrap();
+        let tmux = Tmux::of_town(root.path().to_str().unwrap());
         let environment =
             [(ROOT_VARIABLE, root.path().to_str().unwrap()), (SCRIPT_VARIABLE, script)];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));

@@ -225,8 +225,8 @@ fn kept_in(reader: &Reader<'_>, home: Option<&Path>) -> Result<(Vec<NewAccount>,
 mod tests {
     use std::sync::Arc;
 
-    use gt_core::schedule::{CloseReason, Landing, Origin, Run, SlingParameters, Workplace};
-    use gt_core::{ExecutorKind, Json, RigSlug, RunState, Uid};
+    use gt_core::schedule::{CloseReason, Origin, Run};
+    use gt_core::{ExecutorKind, RigSlug, RunState, Uid};
     use gt_store::NewContext;
 
     use super::*;
@@ -247,50 +247,27 @@ mod tests {
         let (scheduled, running) = (bead("scheduled"), bead("running"));
         let rig = RigSlug::parse("web").unwrap();
         let new = NewContext {
-            bead: scheduled.id.clone(),
-            rig: rig.clone(),
-            place: None,
             account: Some("work".to_owned()),
-            gated: false,
-            forced: false,
-            priority: scheduled.priority,
-            origin: Origin::Sling,
-            parameters: SlingParameters::default(),
-            enqueued_at: None,
-            next_attempt_at: None,
-            failures: 0,
-            attempts: 0,
+            ..NewContext::plain(
+                scheduled.id.clone(),
+                rig.clone(),
+                scheduled.priority,
+                Origin::Sling,
+            )
         };
         let context = town
             .write(|writer| {
                 let context = writer.insert_contexts(vec![new])?.remove(0);
                 let run = Run {
-                    id: writer.next_run_id(&running.id)?,
-                    uid: Uid::fresh(),
-                    context: context.number,
-                    rig,
-                    executor: ExecutorKind::Process,
-                    runtime: String::new(),
-                    agent: String::new(),
-                    place: None,
-                    host: String::new(),
                     account: "work".to_owned(),
-                    gated: false,
-                    state: RunState::Starting,
-                    starter: String::new(),
-                    formula: String::new(),
-                    steps: Json::trusted("[]".to_owned()),
-                    created_at: writer.now(),
-                    created_by: String::new(),
-                    running_at: None,
-                    ended_at: None,
-                    ended_by: String::new(),
-                    exit_code: None,
-                    exit_signal: None,
-                    reason: String::new(),
-                    workplace: Workplace::default(),
-                    said: None,
-                    landing: Landing::default(),
+                    ..Run::begun(
+                        writer.next_run_id(&running.id)?,
+                        Uid::fresh(),
+                        context.number,
+                        rig,
+                        ExecutorKind::Process,
+                        writer.now(),
+                    )
                 };
                 writer.insert_run(&run)?;
                 Ok(context)

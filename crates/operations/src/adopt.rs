@@ -238,19 +238,12 @@ fn take_over(
 fn new_context(candidate: &Candidate, is_direct: bool) -> NewContext {
     let Candidate { work, successor, .. } = candidate;
     NewContext {
-        bead: work.id.clone(),
-        rig: successor.rig.clone(),
-        place: None,
         account: successor.account.clone(),
         gated: is_direct && successor.closed.is_none(),
-        forced: false,
-        priority: work.priority,
-        origin: Origin::Adopted,
         parameters: successor.parameters.clone(),
         enqueued_at: successor.enqueued_at,
-        next_attempt_at: None,
         failures: successor.failures,
-        attempts: 0,
+        ..NewContext::plain(work.id.clone(), successor.rig.clone(), work.priority, Origin::Adopted)
     }
 }
 

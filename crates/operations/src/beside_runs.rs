@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gt_core::schedule::{Landing, Origin, Run, RunState, SlingParameters, Workplace};
-use gt_core::{BeadId, EventKind, ExecutorKind, Json, RigSlug, Status, Uid};
+use gt_core::schedule::{Origin, Run};
+use gt_core::{BeadId, EventKind, ExecutorKind, RigSlug, Status, Uid};
 use gt_store::NewContext;
 
 use crate::adopt::adopt;
@@ -19,51 +19,20 @@ fn town() -> Town {
     let bead = create(&town, &new, false).expect("the bead is made").bead;
     let started = town.write(|writer| {
         let rig = RigSlug::trusted("web".to_owned());
-        let context = NewContext {
-            bead: bead.id.clone(),
-            rig: rig.clone(),
-            place: None,
-            account: None,
-            gated: false,
-            forced: false,
-            priority: bead.priority,
-            origin: Origin::Sling,
-            parameters: SlingParameters::default(),
-            enqueued_at: None,
-            next_attempt_at: None,
-            failures: 0,
-            attempts: 0,
-        };
+        let context = NewContext::plain(bead.id.clone(), rig.clone(), bead.priority, Origin::Sling);
         for context in writer.insert_contexts(vec![context])? {
             writer.set_starting(&context, true)?;
         }
         writer.insert_run(&Run {
-            id: writer.next_run_id(&bead.id)?,
-            uid: Uid::fresh(),
-            context: 1,
-            rig,
-            executor: ExecutorKind::Process,
-            runtime: String::new(),
             agent: "web/polecats/toast".to_owned(),
-            place: None,
-            host: String::new(),
-            account: String::new(),
-            gated: false,
-            state: RunState::Starting,
-            starter: String::new(),
-            formula: String::new(),
-            steps: Json::trusted("[]".to_owned()),
-            created_at: writer.now(),
-            created_by: String::new(),
-            running_at: None,
-            ended_at: None,
-            ended_by: String::new(),
-            exit_code: None,
-            exit_signal: None,
-            reason: String::new(),
-            workplace: Workplace::default(),
-            said: None,
-            landing: Landing::default(),
+            ..Run::begun(
+                writer.next_run_id(&bead.id)?,
+                Uid::fresh(),
+                1,
+                rig,
+                ExecutorKind::Process,
+                writer.now(),
+            )
         })?;
         let hooked = gt_core::Bead {
             status: Status::Hooked,

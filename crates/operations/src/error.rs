@@ -70,7 +70,7 @@ pub enum OperationError {
         /// Everything that is wrong with it.
         problems: Vec<Problem>,
     },
-    /// A formula or its variables do not fit what was slung.
+    /// A formula, its variables or its runtime do not fit what was slung.
     #[error("{0}")]
     Recipe(String),
     /// Git did not do what it was asked for.
@@ -171,4 +171,19 @@ impl OperationError {
     pub fn at(self, place: impl Into<String>) -> Self {
         Self::At { place: place.into(), error: Box::new(self) }
     }
+}
+
+/// An error with everything that caused it, on one line. What the text says already is not said again.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = error.source();
+    }
+    text
 }

@@ -32,6 +32,7 @@ pub mod outbox;
 pub mod parallel;
 pub mod queue;
 pub mod recovery;
+pub mod retention;
 pub mod rigs;
 pub mod runs;
 pub mod runtimes;
@@ -43,7 +44,7 @@ pub mod trees;
 pub mod worker;
 
 pub use clock::SystemClock;
-pub use error::{OperationError, Result};
+pub use error::{OperationError, Result, with_causes};
 pub use identity::{Actor, Environment};
 pub use town::{Installed, Town, TownFile, install, start_store};
 

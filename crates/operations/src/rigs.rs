@@ -88,7 +88,7 @@ fn host_of(new: &NewRig<'_>, slug: &RigSlug) -> Result<Option<(SettingName, Stri
 /// How the work of a new rig is carried out if nobody says: agents that work in a repository get a session each, where
 /// sessions can be had; a command that needs no tree needs no session either.
 pub fn usual_executor(has_repository: bool) -> ExecutorKind {
-    if has_repository && gt_executors::tmux::Tmux::of_town("").is_ok() {
+    if has_repository && gt_executors::tmux::Tmux::check().is_ok() {
         ExecutorKind::Tmux
     } else {
         ExecutorKind::Process

@@ -1,7 +1,7 @@
 //! The questions that people ask, and whether their answers are true and agree.
 
 use gt_core::decide::{Hold, WaitReason};
-use gt_core::schedule::{CloseReason, Means, MeansKind, Run, RunState};
+use gt_core::schedule::{CloseReason, Means, MeansKind, Run, RunState, Said};
 use gt_core::{BeadId, RigState, Status};
 use gt_operations::dispatch::{Caller, Dispatcher, MemorySpawner};
 use gt_operations::queue::{self, Queued};
@@ -149,7 +149,11 @@ impl Simulation {
             let closed = latest.and_then(|context| context.closed.as_ref());
             closed.is_some_and(|closed| closed.reason == reason)
         };
-        let last = snapshot.last_run(&bead.id).map(|run| run.state);
+        let last_run = snapshot.last_run(&bead.id);
+        let last = last_run.map(|run| run.state);
+        let said = |what: Said| {
+            last_run.is_some_and(|run| run.state == RunState::Cancelled && run.said == Some(what))
+        };
         let state_of = |slug: &gt_core::RigSlug| {
             snapshot.rigs.iter().find(|rig| rig.slug == *slug).map(|rig| rig.state)
         };
@@ -169,7 +173,11 @@ impl Simulation {
             WaitReason::Cleared(_) => closed_as(CloseReason::Cleared),
             WaitReason::CircuitBroken(_) => closed_as(CloseReason::CircuitBroken),
             WaitReason::Quarantined(_) => closed_as(CloseReason::Quarantined),
-            WaitReason::RunCancelled(_) => last == Some(RunState::Cancelled),
+            WaitReason::RunCancelled(_) => {
+                last == Some(RunState::Cancelled) && last_run.is_some_and(|run| run.said.is_none())
+            }
+            WaitReason::Escalated(_) => said(Said::Escalated),
+            WaitReason::PutOff(_) => said(Said::Deferred),
             WaitReason::AttemptsUsedUp(_) => last == Some(RunState::Lost),
             WaitReason::RigParked(rig) => state_of(rig) == Some(RigState::Parked),
             WaitReason::Backoff(at) => {
@@ -197,7 +205,6 @@ impl Simulation {
             | WaitReason::TownLevel
             | WaitReason::ConvoyStaged(_)
             | WaitReason::Review
-            | WaitReason::Escalated(_)
             | WaitReason::Merging(_)
             | WaitReason::WithCrew(..)
             | WaitReason::CannotStart(_)

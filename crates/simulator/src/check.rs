@@ -78,6 +78,7 @@ impl Simulation {
         let snapshot = self.snapshot();
         self.check_runs(&snapshot);
         self.check_prices(&snapshot);
+        self.check_ends(&snapshot);
         self.check_starts(&snapshot);
         for (id, row) in &snapshot.beads {
             self.check_bead(&snapshot, id, row);
@@ -145,12 +146,20 @@ impl Simulation {
                 self.violated(Invariant::OneAgent, format!("{} and {}", pair[0], pair[1]));
             }
         }
+        let mut trees = BTreeMap::new();
         for id in agents {
             let run = self.read(|reader| reader.run(&id));
-            // One that was cancelled in the store may take its time to end, and no other begins before.
-            let fits = run
-                .as_ref()
-                .is_some_and(|run| matches!(run.state, RunState::Running | RunState::Cancelled));
+            let place = run.as_ref().and_then(|run| run.place.clone());
+            if let Some(other) = place.and_then(|place| trees.insert(place, id.clone())) {
+                self.violated(Invariant::OneInTree, format!("{other} and {id}"));
+            }
+            // One that was cancelled in the store, or whose worker said that it is over, may take its time to end, and
+            // no other begins before.
+            let fits = run.as_ref().is_some_and(|run| match run.state {
+                RunState::Running | RunState::Cancelled => true,
+                RunState::Done => run.said.is_some() || run.reason.contains("its worker said"),
+                RunState::Starting | RunState::Blocked | RunState::Failed | RunState::Lost => false,
+            });
             if !fits {
                 let state = run.map_or("gone", |run| run.state.as_str());
                 self.violated(
@@ -284,6 +293,41 @@ impl Simulation {
             if let Some((before, after)) = found.filter(|(before, after)| after > before) {
                 let found = format!("{} had {before} attempts before, {after} after", run.id);
                 self.violated(Invariant::Price, found);
+            }
+        }
+    }
+
+    /// What somebody has put an end to is scheduled again by a person, or not at all.
+    fn check_ends(&self, snapshot: &Snapshot) {
+        for run in snapshot.runs.iter().filter(|run| run.state == RunState::Cancelled) {
+            let next = {
+                let state = self.state();
+                let mut after = state.memory.contexts.range(run.context + 1..);
+                after.find(|(_, context)| context.bead == run.id.bead).map(|(_, next)| next.origin)
+            };
+            if next == Some(Origin::Recovery) {
+                let said = run.said.map_or("cancelled", gt_core::schedule::Said::as_str);
+                let found = format!("{} was {said}, and recovery schedules it again", run.id);
+                self.violated(Invariant::EndsStay, found);
+            }
+        }
+    }
+
+    /// What somebody was told is written down is there.
+    pub(crate) fn check_said(&self) {
+        let (sent, ticked) = {
+            let state = self.state();
+            (state.sent.clone(), state.ticked.clone())
+        };
+        for id in sent {
+            if self.read(|reader| reader.message(id)).is_none() {
+                self.violated(Invariant::Said, format!("the message {id} is gone"));
+            }
+        }
+        for (run, steps) in ticked {
+            let done = self.read(|reader| reader.steps_done(&run));
+            if let Some(step) = steps.iter().find(|step| done.iter().all(|d| d.step != **step)) {
+                self.violated(Invariant::Said, format!("step {step} of {run} is not done"));
             }
         }
     }

@@ -102,6 +102,7 @@ impl Spawner for SimulatedSpawner<'_> {
             match simulation.word_of(supervisor) {
                 Some(Said::Started) => return Ok(()),
                 Some(Said::Busy(why)) => return Err(SpawnError::Busy(why)),
+                Some(Said::Taken(why)) => return Err(SpawnError::Taken(why)),
                 Some(Said::Failed(why)) => return Err(SpawnError::Failed(why)),
                 None => simulation.supervise(supervisor),
             }
@@ -171,6 +172,9 @@ impl Simulation {
             let town = self.town(id, "deacon");
             if self.planted == Some(Planted::LostWithoutEnd) {
                 self.reschedule_without_end();
+            }
+            if self.planted == Some(Planted::EndIgnored) {
+                self.reschedule_cancelled();
             }
             let from_elsewhere = self.fault(5);
             let world = Seen { simulation: self, process: id, from_elsewhere };

@@ -106,6 +106,7 @@ impl Simulation {
                 stuck(format!("{id} waits for {:?}", why.reasons));
             }
         }
+        self.check_said();
         let acknowledged = self.state().acknowledged.clone();
         for number in acknowledged {
             if self.read(|reader| reader.context_by_number(number)).is_none() {
@@ -141,6 +142,7 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::AttemptsUsedUp(_)
         | WaitReason::Review
         | WaitReason::Escalated(_)
+        | WaitReason::PutOff(_)
         | WaitReason::Merging(_)
         | WaitReason::WithCrew(..)
         | WaitReason::CannotStart(_)

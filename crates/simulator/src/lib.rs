@@ -29,6 +29,7 @@ mod simulation;
 mod stores;
 mod supervisor;
 mod violation;
+mod worker;
 mod world;
 
 use gt_store::Store;

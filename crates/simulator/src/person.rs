@@ -1,19 +1,22 @@
 //! What people do, at the worst moments.
 
 use gt_core::schedule::{Account, RunState};
-use gt_core::{BeadId, DependencyType, ExecutorKind, Outcome, Priority, RigState, Status};
+use gt_core::{
+    BeadId, DependencyType, ExecutorKind, Outcome, Prefix, Priority, Rig, RigSlug, RigState, Status,
+};
 use gt_operations::beads::{self, BeadChanges, Close, NewBead};
 use gt_operations::dispatch::Overrides;
 use gt_operations::recovery::{self, Redispatch, Redispatched};
 use gt_operations::runs;
 use gt_operations::schedule::{Fate, Flags, SlingRequest, retry, sling};
-use gt_operations::{OperationError, Town, dependencies, queue, rigs, settings};
+use gt_operations::{OperationError, Town, dependencies, messages, queue, rigs, settings};
 use gt_store::Authorship;
 
 use crate::cycle::Seen;
 use crate::planted::Planted;
 use crate::simulation::{Liberties, Simulation};
 use crate::violation::Invariant;
+use crate::worker::letter;
 use crate::world::ProcessId;
 
 /// The accounts there are.
@@ -50,6 +53,8 @@ enum Wish {
     Redispatch,
     StaleHooks,
     ResumeMeans,
+    Write,
+    ReadMail,
 }
 
 impl Simulation {
@@ -65,7 +70,11 @@ impl Simulation {
                 executor: ExecutorKind::Process,
                 host: None,
             };
-            rigs::add(&town, &new)?;
+            if self.choose(0, 2) == 0 {
+                self.add_rig_with_trees(&town, name)?;
+            } else {
+                rigs::add(&town, &new)?;
+            }
             settings::set(&town, &format!("rig.{name}.command"), "/bin/true {bead}")?;
         }
         for id in &self.beads {
@@ -116,6 +125,27 @@ impl Simulation {
         Ok(())
     }
 
+    /// Adds a rig with a repository, so that its runs are given polecats. There is none: what is in the trees is not
+    /// simulated, only who has them.
+    fn add_rig_with_trees(&self, town: &Town, name: &str) -> Result<(), OperationError> {
+        let by = Authorship { actor: "founder".to_owned(), at: town.now() };
+        let (slug, prefix) = (RigSlug::parse(name)?, Prefix::parse(name)?);
+        let plain = Rig::new(slug, name, prefix, name, town.now());
+        let executor = ExecutorKind::Process;
+        let rig = Rig { repo: "/nowhere".to_owned(), executor, ..plain };
+        Ok(self.store.write(&by, |writer| writer.insert_rig(&rig))?)
+    }
+
+    /// Somebody reads what asks for a person.
+    fn read_mail(&self, town: &Town) -> Result<String, OperationError> {
+        let asking = messages::needs_you(town)?;
+        let Some(message) = self.state().random.pick(&asking).cloned() else {
+            return Ok("nobody asks for a person".to_owned());
+        };
+        messages::mark_seen(town, None, std::slice::from_ref(&message))?;
+        Ok(format!("{} is read", message.id))
+    }
+
     /// A number from `low` to `high`.
     fn choose(&self, low: i64, high: i64) -> i64 {
         let width = u64::try_from(high - low).unwrap_or(0);
@@ -163,6 +193,8 @@ impl Simulation {
             (3, Wish::Redispatch),
             (1, Wish::StaleHooks),
             (1, Wish::ResumeMeans),
+            (1, Wish::Write),
+            (1, Wish::ReadMail),
         ];
         let Some(wish) = self.state().random.weighted(wishes) else { return };
         self.as_process(&format!("command {wish:?}"), |id| {
@@ -193,6 +225,12 @@ impl Simulation {
                     None => Ok("nothing is parked".to_owned()),
                 }
             }
+            Wish::Write => messages::send(town, None, bead.as_str(), &letter("how is it going?"))
+                .map(|sent| {
+                    self.state().sent.insert(sent.id);
+                    sent.id.to_string()
+                }),
+            Wish::ReadMail => self.read_mail(town),
             Wish::Clear => queue::clear(town, &name).map(|cleared| format!("{cleared:?}")),
             Wish::ClearAll => queue::clear(town, &[]).map(|cleared| format!("{cleared:?}")),
             Wish::Pause => queue::pause(town).map(|_| "paused".to_owned()),

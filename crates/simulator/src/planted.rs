@@ -1,7 +1,7 @@
 //! Steps that are wrong on purpose. The simulation has to find each of them.
 
-use gt_core::schedule::{CloseReason, Landing, Means, Origin, Run, RunState, Workplace};
-use gt_core::{BeadId, EventKind, ExecutorKind, Json, RunId, Status, Uid};
+use gt_core::schedule::{CloseReason, Means, Origin, Run, RunState};
+use gt_core::{BeadId, EventKind, ExecutorKind, RunId, Status, Uid};
 use gt_operations::dispatch::{Caller, Spawner as _};
 use gt_operations::queue;
 use gt_store::{Authorship, NewContext, StoreError, Writer};
@@ -32,6 +32,10 @@ pub enum Planted {
     EpochIgnored,
     /// A supervisor does not look whether an earlier run of its bead is gone.
     EarlierIgnored,
+    /// A supervisor does not look whether somebody is still in the tree that its run was given.
+    TreeIgnored,
+    /// Recovery schedules again what a person or its worker has put an end to.
+    EndIgnored,
 }
 
 impl Planted {
@@ -84,19 +88,34 @@ impl Simulation {
                     return Ok(());
                 }
                 writer.insert_contexts(vec![NewContext {
-                    bead: context.bead,
-                    rig: context.rig,
-                    place: None,
-                    account: None,
-                    gated: false,
-                    forced: false,
-                    priority: context.priority,
-                    origin: Origin::Recovery,
                     parameters: context.parameters,
-                    enqueued_at: None,
-                    next_attempt_at: None,
-                    failures: 0,
                     attempts: context.attempts,
+                    ..NewContext::plain(
+                        context.bead,
+                        context.rig,
+                        context.priority,
+                        Origin::Recovery,
+                    )
+                }])?;
+                Ok(())
+            });
+        }
+    }
+
+    /// Schedules what somebody has put an end to.
+    pub(crate) fn reschedule_cancelled(&self) {
+        for bead in &self.beads {
+            self.write(|writer| {
+                let last = writer.runs_of(bead)?.into_iter().next();
+                let open = writer.bead(bead)?.is_some_and(|bead| bead.status == Status::Open);
+                let latest = writer.latest_context(bead)?;
+                let ended = last.zip(latest).filter(|(run, latest)| {
+                    run.state == RunState::Cancelled && run.context == latest.number
+                });
+                let Some((_, latest)) = ended.filter(|_| open) else { return Ok(()) };
+                writer.insert_contexts(vec![NewContext {
+                    parameters: latest.parameters,
+                    ..NewContext::plain(latest.bead, latest.rig, latest.priority, Origin::Recovery)
                 }])?;
                 Ok(())
             });
@@ -149,32 +168,19 @@ impl Simulation {
             let Some(context) = context else { return Ok(None) };
             let Some(bead) = writer.bead(&context.bead)? else { return Ok(None) };
             let run = Run {
-                id: writer.next_run_id(&bead.id)?,
-                uid: Uid::fresh(),
-                context: number,
-                rig: context.rig.clone(),
-                executor: ExecutorKind::Process,
-                runtime: String::new(),
                 agent: format!("{}/process", context.rig),
-                place: None,
                 host: HOST.to_owned(),
-                account: String::new(),
                 gated: context.gated,
-                state: RunState::Starting,
                 starter: starter.to_owned(),
-                formula: String::new(),
-                steps: Json::object(&[]),
-                created_at: writer.now(),
                 created_by: "planted".to_owned(),
-                running_at: None,
-                ended_at: None,
-                ended_by: String::new(),
-                exit_code: None,
-                exit_signal: None,
-                reason: String::new(),
-                workplace: Workplace::default(),
-                said: None,
-                landing: Landing::default(),
+                ..Run::begun(
+                    writer.next_run_id(&bead.id)?,
+                    Uid::fresh(),
+                    number,
+                    context.rig.clone(),
+                    ExecutorKind::Process,
+                    writer.now(),
+                )
             };
             writer.insert_run(&run)?;
             if self.planted != Some(Planted::ParkIgnored) {

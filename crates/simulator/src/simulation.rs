@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use gt_core::BeadId;
 use gt_core::decide::Traces;
+use gt_core::{BeadId, MessageId};
 use gt_operations::{Actor, OperationError, Town};
 use gt_store::Store;
 
@@ -63,6 +63,9 @@ pub(crate) struct State {
     pub(crate) set_back: bool,
     /// Every agent comes to nothing.
     pub(crate) sick: bool,
+    /// The messages that somebody was told are sent, and the steps that somebody was told are done.
+    pub(crate) sent: BTreeSet<MessageId>,
+    pub(crate) ticked: BTreeMap<gt_core::RunId, BTreeSet<String>>,
 }
 
 /// One simulated town with everything that happens to it.
@@ -81,6 +84,7 @@ pub(crate) struct Simulation {
 enum Action {
     Supervise(ProcessId),
     AgentEnds,
+    AgentActs,
     Cycle,
     Recover,
     Person,
@@ -127,6 +131,8 @@ impl Simulation {
                 acknowledged: BTreeSet::new(),
                 set_back: false,
                 sick: false,
+                sent: BTreeSet::new(),
+                ticked: BTreeMap::new(),
             }),
             me: Weak::clone(me),
         })
@@ -283,7 +289,7 @@ impl Simulation {
             let supervisors = state.world.idle_supervisors();
             actions.extend(supervisors.into_iter().map(|id| (6, Action::Supervise(id))));
             if state.world.agents().next().is_some() {
-                actions.push((4, Action::AgentEnds));
+                actions.extend([(4, Action::AgentEnds), (3, Action::AgentActs)]);
             }
             if state.random.one_in(150) {
                 actions = vec![(1, Action::PowerCut), (1, Action::ServerDies)];
@@ -293,6 +299,7 @@ impl Simulation {
         match action {
             Some(Action::Supervise(id)) => self.supervise(id),
             Some(Action::AgentEnds) => self.agent_ends(),
+            Some(Action::AgentActs) => self.agent_acts(),
             Some(Action::Cycle) => self.cycle(),
             Some(Action::Recover) => self.recover(),
             Some(Action::Person) => self.person(),

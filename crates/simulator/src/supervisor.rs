@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gt_core::BeadId;
-use gt_core::schedule::{RunId, RunState, Workplace};
+use gt_core::schedule::{Run, RunId, RunState, Workplace};
 use gt_operations::recovery;
 use gt_operations::runs::{self, Claim};
 
@@ -23,11 +23,12 @@ impl Simulation {
         match supervisor.stage {
             Stage::Begun => self.take_lock(id, &run),
             Stage::Locked => self.look_for_earlier(id, &run),
-            Stage::Alone if self.planted == Some(Planted::ExecBeforeClaim) => {
+            Stage::Alone => self.take_place(id, &run),
+            Stage::Housed if self.planted == Some(Planted::ExecBeforeClaim) => {
                 self.execute(id, &run);
                 self.claim(id, &run)
             }
-            Stage::Alone => self.claim(id, &run),
+            Stage::Housed => self.claim(id, &run),
             Stage::Claimed => self.start_agent(id, &run),
             Stage::Working => {
                 self.tell(format!("{id} ends the agent of {run}, as it was asked"));
@@ -80,12 +81,17 @@ impl Simulation {
         }
     }
 
-    /// Ends what is left in the world of the runs of a bead that were cancelled in the store.
+    /// Ends what is left in the world of the runs of a bead that are over in the store, because somebody cancelled them
+    /// or their worker said so.
     pub(crate) fn end_cancelled(&self, bead: &BeadId) {
         for run in self.read(|reader| reader.runs_of(bead)) {
-            if run.state == RunState::Cancelled {
-                self.ask_to_end(&run.id);
-            }
+            self.end_if_over(&run);
+        }
+    }
+
+    fn end_if_over(&self, run: &Run) {
+        if matches!(run.state, RunState::Cancelled | RunState::Done) {
+            self.ask_to_end(&run.id);
         }
     }
 
@@ -100,6 +106,30 @@ impl Simulation {
                 false
             }
         }
+    }
+
+    /// Takes the tree that its run was given, unless whoever had it before is still there.
+    fn take_place(&self, id: ProcessId, run: &RunId) -> bool {
+        let known = self.read(|reader| reader.run(run));
+        let Some(place) = known.and_then(|run| run.place).filter(|place| !place.is_crew()) else {
+            return self.enter(id, Stage::Housed);
+        };
+        let ignored = self.planted == Some(Planted::TreeIgnored);
+        let before = {
+            let mut state = self.state();
+            let before = state.world.places.get(&place).cloned();
+            let before = before.filter(|before| before != run && state.world.is_held(before));
+            if before.is_none() || ignored {
+                state.world.places.insert(place.clone(), run.clone());
+            }
+            before.filter(|_| !ignored)
+        };
+        let Some(before) = before else { return self.enter(id, Stage::Housed) };
+        if let Some(run) = self.read(|reader| reader.run(&before)) {
+            self.end_if_over(&run);
+        }
+        self.say(id, Said::Taken(format!("{before} has not left {place} yet")));
+        false
     }
 
     fn claim(&self, id: ProcessId, run: &RunId) -> bool {

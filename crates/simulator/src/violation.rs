@@ -9,6 +9,12 @@ pub enum Invariant {
     OneRun,
     /// A bead has at most one live agent in the world.
     OneAgent,
+    /// A tree has at most one live agent in the world.
+    OneInTree,
+    /// What a person or its worker has put an end to is scheduled by nobody but a person.
+    EndsStay,
+    /// What was written to somebody is there until they have read it, and a step that is done stays done.
+    Said,
     /// An agent executes for the run that it was started for, while that is running.
     AgentHasRun,
     /// No run starts unless every cap in force admits it.
@@ -47,6 +53,9 @@ impl Invariant {
         match self {
             Self::OneRun => "one-run",
             Self::OneAgent => "one-agent",
+            Self::OneInTree => "one-in-tree",
+            Self::EndsStay => "ends-stay",
+            Self::Said => "said",
             Self::AgentHasRun => "agent-has-run",
             Self::Cap => "cap",
             Self::Pause => "pause",

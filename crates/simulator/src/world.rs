@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::decide::Traces;
-use gt_core::schedule::{RunEnd, RunId, RunState};
+use gt_core::schedule::{RunEnd, RunId, RunState, WorkerPlace};
 
 /// The number of a simulated process. None is given twice.
 pub(crate) type ProcessId = u32;
@@ -37,6 +37,8 @@ pub(crate) enum Stage {
     Locked,
     /// It has seen that nothing of an earlier run is left.
     Alone,
+    /// It has the tree of its polecat, if its run has one.
+    Housed,
     /// The run is its own.
     Claimed,
     /// Its agent works.
@@ -79,6 +81,8 @@ impl AgentEnd {
 pub(crate) enum Said {
     Started,
     Busy(String),
+    /// Whoever had its place before has not left it.
+    Taken(String),
     Failed(String),
 }
 
@@ -99,6 +103,8 @@ pub(crate) struct World {
     pub(crate) said: BTreeMap<ProcessId, Said>,
     /// The runs whose supervisor was asked to end them.
     pub(crate) asked: BTreeSet<RunId>,
+    /// The run that had each polecat last.
+    pub(crate) places: BTreeMap<WorkerPlace, RunId>,
     /// What is known of runs that ended together with everything else.
     pub(crate) traces: BTreeMap<RunId, Traces>,
 }

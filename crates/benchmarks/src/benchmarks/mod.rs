@@ -10,8 +10,10 @@ mod pipeline;
 mod queue;
 mod ready;
 mod server;
+mod workers;
 
 pub(crate) use contention::saturate;
+pub(crate) use workers::arrive;
 
 use crate::Result;
 use crate::lab::Lab;
@@ -73,6 +75,11 @@ pub(crate) const ALL: &[Benchmark] = &[
         name: "pipeline",
         about: "a thousand beads from scheduled to closed, against a bare spawn loop",
         run: pipeline::run,
+    },
+    Benchmark {
+        name: "workers",
+        about: "from gt sling to a worker in its tree and session, and the list of many of them",
+        run: workers::run,
     },
     Benchmark {
         name: "memory",

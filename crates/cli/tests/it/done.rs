@@ -122,6 +122,38 @@ fn an_agent_that_goes_on_after_gt_done_is_ended_and_its_place_is_free() {
 }
 
 #[test]
+fn nobody_waits_for_a_polecat_whose_agent_is_still_leaving() {
+    // Given an agent that is done and takes its time,
+    let town = town_with_project(
+        "if [ $bead = we-a ]; then\n    gt done > $stage/said\n    wait_for leave\nelse\n    wait_for end\nfi",
+    );
+    town.gt(["config", "set", "worker.kill_grace", "10m"]).ok();
+    for bead in ["we-a", "we-b", "we-c"] {
+        town.bead(bead, &[]);
+    }
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
+    let place = town.run_of("we-a#1")["agent"].as_str().unwrap().to_owned();
+
+    // when others are slung,
+    let other = town.gt(["sling", "we-b"]).ok();
+    let same = town.gt(["sling", "we-c", &place]).ok();
+
+    // then who needs no particular place gets another one, and who does waits without having failed.
+    assert_says(&other.stdout, &["✓ Started we-b"]);
+    assert_ne!(town.run_of("we-b")["agent"], json!(place));
+    assert_says(&same.stdout, &["✓ Scheduled we-c", "waiting: backoff"]);
+    assert_says(&same.stderr, &["at the tree of"]);
+    let context = town.why("we-c")["context"].clone();
+    assert_eq!(
+        (&context["failures"], &town.why("we-b")["context"]["failures"]),
+        (&json!(0), &json!(0))
+    );
+    town.allow("leave");
+    town.allow("end");
+}
+
+#[test]
 fn an_agent_that_ends_by_itself_after_gt_done_has_the_time_to() {
     let town =
         town_with_project("echo tea > tea; gt done > $stage/said; echo goodbye > $stage/goodbye");

@@ -114,10 +114,40 @@ fn work_for_the_merge_queue_frees_its_slot_and_keeps_its_bead() {
     town.cycle().ok();
     assert_eq!(town.states("we-a"), ["done"], "nothing starts it again by itself");
 
+    // Nobody takes it for a hook that was forgotten, or has it done again without meaning to.
+    let hooks = town.gt(["deacon", "stale-hooks", "--max-age", "0s"]).ok().stdout;
+    assert_says(&hooks, &["Left we-a alone: done by we-a#1, and not merged yet", "No stale hooks"]);
+    let refused = refusal(&town.gt(["sling", "we-a"]));
+    assert_says(&refused, &["we-a is done (we-a#1)", &worker.branch, "bd close we-a", "--force"]);
+    let same = town.gt(["sling", "we-a", "web"]).ok().stdout;
+    assert_says(&same, &["done already", "waits to be merged", "nothing to do"]);
+
     // Whoever takes it in hand has it in hand.
     town.bd(["update", "we-a", "--status", "open", "--assignee", ""]).ok();
     town.start_bd(&["update", "we-a", "--claim"]).run().ok();
     assert_eq!(town.reasons("we-a"), ["claimed"]);
+    let hooks = town.gt(["deacon", "stale-hooks", "--max-age", "0s"]).ok().stdout;
+    assert_says(&hooks, &["Released we-a"]);
+}
+
+#[test]
+fn work_that_waits_to_be_merged_is_done_again_by_force_and_stays_on_its_branch() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &["--merge", "mr"]);
+    worker.commit("tea", "tea\n", "Tea");
+    worker.gt(&["done"]).ok();
+    wait_until("nothing of it is left", || town.run_of("we-a#1")["alive"] == json!(false));
+
+    let rehearsed = town.gt(["sling", "we-a", "web", "--force", "--dry-run", "--json"]).ok().json();
+    let consequence = rehearsed["entries"][0]["consequence"].as_str().unwrap();
+    assert_says(consequence, &[&worker.branch, "is not merged any more", "stays"]);
+    let slung = town.gt(["sling", "we-a", "web", "--force"]).ok();
+
+    assert_says(&slung.stdout, &["✓ Started we-a (we-a#2)"]);
+    assert_says(&slung.stderr, &[&worker.branch, "is not merged any more"]);
+    wait_until("it is done again", || town.stage("we-a/tree-2").exists());
+    let branches = worker.git(&["branch", "--format=%(refname:short)"]).ok().stdout;
+    assert_says(&branches, &[&worker.branch]);
 }
 
 #[test]
@@ -137,12 +167,27 @@ fn what_cannot_be_completed_is_for_a_person_or_for_later() {
     assert_eq!(bead["status"], "blocked");
     assert!(assignee.is_null() || assignee == "", "{bead}");
     assert_eq!(town.show("we-b")["status"], "deferred");
+    assert_eq!(town.reasons("we-b"), ["put-off"]);
+    let why = town.gt(["why", "we-b"]).ok().stdout;
+    assert_says(
+        &why,
+        &["deferred by its worker, web/polecats/", "bd undefer we-b", "gt sling we-b"],
+    );
+    assert!(!why.contains("cancelled by"), "{why}");
     assert_eq!(stuck.git(&["log", "-1", "--format=%s"]).ok().line(), "which tea?");
     assert_eq!(town.landed("main"), ["First commit"]);
     assert_says(&town.reasons("we-a").join(" "), &["escalated"]);
     let asked = town.why("we-a")["needs_you"][0].clone();
     assert_says(&asked.to_string(), &["we-a#1", "which tea?"]);
     town.cycle().ok();
+    // Opening them is not asking for another run.
+    for bead in ["we-a", "we-b"] {
+        town.bd(["update", bead, "--status", "open"]).ok();
+        let skipped = town.gt(["deacon", "redispatch", bead]);
+        assert_eq!(skipped.code, 3, "{skipped}");
+        assert_says(&skipped.stdout, &["only a person lifts that"]);
+    }
+    assert_eq!(town.reasons("we-b"), ["put-off"]);
     for bead in ["we-a", "we-b"] {
         assert_eq!(town.states(bead), ["cancelled"], "nothing starts it again by itself");
     }

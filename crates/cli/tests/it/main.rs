@@ -67,6 +67,8 @@ mod search_stats;
 mod server_concurrency;
 mod server_faults;
 mod server_towns;
+mod session_faults;
+mod sessions;
 mod show;
 mod show_views;
 mod sling;

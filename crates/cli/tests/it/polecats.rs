@@ -3,6 +3,7 @@
 use std::fs;
 
 use gt_testkit::wait_until;
+use serde_json::json;
 
 use crate::agents::Stage as _;
 use crate::support::{Steps as _, assert_says, files_in, keys, refusal, texts};
@@ -169,4 +170,33 @@ fn what_is_in_the_trash_is_deleted_when_its_time_has_come_and_that_is_said_befor
     assert_eq!(files_in(town.cwd().join("web/.trash")), [".lock", "1-furiosa", "2-furiosa"]);
     assert_says(&town.gt(["polecat", "purge"]).ok().stdout, &["0 trees deleted"]);
     assert_says(&refusal(&town.gt(["polecat", "undelete", "#3"])), &["nothing in the trash"]);
+}
+
+#[test]
+fn a_tree_that_goes_soon_is_told_of_by_the_next_pass_and_only_once() {
+    let town = town_with_trees("process");
+    town.gt(["config", "set", "notify.command", "true"]).ok();
+    for (bead, keep) in [("we-1", "30d"), ("we-2", "0s")] {
+        town.script(bead, "exit 1");
+        town.gt(["config", "set", "trash.keep", keep]).ok();
+        town.work(bead, &[]);
+        town.gt(["polecat", "nuke", "web/furiosa"]).ok();
+    }
+    let told = || {
+        let mut events = town.events();
+        events.retain(|event| event["event_type"] == "tree_due");
+        events
+    };
+    assert_eq!(told(), [] as [serde_json::Value; 0]);
+
+    town.cycle().ok();
+    wait_until("it is told", || !told().is_empty());
+    town.cycle().ok();
+
+    assert_eq!(
+        texts(&json!(told().iter().map(|one| &one["payload"]).collect::<Vec<_>>()), "number"),
+        ["2"]
+    );
+    // Nothing goes that nobody could know of.
+    assert_eq!(files_in(town.cwd().join("web/.trash")), [".lock", "1-furiosa", "2-furiosa"]);
 }

@@ -1,8 +1,9 @@
 //! `gt config agent` and `gt scripted`: which program works on beads, and the one that follows a script.
 
-use gt_testkit::Sandbox;
+use gt_testkit::{Sandbox, wait_until};
 use serde_json::json;
 
+use crate::agents::Stage as _;
 use crate::support::{
     Steps as _, assert_says, files_in, json_refusal, keys, refusal, strings, texts, town,
     town_with_rigs,
@@ -172,6 +173,33 @@ fn wrong_changes_are_refused_and_change_nothing() {
 }
 
 #[test]
+fn what_was_set_is_taken_back_and_kept() {
+    let town = town();
+    let command = |town: &gt_testkit::Sandbox| {
+        town.gt_json(&["config", "agent", "show", "codex"])["command"].clone()
+    };
+    let before = command(&town);
+    assert_says(&town.gt(["config", "agent", "unset", "codex"]).ok().stdout, &["nothing to do"]);
+    town.gt(["config", "agent", "set", "codex", "command", "mine {prompt}"]).ok();
+    assert_eq!(command(&town), "mine {prompt}");
+
+    let said = town.gt(["config", "agent", "unset", "codex"]).ok().stdout;
+
+    assert_says(&said, &["✓ codex is as it came", ".gt/runtimes/codex.toml.unset"]);
+    assert_eq!(command(&town), before);
+    let kept = std::fs::read_to_string(town.cwd().join(".gt/runtimes/codex.toml.unset")).unwrap();
+    assert_says(&kept, &["mine {prompt}"]);
+    // A file that cannot even be read is taken back too.
+    town.write(".gt/runtimes/codex.toml", "what is this");
+    assert_eq!(town.gt_json(&["config", "agent", "unset", "codex"])["origin"], "built in");
+
+    town.gt(["config", "agent", "set", "mine", "extends", "codex"]).ok();
+    let refused = refusal(&town.gt(["config", "agent", "unset", "mine"]));
+    assert_says(&refused, &["mine did not come with gt", ".gt/runtimes/mine.toml"]);
+    assert_says(&refusal(&town.gt(["config", "agent", "unset", "codx"])), &["did you mean codex?"]);
+}
+
+#[test]
 fn a_runtime_is_tried_without_asking_it_anything() {
     let town = town();
     let agent = town.write_script(
@@ -243,6 +271,57 @@ fn the_runtime_is_a_setting_of_the_town_and_of_rigs() {
 fn follow(town: &Sandbox, script: &str) -> gt_testkit::Ran {
     let path = town.write("script", script);
     town.command(town.gt_path()).args(["scripted", "--script"]).arg(path).run()
+}
+
+#[test]
+fn a_runtime_that_nobody_knows_is_refused_when_work_is_scheduled() {
+    let town = town_with_rigs(&["web"]);
+    town.gt(["config", "set", "rig.web.command", "true {bead}"]).ok();
+    town.bead("we-a", &[]);
+    let before = town.last_event();
+
+    for arguments in [&["sling", "we-a"][..], &["queue", "we-a"], &["sling", "we-a", "--dry-run"]] {
+        let arguments = [arguments, &["--agent", "cluade"]].concat();
+        let refused = refusal(&town.gt(&arguments));
+        let known = ["runtime \"cluade\" not found", "did you mean claude?", "codex, copilot"];
+        assert_says(&refused, &known);
+    }
+    assert_eq!(town.last_event(), before, "nothing was scheduled");
+
+    // One that the rig names may have gone since.
+    town.write(".gt/runtimes/mine.toml", "extends = \"scripted\"\n");
+    town.gt(["config", "set", "rig.web.runtime", "mine"]).ok();
+    std::fs::remove_file(town.cwd().join(".gt/runtimes/mine.toml")).unwrap();
+    let refused = refusal(&town.gt(["sling", "we-a"]));
+    assert_says(&refused, &["\"mine\" not found", "gt config set rig.web.runtime", "--agent"]);
+    // Who has a person do it needs none.
+    town.gt(["sling", "we-a", "web/crew/joe"]).ok();
+}
+
+#[test]
+fn a_run_says_which_runtime_it_has_and_a_park_of_that_keeps_others() {
+    let town = town_with_rigs(&["web"]);
+    // A program that never gets anywhere.
+    town.write(".gt/runtimes/mine.toml", "extends = \"custom\"\ncommand = \"false {bead}\"\n");
+    town.gt(["config", "set", "worker.runtime", "mine"]).ok();
+    let beads = ["we-a", "we-b", "we-c", "we-d"];
+    for bead in beads {
+        town.bead(bead, &[]);
+    }
+    for bead in &beads[..3] {
+        town.gt(["sling", bead]).ok();
+        wait_until("it has failed", || town.show(bead)["status"] == "closed");
+        assert_eq!(town.run_of(bead)["runtime"], "mine");
+    }
+
+    let kept = town.gt(["sling", "we-d"]).ok();
+
+    assert_says(&kept.stdout, &["Scheduled we-d", "runtime mine parked"]);
+    assert_eq!(town.reasons("we-d"), ["runtime-parked"]);
+    // Another one is not meant.
+    town.bead("we-e", &[]);
+    town.gt(["sling", "we-e", "--agent", "scripted"]).ok();
+    assert_eq!(town.run_of("we-e")["runtime"], "scripted");
 }
 
 #[test]

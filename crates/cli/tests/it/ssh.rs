@@ -475,9 +475,12 @@ fn an_agent_over_there_reaches_home() {
          echo 'from there' | bd comments add $bead --file - && bd create 'Found over there' --silent > $stage/new
          gt config set rig.web.command x 2> $stage/refused; echo $? > $stage/status
          bd show no-such-bead > /dev/null 2>&1; echo $? >> $stage/status
+         gt handoff 2> $stage/one-session
          gt done; wait_for never",
     );
     there.bead("we-a", &[]);
+    let refused = refusal(&there.gt(["sling", "we-a", "--ralph"]));
+    assert_says(&refused, &["has one session", "leave --ralph out"]);
 
     there.gt(["sling", "we-a"]).ok();
 
@@ -488,6 +491,7 @@ fn an_agent_over_there_reaches_home() {
     assert_says(&staged("bead"), &["\"id\": \"we-a\""]);
     assert_says(&staged("refused"), &["gt config is not for workers on other machines"]);
     assert_eq!(staged("status"), "1\n1\n");
+    assert_says(&staged("one-session"), &["where a run has one session", "bd comments add"]);
     let found = there.show(staged("new").trim());
     assert_eq!(
         (&found["title"], &found["created_by"]),

@@ -81,6 +81,8 @@ pub enum WaitReason {
     Review,
     /// Its worker asks for a person.
     Escalated(String),
+    /// Its worker put it off.
+    PutOff(String),
     /// It was done, and this branch waits to be merged.
     Merging(String),
     /// The next cycle will give it up, for this reason.
@@ -163,6 +165,7 @@ impl WaitReason {
             | Self::AttemptsUsedUp(_)
             | Self::Review
             | Self::Escalated(_)
+            | Self::PutOff(_)
             | Self::Merging(_)
             | Self::CannotStart(_)
             | Self::RigGone(_)
@@ -199,6 +202,7 @@ impl WaitReason {
             Self::AttemptsUsedUp(_) => "attempts-used-up",
             Self::Review => "review",
             Self::Escalated(_) => "escalated",
+            Self::PutOff(_) => "put-off",
             Self::Merging(_) => "merging",
             Self::CannotStart(_) => "cannot-start",
             Self::RigGone(_) => "rig-gone",
@@ -290,6 +294,7 @@ impl fmt::Display for WaitReason {
             Self::RunCancelled(who) => write!(f, "run cancelled by {who}"),
             Self::Review => write!(f, "review: it was done, and somebody is to look at it"),
             Self::Escalated(who) => write!(f, "escalated: {who} asks for a person"),
+            Self::PutOff(who) => write!(f, "deferred by its worker, {who}"),
             Self::Merging(branch) => {
                 write!(f, "merging: it was done, and {branch} waits to be merged")
             }

@@ -10,7 +10,7 @@ use crate::schedule::Loss;
 pub struct Traces {
     /// The machine was started anew since the run was begun.
     pub rebooted: bool,
-    /// The server that held its session is gone.
+    /// Its session, or the server of all sessions, went away before it did.
     pub server_gone: bool,
 }
 

@@ -182,7 +182,12 @@ pub fn unscheduled_reasons(
     if let Some(convoy) = staged {
         reasons.push(WaitReason::ConvoyStaged(convoy.clone()));
     }
-    reasons.extend(latest.and_then(|context| after_context(context, last_run, max_attempts)));
+    let after = latest.and_then(|context| after_context(context, last_run, max_attempts));
+    if matches!(after, Some(WaitReason::PutOff(_))) {
+        // Who did it says more than that it was done.
+        reasons.retain(|reason| *reason != WaitReason::Deferred);
+    }
+    reasons.extend(after);
     // When all these are gone it still does not start.
     if reasons.iter().all(goes_away_unasked) {
         reasons.push(WaitReason::NotScheduled);
@@ -240,10 +245,11 @@ fn after_context(
         CloseReason::Dispatched => {
             let run = last_run.filter(|run| run.context == context.number)?;
             match run.state {
-                RunState::Cancelled if run.said == Some(Said::Escalated) => {
-                    Some(WaitReason::Escalated(run.agent.clone()))
-                }
-                RunState::Cancelled => Some(WaitReason::RunCancelled(run.ended_by.clone())),
+                RunState::Cancelled => Some(match run.said {
+                    Some(Said::Escalated) => WaitReason::Escalated(run.agent.clone()),
+                    Some(Said::Deferred) => WaitReason::PutOff(run.agent.clone()),
+                    Some(Said::Completed) | None => WaitReason::RunCancelled(run.ended_by.clone()),
+                }),
                 RunState::Done if context.parameters.review_only => Some(WaitReason::Review),
                 RunState::Lost if context.attempts.saturating_add(1) >= max_attempts => {
                     Some(WaitReason::AttemptsUsedUp(context.attempts.saturating_add(1)))

@@ -180,20 +180,30 @@ fn read(lines: &[&str]) -> Option<Piece> {
     let mut unknown = Vec::new();
     let (mut count, mut any_known) = (0, false);
     for (at, line) in within.iter().enumerate() {
-        if let Some((key, value)) = key_and_value(line) {
-            if fields.set(key, value) {
-                any_known = true;
-            } else {
-                unknown.push((key.to_owned(), value.to_owned()));
+        let before_time = at < args_end;
+        match (key_and_value(line), &mut fields.args) {
+            // One was written, so that another is what somebody's instructions say.
+            (None | Some(("args", _)), Some(args)) if before_time => {
+                args.push('\n');
+                args.push_str(line.strip_suffix('\r').unwrap_or(line));
             }
-        } else if let Some(args) = fields.args.as_mut().filter(|_| at < args_end) {
-            args.push('\n');
-            args.push_str(line.strip_suffix('\r').unwrap_or(line));
-        } else {
-            break;
+            // Instructions may begin with an empty line.
+            (Some(("args", value)), args) if before_time => {
+                *args = Some(value.to_owned());
+                any_known = true;
+            }
+            (Some((key, value)), _) => {
+                if fields.set(key, value) {
+                    any_known = true;
+                } else {
+                    unknown.push((key.to_owned(), value.to_owned()));
+                }
+            }
+            (None, _) => break,
         }
         count = at + 1;
     }
+    fields.args = fields.args.filter(|args| !args.is_empty());
     let nothing_else = within[count..].iter().all(|line| line.trim().is_empty());
     let length = 1 + count;
     if !fields.target_rig.is_empty() {

@@ -175,6 +175,24 @@ fn instructions_of_several_lines_go_on_to_the_time() {
 }
 
 #[test]
+fn instructions_may_say_what_looks_like_the_beginning_of_instructions() {
+    let told = |args: &str| {
+        let time = "enqueued_at: 2026-01-15T10:00:00Z";
+        block(&format!("{DELIMITER}\ntarget_rig: web\nargs: {args}\n{time}\nMine."))
+    };
+    for args in ["one\ntwo\nargs:\nthree", "one\nargs: two", "\nargs: two", "\n\nthree"] {
+        let found = told(args);
+        assert_eq!(found.fields.args.as_deref(), Some(args));
+        assert_eq!(found.remaining, "Mine.");
+    }
+    assert_eq!(told("").fields.args, None);
+    // Without the time nobody can tell where they end.
+    let found = block(&format!("{DELIMITER}\ntarget_rig: web\nargs: one\nargs: two\nMine."));
+    assert_eq!(found.fields.args.as_deref(), Some("two"));
+    assert_eq!(found.remaining, "Mine.");
+}
+
+#[test]
 fn older_versions_beside_a_block_go_with_it() {
     let found = block(
         "Task.\n---gt:queue:v1---\ntarget_rig: one\nmode: ralph\n---gt:queue:v1---\ntarget_rig: two",
@@ -248,6 +266,7 @@ fn any_text() -> impl Strategy<Value = String> {
         3 => Just(DELIMITER.to_owned()),
         1 => Just("target_rig: web".to_owned()),
         1 => Just("args: a".to_owned()),
+        1 => Just("args:".to_owned()),
         1 => Just("enqueued_at: 2026-01-15T10:00:00Z".to_owned()),
         1 => Just("colour: red".to_owned()),
         1 => Just(String::new()),
@@ -275,6 +294,21 @@ proptest! {
         let text = format(&fields, &unknown);
         let expected = QueueBlock { fields, unknown, remaining: user.clone(), text: text.clone() };
         prop_assert_eq!(parse(&appended(&user, &text)), Found::Block(Box::new(expected)));
+    }
+
+    #[test]
+    fn what_is_taken_out_says_the_same_alone(description in any_text()) {
+        match parse(&description) {
+            Found::Nothing => {}
+            Found::Block(block) => {
+                let Found::Block(again) = parse(&block.text) else { panic!("{:?}", block.text) };
+                prop_assert_eq!((again.fields, again.unknown), (block.fields, block.unknown));
+            }
+            Found::Damaged { text, .. } => {
+                let is_damaged = matches!(parse(&text), Found::Damaged { .. });
+                prop_assert!(is_damaged);
+            }
+        }
     }
 
     #[test]

@@ -216,6 +216,45 @@ pub struct Run {
 }
 
 impl Run {
+    /// A run that was begun just now: it has its slot, and nothing else is known of it yet.
+    pub fn begun(
+        id: RunId,
+        uid: Uid,
+        context: u64,
+        rig: RigSlug,
+        executor: ExecutorKind,
+        created_at: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            uid,
+            context,
+            rig,
+            executor,
+            runtime: String::new(),
+            agent: String::new(),
+            place: None,
+            host: String::new(),
+            account: String::new(),
+            workplace: Workplace::default(),
+            gated: false,
+            state: RunState::Starting,
+            starter: String::new(),
+            formula: String::new(),
+            steps: Json::object(&[]),
+            created_at,
+            created_by: String::new(),
+            running_at: None,
+            ended_at: None,
+            ended_by: String::new(),
+            exit_code: None,
+            exit_signal: None,
+            reason: String::new(),
+            said: None,
+            landing: Landing::default(),
+        }
+    }
+
     /// Whether it takes one of the town's slots: people and agents that ask for work themselves do not.
     pub fn takes_slot(executor: ExecutorKind) -> bool {
         match executor {

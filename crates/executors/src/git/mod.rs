@@ -19,6 +19,7 @@ mod links;
 mod moving;
 mod networking;
 mod parts;
+mod references;
 mod repository;
 mod rescue;
 mod scratch;

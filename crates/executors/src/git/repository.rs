@@ -10,6 +10,7 @@ use super::commit::Commit;
 use super::error::GitError;
 use super::links::{link_back, linked_tree};
 use super::networking::without_secrets;
+use super::references;
 use super::scratch::unique_name;
 
 /// What origin's branches become here, so that `refs/heads` has only what workers made.
@@ -173,10 +174,34 @@ impl Repository {
 
     /// Where it was cloned from.
     pub fn origin(&self) -> Result<String, GitError> {
+        if let Some(origin) = self.plain_origin() {
+            return Ok(origin);
+        }
         self.setting("remote.origin.url")?.ok_or_else(|| GitError::Failed {
             deed: format!("find the origin of {}", self.path.display()),
             message: "remote.origin.url is not set".to_owned(),
         })
+    }
+
+    /// The same, if it can be read without git.
+    fn plain_origin(&self) -> Option<String> {
+        let configuration = fs::read_to_string(self.path.join("config")).ok()?;
+        references::origin_in(&configuration).map(str::to_owned)
+    }
+
+    /// Whether the origin is a directory of this machine and everything that it has is here. What is merely not known is
+    /// no.
+    fn has_all_of_origin(&self) -> bool {
+        let theirs = || {
+            let origin = self.plain_origin().filter(|origin| origin.starts_with('/'))?;
+            references::references_below(
+                &references::plain_repository(Path::new(&origin))?,
+                "refs/heads/",
+            )
+        };
+        let ours = || references::references_below(&self.path, "refs/remotes/origin/");
+        // In this order: what is fetched meanwhile is then not taken for what was there.
+        ours().is_some_and(|ours| theirs().is_some_and(|theirs| theirs == ours))
     }
 
     /// Makes `git push` fail in every worktree, with a sentence that says what to do instead. Ours
@@ -187,6 +212,9 @@ impl Repository {
 
     /// Brings `refs/remotes/origin` to where the branches of the origin are.
     pub fn fetch(&self) -> Result<(), GitError> {
+        if self.has_all_of_origin() {
+            return Ok(());
+        }
         let origin = self.origin()?;
         let mut call = Call::over_network(&self.path, &origin, "fetch")?
             .args(["fetch", "--quiet", "--prune", "--no-write-fetch-head", "origin"])
@@ -210,7 +238,11 @@ impl Repository {
 
     /// Where a branch of the origin is, as last fetched.
     pub fn tip(&self, branch: &str) -> Result<Option<Commit>, GitError> {
-        self.resolve(&format!("refs/remotes/origin/{branch}"))
+        let name = format!("refs/remotes/origin/{branch}");
+        match references::reference(&self.path, &name).filter(|_| is_plain(branch)) {
+            Some(commit) => Ok(Some(commit)),
+            None => self.resolve(&name),
+        }
     }
 
     /// The commit that a name means: a reference, a branch, a hash.
@@ -389,4 +421,9 @@ impl Repository {
         link_back(&self.path.join("worktrees").join(&name), path)?;
         fs::rename(&first, path).map_err(GitError::file("make", path))
     }
+}
+
+/// Whether the name of a branch leads to no other file than its own.
+fn is_plain(branch: &str) -> bool {
+    branch.split('/').all(|word| !matches!(word, "" | "." | ".."))
 }

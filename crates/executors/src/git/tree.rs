@@ -7,6 +7,7 @@ use super::call::Call;
 use super::commit::Commit;
 use super::error::GitError;
 use super::links;
+use super::references;
 use super::repository::Repository;
 use super::status::{self, Report, TreeStatus};
 
@@ -61,6 +62,21 @@ impl fmt::Display for Unfinished {
 pub(super) enum Ignored {
     Hidden,
     Shown,
+}
+
+/// Whether a switch leaves all files as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FilesStay {
+    Yes,
+    No,
+}
+
+/// The commit that is checked out where `HEAD` says this, if that can be read without git.
+fn checked_out(git_directory: &Path, head: &str) -> Option<Commit> {
+    match head.strip_prefix("ref: ") {
+        Some(name) => references::reference(&links::common_directory(git_directory), name),
+        None => Commit::parse(head),
+    }
 }
 
 impl Tree {
@@ -160,11 +176,23 @@ impl Tree {
         if let Some(unfinished) = self.unfinished()? {
             return Err(GitError::Unfinished { operation: unfinished.command() });
         }
-        let head = self.git_directory()?.join("HEAD");
+        let directory = self.git_directory()?;
+        let head = directory.join("HEAD");
         let before = std::fs::read_to_string(&head).map_err(GitError::file("read", &head))?;
-        self.switch_to_new(branch, base)?;
-        // Afterwards is when it counts, and a change that was there before is still there.
-        let report = self.report(Ignored::Hidden)?;
+        let report = if checked_out(&directory, before.trim()).as_ref() == Some(base) {
+            // Nothing but the name of the branch changes, so one need not wait for the other.
+            let (switched, report) = std::thread::scope(|scope| {
+                let switched = scope.spawn(|| self.switch_to_new(branch, base, FilesStay::Yes));
+                let report = self.report(Ignored::Hidden);
+                (switched.join(), report)
+            });
+            switched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            report?
+        } else {
+            self.switch_to_new(branch, base, FilesStay::No)?;
+            // Afterwards is when it counts, and a change that was there before is still there.
+            self.report(Ignored::Hidden)?
+        };
         if report.changes.is_empty() {
             return Ok(());
         }
@@ -173,11 +201,16 @@ impl Tree {
         Err(GitError::NotClean { path: self.path.clone(), left })
     }
 
-    fn switch_to_new(&self, branch: &str, base: &Commit) -> Result<(), GitError> {
+    fn switch_to_new(&self, branch: &str, base: &Commit, files: FilesStay) -> Result<(), GitError> {
         let switch = || -> Result<Call, GitError> {
             let call = self.call(format!("switch {} to {branch}", self.path.display()))?;
-            // Ignored files of the last worker are not overwritten by files of the base.
-            Ok(call.args(["switch", "--quiet", "--no-overwrite-ignore"]))
+            let call = call.args(["switch", "--quiet"]);
+            Ok(match files {
+                // Without further words git does not even look at them.
+                FilesStay::Yes => call,
+                // Ignored files of the last worker are not overwritten by files of the base.
+                FilesStay::No => call.arg("--no-overwrite-ignore"),
+            })
         };
         let mut call = switch()?.args(["--no-track", "-c", branch, base.as_str()]);
         let answer = call.answer()?;

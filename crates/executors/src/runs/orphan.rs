@@ -22,20 +22,27 @@ pub(super) struct Record {
     pub(super) supervisor: Pid,
     /// Its number, which is that of its group too, and when it was started.
     pub(super) agent: Option<(Pid, u64)>,
+    /// The session in which it was has gone away, and it has not.
+    pub(super) without_session: bool,
 }
+
+/// The line that says so, below who they are.
+const WITHOUT_SESSION: &str = "without session";
 
 impl Record {
     fn parse(text: &str) -> Option<Self> {
         // Below it may stand how the agent ended, while something that it left is still there.
-        let words: Vec<&str> = text.lines().next()?.split_ascii_whitespace().collect();
-        match words.as_slice() {
-            [supervisor] => Some(Self { supervisor: pid_of(supervisor)?, agent: None }),
+        let mut lines = text.lines();
+        let words: Vec<&str> = lines.next()?.split_ascii_whitespace().collect();
+        let without_session = lines.next() == Some(WITHOUT_SESSION);
+        let (supervisor, agent) = match words.as_slice() {
+            [supervisor] => (supervisor, None),
             [supervisor, agent, started] => {
-                let agent = Some((pid_of(agent)?, started.parse().ok()?));
-                Some(Self { supervisor: pid_of(supervisor)?, agent })
+                (supervisor, Some((pid_of(agent)?, started.parse().ok()?)))
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(Self { supervisor: pid_of(supervisor)?, agent, without_session })
     }
 }
 
@@ -45,8 +52,15 @@ impl fmt::Display for Record {
         if let Some((agent, started)) = self.agent {
             write!(f, " {} {started}", agent.as_raw_pid())?;
         }
-        writeln!(f)
+        writeln!(f)?;
+        if self.without_session { writeln!(f, "{WITHOUT_SESSION}") } else { Ok(()) }
     }
+}
+
+/// Whether the session of a run went away before its supervisor did.
+pub fn lost_its_session(files: &RunFiles) -> bool {
+    let text = fs::read_to_string(files.lock_path()).unwrap_or_default();
+    Record::parse(&text).is_some_and(|record| record.without_session)
 }
 
 /// Ends the agent of a run whose supervisor is gone, its process group, and everything else that holds the
@@ -71,6 +85,16 @@ pub fn end_orphan(files: &RunFiles, grace: Duration) -> io::Result<bool> {
         return Ok(false);
     }
     Ok(end_all(grace, Some(KILLED_PATIENCE), find))
+}
+
+/// The number of the supervisor of a run whose agent is at work; nothing if there is no such agent now.
+pub fn supervisor_at_work(files: &RunFiles) -> io::Result<Option<u32>> {
+    if !somebody_listens(files)? {
+        return Ok(None);
+    }
+    let record = Record::parse(&fs::read_to_string(files.lock_path())?);
+    let with_agent = record.filter(|record| record.agent.is_some());
+    Ok(with_agent.and_then(|record| u32::try_from(record.supervisor.as_raw_pid()).ok()))
 }
 
 /// What is left of a run whose supervisor and agent are both gone, while something else holds its lock; nothing if that

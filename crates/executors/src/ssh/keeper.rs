@@ -140,5 +140,5 @@ fn agent_of(
         arguments: ["worker", "become", "--"].map(Into::into).to_vec(),
     };
     let terminal = order.terminal.then(launcher);
-    Ok(Agent { argv: order.argv, directory, environment, prompt, terminal })
+    Ok(Agent { argv: order.argv, directory, environment, prompt, terminal, prompter: None })
 }

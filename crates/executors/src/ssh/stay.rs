@@ -225,7 +225,7 @@ impl Visit<'_> {
                 is_told = self.wish;
                 let word = match self.wish {
                     Some(Wish::Cancel) => FromHome::Cancel,
-                    Some(Wish::Leave) | None => FromHome::Leave,
+                    Some(Wish::Leave | Wish::HandOver) | None => FromHome::Leave,
                 };
                 if let Err(error) = line.say(&word, &[]) {
                     return broken(&error, was_of_use);
@@ -250,12 +250,10 @@ impl Visit<'_> {
     }
 
     fn hear_wish(&mut self) {
+        // A run over there has one session: whoever wants another was told so.
+        let heard = self.control.wish().filter(|wish| *wish != Wish::HandOver);
         // Whoever is in a hurry wins.
-        if let Some(wish) = self.control.wish()
-            && self.wish != Some(Wish::Cancel)
-        {
-            self.wish = Some(wish);
-        }
+        self.wish = self.wish.max(heard);
     }
 
     /// Waits before the next dialling. What somebody wants is heard meanwhile, and whoever cancels does not wait for the

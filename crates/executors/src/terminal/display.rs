@@ -1,12 +1,41 @@
 //! The terminal that a supervisor has itself, on which a person watches its agent.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use rustix::fs::OFlags;
-use rustix::termios::{OptionalActions, Termios, Winsize, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::{
+    OptionalActions, Termios, Winsize, isatty, tcgetattr, tcgetwinsize, tcsetattr, ttyname,
+};
+
+/// The terminal that this process was started on, if it was: somebody who has it as a session may take it away.
+#[derive(Debug)]
+pub struct OwnTerminal {
+    terminal: Option<OwnedFd>,
+}
+
+impl OwnTerminal {
+    /// Where standard input is one.
+    pub fn of_this_process() -> Self {
+        let input = io::stdin();
+        let terminal = isatty(&input).then(|| input.as_fd().try_clone_to_owned().ok()).flatten();
+        Self { terminal }
+    }
+
+    /// What can be waited for to go away.
+    pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.terminal.as_ref().map(AsFd::as_fd)
+    }
+
+    /// From now on it is as if there had been none.
+    pub fn forget(&mut self) {
+        self.terminal = None;
+    }
+}
 
 /// The terminal of this process, given over to an agent: keys reach it as they were pressed, and nothing is
 /// shown twice. It is as before when this value is dropped.
@@ -19,10 +48,16 @@ pub struct Display {
 impl Display {
     /// The terminal of this process, if it has one.
     pub fn of_this_process() -> io::Result<Option<Self>> {
-        Self::at("/dev/tty")
+        // What was typed before there was an agent is not meant for it.
+        let when = OptionalActions::Flush;
+        match ttyname(io::stdin(), Vec::new()) {
+            // A process that has left the session of its terminal still has it to show something on.
+            Ok(name) => Self::at(OsStr::from_bytes(name.as_bytes()), when),
+            Err(_) => Self::at(OsStr::new("/dev/tty"), when),
+        }
     }
 
-    fn at(path: &str) -> io::Result<Option<Self>> {
+    pub(super) fn at(path: &OsStr, when: OptionalActions) -> io::Result<Option<Self>> {
         // Opened again, so that others who write to it are not made to write without waiting.
         let at_once = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits().cast_signed();
         let opened = File::options().read(true).write(true).custom_flags(at_once).open(path);
@@ -30,7 +65,7 @@ impl Display {
         let before = tcgetattr(&terminal)?;
         let mut raw = before.clone();
         raw.make_raw();
-        tcsetattr(&terminal, OptionalActions::Now, &raw)?;
+        tcsetattr(&terminal, when, &raw)?;
         Ok(Some(Self { terminal, before }))
     }
 

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use super::ANSWER_LIMIT;
+use super::{ANSWER_LIMIT, TmuxError};
 use crate::background::spawn;
 
 /// Why a call came to nothing.
@@ -28,6 +28,8 @@ pub(super) enum Failure {
     Silent,
     /// Tmux refused for another reason.
     Refused(String),
+    /// The program is not one that we can use.
+    Unusable(TmuxError),
     /// The program could not be started or spoken to.
     Io(io::Error),
 }

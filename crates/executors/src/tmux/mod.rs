@@ -21,10 +21,11 @@ mod version;
 pub use control::ControlClient;
 pub use error::TmuxError;
 pub use paste::{Confirmation, Pasted};
-pub use session::{Capture, Session, SessionInfo};
+pub use session::{Capture, Pane, Session, SessionInfo};
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -34,7 +35,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use self::invocation::{Failure, ask, exact_word, without_formats};
-use self::session::{Name, captured, capturing, listed, listing};
+use self::session::{Name, captured, capturing, finding, found, listed, listing};
 use crate::process::{ProcessError, command};
 
 /// The oldest version that has what we use.
@@ -73,16 +74,21 @@ pub struct Tmux {
 }
 
 impl Tmux {
-    /// The server of the town with this identity, which need not run. Fails if tmux is missing or too old.
-    pub fn of_town(identity: &str) -> Result<Self, TmuxError> {
-        version::check()?;
+    /// Fails if tmux is missing or too old. Whoever starts a server makes sure of it, and where there is one somebody
+    /// has; so this is for those who want to know before.
+    pub fn check() -> Result<(), TmuxError> {
+        version::check()
+    }
+
+    /// The server of the town with this identity, which need not run.
+    pub fn of_town(identity: &str) -> Self {
         let hash = Sha256::digest(identity.as_bytes());
         let mut socket = "gt-".to_owned();
         for byte in hash.iter().take(SOCKET_HASH_BYTES) {
             // Writing to a string does not fail.
             let _ = write!(socket, "{byte:02x}");
         }
-        Ok(Self { socket })
+        Self { socket }
     }
 
     /// The name of the socket, as in `tmux -L <name>`.
@@ -168,11 +174,29 @@ impl Tmux {
     /// What the pane of a session shows or has shown.
     pub fn capture(&self, name: &str, capture: Capture) -> Result<String, TmuxError> {
         let name = Name::new(name)?;
-        let words = capturing(&name, capture);
+        self.capture_from(&name, &name.pane(), capture)
+    }
+
+    /// What a pane shows or has shown.
+    pub fn capture_pane(&self, pane: &Pane, capture: Capture) -> Result<String, TmuxError> {
+        self.capture_from(&pane.name, &pane.id, capture)
+    }
+
+    fn capture_from(&self, name: &Name, pane: &str, capture: Capture) -> Result<String, TmuxError> {
+        let words = capturing(pane, capture);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let printed = self.ask(&words, b"");
         let printed = printed.map_err(|failure| name.error_of(&self.socket, failure))?;
         Ok(captured(&printed, capture))
+    }
+
+    /// The pane that was started with this process, if it is in one of our sessions.
+    pub fn pane_of(&self, process: u32) -> Result<Option<Pane>, TmuxError> {
+        match self.ask(&finding(), b"") {
+            Ok(printed) => Ok(found(&printed, process)),
+            Err(Failure::NoServer | Failure::NoTarget) => Ok(None),
+            Err(failure) => Err(error_of(&self.socket, failure)),
+        }
     }
 
     /// What a person runs to look at a session and to type into it.
@@ -244,7 +268,9 @@ fn error_of(socket: &str, failure: Failure) -> TmuxError {
         Failure::NoServer => TmuxError::ServerGone,
         Failure::TooLong => TmuxError::TooLong,
         Failure::Silent => TmuxError::Silent { socket: socket.to_owned() },
+        Failure::Io(error) if error.kind() == ErrorKind::NotFound => TmuxError::Missing,
         Failure::Io(error) => TmuxError::Io(error),
+        Failure::Unusable(error) => error,
         Failure::Refused(message) => TmuxError::Failed { message },
         Failure::NoTarget => TmuxError::Failed { message: "there is no such target".to_owned() },
         Failure::Duplicate => TmuxError::Failed { message: "the name is taken".to_owned() },
@@ -300,8 +326,7 @@ mod tests {
 
     #[test]
     fn towns_have_different_sockets() {
-        let [one, again, other] =
-            ["a", "a", "b"].map(|identity| Tmux::of_town(identity).unwrap().socket);
+        let [one, again, other] = ["a", "a", "b"].map(|identity| Tmux::of_town(identity).socket);
         assert_eq!(one, again);
         assert_ne!(one, other);
         assert!(one.starts_with("gt-") && one.len() < 20, "{one}");

@@ -66,6 +66,7 @@ impl Tmux {
 
     /// Starts the server, if there is none, and sets what all sessions have in common.
     fn prepare(&self) -> Result<(), Failure> {
+        Self::check().map_err(Failure::Unusable)?;
         let mut command = self.command();
         // Until the first session is there.
         command.args(["start-server", ";", "set-option", "-s", "exit-empty", "off"]);

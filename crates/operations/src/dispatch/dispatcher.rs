@@ -1,12 +1,12 @@
 //! The engine: one cycle over the town's line.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gt_core::decide::{DispatchOrder, PlanReason, Slots, StartFailure, WaitReason, plan_dispatch};
-use gt_core::schedule::{CloseReason, Context, Run};
+use gt_core::schedule::{CloseReason, Context, Run, WorkerPlace};
 use gt_core::settings::Layers;
 use gt_core::{Bead, BeadId};
 use gt_store::{Lane, Pause, Reader, Writer};
@@ -55,6 +55,8 @@ pub struct Dispatcher<'a> {
     host: &'a str,
     /// How many were given slots in this cycle.
     begun: AtomicU64,
+    /// The polecats that somebody has not left yet.
+    taken: Mutex<BTreeSet<WorkerPlace>>,
     pause: Box<dyn Fn(Duration) + Sync + 'a>,
 }
 
@@ -73,6 +75,13 @@ pub enum NotStarted {
     /// The store could not be used.
     #[error(transparent)]
     Operation(#[from] OperationError),
+}
+
+impl NotStarted {
+    /// Whether something of an earlier run has to go first: nobody is to blame, and it is tried again soon.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Spawn(error) if error.is_busy())
+    }
 }
 
 /// What a cycle did, or in a dry run would do.
@@ -172,6 +181,7 @@ impl<'a> Dispatcher<'a> {
             starter: "",
             host: "",
             begun: AtomicU64::new(0),
+            taken: Mutex::default(),
             pause: Box::new(std::thread::sleep),
         }
     }
@@ -240,6 +250,7 @@ impl<'a> Dispatcher<'a> {
         if let Some(order) = self.order {
             scene.settings.order = order;
         }
+        scene.taken.clone_from(&self.taken.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(scene)
     }
 
@@ -517,19 +528,40 @@ impl<'a> Dispatcher<'a> {
             });
             proposal.reserved(answer)?;
         }
-        let Some(run) = proposal.run() else { return Ok(()) };
-        if !Run::takes_slot(run.executor) {
-            return Ok(());
+        loop {
+            let Some(run) = proposal.run() else { return Ok(()) };
+            if !Run::takes_slot(run.executor) {
+                return Ok(());
+            }
+            let Err(error) = self.spawner.spawn(&run) else { return Ok(()) };
+            // Whoever did not ask for that very place is not made to wait for it.
+            let elsewhere = match (&error, &run.place) {
+                (SpawnError::Taken(_), Some(place)) if proposal.context.place.is_none() => {
+                    let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+                    taken.insert(place.clone())
+                }
+                _ => false,
+            };
+            let cost = match &error {
+                _ if elsewhere => Cost::Nothing,
+                SpawnError::Busy(_) | SpawnError::Taken(_) => Cost::Patience,
+                SpawnError::Failed(_) => Cost::Counted,
+            };
+            let (why, jitter) = (error.to_string(), jitter(&run.id.to_string()));
+            let again = self.town.write(|writer| {
+                let taken_back = start_failed_in(writer, &run, &why, &cost, jitter)?;
+                if !elsewhere || !taken_back {
+                    return Ok(None);
+                }
+                // In the same transaction, so that nobody takes its slot in between.
+                let mut scene = self.scene(writer, files)?;
+                Ok(Some(self.begin(writer, &mut scene, proposal)?))
+            })?;
+            match again {
+                Some(start) => proposal.reserved(Ok(start))?,
+                None => return Err(error.into()),
+            }
         }
-        let Err(error) = self.spawner.spawn(&run) else { return Ok(()) };
-        let cost = match &error {
-            SpawnError::Busy(_) => Cost::Patience,
-            SpawnError::Failed(_) => Cost::Counted,
-        };
-        let why = error.to_string();
-        let jitter = jitter(&run.id.to_string());
-        self.town.write(|writer| start_failed_in(writer, &run, &why, &cost, jitter))?;
-        Err(error.into())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a cycle, a list and an explanation look at: one evaluator for all of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gt_core::decide::{
     Ask, BACKOFF_MAX, Caps, Control, DispatchOrder, Occupancy, Place, RigStanding, WaitReason,
@@ -36,6 +36,8 @@ pub(crate) struct Scene {
     pub(crate) accounts: Vec<Account>,
     /// What is held against runtimes and accounts; how that holds them now is in the caps.
     pub(crate) parks: Vec<Park>,
+    /// The polecats that nobody has in the store, and whose last worker has not left yet.
+    pub(crate) taken: BTreeSet<WorkerPlace>,
     rigs: BTreeMap<RigSlug, Rig>,
     /// The live run of each bead that has one.
     runs: HashMap<BeadId, Run>,
@@ -71,6 +73,7 @@ impl Scene {
             now,
             accounts,
             parks: reader.parks()?,
+            taken: BTreeSet::new(),
             rigs: reader.rigs()?.into_iter().map(|rig| (rig.slug.clone(), rig)).collect(),
             runs: HashMap::new(),
         };
@@ -237,13 +240,19 @@ impl Scene {
             place: context.place.as_ref(),
             account: self.account_of(context.account.as_deref()),
             gated: context.gated,
-            runtime: Some(Self::runtime_of(context)),
+            runtime: Some(self.runtime_of(context)),
         }
     }
 
-    /// The runtime that a context's run would be carried out with; empty for the rig's own command.
-    fn runtime_of(context: &Context) -> &str {
-        context.parameters.runtime.as_deref().unwrap_or_default()
+    /// The runtime that a context's run would be carried out with; empty for the rig's own command, and for a person
+    /// or an agent that asks for work, who have their own.
+    pub(crate) fn runtime_of<'a>(&'a self, context: &'a Context) -> &'a str {
+        let asked = context.parameters.runtime.as_deref();
+        if Run::takes_slot(self.executor_of(context)) {
+            self.settings.runtime_in(&context.rig, asked)
+        } else {
+            asked.unwrap_or_default()
+        }
     }
 
     /// Every cap that does not admit a context now.

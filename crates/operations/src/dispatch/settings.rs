@@ -9,6 +9,7 @@ use gt_core::time::parse_duration;
 use gt_core::{Invalid, Rig, RigSlug};
 
 use crate::Result;
+use crate::runtimes::{CUSTOM, DEFAULT};
 
 /// The settings of the scheduler that are in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +146,19 @@ impl SchedulerSettings {
         said || self.runtime.is_some() || crate::trees::has_trees(rig)
     }
 
+    /// The name of the runtime that works in a rig: the one that was asked for, else that of the rig, that of the town, and
+    /// at last the usual one. Empty for the command of the rig, whose runs have nothing to do with those of others.
+    pub(crate) fn runtime_in<'a>(&'a self, rig: &RigSlug, asked: Option<&'a str>) -> &'a str {
+        let of_rig = || self.runtimes.get(rig).map(String::as_str);
+        let named = asked.or_else(of_rig).or(self.runtime.as_deref());
+        let has_command = self.commands.contains_key(rig);
+        match named {
+            Some(CUSTOM) | None if has_command => "",
+            Some(name) => name,
+            None => DEFAULT,
+        }
+    }
+
     /// Whether slung work waits for a slot instead of starting at once.
     pub fn is_deferred(&self) -> bool {
         self.max_polecats.is_some()
@@ -208,6 +222,22 @@ mod tests {
         assert_eq!((caps.town, caps.queue), (Some(3), None));
         assert_eq!(caps.rigs.into_values().collect::<Vec<_>>(), [2]);
         assert_eq!(settings.spawn_parallelism, 5);
+    }
+
+    #[test]
+    fn a_runtime_is_chosen_by_whoever_asks_then_by_the_rig_then_by_the_town() {
+        let [web, api] = ["web", "api"].map(|rig| RigSlug::parse(rig).unwrap());
+        let plain = settings(&[("rig.web.command", "make {bead}")]);
+        assert_eq!((plain.runtime_in(&web, None), plain.runtime_in(&api, None)), ("", DEFAULT));
+        let said = settings(&[
+            ("rig.web.command", "make {bead}"),
+            ("rig.web.runtime", "codex"),
+            ("worker.runtime", "amp"),
+        ]);
+        assert_eq!((said.runtime_in(&web, None), said.runtime_in(&api, None)), ("codex", "amp"));
+        assert_eq!(said.runtime_in(&web, Some("goose")), "goose");
+        // However it is called, it is the command of the rig.
+        assert_eq!(said.runtime_in(&web, Some(CUSTOM)), "");
     }
 
     #[test]

@@ -11,9 +11,22 @@ pub enum SpawnError {
     /// Something of an earlier run is still there; nobody is to blame, and it is tried again.
     #[error("{0}")]
     Busy(String),
+    /// Whoever had the place of the run before has not left it yet. Another place would do.
+    #[error("{0}")]
+    Taken(String),
     /// It could not be started.
     #[error("{0}")]
     Failed(String),
+}
+
+impl SpawnError {
+    /// Whether it only has to be tried again: nobody is to blame.
+    pub fn is_busy(&self) -> bool {
+        match self {
+            Self::Busy(_) | Self::Taken(_) => true,
+            Self::Failed(_) => false,
+        }
+    }
 }
 
 /// What every executor implements: it starts the worker of a run that has its slot, and returns when the

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gt_core::decide::{AfterFailure, StartFailure, WaitReason, after_start_failure};
-use gt_core::schedule::{CloseReason, Context, Landing, Run, RunState, Workplace};
+use gt_core::schedule::{CloseReason, Context, Run, RunState};
 use gt_core::{BeadId, EventKind, ExecutorKind, Status, Uid};
 use gt_store::Writer;
 
@@ -86,32 +86,17 @@ pub(crate) fn start_in(
         None => format!("{}/{}", context.rig, executor.as_str()),
     };
     let run = Run {
-        id,
-        uid: Uid::fresh(),
-        context: context.number,
-        rig: context.rig.clone(),
-        executor,
-        runtime: context.parameters.runtime.clone().unwrap_or_default(),
+        runtime: scene.runtime_of(&context).to_owned(),
         agent,
         place,
         host: starter.host.to_owned(),
         account: scene.account_of(context.account.as_deref()).unwrap_or_default().to_owned(),
         gated: context.gated,
-        state: RunState::Starting,
         starter: starter.lock.to_owned(),
         formula: recipe.formula.clone(),
         steps: recipe.steps.clone(),
-        created_at: writer.now(),
         created_by: writer.actor().to_owned(),
-        running_at: None,
-        ended_at: None,
-        ended_by: String::new(),
-        exit_code: None,
-        exit_signal: None,
-        reason: String::new(),
-        workplace: Workplace::default(),
-        said: None,
-        landing: Landing::default(),
+        ..Run::begun(id, Uid::fresh(), context.number, context.rig.clone(), executor, writer.now())
     };
     writer.insert_run(&run)?;
     if executor == ExecutorKind::None {

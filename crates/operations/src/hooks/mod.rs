@@ -93,6 +93,7 @@ impl Occasion {
             | EventKind::RunStarting
             | EventKind::StartFailed
             | EventKind::Dispatched
+            | EventKind::HandedOver
             | EventKind::RunDone
             | EventKind::RunFailed
             | EventKind::RunLost
@@ -102,6 +103,7 @@ impl Occasion {
             | EventKind::Rescued
             | EventKind::TreeMoved
             | EventKind::TreeRestored
+            | EventKind::TreeDue
             | EventKind::TreePurged
             | EventKind::Escalated
             | EventKind::Paused
@@ -114,6 +116,7 @@ impl Occasion {
             | EventKind::MessageSent
             | EventKind::MessageDelivered
             | EventKind::MessageSeen
+            | EventKind::MessagesPurged
             | EventKind::HelpWanted
             | EventKind::Other(_) => None,
         }

@@ -1,6 +1,5 @@
 //! The helper's side: running hooks one after the other.
 
-use std::error::Error as _;
 use std::io::BufRead;
 use std::path::Path;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use gt_executors::background::{Ending, Limited};
 
 use super::{Call, log};
 use crate::town::DIRECTORY;
+use crate::with_causes;
 
 /// The first argument that makes a program the helper; the town and the time limit in milliseconds
 /// follow.
@@ -53,10 +53,7 @@ fn run_one(root: &Path, timeout: Duration, call: &Call) {
         Ok(Ending::TooLate) => {
             format!("ended because it took longer than {}", gt_core::time::format_duration(timeout))
         }
-        Err(error) => {
-            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-            format!("{error}{cause}")
-        }
+        Err(error) => with_causes(&error),
     };
     log::append(root, &format!("{} {} {}: {problem}", call.program, call.bead, call.event));
 }

@@ -7,10 +7,12 @@ mod commit;
 mod done;
 mod fence;
 mod land;
+mod merging;
 mod resume;
 mod way;
 
 pub use done::{Done, DoneRequest, Fate, done, run_at};
 pub(crate) use done::{Refused, finish_work};
 pub use fence::fence;
+pub(crate) use merging::merging_in;
 pub(crate) use resume::{Sequel, complete, resume};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gt_core::message::{MessageBody, MessageKind, NewMessage};
-use gt_core::schedule::{Landing, Run, RunState, WorkerPlace, Workplace};
-use gt_core::{Address, BeadId, ExecutorKind, Json, RigSlug, Sender, Uid};
+use gt_core::schedule::{Run, RunState, WorkerPlace};
+use gt_core::{Address, BeadId, ExecutorKind, RigSlug, Sender, Uid};
 
 use super::{delivered, mark_seen, undelivered_for};
 use crate::beads::{NewBead, create};
@@ -20,32 +20,17 @@ fn town() -> (Town, WorkerPlace) {
     let place = WorkerPlace::polecat(&rig, "toast").expect("a valid name");
     let begun = town.write(|writer| {
         Ok(writer.insert_run(&Run {
-            id: writer.next_run_id(&bead.id)?,
-            uid: Uid::fresh(),
-            context: 1,
-            rig: rig.clone(),
-            executor: ExecutorKind::Tmux,
-            runtime: String::new(),
             agent: place.to_string(),
             place: Some(place.clone()),
-            host: String::new(),
-            account: String::new(),
-            gated: false,
             state: RunState::Running,
-            starter: String::new(),
-            formula: String::new(),
-            steps: Json::trusted("{}".to_owned()),
-            created_at: writer.now(),
-            created_by: String::new(),
-            running_at: None,
-            ended_at: None,
-            ended_by: String::new(),
-            exit_code: None,
-            exit_signal: None,
-            reason: String::new(),
-            workplace: Workplace::default(),
-            said: None,
-            landing: Landing::default(),
+            ..Run::begun(
+                writer.next_run_id(&bead.id)?,
+                Uid::fresh(),
+                1,
+                rig.clone(),
+                ExecutorKind::Tmux,
+                writer.now(),
+            )
         })?)
     });
     begun.expect("the run begins");

@@ -19,10 +19,11 @@ const NOTICES_MAX: usize = 100;
 /// [`run`] when it is started with [`HELPER`]. A helper that cannot start is no failure: the notices are
 /// written, and the next dispatch cycle tries them.
 pub fn deliver_in_background(root: &Path) {
-    let _ = start(root);
+    let _ = start(root, HELPER);
 }
 
-fn start(root: &Path) -> Result<()> {
+/// Starts a copy of this program that knows by its first argument what to do for the town, and does not wait for it.
+pub(crate) fn start(root: &Path, helper: &str) -> Result<()> {
     let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
     let scratch = root.join(DIRECTORY);
     let nothing = nameless_file(&scratch).map_err(|source| OperationError::File {
@@ -35,7 +36,7 @@ fn start(root: &Path) -> Result<()> {
         path: "this program".into(),
         source,
     })?;
-    Ok(detach(&program, &[HELPER.as_ref(), root.as_os_str()], nothing)?)
+    Ok(detach(&program, &[helper.as_ref(), root.as_os_str()], nothing)?)
 }
 
 /// Has what is due sent, if anything is: what each cycle does for notices whose first try failed.

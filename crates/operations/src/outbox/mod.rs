@@ -13,8 +13,8 @@ mod outside;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use background::catch_up;
 pub use background::{HELPER, deliver_in_background, run};
+pub(crate) use background::{catch_up, start as start_helper};
 pub use deliver::{Delivered, SENDING_MAX, deliver};
 pub(crate) use news::tell_news;
 pub use outside::Outside;

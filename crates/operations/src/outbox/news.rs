@@ -35,6 +35,7 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
         // each time.
         let about = match event.kind {
             EventKind::HelpWanted => said("message"),
+            EventKind::TreeDue => said("path"),
             _ => run.clone().unwrap_or_else(|| said("context")),
         };
         let why = [said("why"), said("reason")].into_iter().find(|text| !text.is_empty());
@@ -70,6 +71,14 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
                 said("subject"),
                 said("message")
             ),
+            EventKind::TreeDue => {
+                let number = said("number");
+                format!(
+                    "the tree {} is deleted for good after {}. Bring it back with gt polecat undelete {number}",
+                    said("path"),
+                    said("until")
+                )
+            }
             _ => format!("{bead} could not be started{why}. See gt why {bead}"),
         };
         let notice = NewNotice {
@@ -94,6 +103,7 @@ fn kind_of(event: &NewEvent) -> Option<&'static str> {
         EventKind::Escalated => Some("escalated"),
         EventKind::RunFailed => Some("failed"),
         EventKind::HelpWanted => Some("help-wanted"),
+        EventKind::TreeDue => Some("tree-due"),
         // People are told once that something does not work, however often it is tried, and when it does again;
         // not of limits, which pass by themselves, and not of what they did.
         EventKind::Parked if !has(event, "again") => Some("parked"),

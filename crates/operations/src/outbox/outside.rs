@@ -1,6 +1,5 @@
 //! Programs and web services that are told.
 
-use std::error::Error as _;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,13 +7,12 @@ use std::time::Duration;
 use gt_core::schedule::Notice;
 use gt_core::{WebAddress, limits};
 use gt_executors::background::{Ending, Limited};
-use gt_executors::process::ProcessError;
-use gt_executors::web::{Answer, Post, WebError, signature};
+use gt_executors::web::{Answer, Post, signature};
 
 use super::deliver::SENDING_MAX;
 use super::{NotSent, Notifier, Target};
-use crate::Town;
 use crate::town::DIRECTORY;
+use crate::{Town, with_causes};
 
 /// How long a web service may take; shorter than a program, which may start another one.
 const WEBHOOK_MAX: Duration = Duration::from_secs(10);
@@ -87,7 +85,7 @@ fn run(root: &Path, words: &[String], notice: &Notice) -> Result<(), NotSent> {
             "{program}: ended because it took longer than {}",
             gt_core::time::format_duration(SENDING_MAX)
         ))),
-        Err(error) => Err(NotSent::Unreachable(with_cause(&error))),
+        Err(error) => Err(NotSent::Unreachable(with_causes(&error))),
     }
 }
 
@@ -101,7 +99,7 @@ fn post(address: &WebAddress, secret: &str, notice: &Notice) -> Result<(), NotSe
     }
     let content_type = "application/json";
     let asked = Post { address, content_type, headers: &headers, body, limit: WEBHOOK_MAX };
-    let answer = asked.send().map_err(|error| NotSent::Unreachable(with_cause_of_web(&error)))?;
+    let answer = asked.send().map_err(|error| NotSent::Unreachable(with_causes(&error)))?;
     judge(address, &answer)
 }
 
@@ -134,16 +132,4 @@ fn header_value(key: &str) -> String {
         }
     }
     value
-}
-
-fn with_cause(error: &ProcessError) -> String {
-    joined(&error.to_string(), error.source())
-}
-
-fn with_cause_of_web(error: &WebError) -> String {
-    joined(&error.to_string(), error.source())
-}
-
-fn joined(text: &str, cause: Option<&dyn std::error::Error>) -> String {
-    cause.map_or_else(|| text.to_owned(), |cause| format!("{text}: {cause}"))
 }

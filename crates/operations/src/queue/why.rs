@@ -272,6 +272,10 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
                 "see what it needs with gt why {id}, then bd update {id} --status open and gt sling {id}"
             )
         }
+        WaitReason::PutOff(_) if bead.status == Status::Deferred => {
+            format!("bd undefer {id} when its time has come, then gt sling {id}")
+        }
+        WaitReason::PutOff(_) => format!("gt sling {id}"),
         WaitReason::Merging(branch) => {
             format!(
                 "merge {branch}, then bd close {id}; or bd update {id} --status open takes it back"

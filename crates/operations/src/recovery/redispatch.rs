@@ -102,6 +102,8 @@ fn is_for_a_person(reason: &WaitReason) -> bool {
             | WaitReason::Quarantined(_)
             | WaitReason::RunCancelled(_)
             | WaitReason::Review
+            | WaitReason::Escalated(_)
+            | WaitReason::PutOff(_)
             | WaitReason::AssignedTo(_)
             | WaitReason::ConvoyStaged(_)
     )

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use gt_core::schedule::{Run, RunId, RunState};
+use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Status};
 use gt_store::{BeadFilter, Reader, StatusFilter, Writer};
 
+use crate::landing::merging_in;
 use crate::runs::{cancel_in, release_as};
 use crate::{Result, Town};
 
@@ -115,9 +116,7 @@ fn kept(
         }
         Some(run) => return Ok(Some(Kept::Running(run.id.clone()))),
         None => {
-            let last = reader.runs_of(&bead.id)?.into_iter().next();
-            let done = last.filter(|run| run.state == RunState::Done);
-            if let Some(run) = done.filter(|run| run.agent == bead.assignee) {
+            if let Some(run) = merging_in(reader, bead)? {
                 return Ok(Some(Kept::Merging(run.id)));
             }
         }

@@ -161,8 +161,10 @@ const LOOKED_FOR: Duration = Duration::from_secs(1);
 pub(crate) fn end_in_world<'a>(town: &Town, runs: impl IntoIterator<Item = &'a Run>) {
     let grace = town.scheduler_settings().map(|settings| settings.kill_grace).unwrap_or_default();
     for run in runs {
-        if !matches!(run.executor, ExecutorKind::Process | ExecutorKind::Ssh) {
-            continue;
+        match run.executor {
+            // Whoever stays with one that is elsewhere passes it on.
+            ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => {}
+            ExecutorKind::Pull | ExecutorKind::None => continue,
         }
         let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
         let mut waited = Duration::ZERO;

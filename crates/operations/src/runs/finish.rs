@@ -136,19 +136,11 @@ fn lost(
 fn successor(writer: &Writer<'_>, context: &Context, attempts: u32) -> Result<NewContext> {
     let priority = writer.bead(&context.bead)?.map_or(context.priority, |bead| bead.priority);
     Ok(NewContext {
-        bead: context.bead.clone(),
-        rig: context.rig.clone(),
         place: context.place.clone(),
         account: context.account.clone(),
-        gated: false,
-        forced: false,
-        priority,
-        origin: Origin::Recovery,
         parameters: context.parameters.clone(),
-        enqueued_at: None,
-        next_attempt_at: None,
-        failures: 0,
         attempts,
+        ..NewContext::plain(context.bead.clone(), context.rig.clone(), priority, Origin::Recovery)
     })
 }
 

@@ -4,14 +4,17 @@ mod cancel;
 mod claim;
 mod conclude;
 mod finish;
+mod insist;
 mod output;
 mod prompt;
 mod recover;
 mod release;
 mod remote;
+mod sessions;
 mod show;
 mod spawner;
 mod supervise;
+mod typing;
 mod unsling;
 mod wait;
 mod workbench;
@@ -19,7 +22,7 @@ mod world;
 
 pub use cancel::{Cancelled, cancel, cancel_by_force, cancel_in_world};
 pub(crate) use cancel::{cancel_in, end_in_world};
-pub use gt_executors::runs::speak_into;
+pub use gt_executors::runs::{ARRIVED, speak_into};
 pub use gt_executors::terminal::become_agent;
 
 pub use claim::{Claim, WorkOrder, claim};
@@ -35,6 +38,7 @@ pub use show::{Elsewhere, ListedRun, RunFilter, ShownRun, list, log_path, resolv
 pub use spawner::RunSpawner;
 pub(crate) use spawner::session_server;
 pub use supervise::{say_failed, supervise, supervise_all};
+pub use typing::{TypedPrompt, type_prompt};
 pub use unsling::{Unslung, unsling};
 pub use wait::{Notice, Progress, WaitRequest, Waited, Watched, wait};
 pub use world::{Alive, RealWorld, World};

@@ -6,16 +6,20 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use gt_core::ExecutorKind;
-use gt_core::schedule::Run;
+use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
-use gt_executors::process::ProcessError;
-use gt_executors::runs::{Hearing, OnEnd, Order, RunFiles, Supervisors};
+use gt_executors::runs::{Hearing, Liveness, OnEnd, Order, RunFiles, Supervisors};
 use gt_executors::tmux::{Tmux, TmuxError};
 
 use super::supervise::{BUSY, FAILED, STARTED};
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
+pub(super) use crate::error::{with_causes, with_causes as explained};
 use crate::settings::{file_layers, layers_over};
-use crate::{OperationError, Result, Town};
+use crate::{Result, Town};
+
+/// What a session runs: it waits for the supervisor, and has its terminal in the place of it. When the session goes away,
+/// with the server of all of them perhaps, whoever has the terminal goes along; the supervisor and its agent do not.
+const SESSION_HOLDER: [&str; 3] = ["/bin/sh", "-c", "\"$0\" \"$@\"; exit"];
 
 /// Has `gt worker exec <run>` supervise runs, which goes on without us: as a process of its own, or in a session.
 pub struct RunSpawner {
@@ -87,16 +91,31 @@ impl RunSpawner {
         let failed = |error: &dyn std::error::Error| SpawnError::Failed(error.to_string());
         let files = RunFiles::of(&self.runs, &run.id.to_string());
         let hearing = Hearing::of(&files, self.on_end.clone()).map_err(|error| failed(&error))?;
-        let tmux = Tmux::of_town(&self.identity).map_err(|error| failed(&error))?;
+        let tmux = Tmux::of_town(&self.identity);
         let voice = files.voice_path();
-        let mut argv = vec![self.program.clone().into_os_string()];
+        let mut argv: Vec<OsString> = SESSION_HOLDER.map(Into::into).into();
+        argv.push(self.program.clone().into_os_string());
         argv.extend(self.words(run, &["--voice".as_ref(), voice.as_os_str()]));
         match tmux.new_session(&self.session_of(run), &self.root, &[], &argv) {
             Ok(_) => Ok(hearing.first_line_within(self.patience)),
             Err(TmuxError::Exists { name }) => {
-                Err(SpawnError::Busy(format!("the session {name} has not ended yet")))
+                Err(self.busy(run, format!("the session {name} has not ended yet")))
             }
             Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// What keeps a run: something of an earlier run of its bead, or else whoever had its place.
+    fn busy(&self, run: &Run, why: String) -> SpawnError {
+        let is_left = |epoch: u32| {
+            let earlier = RunId { bead: run.id.bead.clone(), epoch };
+            let files = RunFiles::of(&self.runs, &earlier.to_string());
+            matches!(files.liveness(), Ok(Liveness::Free | Liveness::NeverTaken))
+        };
+        if run.place.is_some() && (1..run.id.epoch).all(is_left) {
+            SpawnError::Taken(why)
+        } else {
+            SpawnError::Busy(why)
         }
     }
 
@@ -131,29 +150,10 @@ impl Spawner for RunSpawner {
             STARTED => Ok(()),
             "" => Err(failed("its supervisor ended without a word".to_owned())),
             other => Err(match (other.strip_prefix(BUSY), other.strip_prefix(FAILED)) {
-                (Some(why), _) => SpawnError::Busy(why.to_owned()),
+                (Some(why), _) => self.busy(run, why.to_owned()),
                 (None, Some(why)) => failed(why.to_owned()),
                 (None, None) => failed(other.to_owned()),
             }),
         }
     }
-}
-
-/// An error with its cause.
-pub(super) fn explained(error: &ProcessError) -> String {
-    match error {
-        ProcessError::Start { program, source } => format!("cannot start {program}: {source}"),
-        ProcessError::Failed { .. } => error.to_string(),
-    }
-}
-
-/// An error with everything that caused it.
-pub(super) fn with_causes(error: &OperationError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -11,13 +11,13 @@ use gt_executors::runs::{
 };
 
 use super::claim::{Claim, claim};
-use super::conclude::conclude;
+use super::conclude::{conclude, not_continued};
 use super::finish::exec_failed;
+use super::insist::insist;
 use super::remote::{self, Home};
-use super::spawner::{explained, with_causes};
-use super::workbench::{Ground, lay_out};
+use super::sessions::{Shift, Worked};
+use super::spawner::with_causes;
 use crate::dispatch::SchedulerSettings;
-use crate::runtimes::{self, Choice};
 use crate::settings::{file_layers, layers_over};
 use crate::trees::{NotPrepared, occupy, prepare};
 use crate::{Actor, OperationError, Result, Town};
@@ -67,15 +67,16 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         say_failed(&format!("there is no run {id}"));
         return Ok(());
     };
+    let grace = assignment.settings.kill_grace;
     if let Some((earlier, why)) = earlier_run_alive(&town.runs_directory(), id) {
-        end_if_over(town, &earlier, assignment.grace)?;
+        end_if_over(town, &earlier, grace)?;
         say(&format!("{BUSY}{why}"));
         return Ok(());
     }
     if assignment.run.executor == ExecutorKind::Ssh {
-        return remote::carry_out(&Home { town, program, files: &files, lock: &lock }, assignment);
+        return remote::carry_out(&Home { town, program, files: &files, lock: &lock }, &assignment);
     }
-    let Assignment { run, rig, context, runtime, account, grace } = assignment;
+    let Assignment { run, rig, context, settings, account } = assignment;
     if run.state != RunState::Starting {
         say_failed(&format!("{id} is {}", run.state.as_str()));
         return Ok(());
@@ -103,21 +104,23 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
             return Ok(());
         }
     };
-    let runtime = runtimes::resolve(town, &runtime);
-    let laid_out = runtime.and_then(|runtime| {
-        let ground = Ground::Here(program);
-        let bench = lay_out(town, &rig, &order, &runtime, account, &ground)?;
-        Ok((bench.agent, runtime))
-    });
-    let ended = laid_out.map_err(|error| with_causes(&error)).and_then(|(agent, runtime)| {
-        let end = supervision.stay_with(&files, &lock, &agent, grace, || say(STARTED));
-        Ok((end.map_err(|error| explained(&error))?, runtime))
-    });
-    match ended {
-        Ok((end, runtime)) => {
-            insist(|| conclude(town, &rig, &order.run, &order.context, &runtime, end))?;
+    let run = order.run.clone();
+    let context = order.context.clone();
+    let shift = Shift {
+        town,
+        rig: &rig,
+        settings: &settings,
+        account: account.as_ref(),
+        program,
+        files: &files,
+        lock: &lock,
+    };
+    match shift.work(*order, supervision)? {
+        Worked::Ended(end, runtime) => {
+            insist(|| conclude(town, &rig, &run, &context, &runtime, end))?;
         }
-        Err(why) => {
+        Worked::NotContinued(why) => insist(|| not_continued(town, &rig, &run, &why))?,
+        Worked::NotStarted(why) => {
             insist(|| exec_failed(town, id, &why))?;
             say_failed(&why);
         }
@@ -130,10 +133,8 @@ pub(super) struct Assignment {
     pub(super) run: Run,
     pub(super) rig: Rig,
     pub(super) context: Context,
-    pub(super) runtime: Choice,
+    pub(super) settings: SchedulerSettings,
     pub(super) account: Option<Account>,
-    /// How long an agent that is asked to end may take.
-    pub(super) grace: Duration,
 }
 
 fn look_up(town: &Town, id: &RunId) -> Result<Option<Assignment>> {
@@ -143,29 +144,11 @@ fn look_up(town: &Town, id: &RunId) -> Result<Option<Assignment>> {
         let rig = reader.rig(run.rig.as_str())?;
         let context = reader.context_by_number(run.context)?;
         let Some((rig, context)) = rig.zip(context) else { return Ok(None) };
-        let layers = layers_over(&files, reader)?;
-        let runtime = Choice::of(&layers, &rig.slug, context.parameters.runtime.as_deref())?;
+        let settings = SchedulerSettings::of(&layers_over(&files, reader)?)?;
         let accounts = if run.account.is_empty() { Vec::new() } else { reader.accounts()? };
         let account = accounts.into_iter().find(|account| account.handle == run.account);
-        let grace = SchedulerSettings::of(&layers)?.kill_grace;
-        Ok(Some(Assignment { run, rig, context, runtime, account, grace }))
+        Ok(Some(Assignment { run, rig, context, settings, account }))
     })
-}
-
-/// How long apart the end of a run is told again to a store that is away, and how often.
-const INSIST_PAUSE: Duration = Duration::from_secs(1);
-const INSIST_MAX: u32 = 3600;
-
-/// Writes down an end. The run's lock is held meanwhile, so a store that comes back learns what happened
-/// before anybody can take the run for lost.
-pub(super) fn insist<T>(write: impl Fn() -> Result<T>) -> Result<T> {
-    for _ in 0..INSIST_MAX {
-        match write() {
-            Err(error) if error.may_pass() => std::thread::sleep(INSIST_PAUSE),
-            written => return written,
-        }
-    }
-    write()
 }
 
 /// An earlier run of the same bead of which something is, or may be, left. The store lets only one be live, but

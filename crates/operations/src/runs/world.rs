@@ -6,7 +6,9 @@ use std::time::Duration;
 use gt_core::ExecutorKind;
 use gt_core::decide::Traces;
 use gt_core::schedule::{Run, RunEnd, RunState};
-use gt_executors::runs::{Liveness, RunFiles, host_identity, rebooted_since, starter_is_alive};
+use gt_executors::runs::{
+    Liveness, RunFiles, host_identity, lost_its_session, rebooted_since, starter_is_alive,
+};
 
 use super::cancel::end_processes;
 use super::conclude::run_end;
@@ -142,8 +144,14 @@ impl World for RealWorld {
     }
 
     fn traces_of(&self, run: &Run) -> Traces {
-        let rebooted = run.is_on(&self.host) && rebooted_since(&run.starter);
-        Traces { rebooted, ..Traces::default() }
+        if !run.is_on(&self.host) {
+            return Traces::default();
+        }
+        Traces {
+            rebooted: rebooted_since(&run.starter),
+            server_gone: run.executor == ExecutorKind::Tmux
+                && lost_its_session(&self.files_of(run)),
+        }
     }
 }
 

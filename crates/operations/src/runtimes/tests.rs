@@ -6,7 +6,6 @@ use gt_core::runtime::{Command, ExitZero, Runtime, Values};
 use gt_core::{Prefix, Rig, RigSlug, Timestamp};
 
 use super::*;
-use crate::settings::layers_in;
 use crate::{Actor, SystemClock, settings};
 
 fn town() -> Town {
@@ -182,11 +181,7 @@ fn the_runtime_of_a_rig_is_found() {
     let (slug, prefix) = (RigSlug::parse("web").unwrap(), Prefix::parse("wb").unwrap());
     let rig = Rig::new(slug, "web", prefix, "web", town.now());
     town.write(|writer| Ok(writer.insert_rig(&rig)?)).unwrap();
-    let chosen = |asked| {
-        let choice =
-            town.read(|reader| Choice::of(&layers_in(town.root(), reader)?, &rig.slug, asked));
-        resolve(&town, &choice.unwrap())
-    };
+    let chosen = |asked| resolve(&town, &town.scheduler_settings().unwrap(), &rig.slug, asked);
     let found = |asked| chosen(asked).unwrap();
 
     assert_eq!(found(None).name.as_str(), "claude");

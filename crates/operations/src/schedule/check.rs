@@ -51,13 +51,14 @@ pub(super) fn rig<'s>(
     }
 }
 
-/// Whether a bead may be scheduled for `rig`, as far as its status and the rig go.
+/// Whether a bead may be scheduled for `rig`, as far as its status and the rig go. It may have an open context already,
+/// or a run whose work waits to be merged.
 pub(super) fn standing(
     scene: &Scene,
     bead: &Bead,
     rig: &Rig,
     target: Option<&Target>,
-    open: Option<&Context>,
+    (open, merging): (Option<&Context>, Option<&Run>),
     flags: &Flags,
 ) -> Result<Verdict> {
     if let Some(context) = open {
@@ -73,10 +74,21 @@ pub(super) fn standing(
     if let Some(run) = scene.run_of(&bead.id) {
         return running(bead, run, target);
     }
-    if let Some(verdict) = taken(bead, target, place, flags)? {
+    let verdict = match merging {
+        Some(run) => done_already(bead, run, target, flags)?,
+        None => taken(bead, target, place, flags)?,
+    };
+    if let Some(verdict) = verdict {
         return Ok(verdict);
     }
     takes(scene, bead, rig, place)?;
+    if flags.ralph && rig.executor == ExecutorKind::Ssh {
+        return Err(OperationError::rejected(format!(
+            "--ralph begins a fresh session for each step, and a run of the rig {} has one session, because it is on \
+             another machine; leave --ralph out",
+            rig.slug
+        )));
+    }
     Ok(Verdict::Go(Box::new(rig.clone())))
 }
 
@@ -116,6 +128,46 @@ fn running(bead: &Bead, run: &Run, target: Option<&Target>) -> Result<Verdict> {
     )))
 }
 
+/// The work of the bead waits to be merged: to have it done again is to give that up.
+fn done_already(
+    bead: &Bead,
+    run: &Run,
+    target: Option<&Target>,
+    flags: &Flags,
+) -> Result<Option<Verdict>> {
+    let (id, branch) = (&bead.id, &run.workplace.branch);
+    if flags.force {
+        return Ok(None);
+    }
+    if target.is_some_and(|target| is_with(&run.agent, target)) {
+        return Ok(Some(Verdict::Nothing(format!(
+            "done already by {} ({}), and {branch} waits to be merged",
+            run.agent, run.id
+        ))));
+    }
+    Err(OperationError::rejected(format!(
+        "{id} is done ({}), and {branch} waits to be merged; merge it and bd close {id}, or have it done again without \
+         it with gt sling {id} --force",
+        run.id
+    )))
+}
+
+/// What becomes of work that waits to be merged when its bead is slung all the same.
+pub(super) fn left_out(run: &Run) -> String {
+    format!(
+        "{} of {} is not merged any more: the branch stays, and the new run begins without it",
+        run.workplace.branch, run.id
+    )
+}
+
+/// Whether somebody who has a bead is whom, or where, it was slung to.
+fn is_with(holder: &str, target: &Target) -> bool {
+    match &target.place {
+        Some(place) => place.as_str() == holder,
+        None => holder.split('/').next() == Some(target.rig.slug.as_str()),
+    }
+}
+
 /// Somebody has the bead, without a run.
 fn taken(
     bead: &Bead,
@@ -124,13 +176,7 @@ fn taken(
     flags: &Flags,
 ) -> Result<Option<Verdict>> {
     let holder = bead.assignee.as_str();
-    let same = !holder.is_empty()
-        && target.is_some_and(|target| {
-            place.map_or_else(
-                || holder.split('/').next() == Some(target.rig.slug.as_str()),
-                |place| place.as_str() == holder,
-            )
-        });
+    let same = !holder.is_empty() && target.is_some_and(|target| is_with(holder, target));
     let by = if holder.is_empty() { String::new() } else { format!(" by {holder}") };
     match &bead.status {
         Status::Hooked | Status::InProgress | Status::Pinned if same => {

@@ -4,6 +4,7 @@ mod check;
 mod convoy;
 mod expand;
 mod redispatch;
+mod rehearse;
 mod request;
 mod retry;
 mod sling;

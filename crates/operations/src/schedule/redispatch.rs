@@ -32,7 +32,7 @@ pub(crate) fn redispatch_in(
     let flags = Flags { force: was_forced, ..Flags::default() };
     let rig = check::rig(scene, bead, target.as_ref(), &flags)?;
     let never = Flags::default();
-    let rig = match check::standing(scene, bead, rig, target.as_ref(), None, &never)? {
+    let rig = match check::standing(scene, bead, rig, target.as_ref(), (None, None), &never)? {
         Verdict::Go(rig) => rig,
         Verdict::Nothing(why) => return Err(OperationError::rejected(why)),
     };
@@ -44,19 +44,11 @@ pub(crate) fn redispatch_in(
         |latest| latest.parameters.clone(),
     );
     let new = NewContext {
-        bead: bead.id.clone(),
-        rig: rig.slug.clone(),
         place: target.and_then(|target| target.place),
         account: latest.and_then(|latest| latest.account.clone()),
-        gated: false,
-        forced: false,
-        priority: bead.priority,
-        origin: Origin::Recovery,
         parameters,
-        enqueued_at: None,
-        next_attempt_at: None,
-        failures: 0,
         attempts,
+        ..NewContext::plain(bead.id.clone(), rig.slug.clone(), bead.priority, Origin::Recovery)
     };
     let made = writer.insert_contexts(vec![new])?.into_iter().next();
     made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))

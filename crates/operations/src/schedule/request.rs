@@ -91,6 +91,8 @@ pub struct Entry {
     pub rig: Option<String>,
     /// What became of it.
     pub fate: Fate,
+    /// What else comes of it that whoever slung it should know.
+    pub consequence: Option<String>,
 }
 
 /// What became of a bead that was slung.

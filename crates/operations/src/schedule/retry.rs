@@ -5,8 +5,9 @@ use gt_core::{Bead, BeadId, Outcome, Status};
 use gt_store::{NewContext, Writer};
 
 use super::check;
+use super::rehearse::rehearse;
 use crate::beads::{reopen_in, resolve_in};
-use crate::dispatch::{Caller, Overrides, Scene, cook};
+use crate::dispatch::{Caller, Overrides, Scene};
 use crate::settings::file_layers;
 use crate::{OperationError, Result, Town};
 
@@ -65,16 +66,20 @@ enum Answer {
     NotNeeded(OperationError),
 }
 
-/// What is wrong with the formula that the bead's last context names, if anything is. What the name itself has wrong
-/// is told later.
+/// What is wrong with the formula or the runtime that the bead's last context names, if anything is. What the name
+/// itself has wrong is told later.
 pub(crate) fn try_recipe(town: &Town, input: &str) -> Result<Option<OperationError>> {
+    let settings = town.scheduler_settings()?;
     let found = town.read(|reader| {
         let Ok(id) = resolve_in(town, reader, input) else { return Ok(None) };
         let Some(latest) = reader.latest_context(&id)? else { return Ok(None) };
         let rig = reader.rig(latest.rig.as_str())?;
-        Ok(reader.bead(&id)?.zip(rig).map(|(bead, rig)| (bead, rig, latest.parameters)))
+        Ok(reader.bead(&id)?.zip(rig).map(|(bead, rig)| (bead, rig, latest)))
     })?;
-    Ok(found.and_then(|(bead, rig, parameters)| cook(town, &rig, &bead, &parameters).err()))
+    Ok(found.and_then(|(bead, rig, latest)| {
+        let place = latest.place.as_ref();
+        rehearse(town, &settings, &rig, place, &bead, &latest.parameters).err()
+    }))
 }
 
 fn retry_in(
@@ -137,19 +142,11 @@ fn retry_in(
     }
     let bead = require(writer)?;
     let new = NewContext {
-        bead: id.clone(),
-        rig: latest.rig.clone(),
         place: latest.place.clone(),
         account: latest.account.clone(),
-        gated: false,
         forced: latest.forced,
-        priority: bead.priority,
-        origin: Origin::Retry,
         parameters: latest.parameters.clone(),
-        enqueued_at: None,
-        next_attempt_at: None,
-        failures: 0,
-        attempts: 0,
+        ..NewContext::plain(id.clone(), latest.rig.clone(), bead.priority, Origin::Retry)
     };
     let made = writer.insert_contexts(vec![new])?.into_iter().next();
     let context = made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))?;

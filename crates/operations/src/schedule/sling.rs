@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gt_core::schedule::{Context, Origin, SlingParameters};
+use gt_core::schedule::{Context, Origin, Run, SlingParameters};
 use gt_core::settings::Layers;
 use gt_core::{Bead, BeadId, Rig, RigSlug, Status};
 use gt_store::{BeadRow, NewContext, Pause, Reader, Writer};
@@ -10,9 +10,11 @@ use gt_store::{BeadRow, NewContext, Pause, Reader, Writer};
 use super::check::{self, Verdict};
 use super::convoy;
 use super::expand::{Meaning, Target, Words, meaning, named, unfold, words};
+use super::rehearse::rehearse;
 use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
 use crate::beads::BeadFacts;
-use crate::dispatch::{Caller, DEFAULT_FORMULA, Overrides, Scene, cook};
+use crate::dispatch::{Caller, DEFAULT_FORMULA, Overrides, Scene};
+use crate::landing::merging_in;
 use crate::settings::file_layers;
 use crate::{OperationError, Result, Town};
 
@@ -182,7 +184,7 @@ fn parameters(request: &SlingRequest, words: &Words) -> SlingParameters {
     }
 }
 
-/// Cooks what would be cooked at dispatch, so that what is wrong shows now. One bead of a rig speaks for the
+/// Tries what would be done at dispatch, so that what is wrong shows now. One bead of a rig speaks for the
 /// others: only its name differs.
 fn try_recipes(
     town: &Town,
@@ -196,9 +198,9 @@ fn try_recipes(
         let Ok(bead) = &item.bead else { continue };
         let Ok(rig) = check::rig(scene, bead, load.words.target.as_ref(), flags) else { continue };
         if !tried.contains_key(&rig.slug) {
-            let cooked = cook(town, rig, bead, parameters);
-            let said = cooked.map(|_| ()).map_err(|error| error.to_string());
-            tried.insert(rig.slug.clone(), said);
+            let place = load.words.target.as_ref().and_then(|target| target.place.as_ref());
+            let said = rehearse(town, &scene.settings, rig, place, bead, parameters);
+            tried.insert(rig.slug.clone(), said.map_err(|error| error.to_string()));
         }
     }
     tried
@@ -275,6 +277,7 @@ impl Scheduling<'_> {
                         title: String::new(),
                         rig: None,
                         fate,
+                        consequence: None,
                     });
                     continue;
                 }
@@ -285,10 +288,17 @@ impl Scheduling<'_> {
                 title: bead.title.to_string(),
                 rig: None,
                 fate: Fate::Nothing("named twice".to_owned()),
+                consequence: None,
             };
             if !twice {
                 match found.take(&bead.id).and_then(|(row, open)| {
-                    let verdict = self.verdict(&row.bead, open.as_ref(), target)?;
+                    let merging = match open {
+                        Some(_) => None,
+                        None => merging_in(writer, &row.bead)?,
+                    };
+                    let verdict =
+                        self.verdict(&row.bead, open.as_ref(), merging.as_ref(), target)?;
+                    entry.consequence = merging.as_ref().map(check::left_out);
                     Ok((verdict, row))
                 }) {
                     Ok((Verdict::Go(rig), row)) => {
@@ -314,11 +324,12 @@ impl Scheduling<'_> {
         &self,
         bead: &Bead,
         open: Option<&Context>,
+        merging: Option<&Run>,
         target: Option<&Target>,
     ) -> Result<Verdict> {
         let flags = &self.request.flags;
         let rig = check::rig(&self.scene, bead, target, flags)?;
-        let verdict = check::standing(&self.scene, bead, rig, target, open, flags)?;
+        let verdict = check::standing(&self.scene, bead, rig, target, (open, merging), flags)?;
         if matches!(verdict, Verdict::Go(_))
             && let Some(Err(why)) = self.recipes.get(&rig.slug)
         {
@@ -382,22 +393,21 @@ impl Scheduling<'_> {
         }
         let gated = self.request.queue && !self.scene.settings.is_deferred();
         let place = target.and_then(|target| target.place.clone());
+        let origin = if self.request.queue { Origin::Queue } else { Origin::Sling };
         let new = going.iter().map(|Going { row, rig, .. }| {
             let convoy = convoys.get(&row.bead.id).cloned();
             NewContext {
-                bead: row.bead.id.clone(),
-                rig: rig.slug.clone(),
                 place: place.clone(),
                 account: flags.account.clone(),
                 gated,
                 forced: flags.force,
-                priority: row.bead.priority,
-                origin: if self.request.queue { Origin::Queue } else { Origin::Sling },
                 parameters: SlingParameters { convoy, ..self.parameters.clone() },
-                enqueued_at: None,
-                next_attempt_at: None,
-                failures: 0,
-                attempts: 0,
+                ..NewContext::plain(
+                    row.bead.id.clone(),
+                    rig.slug.clone(),
+                    row.bead.priority,
+                    origin,
+                )
             }
         });
         let made = writer.insert_contexts(new.collect())?;

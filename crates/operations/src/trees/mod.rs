@@ -27,6 +27,7 @@ pub use rescue::{RestoredRescue, rescue_repository, rescue_show, rescues, restor
 pub(crate) use show::session_of;
 pub use show::{Glimpse, PolecatState, ShownPolecat, attach, peek, polecat, polecats, run_of};
 pub(crate) use trash::complete_moves;
+pub(crate) use trash::{WARNING, delete_for_good};
 pub use trash::{is_due_soon, nuke, purge, trash, undelete};
 
 use crate::{OperationError, Result, Town};

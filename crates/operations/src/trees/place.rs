@@ -19,8 +19,12 @@ pub(crate) fn give_place(
 ) -> Result<WorkerPlace> {
     let known = writer.polecats_of(&rig.slug)?;
     let place_of = |name: &str| WorkerPlace::polecat(&rig.slug, name);
-    let is_free =
-        |name: &str| place_of(name).is_ok_and(|place| scene.occupancy.occupant(&place).is_none());
+    let is_free = |name: &str| {
+        let left = |place: &WorkerPlace| {
+            scene.occupancy.occupant(place).is_none() && !scene.taken.contains(place)
+        };
+        place_of(name).is_ok_and(|place| left(&place))
+    };
     let asked = context.place.as_ref().and_then(WorkerPlace::polecat_name);
     let rests = |tree: TreeState| {
         // A tree is where it was made.

@@ -51,27 +51,49 @@ pub(crate) fn prepare(
     let failed = git_failed(rig);
     let repository =
         Repository::clone_from(&rig.repo, trees.repository().path()).map_err(&failed)?;
-    repository.install_fence(program).map_err(&failed)?;
+    // The fence has to be there before the worker is, and nobody else waits for it.
+    let fence = repository.clone();
+    let place = std::thread::scope(|scope| {
+        let fenced = scope.spawn(move || fence.install_fence(program));
+        let place = furnish(town, rig, run, parameters, &trees, &repository, &polecat);
+        fenced.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(&failed)?;
+        place
+    });
+    Ok(place?)
+}
+
+/// Makes the tree itself.
+fn furnish(
+    town: &Town,
+    rig: &Rig,
+    run: &Run,
+    parameters: &SlingParameters,
+    trees: &Trees<'_>,
+    repository: &Repository,
+    polecat: &Polecat,
+) -> Result<Workplace> {
+    let failed = git_failed(rig);
+    let name = &polecat.name;
     let base = parameters.base_branch.as_deref().unwrap_or(&rig.default_branch);
-    let base_commit = base_of(town, &repository, base, rig)?;
+    let base_commit = base_of(town, repository, base, rig)?;
     let branch = branch_name(name, &run.id.bead, town.now());
     let tree = trees.tree(name);
-    if !reuse(town, rig, &polecat, &tree, &branch, &base_commit)? {
-        move_away(town, rig, &polecat, Leaving::For(&run.id))?;
-        repository.add_worktree(tree.path(), &branch, &base_commit).map_err(&failed)?;
-    }
-    let polecat = Polecat {
+    let ready = Polecat {
         tree: TreeState::Ready,
         branch: branch.clone(),
         last_run: Some(run.id.clone()),
         updated_at: town.now(),
-        ..polecat
+        ..polecat.clone()
     };
-    town.write(|writer| Ok(writer.put_polecat(&polecat)?))?;
-    set_up(town, &trees, rig, run, &tree, &branch)?;
+    if !reuse(town, rig, polecat, &ready, &tree, &base_commit)? {
+        move_away(town, rig, polecat, Leaving::For(&run.id))?;
+        repository.add_worktree(tree.path(), &branch, &base_commit).map_err(&failed)?;
+        write_down(town, &ready)?;
+    }
+    set_up(town, trees, rig, run, &tree, &branch)?;
     Ok(Workplace {
         session: match run.executor {
-            ExecutorKind::Tmux => session_name(&rig.prefix, name),
+            ExecutorKind::Tmux => session_name(&rig.prefix, &polecat.name),
             ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => {
                 String::new()
             }
@@ -155,13 +177,18 @@ fn fetch_once(
     written.map_err(wrong("write"))
 }
 
-/// Uses the tree again, if it is there, whole and clean. What its last run left is saved either way.
+fn write_down(town: &Town, polecat: &Polecat) -> Result<()> {
+    town.write(|writer| Ok(writer.put_polecat(polecat)?))
+}
+
+/// Uses the tree again, if it is there, whole and clean, and writes down that it is as `ready` says. What its last run
+/// left is saved either way.
 fn reuse(
     town: &Town,
     rig: &Rig,
     polecat: &Polecat,
+    ready: &Polecat,
     tree: &Tree,
-    branch: &str,
     base: &Commit,
 ) -> Result<bool> {
     if polecat.tree != TreeState::Ready || !tree.path().join(".git").exists() {
@@ -180,7 +207,15 @@ fn reuse(
             Err(error) => return Err(error),
         }
     }
-    match tree.recycle(branch, base) {
+    // What the last run left is safe, so whichever of the two is cut off, the next one finds nothing to lose. And a
+    // tree that cannot be used again is written down anew when it was moved away.
+    let (recycled, written) = std::thread::scope(|scope| {
+        let written = scope.spawn(|| write_down(town, ready));
+        let recycled = tree.recycle(&ready.branch, base);
+        (recycled, written.join())
+    });
+    written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    match recycled {
         Ok(()) => Ok(true),
         // Whatever keeps it from being used again is moved away, and looked at by a person if they like.
         Err(error) if is_about_the_tree(&error) => Ok(false),

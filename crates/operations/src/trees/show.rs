@@ -194,7 +194,7 @@ impl Sessions {
             return Self(Some(BTreeSet::new()));
         }
         // Without tmux nobody can say; the rest is worth seeing all the same.
-        let asked = Tmux::of_town(&session_server(town)).and_then(|tmux| tmux.sessions());
+        let asked = Tmux::of_town(&session_server(town)).sessions();
         Self(asked.ok().map(|all| all.into_iter().map(|session| session.name).collect()))
     }
 
@@ -252,7 +252,7 @@ pub fn attach(town: &Town, input: &str) -> Result<AttachCommand> {
         )));
     }
     let name = session_of(&run, prefix_of(town, &run.rig)?.as_ref());
-    let tmux = Tmux::of_town(&session_server(town)).map_err(|error| tmux_failed(&error))?;
+    let tmux = Tmux::of_town(&session_server(town));
     if !run.state.is_live() || !tmux.has(&name).map_err(|error| tmux_failed(&error))? {
         return Err(OperationError::rejected(format!(
             "there is no session {name}: {} is {}; {instead}",
@@ -284,7 +284,7 @@ pub fn peek(town: &Town, input: &str, lines: u32) -> Result<Glimpse> {
     if run.executor == ExecutorKind::Tmux && run.state.is_live() {
         let name = session_of(&run, prefix_of(town, &run.rig)?.as_ref());
         let tmux = Tmux::of_town(&session_server(town));
-        let shown = tmux.and_then(|tmux| tmux.capture(&name, Capture::Last(lines)));
+        let shown = tmux.capture(&name, Capture::Last(lines));
         // A session that ends meanwhile has left its output like any other, and one whose worker has no terminal
         // shows nothing.
         if let Ok(text) = shown

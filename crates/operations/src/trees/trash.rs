@@ -23,7 +23,7 @@ use crate::settings::layers_in;
 use crate::{OperationError, Result, Town};
 
 /// How long before a tree is deleted everybody is told so.
-const WARNING: Duration = Duration::from_hours(3 * 24);
+pub(crate) const WARNING: Duration = Duration::from_hours(3 * 24);
 
 /// What is being deleted begins with this, and means nothing to anybody any more.
 const DOOMED: &str = ".purging-";
@@ -78,6 +78,9 @@ pub(super) fn move_away(
     }
     let tree = trees.tree(&polecat.name);
     let is_there = tree.path().symlink_metadata().is_ok();
+    if !is_there && polecat.tree == TreeState::Absent && matches!(why, Leaving::For(_)) {
+        return Ok(None);
+    }
     let place = WorkerPlace::polecat(&rig.slug, &polecat.name)?;
     let trashed = town.write(|writer| {
         if let Some(run) = live_run_at(writer, &place)?
@@ -283,8 +286,7 @@ fn find_kept(reader: &Reader<'_>, input: &str) -> Result<Trashed> {
     })
 }
 
-/// Deletes what was moved away so long ago that it may go: the one place that deletes a tree. Says what went, or
-/// with `dry_run` what would.
+/// Deletes what was moved away so long ago that it may go. Says what went, or with `dry_run` what would.
 pub fn purge(town: &Town, dry_run: bool) -> Result<Vec<Trashed>> {
     let world = RealWorld::of(town)?;
     let now = town.now();
@@ -292,28 +294,38 @@ pub fn purge(town: &Town, dry_run: bool) -> Result<Vec<Trashed>> {
     due.retain(|trashed| {
         trashed.state == TrashState::Kept && trashed.host == world.host() && trashed.purge_at <= now
     });
-    if dry_run {
-        return Ok(due);
-    }
-    let mut gone = Vec::new();
+    if dry_run { Ok(due) } else { delete_for_good(town, due) }
+}
+
+/// The one place that deletes trees. Says which went. One that cannot be deleted keeps no other.
+pub(crate) fn delete_for_good(town: &Town, due: Vec<Trashed>) -> Result<Vec<Trashed>> {
+    let (mut gone, mut problem) = (Vec::new(), None);
     for trashed in due {
-        let path = town.root().join(&trashed.path);
-        let Some(directory) = path.parent().map(Path::to_owned) else { continue };
-        let rig = rig_with_trees(town, trashed.rig.as_str())?;
-        if let Some(trees) = Trees::of(town, &rig) {
-            let _lock = take_lock(&trees)?;
-            let meant = format!("#{}", trashed.number);
-            // Somebody may have wanted it back in the last moment.
-            if town.read(|reader| Ok(find_kept(reader, &meant).is_err()))? {
-                continue;
-            }
-            doom(&path, &directory.join(format!("{DOOMED}{}", trashed.number)))?;
-            town.write(|writer| Ok(writer.set_trash_state(&trashed, TrashState::Purged)?))?;
+        match delete_one(town, &trashed) {
+            Ok(true) => gone.push(trashed),
+            Ok(false) => {}
+            Err(error) => problem = problem.or(Some(error)),
         }
-        delete_doomed(&directory)?;
-        gone.push(trashed);
     }
-    Ok(gone)
+    problem.map_or(Ok(gone), Err)
+}
+
+/// Deletes a tree; `false` if somebody wanted it back in the last moment.
+fn delete_one(town: &Town, trashed: &Trashed) -> Result<bool> {
+    let path = town.root().join(&trashed.path);
+    let Some(directory) = path.parent().map(Path::to_owned) else { return Ok(false) };
+    let rig = rig_with_trees(town, trashed.rig.as_str())?;
+    if let Some(trees) = Trees::of(town, &rig) {
+        let _lock = take_lock(&trees)?;
+        let meant = format!("#{}", trashed.number);
+        if town.read(|reader| Ok(find_kept(reader, &meant).is_err()))? {
+            return Ok(false);
+        }
+        doom(&path, &directory.join(format!("{DOOMED}{}", trashed.number)))?;
+        town.write(|writer| Ok(writer.set_trash_state(trashed, TrashState::Purged)?))?;
+    }
+    delete_doomed(&directory)?;
+    Ok(true)
 }
 
 /// Takes what is to be deleted out of reach at once: deleting takes long, and half of a tree is of no use.

@@ -188,19 +188,13 @@ fn what_will_be_given_up_is_told_before_it_is() {
     let town = furnished(town_over(store.clone()), None);
     let bead = bead(&town, "web-1");
     let new = NewContext {
-        bead,
-        rig: RigSlug::parse("web").unwrap(),
-        place: None,
-        account: None,
-        gated: false,
-        forced: false,
-        priority: Priority::default(),
-        origin: Origin::Sling,
         parameters: SlingParameters { formula: Some("mol-gone".to_owned()), ..Default::default() },
-        enqueued_at: None,
-        next_attempt_at: None,
-        failures: 0,
-        attempts: 0,
+        ..NewContext::plain(
+            bead,
+            RigSlug::parse("web").unwrap(),
+            Priority::default(),
+            Origin::Sling,
+        )
     };
     let by = Authorship { actor: "me".to_owned(), at: Timestamp::from_nanos(1) };
     let scheduled: Result<_, StoreError> =

@@ -68,3 +68,13 @@ fn a_supervisor_that_takes_the_run_of_another_epoch() {
 fn a_supervisor_that_does_not_look_for_earlier_runs() {
     assert_found(Planted::EarlierIgnored, &[Invariant::OneAgent]);
 }
+
+#[test]
+fn an_agent_that_is_begun_in_a_tree_that_somebody_is_still_in() {
+    assert_found(Planted::TreeIgnored, &[Invariant::OneInTree]);
+}
+
+#[test]
+fn a_recovery_that_lifts_what_somebody_has_put_an_end_to() {
+    assert_found(Planted::EndIgnored, &[Invariant::EndsStay]);
+}

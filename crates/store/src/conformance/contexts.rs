@@ -13,21 +13,7 @@ use crate::{BeadFilter, BeadOrder, Between, CountGroup, Lane, NewContext, Status
 
 /// A plain context of a bead.
 pub(super) fn new(text: &str) -> NewContext {
-    NewContext {
-        bead: id(text),
-        rig: slug("gear"),
-        place: None,
-        account: None,
-        gated: false,
-        forced: false,
-        priority: priority(2),
-        origin: Origin::Sling,
-        parameters: SlingParameters::default(),
-        enqueued_at: None,
-        next_attempt_at: None,
-        failures: 0,
-        attempts: 0,
-    }
+    NewContext::plain(id(text), slug("gear"), priority(2), Origin::Sling)
 }
 
 pub(super) fn schedule(town: &Town, new: NewContext) -> Context {

@@ -92,6 +92,25 @@ pub(super) fn an_address_gets_its_own_messages_in_order(subject: &dyn Subject) {
     assert_eq!(last, ["three", "two"]);
 }
 
+pub(super) fn a_nudge_waits_until_it_was_put_before_somebody(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let nudge = |words| NewMessage { kind: MessageKind::Nudge, ..mail("ann", "gt-a", words) };
+    let waiting = |town: &Town| {
+        let found = town.read(|reader| reader.undelivered_nudges(10));
+        found.into_iter().map(|message| message.body).collect::<Vec<_>>()
+    };
+    let first = send(&town, nudge("one"));
+    send(&town, NewMessage { kind: MessageKind::Mail, ..nudge("no nudge") });
+    let second = send(&town, nudge("two"));
+    send(&town, nudge("three"));
+
+    assert_eq!(waiting(&town), ["one", "two", "three"]);
+    town.write(|writer| writer.message_delivered(&first));
+    town.write(|writer| writer.message_seen(&second));
+    assert_eq!(waiting(&town), ["three"]);
+    assert_eq!(town.read(|reader| reader.undelivered_nudges(0)), []);
+}
+
 pub(super) fn who_asks_for_a_person_is_found_until_somebody_has_read_it(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a"]);
@@ -113,6 +132,27 @@ pub(super) fn who_asks_for_a_person_is_found_until_somebody_has_read_it(subject:
     town.delete("gt-a");
     town.write(|writer| writer.message_seen(&sent));
     assert_eq!(town.read(|reader| reader.unseen_escalations()), []);
+}
+
+pub(super) fn messages_that_were_read_long_ago_go_and_no_others(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    assert_eq!(town.read(|reader| reader.oldest_message_at()), None);
+    let sent = ["one", "two", "three"].map(|text| send(&town, mail("ann", "mayor", text)));
+    assert_eq!(town.read(|reader| reader.oldest_message_at()), Some(sent[0].created_at));
+    town.write(|writer| writer.message_seen(&sent[0]));
+    town.write(|writer| writer.message_seen(&sent[2]));
+    let seen = |at: usize| town.read(|reader| reader.message(sent[at].id)).map(|one| one.seen_at);
+    let last = seen(2).flatten().expect("it was read");
+
+    let story = town.story_of(|town| {
+        assert_eq!(town.write(|writer| writer.purge_messages(last)), 1);
+        assert_eq!(town.write(|writer| writer.purge_messages(last)), 0);
+    });
+
+    assert_eq!(story, ["messages_purged"]);
+    assert_eq!((seen(0), seen(1), seen(2)), (None, Some(None), Some(Some(last))));
+    // Its number is not given again.
+    assert_eq!(send(&town, mail("ann", "mayor", "four")).id.number(), 4);
 }
 
 pub(super) fn a_message_that_is_undone_leaves_no_gap(subject: &dyn Subject) {

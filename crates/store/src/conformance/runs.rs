@@ -1,7 +1,7 @@
 //! Runs, the scheduler's own row, and accounts.
 
 use gt_core::schedule::{
-    Account, CloseReason, Landing, Run, RunEnd, RunId, RunState, RunStep, WorkerPlace, Workplace,
+    Account, CloseReason, Run, RunEnd, RunId, RunState, RunStep, WorkerPlace, Workplace,
 };
 use gt_core::{EventKind, ExecutorKind, Status, Uid};
 
@@ -13,33 +13,16 @@ use crate::{LiveSteps, Pause, StoreError, Writer};
 /// A run of a bead that has just been admitted.
 fn run(writer: &Writer<'_>, text: &str) -> Result<Run, StoreError> {
     let run = writer.next_run_id(&id(text))?;
+    let uid = Uid::of_bead(&gt_core::BeadId::trusted(run.to_string()), at(1));
     Ok(Run {
-        uid: Uid::of_bead(&gt_core::BeadId::trusted(run.to_string()), at(1)),
-        id: run,
-        context: 1,
-        rig: slug("gear"),
-        executor: ExecutorKind::Process,
         runtime: "claude".to_owned(),
         agent: "gear/polecats/toast".to_owned(),
-        place: None,
         host: "here".to_owned(),
-        account: String::new(),
-        gated: false,
-        state: RunState::Starting,
         starter: "locks/1".to_owned(),
         formula: "mol-polecat-work".to_owned(),
         steps: json(r#"[{"id":"a"}]"#),
-        created_at: writer.now(),
         created_by: ACTOR.to_owned(),
-        running_at: None,
-        ended_at: None,
-        ended_by: String::new(),
-        exit_code: None,
-        exit_signal: None,
-        reason: String::new(),
-        workplace: Workplace::default(),
-        said: None,
-        landing: Landing::default(),
+        ..Run::begun(run, uid, 1, slug("gear"), ExecutorKind::Process, writer.now())
     })
 }
 

@@ -81,9 +81,17 @@ pub(super) fn a_tree_is_moved_away_with_a_number_and_told_when_it_was(subject: &
     assert_eq!(town.read(|reader| reader.trash()), kept);
     assert_eq!(kept.iter().map(|trashed| trashed.number).collect::<Vec<_>>(), [2, 1]);
 
+    let told = |one: &Trashed| town.read(|reader| reader.purge_announced_at(one));
+    assert_eq!(told(&kept[1]), None);
+    let announced = town.story_of(|town| {
+        town.write(|writer| writer.announce_purge(&kept[1], kept[1].purge_at));
+    });
+    assert_eq!((announced.len(), told(&kept[0])), (1, None));
+    assert!(announced[0].starts_with("tree_due") && told(&kept[1]).is_some(), "{announced:?}");
+
     town.write(|writer| writer.set_trash_state(&kept[0], TrashState::Restored));
     town.write(|writer| writer.set_trash_state(&kept[1], TrashState::Purged));
-    assert_eq!(town.read(|reader| reader.trash()), []);
+    assert_eq!((town.read(|reader| reader.trash()), told(&kept[1])), (vec![], None));
 }
 
 pub(super) fn what_was_saved_of_a_run_is_kept_once(subject: &dyn Subject) {

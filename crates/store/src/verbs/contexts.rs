@@ -100,6 +100,27 @@ pub struct NewContext {
     pub attempts: u32,
 }
 
+impl NewContext {
+    /// A dispatch that nothing special was said about.
+    pub fn plain(bead: BeadId, rig: RigSlug, priority: Priority, origin: Origin) -> Self {
+        Self {
+            bead,
+            rig,
+            place: None,
+            account: None,
+            gated: false,
+            forced: false,
+            priority,
+            origin,
+            parameters: SlingParameters::default(),
+            enqueued_at: None,
+            next_attempt_at: None,
+            failures: 0,
+            attempts: 0,
+        }
+    }
+}
+
 /// What admission looks at, and how many wait there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lane {

@@ -27,6 +27,8 @@ statements! {
         AND seen_at IS NULL ORDER BY number LIMIT ?2");
     ASKING = concat!("SELECT ", message_columns!(), " FROM messages WHERE kind = 'escalation' \
         AND seen_at IS NULL ORDER BY number");
+    UNDELIVERED = concat!("SELECT ", message_columns!(), " FROM messages WHERE kind = ?1 \
+        AND delivered_at IS NULL AND seen_at IS NULL ORDER BY number LIMIT ?2");
     LAST_NUMBER = "SELECT value FROM counters WHERE name = 'message'";
     SET_LAST_NUMBER = "UPDATE counters SET value = ?1 WHERE name = 'message'";
     INSERT = "INSERT INTO messages (number, id, kind, severity, sender, recipient, subject, body, bead, \
@@ -35,6 +37,8 @@ statements! {
         AND seen_at IS NULL";
     SEEN = "UPDATE messages SET seen_at = ?2, delivered_at = COALESCE(delivered_at, ?2) WHERE number = ?1 \
         AND seen_at IS NULL";
+    OLDEST = "SELECT created_at FROM messages ORDER BY number LIMIT 1";
+    PURGE = "DELETE FROM messages WHERE seen_at IS NOT NULL AND seen_at < ?1";
 }
 
 impl Reader<'_> {
@@ -53,9 +57,21 @@ impl Reader<'_> {
         self.addressed(UNSEEN, to, limit)
     }
 
+    /// The nudges that were not put before anybody yet, oldest first.
+    pub fn undelivered_nudges(&self, limit: usize) -> Result<Vec<Message>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let params = [MessageKind::Nudge.as_str().into(), limit.into()];
+        self.rows(UNDELIVERED, &params, message_from)
+    }
+
     /// The messages that ask for a person and that nobody has read, oldest first.
     pub fn unseen_escalations(&self) -> Result<Vec<Message>, StoreError> {
         self.rows(ASKING, &[], message_from)
+    }
+
+    /// When the first message that is still there was written.
+    pub fn oldest_message_at(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.first(OLDEST, &[], |row| Ok(Timestamp::from_nanos(row.int(0)?)))
     }
 
     fn addressed(&self, sql: &str, to: &Address, limit: usize) -> Result<Vec<Message>, StoreError> {
@@ -116,6 +132,17 @@ impl Writer<'_> {
     /// The recipient of a message has read it; `false` if they had before.
     pub fn message_seen(&mut self, message: &Message) -> Result<bool, StoreError> {
         self.advance(SEEN, message, EventKind::MessageSeen)
+    }
+
+    /// Deletes the messages that were read before this; says how many. What nobody has read stays.
+    pub fn purge_messages(&mut self, read_before: Timestamp) -> Result<u64, StoreError> {
+        let gone = self.execute(PURGE, &[read_before.into()])?;
+        if gone > 0 {
+            let payload = Json::object(&[("count".to_owned(), Json::trusted(gone.to_string()))]);
+            let kind = EventKind::MessagesPurged;
+            self.record(NewEvent { kind, bead: None, rig: None, run: None, payload });
+        }
+        Ok(gone)
     }
 
     fn advance(

@@ -6,6 +6,7 @@ use gt_core::{EventKind, Json, NewEvent, RigSlug, Timestamp};
 use super::beads::id_from;
 use super::contexts::{as_int, count};
 use super::polecats::run_or_none;
+use super::settings::Scope;
 use super::statements;
 use crate::engine::Row;
 use crate::{Reader, StoreError, Writer};
@@ -41,6 +42,12 @@ impl Reader<'_> {
     /// The trees that are, or are about to be, moved away, the last first.
     pub fn trash(&self) -> Result<Vec<Trashed>, StoreError> {
         self.rows(KEPT, &[], trashed_from)
+    }
+
+    /// When everybody was told that a tree will be deleted, if they were.
+    pub fn purge_announced_at(&self, trashed: &Trashed) -> Result<Option<Timestamp>, StoreError> {
+        let told = self.setting(Scope::Store, &told_key(trashed.number))?;
+        Ok(told.map(|told| Timestamp::parse(&told)).transpose()?)
     }
 
     /// What was saved, the last first.
@@ -88,6 +95,9 @@ impl Writer<'_> {
     ) -> Result<(), StoreError> {
         let params = [as_int(trashed.number).into(), state.as_str().into(), (&trashed.path).into()];
         self.execute(SET_STATE, &params)?;
+        if !matches!(state, TrashState::Moving | TrashState::Kept) {
+            self.put_setting(Scope::Store, &told_key(trashed.number), None)?;
+        }
         let kind = match state {
             TrashState::Moving => return Ok(()),
             TrashState::Kept => EventKind::TreeMoved,
@@ -102,6 +112,26 @@ impl Writer<'_> {
         let bead = trashed.run.as_ref().map(|run| run.bead.clone());
         let (rig, run) = (Some(trashed.rig.clone()), trashed.run.clone());
         self.record(NewEvent { kind, bead, rig, run, payload });
+        Ok(())
+    }
+
+    /// Writes down that everybody is told now of a tree that is deleted after `until`.
+    pub fn announce_purge(
+        &mut self,
+        trashed: &Trashed,
+        until: Timestamp,
+    ) -> Result<(), StoreError> {
+        let now = self.now().to_string();
+        self.put_setting(Scope::Store, &told_key(trashed.number), Some(&now))?;
+        let payload = Json::object(&[
+            ("polecat".to_owned(), Json::string(&trashed.name)),
+            ("path".to_owned(), Json::string(&trashed.path)),
+            ("number".to_owned(), Json::string(&trashed.number.to_string())),
+            ("until".to_owned(), Json::string(&until.to_string())),
+        ]);
+        let bead = trashed.run.as_ref().map(|run| run.bead.clone());
+        let (rig, run) = (Some(trashed.rig.clone()), trashed.run.clone());
+        self.record(NewEvent { kind: EventKind::TreeDue, bead, rig, run, payload });
         Ok(())
     }
 
@@ -138,6 +168,11 @@ impl Writer<'_> {
         });
         Ok(())
     }
+}
+
+/// Where it is noted that people were told of a tree.
+fn told_key(number: u64) -> String {
+    format!("trash.told.{number}")
 }
 
 fn trashed_from(row: &dyn Row) -> Result<Trashed, StoreError> {

@@ -76,7 +76,8 @@ pub(super) fn verdict(printer: &Printer, errors: &[(BeadId, NotStarted)]) -> Res
     for (bead, error) in errors {
         match error {
             // What an earlier run left behind has to go first; the next cycle tries again.
-            NotStarted::Changed(_) | NotStarted::Spawn(SpawnError::Busy(_)) => {
+            NotStarted::Changed(_)
+            | NotStarted::Spawn(SpawnError::Busy(_) | SpawnError::Taken(_)) => {
                 printer.note(format!("{bead} was not started: {error}"));
             }
             NotStarted::GivenUp(reason, why) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gt_core::schedule::RunState;
 use gt_core::{BeadId, EventKind};
-use gt_operations::dispatch::{NotStarted, Pass, Passes, SpawnError};
+use gt_operations::dispatch::{Pass, Passes};
 use gt_operations::events::Follower;
 use gt_operations::{EventFilter, Town, queue, runs};
 use gt_records::ObjectWriter;
@@ -88,8 +88,7 @@ pub(super) fn until_done(
             }
             break;
         }
-        let busy = |error: &NotStarted| matches!(error, NotStarted::Spawn(SpawnError::Busy(_)));
-        let soon = done.errors.iter().any(|(_, error)| busy(error));
+        let soon = done.errors.iter().any(|(_, error)| error.is_busy());
         if done.dispatched.is_empty() && !soon && queue::status(town)?.live == 0 {
             break;
         }

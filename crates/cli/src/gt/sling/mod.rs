@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use clap::Args;
 use gt_operations::dispatch::{Dispatched, NotStarted, Pass, pass};
+use gt_operations::queue::why;
 use gt_operations::schedule::{Fate, SlingReport, SlingRequest, sling};
 use gt_operations::{Environment, Town, daemon};
 
@@ -110,6 +111,11 @@ fn start(town: &Town, slung: &mut SlingReport) -> Result<(), CliError> {
         let fate = match (runs.remove(id), error) {
             (Some(run), _) => Fate::Started(run),
             (None, Some(NotStarted::Changed(reasons))) => Fate::Scheduled(id.clone(), reasons),
+            // What keeps it goes away, and the next cycle starts it.
+            (None, Some(error)) if error.is_busy() => {
+                entry.consequence = Some(error.to_string());
+                Fate::Scheduled(id.clone(), why(town, &entry.name)?.reasons)
+            }
             (None, Some(error)) => Fate::NotStarted(id.clone(), error.to_string()),
             (None, None) => continue,
         };

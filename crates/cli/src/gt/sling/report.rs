@@ -68,6 +68,9 @@ fn text(printer: &Printer, report: &SlingReport, rehearsal: bool) -> Result<(), 
         match &entry.fate {
             Fate::Scheduled(..) | Fate::Started(_) => {
                 printer.done(good_line(entry, report, rehearsal))?;
+                if let Some(consequence) = &entry.consequence {
+                    printer.note(consequence);
+                }
             }
             Fate::Nothing(_) if unfolded => {
                 *skipped.entry("scheduled already").or_default() += 1;
@@ -155,6 +158,9 @@ fn write_entry(object: &mut ObjectWriter<'_>, entry: &Entry, rehearsal: bool) {
     object.text_unless_empty("title", &entry.title);
     if let Some(rig) = &entry.rig {
         object.text("target_rig", rig);
+    }
+    if let Some(consequence) = &entry.consequence {
+        object.text("consequence", consequence);
     }
     let mut said = |status: &str, code: &str, text: &str| {
         object.text("status", status);

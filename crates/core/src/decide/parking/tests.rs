@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::schedule::{Landing, MeansKind, Workplace};
-use crate::{ExecutorKind, Json, RigSlug, Uid};
+use crate::schedule::MeansKind;
+use crate::{ExecutorKind, RigSlug, Uid};
 
 const NOW: Timestamp = Timestamp::from_nanos(1_790_000_000_000_000_000);
 const SECOND: Duration = Duration::from_secs(1);
@@ -14,32 +14,18 @@ fn id(bead: &str) -> RunId {
 /// A run that its worker took so long ago.
 fn run(bead: &str, age: Duration) -> Run {
     Run {
-        id: id(bead),
-        uid: Uid::from_bytes([0; 16]),
-        context: 1,
-        rig: RigSlug::parse("web").unwrap(),
-        executor: ExecutorKind::Process,
         runtime: "claude".to_owned(),
         agent: "web/process".to_owned(),
-        place: None,
-        host: String::new(),
-        account: String::new(),
-        gated: false,
         state: RunState::Running,
-        starter: String::new(),
-        formula: String::new(),
-        steps: Json::trusted("{}".to_owned()),
-        created_at: NOW.minus(age),
-        created_by: String::new(),
         running_at: Some(NOW.minus(age)),
-        ended_at: None,
-        ended_by: String::new(),
-        exit_code: None,
-        exit_signal: None,
-        reason: String::new(),
-        workplace: Workplace::default(),
-        said: None,
-        landing: Landing::default(),
+        ..Run::begun(
+            id(bead),
+            Uid::from_bytes([0; 16]),
+            1,
+            RigSlug::parse("web").unwrap(),
+            ExecutorKind::Process,
+            NOW.minus(age),
+        )
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use gt_core::decide::home_call;
 use gt_core::runtime::Runtime;
-use gt_core::schedule::{Account, Loss, RunEnd, RunId, RunState, Workplace};
+use gt_core::schedule::{Loss, RunEnd, RunId, RunState, Workplace};
 use gt_executors::runs::{RunFiles, RunLock, say};
 use gt_executors::ssh::{
     self, Begun, Caller, Line, Outcome, Posting, Ready, RemoteOrder, RunPlace, Stay,
@@ -20,8 +20,10 @@ use gt_executors::ssh::{
 use super::claim::{Claim, WorkOrder, claim};
 use super::conclude::conclude;
 use super::finish::{exec_failed, finish};
+use super::insist::insist;
+use super::sessions::mark_told;
 use super::spawner::with_causes;
-use super::supervise::{Assignment, BUSY, STARTED, insist, say_failed};
+use super::supervise::{Assignment, BUSY, STARTED, say_failed};
 use super::workbench::{Ground, Workbench, environment_of, lay_out};
 use crate::{OperationError, Result, Town, runtimes};
 
@@ -35,11 +37,10 @@ pub(super) struct Home<'a> {
 }
 
 /// Carries out a run on another machine from its claim to its end, or stays with one that goes on there.
-pub(super) fn carry_out(home: &Home<'_>, mut it: Assignment) -> Result<()> {
-    let account = it.account.take();
+pub(super) fn carry_out(home: &Home<'_>, it: &Assignment) -> Result<()> {
     match it.run.state {
-        RunState::Starting => home.start(&it, account),
-        RunState::Running | RunState::Blocked => home.rejoin(&it),
+        RunState::Starting => home.start(it),
+        RunState::Running | RunState::Blocked => home.rejoin(it),
         RunState::Done | RunState::Failed | RunState::Lost | RunState::Cancelled => {
             say_failed(&format!("{} is {}", it.run.id, it.run.state.as_str()));
             Ok(())
@@ -51,7 +52,7 @@ pub(super) fn carry_out(home: &Home<'_>, mut it: Assignment) -> Result<()> {
 const EARLIER_MAX: usize = 100;
 
 impl Home<'_> {
-    fn start(&self, it: &Assignment, account: Option<Account>) -> Result<()> {
+    fn start(&self, it: &Assignment) -> Result<()> {
         let mut posting = match self.posting_of(it) {
             Ok(posting) => posting,
             Err(error) => {
@@ -84,7 +85,7 @@ impl Home<'_> {
                 return Ok(());
             }
         };
-        match self.give_order(it, account, &order, &line, &ready) {
+        match self.give_order(it, &order, &line, &ready) {
             Ok(runtime) => self.stay(it, &posting, Some(line), &runtime),
             Err(error) => self.give_back(&it.run.id, &with_causes(&error)),
         }
@@ -94,16 +95,15 @@ impl Home<'_> {
     fn give_order(
         &self,
         it: &Assignment,
-        account: Option<Account>,
         order: &WorkOrder,
         line: &Line,
         ready: &Ready,
     ) -> Result<Runtime> {
         let (program, prompt_file) = (Path::new(&ready.gt), Path::new(&ready.prompt_file));
         let ground = Ground::There { program, prompt_file };
-        let runtime = runtimes::resolve(self.town, &it.runtime)?;
-        let Workbench { agent, prompt_file } =
-            lay_out(self.town, &it.rig, order, &runtime, account, &ground)?;
+        let (runtime, account) = (self.runtime_of(it)?, it.account.as_ref());
+        let Workbench { agent, told, prompt_file } =
+            lay_out(self.town, &it.rig, order, &runtime, account, &ground, 1)?;
         let mut environment = agent.environment;
         // It is not there: what is to be asked of the town is asked through the line.
         environment.retain(|(name, _)| name != "GT_TOWN_ROOT");
@@ -111,7 +111,13 @@ impl Home<'_> {
         let order = RemoteOrder { argv: agent.argv, environment, terminal, prompt_file };
         // A line that broke may have brought it there; that is found out with the next.
         let _ = ssh::order(line, order, &agent.prompt);
+        mark_told(self.town, &told);
         Ok(runtime)
+    }
+
+    fn runtime_of(&self, it: &Assignment) -> Result<Runtime> {
+        let asked = it.context.parameters.runtime.as_deref();
+        runtimes::resolve(self.town, &it.settings, &it.rig.slug, asked)
     }
 
     fn rejoin(&self, it: &Assignment) -> Result<()> {
@@ -120,7 +126,7 @@ impl Home<'_> {
             say_failed(&format!("nobody knows on which machine {} is", it.run.id));
             return Ok(());
         };
-        let runtime = runtimes::resolve(self.town, &it.runtime)?;
+        let runtime = self.runtime_of(it)?;
         self.stay(it, &posting, None, &runtime)
     }
 
@@ -191,7 +197,7 @@ impl Home<'_> {
             town: self.town.id().to_owned(),
             run: id.to_string(),
             earlier: (1..id.epoch).rev().take(EARLIER_MAX).map(earlier).collect(),
-            grace_ms: u64::try_from(it.grace.as_millis()).unwrap_or(u64::MAX),
+            grace_ms: u64::try_from(it.settings.kill_grace.as_millis()).unwrap_or(u64::MAX),
         };
         Ok(Posting { site: site.machine, place, boot: None, is_over: false })
     }

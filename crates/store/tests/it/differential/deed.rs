@@ -43,6 +43,8 @@ pub(super) enum Deed {
     RetryNotices,
     /// Somebody writes to somebody.
     Message(&'static str, &'static str, bool),
+    /// The messages that were read until now go.
+    PurgeMessages,
     /// A message is delivered or seen, if it is there.
     Receipt(u64, bool),
     AddRig(usize),
@@ -215,6 +217,7 @@ pub(super) fn deed_apart() -> impl Strategy<Value = Deed> {
         1 => (recipient(), text(), any::<bool>())
             .prop_map(|(to, text, asks)| Deed::Message(to, text, asks)),
         1 => (1..4_u64, any::<bool>()).prop_map(|(number, seen)| Deed::Receipt(number, seen)),
+        1 => Just(Deed::PurgeMessages),
         1 => rig().prop_map(Deed::AddRig),
         1 => (rig(), state()).prop_map(|(rig, state)| Deed::SetRigState(rig, state)),
         1 => rig().prop_map(Deed::RemoveRig),
@@ -287,6 +290,7 @@ impl Perform for Deed {
             Self::TryNotice(channel, what) => try_notice(writer, *channel, *what),
             Self::RetryNotices => writer.retry_notices().map(drop),
             Self::Message(to, text, asks) => send(writer, to, text, *asks),
+            Self::PurgeMessages => writer.purge_messages(writer.now()).map(drop),
             Self::Receipt(number, seen) => match writer.message(MessageId::of_number(*number))? {
                 Some(message) if *seen => writer.message_seen(&message).map(drop),
                 Some(message) => writer.message_delivered(&message).map(drop),

@@ -2,9 +2,9 @@
 
 use gt_core::decide::START_FAILURES_MAX;
 use gt_core::schedule::{
-    CloseReason, Landing, Origin, Run, RunEnd, RunState, SlingParameters, WorkerPlace, Workplace,
+    CloseReason, Origin, Run, RunEnd, RunState, SlingParameters, WorkerPlace, Workplace,
 };
-use gt_core::{BeadId, EventKind, ExecutorKind, Json, RigSlug, Status, Uid};
+use gt_core::{BeadId, EventKind, ExecutorKind, RigSlug, Status, Uid};
 use gt_store::{NewContext, StoreError, Writer};
 use proptest::prelude::*;
 
@@ -156,33 +156,20 @@ fn start(writer: &mut Writer<'_>, place: Place) -> Result<(), StoreError> {
         writer.set_starting(context, true)?;
     }
     let run = writer.next_run_id(&bead)?;
+    let uid = Uid::of_bead(&BeadId::trusted(run.to_string()), NOW);
     writer.insert_run(&Run {
-        uid: Uid::of_bead(&BeadId::trusted(run.to_string()), NOW),
-        id: run,
-        context: context.map_or(0, |context| context.number),
-        rig: RigSlug::trusted("gear".to_owned()),
-        executor: ExecutorKind::Process,
-        runtime: String::new(),
         agent: "gear/polecats/toast".to_owned(),
-        place: None,
         host: "here".to_owned(),
-        account: String::new(),
-        gated: false,
-        state: RunState::Starting,
         starter: "lock".to_owned(),
-        formula: String::new(),
-        steps: Json::trusted("[]".to_owned()),
-        created_at: writer.now(),
         created_by: writer.actor().to_owned(),
-        running_at: None,
-        ended_at: None,
-        ended_by: String::new(),
-        exit_code: None,
-        exit_signal: None,
-        reason: String::new(),
-        workplace: Workplace::default(),
-        said: None,
-        landing: Landing::default(),
+        ..Run::begun(
+            run,
+            uid,
+            context.map_or(0, |context| context.number),
+            RigSlug::trusted("gear".to_owned()),
+            ExecutorKind::Process,
+            writer.now(),
+        )
     })?;
     save(writer, place, EventKind::StatusChanged, |bead| bead.status = Status::Hooked)
 }

@@ -1,0 +1,333 @@
+//! From `gt sling` to the first instruction of a worker in its tree and session, and the list of many workers.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::queue::gt;
+use crate::Result;
+use crate::lab::{Lab, Town};
+use crate::measure::{Arm, alternate, median};
+use crate::report::Row;
+
+/// How many files the repository has that workers get.
+const FILES: u32 = 2_000;
+/// How many sessions the list has.
+const SESSIONS: u32 = 200;
+/// How long anything may take before it is taken for stuck.
+const LIMIT: Duration = Duration::from_mins(2);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// What a worker of [`arrive`] waits for, where there is one: a pipe that somebody opens and closes.
+const HOLD: &str = "hold";
+/// What keeps a tmux server from ending between two rounds.
+const KEEPER: &str = "keeper";
+
+/// Starts on a new tree and on a tree that is used again, and the list of sessions.
+pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+    let (files, sessions) =
+        if lab.scale.long_rounds > 1 { (FILES, SESSIONS) } else { (FILES / 20, SESSIONS / 20) };
+    let rounds = lab.scale.bursts * 2;
+    let fresh = starts(lab, "fresh", files, rounds)?;
+    let reused = starts(lab, "reused", files, rounds)?;
+    Ok(vec![fresh, reused, list(lab, sessions)?])
+}
+
+/// What the worker of a run does: it writes down when it began, and waits if there is a pipe to wait for.
+pub(crate) fn arrive(directory: &Path, name: &str) -> Result<()> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+    let beside = directory.join(format!("{name}.next"));
+    fs::write(&beside, now.as_nanos().to_string())?;
+    fs::rename(&beside, directory.join(name))?;
+    let hold = directory.join(HOLD);
+    if hold.exists() {
+        // Opened when somebody writes, and at its end when they are gone.
+        File::open(hold)?.read_to_end(&mut Vec::new())?;
+    }
+    Ok(())
+}
+
+/// From the start of `gt sling` to the first instruction of the worker, against a bare `git worktree add` (or `git
+/// switch -C`, where the tree is there already) and `tmux new-session`. On both sides the server of the sessions runs.
+fn starts(lab: &Lab, what: &str, files: u32, rounds: usize) -> Result<Row> {
+    let place = Place::new(lab, what, files)?;
+    let is_fresh = what == "fresh";
+    let (mut round, mut bare_round) = (0, 0);
+    let ours: Arm<'_> = Box::new(|| {
+        round += 1;
+        place.sling(&format!("web-{round}"), is_fresh)
+    });
+    let bare: Arm<'_> = Box::new(|| {
+        bare_round += 1;
+        place.by_hand(&format!("bare-{bare_round}"), is_fresh)
+    });
+    let times = alternate(rounds, [ours, bare])?;
+    place.end()?;
+    let (tree, by_hand) = if is_fresh {
+        ("a new tree", "`git worktree add`")
+    } else {
+        ("a tree that is used again", "`git switch -C`")
+    };
+    let name = format!(
+        "workers: `gt sling` to the first instruction of the worker on {tree} of {files} files, against \
+         {by_hand} and `tmux new-session`"
+    );
+    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(2.0)))
+}
+
+/// `gt polecat list` with so many sessions, against one `tmux list-panes -a` on the same server.
+fn list(lab: &Lab, sessions: u32) -> Result<Row> {
+    let place = Place::new(lab, "list", 10)?;
+    place.hold()?;
+    let ids: Vec<String> = (1..=sessions).map(|number| format!("web-{number}")).collect();
+    for id in &ids {
+        place.create(id)?;
+    }
+    // As many as a machine starts without anybody losing patience.
+    for some in ids.chunks(20) {
+        lab.time(place.program("gt", &place.town.path)?.arg("sling").args(some).arg("--no-boot"))?;
+    }
+    for id in &ids {
+        place.arrival(id)?;
+    }
+    let ours: Arm<'_> = Box::new(|| {
+        let mut command = place.program("gt", &place.town.path)?;
+        lab.time(command.args(["polecat", "list"]))
+    });
+    let bare: Arm<'_> = Box::new(|| lab.time(place.tmux()?.args(["list-panes", "-a"])));
+    let listed = lab.output(place.program("gt", &place.town.path)?.args(["polecat", "list"]))?;
+    let working = listed.lines().filter(|line| line.contains("working")).count();
+    if working != ids.len() {
+        return Err(format!("{working} of {sessions} polecats work").into());
+    }
+    let times = alternate(lab.scale.short_rounds, [ours, bare])?;
+    place.end()?;
+    let name = format!(
+        "workers: `gt polecat list` with {sessions} sessions, against one `tmux list-panes -a`"
+    );
+    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(3.0)))
+}
+
+/// A town whose workers have trees and sessions, and the same by hand beside it.
+struct Place<'l> {
+    lab: &'l Lab,
+    town: Town,
+    /// Where workers write down when they began.
+    arrivals: PathBuf,
+    /// The sockets of tmux, ours and that of the baseline.
+    sockets: PathBuf,
+    /// A shared repository like ours, and trees of it, by hand.
+    bare: PathBuf,
+    bare_trees: PathBuf,
+}
+
+impl<'l> Place<'l> {
+    fn new(lab: &'l Lab, what: &str, files: u32) -> Result<Self> {
+        let directory = lab.path().join(format!("workers-{what}"));
+        let town = lab.empty_town(&format!("workers-{what}"))?;
+        let origin = lab.path().join(format!("origin-{what}"));
+        let place = Self {
+            lab,
+            arrivals: lab.path().join(format!("arrivals-{what}")),
+            // Paths of sockets are short.
+            sockets: lab.path().join(format!("t-{what}")),
+            bare: lab.path().join(format!("bare-{what}.git")),
+            bare_trees: lab.path().join(format!("bare-{what}")),
+            town,
+        };
+        for directory in [&place.arrivals, &place.sockets, &origin] {
+            fs::create_dir_all(directory)?;
+        }
+        place.fill(&origin, files)?;
+        let clone = ["clone", "--quiet", "--bare", "--template="];
+        place.git(&directory, &clone, &[&origin, &place.bare])?;
+        let mut add = place.program("gt", &place.town.path)?;
+        add.args(["rig", "add", "web"]).arg(&origin);
+        lab.time(add.args(["--prefix", "web", "--executor", "tmux"]))?;
+        let worker = lab.part("arrive")?;
+        let command = format!(
+            "'{}' arrive '{}' {{bead}}",
+            worker.get_program().display(),
+            place.arrivals.display()
+        );
+        gt(lab, &place.town, &["config", "set", "rig.web.command", &command])?;
+        if what == "list" {
+            return Ok(place);
+        }
+        // The server of the town is made by its first session, and kept by one of ours.
+        place.create("web-first")?;
+        place.hold()?;
+        lab.time(place.program("gt", &place.town.path)?.args(["sling", "web-first", "--no-boot"]))?;
+        place.arrival("web-first")?;
+        lab.time(place.tmux()?.args(["new-session", "-d", "-s", KEEPER, "sleep 3600"]))?;
+        let first = ["-L", "bare", "-f", "/dev/null"];
+        let keep = ["new-session", "-d", "-s", KEEPER, "sleep 3600"];
+        lab.time(place.program_of_system("tmux")?.args(first).args(keep))?;
+        place.release()?;
+        place.wait_for_end("web-first")?;
+        Ok(place)
+    }
+
+    /// A program of ours, with sockets below the laboratory.
+    fn program(&self, name: &str, directory: &Path) -> Result<Command> {
+        let mut command = self.lab.program(name, directory)?;
+        command.env("TMUX_TMPDIR", &self.sockets);
+        Ok(command)
+    }
+
+    /// A program of the system, in the same environment.
+    fn program_of_system(&self, name: &str) -> Result<Command> {
+        self.lab.system(name, self.lab.path()).map(|mut command| {
+            command.env("TMUX_TMPDIR", &self.sockets);
+            command
+        })
+    }
+
+    /// Tmux on the server of the town.
+    fn tmux(&self) -> Result<Command> {
+        let is_ours = |name: &str| name.starts_with("gt-");
+        let socket = fs::read_dir(&self.sockets)?.flatten().find_map(|directory| {
+            let names = fs::read_dir(directory.path()).ok()?.flatten();
+            names.filter_map(|entry| entry.file_name().into_string().ok()).find(|n| is_ours(n))
+        });
+        let socket = socket.ok_or("the town has no tmux server")?;
+        let mut command = self.program_of_system("tmux")?;
+        command.args(["-L", &socket, "-f", "/dev/null"]);
+        Ok(command)
+    }
+
+    fn git(&self, directory: &Path, arguments: &[&str], paths: &[&Path]) -> Result<()> {
+        let mut command = self.program_of_system("git")?;
+        self.lab.time(command.current_dir(directory).args(arguments).args(paths)).map(drop)
+    }
+
+    /// A repository with so many files, fifty in a directory.
+    fn fill(&self, origin: &Path, files: u32) -> Result<()> {
+        for number in 0..files {
+            let directory = origin.join(format!("part-{}", number / 50));
+            fs::create_dir_all(&directory)?;
+            let line = format!("line of file {number}\n");
+            fs::write(directory.join(format!("file-{number}.txt")), line.repeat(40))?;
+        }
+        self.git(origin, &["init", "--quiet", "--initial-branch=main"], &[])?;
+        self.git(origin, &["add", "--all"], &[])?;
+        self.git(origin, &["commit", "--quiet", "--message", "All files"], &[])
+    }
+
+    fn create(&self, bead: &str) -> Result<()> {
+        let create = ["create", "Work", "--id", bead, "--force"];
+        self.lab.time(&mut self.lab.bd(&self.town, create)?).map(drop)
+    }
+
+    /// Makes workers wait after they have begun, until [`Self::release`].
+    fn hold(&self) -> Result<()> {
+        let mut command = self.program_of_system("mkfifo")?;
+        self.lab.time(command.arg(self.arrivals.join(HOLD))).map(drop)
+    }
+
+    /// Lets all workers end that wait.
+    fn release(&self) -> Result<()> {
+        let pipe = self.arrivals.join(HOLD);
+        let writer = File::options().write(true).open(&pipe)?;
+        fs::remove_file(&pipe)?;
+        drop(writer);
+        Ok(())
+    }
+
+    /// Slings a bead; how long it took until its worker began.
+    fn sling(&self, bead: &str, is_fresh: bool) -> Result<Duration> {
+        self.create(bead)?;
+        let start = SystemTime::now();
+        let mut command = self.program("gt", &self.town.path)?;
+        self.lab.time(command.args(["sling", bead, "--no-boot", "--no-convoy"]))?;
+        let took = self.arrival(bead)?.duration_since(start)?;
+        self.wait_for_end(bead)?;
+        if is_fresh {
+            gt(self.lab, &self.town, &["polecat", "nuke", "web/furiosa"])?;
+        }
+        Ok(took)
+    }
+
+    /// The same by hand.
+    fn by_hand(&self, name: &str, is_fresh: bool) -> Result<Duration> {
+        let worker = self.lab.part("arrive")?;
+        // Trees stay, like ours in the trash: a file system that has just lost thousands of files is slow.
+        let tree = if is_fresh { self.bare_trees.join(name) } else { self.bare_trees.join("tree") };
+        if !is_fresh && !tree.exists() {
+            self.git(&self.bare, &["worktree", "add", "--quiet"], &[&tree])?;
+        }
+        let start = SystemTime::now();
+        if is_fresh {
+            let words = ["worktree", "add", "--quiet", "-b", name];
+            self.git(&self.bare, &words, &[&tree, Path::new("main")])?;
+        } else {
+            self.git(&tree, &["switch", "--quiet", "-C", name, "main"], &[])?;
+        }
+        let mut tmux = self.program_of_system("tmux")?;
+        tmux.args(["-L", "bare", "-f", "/dev/null", "new-session", "-d", "-s", name, "-c"]);
+        tmux.arg(&tree).arg("--").arg(worker.get_program()).arg("arrive");
+        self.lab.time(tmux.arg(&self.arrivals).arg(name))?;
+        Ok(self.arrival(name)?.duration_since(start)?)
+    }
+
+    /// When the worker of this name began.
+    fn arrival(&self, name: &str) -> Result<SystemTime> {
+        let file = self.arrivals.join(name);
+        wait_until(&format!("{name} has begun"), || file.exists())?;
+        let nanos: u64 = fs::read_to_string(&file)?.parse()?;
+        Ok(SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos))
+    }
+
+    /// Waits until a bead is closed and nothing of its run is left.
+    fn wait_for_end(&self, bead: &str) -> Result<()> {
+        let mut wait = self.program("gt", &self.town.path)?;
+        self.lab.time(wait.args(["wait", bead]))?;
+        let mut names = String::new();
+        wait_until(&format!("the session of {bead} has ended"), || {
+            let asked = self.tmux().and_then(|mut tmux| {
+                self.lab.output(tmux.args(["list-sessions", "-F", "#{session_name}"]))
+            });
+            names = asked.unwrap_or_default();
+            names.lines().all(|name| name == KEEPER)
+        })
+    }
+
+    /// Ends everything that was started here.
+    fn end(&self) -> Result<()> {
+        if self.arrivals.join(HOLD).exists() {
+            self.release()?;
+        }
+        // Without a keeper there is nothing to end.
+        let _ = self.tmux()?.args(["kill-session", "-t", KEEPER]).status();
+        wait_until("all sessions have ended", || {
+            let asked = self.tmux().map(|mut tmux| tmux.arg("list-sessions").status());
+            asked.is_ok_and(|status| status.is_ok_and(|status| !status.success()))
+        })
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        // Whatever is left when something went wrong, and the server of the baseline in any case.
+        let bare = self.program_of_system("tmux").map(|mut tmux| {
+            tmux.args(["-L", "bare", "-f", "/dev/null"]);
+            tmux
+        });
+        for mut server in [self.tmux(), bare].into_iter().flatten() {
+            let _ = server.arg("kill-server").status();
+        }
+    }
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) -> Result<()> {
+    let start = Instant::now();
+    while !holds() {
+        if start.elapsed() > LIMIT {
+            return Err(format!("waited too long until {what}").into());
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! What is kept for a while, and goes when that has passed: trees in the trash, and messages that were read.
+//!
+//! Nobody waits for it: deleting takes long, so each dispatch pass only looks whether there is something to do, and
+//! at most once a day has a copy of the program do it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gt_core::Timestamp;
+use gt_core::schedule::{TrashState, Trashed};
+use gt_core::settings::Layers;
+use gt_core::time::parse_duration;
+use gt_store::{Reader, Scope, Writer};
+
+use crate::runs::{RealWorld, World as _};
+use crate::settings::{file_layers, layers_over};
+use crate::trees::{WARNING, delete_for_good, is_due_soon};
+use crate::{Actor, Environment, Result, StoreOptions, SystemClock, Town, outbox};
+
+/// The first argument that makes a program the helper; the town follows.
+pub const HELPER: &str = "__keep-house";
+
+/// How often it is looked after.
+const EVERY: Duration = Duration::from_hours(24);
+
+/// What was done about things that are old.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The trees that everybody was told of, because they go next.
+    pub announced: Vec<Trashed>,
+    /// The trees that are gone.
+    pub purged: Vec<Trashed>,
+    /// How many messages are gone.
+    pub messages: u64,
+}
+
+/// Has old things looked after, if there are any and nobody has done it today.
+pub(crate) fn catch_up(town: &Town, host: &str) -> Result<()> {
+    if !town.has_directory() || !town.read(|reader| has_old(town, reader, host))? {
+        return Ok(());
+    }
+    let files = file_layers(town)?;
+    if town.read(|reader| is_due(town, reader, &files, host))? {
+        // Who cannot be started today can be tomorrow.
+        let _ = outbox::start_helper(town.root(), HELPER);
+    }
+    Ok(())
+}
+
+/// The helper's side: looks after the town at `root`.
+pub fn run(root: &Path, environment: &Environment) -> Result<Kept> {
+    let actor = Actor { name: "gt".to_owned(), owner: String::new() };
+    let clock = Arc::new(SystemClock);
+    let town = Town::open(root, root, environment, actor, clock, StoreOptions::default())?;
+    keep_house(&town.with_notices())
+}
+
+/// Tells of the trees that are deleted next, deletes those that were told of long enough ago, and messages that were read
+/// longer ago than events are kept. Nothing happens if somebody has done it in the last day, and no tree is deleted
+/// that nobody was told of, however long the town was not looked after.
+pub fn keep_house(town: &Town) -> Result<Kept> {
+    let world = RealWorld::of(town)?;
+    let files = file_layers(town)?;
+    let found = town.write(|writer| {
+        if !is_due(town, writer, &files, world.host())? {
+            return Ok(None);
+        }
+        let now = writer.now().to_string();
+        writer.put_setting(Scope::Store, &mark_of(world.host()), Some(&now))?;
+        let messages = writer.purge_messages(read_before(town, writer, &files)?)?;
+        let (announced, due) = announce(writer, world.host())?;
+        Ok(Some((messages, announced, due)))
+    })?;
+    let Some((messages, announced, due)) = found else { return Ok(Kept::default()) };
+    Ok(Kept { announced, purged: delete_for_good(town, due)?, messages })
+}
+
+/// Tells of what is due soon; gives that and what may be deleted, because everybody was told in time.
+fn announce(writer: &mut Writer<'_>, host: &str) -> Result<(Vec<Trashed>, Vec<Trashed>)> {
+    let now = writer.now();
+    let (mut announced, mut due) = (Vec::new(), Vec::new());
+    for trashed in soon(writer, host, now)? {
+        match writer.purge_announced_at(&trashed)? {
+            Some(told) if told.plus(WARNING) <= now && trashed.purge_at <= now => due.push(trashed),
+            Some(_) => {}
+            None => {
+                writer.announce_purge(&trashed, trashed.purge_at.max(now.plus(WARNING)))?;
+                announced.push(trashed);
+            }
+        }
+    }
+    Ok((announced, due))
+}
+
+/// The trees of this host whose time has nearly come.
+fn soon(reader: &Reader<'_>, host: &str, now: Timestamp) -> Result<Vec<Trashed>> {
+    let mut soon = reader.trash()?;
+    soon.retain(|one| one.state == TrashState::Kept && one.host == host && is_due_soon(one, now));
+    Ok(soon)
+}
+
+/// Whether there is anything that may be old: what every pass asks, and most often the answer is no.
+fn has_old(town: &Town, reader: &Reader<'_>, host: &str) -> Result<bool> {
+    let any = !soon(reader, host, town.now())?.is_empty();
+    Ok(any || reader.oldest_message_at()?.is_some())
+}
+
+/// Whether there may be something to do, and nobody has looked in the last day.
+fn is_due(town: &Town, reader: &Reader<'_>, files: &Layers, host: &str) -> Result<bool> {
+    let now = town.now();
+    let read_before = read_before(town, reader, files)?;
+    let old_messages = reader.oldest_message_at()?.is_some_and(|at| at < read_before);
+    if !old_messages && soon(reader, host, now)?.is_empty() {
+        return Ok(false);
+    }
+    let last = reader.setting(Scope::Store, &mark_of(host))?;
+    let last = last.and_then(|last| Timestamp::parse(&last).ok());
+    // A mark in the future was set by a clock that has jumped since.
+    Ok(last.is_none_or(|last| last.plus(EVERY) <= now || last > now))
+}
+
+/// Where it is noted when a host was last looked after.
+fn mark_of(host: &str) -> String {
+    format!("retention.{host}")
+}
+
+/// Whoever read a message before this need not find it any more.
+fn read_before(town: &Town, reader: &Reader<'_>, files: &Layers) -> Result<Timestamp> {
+    let keep = layers_over(files, reader)?.get("events.keep")?.value;
+    Ok(town.now().minus(parse_duration(&keep)?))
+}
+
+#[cfg(test)]
+mod tests;

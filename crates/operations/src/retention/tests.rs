@@ -1,0 +1,197 @@
+use std::fs;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use gt_core::message::{MessageBody, MessageKind, NewMessage};
+use gt_core::{Address, Clock, Prefix, Rig, RigSlug, Sender};
+use tempfile::TempDir;
+
+use super::*;
+use crate::{install, settings};
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// A clock that a test moves.
+#[derive(Debug)]
+struct Hands(AtomicI64);
+
+impl Clock for Hands {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// A town with the rig `web`, which has trees.
+struct Stage {
+    town: Town,
+    clock: Arc<Hands>,
+    _directory: TempDir,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Arc::new(Hands(AtomicI64::new(1_790_000_000_000_000_000)));
+        let actor = Actor { name: "tester".to_owned(), owner: String::new() };
+        let environment = Environment::default();
+        let root = install(directory.path(), &environment, &actor, &*clock).unwrap().root;
+        let shared: Arc<dyn Clock> = Arc::<Hands>::clone(&clock);
+        let options = StoreOptions::default();
+        let town = Town::open(&root, &root, &environment, actor, shared, options).unwrap();
+        let slug = RigSlug::parse("web").unwrap();
+        let prefix = Prefix::parse("we").unwrap();
+        let rig =
+            Rig { repo: "/nowhere".to_owned(), ..Rig::new(slug, "web", prefix, "web", town.now()) };
+        town.write(|writer| Ok(writer.insert_rig(&rig)?)).unwrap();
+        settings::set(&town, "notify.command", "true").unwrap();
+        Self { town, clock, _directory: directory }
+    }
+
+    fn pass(&self, days: u32) {
+        let nanos = i64::try_from((DAY * days).as_nanos()).unwrap();
+        self.clock.0.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    /// Something in the trash that may go after so many days.
+    fn trash(&self, name: &str, days: u32) {
+        let path = format!("web/.trash/{name}");
+        fs::create_dir_all(self.town.root().join(&path).join("tree")).unwrap();
+        let host = RealWorld::of(&self.town).unwrap().host().to_owned();
+        let now = self.town.now();
+        let trashed = Trashed {
+            number: 0,
+            rig: RigSlug::parse("web").unwrap(),
+            name: name.to_owned(),
+            host,
+            path,
+            branch: String::new(),
+            run: None,
+            reason: "nuked".to_owned(),
+            state: TrashState::Kept,
+            moved_at: now,
+            moved_by: "tester".to_owned(),
+            purge_at: now.plus(DAY * days),
+        };
+        self.town.write(|writer| Ok(writer.insert_trash(&trashed)?)).unwrap();
+    }
+
+    fn message(&self, text: &str, seen: bool) {
+        let new = NewMessage {
+            kind: MessageKind::Mail,
+            from: Sender::stored("ann"),
+            to: Address::stored("mayor"),
+            subject: None,
+            body: MessageBody::parse(text).unwrap(),
+            bead: None,
+            reply_to: None,
+        };
+        let sent = |writer: &mut Writer<'_>| {
+            let message = writer.send_message(new)?;
+            if seen {
+                writer.message_seen(&message)?;
+            }
+            Ok(())
+        };
+        self.town.write(sent).unwrap();
+    }
+
+    /// What is done now: announced, purged, messages.
+    fn keep(&self) -> (Vec<String>, Vec<String>, u64) {
+        let names = |those: Vec<Trashed>| those.into_iter().map(|one| one.name).collect();
+        let kept = keep_house(&self.town).unwrap();
+        (names(kept.announced), names(kept.purged), kept.messages)
+    }
+
+    fn is_there(&self, name: &str) -> bool {
+        self.town.root().join("web/.trash").join(name).exists()
+    }
+
+    fn notices(&self) -> usize {
+        outbox::list(&self.town, 9).unwrap().len()
+    }
+}
+
+fn names(these: &[&str]) -> Vec<String> {
+    these.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_tree_is_announced_three_days_before_it_goes_and_then_it_goes() {
+    let stage = Stage::new();
+    stage.trash("nux", 30);
+    assert_eq!(stage.keep(), Default::default(), "nothing is old");
+
+    stage.pass(27);
+    assert_eq!(stage.keep(), (names(&["nux"]), vec![], 0));
+    assert_eq!(stage.notices(), 1);
+    assert_eq!(stage.keep(), Default::default(), "once a day, and once for a tree");
+    stage.pass(2);
+    assert_eq!(stage.keep(), Default::default(), "its time has not come");
+
+    stage.pass(1);
+    assert_eq!(stage.keep(), (vec![], names(&["nux"]), 0));
+
+    assert!(!stage.is_there("nux"));
+    assert_eq!(stage.town.read(|reader| Ok(reader.trash()?)).unwrap(), []);
+    stage.pass(1);
+    assert_eq!((stage.keep(), stage.notices()), (Default::default(), 1));
+}
+
+#[test]
+fn nobody_loses_a_tree_that_they_were_not_told_of() {
+    let stage = Stage::new();
+    stage.trash("nux", 30);
+    // The town was not looked after for a year.
+    stage.pass(365);
+
+    assert_eq!(stage.keep(), (names(&["nux"]), vec![], 0));
+    for _ in 0..2 {
+        stage.pass(1);
+        assert_eq!(stage.keep(), Default::default());
+    }
+    assert!(stage.is_there("nux"));
+    stage.pass(1);
+    assert_eq!(stage.keep(), (vec![], names(&["nux"]), 0));
+}
+
+#[test]
+fn whoever_changes_their_mind_in_time_keeps_it() {
+    let stage = Stage::new();
+    stage.trash("nux", 0);
+    stage.keep();
+    let back = |writer: &mut Writer<'_>| {
+        let trashed = writer.trash()?.remove(0);
+        Ok(writer.set_trash_state(&trashed, TrashState::Restored)?)
+    };
+    stage.town.write(back).unwrap();
+    stage.pass(10);
+    assert_eq!(stage.keep(), Default::default());
+    assert!(stage.is_there("nux"));
+}
+
+#[test]
+fn messages_that_were_read_go_with_the_events_of_their_time() {
+    let stage = Stage::new();
+    stage.message("read", true);
+    stage.message("unread", false);
+    stage.pass(89);
+    stage.message("young", true);
+    assert_eq!(stage.keep(), Default::default());
+
+    stage.pass(2);
+    assert_eq!(stage.keep(), (vec![], vec![], 1));
+
+    let left = stage.town.read(|reader| Ok(reader.messages_to(&Address::stored("mayor"), 9)?));
+    let left: Vec<String> = left.unwrap().into_iter().map(|message| message.body).collect();
+    assert_eq!(left, ["young", "unread"]);
+}
+
+#[test]
+fn a_clock_that_jumps_back_stops_nothing_for_long() {
+    let stage = Stage::new();
+    stage.pass(365);
+    stage.trash("nux", 0);
+    stage.keep();
+    stage.clock.0.store(1_790_000_000_000_000_000, Ordering::Relaxed);
+    stage.trash("slit", 0);
+    assert_eq!(stage.keep().0, ["slit"]);
+}

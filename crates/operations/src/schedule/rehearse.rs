@@ -1,0 +1,32 @@
+//! Trying out what a dispatch would do, before anything is scheduled.
+
+use gt_core::schedule::{Run, SlingParameters, WorkerPlace};
+use gt_core::{Bead, Rig};
+
+use crate::dispatch::{SchedulerSettings, cook};
+use crate::{OperationError, Result, Town, runtimes};
+
+/// Finds the runtime and cooks the formula that a run of this bead would have. Reads files, so it is called before the
+/// transaction.
+pub(super) fn rehearse(
+    town: &Town,
+    settings: &SchedulerSettings,
+    rig: &Rig,
+    place: Option<&WorkerPlace>,
+    bead: &Bead,
+    parameters: &SlingParameters,
+) -> Result<()> {
+    // People have their own.
+    let is_ours = Run::takes_slot(rig.executor) && !place.is_some_and(WorkerPlace::is_crew);
+    if is_ours {
+        let asked = parameters.runtime.as_deref();
+        runtimes::known_in(town, settings, &rig.slug, asked).map_err(|error| match asked {
+            Some(_) => error,
+            None => OperationError::rejected(format!(
+                "{error}; name another with gt config set rig.{}.runtime <runtime>, or with --agent",
+                rig.slug
+            )),
+        })?;
+    }
+    cook(town, rig, bead, parameters).map(|_| ())
+}

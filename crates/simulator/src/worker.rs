@@ -1,0 +1,112 @@
+//! What agents say while they work: steps, questions, letters, and that they are done.
+
+use gt_core::message::Severity;
+use gt_core::schedule::{RunId, RunState, Said};
+use gt_operations::landing::{DoneRequest, done};
+use gt_operations::messages::{self, Escalation, Letter};
+use gt_operations::{Actor, OperationError, Town, worker};
+
+use crate::simulation::Simulation;
+use crate::violation::Invariant;
+
+/// What an agent may say.
+#[derive(Debug, Clone, Copy)]
+enum Word {
+    /// Its next step is done.
+    Step,
+    /// It needs a person, and goes on.
+    Ask,
+    /// It tells somebody something.
+    Write,
+    /// It has read what was written to it.
+    Read,
+    /// It is done, in this way.
+    Done(Said),
+}
+
+impl Simulation {
+    /// One command of an agent, while its run is live or after that has ended: then it is refused.
+    pub(crate) fn agent_acts(&self) {
+        let (run, word) = {
+            let mut state = self.state();
+            let agents: Vec<RunId> = state.world.agents().cloned().collect();
+            let Some(run) = state.random.pick(&agents).cloned() else { return };
+            let words = vec![
+                (4, Word::Step),
+                (1, Word::Ask),
+                (1, Word::Write),
+                (2, Word::Read),
+                (3, Word::Done(Said::Completed)),
+                (1, Word::Done(Said::Escalated)),
+                (1, Word::Done(Said::Deferred)),
+            ];
+            let Some(word) = state.random.weighted(words) else { return };
+            (run, word)
+        };
+        let before = self.read(|reader| reader.run(&run)).map(|run| run.state);
+        self.as_process(&format!("agent of {run}"), |id| {
+            let actor = Actor { name: "agent".to_owned(), owner: String::new() };
+            let town = self.town(id, "agent").acting_as(actor, Some(run.clone()));
+            let answer = self.say_word(&town, &run, word);
+            let was_over = before.is_some_and(|state| !state.is_live());
+            if was_over && answer.is_ok() && !matches!(word, Word::Step | Word::Read) {
+                let found =
+                    format!("the agent of {run} is heard ({word:?}), which was over before");
+                self.violated(Invariant::Soundness, found);
+            }
+            let said = self.sound(&format!("{word:?} of {run}"), answer);
+            self.tell(format!("{run} says {word:?}: {said:?}"));
+        });
+        // Whoever is done is asked to leave; whoever asks may have died before.
+        let over = self.read(|reader| reader.run(&run));
+        let is_over = over.is_some_and(|run| {
+            run.said.is_some() && matches!(run.state, RunState::Done | RunState::Cancelled)
+        });
+        if is_over && !self.fault(3) {
+            self.ask_to_end(&run);
+        }
+    }
+
+    fn say_word(&self, town: &Town, run: &RunId, word: Word) -> Result<String, OperationError> {
+        match word {
+            Word::Step => {
+                let steps = worker::steps(town, None)?;
+                let Some(next) = steps.next().map(|view| view.name.clone()) else {
+                    return Ok("no step is left".to_owned());
+                };
+                let ticked = worker::finish_steps(town, None, &[next], false)?;
+                let done = self.read(|reader| reader.steps_done(run));
+                let ids = done.into_iter().map(|done| done.step);
+                self.state().ticked.entry(run.clone()).or_default().extend(ids);
+                Ok(ticked.progress.to_string())
+            }
+            Word::Ask => {
+                let words = "which one?".to_owned();
+                let wanted = Escalation { bead: None, words, severity: Severity::High };
+                let sent = messages::escalate(town, None, &wanted)?;
+                self.state().sent.insert(sent.id);
+                Ok(sent.id.to_string())
+            }
+            Word::Write => {
+                let letter = letter("all is well");
+                let sent = messages::send(town, None, "mayor", &letter)?;
+                self.state().sent.insert(sent.id);
+                Ok(sent.id.to_string())
+            }
+            Word::Read => {
+                let unread = messages::inbox(town, None, None, None)?.messages;
+                messages::mark_seen(town, None, &unread)?;
+                Ok(format!("{} read", unread.len()))
+            }
+            Word::Done(said) => {
+                let request = DoneRequest { run, said, message: None };
+                done(town, &request).map(|done| format!("{:?}", done.fate))
+            }
+        }
+    }
+}
+
+/// A letter in plain words.
+pub(crate) fn letter(words: &str) -> Letter {
+    Letter { subject: None, body: words.to_owned(), nudge: false }
+}
