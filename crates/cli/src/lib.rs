@@ -87,18 +87,6 @@ fn deliver_notices(arguments: &[OsString]) -> ExitCode {
     }
 }
 
-/// Looks after what is old in the town that is the argument. Nobody reads what this prints or how it ends; what could
-/// not be done today is done tomorrow.
-fn keep_house(arguments: &[OsString]) -> ExitCode {
-    let [root] = arguments else {
-        return ExitCode::from(2);
-    };
-    match retention::run(Path::new(root), &Environment::from_process()) {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
-}
-
 /// Commands that concern the machine they are called on, wherever the town is.
 const DONE_HERE: [&str; 4] = ["worker", "scripted", "completions", "man"];
 
@@ -117,6 +105,18 @@ fn done_at_home(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
             Printer::new(json, false, &environment).failure(&CliError::request(error.to_string()));
             Some(ExitCode::FAILURE)
         }
+    }
+}
+
+/// Looks after what is old in the town that is the argument. Nobody reads what this prints or how it ends; what could
+/// not be done today is done tomorrow.
+fn keep_house(arguments: &[OsString]) -> ExitCode {
+    let [root] = arguments else {
+        return ExitCode::from(2);
+    };
+    match retention::run(Path::new(root), &Environment::from_process()) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
     }
 }
 

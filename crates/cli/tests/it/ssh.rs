@@ -106,6 +106,30 @@ fn a_bead_is_done_on_another_machine() {
 }
 
 #[test]
+fn an_agent_over_there_has_a_terminal_and_a_file_to_read_if_it_needs_them() {
+    let there = Elsewhere::with_agent("true");
+    let stage = there.stage("").display().to_string();
+    let agent = there.write_script(
+        "terminal-agent",
+        &format!(
+            "cat \"$1\" > {stage}/prompt; test -t 0 && test -t 1 && echo on a terminal; gt done"
+        ),
+    );
+    let command = format!("'{}' {{prompt_file}}", agent.display());
+    for (key, value) in [("command", &*command), ("prompt", "file"), ("interactive", "true")] {
+        there.gt(["config", "agent", "set", "visible", key, value]).ok();
+    }
+    there.bead("we-a", &[]);
+
+    there.gt(["sling", "we-a", "--agent", "visible"]).ok();
+
+    wait_until("it is done", || there.states("we-a") == ["done"]);
+    assert_says(&there.gt(["run", "log", "we-a"]).ok().stdout, &["on a terminal", "✓"]);
+    assert_says(&fs::read_to_string(there.stage("prompt")).unwrap(), &["we-a", "gt done"]);
+    there.assert_quiet();
+}
+
+#[test]
 fn a_worker_that_fails_or_is_killed_over_there_ends_its_run_the_same_way() {
     let there =
         Elsewhere::with_agent("case $bead in we-a) echo no; exit 3;; we-b) kill -9 $$;; esac");
@@ -451,9 +475,12 @@ fn an_agent_over_there_reaches_home() {
          echo 'from there' | bd comments add $bead --file - && bd create 'Found over there' --silent > $stage/new
          gt config set rig.web.command x 2> $stage/refused; echo $? > $stage/status
          bd show no-such-bead > /dev/null 2>&1; echo $? >> $stage/status
+         gt handoff 2> $stage/one-session
          gt done; wait_for never",
     );
     there.bead("we-a", &[]);
+    let refused = refusal(&there.gt(["sling", "we-a", "--ralph"]));
+    assert_says(&refused, &["has one session", "leave --ralph out"]);
 
     there.gt(["sling", "we-a"]).ok();
 
@@ -464,6 +491,7 @@ fn an_agent_over_there_reaches_home() {
     assert_says(&staged("bead"), &["\"id\": \"we-a\""]);
     assert_says(&staged("refused"), &["gt config is not for workers on other machines"]);
     assert_eq!(staged("status"), "1\n1\n");
+    assert_says(&staged("one-session"), &["where a run has one session", "bd comments add"]);
     let found = there.show(staged("new").trim());
     assert_eq!(
         (&found["title"], &found["created_by"]),

@@ -115,6 +115,29 @@ impl RunFiles {
         self.file(".control")
     }
 
+    /// Where a run that is carried out on another machine went.
+    pub fn posting_path(&self) -> PathBuf {
+        self.file(".remote")
+    }
+
+    /// Why the other machine cannot be reached, as long as it cannot.
+    pub fn unreachable_path(&self) -> PathBuf {
+        self.file(".unreachable")
+    }
+
+    /// Through which an agent on another machine reaches home.
+    pub fn socket_path(&self) -> PathBuf {
+        self.file(".socket")
+    }
+
+    /// Waits until nothing of the run is alive. Only for runs whose lock was taken.
+    pub fn wait_until_free(&self) -> io::Result<()> {
+        // Shared, and given back at once: whoever asks meanwhile is not kept from anything.
+        let file = File::open(self.lock_path())?;
+        file.lock_shared()?;
+        file.unlock()
+    }
+
     /// The file whose lock has whoever types into the terminal of the agent.
     fn typing_path(&self) -> PathBuf {
         self.file(".typing")
@@ -147,29 +170,6 @@ impl RunFiles {
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
-    }
-
-    /// Where a run that is carried out on another machine went.
-    pub fn posting_path(&self) -> PathBuf {
-        self.file(".remote")
-    }
-
-    /// Why the other machine cannot be reached, as long as it cannot.
-    pub fn unreachable_path(&self) -> PathBuf {
-        self.file(".unreachable")
-    }
-
-    /// Through which an agent on another machine reaches home.
-    pub fn socket_path(&self) -> PathBuf {
-        self.file(".socket")
-    }
-
-    /// Waits until nothing of the run is alive. Only for runs whose lock was taken.
-    pub fn wait_until_free(&self) -> io::Result<()> {
-        // Shared, and given back at once: whoever asks meanwhile is not kept from anything.
-        let file = File::open(self.lock_path())?;
-        file.lock_shared()?;
-        file.unlock()
     }
 
     /// Whether something of the run is alive.

@@ -140,7 +140,5 @@ fn agent_of(
         arguments: ["worker", "become", "--"].map(Into::into).to_vec(),
     };
     let terminal = order.terminal.then(launcher);
-    // A prompt is pasted into a session, and there is none over here.
-    let prompter = None;
-    Ok(Agent { argv: order.argv, directory, environment, prompt, terminal, prompter })
+    Ok(Agent { argv: order.argv, directory, environment, prompt, terminal, prompter: None })
 }

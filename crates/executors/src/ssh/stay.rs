@@ -224,12 +224,10 @@ impl Visit<'_> {
             if is_there && self.wish.is_some() && self.wish != is_told {
                 is_told = self.wish;
                 let word = match self.wish {
-                    Some(Wish::Cancel) => Some(FromHome::Cancel),
-                    Some(Wish::Leave) => Some(FromHome::Leave),
-                    // A run over there has one session.
-                    Some(Wish::HandOver) | None => None,
+                    Some(Wish::Cancel) => FromHome::Cancel,
+                    Some(Wish::Leave | Wish::HandOver) | None => FromHome::Leave,
                 };
-                if let Some(Err(error)) = word.map(|word| line.say(&word, &[])) {
+                if let Err(error) = line.say(&word, &[]) {
                     return broken(&error, was_of_use);
                 }
             }
@@ -252,8 +250,10 @@ impl Visit<'_> {
     }
 
     fn hear_wish(&mut self) {
+        // A run over there has one session: whoever wants another was told so.
+        let heard = self.control.wish().filter(|wish| *wish != Wish::HandOver);
         // Whoever is in a hurry wins.
-        self.wish = self.wish.max(self.control.wish());
+        self.wish = self.wish.max(heard);
     }
 
     /// Waits before the next dialling. What somebody wants is heard meanwhile, and whoever cancels does not wait for the

@@ -162,8 +162,8 @@ pub(crate) fn end_in_world<'a>(town: &Town, runs: impl IntoIterator<Item = &'a R
     let grace = town.scheduler_settings().map(|settings| settings.kill_grace).unwrap_or_default();
     for run in runs {
         match run.executor {
+            // Whoever stays with one that is elsewhere passes it on.
             ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => {}
-            // They are nobody's processes.
             ExecutorKind::Pull | ExecutorKind::None => continue,
         }
         let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());

@@ -111,19 +111,11 @@ impl Shift<'_> {
             if session == 1 {
                 say(STARTED);
             }
-            self.mark_told(&told);
+            mark_told(self.town, &told);
         };
         let grace = self.settings.kill_grace;
         let end = supervision.stay_with(self.files, self.lock, &agent, grace, started);
         end.map_err(|error| explained(&error))
-    }
-
-    /// What stands in a prompt was put before its reader, and is not typed into the session as well.
-    fn mark_told(&self, told: &[Message]) {
-        if told.iter().any(|message| message.delivered_at.is_none()) {
-            // An agent is not kept from its work for it.
-            let _ = self.town.write(|writer| put_before_in(writer, told));
-        }
     }
 
     fn progress(&self, order: &WorkOrder) -> Result<StepProgress> {
@@ -163,5 +155,13 @@ impl Shift<'_> {
             let _ = log.and_then(|mut log| log.write_all(line.as_bytes()));
         }
         Ok(sequel)
+    }
+}
+
+/// What stands in a prompt was put before its reader, and is not typed into the session as well.
+pub(super) fn mark_told(town: &Town, told: &[Message]) {
+    if told.iter().any(|message| message.delivered_at.is_none()) {
+        // An agent is not kept from its work for it.
+        let _ = town.write(|writer| put_before_in(writer, told));
     }
 }

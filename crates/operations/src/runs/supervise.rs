@@ -67,8 +67,9 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         say_failed(&format!("there is no run {id}"));
         return Ok(());
     };
+    let grace = assignment.settings.kill_grace;
     if let Some((earlier, why)) = earlier_run_alive(&town.runs_directory(), id) {
-        end_if_over(town, &earlier, assignment.settings.kill_grace)?;
+        end_if_over(town, &earlier, grace)?;
         say(&format!("{BUSY}{why}"));
         return Ok(());
     }
@@ -86,7 +87,7 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         Ok(prepared) => prepared,
         Err(NotPrepared::Busy(why)) => {
             if let Some(last) = last_in_tree_of(town, &run)? {
-                end_if_over(town, &last, settings.kill_grace)?;
+                end_if_over(town, &last, grace)?;
             }
             say(&format!("{BUSY}{why}"));
             return Ok(());

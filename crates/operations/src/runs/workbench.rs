@@ -15,9 +15,8 @@ use super::claim::WorkOrder;
 use super::prompt::prompt;
 use crate::{OperationError, Result, Town};
 
-/// What is started for a run.
+/// The program that works on a run, and what it is told with its prompt.
 pub(super) struct Workbench {
-    /// The program that works on it.
     pub(super) agent: Agent,
     /// The messages that it is told with its prompt.
     pub(super) told: Vec<Message>,
@@ -46,7 +45,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Lays out everything for a session of a run that was taken; the first one has the number 1.
+/// Lays everything out for a session of a run that was taken; the first one has the number 1.
 pub(super) fn lay_out(
     town: &Town,
     rig: &Rig,

@@ -83,11 +83,11 @@ pub(super) fn standing(
     }
     if flags.ralph && rig.executor == ExecutorKind::Ssh {
         return Err(OperationError::rejected(format!(
-            "a run in {} is carried out on another machine, in one session; sling {} without --ralph",
-            rig.slug, bead.id
+            "--ralph begins a fresh session for each step, and a run of the rig {} has one session, because it is on \
+             another machine; leave --ralph out",
+            rig.slug
         )));
     }
-    takes(scene, bead, rig, place)?;
     Ok(Verdict::Go(Box::new(rig.clone())))
 }
 

@@ -97,8 +97,9 @@ fn running(town: &Town, reader: &Reader<'_>, asked: Option<&str>) -> Result<Run>
     }
     if run.state.is_live() && run.executor == ExecutorKind::Ssh {
         return Err(OperationError::rejected(format!(
-            "{id} is carried out on another machine, in one session; go on in this one, or end it with gt done --status \
-             deferred"
+            "{id} is on another machine, where a run has one session; go on in this one, and leave word with bd comments add \
+             {} \"…\"",
+            id.bead
         )));
     }
     match run.state {

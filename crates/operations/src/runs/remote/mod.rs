@@ -21,6 +21,7 @@ use super::claim::{Claim, WorkOrder, claim};
 use super::conclude::conclude;
 use super::finish::{exec_failed, finish};
 use super::insist::insist;
+use super::sessions::mark_told;
 use super::spawner::with_causes;
 use super::supervise::{Assignment, BUSY, STARTED, say_failed};
 use super::workbench::{Ground, Workbench, environment_of, lay_out};
@@ -100,9 +101,9 @@ impl Home<'_> {
     ) -> Result<Runtime> {
         let (program, prompt_file) = (Path::new(&ready.gt), Path::new(&ready.prompt_file));
         let ground = Ground::There { program, prompt_file };
-        let runtime = self.runtime_of(it)?;
-        let Workbench { agent, prompt_file, .. } =
-            lay_out(self.town, &it.rig, order, &runtime, it.account.as_ref(), &ground, 1)?;
+        let (runtime, account) = (self.runtime_of(it)?, it.account.as_ref());
+        let Workbench { agent, told, prompt_file } =
+            lay_out(self.town, &it.rig, order, &runtime, account, &ground, 1)?;
         let mut environment = agent.environment;
         // It is not there: what is to be asked of the town is asked through the line.
         environment.retain(|(name, _)| name != "GT_TOWN_ROOT");
@@ -110,6 +111,7 @@ impl Home<'_> {
         let order = RemoteOrder { argv: agent.argv, environment, terminal, prompt_file };
         // A line that broke may have brought it there; that is found out with the next.
         let _ = ssh::order(line, order, &agent.prompt);
+        mark_told(self.town, &told);
         Ok(runtime)
     }
 
