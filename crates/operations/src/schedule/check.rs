@@ -81,6 +81,7 @@ pub(super) fn standing(
     if let Some(verdict) = verdict {
         return Ok(verdict);
     }
+    takes(scene, bead, rig, place)?;
     if flags.ralph && rig.executor == ExecutorKind::Ssh {
         return Err(OperationError::rejected(format!(
             "--ralph begins a fresh session for each step, and a run of the rig {} has one session, because it is on \
