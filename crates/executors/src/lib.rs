@@ -7,6 +7,7 @@
 
 pub mod background;
 pub mod editor;
+mod environment;
 pub mod git;
 pub mod process;
 pub mod runs;

@@ -8,6 +8,8 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::process::{Signal, getpid, kill_process};
 
+use crate::environment::forget_the_caller;
+
 /// Why a program did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
@@ -29,9 +31,16 @@ pub enum ProcessError {
     },
 }
 
-/// A program that is about to be started.
-#[expect(clippy::disallowed_methods, reason = "this is the door that the rule points to")]
+/// A program that is about to be started. It knows nothing of what concerns our caller alone.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = command_with_everything(program);
+    forget_the_caller(&mut command);
+    command
+}
+
+/// A program that takes our place, or is ours in everything: it has the whole of our environment.
+#[expect(clippy::disallowed_methods, reason = "this is the door that the rule points to")]
+pub(crate) fn command_with_everything(program: impl AsRef<OsStr>) -> Command {
     Command::new(program)
 }
 
@@ -86,7 +95,7 @@ pub(crate) fn interactive(mut command: Command, file: &Path) -> Result<(), Proce
 /// 128 and the number of the signal that killed it.
 pub fn run_along(argv: &[&str], directory: &Path) -> Result<u8, ProcessError> {
     let program = argv.first().copied().unwrap_or_default();
-    let mut command = command(program);
+    let mut command = command_with_everything(program);
     command.args(argv.iter().skip(1)).current_dir(directory).stdin(Stdio::null());
     let status = command
         .status()
@@ -99,7 +108,7 @@ pub fn run_along(argv: &[&str], directory: &Path) -> Result<u8, ProcessError> {
 /// that fails.
 pub fn become_deaf(program: &Path, arguments: &[&str]) -> ProcessError {
     // What a shell ignores stays ignored in the program that it becomes.
-    let mut command = command("sh");
+    let mut command = command_with_everything("sh");
     command.args(["-c", "trap '' TERM; exec \"$@\"", "sh"]).arg(program).args(arguments);
     ProcessError::Start { program: program.display().to_string(), source: command.exec() }
 }

@@ -8,7 +8,8 @@ use gt_core::{Bead, BeadId};
 use gt_store::{DependencyChange, Reader, Writer};
 
 use crate::beads::{
-    Named, edge, resolve_in, resolve_shown_in, resolve_target, shown_id, target_name, tracking_edge,
+    Named, edge, refuse_if_over, resolve_in, resolve_shown_in, resolve_target, shown_id,
+    target_name, tracking_edge,
 };
 use crate::{OperationError, Result, Town};
 
@@ -48,6 +49,7 @@ pub(crate) fn add_in(
     retype: bool,
 ) -> Result<Added> {
     let issue = resolve_in(town, writer, issue)?;
+    refuse_if_over(town, writer, &issue, "link")?;
     let target = resolve_target(town, writer, target)?;
     put_in(writer, issue, target, kind, retype)
 }
@@ -125,6 +127,7 @@ pub(crate) fn remove_in(
     kind: Option<&DependencyType>,
 ) -> Result<(BeadId, BeadId, bool)> {
     let issue = resolve_in(town, writer, issue)?;
+    refuse_if_over(town, writer, &issue, "unlink")?;
     let target = match resolve_in(town, writer, target) {
         // An edge may point to something that does not exist, by whatever name it came with.
         Err(OperationError::NoBead(name)) => {

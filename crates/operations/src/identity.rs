@@ -24,6 +24,7 @@ const VARIABLES: [&str; 26] = [
     "GT_ROLE",
     "GT_SCRIPT",
     "GT_DAEMON",
+    "GT_NOTICE_KEY",
     "BEADS_DIR",
     "BEADS_ACTOR",
     "BD_ACTOR",
@@ -63,9 +64,11 @@ impl Environment {
         self.get(name).map(PathBuf::from)
     }
 
-    /// The run whose worker this is, or was started by. The name is also used by others, with other values.
+    /// The run whose worker this is, or was started by. The name is also used by others, with other values; and
+    /// whoever is sent a notice is told about a run, and is not its worker.
     pub fn acting_run(&self) -> Option<RunId> {
-        self.get("GT_RUN").and_then(|run| RunId::parse(run).ok())
+        let run = self.get("GT_RUN").filter(|_| self.get("GT_NOTICE_KEY").is_none());
+        run.and_then(|run| RunId::parse(run).ok())
     }
 
     /// The polecat that runs this program, as `<rig>/polecats/<name>`, if one does.

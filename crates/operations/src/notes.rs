@@ -5,7 +5,7 @@ use gt_core::schedule::labels::{SLING_CONTEXT, is_derived, of_bead};
 use gt_core::{Bead, BeadId, Comment, Uid};
 use gt_store::Writer;
 
-use crate::beads::{Named, require, resolve_in, resolve_shown_in, shown_id};
+use crate::beads::{Named, refuse_if_over, require, resolve_in, resolve_shown_in, shown_id};
 use crate::{OperationError, Result, Town};
 
 /// Adds or removes a label on every bead, or on none.
@@ -33,6 +33,7 @@ pub(crate) fn label_in(
     let mut changed = Vec::new();
     for input in inputs {
         let bead = require(town, writer, input)?;
+        refuse_if_over(town, writer, &bead.id, "label")?;
         let change =
             if add { give_label(writer, &bead, label)? } else { take_label(writer, &bead, label)? };
         if change {
@@ -128,6 +129,7 @@ pub(crate) fn comment_in(
     }
     check_text("comment", text)?;
     let bead = require(town, writer, input)?;
+    refuse_if_over(town, writer, &bead.id, "comment on")?;
     let mut comment = new_comment(writer, &bead, text);
     if let Some(author) = author {
         check_label("author", author)?;

@@ -348,7 +348,7 @@ fn a_command_that_is_done_while_the_origin_is_away_is_not_done_again() {
 }
 
 /// A worker whose `gt done` was killed in this hook of the origin, which then did the rest of it.
-fn cut_off<'t>(town: &'t Sandbox, hook: &str, then: &str) -> Worker<'t> {
+pub(crate) fn cut_off<'t>(town: &'t Sandbox, hook: &str, then: &str) -> Worker<'t> {
     let worker = Worker::begin(town, "we-a", &[]);
     worker.commit("tea", "tea\n", "Tea");
     // Not a plain step forward, so that what is pushed is another commit than what was accepted.

@@ -3,7 +3,7 @@
 use gt_testkit::{Ran, Sandbox, wait_until};
 
 use crate::support::{
-    Steps, assert_says, gastown, gastown_that_takes_time, gastown_with, let_work_end,
+    Steps, assert_says, everything, gastown, gastown_that_takes_time, gastown_with, let_work_end,
     wait_for_status,
 };
 
@@ -78,6 +78,53 @@ fn what_a_run_has_is_refused_to_strangers_and_to_workers_of_other_runs() {
     assert_says(&said.stderr, &["you act in the run gt-abc#7, but gt-abc#1 has it now"]);
     bd_in_run(&town, "gt-abc#1", &["update", "gt-abc", "--claim"]).ok();
 
+    let_work_end(&town);
+    wait_for_status(&town, "gt-abc", "closed");
+}
+
+#[test]
+fn a_worker_whose_run_is_over_changes_nothing_of_its_bead() {
+    let town = gastown_that_takes_time();
+    town.bead("gt-abc", &[]);
+    town.bead("gt-other", &[]);
+    town.gt(["sling", "gt-abc"]).ok();
+    bd_in_run(&town, "gt-abc#1", &["update", "gt-abc", "--notes", "half way"]).ok();
+    town.bd(["close", "gt-abc", "--force"]).ok();
+    town.bd(["reopen", "gt-abc"]).ok();
+    let before = everything(&town);
+
+    for arguments in [
+        &["close", "gt-abc"][..],
+        &["close", "gt-abc", "--force"],
+        &["update", "gt-abc", "--claim"],
+        &["update", "gt-abc", "--status", "blocked"],
+        &["update", "gt-abc", "--notes", "all done"],
+        &["defer", "gt-abc"],
+        &["reopen", "gt-abc"],
+        &["label", "add", "gt-abc", "ready"],
+        &["comments", "add", "gt-abc", "all done"],
+        &["dep", "add", "gt-abc", "gt-other"],
+        &["create", "more", "--deps", "blocks:gt-abc"],
+        &["delete", "gt-abc", "--force"],
+    ] {
+        let said = bd_in_run(&town, "gt-abc#1", arguments).fails(1);
+        assert_says(&said.stderr, &["your run gt-abc#1 is over", "end your session"]);
+    }
+
+    assert_eq!(everything(&town), before);
+    // What it finds it may still tell, and the bead is everybody else's.
+    bd_in_run(&town, "gt-abc#1", &["create", "a test is flaky"]).ok();
+    bd_in_run(&town, "gt-other#1", &["update", "gt-abc", "--notes", "seen"]).ok();
+
+    // No other worker is taken its work by it.
+    town.gt(["sling", "gt-abc"]).ok();
+    let gt = |arguments: &[&str]| {
+        town.command(town.gt_path()).env("GT_RUN", "gt-abc#1").args(arguments).run().fails(1)
+    };
+    for arguments in [&["unsling", "gt-abc"][..], &["run", "cancel", "gt-abc"]] {
+        assert_says(&gt(arguments).stderr, &["gt-abc#2 has it now"]);
+    }
+    assert_eq!(town.show("gt-abc")["status"], "in_progress");
     let_work_end(&town);
     wait_for_status(&town, "gt-abc", "closed");
 }

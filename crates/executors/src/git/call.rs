@@ -3,9 +3,14 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
+
+use gt_core::time::format_duration;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::commit::{Commit, Signature};
 use super::error::GitError;
@@ -16,6 +21,9 @@ use super::git;
 const LOCK_TRIES_MAX: u32 = 24;
 const LOCK_PAUSE_FIRST: Duration = Duration::from_millis(5);
 const LOCK_PAUSE_MAX: Duration = Duration::from_millis(400);
+
+/// What is told of a call that took too long.
+pub(super) const TOO_LATE: &str = "it was ended";
 
 /// What must not depend on whose configuration git reads. Hooks of a project belong to the people and
 /// agents who work in it; ours would be stopped by the fence.
@@ -41,6 +49,8 @@ pub(super) struct Call {
     /// What it is for, as the end of "git cannot …".
     deed: String,
     input: Vec<u8>,
+    /// How long it may take, if that is limited.
+    limit: Option<Duration>,
 }
 
 /// What git answered.
@@ -77,7 +87,7 @@ impl Call {
         }
         // A commit is what its hash says, whatever somebody has put in its place for viewing.
         command.env("GIT_NO_REPLACE_OBJECTS", "1");
-        Self { command, deed: deed.into(), input: Vec::new() }
+        Self { command, deed: deed.into(), input: Vec::new(), limit: None }
     }
 
     pub(super) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
@@ -112,6 +122,13 @@ impl Call {
         self
     }
 
+    /// Ends the call, with everything that it started, when it takes longer than this.
+    pub(super) fn limited(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self.command.process_group(0);
+        self
+    }
+
     /// Makes the call once, and gives what came of it, whatever that is.
     pub(super) fn answer_once(&mut self) -> Result<Answer, GitError> {
         let feed = if self.input.is_empty() { Stdio::null() } else { Stdio::piped() };
@@ -119,18 +136,35 @@ impl Call {
         let mut child = self.command.spawn().map_err(|source| GitError::Start { source })?;
         let stdin = child.stdin.take();
         let input = &self.input;
+        let (limit, group) = (self.limit, Pid::from_child(&child));
+        let (ended, end) = mpsc::channel::<()>();
         // Git may answer before it has read everything, so somebody must listen while we speak.
-        let output = std::thread::scope(|scope| {
+        let (output, is_late) = std::thread::scope(|scope| {
             scope.spawn(move || {
                 if let Some(mut stdin) = stdin {
                     // It ended without reading all; its exit status says why.
                     let _ = stdin.write_all(input);
                 }
             });
-            child.wait_with_output()
-        })
-        .map_err(|source| GitError::Start { source })?;
-        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+            let watch = limit.map(|limit| {
+                scope.spawn(move || {
+                    let is_late = end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+                    if is_late {
+                        // Whatever it started may hold what we read from.
+                        let _ = kill_process_group(group, Signal::KILL);
+                    }
+                    is_late
+                })
+            });
+            let output = child.wait_with_output();
+            drop(ended);
+            (output, watch.is_some_and(|watch| watch.join().unwrap_or(false)))
+        });
+        let output = output.map_err(|source| GitError::Start { source })?;
+        let mut complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        if let Some(limit) = limit.filter(|_| is_late) {
+            complaint = format!("fatal: {TOO_LATE} after {}\n{complaint}", format_duration(limit));
+        }
         Ok(Answer { code: output.status.code(), output: output.stdout, complaint })
     }
 
@@ -241,6 +275,27 @@ pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_that_takes_too_long_is_ended_with_everything_it_started() {
+        let limit = Duration::from_millis(50);
+        let mut call = Call::anywhere("push").limited(limit);
+        call.command.args(["-c", "alias.hang=!sleep 600 & sleep 600", "hang"]);
+
+        // What hangs would hold its standard error, which is read to its end.
+        let answer = call.answer_once().unwrap();
+
+        assert_eq!(answer.code, None);
+        assert!(answer.is_unreachable());
+        assert_eq!(answer.reason(), "fatal: it was ended after 50ms");
+    }
+
+    #[test]
+    fn a_call_in_time_has_its_own_answer() {
+        let mut call = Call::anywhere("say its version").limited(Duration::from_mins(10));
+        call.command.arg("--version");
+        assert!(call.answer_once().unwrap().succeeded());
+    }
 
     #[test]
     fn a_lock_is_told_by_its_path() {

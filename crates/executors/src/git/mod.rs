@@ -43,33 +43,8 @@ use std::process::Command;
 
 use crate::process::{ProcessError, capture, command};
 
-/// Variables that would make git look somewhere else than where we send it, or do something else there.
-const INHERITED: [&str; 18] = [
-    "GIT_DIR",
-    "GIT_INDEX_FILE",
-    "GIT_WORK_TREE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_QUARANTINE_PATH",
-    "GIT_SHALLOW_FILE",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_LITERAL_PATHSPECS",
-    "GIT_GLOB_PATHSPECS",
-    "GIT_NOGLOB_PATHSPECS",
-    "GIT_ICASE_PATHSPECS",
-    "GIT_AUTHOR_DATE",
-    "GIT_COMMITTER_DATE",
-    "GIT_EXTERNAL_DIFF",
-];
-
 fn git() -> Command {
     let mut git = command("git");
-    for variable in INHERITED {
-        git.env_remove(variable);
-    }
     git.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
     git
 }

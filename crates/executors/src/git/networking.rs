@@ -1,12 +1,14 @@
 //! What the calls have in common that speak to an origin.
 
 use std::path::Path;
+use std::time::Duration;
 
-use super::call::{Answer, Call};
+use super::call::{Answer, Call, TOO_LATE};
 use super::error::GitError;
 
 /// What git says when nobody answers, or whoever answers does not let us in.
-const UNREACHABLE: [&str; 14] = [
+const UNREACHABLE: [&str; 15] = [
+    TOO_LATE,
     "Could not read from remote repository",
     "does not appear to be a git repository",
     "unable to access",
@@ -25,6 +27,9 @@ const UNREACHABLE: [&str; 14] = [
 
 /// A connection over which nothing comes for this long is given up.
 const SILENCE_SECONDS_MAX: &str = "30";
+/// A call that takes longer than this is given up, although somebody is there: a hook of the origin may hang. As much as
+/// this is not fetched or pushed at once after the first time.
+const CALL_MAX: Duration = Duration::from_mins(15);
 
 impl Answer {
     /// Whether the origin was not there for us.
@@ -63,7 +68,7 @@ impl Call {
                  -oServerAliveInterval={SILENCE_SECONDS_MAX}"
             ));
         }
-        let call = Self::on(repository, deed);
+        let call = Self::on(repository, deed).limited(CALL_MAX);
         Ok(settings.into_iter().fold(call, |call, setting| call.arg("-c").arg(setting)))
     }
 }

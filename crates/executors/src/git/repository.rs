@@ -1,7 +1,7 @@
 //! The shared repository of a rig.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,9 @@ const SETTINGS: [(&str, &str); 7] = [
 
 /// How often fetching is tried again when others fetch at the same time.
 const FETCH_TRIES_MAX: u32 = 8;
+
+/// The file that whoever lands has locked.
+const LANDING: &str = "gt-landing.lock";
 
 /// The shared repository of a rig: bare, with worktrees elsewhere.
 ///
@@ -326,16 +329,30 @@ impl Repository {
     /// Waits for the turn to bring something to the origin. Those who land on one machine do so one after the other:
     /// all of them rebasing at once, for one of them to be first, would be a lot of work for nothing.
     pub fn turn(&self) -> Result<Turn, GitError> {
-        Ok(Turn { _lock: self.lock("gt-landing.lock")? })
+        Ok(Turn { _lock: self.lock(LANDING)? })
+    }
+
+    /// The same, if nobody else has it.
+    pub fn turn_if_free(&self) -> Result<Option<Turn>, GitError> {
+        let (file, path) = self.lock_file(LANDING)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Turn { _lock: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(GitError::file("lock", &path)(error)),
+        }
     }
 
     /// Locks a file of ours, when nobody else has it.
     fn lock(&self, name: &str) -> Result<File, GitError> {
-        let path = self.path.join(name);
-        let file = File::options().create(true).append(true).open(&path);
-        let file = file.map_err(GitError::file("open", &path))?;
+        let (file, path) = self.lock_file(name)?;
         file.lock().map_err(GitError::file("lock", &path))?;
         Ok(file)
+    }
+
+    fn lock_file(&self, name: &str) -> Result<(File, PathBuf), GitError> {
+        let path = self.path.join(name);
+        let file = File::options().create(true).append(true).open(&path);
+        Ok((file.map_err(GitError::file("open", &path))?, path))
     }
 
     /// What the repository keeps about each of its worktrees.

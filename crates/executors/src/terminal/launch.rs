@@ -13,7 +13,7 @@ use rustix::process::{ioctl_tiocsctty, setsid};
 
 use super::Terminal;
 use crate::background::spawn;
-use crate::process::command;
+use crate::process::{command, command_with_everything};
 
 /// How this program is called so that it does nothing but [`become_agent`] with the words that follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +86,11 @@ fn try_to_become(argv: &[OsString]) -> io::Error {
     };
     match take_terminal() {
         Err(error) => error,
-        Ok([out, errors]) => command(program).args(arguments).stdout(out).stderr(errors).exec(),
+        Ok([out, errors]) => {
+            // What the agent is given was said when we were started.
+            let mut agent = command_with_everything(program);
+            agent.args(arguments).stdout(out).stderr(errors).exec()
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use gt_core::{
 use gt_store::{Reader, Writer};
 
 use super::resolve::{require, resolve_in};
+use super::status::refuse_if_over;
 use crate::dependencies::{add_edge, check_levels};
 use crate::notes::refuse_derived;
 use crate::{OperationError, Result, Town};
@@ -130,7 +131,11 @@ pub(crate) fn create_in(town: &Town, writer: &mut Writer<'_>, new: &NewBead) -> 
     for link in &new.links {
         let other = match link.direction {
             Direction::DependsOn => resolve_target(town, writer, &link.other)?,
-            Direction::DependedOnBy => resolve_in(town, writer, &link.other)?,
+            Direction::DependedOnBy => {
+                let other = resolve_in(town, writer, &link.other)?;
+                refuse_if_over(town, writer, &other, "link")?;
+                other
+            }
         };
         if !writer.bead_exists(&other)? {
             missing.push(other.clone());

@@ -6,7 +6,7 @@ use gt_core::{Bead, BeadId, EventKind, Status, Timestamp};
 use gt_store::Writer;
 
 use super::resolve::require;
-use super::status::apply;
+use super::status::{apply, refuse_if_over};
 use crate::{OperationError, Result, Town};
 
 /// Puts each bead off, until a time to come or until somebody says otherwise, or says why not. `false`
@@ -41,6 +41,7 @@ pub fn defer(
 pub fn undefer(town: &Town, inputs: &[String]) -> Result<Vec<Result<(BeadId, bool)>>> {
     town.write_each(inputs, |writer, input| {
         let old = require(town, writer, input)?;
+        refuse_if_over(town, writer, &old.id, "undefer")?;
         let mut new = old.clone();
         let mut kind = None;
         if old.status == Status::Deferred {

@@ -38,6 +38,6 @@ pub use references::{Mention, References, references};
 pub(crate) use resolve::{Named, require, resolve_in, resolve_shown_id_in, resolve_shown_in};
 pub use resolve::{resolve, resolve_shown};
 pub use show::{Shown, listed, show};
-pub(crate) use status::enter;
+pub(crate) use status::{enter, refuse_if_over};
 pub(crate) use update::update_in;
 pub use update::{BeadChanges, Edit, update};

@@ -6,6 +6,7 @@ use gt_store::Writer;
 
 use super::create::{Created, NewBead, create_in, resolve_target};
 use super::resolve::resolve_in;
+use super::status::refuse_if_over;
 use crate::dependencies::{Added, put_in};
 use crate::{OperationError, Result, Town};
 
@@ -114,7 +115,11 @@ fn link(
 ) -> Result<Added> {
     let issue = match &edge.issue {
         Reference::Planned(at) => made[*at].bead.id.clone(),
-        Reference::Existing(input) => resolve_in(town, writer, input)?,
+        Reference::Existing(input) => {
+            let issue = resolve_in(town, writer, input)?;
+            refuse_if_over(town, writer, &issue, "link")?;
+            issue
+        }
     };
     let target = match &edge.target {
         Reference::Planned(at) => made[*at].bead.id.clone(),

@@ -5,10 +5,10 @@ use gt_core::decide::{
 };
 use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
 use gt_core::{Bead, BeadId, EventKind, Outcome, Status, Timestamp};
-use gt_store::Writer;
+use gt_store::{Reader, Writer};
 
 use crate::runs::cancel_in;
-use crate::{Actor, OperationError, Result};
+use crate::{Actor, OperationError, Result, Town};
 
 /// What came of a verb. The run is settled; the bead is the caller's to save.
 pub(super) struct Applied {
@@ -52,7 +52,8 @@ pub(super) fn apply_with_end(
     acting: Option<&RunId>,
     end: &RunEnd,
 ) -> Result<Applied> {
-    let answer = ask(writer, bead, verb, acting)?;
+    let speaker = Speaker { name: writer.actor(), run: acting };
+    let answer = ask(writer, bead, verb, speaker, writer.now())?;
     let answer = answer.map_err(|refusal| {
         let bead = bead.id.clone();
         OperationError::Refused { verb: name, bead, refusal }
@@ -111,7 +112,8 @@ pub(super) fn claim_in(
             bead.id
         )));
     }
-    let answer = ask(writer, bead, &Verb::Claim, acting)?;
+    let speaker = Speaker { name: writer.actor(), run: acting };
+    let answer = ask(writer, bead, &Verb::Claim, speaker, writer.now())?;
     let answer =
         answer.map_err(|refusal| OperationError::NotClaimed { bead: bead.id.clone(), refusal })?;
     // A claim ends no run, so it does not matter how.
@@ -142,35 +144,54 @@ pub(super) fn let_go_in(
     Ok(apply(writer, bead, &Verb::Delete { force: true }, "delete", acting)?.cancelled)
 }
 
+/// Refuses a change of anything that is kept with a bead to a worker of this very bead whose run is over: what it
+/// says is as late as what it does.
+pub(crate) fn refuse_if_over(
+    town: &Town,
+    reader: &Reader<'_>,
+    id: &BeadId,
+    name: &'static str,
+) -> Result<()> {
+    let Some(acting) = town.acting_run().filter(|acting| acting.bead == *id) else {
+        return Ok(());
+    };
+    let Some(bead) = reader.bead(id)? else { return Ok(()) };
+    let speaker = Speaker { name: &town.actor().name, run: Some(acting) };
+    let answer = ask(reader, &bead, &Verb::Edit, speaker, town.now())?;
+    let refused = |refusal| OperationError::Refused { verb: name, bead: bead.id.clone(), refusal };
+    answer.map(drop).map_err(refused)
+}
+
 /// Asks the table.
 fn ask(
-    writer: &Writer<'_>,
+    reader: &Reader<'_>,
     bead: &Bead,
     verb: &Verb,
-    acting: Option<&RunId>,
+    speaker: Speaker<'_>,
+    now: Timestamp,
 ) -> Result<std::result::Result<Answer, Refusal>> {
     let closes = matches!(verb, Verb::Close { .. });
     let blockers = if closes && bead.open_blockers > 0 {
-        let facts = writer.blockers(&bead.id)?;
+        let facts = reader.blockers(&bead.id)?;
         [facts.open, facts.failed].concat()
     } else {
         Vec::new()
     };
-    let run = writer.live_run(&bead.id)?;
+    let run = reader.live_run(&bead.id)?;
     let woken = *verb == Verb::Claim
         && bead.status == Status::Deferred
-        && bead.defer_until.is_some_and(|at| at <= writer.now());
+        && bead.defer_until.is_some_and(|at| at <= now);
     let standing = Standing {
+        id: &bead.id,
         status: if woken { &Status::Open } else { &bead.status },
         assignee: &bead.assignee,
         issue_type: &bead.issue_type,
         pinned: bead.pinned,
         is_template: bead.is_template,
-        has_open_children: closes && writer.has_open_children(&bead.id)?,
+        has_open_children: closes && reader.has_open_children(&bead.id)?,
         blockers: &blockers,
         run: run.as_ref().and_then(LiveRun::of),
     };
-    let speaker = Speaker { name: writer.actor(), run: acting };
     let ruling = decide(verb, &standing, speaker);
     Ok(ruling.map(|ruling| Answer { ruling, run }))
 }

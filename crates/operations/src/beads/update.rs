@@ -9,7 +9,7 @@ use gt_store::{Reader, Scope, Writer};
 
 use super::create::edge;
 use super::resolve::{require, resolve_in};
-use super::status::{apply, claim_in, close_context_of};
+use super::status::{apply, claim_in, close_context_of, refuse_if_over};
 use crate::dependencies::add_edge;
 use crate::notes::{give_label, take_label};
 use crate::settings::{CUSTOM_STATUSES, known_custom_statuses};
@@ -169,6 +169,7 @@ pub(crate) fn update_in(
         // A status that was asked for by name stands.
         new = if changes.status.is_none() { put_off } else { new };
     }
+    refuse_if_over(town, writer, &old.id, "update")?;
     apply_fields(&mut new, changes)?;
     if changes.status.is_none() && !changes.claim && old.status != new.status {
         kind = EventKind::StatusChanged;

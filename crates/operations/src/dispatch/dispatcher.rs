@@ -114,6 +114,32 @@ impl Dispatched {
     pub fn slots(&self) -> Slots {
         Slots::of_cap(self.cap, self.live)
     }
+
+    /// What was started by two looks at the line, of which the later one knows better how it stands. As if it had been one:
+    /// what the first one started waited, and was not live.
+    pub(super) fn followed_by(self, later: Self) -> Self {
+        let started = self.dispatched.len();
+        let waited = u64::try_from(started).unwrap_or(u64::MAX);
+        let is_over = |bead: &BeadId| {
+            later.dispatched.iter().any(|started| started.context.bead == *bead)
+                || later.errors.iter().any(|(other, _)| other == bead)
+        };
+        let mut errors = self.errors;
+        errors.retain(|(bead, _)| !is_over(bead));
+        errors.extend(later.errors);
+        Self {
+            queued: later.queued.saturating_add(waited),
+            ready: later.ready.saturating_add(waited),
+            live: later.live.saturating_sub(u32::try_from(started).unwrap_or(u32::MAX)),
+            dispatched: self.dispatched.into_iter().chain(later.dispatched).collect(),
+            errors,
+            paused: later.paused,
+            cap: later.cap,
+            gated: later.gated,
+            skipped: later.skipped,
+            reason: later.reason,
+        }
+    }
 }
 
 /// Something that was started, or in a dry run would be.

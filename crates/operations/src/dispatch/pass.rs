@@ -59,20 +59,43 @@ impl<'a> Passes<'a> {
 
     /// Recovers what died, starts what may start, puts nudges before those who sit at a screen, has notices sent that
     /// are due, and old things looked after.
+    ///
+    /// Only when all that is done are origins asked about work that was on its way: they may take their time, and nothing
+    /// that could start waits for that. What the answers change is followed up at once.
     pub fn pass(&mut self) -> Result<(Recovered, Dispatched)> {
         let town = self.town;
-        let recovered = if self.how.dry_run {
-            Recovered::default()
-        } else {
-            self.spawner.refresh(town)?;
-            complete_moves(town)?;
+        if self.how.dry_run {
+            return Ok((Recovered::default(), self.dispatch()?));
+        }
+        self.spawner.refresh(town)?;
+        complete_moves(town)?;
+        let (mut recovered, mut dispatched) = self.round()?;
+        let on_their_way = landings(town)?;
+        if on_their_way > 0 {
             let problems = resume(town, &self.world)?;
-            let mut recovered = recover(town, &self.world)?;
+            if landings(town)? < on_their_way {
+                let later = self.round()?;
+                recovered = followed_by(recovered, later.0);
+                dispatched = dispatched.followed_by(later.1);
+            }
             recovered.errors.extend(problems);
-            recovered
-        };
+        }
+        retention::catch_up(town, self.world.host())?;
+        Ok((recovered, dispatched))
+    }
+
+    fn round(&mut self) -> Result<(Recovered, Dispatched)> {
+        let town = self.town;
+        let recovered = recover(town, &self.world)?;
+        let dispatched = self.dispatch()?;
+        deliver_waiting(town)?;
+        catch_up(town)?;
+        Ok((recovered, dispatched))
+    }
+
+    fn dispatch(&mut self) -> Result<Dispatched> {
         let lock = if self.how.dry_run { None } else { Some(self.take_lock()?) };
-        let mut dispatcher = Dispatcher::new(town, &self.spawner)
+        let mut dispatcher = Dispatcher::new(self.town, &self.spawner)
             .with_caller(self.how.caller)
             .with_overrides(self.how.overrides)
             .with_dry_run(self.how.dry_run);
@@ -89,12 +112,7 @@ impl<'a> Passes<'a> {
         let all_known =
             !dispatched.errors.iter().any(|(_, error)| matches!(error, NotStarted::Operation(_)));
         self.lock = lock.filter(|_| all_known);
-        if !self.how.dry_run {
-            deliver_waiting(town)?;
-            catch_up(town)?;
-            retention::catch_up(town, self.world.host())?;
-        }
-        Ok((recovered, dispatched))
+        Ok(dispatched)
     }
 
     fn take_lock(&mut self) -> Result<StarterLock> {
@@ -107,6 +125,22 @@ impl<'a> Passes<'a> {
             path: directory,
             source,
         })
+    }
+}
+
+/// How many pushes there are whose end nobody has seen.
+fn landings(town: &Town) -> Result<usize> {
+    town.read(|reader| Ok(reader.landing_runs()?.len()))
+}
+
+/// What two passes of recovery did. What was wrong the first time is put right now, or is still wrong.
+fn followed_by(first: Recovered, later: Recovered) -> Recovered {
+    Recovered {
+        restarted: [first.restarted, later.restarted].concat(),
+        lost: [first.lost, later.lost].concat(),
+        finished: [first.finished, later.finished].concat(),
+        errors: later.errors,
+        stale: first.stale + later.stale,
     }
 }
 

@@ -38,8 +38,9 @@ fn run_one(root: &Path, timeout: Duration, call: &Call) {
         program: &root.join(&call.program),
         arguments: &[&call.bead, &call.event],
         directory: root,
-        // A hook that changes beads must not call itself.
-        environment: &[("BD_NO_HOOKS", "1")],
+        // A hook that changes beads must not call itself. It acts for the town, not for the worker whose command
+        // it follows.
+        environment: &[("BD_NO_HOOKS", "1"), ("GT_RUN", "")],
         input: input.as_bytes(),
         scratch: &root.join(DIRECTORY),
         limit: timeout,

@@ -2,7 +2,7 @@
 
 use gt_core::Rig;
 use gt_core::schedule::{Landing, LandingState, Run, Said};
-use gt_executors::git::{Commit, GitError, Push, Rebased, Repository};
+use gt_executors::git::{Commit, GitError, Push, Rebased, Repository, Turn};
 
 use crate::trees::{git_failed, signature_of};
 use crate::{Result, Town};
@@ -52,8 +52,20 @@ impl Delivery<'_> {
     /// Puts the commit on top of the branch as it is now and pushes it; when somebody else was faster, again. Every
     /// commit that is about to be pushed is written down first, while the run is live.
     pub(super) fn land(&self) -> Result<Landed> {
+        let turn = self.repository.turn().map_err(git_failed(self.rig))?;
+        self.land_in(&turn)
+    }
+
+    /// Like [`Self::land`], for whoever has other things to do: while somebody else lands there, nothing happens.
+    pub(super) fn land_if_free(&self) -> Result<Landed> {
+        match self.repository.turn_if_free().map_err(git_failed(self.rig))? {
+            Some(turn) => self.land_in(&turn),
+            None => Ok(Landed::Unreachable("somebody else is landing there".to_owned())),
+        }
+    }
+
+    fn land_in(&self, _turn: &Turn) -> Result<Landed> {
         let failed = git_failed(self.rig);
-        let _turn = self.repository.turn().map_err(&failed)?;
         let mut is_accepted = self.run.landing.accepted == self.accepted.as_str();
         match self.arrived()? {
             Arrived::Yes(commit) => return Ok(Landed::There(commit)),

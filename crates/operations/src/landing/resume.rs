@@ -23,8 +23,16 @@ pub(crate) enum Sequel {
     Stays,
 }
 
+/// Whether a landing waits for others that land in the same repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    Waits,
+    /// Whoever keeps a whole town going asks again with the next pass.
+    Never,
+}
+
 /// Asks the origin about every push whose end nobody has seen, and whose worker is gone: what is there is confirmed, and
-/// what is not there is pushed again. Returns the runs for which that went wrong, and why.
+/// what is not there is pushed again, unless somebody else is landing there just now. Returns the runs for which that went wrong, and why.
 pub(crate) fn resume(town: &Town, world: &dyn World) -> Result<Vec<(RunId, String)>> {
     let mut problems = Vec::new();
     let mut unreachable = HashSet::new();
@@ -35,7 +43,7 @@ pub(crate) fn resume(town: &Town, world: &dyn World) -> Result<Vec<(RunId, Strin
             continue;
         }
         let is_wanted = run.state.is_live() && run.ended_by.is_empty();
-        match complete(town, &run, is_wanted) {
+        match complete_with(town, &run, is_wanted, Patience::Never) {
             Ok(Sequel::Landed | Sequel::Stays) => {}
             Ok(Sequel::Unknown) => {
                 unreachable.insert(run.rig);
@@ -50,6 +58,10 @@ pub(crate) fn resume(town: &Town, world: &dyn World) -> Result<Vec<(RunId, Strin
 
 /// Asks about one, whose worker can do nothing any more. It is pushed again only if it is still wanted.
 pub(crate) fn complete(town: &Town, run: &Run, is_wanted: bool) -> Result<Sequel> {
+    complete_with(town, run, is_wanted, Patience::Waits)
+}
+
+fn complete_with(town: &Town, run: &Run, is_wanted: bool, patience: Patience) -> Result<Sequel> {
     let (rig, context) = town.read(|reader| {
         Ok((reader.rig(run.rig.as_str())?, reader.context_by_number(run.context)?))
     })?;
@@ -65,7 +77,10 @@ pub(crate) fn complete(town: &Town, run: &Run, is_wanted: bool) -> Result<Sequel
     let repository = &trees.repository();
     let delivery = Delivery { town, rig, run, said, accepted: &accepted, branch, repository };
     let landed = if is_wanted {
-        delivery.land()?
+        match patience {
+            Patience::Waits => delivery.land()?,
+            Patience::Never => delivery.land_if_free()?,
+        }
     } else {
         match delivery.arrived()? {
             Arrived::Yes(commit) => Landed::There(commit),

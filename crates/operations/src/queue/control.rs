@@ -6,7 +6,7 @@ use gt_core::BeadId;
 use gt_core::schedule::{CloseReason, Context, Run, RunId};
 use gt_store::{Pause, Writer};
 
-use crate::beads::resolve_in;
+use crate::beads::{refuse_if_over, resolve_in};
 use crate::runs::{World, recover};
 use crate::{OperationError, Result, Town};
 
@@ -94,6 +94,7 @@ pub fn clear(town: &Town, inputs: &[String]) -> Result<Cleared> {
         }
         for input in inputs {
             let id = resolve_in(town, writer, input)?;
+            refuse_if_over(town, writer, &id, "clear")?;
             let Some(context) = writer.open_context(&id)? else {
                 return Err(OperationError::rejected(format!(
                     "{id} is not scheduled; gt why {id} says how it stands"

@@ -6,7 +6,7 @@ use gt_core::decide::WaitReason;
 use gt_core::schedule::{CloseReason, Context, ContextId, Origin, Run, RunState};
 use gt_core::{BeadId, EventKind, Json, Status, Timestamp};
 
-use crate::beads::resolve_in;
+use crate::beads::{refuse_if_over, resolve_in};
 use crate::dispatch::{Caller, Overrides};
 use crate::schedule::{redispatch_in, try_recipe};
 use crate::settings::file_layers;
@@ -48,6 +48,7 @@ pub fn redispatch(town: &Town, wish: &Redispatch) -> Result<Redispatched> {
     let fault = try_recipe(town, &wish.bead)?;
     town.write(|writer| {
         let id = resolve_in(town, writer, &wish.bead)?;
+        refuse_if_over(town, writer, &id, "redispatch")?;
         let bead = writer.bead(&id)?.ok_or_else(|| OperationError::NoBead(wish.bead.clone()))?;
         let scene = town.scene(writer, &files, &Overrides::default(), Caller::Daemon)?;
         let now = writer.now();

@@ -4,7 +4,7 @@ use gt_core::schedule::{ContextId, RunState};
 use gt_core::{BeadId, Status};
 
 use super::cancel::{Cancelled, cancel};
-use crate::beads::resolve_in;
+use crate::beads::{refuse_if_over, resolve_in};
 use crate::queue::clear;
 use crate::{OperationError, Result, Town};
 
@@ -23,6 +23,7 @@ pub enum Unslung {
 pub fn unsling(town: &Town, input: &str) -> Result<Unslung> {
     let (bead, live, context) = town.read(|reader| {
         let id = resolve_in(town, reader, input)?;
+        refuse_if_over(town, reader, &id, "take back")?;
         let bead = reader.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))?;
         Ok((bead, reader.live_run(&id)?, reader.open_context(&id)?))
     })?;

@@ -6,7 +6,7 @@ use gt_store::{NewContext, Writer};
 
 use super::check;
 use super::rehearse::rehearse;
-use crate::beads::{reopen_in, resolve_in};
+use crate::beads::{refuse_if_over, reopen_in, resolve_in};
 use crate::dispatch::{Caller, Overrides, Scene};
 use crate::settings::file_layers;
 use crate::{OperationError, Result, Town};
@@ -90,6 +90,7 @@ fn retry_in(
     recipe: Option<OperationError>,
 ) -> Result<Answer> {
     let id = resolve_in(town, writer, input)?;
+    refuse_if_over(town, writer, &id, "retry")?;
     let require = |writer: &Writer<'_>| -> Result<Bead> {
         writer.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))
     };

@@ -92,6 +92,7 @@ pub(super) fn decide(
     let unchanged = match verb {
         Verb::SetStatus(wanted) => wanted == standing.status,
         Verb::Assign(to) => to == standing.assignee,
+        Verb::Edit => true,
         Verb::Claim | Verb::Close { .. } | Verb::Reopen | Verb::PutOff | Verb::Delete { .. } => {
             false
         }
@@ -116,6 +117,7 @@ fn by_worker(
 ) -> Result<Ruling, Refusal> {
     let closes = manner == Manner::Alone;
     match verb {
+        Verb::Edit => Ok(NOTHING),
         Verb::Claim | Verb::SetStatus(Status::InProgress) => match (manner, run.state) {
             (Manner::Pulling | Manner::Alone, RunState::Starting) => {
                 let bead = Transition::Status(Status::InProgress);
@@ -153,6 +155,7 @@ fn by_stranger(
     }
     let (run, agent) = (run.id.clone(), run.agent.to_owned());
     Err(match verb {
+        Verb::Edit => return Ok(NOTHING),
         Verb::Claim => Refusal::ClaimedInRun { run, agent },
         Verb::Close { .. } | Verb::Delete { .. } => {
             Refusal::HeldByRun { run, agent, force_helps: true }

@@ -33,6 +33,9 @@ pub enum Verb {
         /// Even while a run has it.
         force: bool,
     },
+    /// Anything else that is kept with it: its text, labels, comments and dependencies, its place in the queue. Its
+    /// status stays.
+    Edit,
 }
 
 impl Verb {
@@ -40,9 +43,12 @@ impl Verb {
     fn is_forced(&self) -> bool {
         match self {
             Self::Close { force } | Self::Delete { force } => *force,
-            Self::Claim | Self::SetStatus(_) | Self::Reopen | Self::PutOff | Self::Assign(_) => {
-                false
-            }
+            Self::Claim
+            | Self::SetStatus(_)
+            | Self::Reopen
+            | Self::PutOff
+            | Self::Assign(_)
+            | Self::Edit => false,
         }
     }
 }
@@ -59,6 +65,8 @@ pub struct Speaker<'a> {
 /// What the table looks at.
 #[derive(Debug, Clone)]
 pub struct Standing<'a> {
+    /// Which bead it is.
+    pub id: &'a BeadId,
     /// The bead's status; a deferred bead whose date has passed stands as open.
     pub status: &'a Status,
     /// Who has it; empty for nobody.
@@ -186,6 +194,12 @@ pub enum Refusal {
         /// The run that has the bead.
         live: RunId,
     },
+    /// The worker of a run that has ended; no other run has the bead.
+    #[error(
+        "your run {0} is over, and nothing that you do counts any more; stop working, leave everything as it is, \
+         and end your session"
+    )]
+    Over(RunId),
 }
 
 fn end_first(run: &RunId) -> String {
@@ -204,6 +218,10 @@ pub fn decide(
 ) -> Result<Ruling, Refusal> {
     if let Some(run) = &standing.run {
         return held::decide(verb, standing, run, speaker);
+    }
+    // What a run does carries its number, also when no other has come after it.
+    if let Some(acting) = speaker.run.filter(|acting| acting.bead == *standing.id) {
+        return Err(Refusal::Over(acting.clone()));
     }
     let bead = unheld(verb, standing, speaker.name)?;
     Ok(Ruling { bead, run: RunFate::Untouched })
@@ -262,5 +280,6 @@ fn unheld(verb: &Verb, standing: &Standing<'_>, actor: &str) -> Result<Transitio
         Verb::Assign(to) if to == standing.assignee => Ok(Transition::Nothing),
         Verb::Assign(_) => Ok(Transition::Assigned),
         Verb::Delete { .. } => Ok(Transition::Deleted),
+        Verb::Edit => Ok(Transition::Nothing),
     }
 }

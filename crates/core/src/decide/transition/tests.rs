@@ -17,8 +17,12 @@ fn unheld(verb: &Verb, standing: &Standing<'_>) -> Result<Transition, Refusal> {
     })
 }
 
+static BEAD: std::sync::LazyLock<BeadId> =
+    std::sync::LazyLock::new(|| BeadId::parse("gt-a").unwrap());
+
 fn standing<'a>(status: &'a Status, assignee: &'a str, kind: &'a IssueType) -> Standing<'a> {
     Standing {
+        id: &BEAD,
         status,
         assignee,
         issue_type: kind,
@@ -91,7 +95,7 @@ fn only_reopening_leads_out_of_closed() {
 
 /// A run of the bead that the tests are about.
 fn run_id(epoch: u32) -> RunId {
-    RunId { bead: BeadId::parse("gt-a").unwrap(), epoch }
+    RunId { bead: BEAD.clone(), epoch }
 }
 
 fn held<'a>(
@@ -190,6 +194,29 @@ fn a_refusal_says_what_to_do() {
     );
 }
 
+#[test]
+fn a_worker_whose_run_is_over_is_told_to_stop() {
+    let (task, id) = (IssueType::default(), run_id(1));
+    let reopened = standing(&Status::Open, "", &task);
+    let zombie = Speaker { name: "web/process", run: Some(&id) };
+    assert_eq!(
+        decide(&Verb::Close { force: true }, &reopened, zombie).unwrap_err().to_string(),
+        "your run gt-a#1 is over, and nothing that you do counts any more; stop working, leave everything as it \
+         is, and end your session"
+    );
+}
+
+#[test]
+fn a_worker_of_another_bead_is_like_anybody() {
+    let task = IssueType::default();
+    let open = standing(&Status::Open, "", &task);
+    let elsewhere = RunId { bead: BeadId::parse("gt-b").unwrap(), epoch: 2 };
+    let worker = Speaker { name: "me", run: Some(&elsewhere) };
+    for verb in [Verb::Claim, Verb::Close { force: false }, Verb::Edit] {
+        assert_eq!(decide(&verb, &open, worker), decide(&verb, &open, ME));
+    }
+}
+
 fn any_status() -> impl Strategy<Value = Status> {
     proptest::sample::select(Status::BUILT_IN.to_vec())
 }
@@ -199,6 +226,7 @@ fn any_verb() -> impl Strategy<Value = Verb> {
         Just(Verb::Claim),
         Just(Verb::Reopen),
         Just(Verb::PutOff),
+        Just(Verb::Edit),
         any_status().prop_map(Verb::SetStatus),
         any::<bool>().prop_map(|force| Verb::Close { force }),
         any::<bool>().prop_map(|force| Verb::Delete { force }),
@@ -323,6 +351,18 @@ proptest! {
             }
             Err(other) => return Err(TestCaseError::fail(other.to_string())),
         }
+    }
+
+    /// Nor does a worker whose run is over while no other has come after it.
+    #[test]
+    fn a_worker_whose_run_is_over_is_fenced_off(
+        (status, verb, epoch) in (any_status(), any_verb(), 1_u32..5),
+        assignee in proptest::sample::select(vec!["", "me", "you"]),
+    ) {
+        let (task, id) = (IssueType::default(), run_id(epoch));
+        let zombie = Speaker { name: "me", run: Some(&id) };
+        let answer = decide(&verb, &standing(&status, assignee, &task), zombie);
+        prop_assert_eq!(answer, Err(Refusal::Over(id)));
     }
 
     /// A worker of an earlier run changes nothing, whatever it says.

@@ -1,0 +1,72 @@
+//! Landings take as long as they take, and nothing else waits for them.
+
+use std::fs::File;
+
+use gt_testkit::wait_until;
+
+use crate::agents::Stage as _;
+use crate::landing::cut_off;
+use crate::projects::{Origin as _, STAYS, town_with_project};
+use crate::support::Steps as _;
+
+#[test]
+fn a_bead_starts_while_somebody_else_is_landing() {
+    let town = town_with_project(STAYS);
+    let dead = cut_off(&town, "pre-receive", "exit 1");
+    dead.kill_all();
+    let landing =
+        File::options().append(true).open(town.cwd().join("web/.repo.git/gt-landing.lock"));
+    let landing = landing.unwrap();
+    landing.lock().unwrap();
+
+    town.bead("we-b", &[]);
+    town.gt(["sling", "we-b"]).ok();
+    town.wait_for_agent("we-b#1");
+
+    // What waits for its turn is as it was, until a pass finds that it can land.
+    assert_eq!((dead.state(), town.landed("main").len()), ("running".to_owned(), 2));
+    drop(landing);
+    town.cycle().ok();
+    assert_eq!((dead.state(), town.landed("main").len()), ("done".to_owned(), 3));
+    town.allow("end-we-b");
+    town.assert_quiet();
+}
+
+#[test]
+fn a_bead_starts_while_an_origin_thinks_about_work_that_was_on_its_way() {
+    let town = town_with_project(STAYS);
+    let dead = cut_off(&town, "pre-receive", "exit 1");
+    dead.kill_all();
+    let waits = "touch \"$stage/asked\"; while [ ! -e \"$stage/go\" ]; do sleep 0.02; done";
+    town.origin_hook("pre-receive", waits);
+
+    town.bead("we-b", &[]);
+    let sling = town.start_gt(&["sling", "we-b"]).start();
+    wait_until("the origin is asked", || town.stage("asked").exists());
+    town.wait_for_agent("we-b#1");
+    assert_eq!(dead.state(), "running");
+
+    town.allow("go");
+    sling.wait().ok();
+    assert_eq!((dead.state(), town.landed("main").len()), ("done".to_owned(), 3));
+    town.allow("end-we-b");
+    town.assert_quiet();
+}
+
+#[test]
+fn what_waited_for_a_landing_starts_in_the_pass_that_confirms_it() {
+    let town = town_with_project(STAYS);
+    let dead = cut_off(&town, "post-receive", "");
+    dead.kill_all();
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    town.bead("we-b", &["--deps", "we-a"]);
+    town.gt(["sling", "we-b"]).ok();
+    assert_eq!(dead.state(), "running");
+
+    town.cycle().ok();
+
+    assert_eq!(dead.state(), "done");
+    town.wait_for_agent("we-b#1");
+    town.allow("end-we-b");
+    town.assert_quiet();
+}

@@ -1,0 +1,102 @@
+//! What our caller's environment must not tell the programs that we start.
+//!
+//! Git tells its aliases and hooks by variables in which repository they were called, and people set others for one
+//! command. A supervisor, a session, an agent and our own git work in another repository, and long after that command.
+
+use std::ffi::OsStr;
+use std::process::Command;
+
+/// Variables that concern our caller alone.
+const OF_THE_CALLER: [&str; 37] = [
+    // Which repository, and which parts of it; all that `git rev-parse --local-env-vars` prints.
+    "GIT_DIR",
+    "GIT_COMMON_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_QUARANTINE_PATH",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_ATTR_SOURCE",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_DEFAULT_HASH",
+    "GIT_DEFAULT_REF_FORMAT",
+    // Settings of one command. They would go before those of the repository.
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_AUTHOR_DATE",
+    "GIT_COMMITTER_DATE",
+    "GIT_REFLOG_ACTION",
+    // Which programs it calls. An ssh that somebody chose like this would go before `core.sshCommand`, and so before
+    // the time limits that we give it.
+    "GIT_EXEC_PATH",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_PROXY_COMMAND",
+];
+
+/// How others begin that concern our caller alone: those that belong to a `…_COUNT`, and what a program is told that
+/// is to tell people about a run, and is not its worker.
+const OF_THE_CALLER_BEGIN: [&str; 4] =
+    ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_PUSH_OPTION_", "GT_NOTICE_"];
+
+/// Whether a variable concerns our caller alone.
+fn is_of_the_caller(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| {
+        OF_THE_CALLER.contains(&name)
+            || OF_THE_CALLER_BEGIN.iter().any(|start| name.starts_with(start))
+    })
+}
+
+/// Takes from a program's environment what concerns our caller alone. What the program is given later it has.
+pub(crate) fn forget_the_caller(command: &mut Command) {
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| is_of_the_caller(name)) {
+        command.env_remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{capture, command};
+
+    #[test]
+    fn everything_that_git_calls_local_to_a_repository_is_forgotten() {
+        let mut git = command("git");
+        git.args(["rev-parse", "--local-env-vars"]);
+        let printed = String::from_utf8(capture(git).unwrap().stdout).unwrap();
+        assert!(printed.contains("GIT_DIR"));
+        for name in printed.lines() {
+            assert!(is_of_the_caller(OsStr::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn numbered_settings_are_forgotten_and_those_of_a_person_are_kept() {
+        for name in
+            ["GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_12", "GIT_PUSH_OPTION_COUNT", "GT_NOTICE_KEY"]
+        {
+            assert!(is_of_the_caller(OsStr::new(name)), "{name}");
+        }
+        for name in ["GIT_CONFIG_GLOBAL", "GIT_ASKPASS", "GIT_AUTHOR_NAME", "PATH", "GT_RUN"] {
+            assert!(!is_of_the_caller(OsStr::new(name)), "{name}");
+        }
+    }
+}
