@@ -253,6 +253,7 @@ fn an_origin_that_was_never_reached_is_waited_for() {
     }
     let why = town.why("we-1");
     assert_eq!(why["context"]["failures"], 0, "{why}");
+    assert_says(&town.gt(["why", "we-1"]).ok().stdout, &["cannot reach", "origin.git"]);
     // Other places have the same origin: nobody looks for one.
     assert_eq!(texts(&town.polecats(), "name"), ["furiosa"]);
 

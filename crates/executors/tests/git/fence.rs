@@ -199,14 +199,19 @@ fn the_environment_of_a_worker_fences_it_whatever_the_settings_are_and_nobody_el
 #[test]
 fn the_remote_is_what_it_was_before_each_run() {
     let (rig, own, _) = fenced();
-    let remote = || git(own.path(), ["config", "--get-regexp", "^remote[.]"]);
+    let remote = || {
+        let printed = git(own.path(), ["config", "--get-regexp", "^remote[.]"]);
+        let mut lines: Vec<String> = printed.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
     let before = remote();
     for change in [
         &["remote", "set-url", "origin", "elsewhere"][..],
         &["remote", "set-url", "--add", "origin", "elsewhere"],
         &["remote", "set-url", "--push", "origin", "elsewhere"],
         &["config", "remote.origin.fetch", "+refs/heads/*:refs/heads/*"],
-        &["config", "--remove-section", "remote.origin"],
+        &["config", "--unset-all", "remote.origin.url"],
     ] {
         git(own.path(), change);
         assert_ne!(remote(), before, "{change:?}");

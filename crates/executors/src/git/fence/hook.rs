@@ -98,8 +98,8 @@ impl Repository {
         ]);
         let answer = asked.answer()?;
         let words: Vec<&[u8]> = answer.output.split(|byte| *byte == 0).collect();
-        let in_files = words.chunks_exact(2).filter(|pair| pair[0] != b"command");
-        Ok(in_files.last().is_some_and(|pair| path_of(pair[1]) != ours))
+        let mut in_files = words.chunks_exact(2).filter(|pair| pair[0] != b"command");
+        Ok(in_files.next_back().is_some_and(|pair| path_of(pair[1]) != ours))
     }
 }
 
