@@ -72,8 +72,9 @@ impl Repository {
         let repository = canonical(self.path());
         let settings = repository.join(SETTINGS).to_string_lossy().into_owned();
         let repository = literal(&repository.to_string_lossy());
-        // The second is for what is inside: that is where git keeps the worktrees.
-        let names = ["", "/"].map(|end| format!("includeIf.gitdir:{repository}{end}.path"));
+        // Submodules of a worktree are further down, and have their own hooks.
+        let names =
+            ["", "/worktrees/*"].map(|end| format!("includeIf.gitdir:{repository}{end}.path"));
         let mut variables = Vec::new();
         let mut count = present.len();
         // A worker that another worker has started has them already.
