@@ -5,7 +5,7 @@ use std::fs;
 use gt_testkit::{Ran, Sandbox, wait_until};
 
 use crate::agents::Stage as _;
-use crate::projects::{Origin as _, STAYS, Worker, town_with_project};
+use crate::projects::{Origin as _, STAYS, Worker, project_agent, town_with_project};
 use crate::support::{Steps as _, assert_says, refusal};
 
 #[test]
@@ -17,10 +17,6 @@ fn a_worker_does_as_it_likes_on_its_own_branch() {
     worker.git(&["commit", "--quiet", "--amend", "--message", "Second"]).ok();
     worker.git(&["reset", "--quiet", "--hard", "HEAD^"]).ok();
     worker.git(&["reset", "--quiet", "--hard", "HEAD@{1}"]).ok();
-    worker.write("one", "stashed\n");
-    worker.git(&["stash"]).ok();
-    worker.git(&["stash", "pop"]).ok();
-    worker.git(&["checkout", "one"]).ok();
     worker.git(&["rebase", "--quiet", "--force-rebase", "origin/main"]).ok();
     worker.git(&["switch", "--quiet", "--detach"]).ok();
     worker.git(&["switch", "--quiet", &worker.branch]).ok();
@@ -59,6 +55,145 @@ fn a_worker_touches_nothing_that_others_share() {
     assert_eq!(town.origin_references(), ["refs/heads/main"]);
     assert_eq!(town.landed("main"), ["First commit"]);
     assert_eq!(other.git(&["rev-parse", "HEAD"]).ok().stdout, others);
+}
+
+#[test]
+fn the_stash_is_refused_because_another_worker_could_pop_it() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    worker.write("tea", "more tea\n");
+
+    let ran = worker.git(&["stash"]);
+
+    assert_ne!(ran.code, 0, "{ran}");
+    assert_says(&ran.stderr, &["refs/stash", "shared by all workers", "git commit -m wip"]);
+    assert_eq!(fs::read_to_string(worker.tree.join("tea")).unwrap(), "more tea\n");
+    // To put something aside, there is the own branch.
+    worker.git(&["commit", "--quiet", "--all", "-m", "wip"]).ok();
+    worker.git(&["reset", "--quiet", "HEAD^"]).ok();
+    worker.gt(&["done"]).ok();
+    assert_eq!(town.landed_file("tea").as_deref(), Some("more tea\n"));
+}
+
+/// A project whose agent moves the hooks away, as husky does when its packages are installed, in this way; then it tries
+/// what it should not.
+fn project_with_hooks_by(setting: &str) -> Sandbox {
+    let script = format!(
+        r#"
+says_where
+mkdir -p .husky
+printf '#!/bin/sh\necho "$0" >> "%s/hooks"\n' "$stage" > .husky/pre-commit
+chmod +x .husky/pre-commit
+{setting}
+(
+    git branch evil; echo "branch $?"
+    git update-ref refs/remotes/origin/main HEAD; echo "remote $?"
+    git push "$GT_TOWN_ROOT/../origin.git" HEAD:evil; echo "push $?"
+    git init --quiet ../fixture && cd ../fixture
+    git commit --quiet --allow-empty -m One && git branch other; echo "elsewhere $?"
+) > "$stage/tried" 2>&1
+git add --all
+git commit --quiet -m Hooks
+"#
+    );
+    let town = town_with_project(&script);
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("it is closed", || town.show("we-a")["status"] == "closed");
+    town
+}
+
+#[test]
+fn the_fence_holds_whatever_a_worker_writes_into_the_configuration_that_all_share() {
+    for setting in [
+        "git config core.hooksPath .husky",
+        "git config --add core.hooksPath .husky; git config include.path ../elsewhere",
+        "git sparse-checkout set --no-cone '/*'; git config --worktree core.hooksPath .husky",
+    ] {
+        let town = project_with_hooks_by(setting);
+
+        let tried = fs::read_to_string(town.stage("tried")).unwrap();
+        assert_says(&tried, &["branch 128", "remote 128", "push 1", "elsewhere 0"]);
+        assert_says(&tried, &["may not change refs/heads/evil", "gt itself keeps"]);
+        assert_eq!(town.landed("main"), ["First commit", "Hooks"]);
+        // The hooks of the project are called all the same.
+        let called = fs::read_to_string(town.stage("hooks")).unwrap();
+        assert_eq!(called, ".husky/pre-commit\n", "{setting}");
+    }
+}
+
+#[test]
+fn hooks_that_a_project_puts_where_git_looks_for_them_are_called() {
+    let town = project_with_hooks_by("cp .husky/pre-commit \"$GT_TOWN_ROOT/web/.repo.git/hooks/\"");
+
+    let called = fs::read_to_string(town.stage("hooks")).unwrap();
+    assert!(called.ends_with(".repo.git/hooks/pre-commit\n"), "{called}");
+    let tried = fs::read_to_string(town.stage("tried")).unwrap();
+    assert_says(&tried, &["branch 128", "remote 128", "push 1", "elsewhere 0"]);
+}
+
+#[test]
+fn a_hook_that_a_project_puts_beside_ours_stays_there() {
+    let install = "cp .husky/pre-commit \"$(git rev-parse --git-path hooks)/\"";
+    let town = project_with_hooks_by(install);
+    fs::remove_file(town.stage("hooks")).unwrap();
+    project_agent(&town, "echo b > b; git add --all; git commit --quiet -m B");
+    town.bead("we-b", &[]);
+    town.gt(["sling", "we-b"]).ok();
+    wait_until("it is closed", || town.show("we-b")["status"] == "closed");
+
+    assert_eq!(town.landed("main"), ["First commit", "Hooks", "B"]);
+    assert!(town.stage("hooks").exists());
+}
+
+#[test]
+fn work_lands_at_the_origin_of_the_rig_whatever_a_worker_makes_of_the_remote() {
+    for (remote, fetched) in [
+        ("git remote set-url origin \"$GT_TOWN_ROOT/../fork.git\"", "0"),
+        ("git remote set-url --push origin \"$GT_TOWN_ROOT/../fork.git\"", "0"),
+        ("git config --unset-all remote.origin.url", "128"),
+        // The fence keeps its branches, and so git keeps the remote.
+        ("git remote remove origin", "0"),
+        ("git remote rename origin \"from-$bead\"", "128"),
+    ] {
+        let script = format!(
+            "says_where\necho \"$bead\" > \"$bead.txt\"\n\
+             git fetch --refmap= --no-tags origin main; echo $? > \"$stage/$bead/before\"\n\
+             {remote}\ngit fetch --refmap= --no-tags origin main; echo $? > \"$stage/$bead/after\""
+        );
+        let town = town_with_project(&script);
+        let fork = town.root().join("fork.git");
+        let clone = ["clone", "--quiet", "--bare", "../origin.git"];
+        town.command("git").args(clone).arg(&fork).run().ok();
+        for bead in ["we-a", "we-b"] {
+            town.bead(bead, &[]);
+            town.gt(["sling", bead]).ok();
+            wait_until("it is closed", || town.show(bead)["status"] == "closed");
+            // A worker finds the remote as it should be, whatever the one before it did.
+            let said = |name: &str| fs::read_to_string(town.stage(bead).join(name)).unwrap();
+            assert_eq!((said("before").trim(), said("after").trim()), ("0", fetched), "{remote}");
+        }
+
+        assert_eq!(town.landed("main"), ["First commit", "we-a", "we-b"], "{remote}");
+        let log = ["log", "--format=%s", "main"];
+        let forked = town.command("git").arg("--git-dir").arg(&fork).args(log).run().ok();
+        assert_eq!(forked.stdout, "First commit\n", "{remote}");
+    }
+}
+
+#[test]
+fn a_worker_still_cannot_push_after_another_made_the_remote_new() {
+    let town = town_with_project(STAYS);
+    let first = Worker::begin(&town, "we-a", &[]);
+    first.git(&["config", "--unset-all", "remote.origin.pushurl"]).ok();
+    let second = Worker::begin(&town, "we-b", &[]);
+
+    let ran = second.git(&["push", "--no-verify", "origin", "HEAD:main"]);
+
+    assert_ne!(ran.code, 0, "{ran}");
+    assert_says(&ran.stderr, &["pushing is off here"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
 }
 
 /// Everything that a zombie tries, and that nothing of it is left behind.

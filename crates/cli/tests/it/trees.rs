@@ -20,21 +20,20 @@ pub(crate) fn town_with_trees(executor: &str) -> Sandbox {
     let origin = town.root().join("origin.git");
     let words = ["clone", "--quiet", "--bare"];
     town.command("git").args(words).arg(&seed).arg(&origin).run().ok();
-    add_rig(&town, "web", "we", executor);
+    add_web(&town, &origin, executor);
     town
 }
 
-fn add_rig(town: &Sandbox, name: &str, prefix: &str, executor: &str) {
-    let origin = town.root().join("origin.git");
-    let add = town.start_gt(&["rig", "add", name]).arg(&origin);
-    add.args(["--prefix", prefix, "--executor", executor]).run().ok();
+fn add_web(town: &Sandbox, origin: &Path, executor: &str) {
+    let add = town.start_gt(&["rig", "add", "web"]).arg(origin);
+    add.args(["--prefix", "we", "--executor", executor]).run().ok();
     town.make_dir("steps");
     let worker = town.write_script(
         "worker.sh",
         "steps=\"$GT_TOWN_ROOT/steps/$1.sh\"\nif [ -e \"$steps\" ]; then . \"$steps\"; fi",
     );
     let command = format!("'{}' {{bead}}", worker.display());
-    town.gt(["config", "set", &format!("rig.{name}.command"), &command]).ok();
+    town.gt(["config", "set", "rig.web.command", &command]).ok();
     town.gt(["config", "set", "worker.kill_grace", "300ms"]).ok();
 }
 
@@ -239,6 +238,61 @@ fn an_origin_that_cannot_be_reached_keeps_nobody_from_beginning_where_it_was() {
     fs::rename(&origin, &away).unwrap();
     assert_eq!(town.work("we-2", &[]), "failed");
     assert_eq!(town.rescued("we-2", "two.txt"), "two");
+}
+
+#[test]
+fn an_origin_that_was_never_reached_is_waited_for() {
+    let town = town_with_trees("process");
+    let (origin, away) = (town.root().join("origin.git"), town.root().join("away.git"));
+    fs::rename(&origin, &away).unwrap();
+    town.script("we-1", "echo one > one.txt");
+    let ran = town.gt(["sling", "we-1"]);
+    assert_says(&format!("{ran}"), &["the repository of the rig web", "origin.git"]);
+    for _ in 0..4 {
+        town.gt(["scheduler", "run"]).ok();
+    }
+    let why = town.why("we-1");
+    assert_eq!(why["context"]["failures"], 0, "{why}");
+    assert_says(&town.gt(["why", "we-1"]).ok().stdout, &["cannot reach", "origin.git"]);
+    // Other places have the same origin: nobody looks for one.
+    assert_eq!(texts(&town.polecats(), "name"), ["furiosa"]);
+
+    fs::rename(&away, &origin).unwrap();
+    wait_until("it has landed", || {
+        town.gt(["scheduler", "run"]).ok();
+        town.show("we-1")["status"] == "closed"
+    });
+    assert_says(&git(&town, &origin, &["ls-tree", "--name-only", "main"]), &["one.txt"]);
+}
+
+#[test]
+fn a_rig_that_is_added_again_with_another_repository_lands_there() {
+    let town = town_with_trees("process");
+    town.script("we-1", "echo one > one.txt");
+    assert_eq!(town.work("we-1", &[]), "done");
+    let (seed, other) = (town.root().join("seed"), town.root().join("other.git"));
+    fs::write(seed.join("other.txt"), "other\n").unwrap();
+    git(&town, &seed, &["add", "--all"]);
+    git(&town, &seed, &["commit", "--quiet", "--message", "Other"]);
+    git(&town, &seed, &["clone", "--quiet", "--bare", ".", "../other.git"]);
+    town.gt(["rig", "remove", "web"]).ok();
+    add_web(&town, &other, "process");
+    let away = town.root().join("away.git");
+    fs::rename(&other, &away).unwrap();
+    town.script("we-2", "cat other.txt; echo two > two.txt");
+    // What is known is of the repository before.
+    let ran = town.gt(["sling", "we-2"]);
+    assert_says(&format!("{ran}"), &["the repository of the rig web", "other.git"]);
+    fs::rename(&away, &other).unwrap();
+    wait_until("it has landed", || {
+        town.gt(["scheduler", "run"]).ok();
+        town.show("we-2")["status"] == "closed"
+    });
+
+    assert_eq!(town.gt(["polecat", "log", "we-2"]).ok().stdout, "other\n");
+    let landed = |at: &Path| git(&town, at, &["ls-tree", "--name-only", "main"]);
+    assert_eq!(landed(&other), ".gitignore\nREADME.md\nother.txt\ntwo.txt");
+    assert_eq!(landed(&town.root().join("origin.git")), ".gitignore\nREADME.md\none.txt");
 }
 
 #[test]

@@ -100,26 +100,16 @@ fn parse_packed(text: &str, prefix: &str) -> Option<BTreeMap<String, Commit>> {
     Some(found)
 }
 
-/// The URL of the origin in the text of a configuration, if it stands there plainly.
-pub(super) fn origin_in(configuration: &str) -> Option<&str> {
+/// What the text of a configuration says about the remote `origin`, as far as it says it plainly: names and values, in
+/// order.
+pub(super) fn settings_of_origin(configuration: &str) -> Vec<(&str, &str)> {
     let mut is_inside = false;
-    let mut found = None;
+    let mut found = Vec::new();
     for line in configuration.lines().map(str::trim) {
         if line.starts_with('[') {
             is_inside = line == "[remote \"origin\"]";
-            // Another one, or other files: git knows how they are put together.
-            if line.starts_with("[url ") || line.starts_with("[include") {
-                return None;
-            }
-        } else if let Some((name, value)) = line.split_once('=').filter(|_| is_inside)
-            && name.trim() == "url"
-        {
-            let value = value.trim();
-            let is_plain = !value.is_empty() && !value.contains(['"', '\\', '#', ';']);
-            if found.is_some() || !is_plain {
-                return None;
-            }
-            found = Some(value);
+        } else if let Some((name, value)) = line.split_once('=').filter(|_| is_inside) {
+            found.push((name.trim(), value.trim()));
         }
     }
     found
@@ -179,21 +169,18 @@ mod tests {
     }
 
     #[test]
-    fn the_origin_is_read_where_it_stands_plainly() {
-        let text =
-            |url: &str| format!("[core]\n\tbare = true\n[remote \"origin\"]\n\turl = {url}\n");
-        assert_eq!(origin_in(&text("/some/place")), Some("/some/place"));
-        assert_eq!(origin_in(&text("\"/some ; place\"")), None);
-        assert_eq!(origin_in(&format!("{}[url \"x\"]\n", text("/a"))), None);
-        assert_eq!(origin_in(&format!("{}\turl = /b\n", text("/a"))), None);
-        assert_eq!(origin_in("[remote \"other\"]\n\turl = /a\n"), None);
+    fn what_a_configuration_says_about_the_origin_is_read() {
+        let text = "[core]\n\turl = /a\n[remote \"origin\"]\n\turl = /b\n\tfetch = +x:y=z\n\
+                    [remote \"fork\"]\n\turl = /c\n[remote \"origin\"]\n\turl = /d\n";
+        let wanted = [("url", "/b"), ("fetch", "+x:y=z"), ("url", "/d")];
+        assert_eq!(settings_of_origin(text), wanted);
     }
 
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "(.{0,20}\n){0,6}|([0-9a-f]{40} refs/[a-z/]{1,9}\n){0,4}") {
             let _ = parse_packed(&text, "refs/");
-            let _ = origin_in(&text);
+            let _ = settings_of_origin(&text);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The shared repository of a rig.
 
-use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -45,9 +44,13 @@ const LANDING: &str = "gt-landing.lock";
 ///
 /// Branches of the origin are in `refs/remotes/origin`, those of workers in `refs/heads`, what was rescued
 /// in `refs/gt`.
+///
+/// Where its origin is, is said by whoever opens it ([`Self::of`]), and not read from its configuration: every worker
+/// writes there, and `git remote set-url` in one tree would send the work of all of them elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
     path: PathBuf,
+    origin: Option<String>,
 }
 
 /// The right to change which worktrees a repository has. Held by one at a time, over all processes: git
@@ -63,9 +66,20 @@ pub struct Turn {
 }
 
 impl Repository {
-    /// The repository at a path. Whether there is one is not looked at.
+    /// The repository at a path, without anything outside of it. Whether there is one is not looked at.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), origin: None }
+    }
+
+    /// The repository at a path whose origin (a URL or a path) is fetched from and pushed to.
+    pub fn of(path: impl Into<PathBuf>, origin: &str) -> Self {
+        // Git would look for a relative path from inside the repository.
+        let local = Path::new(origin).is_dir().then(|| std::path::absolute(origin).ok()).flatten();
+        let origin = match local {
+            Some(absolute) => absolute.to_string_lossy().into_owned(),
+            None => origin.to_owned(),
+        };
+        Self { path: path.into(), origin: Some(origin) }
     }
 
     /// Where it is.
@@ -83,7 +97,7 @@ impl Repository {
     /// It is made under another name beside `path` and renamed when it is whole. Fails with
     /// [`GitError::Empty`] if the origin has no commit.
     pub fn clone_from(origin: &str, path: impl Into<PathBuf>) -> Result<Self, GitError> {
-        let repository = Self::at(path);
+        let repository = Self::of(path, origin);
         if repository.exists() {
             return Ok(repository);
         }
@@ -98,10 +112,10 @@ impl Repository {
         }
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".cloning");
-        let half = Self::at(parent.join(name));
+        let half = Self::of(parent.join(name), origin);
         half.discard()?;
         let made = half
-            .fill_from(origin)
+            .fill()
             .and_then(|()| fs::rename(&half.path, path).map_err(GitError::file("make", path)));
         if made.is_err() {
             half.discard()?;
@@ -116,32 +130,23 @@ impl Repository {
         }
     }
 
-    fn fill_from(&self, origin: &str) -> Result<(), GitError> {
-        let local = Path::new(origin).is_dir();
-        // Git would look for a relative path from inside the new repository.
-        let origin = if local {
-            let absolute = std::path::absolute(origin);
-            absolute.map_err(GitError::file("find", Path::new(origin)))?.into_os_string()
-        } else {
-            OsString::from(origin)
-        };
+    fn fill(&self) -> Result<(), GitError> {
         Call::anywhere(format!("make {}", self.path.display()))
             .args(["init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--"])
             .arg(&self.path)
             .done()?;
-        self.set("remote.origin.url", &origin)?;
-        self.set("remote.origin.fetch", BRANCHES_OF_ORIGIN)?;
+        self.keep_remote()?;
         for (name, value) in SETTINGS {
             self.set(name, value)?;
         }
-        self.disable_push()?;
         self.fetch()?;
+        let origin = self.origin()?;
         if self.references("refs/remotes/origin/")?.is_empty() {
-            return Err(GitError::Empty { origin: without_secrets(&origin.to_string_lossy()) });
+            return Err(GitError::Empty { origin: without_secrets(&origin) });
         }
         // So that `origin/HEAD` means something to those who work here. An origin whose HEAD names no
         // branch has none.
-        Call::over_network(&self.path, &origin.to_string_lossy(), "ask for the default branch")?
+        Call::over_network(&self.path, &origin, "ask for the default branch")?
             .args(["remote", "set-head", "origin", "--auto"])
             .answer()?;
         Ok(())
@@ -160,57 +165,54 @@ impl Repository {
             .map(drop)
     }
 
-    /// A setting of the repository itself.
-    pub(super) fn setting(&self, name: &str) -> Result<Option<String>, GitError> {
-        let mut asked = Call::on(&self.path, format!("read {name}"))
-            .args(["config", "--local", "-z", "--get", name]);
-        let answer = asked.answer()?;
-        match answer.code {
-            Some(0) => {
-                let text = String::from_utf8_lossy(&answer.output).into_owned();
-                Ok(Some(text.trim_end_matches('\0').to_owned()))
-            }
-            Some(1) => Ok(None),
-            _ => Err(asked.failed(&answer)),
-        }
+    /// Lets the settings of the repository end with this one.
+    pub(super) fn set_last(&self, name: &str, value: &str) -> Result<(), GitError> {
+        let call = || Call::on(&self.path, format!("set {name}")).args(["config"]);
+        // Where there is none, there is nothing to take away.
+        call().args(["--fixed-value", "--unset-all", name, value]).answer()?;
+        call().args(["--add", name, value]).done().map(drop)
     }
 
-    /// Where it was cloned from.
+    /// Where it is fetched from and pushed to.
     pub fn origin(&self) -> Result<String, GitError> {
-        if let Some(origin) = self.plain_origin() {
-            return Ok(origin);
-        }
-        self.setting("remote.origin.url")?.ok_or_else(|| GitError::Failed {
+        self.origin.clone().ok_or_else(|| GitError::Failed {
             deed: format!("find the origin of {}", self.path.display()),
-            message: "remote.origin.url is not set".to_owned(),
+            message: "nobody has said where it is".to_owned(),
         })
     }
 
-    /// The same, if it can be read without git.
-    fn plain_origin(&self) -> Option<String> {
-        let configuration = fs::read_to_string(self.path.join("config")).ok()?;
-        references::origin_in(&configuration).map(str::to_owned)
+    /// Makes the remote `origin` what workers expect it to be: they fetch from it, and pushing to it fails with a
+    /// sentence that says what to do instead. Call it before each run: one of those before may have set it to something
+    /// else, renamed it or taken it away. Ours ([`Self::fetch`], [`Self::push`]) do without it.
+    pub fn keep_remote(&self) -> Result<(), GitError> {
+        let origin = self.origin()?;
+        let wanted =
+            [("url", &*origin), ("fetch", BRANCHES_OF_ORIGIN), ("pushurl", PUSHING_IS_OFF)];
+        let configuration = fs::read_to_string(self.path.join("config")).unwrap_or_default();
+        let present = references::settings_of_origin(&configuration);
+        for (name, value) in wanted {
+            let mut present = present.iter().filter(|(present, _)| *present == name);
+            let is_kept = present.next().is_some_and(|(_, present)| *present == value);
+            if !is_kept || present.next().is_some() {
+                self.set(&format!("remote.origin.{name}"), value)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether the origin is a directory of this machine and everything that it has is here. What is merely not known is
     /// no.
     fn has_all_of_origin(&self) -> bool {
         let theirs = || {
-            let origin = self.plain_origin().filter(|origin| origin.starts_with('/'))?;
+            let origin = self.origin.as_ref().filter(|origin| origin.starts_with('/'))?;
             references::references_below(
-                &references::plain_repository(Path::new(&origin))?,
+                &references::plain_repository(Path::new(origin))?,
                 "refs/heads/",
             )
         };
         let ours = || references::references_below(&self.path, "refs/remotes/origin/");
         // In this order: what is fetched meanwhile is then not taken for what was there.
         ours().is_some_and(|ours| theirs().is_some_and(|theirs| theirs == ours))
-    }
-
-    /// Makes `git push` fail in every worktree, with a sentence that says what to do instead. Ours
-    /// ([`Self::push`]) names the origin itself.
-    pub fn disable_push(&self) -> Result<(), GitError> {
-        self.set("remote.origin.pushurl", PUSHING_IS_OFF)
     }
 
     /// Brings `refs/remotes/origin` to where the branches of the origin are.
@@ -220,7 +222,8 @@ impl Repository {
         }
         let origin = self.origin()?;
         let mut call = Call::over_network(&self.path, &origin, "fetch")?
-            .args(["fetch", "--quiet", "--prune", "--no-write-fetch-head", "origin"])
+            .args(["fetch", "--quiet", "--prune", "--no-write-fetch-head", "--"])
+            .arg(&origin)
             .arg(BRANCHES_OF_ORIGIN);
         let mut answer = call.answer()?;
         for _ in 0..FETCH_TRIES_MAX {

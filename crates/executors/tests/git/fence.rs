@@ -1,10 +1,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use gt_executors::git::{Push, Tree, fence};
 
 use crate::support::{
-    Rig, commit_everything, git, git_fails, limits, make_repository, nux, write, write_program,
+    Rig, commit_everything, git, git_command, git_fails, limits, make_repository, nux, write,
+    write_program,
 };
 
 /// Stands in for `gt worker fence`: writes down what it was asked, and lets only one branch pass.
@@ -47,7 +49,7 @@ fn fenced() -> (Rig, Tree, Tree) {
 fn branches(rig: &Rig) -> String {
     git(
         rig.repository.path(),
-        ["for-each-ref", "refs/heads", "refs/remotes", "refs/gt", "refs/tags"],
+        ["for-each-ref", "refs/heads", "refs/remotes", "refs/gt", "refs/tags", "refs/stash"],
     )
 }
 
@@ -57,8 +59,6 @@ fn a_worker_works_on_its_own_branch_as_always() {
     write(own.path(), "a", "1");
     commit_everything(own.path(), "one");
     write(own.path(), "a", "2");
-    git(own.path(), ["stash", "--quiet"]);
-    git(own.path(), ["stash", "pop", "--quiet"]);
     commit_everything(own.path(), "two");
     git(own.path(), ["commit", "--quiet", "--amend", "--message", "better"]);
     git(own.path(), ["rebase", "--quiet", "--force-rebase", "origin/main"]);
@@ -79,8 +79,10 @@ fn a_zombie_can_neither_commit_on_nor_move_nor_delete_the_branch_of_another() {
     let base = rig.base();
     write(own.path(), "a", "1");
     commit_everything(own.path(), "one");
+    write(own.path(), "a", "2");
     let before = branches(&rig);
-    let attempts: [&[&str]; 12] = [
+    let attempts: [&[&str]; 13] = [
+        &["stash", "--include-untracked"],
         &["branch", "--force", "polecat/slit/2", "HEAD"],
         &["update-ref", "refs/heads/polecat/slit/1", "HEAD"],
         &["update-ref", "-d", "refs/heads/polecat/slit/1"],
@@ -98,6 +100,7 @@ fn a_zombie_can_neither_commit_on_nor_move_nor_delete_the_branch_of_another() {
         git_fails(own.path(), attempt);
         assert_eq!(branches(&rig), before, "{attempt:?}");
     }
+    assert_eq!(fs::read_to_string(own.path().join("a")).unwrap(), "2");
     // In the tree of the other one too, where the zombie believes to be at home.
     write(other.path(), "b", "1");
     git(other.path(), ["add", "--all"]);
@@ -170,6 +173,52 @@ fn a_project_that_brings_its_own_hooks_is_fenced_and_keeps_them() {
     commit_everything(own.path(), "one");
     assert_eq!(fs::read_to_string(&noted).unwrap(), "ran\n");
     git_fails(own.path(), ["push", rig.origin().to_str().unwrap(), "HEAD:main"]);
+}
+
+#[test]
+fn the_environment_of_a_worker_fences_it_whatever_the_settings_are_and_nobody_elsewhere() {
+    let (rig, own, _) = fenced();
+    // Those that `git_command` brings.
+    let present = ["user.name", "user.email", "protocol.file.allow"].map(str::to_owned);
+    let variables = rig.repository.fence_variables(&present);
+    git(own.path(), ["config", "core.hooksPath", "nowhere"]);
+    let within = |directory: &Path, arguments: &[&str]| {
+        let is_done = |git: &mut Command| git.args(arguments).output().unwrap().status.success();
+        let fenced = variables.iter().map(|(name, value)| (name, value));
+        (is_done(&mut git_command(directory)), is_done(git_command(directory).envs(fenced)))
+    };
+    for directory in [own.path(), rig.repository.path()] {
+        let tag = ["tag", "--force", "stolen", "origin/main"];
+        assert_eq!(within(directory, &tag), (true, false), "{}", directory.display());
+    }
+    let elsewhere: &Path = &rig.path("fixture");
+    make_repository(elsewhere, "a");
+    assert_eq!(within(elsewhere, &["tag", "--force", "mine"]), (true, true));
+}
+
+#[test]
+fn the_remote_is_what_it_was_before_each_run() {
+    let (rig, own, _) = fenced();
+    let remote = || {
+        let printed = git(own.path(), ["config", "--get-regexp", "^remote[.]"]);
+        let mut lines: Vec<String> = printed.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let before = remote();
+    for change in [
+        &["remote", "set-url", "origin", "elsewhere"][..],
+        &["remote", "set-url", "--add", "origin", "elsewhere"],
+        &["remote", "set-url", "--push", "origin", "elsewhere"],
+        &["config", "remote.origin.fetch", "+refs/heads/*:refs/heads/*"],
+        &["config", "--unset-all", "remote.origin.url"],
+    ] {
+        git(own.path(), change);
+        assert_ne!(remote(), before, "{change:?}");
+        rig.repository.fetch().unwrap();
+        rig.repository.keep_remote().unwrap();
+        assert_eq!(remote(), before, "{change:?}");
+    }
 }
 
 #[test]

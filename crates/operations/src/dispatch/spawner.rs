@@ -8,7 +8,7 @@ use gt_core::schedule::{Run, RunId};
 /// Why a worker was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnError {
-    /// Something of an earlier run is still there; nobody is to blame, and it is tried again.
+    /// Something of an earlier run is still there, or the origin is not; nobody is to blame, and it is tried again.
     #[error("{0}")]
     Busy(String),
     /// Whoever had the place of the run before has not left it yet. Another place would do.

@@ -1,9 +1,29 @@
 //! What git asks before a worker changes a reference.
 
+use gt_core::Rig;
 use gt_core::schedule::{RunId, RunState};
 use gt_executors::git::fence::{allow, parse};
 
-use crate::{OperationError, Result, Town};
+use crate::trees::Trees;
+use crate::{Environment, OperationError, Result, Town};
+
+/// Adds to the environment of a worker what keeps it behind the fence, whatever becomes of the settings that it shares with
+/// others.
+pub(crate) fn put_behind_fence(town: &Town, rig: &Rig, environment: &mut Vec<(String, String)>) {
+    let Some(trees) = Trees::of(town, rig) else { return };
+    let said = |name: &str| {
+        let found = environment.iter().rev().find(|(present, _)| present == name);
+        found.map(|(_, value)| value.as_str())
+    };
+    // A runtime that brings settings of its own replaces those that we were started with.
+    let present = match said("GIT_CONFIG_COUNT").map(str::parse::<u16>) {
+        Some(count) => (0..count.unwrap_or(0))
+            .map(|number| said(&format!("GIT_CONFIG_KEY_{number}")).unwrap_or_default().to_owned())
+            .collect(),
+        None => Environment::git_settings_of_process(),
+    };
+    environment.extend(trees.repository().fence_variables(&present));
+}
 
 /// Whether the worker of a run may make these changes, as git tells them to its hook. A run that is over, or that another
 /// one has taken the place of, may change nothing that others see.

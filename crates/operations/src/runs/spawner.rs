@@ -11,7 +11,7 @@ use gt_core::time::format_duration;
 use gt_executors::runs::{Hearing, Liveness, OnEnd, Order, RunFiles, Supervisors};
 use gt_executors::tmux::{Tmux, TmuxError};
 
-use super::supervise::{BUSY, FAILED, STARTED};
+use super::supervise::{AWAY, BUSY, FAILED, STARTED};
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
 pub(super) use crate::error::{with_causes, with_causes as explained};
 use crate::settings::{file_layers, layers_over};
@@ -149,6 +149,9 @@ impl Spawner for RunSpawner {
         match line.as_str() {
             STARTED => Ok(()),
             "" => Err(failed("its supervisor ended without a word".to_owned())),
+            away if away.starts_with(AWAY) => {
+                Err(SpawnError::Busy(away.trim_start_matches(AWAY).to_owned()))
+            }
             other => Err(match (other.strip_prefix(BUSY), other.strip_prefix(FAILED)) {
                 (Some(why), _) => self.busy(run, why.to_owned()),
                 (None, Some(why)) => failed(why.to_owned()),

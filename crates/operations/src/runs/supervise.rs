@@ -25,6 +25,7 @@ use crate::{Actor, OperationError, Result, Town};
 /// What a supervisor tells whoever started it.
 pub(super) const STARTED: &str = "started";
 pub(super) const BUSY: &str = "busy: ";
+pub(super) const AWAY: &str = "away: ";
 pub(super) const FAILED: &str = "failed: ";
 
 /// Tells whoever started this supervisor that it cannot do its work. If somebody was told more already, this
@@ -90,6 +91,10 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
                 end_if_over(town, &last, grace)?;
             }
             say(&format!("{BUSY}{why}"));
+            return Ok(());
+        }
+        Err(NotPrepared::Away(why)) => {
+            say(&format!("{AWAY}{why}"));
             return Ok(());
         }
         Err(NotPrepared::Failed(error)) => {

@@ -108,6 +108,7 @@ pub(super) fn lay_out(
     let mut environment = environment_of(town, run, context, program)?;
     environment.extend(of_runtime);
     environment.extend(account.into_iter().flat_map(|account| account.environment.clone()));
+    crate::landing::put_behind_fence(town, rig, &mut environment);
     let directory = if run.workplace.tree.is_empty() { &rig.path } else { &run.workplace.tree };
     let on_terminal =
         runtime.is_interactive || (run.executor == ExecutorKind::Tmux && stdin.is_none());

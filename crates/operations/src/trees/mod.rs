@@ -47,7 +47,7 @@ impl<'a> Trees<'a> {
 
     /// The repository that all of them share.
     pub(crate) fn repository(&self) -> Repository {
-        Repository::at(self.directory().join(".repo.git"))
+        Repository::of(self.directory().join(".repo.git"), &self.rig.repo)
     }
 
     /// Where a polecat lives; its tree is inside, with its logs beside it.

@@ -14,20 +14,27 @@ use gt_executors::runs::{Liveness, RunFiles};
 use super::setup::set_up;
 use super::trash::{Leaving, move_away};
 use super::{Trees, git_failed, save};
-use crate::{OperationError, Result, Town};
+use crate::{OperationError, Result, Town, with_causes};
 
 /// Why a run has no tree.
 #[derive(Debug)]
 pub(crate) enum NotPrepared {
     /// Something has to go away first.
     Busy(String),
+    /// The origin cannot be reached, so no other place would do either.
+    Away(String),
     /// It could not be made.
     Failed(OperationError),
 }
 
 impl From<OperationError> for NotPrepared {
     fn from(error: OperationError) -> Self {
-        Self::Failed(error)
+        match error {
+            OperationError::Git { source: GitError::Unreachable { .. }, .. } => {
+                Self::Away(with_causes(&error))
+            }
+            error => Self::Failed(error),
+        }
     }
 }
 
@@ -51,10 +58,13 @@ pub(crate) fn prepare(
     let failed = git_failed(rig);
     let repository =
         Repository::clone_from(&rig.repo, trees.repository().path()).map_err(&failed)?;
-    // The fence has to be there before the worker is, and nobody else waits for it.
+    // The fence and the remote have to be there before the worker is, and nobody else waits for them.
     let fence = repository.clone();
     let place = std::thread::scope(|scope| {
-        let fenced = scope.spawn(move || fence.install_fence(program));
+        let fenced = scope.spawn(move || {
+            fence.keep_remote()?;
+            fence.install_fence(program)
+        });
         let place = furnish(town, rig, run, parameters, &trees, &repository, &polecat);
         fenced.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(&failed)?;
         place
@@ -130,10 +140,11 @@ fn refuse_company(
 /// The commit that work begins from.
 fn base_of(town: &Town, repository: &Repository, base: &str, rig: &Rig) -> Result<Commit> {
     let failed = git_failed(rig);
-    match fetch_once(town, repository, &failed) {
-        // Work can begin from what is known.
+    match fetch_once(town, repository, &rig.repo, &failed) {
+        // Work can begin from what is known, unless it is of a repository that the rig had before.
         Err(OperationError::Git { source: GitError::Unreachable { .. }, .. })
-            if repository.tip(base).map_err(&failed)?.is_some() => {}
+            if was_fetched(repository, &rig.repo)
+                && repository.tip(base).map_err(&failed)?.is_some() => {}
         fetched => fetched?,
     }
     repository.tip(base).map_err(&failed)?.ok_or_else(|| {
@@ -144,15 +155,25 @@ fn base_of(town: &Town, repository: &Repository, base: &str, rig: &Rig) -> Resul
     })
 }
 
+/// The file that says when the last fetch began, and from where.
+const LAST_FETCH: &str = "gt-fetch";
+
+/// Whether what we know was fetched from this origin.
+fn was_fetched(repository: &Repository, origin: &str) -> bool {
+    let text = std::fs::read_to_string(repository.path().join(LAST_FETCH));
+    text.is_ok_and(|text| text.split_once('\n').is_some_and(|(_, from)| from == origin))
+}
+
 /// Brings what we know of the origin up to date. Of many that ask for it at the same time one does it, for all who asked
 /// before it began.
 fn fetch_once(
     town: &Town,
     repository: &Repository,
+    origin: &str,
     failed: impl Fn(GitError) -> OperationError,
 ) -> Result<()> {
     let asked = town.now();
-    let path = repository.path().join("gt-fetch");
+    let path = repository.path().join(LAST_FETCH);
     let wrong = |action| {
         let path = path.clone();
         move |source| OperationError::File { action, path, source }
@@ -163,7 +184,8 @@ fn fetch_once(
     let mut text = String::new();
     // What cannot be read was written by nobody who knew what it means.
     let _ = file.read_to_string(&mut text);
-    let began = Timestamp::parse(text.trim()).ok();
+    let (began, from) = text.split_once('\n').unwrap_or_default();
+    let began = Timestamp::parse(began).ok().filter(|_| from == origin);
     // By a clock that was set back, the last time may be in the future.
     if began.is_some_and(|began| began >= asked && began <= town.now()) {
         return Ok(());
@@ -173,7 +195,7 @@ fn fetch_once(
     let written = file
         .set_len(0)
         .and_then(|()| file.rewind())
-        .and_then(|()| file.write_all(began.to_string().as_bytes()));
+        .and_then(|()| file.write_all(format!("{began}\n{origin}").as_bytes()));
     written.map_err(wrong("write"))
 }
 

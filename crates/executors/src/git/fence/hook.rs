@@ -3,10 +3,10 @@
 use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::super::Repository;
-use super::super::call::{Call, entries, path_of};
+use super::super::call::{Call, path_of};
 use super::super::error::GitError;
 use super::super::links::{canonical, replace};
 use super::super::scratch::unique_name;
@@ -28,85 +28,138 @@ const HOOKS_OF_PROJECTS: [&str; 12] = [
     "post-rewrite",
 ];
 
+/// The settings that make git look for hooks where ours are.
+const SETTINGS: &str = "gt-fence.config";
+
+/// What is in every hook that we write, and in no other.
+const MARK: &str = "# Written by gt";
+
 impl Repository {
     /// Makes every change of references by workers go through `program` (ours): it is called as
     /// `<program> worker fence prepared` with the changes on its standard input ([`super::parse`]), and
     /// refuses them by its exit status. If the program is gone, everything that others share is refused.
     /// Pushing, to whatever URL, is refused too.
     ///
-    /// Call it before each run: a project may have set `core.hooksPath` in the meantime, as husky does when
-    /// its packages are installed, and git would call those hooks instead. Then ours are put in front,
-    /// and call theirs.
+    /// A worker whose environment has [`Self::fence_variables`] meets our hooks whatever is in the configuration that all
+    /// of them share and write. For those who have lost that environment ours are in the usual place as well, and in
+    /// front of those of the project where it has them elsewhere. That is looked at here, so call it before each run:
+    /// husky, for one, sets `core.hooksPath` whenever packages are installed.
     pub fn install_fence(&self, program: &Path) -> Result<(), GitError> {
-        let hooks = canonical(self.path()).join("hooks");
-        write_hooks(&hooks, program)?;
-        let ours = canonical(self.path()).join("gt-hooks");
-        if self.hooks_are_elsewhere(&ours)? {
-            write_hooks(&ours, program)?;
-            for name in HOOKS_OF_PROJECTS {
-                write_hook(&ours.join(name), &call_of_theirs(&ours, name))?;
+        let repository = canonical(self.path());
+        let (usual, ours) = (repository.join("hooks"), repository.join("gt-hooks"));
+        for directory in [&usual, &ours] {
+            write_hooks(directory, program)?;
+        }
+        for name in HOOKS_OF_PROJECTS {
+            let path = ours.join(name);
+            // Whoever asks git where hooks belong is sent here, and may have put one of the project in.
+            if !fs::read(&path).is_ok_and(|present| !is_ours(&present)) {
+                write_file(&path, &call_of_theirs(&usual, &ours, name), HOOK)?;
             }
-            self.put_in_front(&ours)?;
+        }
+        write_file(&repository.join(SETTINGS), &settings(&ours), PLAIN)?;
+        if self.hooks_are_elsewhere(&ours)? {
+            // Whoever sets `core.hooksPath` changes it where it stands, further up, and the last one counts.
+            self.set_last("include.path", SETTINGS)?;
         }
         Ok(())
     }
 
-    /// Whether git looks for hooks in another directory than that of the repository, and not in `ours`.
+    /// The variables that keep a worker behind the fence. They add to the settings that its environment brings already,
+    /// whose names are `present`, in order. What they say comes after every file of settings, but they say it only in
+    /// this repository: others, which the worker makes or visits, have their own hooks.
+    pub fn fence_variables(&self, present: &[String]) -> Vec<(String, String)> {
+        let repository = canonical(self.path());
+        let settings = repository.join(SETTINGS).to_string_lossy().into_owned();
+        let repository = literal(&repository.to_string_lossy());
+        // Submodules of a worktree are further down, and have their own hooks.
+        let names =
+            ["", "/worktrees/*"].map(|end| format!("includeIf.gitdir:{repository}{end}.path"));
+        let mut variables = Vec::new();
+        let mut count = present.len();
+        // A worker that another worker has started has them already.
+        for name in names.into_iter().filter(|name| !present.contains(name)) {
+            variables.push((format!("GIT_CONFIG_KEY_{count}"), name));
+            variables.push((format!("GIT_CONFIG_VALUE_{count}"), settings.clone()));
+            count += 1;
+        }
+        variables.push(("GIT_CONFIG_COUNT".to_owned(), count.to_string()));
+        variables
+    }
+
+    /// Whether the files of settings send git to another directory for hooks than that of the repository, and not to
+    /// `ours`.
     fn hooks_are_elsewhere(&self, ours: &Path) -> Result<bool, GitError> {
         let mut asked = Call::on(self.path(), "find the directory of hooks").args([
             "config",
             "-z",
+            "--show-scope",
             "--get-all",
             "core.hooksPath",
         ]);
         let answer = asked.answer()?;
-        // The last one is that of this very call.
-        let mut found: Vec<PathBuf> = entries(&answer.output).map(path_of).collect();
-        found.pop();
-        Ok(found.last().is_some_and(|last| last != ours))
-    }
-
-    /// Lets the settings end with ours. Whoever sets `core.hooksPath` changes it where it stands, further
-    /// up, and the last one counts.
-    fn put_in_front(&self, ours: &Path) -> Result<(), GitError> {
-        const INCLUDED: &str = "gt-fence.config";
-        let file = self.path().join(INCLUDED);
-        Call::anywhere("write the settings of the fence")
-            .args(["config", "--file"])
-            .arg(&file)
-            .args(["--replace-all", "core.hooksPath"])
-            .arg(ours)
-            .done()?;
-        // There must be a section for others to change, before ours.
-        if self.setting("include.path")?.is_none() {
-            self.set("include.path", INCLUDED)?;
-        }
-        Ok(())
+        let words: Vec<&[u8]> = answer.output.split(|byte| *byte == 0).collect();
+        let mut in_files = words.chunks_exact(2).filter(|pair| pair[0] != b"command");
+        Ok(in_files.next_back().is_some_and(|pair| path_of(pair[1]) != ours))
     }
 }
+
+/// The permissions of what git executes, and of what it reads.
+const HOOK: u32 = 0o755;
+const PLAIN: u32 = 0o644;
 
 fn write_hooks(directory: &Path, program: &Path) -> Result<(), GitError> {
     fs::create_dir_all(directory).map_err(GitError::file("make", directory))?;
-    write_hook(&directory.join("reference-transaction"), &transaction_hook(program))?;
-    write_hook(&directory.join("pre-push"), PUSH_HOOK.as_bytes())
+    write_file(&directory.join("reference-transaction"), &transaction_hook(program), HOOK)?;
+    write_file(&directory.join("pre-push"), PUSH_HOOK.as_bytes(), HOOK)
 }
 
-fn write_hook(path: &Path, script: &[u8]) -> Result<(), GitError> {
-    if fs::read(path).is_ok_and(|present| present == script) && is_executable(path) {
+fn write_file(path: &Path, contents: &[u8], mode: u32) -> Result<(), GitError> {
+    if fs::read(path).is_ok_and(|present| present == contents) && has_mode(path, mode) {
         return Ok(());
     }
     // Git must never find it half written, or not executable: it would go on without. The first runs of a rig all
     // write it at once.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(unique_name(&format!("{name}.gt-next")));
-    replace(&beside, script)?;
-    fs::set_permissions(&beside, Permissions::from_mode(0o755))
-        .map_err(GitError::file("make executable", &beside))?;
+    replace(&beside, contents)?;
+    fs::set_permissions(&beside, Permissions::from_mode(mode))
+        .map_err(GitError::file("set the permissions of", &beside))?;
     fs::rename(&beside, path).map_err(GitError::file("write", path))
 }
 
-fn is_executable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| file.permissions().mode() & 0o111 == 0o111)
+fn has_mode(path: &Path, mode: u32) -> bool {
+    path.metadata().is_ok_and(|file| file.permissions().mode() & mode == mode)
+}
+
+fn is_ours(hook: &[u8]) -> bool {
+    hook.windows(MARK.len()).any(|window| window == MARK.as_bytes())
+}
+
+/// The text of the settings that make git look for hooks in `ours`.
+fn settings(ours: &Path) -> Vec<u8> {
+    let mut text = b"[core]\n\thooksPath = \"".to_vec();
+    for byte in ours.as_os_str().as_bytes() {
+        match byte {
+            b'\n' => text.extend_from_slice(b"\\n"),
+            b'"' | b'\\' => text.extend_from_slice(&[b'\\', *byte]),
+            byte => text.push(*byte),
+        }
+    }
+    text.extend_from_slice(b"\"\n");
+    text
+}
+
+/// A path as a pattern of git that nothing else matches.
+fn literal(path: &str) -> String {
+    let mut pattern = String::with_capacity(path.len());
+    for character in path.chars() {
+        if matches!(character, '*' | '?' | '[' | ']' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
 }
 
 const PUSH_HOOK: &str = "#!/bin/sh
@@ -148,7 +201,7 @@ printf '%s\\n' \"$updates\" | \"$program\" worker fence \"$1\"
 }
 
 /// Calls the hook of the project, wherever the project has it now.
-fn call_of_theirs(ours: &Path, name: &str) -> Vec<u8> {
+fn call_of_theirs(usual: &Path, ours: &Path, name: &str) -> Vec<u8> {
     let script = [
         b"#!/bin/sh
 # Written by gt: calls the hook of the project.
@@ -157,10 +210,13 @@ ours="
         &quoted(ours),
         b"
 theirs=$(git config --type=path --get-all core.hooksPath | grep -Fxv -e \"$ours\" | tail -n 1)
+[ -n \"$theirs\" ] || theirs=",
+        &quoted(usual),
+        b"
 hook=\"$theirs/",
         name.as_bytes(),
         b"\"
-if [ -n \"$theirs\" ] && [ -x \"$hook\" ]; then
+if [ -x \"$hook\" ]; then
     exec \"$hook\" \"$@\"
 fi
 exit 0
@@ -189,5 +245,27 @@ mod tests {
     #[test]
     fn a_path_is_one_word_of_the_shell() {
         assert_eq!(quoted(Path::new("/it's/a b")), b"'/it'\\''s/a b'");
+    }
+
+    #[test]
+    fn a_path_is_itself_as_a_pattern_and_as_a_setting() {
+        assert_eq!(literal("/a [b]/c*?\\"), "/a \\[b\\]/c\\*\\?\\\\");
+        let text = settings(Path::new("/a \"b\"/c\\"));
+        assert_eq!(text, b"[core]\n\thooksPath = \"/a \\\"b\\\"/c\\\\\"\n");
+    }
+
+    #[test]
+    fn what_the_environment_brings_already_stays() {
+        let there = tempfile::tempdir().unwrap();
+        let repository = Repository::at(there.path());
+        let names = |present: &[String]| -> Vec<String> {
+            repository.fence_variables(present).into_iter().map(|(name, _)| name).collect()
+        };
+        let alone = repository.fence_variables(&[]);
+        assert_eq!(alone[4], ("GIT_CONFIG_COUNT".to_owned(), "2".to_owned()));
+        let wanted = ["KEY_1", "VALUE_1", "KEY_2", "VALUE_2", "COUNT"];
+        assert_eq!(names(&["user.name".to_owned()]), wanted.map(|n| format!("GIT_CONFIG_{n}")));
+        let already = [alone[0].1.clone(), alone[2].1.clone()];
+        assert_eq!(repository.fence_variables(&already), alone[4..]);
     }
 }

@@ -4,6 +4,10 @@
 //! changes it. The hook ([`Repository::install_fence`](super::Repository::install_fence)) asks `gt`, which
 //! knows the branch of the run, and [`allow`] decides.
 //!
+//! Which hooks git calls is a setting, and every worker can write those of the repository. So the environment
+//! of a worker brings settings that come after them
+//! ([`Repository::fence_variables`](super::Repository::fence_variables)).
+//!
 //! Our own commands (fetching, making worktrees, rescuing, landing) run with hooks switched off on the
 //! command line, so there is no password that could leak into the environment of an agent. A worker with
 //! the same user id could do the same: the fence is not there against malice. It stops zombies of older runs
@@ -56,21 +60,24 @@ enum Kind {
     Remote,
     Ours,
     Replacement,
+    Stash,
     OtherTree,
 }
 
 impl Kind {
-    const PREFIXES: [(&'static str, Self); 7] = [
+    const PREFIXES: [(&'static str, Self); 8] = [
         ("refs/heads/", Self::Branch),
         ("refs/tags/", Self::Tag),
         ("refs/remotes/", Self::Remote),
         ("refs/gt/", Self::Ours),
         ("refs/replace/", Self::Replacement),
+        // Git has one for all worktrees: whoever pops it gets what another one has put there.
+        ("refs/stash", Self::Stash),
         ("worktrees/", Self::OtherTree),
         ("main-worktree/", Self::OtherTree),
     ];
 
-    /// What a reference is to others, if it is anything to them: `HEAD`, `ORIG_HEAD`, `refs/stash` and the
+    /// What a reference is to others, if it is anything to them: `HEAD`, `ORIG_HEAD`, `refs/bisect` and the
     /// like are not.
     fn of(reference: &str) -> Option<Self> {
         let found = Self::PREFIXES.iter().find(|(prefix, _)| reference.starts_with(prefix));
@@ -99,6 +106,11 @@ impl fmt::Display for Refusal {
             ),
             Kind::Ours => write!(f, "gt keeps saved work there; see `gt rescue list`"),
             Kind::Replacement => write!(f, "it would change what others see in their commits"),
+            Kind::Stash => write!(
+                f,
+                "the stash is shared by all workers; commit on your branch instead \
+                 (`git commit -m wip`), and take it back with `git reset HEAD^`"
+            ),
             Kind::OtherTree => write!(f, "it belongs to another tree"),
         }
     }
@@ -167,7 +179,7 @@ mod tests {
     #[test]
     fn a_run_may_change_its_branch_and_what_concerns_nobody_else() {
         let own = format!("refs/heads/{OWN}");
-        let mine = ["HEAD", &own, "ORIG_HEAD", "refs/stash", "refs/bisect/bad", "refs/rewritten/x"];
+        let mine = ["HEAD", &own, "ORIG_HEAD", "refs/bisect/bad", "refs/rewritten/x"];
         judge(&mine).unwrap();
         judge(&[]).unwrap();
     }
@@ -182,6 +194,7 @@ mod tests {
             "refs/remotes/origin/main",
             "refs/gt/rescue/gt-abc/1",
             "refs/replace/0123",
+            "refs/stash",
             "worktrees/rig1/HEAD",
             "main-worktree/HEAD",
         ] {
