@@ -324,16 +324,26 @@ fn what_the_origin_has_taken_back_does_not_come_again() {
     let worker = Worker::begin(&town, "we-a", &[]);
     let merging = Worker::begin(&town, "we-b", &[]);
     worker.commit("tea", "tea\n", "Tea");
-    merging.git(&["merge", "--quiet", "--no-ff", "--no-commit", "HEAD"]).ok();
     merging.commit("milk", "milk\n", "Milk");
+    // A merge that has what no other commit has, and cannot be taken apart.
+    merging.write("cream", "cream\n");
+    merging.git(&["add", "--all"]).ok();
+    let tree = merging.git(&["write-tree"]).ok();
+    let make = ["commit-tree", tree.line(), "-p", "HEAD", "-p", "HEAD~1", "-m", "A merge"];
+    let merge = merging.git(&make).ok();
+    merging.git(&["reset", "--quiet", "--hard", merge.line()]).ok();
     town.origin_git(&["update-ref", "refs/heads/main", "main~1"]).ok();
 
     worker.gt(&["done"]).ok();
     merging.gt(&["done"]).ok();
 
-    assert_eq!(town.landed("main"), ["First commit", "Tea", "Milk"]);
+    let landed = town.landed("main");
+    assert_eq!((landed.len(), landed[1].as_str()), (3, "Tea"));
+    assert_says(&landed[2], &["The work of web/polecats/"]);
     assert_eq!(town.landed_file("secret"), None);
-    assert_eq!(town.landed_file("tea").as_deref(), Some("tea\n"));
+    for file in ["tea", "milk", "cream"] {
+        assert_eq!(town.landed_file(file), Some(format!("{file}\n")));
+    }
 }
 
 #[test]
