@@ -318,6 +318,28 @@ fn what_only_a_merge_has_lands_too() {
 }
 
 #[test]
+fn a_conflict_of_work_with_merges_is_put_right_by_a_merge() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    town.somebody_lands("theirs", "theirs\n");
+    worker.git(&["fetch", "--quiet", "--refmap=", "--no-tags", "origin", "main"]).ok();
+    worker.git(&["merge", "--quiet", "--no-commit", "--no-ff", "FETCH_HEAD"]).ok();
+    worker.write("precious", "precious\n");
+    worker.write("README.md", "ours\n");
+    town.somebody_lands("README.md", "theirs\n");
+
+    let refused = refusal(&worker.gt(&["done"]));
+
+    // A rebase would forget what only the merge has.
+    assert_says(&refused, &["README.md", "run git merge origin/main", "gt done again"]);
+    assert_ne!(worker.git(&["merge", "--quiet", "origin/main"]).code, 0, "there is a conflict");
+    worker.write("README.md", "both\n");
+    worker.gt(&["done"]).ok();
+    assert_eq!(town.landed_file("README.md").as_deref(), Some("both\n"));
+    assert_eq!(town.landed_file("precious").as_deref(), Some("precious\n"));
+}
+
+#[test]
 fn what_the_origin_has_taken_back_does_not_come_again() {
     let town = town_with_project(STAYS);
     town.somebody_lands("secret", "secret\n");

@@ -28,6 +28,8 @@ pub enum Rebased {
         paths: Vec<PathBuf>,
         /// Where the work began, if what it began from was taken back: whoever rebases it by hand begins after this.
         since: Option<Commit>,
+        /// Whether the work has merges, of which a rebase by hand would forget what no other commit has.
+        has_merges: bool,
     },
 }
 
@@ -115,24 +117,19 @@ impl Repository {
 impl Rebase<'_> {
     fn run(&self) -> Result<Rebased, GitError> {
         self.make_tree()?;
-        if !self.has_merges()? {
-            match self.replay()? {
-                Brought::There(commit) => {
-                    if self.is_whole(&commit)? {
-                        return Ok(Rebased::Clean(commit));
-                    }
-                }
-                Brought::Torn(paths) => return Ok(self.conflict(paths)),
-            }
-        }
-        Ok(match self.combine()? {
+        let has_merges = self.has_merges()?;
+        let replayed = if has_merges { None } else { Some(self.replay()?) };
+        let brought = match replayed {
+            Some(Brought::There(commit)) if !self.is_whole(&commit)? => self.combine()?,
+            Some(replayed) => replayed,
+            None => self.combine()?,
+        };
+        Ok(match brought {
             Brought::There(commit) => Rebased::Clean(commit),
-            Brought::Torn(paths) => self.conflict(paths),
+            Brought::Torn(paths) => {
+                Rebased::Conflict { paths, since: self.since.cloned(), has_merges }
+            }
         })
-    }
-
-    fn conflict(&self, paths: Vec<PathBuf>) -> Rebased {
-        Rebased::Conflict { paths, since: self.since.cloned() }
     }
 
     fn within(&self, deed: &str) -> Call {

@@ -87,7 +87,7 @@ fn a_conflict_names_the_files_and_leaves_nothing_behind() {
     rig.repository.fetch().unwrap();
     let rebased = rebase(&rig, &commit, &landed);
     let paths = vec![PathBuf::from("file.txt")];
-    assert_eq!(rebased, Rebased::Conflict { paths, since: None });
+    assert_eq!(rebased, Rebased::Conflict { paths, since: None, has_merges: false });
     assert_eq!(tree.head().unwrap(), Some(commit));
     assert_eq!(scratch(&rig), 0);
 }
@@ -124,6 +124,23 @@ fn what_only_a_merge_has_is_not_forgotten() {
     assert_eq!(shown(&rig.repository, &rebased, "other"), "x");
     let first_parent = git(rig.repository.path(), ["rev-parse", &format!("{rebased}^1")]);
     assert_eq!(first_parent, landed.as_str());
+    assert_eq!(scratch(&rig), 0);
+}
+
+#[test]
+fn a_conflict_says_whether_there_are_merges() {
+    let rig = Rig::new();
+    let tree = rig.tree("nux");
+    work(&tree, "file.txt", "mine\n");
+    rig.land_by_person("theirs", "x");
+    rig.repository.fetch().unwrap();
+    git(tree.path(), ["merge", "--quiet", "--no-edit", "origin/main"]);
+    let commit = tree.head().unwrap().unwrap();
+    let landed = rig.land_by_person("file.txt", "theirs\n");
+    rig.repository.fetch().unwrap();
+    let paths = vec![PathBuf::from("file.txt")];
+    let expected = Rebased::Conflict { paths, since: None, has_merges: true };
+    assert_eq!(rebase(&rig, &commit, &landed), expected);
     assert_eq!(scratch(&rig), 0);
 }
 
@@ -229,7 +246,7 @@ fn a_conflict_with_what_was_taken_back_says_from_where_to_begin() {
     let work = Work { commit: &commit, base: Some(&base) };
     let rebased = rig.repository.rebase_onto(work, &landed, &nux()).unwrap();
     let paths = vec![PathBuf::from("file.txt")];
-    assert_eq!(rebased, Rebased::Conflict { paths, since: Some(base) });
+    assert_eq!(rebased, Rebased::Conflict { paths, since: Some(base), has_merges: false });
 }
 
 #[test]

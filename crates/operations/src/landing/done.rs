@@ -222,18 +222,19 @@ pub(crate) fn finish_work(
 fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit, Refused> {
     match landed {
         Landed::There(commit) => Ok(commit),
-        Landed::Conflict { paths, since: None } => Err(Refused::Conflict(format!(
-            "others have changed {} on {branch} since {} began; run git rebase origin/{branch}, resolve what \
-             conflicts, and say gt done again",
-            paths.join(", "),
-            run.id
-        ))),
-        Landed::Conflict { paths, since: Some(since) } => Err(Refused::Conflict(format!(
-            "others have changed {} on {branch} since {} began, and the origin has taken back commits that it began \
-             from; run git rebase --onto origin/{branch} {since}, resolve what conflicts, and say gt done again",
-            paths.join(", "),
-            run.id
-        ))),
+        Landed::Conflict { paths, since, has_merges } => {
+            let taken_back = match since {
+                Some(_) => ", and the origin has taken back commits that it began from",
+                None => "",
+            };
+            Err(Refused::Conflict(format!(
+                "others have changed {} on {branch} since {} began{taken_back}; run {}, resolve what conflicts, and \
+                 say gt done again",
+                paths.join(", "),
+                run.id,
+                cure(branch, since.as_ref(), has_merges)
+            )))
+        }
         Landed::Gone => Err(Refused::Work(format!(
             "{branch} is not at the origin any more, and what {} did was to land there; it is committed on {} and \
              safe; ask a person where it belongs: gt done --status escalated -m \"{branch} is gone\"",
@@ -253,5 +254,18 @@ fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit,
             run.workplace.branch
         ))),
         Landed::Over => Err(over(run)),
+    }
+}
+
+/// How a worker brings its work and that of the others together itself. A rebase would forget what only a merge has.
+fn cure(branch: &str, since: Option<&Commit>, has_merges: bool) -> String {
+    match (since, has_merges) {
+        (None, false) => format!("git rebase origin/{branch}"),
+        (None, true) => format!("git merge origin/{branch}"),
+        (Some(since), false) => format!("git rebase --onto origin/{branch} {since}"),
+        (Some(since), true) => format!(
+            "git reset --soft {since} && git commit -m \"<what you did>\" to make one commit of your work, then git \
+             rebase --onto origin/{branch} {since}"
+        ),
     }
 }

@@ -21,6 +21,8 @@ pub(super) enum Landed {
         paths: Vec<String>,
         /// Where the run began, if the origin has taken that back.
         since: Option<Commit>,
+        /// Whether the work has merges.
+        has_merges: bool,
     },
     /// The origin has no such branch any more. Whoever deleted it does not look there.
     Gone,
@@ -88,10 +90,10 @@ impl Delivery<'_> {
                 None => self.accepted.clone(),
                 Some(tip) => match self.rebase(tip)? {
                     Rebased::Clean(ready) => ready,
-                    Rebased::Conflict { paths, since } => {
+                    Rebased::Conflict { paths, since, has_merges } => {
                         self.give_up()?;
                         let paths = paths.iter().map(|path| path.display().to_string()).collect();
-                        return Ok(Landed::Conflict { paths, since });
+                        return Ok(Landed::Conflict { paths, since, has_merges });
                     }
                 },
             };
