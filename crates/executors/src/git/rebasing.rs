@@ -220,6 +220,10 @@ impl Rebase<'_> {
             return Ok(brought);
         };
         let files = self.repository.files_of(merged)?;
+        if files == self.repository.files_of(self.onto)? {
+            // Everything in it is there already.
+            return Ok(Brought::There(self.onto.clone()));
+        }
         let message = format!("The work of {name}\n\n{}", self.words()?);
         let commit =
             self.repository.write_commit(&files, &[self.onto], &message, self.committer)?;
