@@ -13,7 +13,7 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 26] = [
+const VARIABLES: [&str; 27] = [
     "PATH",
     "DATABASE_URL",
     "PGPASSWORD",

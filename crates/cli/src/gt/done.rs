@@ -81,6 +81,19 @@ fn sentence(done: &Done) -> String {
         Fate::Kept { branch, pushed: true } => format!("pushed as {branch}"),
         Fate::Kept { branch, pushed: false } => format!("kept on {branch}"),
         Fate::Merging { branch } => format!("{branch} waits to be merged"),
+        Fate::Saved { branch, left_out, why, .. } => {
+            let without = match left_out.len() {
+                0 => String::new(),
+                left => format!("; {left} of its files are not in it"),
+            };
+            format!(
+                "what is in its tree was not committed ({why}), and is saved as it is: gt rescue show {run}; what \
+                 was committed before is on {branch}{without}"
+            )
+        }
+        Fate::Left { tree, why } => {
+            format!("what it did could not be saved and stays in {tree}: {why}")
+        }
     };
     match said {
         Said::Completed => format!("✓ {run} is done: {whereabouts}"),
@@ -113,6 +126,23 @@ fn json(done: &Done) -> String {
         Fate::Merging { branch } => {
             object.text("work", "merging");
             object.text("branch", branch);
+        }
+        Fate::Saved { reference, commit, branch, left_out, why } => {
+            object.text("work", "saved");
+            object.text("branch", branch);
+            object.text("commit", commit);
+            object.array("left_out", |array| {
+                for left in left_out {
+                    array.text(left);
+                }
+            });
+            object.text("reason", why);
+            object.text("reference", reference);
+        }
+        Fate::Left { tree, why } => {
+            object.text("work", "left");
+            object.text("reason", why);
+            object.text("tree", tree);
         }
     }
     object.finish();

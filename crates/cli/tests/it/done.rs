@@ -70,6 +70,74 @@ fn what_should_not_be_accepted_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn what_was_staged_and_taken_back_is_nothing_to_commit() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.write("new", "new\n");
+    worker.write("README.md", "changed\n");
+    let readme = worker.git(&["show", "HEAD:README.md"]).ok().stdout;
+    worker.git(&["add", "--all"]).ok();
+    fs::remove_file(worker.tree.join("new")).unwrap();
+    worker.write("README.md", &readme);
+
+    assert_says(&worker.gt(&["done"]).ok().stdout, &["we-a#1 is done: nothing had changed"]);
+
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(town.show("we-a")["status"], "closed");
+}
+
+#[test]
+fn whoever_is_stuck_can_always_say_so() {
+    let town = town_with_project(STAYS);
+    let stuck = Worker::begin(&town, "we-a", &[]);
+    let later = Worker::begin(&town, "we-b", &[]);
+    let broken = Worker::begin(&town, "we-c", &[]);
+    // Given one in the middle of a rebase, with conflicts,
+    stuck.commit("README.md", "ours\n", "Ours");
+    town.somebody_lands("README.md", "theirs\n");
+    stuck.git(&["fetch", "--quiet", "--refmap=", "--no-tags", "origin", "main"]).ok();
+    assert_ne!(stuck.git(&["rebase", "FETCH_HEAD"]).code, 0);
+    // one on no branch, with what would be refused,
+    later.git(&["switch", "--quiet", "--detach"]).ok();
+    later.commit("half", "half of it\n", "Half");
+    later.write("torn", "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n");
+    // and one whose tree git does not know any more,
+    broken.write("tea", "tea\n");
+    fs::remove_file(broken.tree.join(".git")).unwrap();
+
+    // when they say so,
+    let said = ["done", "--status", "escalated", "-m", "I cannot resolve this"];
+    let asked = stuck.gt(&said).ok().stdout;
+    let put_off =
+        later.gt(&["done", "--status", "deferred", "-m", "not my day", "--json"]).ok().json();
+    let helpless = broken.gt(&["done", "--status", "escalated"]).ok().stdout;
+
+    // then they are heard, and what they have is saved and named.
+    assert_says(&asked, &["a person is asked", "saved", "gt rescue show we-a#1", &stuck.branch]);
+    assert_eq!(town.show("we-a")["status"], "blocked");
+    let needed = town.why("we-a")["needs_you"][0].to_string();
+    assert_says(&needed, &["I cannot resolve this", "gt rescue show we-a#1", "a rebase has begun"]);
+    let saved = town.gt(["rescue", "show", "we-a", "--json"]).ok().json();
+    let torn = format!("{}:README.md", saved["commit"].as_str().unwrap());
+    assert_says(&stuck.git(&["show", &torn]).ok().stdout, &["<<<<<<<", "ours", "theirs"]);
+    assert_eq!(stuck.git(&["log", "-1", "--format=%s", &stuck.branch]).ok().line(), "Ours");
+
+    assert_eq!((&put_off["work"], &put_off["status"]), (&json!("saved"), &json!("deferred")));
+    let saved = put_off["commit"].as_str().unwrap();
+    assert_eq!(later.git(&["show", &format!("{saved}:half")]).ok().stdout, "half of it\n");
+    assert_eq!(town.show("we-b")["status"], "deferred");
+    assert_says(&town.run_of("we-b#1")["reason"].to_string(), &["put it off", "not my day"]);
+
+    assert_says(&helpless, &["a person is asked", "not be saved", "stays in web/polecats/"]);
+    assert_eq!(town.show("we-c")["status"], "blocked");
+    assert_says(&town.why("we-c")["needs_you"][0].to_string(), &["stays in web/polecats/"]);
+    for bead in ["we-a", "we-b", "we-c"] {
+        assert_eq!(town.states(bead), ["cancelled"]);
+    }
+    assert_eq!(town.landed("main").len(), 2);
+}
+
+#[test]
 fn another_branch_is_not_the_work_of_the_run() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);

@@ -1,5 +1,7 @@
 //! Where work goes when it is done, and what happens when several arrive at once or somebody dies on the way.
 
+use std::fs;
+
 use gt_testkit::{Sandbox, wait_until};
 use serde_json::json;
 
@@ -276,6 +278,169 @@ fn a_conflict_names_the_files_and_a_rebase_puts_it_right() {
     assert_eq!(town.landed_file("README.md").as_deref(), Some("both\n"));
     assert_eq!(town.landed_file("other").as_deref(), Some("other\n"));
     assert_eq!(town.landed("main").len(), 4);
+}
+
+#[test]
+fn what_only_a_merge_has_lands_too() {
+    let fetch = ["fetch", "--quiet", "--refmap=", "--no-tags", "origin", "main"];
+    // Given a merge that gt done commits, with a file that no other commit has,
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    town.somebody_lands("theirs", "theirs\n");
+    worker.git(&fetch).ok();
+    worker.git(&["merge", "--quiet", "--no-commit", "--no-ff", "FETCH_HEAD"]).ok();
+    worker.write("precious", "precious\n");
+    // and one that its worker has committed and amended, although it prefers no merges,
+    let other = Worker::begin(&town, "we-b", &[]);
+    other.commit("milk", "milk\n", "Milk");
+    town.somebody_lands("more", "more\n");
+    other.git(&fetch).ok();
+    other.git(&["merge", "--quiet", "--no-edit", "FETCH_HEAD"]).ok();
+    other.write("amended", "amended\n");
+    other.git(&["add", "--all"]).ok();
+    other.git(&["commit", "--quiet", "--amend", "--no-edit"]).ok();
+    other.git(&["config", "merge.ff", "only"]).ok();
+
+    // when others land before they do,
+    town.somebody_lands("most", "most\n");
+    worker.gt(&["done"]).ok();
+    other.gt(&["done"]).ok();
+
+    // then nothing of it is missing, and nothing of the others.
+    for file in ["precious", "milk", "amended", "theirs", "more", "most"] {
+        assert_eq!(town.landed_file(file), Some(format!("{file}\n")));
+    }
+    for bead in ["we-a", "we-b"] {
+        assert_eq!(town.show(bead)["status"], "closed");
+    }
+    let first_parents = town.origin_git(&["log", "--first-parent", "--format=%s", "main"]).ok();
+    assert_says(&first_parents.stdout, &["Merge the work of web/polecats/", "changes most"]);
+}
+
+#[test]
+fn a_conflict_of_work_with_merges_is_put_right_by_a_merge() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    town.somebody_lands("theirs", "theirs\n");
+    worker.git(&["fetch", "--quiet", "--refmap=", "--no-tags", "origin", "main"]).ok();
+    worker.git(&["merge", "--quiet", "--no-commit", "--no-ff", "FETCH_HEAD"]).ok();
+    worker.write("precious", "precious\n");
+    worker.write("README.md", "ours\n");
+    town.somebody_lands("README.md", "theirs\n");
+
+    let refused = refusal(&worker.gt(&["done"]));
+
+    // A rebase would forget what only the merge has.
+    assert_says(&refused, &["README.md", "run git merge origin/main", "gt done again"]);
+    assert_ne!(worker.git(&["merge", "--quiet", "origin/main"]).code, 0, "there is a conflict");
+    worker.write("README.md", "both\n");
+    worker.gt(&["done"]).ok();
+    assert_eq!(town.landed_file("README.md").as_deref(), Some("both\n"));
+    assert_eq!(town.landed_file("precious").as_deref(), Some("precious\n"));
+}
+
+#[test]
+fn what_the_origin_has_taken_back_does_not_come_again() {
+    let town = town_with_project(STAYS);
+    town.somebody_lands("secret", "secret\n");
+    let worker = Worker::begin(&town, "we-a", &[]);
+    let merging = Worker::begin(&town, "we-b", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    merging.commit("milk", "milk\n", "Milk");
+    // A merge that has what no other commit has, and cannot be taken apart.
+    merging.write("cream", "cream\n");
+    merging.git(&["add", "--all"]).ok();
+    let tree = merging.git(&["write-tree"]).ok();
+    let make = ["commit-tree", tree.line(), "-p", "HEAD", "-p", "HEAD~1", "-m", "A merge"];
+    let merge = merging.git(&make).ok();
+    merging.git(&["reset", "--quiet", "--hard", merge.line()]).ok();
+    town.origin_git(&["update-ref", "refs/heads/main", "main~1"]).ok();
+
+    worker.gt(&["done"]).ok();
+    merging.gt(&["done"]).ok();
+
+    let landed = town.landed("main");
+    assert_eq!((landed.len(), landed[1].as_str()), (3, "Tea"));
+    assert_says(&landed[2], &["The work of web/polecats/"]);
+    assert_eq!(town.landed_file("secret"), None);
+    for file in ["tea", "milk", "cream"] {
+        assert_eq!(town.landed_file(file), Some(format!("{file}\n")));
+    }
+}
+
+#[test]
+fn a_conflict_with_an_origin_that_took_commits_back_is_put_right_without_them() {
+    let town = town_with_project(STAYS);
+    town.somebody_lands("secret", "secret\n");
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("README.md", "ours\n", "Ours");
+    town.origin_git(&["update-ref", "refs/heads/main", "main~1"]).ok();
+    let other = Worker::begin(&town, "we-b", &[]);
+    other.commit("README.md", "theirs\n", "Theirs");
+    other.gt(&["done"]).ok();
+
+    let refused = refusal(&worker.gt(&["done"]));
+
+    let base = worker.git(&["rev-parse", "HEAD~1"]).ok();
+    let again = format!("git rebase --onto origin/main {}", base.line());
+    assert_says(&refused, &["README.md", "taken back commits", &again, "gt done again"]);
+    assert_ne!(worker.git(&["rebase", "--onto", "origin/main", base.line()]).code, 0);
+    worker.write("README.md", "both\n");
+    worker.git(&["add", "README.md"]).ok();
+    worker.git(&["-c", "core.editor=true", "rebase", "--continue"]).ok();
+    worker.gt(&["done"]).ok();
+    assert_eq!(town.landed("main"), ["First commit", "Theirs", "Ours"]);
+    assert_eq!(town.landed_file("README.md").as_deref(), Some("both\n"));
+    assert_eq!(town.landed_file("secret"), None);
+}
+
+#[test]
+fn a_branch_that_the_origin_has_deleted_is_not_made_again() {
+    let town = town_with_project(STAYS);
+    town.origin_git(&["branch", "next", "main"]).ok();
+    let worker = Worker::begin(&town, "we-a", &["--base-branch", "next"]);
+    worker.commit("tea", "tea\n", "Tea");
+    town.origin_git(&["branch", "-D", "next"]).ok();
+
+    let refused = refusal(&worker.gt(&["done"]));
+
+    let parts = ["next is not at the origin any more", &worker.branch, "--status escalated"];
+    assert_says(&refused, &parts);
+    assert_eq!(town.origin_references(), ["refs/heads/main"]);
+    assert_eq!(
+        (worker.state(), town.show("we-a")["status"].clone()),
+        ("running".to_owned(), json!("in_progress"))
+    );
+    // What it says works, and whoever makes the branch again has it landed.
+    let asked = worker.gt(&["done", "--status", "escalated", "-m", "next is gone"]).ok();
+    assert_says(&asked.stdout, &["a person is asked", "kept on", &worker.branch]);
+    assert_eq!(worker.git(&["log", "-1", "--format=%s", &worker.branch]).ok().line(), "Tea");
+}
+
+#[test]
+fn an_origin_that_cannot_move_its_branch_is_not_asked_a_hundred_times() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    town.origin_hook("pre-receive", "echo pushed >> \"$stage/pushes\"");
+    // What a git that was killed there has left.
+    let lock = town.root().join("origin.git/refs/heads/main.lock");
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    fs::write(&lock, "").unwrap();
+
+    let refused = refusal(&worker.gt(&["done"]));
+
+    assert_says(&refused, &["the origin does not move main", "main.lock", "safe"]);
+    let pushes = fs::read_to_string(town.stage("pushes")).unwrap().lines().count();
+    assert_eq!(pushes, 3);
+    assert_eq!(worker.state(), "running");
+    // It waits for the origin like any other work, with or without its worker.
+    worker.kill_all();
+    town.cycle();
+    assert_eq!(worker.state(), "running");
+    fs::remove_file(&lock).unwrap();
+    town.cycle().ok();
+    assert_eq!((worker.state(), town.landed("main").len()), ("done".to_owned(), 2));
 }
 
 #[test]

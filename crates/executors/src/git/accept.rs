@@ -55,6 +55,12 @@ impl Tree {
             return Ok(None);
         }
         self.call("add the changes")?.args(["add", "--all", "--", ":/"]).done()?;
+        if let Some(head) = report.head.filter(|_| unfinished.is_none())
+            && self.stages_only(&head)?
+        {
+            // What was staged and then taken back in the files was a change until a moment ago.
+            return Ok(None);
+        }
         self.call("commit")?
             .args(["commit", "--quiet", "--no-verify", "--allow-empty-message"])
             .args(["--cleanup=whitespace", "--file=-"])
@@ -63,6 +69,14 @@ impl Tree {
             .input(format!("{message}\n"))
             .done()?;
         self.head()
+    }
+
+    /// Whether what is staged is exactly what a commit has.
+    fn stages_only(&self, commit: &Commit) -> Result<bool, GitError> {
+        self.call("compare with HEAD")?
+            .args(["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=none"])
+            .args([commit.as_str(), "--"])
+            .holds()
     }
 
     /// The paths whose files are not as in a commit, or all if there is none.

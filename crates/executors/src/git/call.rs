@@ -95,7 +95,7 @@ impl Call {
         self
     }
 
-    pub(super) fn args<const N: usize>(mut self, arguments: [&str; N]) -> Self {
+    pub(super) fn args<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Self {
         self.command.args(arguments);
         self
     }
@@ -249,13 +249,20 @@ impl Answer {
             || self.complaint.contains("bad object worktrees/")
     }
 
+    /// The last line that it printed: some refusals are no errors for git, and stand where its answers do.
+    fn last_line(&self) -> Option<String> {
+        let output = String::from_utf8_lossy(&self.output);
+        output.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
+    }
+
     /// The line that names the cause.
     pub(super) fn reason(&self) -> String {
         let spoken = || self.complaint.lines().map(str::trim).filter(|line| !line.is_empty());
         let marked = |line: &&str| line.starts_with("fatal:") || line.starts_with("error:");
         let telling = spoken().find(marked).or_else(|| spoken().next_back());
+        let telling = telling.map(str::to_owned).or_else(|| self.last_line());
         match (telling, self.code) {
-            (Some(line), _) => line.to_owned(),
+            (Some(line), _) => line,
             (None, Some(code)) => format!("it ended with exit status {code}"),
             (None, None) => "it was killed".to_owned(),
         }

@@ -1,29 +1,18 @@
 //! Bringing accepted work to the origin.
 
-use std::path::{Path, PathBuf};
-
-use super::call::{Answer, Call, entries, path_of};
-use super::commit::{Commit, Signature};
+use super::call::{Answer, Call};
+use super::commit::Commit;
 use super::error::GitError;
 use super::repository::Repository;
-use super::scratch::Scratch;
-
-/// What came of a rebase.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rebased {
-    /// A commit that contains both.
-    Clean(Commit),
-    /// These files were changed on both sides.
-    Conflict(Vec<PathBuf>),
-}
 
 /// What came of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Push {
     /// The branch of the origin is at the commit.
     Done,
-    /// Somebody else moved the branch: fetch, rebase, and try again.
-    LostRace,
+    /// Somebody else moved the branch, or is about to: fetch, rebase, and try again. In the words of the origin, in
+    /// case nobody has.
+    LostRace(String),
     /// The origin does not want it, for this reason. Trying again does not help.
     Rejected(String),
     /// The origin did not answer, or not to the end: whether the branch moved is not known.
@@ -31,103 +20,6 @@ pub enum Push {
 }
 
 impl Repository {
-    /// The work of `commit` on top of `onto`, in a worktree that is gone afterwards. Nobody's tree, branch
-    /// or index changes.
-    ///
-    /// If one of them contains the other, nothing is done. A history with merges whose commits cannot be
-    /// replayed one by one is merged with `onto`: a conflict that a worker has resolved in a merge
-    /// stays resolved.
-    pub fn rebase_onto(
-        &self,
-        commit: &Commit,
-        onto: &Commit,
-        committer: &Signature,
-    ) -> Result<Rebased, GitError> {
-        if self.is_ancestor(onto, commit)? {
-            return Ok(Rebased::Clean(commit.clone()));
-        }
-        if self.is_ancestor(commit, onto)? {
-            return Ok(Rebased::Clean(onto.clone()));
-        }
-        let scratch = Scratch::new(self)?;
-        let tree = scratch.path().join("tree");
-        let result = self.rebase_in(&tree, commit, onto, committer);
-        self.forget(&tree);
-        result
-    }
-
-    fn rebase_in(
-        &self,
-        tree: &Path,
-        commit: &Commit,
-        onto: &Commit,
-        committer: &Signature,
-    ) -> Result<Rebased, GitError> {
-        {
-            let _registry = self.registry()?;
-            Call::on(self.path(), "make a worktree to rebase in")
-                .args(["worktree", "add", "--quiet", "--detach", "--no-checkout", "--"])
-                .arg(tree)
-                .arg(commit.as_str())
-                .done()?;
-        }
-        let within = |deed: &str| Call::within(tree, deed).committed(committer);
-        within("fill a worktree to rebase in").args(["reset", "--quiet", "--hard"]).done()?;
-        let mut rebase = within("rebase")
-            .args(["-c", "rebase.updateRefs=false", "-c", "rebase.autoStash=false"])
-            .args(["-c", "core.editor=true", "-c", "sequence.editor=true"])
-            .args(["rebase", "--quiet", "--no-verify", "--no-fork-point", onto.as_str()]);
-        let answer = rebase.answer()?;
-        if answer.succeeded() {
-            return head_of(tree).map(Rebased::Clean);
-        }
-        let paths = conflicts_in(tree)?;
-        if paths.is_empty() {
-            return Err(rebase.failed(&answer));
-        }
-        within("give a rebase up").args(["rebase", "--abort"]).done()?;
-        if !self.has_merges(commit, onto)? {
-            return Ok(Rebased::Conflict(paths));
-        }
-        let message = format!("Merge {onto}");
-        let mut merge = within("merge").signed(committer).args([
-            "merge",
-            "--quiet",
-            "--no-verify",
-            "--no-edit",
-            "-m",
-            &message,
-            onto.as_str(),
-        ]);
-        let answer = merge.answer()?;
-        if answer.succeeded() {
-            return head_of(tree).map(Rebased::Clean);
-        }
-        let paths = conflicts_in(tree)?;
-        if paths.is_empty() { Err(merge.failed(&answer)) } else { Ok(Rebased::Conflict(paths)) }
-    }
-
-    fn has_merges(&self, commit: &Commit, onto: &Commit) -> Result<bool, GitError> {
-        let output = Call::on(self.path(), "look for merges")
-            .args(["rev-list", "--merges", "--max-count=1", commit.as_str(), "--not"])
-            .arg(onto.as_str())
-            .done()?;
-        Ok(!output.is_empty())
-    }
-
-    /// Takes a worktree of ours out of the registry. If that fails, the next one who makes such a worktree
-    /// does it.
-    fn forget(&self, tree: &Path) {
-        // Nobody has to wait while the files go.
-        let _ = std::fs::remove_dir_all(tree);
-        if let Ok(_registry) = self.registry() {
-            let _ = Call::on(self.path(), "remove a worktree")
-                .args(["worktree", "remove", "--force", "--force", "--"])
-                .arg(tree)
-                .answer();
-        }
-    }
-
     /// Pushes a commit to a branch of the origin, and nothing else. With `expected`, only if the branch is
     /// there; without, only if the branch is new or the commit contains it.
     ///
@@ -170,17 +62,6 @@ impl Repository {
     }
 }
 
-fn head_of(tree: &Path) -> Result<Commit, GitError> {
-    Call::within(tree, "find HEAD").args(["rev-parse", "--verify", "HEAD^{commit}"]).commit()
-}
-
-fn conflicts_in(tree: &Path) -> Result<Vec<PathBuf>, GitError> {
-    let output = Call::within(tree, "list conflicts")
-        .args(["diff", "--name-only", "--diff-filter=U", "-z"])
-        .done()?;
-    Ok(entries(&output).map(path_of).collect())
-}
-
 /// Reads what `git push --porcelain` printed about the one reference: a flag, the names, and for `!` a
 /// kind in brackets and a reason in parentheses.
 fn read_push(answer: &Answer) -> Push {
@@ -197,7 +78,7 @@ fn read_push(answer: &Answer) -> Push {
         .chain(&["cannot lock ref", "incorrect old value"])
         .any(|sign| summary.contains(sign));
     if race {
-        Push::LostRace
+        Push::LostRace(with_remote_words(summary, &answer.complaint))
     } else if summary.starts_with("[remote failure]") {
         Push::Unreachable(summary.to_owned())
     } else {
@@ -224,12 +105,12 @@ mod tests {
     fn what_the_origin_answers_is_understood() {
         let said = |line: &str| read_push(&answer(1, &format!("To x\n!\ta:b\t{line}\nDone\n"), ""));
         for lost in ["[rejected] (stale info)", "[rejected] (fetch first)"] {
-            assert_eq!(said(lost), Push::LostRace);
+            assert_eq!(said(lost), Push::LostRace(lost.to_owned()));
         }
-        assert_eq!(
+        assert!(matches!(
             said("[remote rejected] (cannot lock ref 'refs/heads/b': is at 1 but expected 2)"),
-            Push::LostRace
-        );
+            Push::LostRace(_)
+        ));
         let refused = "[remote rejected] (pre-receive hook declined)";
         assert_eq!(said(refused), Push::Rejected(refused.to_owned()));
         assert!(matches!(said("[remote failure] (remote failed to report)"), Push::Unreachable(_)));

@@ -25,6 +25,20 @@ fn everything_is_committed_under_the_name_of_the_worker() {
 }
 
 #[test]
+fn what_was_staged_and_taken_back_is_no_change() {
+    let rig = Rig::new();
+    let tree = rig.tree("nux");
+    write(tree.path(), "new", "x");
+    write(tree.path(), "file.txt", "changed\n");
+    git(tree.path(), ["add", "--all"]);
+    fs::remove_file(tree.path().join("new")).unwrap();
+    write(tree.path(), "file.txt", "first\n");
+    assert_eq!(tree.commit_all("x", &nux(), &limits()).unwrap(), None);
+    assert_eq!(tree.head().unwrap(), Some(rig.base()));
+    assert!(tree.status().unwrap().is_clean());
+}
+
+#[test]
 fn conflict_markers_are_refused_unless_they_were_there_before() {
     let rig = Rig::new();
     rig.land_by_person("manual.txt", &format!("An example:\n{TORN}"));

@@ -1,15 +1,41 @@
 use std::fs;
 use std::path::PathBuf;
 
-use gt_executors::git::{Commit, GitError, Push, Rebased, Tree};
+use gt_executors::git::{Commit, GitError, Push, Rebased, Tree, Work};
 
 use crate::support::{
-    Rig, commit_everything, git, limits, nux, shown, try_git, write, write_program,
+    Rig, commit_everything, files, git, limits, nux, shown, try_git, write, write_program,
 };
 
 fn work(tree: &Tree, file: &str, content: &str) -> Commit {
     write(tree.path(), file, content);
     tree.commit_all("work", &nux(), &limits()).unwrap().unwrap()
+}
+
+/// Work that began at the origin as it was fetched last, or before, on top of something else.
+fn rebase(rig: &Rig, commit: &Commit, onto: &Commit) -> Rebased {
+    rig.repository.rebase_onto(Work { commit, base: None }, onto, &nux()).unwrap()
+}
+
+fn clean(rig: &Rig, commit: &Commit, onto: &Commit) -> Commit {
+    match rebase(rig, commit, onto) {
+        Rebased::Clean(rebased) => rebased,
+        Rebased::Conflict { paths, .. } => panic!("conflicts in {paths:?}"),
+    }
+}
+
+/// The same for work of which is known where it began.
+fn clean_since(rig: &Rig, base: &Commit, commit: &Commit, onto: &Commit) -> Commit {
+    let work = Work { commit, base: Some(base) };
+    let rebased = rig.repository.rebase_onto(work, onto, &nux()).unwrap();
+    let Rebased::Clean(rebased) = rebased else { panic!("{rebased:?}") };
+    rebased
+}
+
+/// The first lines of the commits since the first, oldest first.
+fn history(rig: &Rig, commit: &Commit) -> Vec<String> {
+    let log = git(rig.repository.path(), ["log", "--reverse", "--format=%s", commit.as_str()]);
+    log.lines().skip(1).map(str::to_owned).collect()
 }
 
 /// What is left of temporary trees.
@@ -25,7 +51,7 @@ fn work_on_top_of_the_tip_is_pushed_as_it_is() {
     let tree = rig.tree("nux");
     let base = rig.base();
     let commit = work(&tree, "new", "x");
-    let rebased = rig.repository.rebase_onto(&commit, &base, &nux()).unwrap();
+    let rebased = rebase(&rig, &commit, &base);
     assert_eq!(rebased, Rebased::Clean(commit.clone()));
     assert_eq!(rig.repository.push(&commit, "main", Some(&base)).unwrap(), Push::Done);
     assert_eq!(rig.at_origin("main"), commit.as_str());
@@ -40,8 +66,7 @@ fn work_is_rebased_without_touching_the_tree_of_the_worker() {
     let commit = work(&tree, "b", "b");
     let landed = rig.land_by_person("c", "c");
     rig.repository.fetch().unwrap();
-    let rebased = rig.repository.rebase_onto(&commit, &landed, &nux()).unwrap();
-    let Rebased::Clean(rebased) = rebased else { panic!("{rebased:?}") };
+    let rebased = clean(&rig, &commit, &landed);
     assert!(rig.repository.is_ancestor(&landed, &rebased).unwrap());
     assert!(!rig.repository.is_ancestor(&first, &rebased).unwrap());
     for file in ["a", "b", "c"] {
@@ -60,8 +85,9 @@ fn a_conflict_names_the_files_and_leaves_nothing_behind() {
     let commit = work(&tree, "file.txt", "mine\n");
     let landed = rig.land_by_person("file.txt", "theirs\n");
     rig.repository.fetch().unwrap();
-    let rebased = rig.repository.rebase_onto(&commit, &landed, &nux()).unwrap();
-    assert_eq!(rebased, Rebased::Conflict(vec![PathBuf::from("file.txt")]));
+    let rebased = rebase(&rig, &commit, &landed);
+    let paths = vec![PathBuf::from("file.txt")];
+    assert_eq!(rebased, Rebased::Conflict { paths, since: None, has_merges: false });
     assert_eq!(tree.head().unwrap(), Some(commit));
     assert_eq!(scratch(&rig), 0);
 }
@@ -77,11 +103,146 @@ fn a_conflict_that_a_worker_has_resolved_in_a_merge_stays_resolved() {
     let commit = work(&tree, "file.txt", "both\n");
     let landed = rig.land_by_person("other", "x");
     rig.repository.fetch().unwrap();
-    let rebased = rig.repository.rebase_onto(&commit, &landed, &nux()).unwrap();
-    let Rebased::Clean(rebased) = rebased else { panic!("{rebased:?}") };
+    let rebased = clean(&rig, &commit, &landed);
     assert!(rig.repository.is_ancestor(&landed, &rebased).unwrap());
     assert_eq!(shown(&rig.repository, &rebased, "file.txt"), "both");
     assert_eq!(scratch(&rig), 0);
+}
+
+#[test]
+fn what_only_a_merge_has_is_not_forgotten() {
+    let rig = Rig::new();
+    let tree = rig.tree("nux");
+    rig.land_by_person("theirs", "x");
+    rig.repository.fetch().unwrap();
+    git(tree.path(), ["merge", "--quiet", "--no-ff", "--no-commit", "origin/main"]);
+    let commit = work(&tree, "precious", "precious");
+    let landed = rig.land_by_person("other", "x");
+    rig.repository.fetch().unwrap();
+    let rebased = clean(&rig, &commit, &landed);
+    assert_eq!(shown(&rig.repository, &rebased, "precious"), "precious");
+    assert_eq!(shown(&rig.repository, &rebased, "other"), "x");
+    let first_parent = git(rig.repository.path(), ["rev-parse", &format!("{rebased}^1")]);
+    assert_eq!(first_parent, landed.as_str());
+    assert_eq!(scratch(&rig), 0);
+}
+
+#[test]
+fn a_conflict_says_whether_there_are_merges() {
+    let rig = Rig::new();
+    let tree = rig.tree("nux");
+    work(&tree, "file.txt", "mine\n");
+    rig.land_by_person("theirs", "x");
+    rig.repository.fetch().unwrap();
+    git(tree.path(), ["merge", "--quiet", "--no-edit", "origin/main"]);
+    let commit = tree.head().unwrap().unwrap();
+    let landed = rig.land_by_person("file.txt", "theirs\n");
+    rig.repository.fetch().unwrap();
+    let paths = vec![PathBuf::from("file.txt")];
+    let expected = Rebased::Conflict { paths, since: None, has_merges: true };
+    assert_eq!(rebase(&rig, &commit, &landed), expected);
+    assert_eq!(scratch(&rig), 0);
+}
+
+#[test]
+fn what_others_had_and_took_back_is_still_work() {
+    let rig = Rig::new();
+    let tree = rig.tree("nux");
+    let commit = work(&tree, "new", "x");
+    rig.land_by_person("new", "x");
+    git(&rig.path("person"), ["revert", "--no-edit", "HEAD"]);
+    let landed = rig.land_by_person("other", "y");
+    rig.repository.fetch().unwrap();
+    let rebased = clean(&rig, &commit, &landed);
+    assert_eq!(shown(&rig.repository, &rebased, "new"), "x");
+}
+
+#[test]
+fn a_replay_that_misses_something_is_a_merge_instead() {
+    // Given work that adds a line and takes it away again, and others who wanted that line:
+    let rig = Rig::new();
+    let tree = rig.tree("nux");
+    work(&tree, "wanted", "x");
+    fs::remove_file(tree.path().join("wanted")).unwrap();
+    let commit = work(&tree, "new", "y");
+    let landed = rig.land_by_person("wanted", "x");
+    rig.repository.fetch().unwrap();
+    // one commit after the other, theirs would be gone.
+    let rebased = clean(&rig, &commit, &landed);
+    assert_eq!(shown(&rig.repository, &rebased, "wanted"), "x");
+    assert_eq!(shown(&rig.repository, &rebased, "new"), "y");
+    assert!(rig.repository.is_ancestor(&commit, &rebased).unwrap());
+}
+
+/// The origin goes back to where it was before the last commit.
+fn take_back(rig: &Rig) -> Commit {
+    git(&rig.origin(), ["update-ref", "refs/heads/main", "main~1"]);
+    rig.repository.fetch().unwrap();
+    git(&rig.path("person"), ["reset", "--quiet", "--hard", "HEAD~1"]);
+    rig.base()
+}
+
+#[test]
+fn what_the_work_began_from_and_was_taken_back_is_no_part_of_it() {
+    let rig = Rig::new();
+    let base = rig.land_by_person("secret", "secret");
+    rig.repository.fetch().unwrap();
+    let tree = rig.tree("nux");
+    let commit = work(&tree, "new", "x");
+
+    let before = take_back(&rig);
+    let rebased = clean_since(&rig, &base, &commit, &before);
+    assert_eq!(history(&rig, &rebased), ["work"]);
+    assert_eq!(files(&rig.repository, &rebased), ["file.txt", "new"]);
+
+    git(&rig.path("person"), ["push", "--quiet", "--force", "origin", "main"]);
+    let landed = rig.land_by_person("other", "y");
+    rig.repository.fetch().unwrap();
+    let rebased = clean_since(&rig, &base, &commit, &landed);
+    assert_eq!(history(&rig, &rebased), ["by a person", "work"]);
+    assert_eq!(files(&rig.repository, &rebased), ["file.txt", "new", "other"]);
+}
+
+#[test]
+fn merges_that_cannot_leave_what_was_taken_back_behind_become_one_commit() {
+    let rig = Rig::new();
+    let base = rig.land_by_person("secret", "secret");
+    rig.repository.fetch().unwrap();
+    let tree = rig.tree("nux");
+    let before = take_back(&rig);
+    let landed = rig.land_by_person("other", "y");
+    rig.repository.fetch().unwrap();
+    work(&tree, "new", "x");
+    git(tree.path(), ["merge", "--quiet", "--no-commit", "origin/main"]);
+    let commit = work(&tree, "precious", "z");
+    assert!(rig.repository.is_ancestor(&landed, &commit).unwrap());
+    for onto in [&landed, &before] {
+        let rebased = clean_since(&rig, &base, &commit, onto);
+        assert_eq!(files(&rig.repository, &rebased), ["file.txt", "new", "other", "precious"]);
+        assert!(!rig.repository.is_ancestor(&base, &rebased).unwrap());
+        assert!(rig.repository.is_ancestor(onto, &rebased).unwrap());
+        let said = git(rig.repository.path(), ["log", "-1", "--format=%B", rebased.as_str()]);
+        assert!(said.starts_with("The work of nux\n\n") && said.contains("\nwork"), "{said}");
+        // Once it is there, there is nothing left to do.
+        assert_eq!(clean_since(&rig, &base, &commit, &rebased), rebased);
+    }
+    assert_eq!(scratch(&rig), 0);
+}
+
+#[test]
+fn a_conflict_with_what_was_taken_back_says_from_where_to_begin() {
+    let rig = Rig::new();
+    let base = rig.land_by_person("secret", "secret");
+    rig.repository.fetch().unwrap();
+    let tree = rig.tree("nux");
+    let commit = work(&tree, "file.txt", "mine\n");
+    take_back(&rig);
+    let landed = rig.land_by_person("file.txt", "theirs\n");
+    rig.repository.fetch().unwrap();
+    let work = Work { commit: &commit, base: Some(&base) };
+    let rebased = rig.repository.rebase_onto(work, &landed, &nux()).unwrap();
+    let paths = vec![PathBuf::from("file.txt")];
+    assert_eq!(rebased, Rebased::Conflict { paths, since: Some(base), has_merges: false });
 }
 
 #[test]
@@ -92,9 +253,9 @@ fn work_that_is_in_the_target_already_needs_nothing() {
     let landed = rig.land_by_person("new", "x");
     rig.repository.fetch().unwrap();
     // The same change by somebody else: nothing is left of ours.
-    let rebased = rig.repository.rebase_onto(&commit, &landed, &nux()).unwrap();
+    let rebased = rebase(&rig, &commit, &landed);
     assert_eq!(rebased, Rebased::Clean(landed.clone()));
-    let rebased = rig.repository.rebase_onto(&rig.base(), &landed, &nux()).unwrap();
+    let rebased = rebase(&rig, &rig.base(), &landed);
     assert_eq!(rebased, Rebased::Clean(landed));
 }
 
@@ -110,7 +271,7 @@ fn what_a_killed_rebase_has_left_is_swept_by_the_next() {
     let commit = work(&tree, "a", "a");
     let landed = rig.land_by_person("c", "c");
     rig.repository.fetch().unwrap();
-    rig.repository.rebase_onto(&commit, &landed, &nux()).unwrap();
+    rebase(&rig, &commit, &landed);
     assert_eq!(scratch(&rig), 0);
 }
 
@@ -121,8 +282,10 @@ fn whoever_comes_second_is_told_and_changes_nothing() {
     let base = rig.base();
     let commit = work(&tree, "new", "x");
     let landed = rig.land_by_person("c", "c");
-    assert_eq!(rig.repository.push(&commit, "main", Some(&base)).unwrap(), Push::LostRace);
-    assert_eq!(rig.repository.push(&commit, "main", None).unwrap(), Push::LostRace);
+    for expected in [Some(&base), None] {
+        let pushed = rig.repository.push(&commit, "main", expected).unwrap();
+        assert!(matches!(pushed, Push::LostRace(_)), "{pushed:?}");
+    }
     assert_eq!(rig.at_origin("main"), landed.as_str());
 }
 
@@ -183,8 +346,7 @@ fn the_author_of_rebased_work_stays_the_author() {
     let commit = tree.head().unwrap().unwrap();
     let landed = rig.land_by_person("c", "c");
     rig.repository.fetch().unwrap();
-    let rebased = rig.repository.rebase_onto(&commit, &landed, &nux()).unwrap();
-    let Rebased::Clean(rebased) = rebased else { panic!("{rebased:?}") };
+    let rebased = clean(&rig, &commit, &landed);
     let said = git(rig.repository.path(), ["log", "-1", "--format=%an %cn", rebased.as_str()]);
     assert_eq!(said, "agent nux");
 }

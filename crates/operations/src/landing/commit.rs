@@ -4,15 +4,36 @@ use gt_core::Rig;
 use gt_core::schedule::{Run, WorkerPlace};
 use gt_executors::git::{Commit, GitError, Limits, Tree, Unfinished};
 
-use super::done::Refused;
-use crate::Town;
 use crate::trees::{Trees, git_failed, signature_of};
+use crate::{OperationError, Town, with_causes};
 
 /// The largest file that is committed for a worker: what the usual hosts take.
 const FILE_BYTES_MAX: u64 = 100 * 1024 * 1024;
 
-/// What the worker is told to do when it has put right what was wrong.
-const AGAIN: &str = "then say gt done again";
+/// Why nothing was committed.
+#[derive(Debug)]
+pub(super) enum Uncommitted {
+    /// Something about the work, and how to put it right.
+    Work(String),
+    /// Something else went wrong.
+    Elsewhere(OperationError),
+}
+
+impl Uncommitted {
+    /// The same in words.
+    pub(super) fn why(&self) -> String {
+        match self {
+            Self::Work(why) => why.clone(),
+            Self::Elsewhere(error) => with_causes(error),
+        }
+    }
+}
+
+impl From<OperationError> for Uncommitted {
+    fn from(error: OperationError) -> Self {
+        Self::Elsewhere(error)
+    }
+}
 
 /// Commits what is not committed; the commit that has everything.
 pub(super) fn commit(
@@ -21,14 +42,14 @@ pub(super) fn commit(
     run: &Run,
     trees: &Trees<'_>,
     message: Option<&str>,
-) -> Result<Commit, Refused> {
+) -> Result<Commit, Uncommitted> {
     let failed = git_failed(rig);
     let tree = run
         .place
         .as_ref()
         .and_then(WorkerPlace::polecat_name)
         .map(|name| trees.tree(name))
-        .ok_or_else(|| Refused::Work(format!("{} has no tree", run.id)))?;
+        .ok_or_else(|| OperationError::rejected(format!("{} has no tree", run.id)))?;
     demand_own_branch(rig, run, &tree)?;
     let message = match message {
         Some(message) => message.to_owned(),
@@ -44,37 +65,39 @@ pub(super) fn commit(
             | GitError::Nested { .. }
             | GitError::Submodules { .. }
             | GitError::Unfinished { .. }),
-        ) => return Err(Refused::Work(format!("{error}; {AGAIN}"))),
+        ) => return Err(Uncommitted::Work(error.to_string())),
         Err(error) => return Err(failed(error).into()),
     }
     let head = tree.head().map_err(&failed)?;
-    head.ok_or_else(|| Refused::Work(format!("{} has no commit", run.workplace.branch)))
+    head.ok_or_else(|| {
+        Uncommitted::Work(format!("{} has no commit; make one", run.workplace.branch))
+    })
 }
 
-fn title(town: &Town, run: &Run) -> Result<String, Refused> {
+fn title(town: &Town, run: &Run) -> Result<String, Uncommitted> {
     let bead = town.read(|reader| Ok(reader.bead(&run.id.bead)?))?;
     Ok(bead.map_or_else(|| run.id.bead.to_string(), |bead| bead.title.to_string()))
 }
 
 /// Only what is on the branch of the run is its work.
-fn demand_own_branch(rig: &Rig, run: &Run, tree: &Tree) -> Result<(), Refused> {
+fn demand_own_branch(rig: &Rig, run: &Run, tree: &Tree) -> Result<(), Uncommitted> {
     let failed = git_failed(rig);
     // In the middle of a rebase there is no branch, and switching to one would be the wrong advice.
     let unfinished = tree.unfinished().map_err(&failed)?;
     if let Some(operation) = unfinished.filter(|operation| *operation != Unfinished::Merge) {
         let error = GitError::Unfinished { operation: operation.command() };
-        return Err(Refused::Work(format!("{error}; {AGAIN}")));
+        return Err(Uncommitted::Work(error.to_string()));
     }
     let (place, branch) = (&run.workplace.tree, &run.workplace.branch);
     match tree.branch().map_err(&failed)? {
         Some(on) if on == *branch => Ok(()),
-        Some(on) => Err(Refused::Work(format!(
-            "{place} is on {on} and not on {branch}, the branch of {}; switch back with git switch {branch}, {AGAIN}",
+        Some(on) => Err(Uncommitted::Work(format!(
+            "{place} is on {on} and not on {branch}, the branch of {}; switch back with git switch {branch}",
             run.id
         ))),
-        None => Err(Refused::Work(format!(
+        None => Err(Uncommitted::Work(format!(
             "{place} is on no branch, and the work of {} belongs on {branch}; go there with git switch {branch}, take \
-             along what you have committed meanwhile with git merge {}, {AGAIN}",
+             along what you have committed meanwhile with git merge {}",
             run.id,
             tree.head()
                 .map_err(&failed)?

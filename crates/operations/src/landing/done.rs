@@ -2,19 +2,17 @@
 
 use std::path::Path;
 
-use gt_core::message::{MessageBody, Severity};
-use gt_core::schedule::{Context, Landing, Run, RunEnd, RunId, RunState, Said};
-use gt_core::{EventKind, Rig, Sender, Status};
+use gt_core::Rig;
+use gt_core::schedule::{Context, Landing, Run, RunId, RunState, Said};
 use gt_executors::git::Commit;
 use gt_executors::runs::{RunFiles, tell_done};
-use gt_store::Writer;
 
-use super::commit::commit;
+use super::aside::set_aside;
+use super::commit::{Uncommitted, commit};
+use super::end::{Words, end, over};
 use super::land::{Delivery, Landed};
 use super::way::Way;
-use crate::beads::enter;
-use crate::messages::escalate_in;
-use crate::runs::{Finished, finish_in, resolve};
+use crate::runs::resolve;
 use crate::trees::Trees;
 use crate::{OperationError, Result, Town};
 
@@ -53,6 +51,26 @@ pub enum Fate {
         /// The branch.
         branch: String,
     },
+    /// It could not be committed, and is saved as it is.
+    Saved {
+        /// What it is saved as.
+        reference: String,
+        /// The commit of that.
+        commit: String,
+        /// The branch, which has what was committed to it before.
+        branch: String,
+        /// What is not in it, and why not.
+        left_out: Vec<String>,
+        /// Why it could not be committed.
+        why: String,
+    },
+    /// It could neither be committed nor saved, and stays where it is.
+    Left {
+        /// The tree, from the root of the town.
+        tree: String,
+        /// Why it could not be saved.
+        why: String,
+    },
 }
 
 /// What came of `gt done`.
@@ -77,6 +95,15 @@ pub(crate) enum Refused {
     Later(String),
     /// Something else went wrong.
     Elsewhere(OperationError),
+}
+
+impl From<Uncommitted> for Refused {
+    fn from(uncommitted: Uncommitted) -> Self {
+        match uncommitted {
+            Uncommitted::Work(why) => Self::Work(format!("{why}; then say gt done again")),
+            Uncommitted::Elsewhere(error) => Self::Elsewhere(error),
+        }
+    }
 }
 
 impl From<OperationError> for Refused {
@@ -147,13 +174,24 @@ pub(crate) fn finish_work(
     said: Said,
     message: Option<&str>,
 ) -> std::result::Result<Fate, Refused> {
-    let words = (said, message);
+    let words = &Words { said, message, left: None };
     let way = Way::of(said, context.map(|context| &context.parameters));
     let Some(trees) = Trees::of(town, rig).filter(|_| !run.workplace.tree.is_empty()) else {
         end(town, run, words, Way::Keep, &Landing::default(), None)?;
         return Ok(Fate::Nothing);
     };
-    let accepted = commit(town, rig, run, &trees, message)?;
+    let accepted = match commit(town, rig, run, &trees, message) {
+        Ok(accepted) => accepted,
+        Err(uncommitted) => {
+            return match (said, uncommitted) {
+                (_, Uncommitted::Elsewhere(error)) if error.may_pass() => Err(error.into()),
+                (Said::Completed, uncommitted) => Err(uncommitted.into()),
+                (Said::Escalated | Said::Deferred, uncommitted) => {
+                    set_aside(town, rig, run, words, &uncommitted.why())
+                }
+            };
+        }
+    };
     let landing = Landing { accepted: accepted.to_string(), ..Landing::default() };
     if run.workplace.base_commit == accepted.as_str() {
         end(town, run, words, Way::Keep, &landing, None)?;
@@ -162,8 +200,8 @@ pub(crate) fn finish_work(
     let landed = match way.branch(run) {
         Some(branch) => {
             let repository = &trees.repository();
-            let delivery =
-                Delivery { town, rig, run, said, accepted: &accepted, branch, repository };
+            let accepted = &accepted;
+            let delivery = Delivery { town, rig, run, said, way, accepted, branch, repository };
             Some((branch, there(delivery.land()?, branch, run)?))
         }
         None => None,
@@ -184,11 +222,23 @@ pub(crate) fn finish_work(
 fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit, Refused> {
     match landed {
         Landed::There(commit) => Ok(commit),
-        Landed::Conflict(paths) => Err(Refused::Conflict(format!(
-            "others have changed {} on {branch} since {} began; run git rebase origin/{branch}, resolve what \
-             conflicts, and say gt done again",
-            paths.join(", "),
-            run.id
+        Landed::Conflict { paths, since, has_merges } => {
+            let taken_back = match since {
+                Some(_) => ", and the origin has taken back commits that it began from",
+                None => "",
+            };
+            Err(Refused::Conflict(format!(
+                "others have changed {} on {branch} since {} began{taken_back}; run {}, resolve what conflicts, and \
+                 say gt done again",
+                paths.join(", "),
+                run.id,
+                cure(branch, since.as_ref(), has_merges)
+            )))
+        }
+        Landed::Gone => Err(Refused::Work(format!(
+            "{branch} is not at the origin any more, and what {} did was to land there; it is committed on {} and \
+             safe; ask a person where it belongs: gt done --status escalated -m \"{branch} is gone\"",
+            run.id, run.workplace.branch
         ))),
         Landed::Rejected(why) => Err(Refused::Work(format!(
             "the origin does not take it: {why}; do what it asks for and say gt done again"
@@ -198,97 +248,24 @@ fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit,
              end, and gt lands it when the origin is there again",
             run.workplace.branch
         ))),
+        Landed::Stuck(why) => Err(Refused::Later(format!(
+            "the origin does not move {branch}: {why}; your work is committed on {} and safe; say gt done again \
+             later, or end, and gt lands it when the origin takes it",
+            run.workplace.branch
+        ))),
         Landed::Over => Err(over(run)),
     }
 }
 
-fn over(run: &Run) -> Refused {
-    Refused::Work(format!("{} has ended meanwhile; stop here", run.id))
-}
-
-/// The run ends, and what was done to the origin is confirmed, in one transaction.
-fn end(
-    town: &Town,
-    run: &Run,
-    (said, message): (Said, Option<&str>),
-    way: Way,
-    landing: &Landing,
-    landed: Option<&(&str, Commit)>,
-) -> std::result::Result<(), Refused> {
-    let ended = town.write(|writer| {
-        match landed {
-            // What the origin has it has, whatever became of the run.
-            Some((branch, commit)) => writer.confirm_landing(run, branch, commit.as_str())?,
-            None if writer.accept_work(run, said, landing)? => {}
-            None => return Ok(false),
-        }
-        match way {
-            // The bead stays with the merge queue, which closes it.
-            Way::Queue => Ok(writer.end_run(run, &end_of(said), &run.agent)?),
-            Way::Land | Way::PushBranch | Way::Keep => close(writer, town, run, said, message),
-        }
-    })?;
-    if ended { Ok(()) } else { Err(over(run)) }
-}
-
-fn end_of(said: Said) -> RunEnd {
-    match said {
-        Said::Completed => {
-            RunEnd::without_status(RunState::Done, "its worker said that it is done")
-        }
-        Said::Escalated => {
-            RunEnd::without_status(RunState::Cancelled, "its worker asks for a person")
-        }
-        Said::Deferred => RunEnd::without_status(RunState::Cancelled, "its worker put it off"),
+/// How a worker brings its work and that of the others together itself. A rebase would forget what only a merge has.
+fn cure(branch: &str, since: Option<&Commit>, has_merges: bool) -> String {
+    match (since, has_merges) {
+        (None, false) => format!("git rebase origin/{branch}"),
+        (None, true) => format!("git merge origin/{branch}"),
+        (Some(since), false) => format!("git rebase --onto origin/{branch} {since}"),
+        (Some(since), true) => format!(
+            "git reset --soft {since} && git commit -m \"<what you did>\" to make one commit of your work, then git \
+             rebase --onto origin/{branch} {since}"
+        ),
     }
-}
-
-/// Ends a run as its worker said, and what becomes of its bead. `false` if it has ended already.
-pub(super) fn close(
-    writer: &mut Writer<'_>,
-    town: &Town,
-    run: &Run,
-    said: Said,
-    message: Option<&str>,
-) -> Result<bool> {
-    let end = end_of(said);
-    match said {
-        Said::Completed => Ok(finish_in(writer, town, &run.id, &end, None)? != Finished::Already),
-        Said::Escalated | Said::Deferred => {
-            if !writer.end_run(run, &end, &run.agent)? {
-                return Ok(false);
-            }
-            if said == Said::Escalated {
-                ask_for_person(writer, run, message)?;
-                set_status(writer, run, Status::Blocked)?;
-            } else {
-                set_status(writer, run, Status::Deferred)?;
-            }
-            Ok(true)
-        }
-    }
-}
-
-/// What its worker says that it needs a person for. What it said to the history of the branch is the best that is known.
-fn ask_for_person(writer: &mut Writer<'_>, run: &Run, message: Option<&str>) -> Result<()> {
-    let branch = &run.workplace.branch;
-    let words = match message {
-        Some(message) => message.to_owned(),
-        None if branch.is_empty() => format!("{} cannot go on without a person", run.id),
-        None => format!("{} cannot go on without a person; what it did is on {branch}", run.id),
-    };
-    let (body, from) = (MessageBody::parse(&words)?, Sender::Worker(run.id.clone()));
-    escalate_in(writer, from, Some(run.id.bead.clone()), body, Severity::High)?;
-    Ok(())
-}
-
-/// The bead of a run that its worker has given up: nobody has it any more.
-fn set_status(writer: &mut Writer<'_>, run: &Run, status: Status) -> Result<()> {
-    let Some(old) = writer.bead(&run.id.bead)? else { return Ok(()) };
-    let mut new = old.clone();
-    new.assignee = String::new();
-    enter(&mut new, status, writer.now());
-    new.updated_at = writer.now().max(old.updated_at);
-    writer.save_bead(&old, &new, EventKind::StatusChanged)?;
-    Ok(())
 }

@@ -1,9 +1,12 @@
 //! Bringing an accepted commit to a branch of the origin.
 
+use std::time::Duration;
+
 use gt_core::Rig;
 use gt_core::schedule::{Landing, LandingState, Run, Said};
-use gt_executors::git::{Commit, GitError, Push, Rebased, Repository, Turn};
+use gt_executors::git::{Commit, GitError, Push, Rebased, Repository, Turn, Work};
 
+use super::way::Way;
 use crate::trees::{git_failed, signature_of};
 use crate::{Result, Town};
 
@@ -13,11 +16,22 @@ pub(super) enum Landed {
     /// The branch has it, as this commit.
     There(Commit),
     /// Others have changed the same lines since the run began.
-    Conflict(Vec<String>),
+    Conflict {
+        /// In these files.
+        paths: Vec<String>,
+        /// Where the run began, if the origin has taken that back.
+        since: Option<Commit>,
+        /// Whether the work has merges.
+        has_merges: bool,
+    },
+    /// The origin has no such branch any more. Whoever deleted it does not look there.
+    Gone,
     /// The origin does not want it.
     Rejected(String),
     /// The origin cannot be reached: whether it has it is not known. It is on its way until somebody knows.
     Unreachable(String),
+    /// The origin answers, and does not move its branch. It is on its way until it does.
+    Stuck(String),
     /// The run has ended meanwhile, and nothing of it leaves the town any more.
     Over,
 }
@@ -36,6 +50,10 @@ pub(super) enum Arrived {
 /// How often somebody else, on another machine, may be faster. Whenever somebody is, somebody's work has landed.
 const RACES_MAX: u32 = 100;
 
+/// How long to wait for somebody who is about to move the branch of the origin, as a push says that found it locked. After
+/// the last of them, nobody is.
+const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+
 /// Accepted work, and where it goes.
 #[derive(Debug)]
 pub(super) struct Delivery<'a> {
@@ -43,6 +61,7 @@ pub(super) struct Delivery<'a> {
     pub(super) rig: &'a Rig,
     pub(super) run: &'a Run,
     pub(super) said: Said,
+    pub(super) way: Way,
     pub(super) accepted: &'a Commit,
     pub(super) branch: &'a str,
     pub(super) repository: &'a Repository,
@@ -72,16 +91,21 @@ impl Delivery<'_> {
             Arrived::No => {}
             Arrived::Unknown(why) => return self.leave_for_later(is_accepted, why),
         }
+        let mut tip = self.repository.tip(self.branch).map_err(&failed)?;
+        let mut pauses = PAUSES.iter();
         for _ in 0..RACES_MAX {
-            let tip = self.repository.tip(self.branch).map_err(&failed)?;
             let ready = match &tip {
+                None if self.way == Way::Land => {
+                    self.give_up()?;
+                    return Ok(Landed::Gone);
+                }
                 None => self.accepted.clone(),
                 Some(tip) => match self.rebase(tip)? {
                     Rebased::Clean(ready) => ready,
-                    Rebased::Conflict(paths) => {
+                    Rebased::Conflict { paths, since, has_merges } => {
                         self.give_up()?;
-                        let paths = paths.iter().map(|path| path.display().to_string());
-                        return Ok(Landed::Conflict(paths.collect()));
+                        let paths = paths.iter().map(|path| path.display().to_string()).collect();
+                        return Ok(Landed::Conflict { paths, since, has_merges });
                     }
                 },
             };
@@ -93,20 +117,30 @@ impl Delivery<'_> {
                 // Everything in it was there already.
                 return Ok(Landed::There(ready));
             }
-            match self.repository.push(&ready, self.branch, tip.as_ref()).map_err(&failed)? {
-                Push::Done => return Ok(Landed::There(ready)),
-                Push::LostRace => {}
-                Push::Rejected(why) => {
-                    self.give_up()?;
-                    return Ok(Landed::Rejected(why));
-                }
-                Push::Unreachable(why) => return Ok(Landed::Unreachable(why)),
-            }
+            let why =
+                match self.repository.push(&ready, self.branch, tip.as_ref()).map_err(&failed)? {
+                    Push::Done => return Ok(Landed::There(ready)),
+                    Push::LostRace(why) => why,
+                    Push::Rejected(why) => {
+                        self.give_up()?;
+                        return Ok(Landed::Rejected(why));
+                    }
+                    Push::Unreachable(why) => return Ok(Landed::Unreachable(why)),
+                };
             if let Some(why) = self.fetch()? {
                 return Ok(Landed::Unreachable(why));
             }
+            let before = tip;
+            tip = self.repository.tip(self.branch).map_err(&failed)?;
+            if tip != before {
+                pauses = PAUSES.iter();
+            } else if let Some(pause) = pauses.next() {
+                std::thread::sleep(*pause);
+            } else {
+                return Ok(Landed::Stuck(why));
+            }
         }
-        Ok(Landed::Unreachable(format!("somebody else was faster {RACES_MAX} times")))
+        Ok(Landed::Stuck(format!("somebody else was faster {RACES_MAX} times")))
     }
 
     /// Asks the origin whether it has what was about to be pushed before.
@@ -160,7 +194,9 @@ impl Delivery<'_> {
 
     fn rebase(&self, tip: &Commit) -> Result<Rebased> {
         let failed = git_failed(self.rig);
-        self.repository.rebase_onto(self.accepted, tip, &signature_of(self.run)).map_err(&failed)
+        let base = Commit::parse(&self.run.workplace.base_commit);
+        let work = Work { commit: self.accepted, base: base.as_ref() };
+        self.repository.rebase_onto(work, tip, &signature_of(self.run)).map_err(&failed)
     }
 
     /// Why the origin does not answer, if it does not.

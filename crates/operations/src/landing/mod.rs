@@ -3,8 +3,10 @@
 //! Intent, effect, confirmation: what is about to be pushed is written down before, and that it was after. Whoever dies
 //! in between leaves a question that the origin can answer (`resume`), and nothing is done twice.
 
+mod aside;
 mod commit;
 mod done;
+mod end;
 mod fence;
 mod land;
 mod merging;

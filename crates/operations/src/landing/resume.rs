@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use gt_core::schedule::{Run, RunId, Said};
 use gt_executors::git::Commit;
 
-use super::done::close;
+use super::end::{Words, close};
 use super::land::{Arrived, Delivery, Landed};
 use super::way::Way;
 use crate::runs::{Alive, World};
@@ -75,7 +75,8 @@ fn complete_with(town: &Town, run: &Run, is_wanted: bool, patience: Patience) ->
         return Ok(Sequel::Stays);
     };
     let repository = &trees.repository();
-    let delivery = Delivery { town, rig, run, said, accepted: &accepted, branch, repository };
+    let accepted = &accepted;
+    let delivery = Delivery { town, rig, run, said, way, accepted, branch, repository };
     let landed = if is_wanted {
         match patience {
             Patience::Waits => delivery.land()?,
@@ -95,12 +96,14 @@ fn complete_with(town: &Town, run: &Run, is_wanted: bool, patience: Patience) ->
         Landed::There(commit) => {
             town.write(|writer| {
                 writer.confirm_landing(run, branch, commit.as_str())?;
-                close(writer, town, run, said, None)
+                close(writer, town, run, &Words::only(said))
             })?;
             Ok(Sequel::Landed)
         }
-        Landed::Unreachable(_) => Ok(Sequel::Unknown),
+        Landed::Unreachable(_) | Landed::Stuck(_) => Ok(Sequel::Unknown),
         // It is lost like any other run, and what it did is saved.
-        Landed::Conflict(_) | Landed::Rejected(_) | Landed::Over => Ok(Sequel::Stays),
+        Landed::Conflict { .. } | Landed::Gone | Landed::Rejected(_) | Landed::Over => {
+            Ok(Sequel::Stays)
+        }
     }
 }

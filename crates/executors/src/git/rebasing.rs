@@ -1,0 +1,278 @@
+//! Putting work on top of what others have done meanwhile, without losing any of the two.
+
+use std::path::{Path, PathBuf};
+
+use super::call::{Call, entries, path_of};
+use super::commit::{Commit, Signature};
+use super::error::GitError;
+use super::repository::Repository;
+use super::scratch::Scratch;
+
+/// Work that is to be put on top of something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work<'a> {
+    /// What it has come to.
+    pub commit: &'a Commit,
+    /// Where it began, if that is known: nothing before is part of it.
+    pub base: Option<&'a Commit>,
+}
+
+/// What came of a rebase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rebased {
+    /// A commit that contains both.
+    Clean(Commit),
+    /// Both sides have changed the same.
+    Conflict {
+        /// In these files.
+        paths: Vec<PathBuf>,
+        /// Where the work began, if what it began from was taken back: whoever rebases it by hand begins after this.
+        since: Option<Commit>,
+        /// Whether the work has merges, of which a rebase by hand would forget what no other commit has.
+        has_merges: bool,
+    },
+}
+
+/// Two commits whose merge has the work and everything else.
+struct Sides {
+    ours: Commit,
+    theirs: Commit,
+}
+
+/// What came of one way to bring two histories together.
+enum Brought {
+    There(Commit),
+    Torn(Vec<PathBuf>),
+}
+
+/// A rebase in a worktree of its own.
+struct Rebase<'a> {
+    repository: &'a Repository,
+    tree: &'a Path,
+    work: Work<'a>,
+    /// Where the work began, if that was taken back.
+    since: Option<&'a Commit>,
+    onto: &'a Commit,
+    committer: &'a Signature,
+}
+
+impl Repository {
+    /// The work on top of `onto`, in a worktree that is gone afterwards. Nobody's tree, branch or index changes.
+    ///
+    /// If one of them contains the other, nothing is done. If `onto` does not contain where the work began, somebody
+    /// has taken that back: only what came after comes along. Commits are replayed one by one, unless there are merges
+    /// among them or something would be missing at the end: a rebase forgets what only a merge has. Then the work is
+    /// merged, or becomes one commit if it cannot be merged without what was taken back.
+    pub fn rebase_onto(
+        &self,
+        work: Work<'_>,
+        onto: &Commit,
+        committer: &Signature,
+    ) -> Result<Rebased, GitError> {
+        let since = self.taken_back(work, onto)?;
+        if since.is_none() {
+            if self.is_ancestor(onto, work.commit)? {
+                return Ok(Rebased::Clean(work.commit.clone()));
+            }
+            if self.is_ancestor(work.commit, onto)? {
+                return Ok(Rebased::Clean(onto.clone()));
+            }
+        }
+        let scratch = Scratch::new(self)?;
+        let tree = scratch.path().join("tree");
+        let rebase = Rebase { repository: self, tree: &tree, work, since, onto, committer };
+        let result = rebase.run();
+        self.forget(&tree);
+        result
+    }
+
+    /// Where the work began, if `onto` does not contain it any more.
+    fn taken_back<'a>(
+        &self,
+        work: Work<'a>,
+        onto: &Commit,
+    ) -> Result<Option<&'a Commit>, GitError> {
+        let Some(base) = work.base.filter(|base| *base != onto) else { return Ok(None) };
+        // A worker that has rebased its work needs it no more, and then it may be gone.
+        let is_taken_back = self.resolve(base.as_str())?.is_some()
+            && !self.is_ancestor(base, onto)?
+            && self.is_ancestor(base, work.commit)?;
+        Ok(is_taken_back.then_some(base))
+    }
+
+    /// Takes a worktree of ours out of the registry. If that fails, the next one who makes such a worktree
+    /// does it.
+    fn forget(&self, tree: &Path) {
+        // Nobody has to wait while the files go.
+        let _ = std::fs::remove_dir_all(tree);
+        if let Ok(_registry) = self.registry() {
+            let _ = Call::on(self.path(), "remove a worktree")
+                .args(["worktree", "remove", "--force", "--force", "--"])
+                .arg(tree)
+                .answer();
+        }
+    }
+}
+
+impl Rebase<'_> {
+    fn run(&self) -> Result<Rebased, GitError> {
+        self.make_tree()?;
+        let has_merges = self.has_merges()?;
+        let replayed = if has_merges { None } else { Some(self.replay()?) };
+        let brought = match replayed {
+            Some(Brought::There(commit)) if !self.is_whole(&commit)? => self.combine()?,
+            Some(replayed) => replayed,
+            None => self.combine()?,
+        };
+        Ok(match brought {
+            Brought::There(commit) => Rebased::Clean(commit),
+            Brought::Torn(paths) => {
+                Rebased::Conflict { paths, since: self.since.cloned(), has_merges }
+            }
+        })
+    }
+
+    fn within(&self, deed: &str) -> Call {
+        Call::within(self.tree, deed).committed(self.committer)
+    }
+
+    fn make_tree(&self) -> Result<(), GitError> {
+        {
+            let _registry = self.repository.registry()?;
+            Call::on(self.repository.path(), "make a worktree to rebase in")
+                .args(["worktree", "add", "--quiet", "--detach", "--no-checkout", "--"])
+                .arg(self.tree)
+                .arg(self.work.commit.as_str())
+                .done()?;
+        }
+        self.go_to(self.work.commit)
+    }
+
+    fn go_to(&self, commit: &Commit) -> Result<(), GitError> {
+        self.within("fill a worktree to rebase in")
+            .args(["reset", "--quiet", "--hard", commit.as_str()])
+            .done()
+            .map(drop)
+    }
+
+    fn has_merges(&self) -> Result<bool, GitError> {
+        let output = Call::on(self.repository.path(), "look for merges")
+            .args(["rev-list", "--merges", "--max-count=1", self.work.commit.as_str(), "--not"])
+            .arg(self.onto.as_str())
+            .args(self.since.map(Commit::as_str))
+            .done()?;
+        Ok(!output.is_empty())
+    }
+
+    /// One commit after the other. Also those that others have had already: they may have taken them back.
+    fn replay(&self) -> Result<Brought, GitError> {
+        let rebase = self
+            .within("rebase")
+            .args(["-c", "rebase.updateRefs=false", "-c", "rebase.autoStash=false"])
+            .args(["-c", "rebase.autoSquash=false", "-c", "rebase.backend=merge"])
+            .args(["-c", "core.editor=true", "-c", "sequence.editor=true"])
+            .args(["rebase", "--quiet", "--no-verify", "--no-fork-point", "--no-rebase-merges"])
+            .arg("--reapply-cherry-picks");
+        let mut rebase = match self.since {
+            Some(since) => rebase.args(["--onto", self.onto.as_str(), since.as_str()]),
+            None => rebase.arg(self.onto.as_str()),
+        };
+        let brought = self.outcome(&mut rebase)?;
+        if matches!(brought, Brought::Torn(_)) {
+            self.within("give a rebase up").args(["rebase", "--abort"]).done()?;
+        }
+        Ok(brought)
+    }
+
+    /// Whether a commit has what a merge would have. Where that is not known (there is no clean merge, or git is older
+    /// than 2.38), every commit was replayed, and that is enough.
+    fn is_whole(&self, commit: &Commit) -> Result<bool, GitError> {
+        let Sides { ours, theirs } = self.sides()?;
+        // In the worktree, so that the attributes of its files count as they did for the rebase.
+        let mut merge = self.within("merge without a worktree").args([
+            "merge-tree",
+            "--write-tree",
+            "--no-messages",
+            ours.as_str(),
+            theirs.as_str(),
+        ]);
+        let answer = merge.answer()?;
+        if !answer.succeeded() {
+            return Ok(true);
+        }
+        let files = self.repository.files_of(commit)?;
+        Ok(String::from_utf8_lossy(&answer.output).trim() == files.as_str())
+    }
+
+    /// Both, in one step.
+    fn combine(&self) -> Result<Brought, GitError> {
+        let Sides { ours, theirs } = self.sides()?;
+        let name = &self.committer.name;
+        self.go_to(&ours)?;
+        let mut merge = self
+            .within("merge")
+            .signed(self.committer)
+            .args(["-c", "merge.autoStash=false"])
+            .args(["merge", "--quiet", "--no-verify", "--no-verify-signatures", "--no-ff"])
+            .args(["--no-edit", "-m", &format!("Merge the work of {name}"), theirs.as_str()]);
+        let brought = self.outcome(&mut merge)?;
+        let (Some(_), Brought::There(merged)) = (self.since, &brought) else {
+            return Ok(brought);
+        };
+        let files = self.repository.files_of(merged)?;
+        if files == self.repository.files_of(self.onto)? {
+            // Everything in it is there already.
+            return Ok(Brought::There(self.onto.clone()));
+        }
+        let message = format!("The work of {name}\n\n{}", self.words()?);
+        let commit =
+            self.repository.write_commit(&files, &[self.onto], &message, self.committer)?;
+        Ok(Brought::There(commit))
+    }
+
+    /// What is merged. Where something was taken back, the two sides have nothing in common but the files of where the
+    /// work began; otherwise what was taken back would count as work.
+    fn sides(&self) -> Result<Sides, GitError> {
+        let (onto, commit) = (self.onto, self.work.commit);
+        let Some(since) = self.since else {
+            return Ok(Sides { ours: onto.clone(), theirs: commit.clone() });
+        };
+        let side = |of: &Commit, parents: &[&Commit]| {
+            let files = self.repository.files_of(of)?;
+            self.repository.write_commit(
+                &files,
+                parents,
+                &format!("The files of {of}"),
+                self.committer,
+            )
+        };
+        let base = side(since, &[])?;
+        Ok(Sides { ours: side(onto, &[&base])?, theirs: side(commit, &[&base])? })
+    }
+
+    /// What the commits of the work say.
+    fn words(&self) -> Result<String, GitError> {
+        let output = Call::on(self.repository.path(), "read what commits say")
+            .args(["log", "--reverse", "--no-merges", "--format=%B", self.work.commit.as_str()])
+            .args(["--not", self.onto.as_str()])
+            .args(self.since.map(Commit::as_str))
+            .done()?;
+        Ok(String::from_utf8_lossy(&output).trim().to_owned())
+    }
+
+    /// Makes a call that ends with a commit or with conflicts.
+    fn outcome(&self, call: &mut Call) -> Result<Brought, GitError> {
+        let answer = call.answer()?;
+        if answer.succeeded() {
+            return Call::within(self.tree, "find HEAD")
+                .args(["rev-parse", "--verify", "HEAD^{commit}"])
+                .commit()
+                .map(Brought::There);
+        }
+        let output = Call::within(self.tree, "list conflicts")
+            .args(["diff", "--name-only", "--diff-filter=U", "-z"])
+            .done()?;
+        let paths: Vec<PathBuf> = entries(&output).map(path_of).collect();
+        if paths.is_empty() { Err(call.failed(&answer)) } else { Ok(Brought::Torn(paths)) }
+    }
+}

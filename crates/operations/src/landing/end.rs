@@ -1,0 +1,137 @@
+//! The end of a run whose worker says how it ends.
+
+use gt_core::message::{MessageBody, Severity};
+use gt_core::schedule::{Landing, Run, RunEnd, RunState, Said};
+use gt_core::{EventKind, Sender, Status};
+use gt_executors::git::Commit;
+use gt_store::Writer;
+
+use super::done::Refused;
+use super::way::Way;
+use crate::beads::enter;
+use crate::messages::escalate_in;
+use crate::runs::{Finished, finish_in};
+use crate::{Result, Town};
+
+/// What is said at the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Words<'a> {
+    /// How it ends.
+    pub(super) said: Said,
+    /// In the words of its worker.
+    pub(super) message: Option<&'a str>,
+    /// What became of work that could not be committed.
+    pub(super) left: Option<&'a str>,
+}
+
+impl Words<'_> {
+    /// Nothing but how it ends.
+    pub(super) fn only(said: Said) -> Self {
+        Self { said, message: None, left: None }
+    }
+
+    fn end(&self) -> RunEnd {
+        match self.said {
+            Said::Completed => {
+                RunEnd::without_status(RunState::Done, "its worker said that it is done")
+            }
+            Said::Escalated => {
+                RunEnd::without_status(RunState::Cancelled, "its worker asks for a person")
+            }
+            Said::Deferred => {
+                // Nobody gets a message about it, so this is where the words are found.
+                let words = self.message.and_then(|message| message.lines().next());
+                let words: Vec<&str> = words.into_iter().chain(self.left).collect();
+                let colon = if words.is_empty() { "" } else { ": " };
+                let reason = format!("its worker put it off{colon}{}", words.join("; "));
+                RunEnd::without_status(RunState::Cancelled, reason)
+            }
+        }
+    }
+}
+
+pub(super) fn over(run: &Run) -> Refused {
+    Refused::Work(format!("{} has ended meanwhile; stop here", run.id))
+}
+
+/// The run ends, and what was done to the origin is confirmed, in one transaction.
+pub(super) fn end(
+    town: &Town,
+    run: &Run,
+    words: &Words<'_>,
+    way: Way,
+    landing: &Landing,
+    landed: Option<&(&str, Commit)>,
+) -> std::result::Result<(), Refused> {
+    let ended = town.write(|writer| {
+        match landed {
+            // What the origin has it has, whatever became of the run.
+            Some((branch, commit)) => writer.confirm_landing(run, branch, commit.as_str())?,
+            None if writer.accept_work(run, words.said, landing)? => {}
+            None => return Ok(false),
+        }
+        match way {
+            // The bead stays with the merge queue, which closes it.
+            Way::Queue => Ok(writer.end_run(run, &words.end(), &run.agent)?),
+            Way::Land | Way::PushBranch | Way::Keep => close(writer, town, run, words),
+        }
+    })?;
+    if ended { Ok(()) } else { Err(over(run)) }
+}
+
+/// Ends a run as its worker said, and what becomes of its bead. `false` if it has ended already.
+pub(super) fn close(
+    writer: &mut Writer<'_>,
+    town: &Town,
+    run: &Run,
+    words: &Words<'_>,
+) -> Result<bool> {
+    let end = words.end();
+    match words.said {
+        Said::Completed => Ok(finish_in(writer, town, &run.id, &end, None)? != Finished::Already),
+        Said::Escalated | Said::Deferred => {
+            if !writer.end_run(run, &end, &run.agent)? {
+                return Ok(false);
+            }
+            if words.said == Said::Escalated {
+                ask_for_person(writer, run, words)?;
+                set_status(writer, run, Status::Blocked)?;
+            } else {
+                set_status(writer, run, Status::Deferred)?;
+            }
+            Ok(true)
+        }
+    }
+}
+
+/// What its worker says that it needs a person for. What it said to the history of the branch is the best that is known.
+fn ask_for_person(writer: &mut Writer<'_>, run: &Run, words: &Words<'_>) -> Result<()> {
+    let branch = &run.workplace.branch;
+    let said = match words.message {
+        Some(message) => message.to_owned(),
+        None if branch.is_empty() || words.left.is_some() => {
+            format!("{} cannot go on without a person", run.id)
+        }
+        None => format!("{} cannot go on without a person; what it did is on {branch}", run.id),
+    };
+    let body = match words.left {
+        // Of a message that has no room for more, the worker's own words count.
+        Some(left) => MessageBody::parse(&format!("{said}\n\n{left}"))
+            .or_else(|_| MessageBody::parse(&said))?,
+        None => MessageBody::parse(&said)?,
+    };
+    let from = Sender::Worker(run.id.clone());
+    escalate_in(writer, from, Some(run.id.bead.clone()), body, Severity::High)?;
+    Ok(())
+}
+
+/// The bead of a run that its worker has given up: nobody has it any more.
+fn set_status(writer: &mut Writer<'_>, run: &Run, status: Status) -> Result<()> {
+    let Some(old) = writer.bead(&run.id.bead)? else { return Ok(()) };
+    let mut new = old.clone();
+    new.assignee = String::new();
+    enter(&mut new, status, writer.now());
+    new.updated_at = writer.now().max(old.updated_at);
+    writer.save_bead(&old, &new, EventKind::StatusChanged)?;
+    Ok(())
+}
