@@ -296,3 +296,16 @@ fn what_is_over_cannot_be_done_again() {
 
     assert_eq!(town.landed("main"), ["First commit", "Tea"]);
 }
+
+#[test]
+fn a_link_to_a_directory_is_accepted_like_any_other_file() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.write("src/tea", "tea\n");
+    std::os::unix::fs::symlink("src", worker.tree.join("lib")).unwrap();
+
+    worker.gt(&["done"]).ok();
+
+    assert_eq!(town.landed_file("src/tea").as_deref(), Some("tea\n"));
+    assert_eq!(town.landed_file("lib").as_deref(), Some("src"));
+}

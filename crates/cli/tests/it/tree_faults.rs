@@ -239,3 +239,21 @@ fn a_disk_that_is_full_stops_the_work_and_loses_none() {
     assert_not_lost(&town, "we-1", "build.log", "precious-1");
     assert_not_lost(&town, "we-2", "other.txt", "precious-2");
 }
+
+#[test]
+fn a_tree_without_its_git_data_is_moved_away_and_made_again() {
+    for lost in ["web/.repo.git", "web/.repo.git/worktrees"] {
+        let town = town_with_trees("process");
+        town.script("we-1", "echo one > one.txt");
+        town.work("we-1", &[]);
+        let kept = town.tree("furiosa").join("kept.log");
+        fs::write(&kept, "not in git").unwrap();
+
+        fs::remove_dir_all(town.cwd().join(lost)).unwrap();
+        town.script("we-2", "echo two > two.txt");
+        town.work("we-2", &[]);
+
+        assert_eq!(town.run_of("we-2")["state"], "done", "without {lost}");
+        assert_not_lost(&town, "we-1", "kept.log", "not in git");
+    }
+}

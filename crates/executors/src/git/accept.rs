@@ -38,7 +38,10 @@ impl Tree {
         if !changes.dirty_submodules.is_empty() {
             return Err(GitError::Submodules { paths: changes.dirty_submodules.clone() });
         }
-        let nested = |path: &&PathBuf| self.path().join(path).is_dir();
+        // A link to a directory is a file as far as git is concerned.
+        let nested = |path: &&PathBuf| {
+            self.path().join(path).symlink_metadata().is_ok_and(|file| file.is_dir())
+        };
         let nested: Vec<PathBuf> = changes.untracked.iter().filter(nested).cloned().collect();
         if !nested.is_empty() {
             return Err(GitError::Nested { paths: nested });

@@ -1,7 +1,7 @@
 //! A tree for a run.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
 use gt_core::schedule::{
@@ -247,5 +247,13 @@ fn reuse(
 
 /// Whether another tree would not have this error.
 fn is_about_the_tree(error: &GitError) -> bool {
-    !matches!(error, GitError::Start { .. } | GitError::File { .. })
+    match error {
+        // A part of it that is missing or damaged; everything else is about the disk.
+        GitError::File { source, .. } => matches!(
+            source.kind(),
+            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidData
+        ),
+        GitError::Start { .. } => false,
+        _ => true,
+    }
 }
