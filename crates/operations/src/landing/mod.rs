@@ -9,6 +9,7 @@ mod fence;
 mod land;
 mod merging;
 mod resume;
+mod waiting;
 mod way;
 
 pub use done::{Done, DoneRequest, Fate, done, run_at};
@@ -16,3 +17,4 @@ pub(crate) use done::{Refused, finish_work};
 pub use fence::fence;
 pub(crate) use merging::merging_in;
 pub(crate) use resume::{Sequel, complete, resume};
+pub(crate) use waiting::note_waiting;

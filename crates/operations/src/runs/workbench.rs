@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gt_core::runtime::{ExitZero, Invocation, Runtime, Values};
-use gt_core::schedule::{Account, Merge, Run, WorkerPlace};
+use gt_core::schedule::{Account, Merge, WorkerPlace};
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{Agent, RunFiles};
 use gt_executors::terminal::Launcher;
@@ -133,10 +133,4 @@ fn path_with_us(town: &Town, program: &Path) -> Result<String> {
     let path = crate::Environment::from_process();
     let path = path.get("PATH").unwrap_or_default();
     Ok(format!("{}:{path}", directory.display()))
-}
-
-/// Whether the end of a program that said nothing is its own affair: the command of a rig is done or has failed, while
-/// an agent that ends without `gt done` has lost its way.
-pub(super) fn fails_by_itself(run: &Run, runtime: &Runtime) -> bool {
-    run.workplace.tree.is_empty() || runtime.exit_zero == ExitZero::Done
 }

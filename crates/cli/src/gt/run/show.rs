@@ -72,6 +72,9 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
 fn state(shown: &ShownRun) -> String {
     let run = &shown.run;
     let what = run.state.as_str();
+    if run.awaits_origin().is_some() {
+        return format!("{what} (its worker is gone, and its work is on its way)");
+    }
     let processes = match (run.state.is_live(), shown.alive) {
         (_, Alive::Unknown) if !shown.is_here => "its processes are not on this machine",
         (_, Alive::Unknown) => "its lock cannot be read, so nobody can say whether it is alive",
