@@ -47,6 +47,8 @@ install_system_packages() {
     command -v openssl >/dev/null || missing+=(openssl)
     # Workers have sessions.
     command -v tmux >/dev/null || missing+=(tmux)
+    # The tests set clocks wrong.
+    command -v faketime >/dev/null || missing+=(faketime)
     [ "${#missing[@]}" -gt 0 ] || return 0
 
     command -v apt-get >/dev/null || fail "please install: ${missing[*]} (no apt-get here)"

@@ -90,6 +90,8 @@ event_kinds! {
     StartFailed = "start_failed",
     /// A run's worker has taken it.
     Dispatched = "dispatched",
+    /// A fresh session goes on with a run.
+    HandedOver = "handed_over",
     /// A run ended well.
     RunDone = "run_done",
     /// A run ended badly.

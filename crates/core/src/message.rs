@@ -350,7 +350,43 @@ impl Message {
             &self.subject
         }
     }
+
+    /// Whether one session left it for the next one that works on the same bead.
+    pub fn is_handover(&self) -> bool {
+        let is_ours = self
+            .subject
+            .strip_prefix(HANDOVER)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(": "));
+        is_ours && self.kind == MessageKind::Mail && matches!(self.to, Address::Work(_))
+    }
+
+    /// How it is put before somebody who is at work: a line that begins with [`Self::mark`]. What is too long for that is
+    /// left where it can be read.
+    pub fn spoken(&self) -> String {
+        let mark = self.mark();
+        let (first, rest) = self.body.trim().split_once('\n').unwrap_or((self.body.trim(), ""));
+        let is_whole = self.subject.is_empty() && rest.is_empty();
+        if is_whole && first.len() <= SPOKEN_BYTES_MAX {
+            return format!("{mark} {}", first.replace('\t', " "));
+        }
+        let headline = self.headline().replace('\t', " ");
+        let ends = headline.char_indices().map(|(at, _)| at).chain([headline.len()]);
+        let end = ends.take_while(|at| *at <= SPOKEN_BYTES_MAX).last().unwrap_or_default();
+        format!("{mark} {}… (the rest: gt mail read {})", &headline[..end], self.id)
+    }
+
+    /// What tells it apart from all others on a screen.
+    pub fn mark(&self) -> String {
+        format!("[{} from {}]", self.id, self.from)
+    }
 }
+
+/// What the subject of a message begins with that one session leaves for the next.
+pub const HANDOVER: &str = "Handoff";
+
+/// The longest line that is put before somebody who is at work, in bytes. Programs show short texts as they are, and
+/// of long ones only that there is one.
+const SPOKEN_BYTES_MAX: usize = 400;
 
 fn shown(text: &str) -> String {
     text.chars().take(60).collect::<String>().escape_debug().to_string()
@@ -441,6 +477,44 @@ mod tests {
         for (name, severity) in [("mail", "high"), ("escalation", ""), ("letter", "")] {
             assert!(MessageKind::parse(name, severity).is_err());
         }
+    }
+
+    fn message(subject: &str, body: &str) -> Message {
+        Message {
+            id: MessageId::of_number(7),
+            kind: MessageKind::Mail,
+            from: Sender::Person("ann".to_owned()),
+            to: Address::Work(BeadId::trusted("gt-a".to_owned())),
+            subject: subject.to_owned(),
+            body: body.to_owned(),
+            bead: None,
+            reply_to: None,
+            created_at: Timestamp::from_nanos(0),
+            delivered_at: None,
+            seen_at: None,
+        }
+    }
+
+    #[test]
+    fn what_is_spoken_is_one_short_line() {
+        assert_eq!(message("", "Hurry\tup\n").spoken(), "[msg-7 from ann] Hurry up");
+        let rest = "… (the rest: gt mail read msg-7)";
+        assert_eq!(message("", "a\nb").spoken(), format!("[msg-7 from ann] a{rest}"));
+        assert_eq!(message("Tea", "a").spoken(), format!("[msg-7 from ann] Tea{rest}"));
+        let long = message("", &"ä".repeat(300)).spoken();
+        assert_eq!(long, format!("[msg-7 from ann] {}{rest}", "ä".repeat(200)));
+    }
+
+    #[test]
+    fn a_note_for_the_next_session_is_told_by_its_subject() {
+        for (subject, is_one) in
+            [("Handoff", true), ("Handoff: tea", true), ("Handoffs", false), ("Tea", false)]
+        {
+            assert_eq!(message(subject, "").is_handover(), is_one, "{subject}");
+        }
+        let nudge = Message { kind: MessageKind::Nudge, ..message("Handoff", "") };
+        let elsewhere = Message { to: Address::Mayor, ..message("Handoff", "") };
+        assert!(!nudge.is_handover() && !elsewhere.is_handover());
     }
 
     proptest! {

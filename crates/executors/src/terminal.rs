@@ -27,10 +27,12 @@
 mod display;
 mod launch;
 mod relay;
+mod typed;
 
 pub use display::{Display, OwnTerminal};
 pub use launch::{Launcher, become_agent};
 pub use relay::{Kept, Loss, Relay};
+pub use typed::read_typed;
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use gt_executors::background::detach;
 use gt_executors::runs::{
-    Agent, AgentEnd, Asked, Liveness, Order, RunFiles, StarterLock, Supervision, Supervisors,
-    ask_to_cancel, become_detached, end_orphan, holders, starter_is_alive, tell_done,
+    Agent, AgentEnd, Asked, Liveness, Order, RunFiles, SessionEnd, StarterLock, Supervision,
+    Supervisors, ask_to_cancel, ask_to_hand_over, become_detached, end_orphan, holders,
+    starter_is_alive, tell_done,
 };
 use gt_testkit::wait_until;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -54,9 +55,17 @@ fn as_supervisor() {
         environment: vec![("COLOUR".to_owned(), "red".to_owned())],
         prompt: b"do the work\n".to_vec(),
         terminal: None,
+        prompter: None,
     };
     let grace = Duration::from_millis(variable(GRACE_VARIABLE).unwrap().parse().unwrap());
-    let end = Supervision::default().stay_with(&files, &lock, &agent, grace, || ());
+    let mut supervision = Supervision::default();
+    let end = loop {
+        match supervision.stay_with(&files, &lock, &agent, grace, || ()) {
+            Ok(SessionEnd::HandedOver) => {}
+            Ok(SessionEnd::Over(end)) => break Ok(end),
+            Err(error) => break Err(error),
+        }
+    };
     fs::write(root.join("end"), format!("{end:?}")).unwrap();
 }
 
@@ -357,6 +366,41 @@ fn an_agent_whose_work_is_done_can_be_cancelled_at_once() {
     ask_to_cancel(&run.files).unwrap();
 
     assert_eq!(run.end(), "Ok(Cancelled)");
+}
+
+#[test]
+fn one_agent_after_the_other_has_a_run_that_is_handed_over() {
+    // Given an agent that ignores the question, and has started something.
+    let script = "if [ -e first ]; then echo second; exit 5; fi; sleep 600 & echo $! > child; \
+                  trap '' TERM; echo $$ > first; echo first; while true; do sleep 0.05; done";
+    let run = run(SHORT, script);
+    let (agent, child) = (run.pid_of("first"), run.pid_of("child"));
+    // When it is wanted more than once, it happens once.
+    ask_to_hand_over(&run.files).unwrap();
+    ask_to_hand_over(&run.files).unwrap();
+
+    assert_eq!(run.end(), "Ok(Exited(5))");
+    assert_eq!(run.output(), "first\nsecond\n");
+    assert!(!is_alive(agent) && !is_alive(child));
+    assert_eq!(run.liveness(), Liveness::Free);
+}
+
+#[test]
+fn an_agent_that_asks_for_a_handover_may_end_at_once() {
+    let script = "if [ -e first ]; then exit 6; fi; touch first; \
+                  echo 'gt-abc#3 handover' > \"$PWD/runs/gt-abc#3.control\"; exit 0";
+    assert_eq!(run(LONG, script).end(), "Ok(Exited(6))");
+}
+
+#[test]
+fn whoever_cancels_a_run_that_is_being_handed_over_is_heard() {
+    let run = run(SHORT, "trap '' TERM; echo $$ >> own; while true; do sleep 0.05; done");
+    run.line_of("own");
+    ask_to_hand_over(&run.files).unwrap();
+    ask_to_cancel(&run.files).unwrap();
+
+    assert_eq!(run.end(), "Ok(Cancelled)");
+    assert_eq!(run.file("own").lines().count(), 1);
 }
 
 #[test]

@@ -430,6 +430,29 @@ fn what_a_person_opens_beside_a_worker_is_not_the_worker() {
 }
 
 #[test]
+fn a_shell_that_takes_the_place_of_a_worker_is_not_typed_into() {
+    let town = Town::new();
+    let argv = words(&["/bin/sh", "-c", "exec cat"]);
+    let worker = town.tmux.new_session("gt-a", town.root.path(), &[], &argv).unwrap();
+    let pane = town.tmux.pane_of(worker.pane_pid).unwrap().expect("it is there");
+    assert_eq!(pane.session(), "gt-a");
+    let mut client = town.tmux.control().unwrap();
+    client.run(&["split-window", "-t", "=gt-a:", "echo person; exec cat"]).unwrap();
+    let worker_process = Pid::from_raw(i32::try_from(worker.pane_pid).unwrap()).unwrap();
+    kill_process(worker_process, Signal::KILL).unwrap();
+    wait_until("the person's is the first pane", || {
+        town.tmux.capture("gt-a", Capture::Visible).unwrap() == "person\n"
+    });
+    let sent = Confirmation { before_enter: None, after_enter: &|_| true, limit: LONG };
+
+    let pasted = town.tmux.paste_into(&pane, b"for the worker", &sent);
+
+    assert!(matches!(pasted, Err(TmuxError::NoSession { .. })), "{pasted:?}");
+    assert_eq!(town.tmux.pane_of(worker.pane_pid).unwrap(), None);
+    assert_eq!(town.tmux.capture("gt-a", Capture::Visible).unwrap(), "person\n");
+}
+
+#[test]
 fn a_client_runs_a_thousand_commands() {
     let town = Town::new();
     town.script("gt-a", "exec cat");

@@ -60,7 +60,8 @@ const KEYS: [(&str, Kind); 15] = [
 ];
 
 /// The keys of the table `paste`, and what they hold.
-const PASTE_KEYS: [(&str, Kind); 2] = [("confirm", Kind::Text), ("bytes_max", Kind::Number)];
+const PASTE_KEYS: [(&str, Kind); 3] =
+    [("ready", Kind::Text), ("confirm", Kind::Text), ("bytes_max", Kind::Number)];
 
 /// Most memory that one program is said to take.
 const MEMORY_MB_MAX: u32 = 1_000_000;
@@ -101,8 +102,9 @@ fn layer(root: Node, source: &Source, found: &mut Found) -> RuntimeLayer {
         command: command(&mut table, "command", found),
         resume: command(&mut table, "resume", found),
         prompt: table.word("prompt", found),
-        paste_confirm: paste.0,
-        paste_bytes_max: paste.1,
+        paste_ready: paste.ready,
+        paste_confirm: paste.confirm,
+        paste_bytes_max: paste.bytes_max,
         environment: environment(&mut table, found),
         account_variable: variable(&mut table, found),
         account_flag: line_of_text(&mut table, "account_flag", found),
@@ -188,12 +190,22 @@ fn environment(table: &mut Table, found: &mut Found) -> Vec<(String, String)> {
     variables
 }
 
-fn paste(node: Node, source: &Source, found: &mut Found) -> (Option<Pattern>, Option<usize>) {
+/// What a file says about pasting.
+#[derive(Default)]
+struct PasteTable {
+    ready: Option<Pattern>,
+    confirm: Option<Pattern>,
+    bytes_max: Option<usize>,
+}
+
+fn paste(node: Node, source: &Source, found: &mut Found) -> PasteTable {
     let mut table = Table::of(node, "paste".to_owned(), source, found);
+    let ready = table.parsed("ready", Pattern::parse, found);
     let confirm = table.parsed("confirm", Pattern::parse, found);
     let bytes_max = number(&mut table, "bytes_max", PASTE_BYTES_MAX, found);
     table.warn_of_rest(&PASTE_KEYS.map(|(name, _)| name), found);
-    (confirm, bytes_max.and_then(|bytes| usize::try_from(bytes).ok()))
+    let bytes_max = bytes_max.and_then(|bytes| usize::try_from(bytes).ok());
+    PasteTable { ready, confirm, bytes_max }
 }
 
 fn limits(table: &mut Table, source: &Source, found: &mut Found) -> Option<Vec<Limit>> {
@@ -221,7 +233,7 @@ fn limit(node: Node, source: &Source, found: &mut Found) -> Option<Limit> {
 
 /// The text of a file about a runtime with one key set to another value; everything else in it stays as it is.
 ///
-/// Besides the plain keys there are `environment.NAME`, `paste.confirm` and `paste.bytes_max`.
+/// Besides the plain keys there are `environment.NAME`, `paste.ready`, `paste.confirm` and `paste.bytes_max`.
 pub fn set_runtime_key(text: &str, key: &str, value: &str) -> Result<String, Invalid> {
     let spelled = spelled(key, value)?;
     let line = format!("{key} = {spelled}");
@@ -353,7 +365,7 @@ mod tests {
              interactive = true\n\
              program = 'agent'\n\
              version_flag = '-V'\n\
-             [paste]\nconfirm = '^>'\nbytes_max = 100\n\
+             [paste]\nready = 'help'\nconfirm = '^>'\nbytes_max = 100\n\
              [[limit]]\npattern = 'wait (?<after>.)'\nwait = '5m'\n",
             "x.toml",
         );
@@ -367,6 +379,7 @@ mod tests {
         assert_eq!(layer.exit_zero, Some(ExitZero::Ask));
         assert_eq!((layer.memory_mb, layer.is_interactive), (Some(512), Some(true)));
         assert_eq!(layer.paste_bytes_max, Some(100));
+        assert_eq!(layer.paste_ready.unwrap().as_str(), "help");
         assert_eq!(layer.limits.unwrap()[0].wait.as_secs(), 300);
         assert_eq!(layer.account_flag, None);
     }
@@ -414,7 +427,7 @@ mod tests {
             "did you mean command?",
             "x.toml:3: paste: ",
             "did you mean confirm?",
-            "known: confirm, bytes_max",
+            "known: ready, confirm, bytes_max",
         ] {
             assert!(told.contains(part), "{part}: {told}");
         }

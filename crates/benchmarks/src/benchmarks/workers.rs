@@ -17,7 +17,7 @@ const FILES: u32 = 2_000;
 /// How many sessions the list has.
 const SESSIONS: u32 = 200;
 /// How long anything may take before it is taken for stuck.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// What a worker of [`arrive`] waits for, where there is one: a pipe that somebody opens and closes.

@@ -277,7 +277,7 @@ fn detail(event: &Event) -> String {
             joined(&[field("context"), field("reason"), field("why")])
         }
         EventKind::RunStarting | EventKind::Dispatched => joined(&[run_of(event), field("agent")]),
-        EventKind::StartFailed => joined(&[run_of(event), field("why")]),
+        EventKind::StartFailed | EventKind::HandedOver => joined(&[run_of(event), field("why")]),
         EventKind::RunDone
         | EventKind::RunFailed
         | EventKind::RunLost

@@ -2,11 +2,12 @@
 
 use clap::{Args, Subcommand};
 use gt_core::formula::Naming as _;
-use gt_core::runtime::{AccountWay, Command, Limit, Prompt};
+use gt_core::runtime::{AccountWay, Command, Limit, Pattern, Prompt};
 use gt_core::time::format_duration;
 use gt_operations::runtimes::{self, Answer, KnownRuntime, Tested};
 use gt_records::ObjectWriter;
 
+use super::deacon::resume_runtime;
 use crate::context::{Context, this_program};
 use crate::error::CliError;
 use crate::output::{Cell, Table};
@@ -18,6 +19,8 @@ use crate::output::{Cell, Table};
   gt config agent show claude
   gt config agent set claude command 'claude --print --model opus'
   gt config agent set reviewer extends claude
+  gt config agent unset claude
+  gt config agent resume claude
   gt config agent test codex
   gt config set worker.runtime codex
 
@@ -38,8 +41,8 @@ enum AgentVerb {
     },
     /// Change one thing about a runtime, or make a new one
     #[command(after_help = "Keys:
-  extends, description, command, resume, prompt, paste.confirm, paste.bytes_max, interactive, environment.NAME,
-  account_variable, account_flag, exit_zero, memory_mb, program, version_flag
+  extends, description, command, resume, prompt, paste.ready, paste.confirm, paste.bytes_max, interactive,
+  environment.NAME, account_variable, account_flag, exit_zero, memory_mb, program, version_flag
 
 Examples:
   gt config agent set codex memory_mb 2048
@@ -53,6 +56,21 @@ Examples:
         /// The value
         #[arg(allow_hyphen_values = true)]
         value: String,
+    },
+    /// Take back everything that was set for a runtime that came with gt
+    #[command(after_help = "Example:\n  gt config agent unset claude")]
+    Unset {
+        /// Its name
+        name: String,
+    },
+    /// Start work again with a runtime that is parked
+    #[command(
+        after_help = "The own command of a rig is called <rig>/command.\n\nExamples:\n  gt config agent resume claude\n  \
+                      gt config agent resume gastown/command"
+    )]
+    Resume {
+        /// Its name
+        name: String,
     },
     /// Look whether the program of a runtime is there
     #[command(after_help = "Examples:
@@ -72,6 +90,8 @@ pub(super) fn run(context: &Context<'_>, args: &AgentArgs) -> Result<(), CliErro
         AgentVerb::List => list(context),
         AgentVerb::Show { name } => show(context, name),
         AgentVerb::Set { name, key, value } => set(context, name, key, value),
+        AgentVerb::Unset { name } => unset(context, name),
+        AgentVerb::Resume { name } => resume_runtime(context, name),
         AgentVerb::Test { name, live } => test(context, name, *live),
     }
 }
@@ -146,6 +166,7 @@ fn show(context: &Context<'_>, name: &str) -> Result<(), CliError> {
     row("resume", runtime.resume.as_deref().unwrap_or_default());
     row("prompt", runtime.prompt.way().as_str());
     if let Prompt::Paste(paste) = &runtime.prompt {
+        row("ready when", paste.ready.as_ref().map(Pattern::as_str).unwrap_or_default());
         row("confirmed by", paste.confirm.as_str());
         row("pasted up to", &format!("{} bytes", paste.bytes_max));
     }
@@ -180,6 +201,22 @@ fn set(context: &Context<'_>, name: &str, key: &str, value: &str) -> Result<(), 
     let shown = if key.starts_with("environment.") { "…" } else { value };
     let file = file.strip_prefix(town.root()).unwrap_or(&file);
     printer.done(format!("Set {key} = {shown} in {}", file.display()))
+}
+
+fn unset(context: &Context<'_>, name: &str) -> Result<(), CliError> {
+    let printer = context.printer;
+    let town = context.town()?;
+    let (kept, known) = runtimes::unset(&town, name)?;
+    if printer.json() {
+        return printer.object(&json(&known));
+    }
+    printer.done(match kept {
+        Some(kept) => {
+            let kept = kept.strip_prefix(town.root()).unwrap_or(&kept);
+            format!("✓ {name} is as it came; what was set is kept in {}", kept.display())
+        }
+        None => format!("{name} is as it came; nothing to do"),
+    })
 }
 
 fn test(context: &Context<'_>, name: &str, live: bool) -> Result<(), CliError> {
@@ -239,6 +276,9 @@ fn json(known: &KnownRuntime) -> String {
     object.text("prompt", runtime.prompt.way().as_str());
     if let Prompt::Paste(paste) = &runtime.prompt {
         object.object("paste", |object| {
+            if let Some(ready) = &paste.ready {
+                object.text("ready", ready.as_str());
+            }
             object.text("confirm", paste.confirm.as_str());
             object.count("bytes_max", paste.bytes_max as u64);
         });

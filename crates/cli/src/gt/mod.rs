@@ -10,6 +10,7 @@ mod done;
 mod each;
 mod escalate;
 mod feed;
+mod handoff;
 mod hook;
 mod import;
 mod install;
@@ -78,6 +79,7 @@ enum Verb {
     Prime(prime::PrimeArgs),
     Hook(hook::HookArgs),
     Step(step::StepArgs),
+    Handoff(handoff::HandoffArgs),
     Nudge(nudge::NudgeArgs),
     Mail(mail::MailArgs),
     Escalate(escalate::EscalateArgs),
@@ -119,6 +121,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Prime(args) => prime::run(&context, &args),
         Verb::Hook(args) => hook::run(&context, &args),
         Verb::Step(args) => step::run(&context, &args),
+        Verb::Handoff(args) => handoff::run(&context, &args),
         Verb::Nudge(args) => nudge::run(&context, &args),
         Verb::Mail(args) => mail::run(&context, &args),
         Verb::Escalate(args) => escalate::run(&context, &args),

@@ -1,11 +1,13 @@
 //! `gt nudge`.
 
 use clap::Args;
+use gt_core::Message;
 use gt_core::message::Receipt;
 use gt_core::time::parse_duration;
-use gt_operations::messages::{self, Letter};
+use gt_operations::messages::{self, Delivery, Letter};
+use gt_records::ObjectWriter;
 
-use super::mail::{message_json, role, words};
+use super::mail::{role, words, write_message};
 use crate::context::Context;
 use crate::error::CliError;
 
@@ -43,18 +45,19 @@ pub(super) fn run(context: &Context<'_>, args: &NudgeArgs) -> Result<(), CliErro
     let printer = context.printer;
     let letter = Letter { subject: None, body, nudge: true };
     let mut message = messages::send(&town, role(context), &args.to, &letter)?;
+    let delivery = messages::deliver(&town, &message)?;
     if args.wait {
         if !printer.json() {
-            printer.done(format!(
-                "{} is queued for {}; waiting until it is seen",
-                message.id, message.to
-            ))?;
+            printer.done(format!("{}; waiting until it is seen", how_far(&message, &delivery)))?;
             printer.flush()?;
         }
         message = messages::wait_until_seen(&town, message.id, timeout)?;
     }
+    if !args.wait {
+        message = messages::show(&town, &message.id.to_string())?;
+    }
     if printer.json() {
-        printer.object(&message_json(&message))?;
+        printer.object(&json(&message, &delivery))?;
     }
     let id = message.id;
     match (args.wait, message.receipt()) {
@@ -68,8 +71,35 @@ pub(super) fn run(context: &Context<'_>, args: &NudgeArgs) -> Result<(), CliErro
             )))
         }
         (false, Receipt::Queued | Receipt::Delivered) => printer.done(format!(
-            "✓ Queued {id} for {}; gt mail show {id} says when it is seen",
-            message.to
+            "✓ {}; gt mail show {id} says when it is seen",
+            how_far(&message, &delivery)
         )),
     }
+}
+
+/// How far a message has come, in words.
+fn how_far(message: &Message, delivery: &Delivery) -> String {
+    let Message { id, to, .. } = message;
+    match delivery {
+        Delivery::Session(session) => {
+            format!("{id} is delivered into the session {session} of {to}")
+        }
+        Delivery::Waits(why) => {
+            format!(
+                "{id} is queued for {to}, who will see it at the next gt hook or gt prime ({why})"
+            )
+        }
+    }
+}
+
+fn json(message: &Message, delivery: &Delivery) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    write_message(&mut object, message);
+    match delivery {
+        Delivery::Session(session) => object.text("session", session),
+        Delivery::Waits(why) => object.text("waits_because", why),
+    }
+    object.finish();
+    out
 }

@@ -19,6 +19,8 @@ use crate::values::{source_name, text_of};
   commit MESSAGE       commit everything
   step ID              gt step done ID
   done [STATUS]        gt done [--status STATUS]
+  handoff [NOTE]       gt handoff [--message NOTE]
+  read FILE            read what is typed at its terminal, and write it at the end of a file
   run PROGRAM …        run a program; if it fails, so does the script
   fail CODE            end with this exit status
   hang                 do nothing any more

@@ -86,8 +86,19 @@ fn done(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let done = worker::finish_steps(&town, args.run.as_deref(), &args.steps, args.force)?;
+    print_done(printer, &done)?;
+    if done.fresh_session_due {
+        // Whoever called us is ended with its session, and we with it.
+        printer.flush()?;
+        // Without anybody who could begin another one, this session goes on.
+        worker::begin_fresh_session(&town, &done.run)?;
+    }
+    Ok(())
+}
+
+fn print_done(printer: &Printer, done: &StepsDone) -> Result<(), CliError> {
     if printer.json() {
-        return printer.object(&done_json(&done));
+        return printer.object(&done_json(done));
     }
     for (name, title) in &done.ticked {
         printer.done(format!("✓ {name}: {title}"))?;
@@ -96,6 +107,9 @@ fn done(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError> {
         printer.done(format!("{name} was done before; nothing to do"))?;
     }
     let next = match &done.next {
+        Some((name, title)) if done.fresh_session_due => {
+            format!("a fresh session goes on with {name}: {title}")
+        }
         Some((name, title)) => format!("next is {name}: {title}"),
         None if done.progress.done == done.progress.total => {
             "all steps are done; finish with gt done".to_owned()
@@ -166,6 +180,7 @@ fn done_json(done: &StepsDone) -> String {
     if let Some((name, _)) = &done.next {
         object.text("next", name);
     }
+    object.flag("fresh_session", done.fresh_session_due);
     object.finish();
     out
 }

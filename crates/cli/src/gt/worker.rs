@@ -5,7 +5,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use gt_core::runtime::Pattern;
 use gt_core::schedule::RunId;
+use gt_operations::runs::TypedPrompt;
 use gt_operations::{landing, runs};
 
 use crate::context::{Context, this_program};
@@ -42,6 +44,21 @@ enum WorkerVerb {
         #[arg(last = true, required = true)]
         argv: Vec<OsString>,
     },
+    /// Type the prompt on standard input into the session of a supervisor
+    ///
+    /// Prints one line: arrived, or why not.
+    #[command(hide = true)]
+    Type {
+        /// The process that the session was started with
+        #[arg(long, value_name = "PROCESS")]
+        supervisor: u32,
+        /// What the screen shows once the prompt can be typed
+        #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
+        ready: Option<String>,
+        /// What the screen shows once it has arrived
+        #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
+        confirm: String,
+    },
     /// Answer git, which asks before references change
     #[command(hide = true)]
     Fence {
@@ -65,8 +82,29 @@ pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliErr
             // Whoever started us was told already.
             Err(CliError::AlreadyTold(error.to_string()))
         }
+        WorkerVerb::Type { supervisor, ready, confirm } => {
+            let typed = type_prompt(context, *supervisor, ready.as_deref(), confirm);
+            let said = typed.map_or_else(|error| error.chain(), |()| runs::ARRIVED.to_owned());
+            context.printer.data(said.replace('\n', " "))
+        }
         WorkerVerb::Fence { .. } => fence(context),
     }
+}
+
+fn type_prompt(
+    context: &Context<'_>,
+    supervisor: u32,
+    ready: Option<&str>,
+    confirm: &str,
+) -> Result<(), CliError> {
+    let mut text = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut text).map_err(|error| {
+        CliError::request(format!("cannot read the prompt that is to be typed: {error}"))
+    })?;
+    let ready = ready.map(Pattern::parse).transpose()?;
+    let confirm = Pattern::parse(confirm)?;
+    let prompt = TypedPrompt { supervisor, text: &text, ready: ready.as_ref(), confirm: &confirm };
+    Ok(runs::type_prompt(&context.town_of_worker()?, &prompt)?)
 }
 
 fn speak(voice: Option<&Path>) -> Result<(), CliError> {

@@ -69,6 +69,7 @@ mod server_concurrency;
 mod server_faults;
 mod server_towns;
 mod session_faults;
+mod sessions;
 mod show;
 mod show_views;
 mod sling;

@@ -68,7 +68,7 @@ fn a_command_that_always_fails_burns_three_beads_and_says_so_once() {
 
     // Somebody puts it right.
     set_agent(&town, "exit 0");
-    let resumed = town.gt(["deacon", "resume", "runtime", "web/command"]).ok();
+    let resumed = town.gt(["config", "agent", "resume", "web/command"]).ok();
     assert_says(&resumed.stdout, &["Work starts again with the runtime web/command"]);
     until_done(&town).ok();
     assert_eq!(town.states("we-5"), ["done"]);
@@ -94,8 +94,10 @@ fn agents_that_are_killed_at_once_cost_their_beads_nothing() {
 #[test]
 fn what_is_not_parked_is_not_resumed() {
     let town = town_with_agent("exit 0");
-    let said = town.gt(["deacon", "resume", "runtime", "claude"]).ok();
-    assert_says(&said.stdout, &["runtime claude is not parked; nothing to do"]);
+    for words in [&["deacon", "resume", "runtime"][..], &["config", "agent", "resume"]] {
+        let said = town.start_gt(words).arg("claude").run().ok();
+        assert_says(&said.stdout, &["runtime claude is not parked; nothing to do"]);
+    }
     town.gt(["config", "account", "add", "work"]).ok();
     let said = town.gt_json(&["config", "account", "resume", "work"]);
     assert_eq!((&said["changed"], &said["kind"]), (&json!(false), &json!("account")));

@@ -173,6 +173,33 @@ fn wrong_changes_are_refused_and_change_nothing() {
 }
 
 #[test]
+fn what_was_set_is_taken_back_and_kept() {
+    let town = town();
+    let command = |town: &gt_testkit::Sandbox| {
+        town.gt_json(&["config", "agent", "show", "codex"])["command"].clone()
+    };
+    let before = command(&town);
+    assert_says(&town.gt(["config", "agent", "unset", "codex"]).ok().stdout, &["nothing to do"]);
+    town.gt(["config", "agent", "set", "codex", "command", "mine {prompt}"]).ok();
+    assert_eq!(command(&town), "mine {prompt}");
+
+    let said = town.gt(["config", "agent", "unset", "codex"]).ok().stdout;
+
+    assert_says(&said, &["✓ codex is as it came", ".gt/runtimes/codex.toml.unset"]);
+    assert_eq!(command(&town), before);
+    let kept = std::fs::read_to_string(town.cwd().join(".gt/runtimes/codex.toml.unset")).unwrap();
+    assert_says(&kept, &["mine {prompt}"]);
+    // A file that cannot even be read is taken back too.
+    town.write(".gt/runtimes/codex.toml", "what is this");
+    assert_eq!(town.gt_json(&["config", "agent", "unset", "codex"])["origin"], "built in");
+
+    town.gt(["config", "agent", "set", "mine", "extends", "codex"]).ok();
+    let refused = refusal(&town.gt(["config", "agent", "unset", "mine"]));
+    assert_says(&refused, &["mine did not come with gt", ".gt/runtimes/mine.toml"]);
+    assert_says(&refusal(&town.gt(["config", "agent", "unset", "codx"])), &["did you mean codex?"]);
+}
+
+#[test]
 fn a_runtime_is_tried_without_asking_it_anything() {
     let town = town();
     let agent = town.write_script(

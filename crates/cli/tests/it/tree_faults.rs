@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use gt_testkit::{Sandbox, wait_until};
 
 use crate::agents::Stage as _;
-use crate::support::{Steps as _, assert_says, files_in, refusal, texts};
+use crate::support::{Steps as _, assert_says, files_in, texts};
 use crate::trees::{Trees as _, WAIT, git, town_with_trees};
 
 /// Everything that a worker wrote: in its tree, in the trash, or saved.
@@ -70,33 +70,6 @@ fn whoever_is_killed_the_work_is_still_there() {
     }
 }
 
-#[test]
-fn a_tmux_server_that_is_killed_takes_no_work_along() {
-    let town = town_with_trees("tmux");
-    town.script(
-        "we-1",
-        &format!("case \"$GT_RUN\" in *'#1') ;; *) exit 0;; esac\necho precious > work.txt{WAIT}"),
-    );
-    town.begin("we-1");
-    let polecats = town.polecats();
-    assert_eq!(polecats[0]["session_alive"], true);
-    assert_eq!(polecats[0]["session"], "we-furiosa");
-    let sockets = files_in(town.root().join("tmux")).pop().unwrap();
-    let directory = town.root().join("tmux").join(sockets);
-    let socket = directory.join(files_in(&directory).pop().unwrap());
-    let pid = town.command("tmux").arg("-S").arg(&socket).args(["display", "-p", "#{pid}"]).run();
-    town.signal("KILL", pid.ok().line());
-    assert_not_lost(&town, "we-1", "work.txt", "precious");
-    // Its worker may not even have noticed.
-    town.write("go", "");
-
-    wait_until("we-1 was recovered", || {
-        town.gt(["scheduler", "run"]).ok();
-        town.states("we-1").first().is_some_and(|state| state == "done")
-    });
-    assert_not_lost(&town, "we-1", "work.txt", "precious");
-}
-
 /// A `git` that stands before the real one on the path, and kills itself (and whoever called it, if `caller`) once, when
 /// it is asked for something that has `word` in it.
 fn town_with_fragile_git(word: &str, caller: bool) -> (Sandbox, String) {
@@ -144,22 +117,6 @@ fn git_that_dies_in_the_middle_costs_a_try_and_no_work() {
             assert!(!doctor.contains("being moved away"), "{word} {caller}\n{doctor}");
         }
     }
-}
-
-#[test]
-fn two_towns_on_one_machine_do_not_meet() {
-    let (one, other) = (town_with_trees("tmux"), town_with_trees("tmux"));
-    for town in [&one, &other] {
-        town.script("we-1", &format!("echo mine > work.txt{WAIT}"));
-        town.begin("we-1");
-    }
-    assert_eq!(one.polecats()[0]["session"], other.polecats()[0]["session"]);
-    one.gt(["run", "cancel", "we-1"]).ok();
-    assert_eq!(one.polecats()[0]["session_alive"], false);
-    assert_eq!(other.polecats()[0]["session_alive"], true);
-    assert_eq!(other.run_of("we-1")["state"], "running");
-    let message = refusal(&one.gt(["polecat", "attach", "we-1"]));
-    assert_says(&message, &["no session we-furiosa", "gt polecat log we-1"]);
 }
 
 /// Another moment each time, from before anything has happened until after the worker has begun.

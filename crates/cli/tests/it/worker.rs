@@ -122,7 +122,6 @@ msg-1 from Test Person
 
 - `gt done`: everything that the bead asks for is done and committed
 - `bd close gt-a`: the same, by hand
-- `gt handoff`: you are running out of memory; a fresh session goes on in the same tree
 - `gt escalate \"…\"`: you need a person, and can go on meanwhile; say what you need to know
 - `gt done --status escalated`: you cannot go on without a person
 - `gt done --status deferred`: it should wait for something that is not there yet
@@ -344,7 +343,7 @@ fn steps_are_ticked_off_in_order_and_once() {
     let again = worker_json(&town, &["step", "done", "boil"]);
     assert_eq!(
         again,
-        json!({"already_done": ["boil"], "done": [], "next": "steep", "progress": {"done": 1, "total": 3},
+        json!({"already_done": ["boil"], "done": [], "fresh_session": false, "next": "steep", "progress": {"done": 1, "total": 3},
             "run": "gt-a#1", "schema_version": 1})
     );
     assert_eq!(town.last_event(), after, "saying it twice changes nothing");

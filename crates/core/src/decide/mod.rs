@@ -15,6 +15,7 @@ mod outline;
 mod parking;
 mod readiness;
 mod redispatch;
+mod sessions;
 mod standing;
 mod transition;
 
@@ -39,6 +40,7 @@ pub use parking::{
 };
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, Price, Traces, after_loss, loss_of};
+pub use sessions::needs_fresh_session;
 pub use standing::{
     Control, RigStanding, SchedulingFacts, context_reasons, is_merging, unscheduled_reasons,
 };

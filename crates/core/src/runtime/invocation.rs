@@ -1,6 +1,6 @@
 //! What exactly is started for a run.
 
-use super::{AccountWay, Command, Pattern, Prompt, Runtime};
+use super::{AccountWay, Command, Paste, Pattern, Prompt, Runtime};
 use crate::{Invalid, command_template};
 
 /// What differs from run to run.
@@ -53,6 +53,8 @@ pub struct PromptFile {
 pub struct Pasting {
     /// What is typed.
     pub text: String,
+    /// What the screen shows once it can be typed; none: when it has not changed for a moment.
+    pub ready: Option<Pattern>,
     /// What the screen shows once it has arrived.
     pub confirm: Pattern,
 }
@@ -133,7 +135,8 @@ impl Runtime {
             }),
             paste: match &self.prompt {
                 Prompt::Paste(paste) => {
-                    Some(Pasting { text: handed_over.to_owned(), confirm: paste.confirm.clone() })
+                    let Paste { ready, confirm, .. } = paste.clone();
+                    Some(Pasting { text: handed_over.to_owned(), ready, confirm })
                 }
                 Prompt::Argument | Prompt::Stdin | Prompt::File => None,
             },

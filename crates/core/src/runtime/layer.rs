@@ -19,6 +19,8 @@ pub struct RuntimeLayer {
     pub resume: Option<String>,
     /// How the prompt is given.
     pub prompt: Option<PromptWay>,
+    /// What the screen shows once a prompt can be pasted.
+    pub paste_ready: Option<Pattern>,
     /// What the screen shows once a pasted prompt has arrived.
     pub paste_confirm: Option<Pattern>,
     /// The longest prompt that is pasted.
@@ -93,6 +95,7 @@ impl RuntimeLayer {
             command: self.command.or(below.command),
             resume: self.resume.or(below.resume),
             prompt: self.prompt.or(below.prompt),
+            paste_ready: self.paste_ready.or(below.paste_ready),
             paste_confirm: self.paste_confirm.or(below.paste_confirm),
             paste_bytes_max: self.paste_bytes_max.or(below.paste_bytes_max),
             environment,
@@ -145,6 +148,7 @@ impl RuntimeLayer {
                 return Err(wrong("prompt", Invalid::new(why)));
             }
             PromptWay::Paste => Prompt::Paste(Paste {
+                ready: self.paste_ready,
                 confirm: self.paste_confirm.ok_or_else(|| {
                     let why = "missing; say what the screen shows once the prompt has arrived";
                     wrong("paste.confirm", Invalid::new(why))

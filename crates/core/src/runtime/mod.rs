@@ -105,6 +105,8 @@ impl Prompt {
 /// How a prompt is typed into a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paste {
+    /// What the screen shows once the program can take it; none: when it has not changed for a moment.
+    pub ready: Option<Pattern>,
     /// What the screen shows once the prompt has arrived.
     pub confirm: Pattern,
     /// Longer prompts stay in a file, and only its name is typed.

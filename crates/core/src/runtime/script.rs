@@ -49,6 +49,10 @@ pub enum Instruction {
     Done(Option<String>),
     /// Say that a step is done.
     Step(String),
+    /// Let a fresh session go on, with this note if one is given.
+    HandOff(Option<String>),
+    /// Read what is typed up to the key that sends it, and write it at the end of a file.
+    Read(String),
     /// Run a program to its end; if it fails, so does the script.
     Run(Vec<String>),
     /// End with this exit status.
@@ -87,7 +91,7 @@ pub struct ScriptError {
 }
 
 /// Every instruction and what it wants, for messages.
-const USES: [&str; 18] = [
+const USES: [&str; 20] = [
     "say TEXT",
     "work MILLISECONDS",
     "edit PATH TEXT",
@@ -95,6 +99,8 @@ const USES: [&str; 18] = [
     "commit MESSAGE",
     "done [STATUS]",
     "step ID",
+    "handoff [NOTE]",
+    "read FILE",
     "run PROGRAM [ARGUMENT]…",
     "fail CODE",
     "hang",
@@ -238,6 +244,9 @@ fn instruction(word: &str, rest: &str) -> Result<Instruction, String> {
         "done" if rest.is_empty() => Instruction::Done(None),
         "done" => Instruction::Done(Some(one_word()?)),
         "step" => Instruction::Step(one_word()?),
+        "handoff" if rest.is_empty() => Instruction::HandOff(None),
+        "handoff" => Instruction::HandOff(Some(unescaped(rest))),
+        "read" => Instruction::Read(one_word()?),
         "run" => {
             let argv = words::split(wanted()?).map_err(|Invalid(why)| why)?;
             if argv.first().is_none_or(|program| program.text.is_empty()) {
@@ -330,6 +339,9 @@ impl fmt::Display for Instruction {
             Self::Done(None) => writeln!(f, "done"),
             Self::Done(Some(status)) => writeln!(f, "done {}", quoted(status)),
             Self::Step(id) => writeln!(f, "step {}", quoted(id)),
+            Self::HandOff(None) => writeln!(f, "handoff"),
+            Self::HandOff(Some(note)) => writeln!(f, "handoff {}", escaped(note)),
+            Self::Read(path) => writeln!(f, "read {}", quoted(path)),
             Self::Run(argv) => {
                 let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
                 writeln!(f, "run {}", words.join(" "))
@@ -368,7 +380,7 @@ mod tests {
              commit Fix \"it\"\n\n\
              repeat 2\n  touch x\n  repeat 3\n    step build\n  end\nend\n\
              run sh -c 'exit 0'\nwait-for go\nflood 3\nlimit 5m\nignore-term\n\
-             done\ndone escalated\nfail 3\nhang\ncrash",
+             done\ndone escalated\nhandoff\nhandoff Go\\non\nread typed\nfail 3\nhang\ncrash",
         );
         let text = |text: &str| text.to_owned();
         let step = Instruction::Step(text("build"));
@@ -393,6 +405,9 @@ mod tests {
             Instruction::IgnoreTerm,
             Instruction::Done(None),
             Instruction::Done(Some(text("escalated"))),
+            Instruction::HandOff(None),
+            Instruction::HandOff(Some(text("Go\non"))),
+            Instruction::Read(text("typed")),
             Instruction::Fail(3),
             Instruction::Hang,
             Instruction::Crash,
@@ -450,6 +465,8 @@ mod tests {
             said().prop_map(Instruction::Commit),
             prop::option::of(word()).prop_map(Instruction::Done),
             word().prop_map(Instruction::Step),
+            prop::option::of(said()).prop_map(Instruction::HandOff),
+            word().prop_map(Instruction::Read),
             prop::collection::vec(word(), 1..4).prop_map(Instruction::Run),
             (1_u8..).prop_map(Instruction::Fail),
             Just(Instruction::Hang),

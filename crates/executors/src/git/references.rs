@@ -64,7 +64,7 @@ fn add_loose(directory: &Path, before: &str, found: &mut BTreeMap<String, Commit
         match fs::read_to_string(entry.path()) {
             Ok(text) if text.starts_with("ref: ") && name == "HEAD" => {}
             // One that is just being written; what it was before counts.
-            Ok(_) if name.ends_with(".lock") => {}
+            Ok(_) if name.strip_suffix(".lock").is_some() => {}
             Ok(text) => {
                 found.insert(name, Commit::parse(text.trim_end())?);
             }

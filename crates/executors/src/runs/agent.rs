@@ -3,24 +3,19 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
-use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Child;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, kill_process_group, wait,
-    waitid, waitpid,
-};
+use rustix::process::{Pid, WaitStatus, getpid};
 
+use super::attend::{Attended, attend};
 use super::control::{Control, Wish};
 use super::orphan::Record;
+use super::prompter::Prompting;
 use super::remains::{bystanders, end_all, left_of};
-use super::{AgentEnd, RunFiles, RunLock, processes};
+use super::{AgentEnd, Prompter, RunFiles, RunLock, processes};
 use crate::background::spawn;
 use crate::process::{ProcessError, command};
 use crate::terminal::{Display, Launcher, OwnTerminal, Relay, Terminal};
@@ -34,16 +29,27 @@ pub struct Agent {
     pub directory: PathBuf,
     /// Variables it gets besides ours.
     pub environment: Vec<(String, String)>,
-    /// What it can read; an agent on a terminal reads from that.
+    /// What it can read, or what is typed for it; an agent on a terminal reads from that.
     pub prompt: Vec<u8>,
     /// How it gets a terminal of its own, if it needs one: see [`crate::terminal`].
     pub terminal: Option<Launcher>,
+    /// What types the prompt into that terminal, if that is how it gets it.
+    pub prompter: Option<Prompter>,
+}
+
+/// How the session of an agent ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// The agent has ended, and its run with it.
+    Over(AgentEnd),
+    /// The agent was ended so that another one goes on with its run. Nothing of it is left; its supervisor still listens.
+    HandedOver,
 }
 
 /// Runs an agent until its end, or ends it when asked to through its supervisor: its process group
 /// gets `TERM` and after `grace` is killed. One that is told that its work is done has `grace` to end by itself before
 /// that. What the agent leaves behind when it ends is ended the same way.
-/// `started` is called once the agent is there.
+/// `started` is called once the agent is there, and has its prompt.
 ///
 /// For a process that does nothing else meanwhile: it collects its children, and ends whatever it has in the
 /// end besides the children that it had before. Those are left alone, and do not get the lock either.
@@ -55,7 +61,8 @@ pub struct Supervision {
 }
 
 impl Supervision {
-    /// Runs an agent until its end, or ends it when somebody asks: see [`Supervision`].
+    /// Runs an agent until its end, or ends it when somebody asks: see [`Supervision`]. After a handover it is called again
+    /// with the next agent of the same run.
     pub fn stay_with(
         &mut self,
         files: &RunFiles,
@@ -63,14 +70,17 @@ impl Supervision {
         agent: &Agent,
         grace: Duration,
         started: impl FnOnce(),
-    ) -> Result<AgentEnd, ProcessError> {
+    ) -> Result<SessionEnd, ProcessError> {
         let ready = Control::ready(&mut self.control, files);
         let control = ready.map_err(|source| ProcessError::Start {
             program: agent.argv.first().cloned().unwrap_or_default(),
             source,
         })?;
         let end = supervise(control, files, lock, agent, grace, started);
-        control.rest();
+        // Whoever wants something between two agents is heard by the next.
+        if !matches!(end, Ok(SessionEnd::HandedOver)) {
+            control.rest();
+        }
         end
     }
 }
@@ -82,9 +92,10 @@ fn supervise(
     agent: &Agent,
     grace: Duration,
     started: impl FnOnce(),
-) -> Result<AgentEnd, ProcessError> {
+) -> Result<SessionEnd, ProcessError> {
     let program = agent.argv.first().cloned().unwrap_or_default();
     let cannot_start = |source| ProcessError::Start { program: program.clone(), source };
+    let failed = |message| ProcessError::Failed { program: program.clone(), message };
     let bystanders = bystanders();
     adopt_orphans();
     // For whoever must end the agent without us. If it cannot be written that is done by hand; an agent is
@@ -92,17 +103,17 @@ fn supervise(
     let mut record = Record { supervisor: getpid(), agent: None, without_session: false };
     let mut session = OwnTerminal::of_this_process();
     let _ = lock.write(&record.to_string());
-    let outcome = start(files, lock, agent).map_err(cannot_start).and_then(|(child, relay)| {
+    let begun = start(files, lock, agent).map_err(cannot_start);
+    let outcome = begun.and_then(|Begun { child, relay, prompting }| {
         let agent = Pid::from_child(&child);
         record.agent = processes::look(agent).map(|process| (agent, process.started));
         let _ = lock.write(&record.to_string());
-        started();
-        let (ended, is_cancelled) = attend(agent, control, grace, &mut session, || {
+        let attended = attend(agent, control, prompting, grace, &mut session, started, || {
             record.without_session = true;
             let _ = lock.write(&record.to_string());
         });
-        let end = ended.map(|status| agent_end(status, is_cancelled));
-        if let Ok(end) = end {
+        let end = session_end(&attended);
+        if let Ok(SessionEnd::Over(end)) = &end {
             // Should we not live to tell. If it cannot be written, that is all we can do.
             let _ = lock.write(&format!("{record}{end}"));
         }
@@ -111,19 +122,37 @@ fn supervise(
             // What could not be kept is gone; the run is over all the same.
             let _ = relay.finish();
         }
-        if let Ok(end) = end {
-            let _ = lock.write(&end.to_string());
-        }
-        end.map_err(|error| ProcessError::Failed {
-            program: program.clone(),
-            message: format!("its end was not seen: {error}"),
-        })
+        // Whoever wanted it handed over again meanwhile has what they wanted; more than that is not forgotten.
+        let more = control.wish_at_once().is_some_and(|wish| wish > Wish::HandOver);
+        let end = end.map(|end| match end {
+            SessionEnd::HandedOver if more => SessionEnd::Over(AgentEnd::Cancelled),
+            end => end,
+        });
+        let _ = match &end {
+            Ok(SessionEnd::Over(end)) => lock.write(&end.to_string()),
+            Ok(SessionEnd::HandedOver) => lock.write(&Record { agent: None, ..record }.to_string()),
+            Err(_) => Ok(()),
+        };
+        end.map_err(failed)
     });
     if outcome.is_err() {
         // Where nobody listens and somebody is written down, a supervisor died.
         let _ = lock.write("");
     }
     outcome
+}
+
+/// What the end of an agent is for its run; why it is a failed start, if it is one.
+fn session_end(attended: &Attended) -> Result<SessionEnd, String> {
+    let Attended { status, is_free, wish, prompted } = attended;
+    let status = status.map_err(|error| format!("its end was not seen: {error}"))?;
+    match (wish, prompted) {
+        (Some(Wish::HandOver), _) => Ok(SessionEnd::HandedOver),
+        (None, Some(Err(why))) => Err(why.clone()),
+        (None | Some(Wish::Leave | Wish::Cancel), _) => {
+            Ok(SessionEnd::Over(agent_end(status, !is_free)))
+        }
+    }
 }
 
 fn agent_end(status: WaitStatus, is_cancelled: bool) -> AgentEnd {
@@ -143,21 +172,34 @@ fn adopt_orphans() {
     }
 }
 
-fn start(files: &RunFiles, lock: &RunLock, agent: &Agent) -> io::Result<(Child, Option<Relay>)> {
+/// An agent that was started.
+struct Begun {
+    child: Child,
+    relay: Option<Relay>,
+    /// Whoever types its prompt, or why nobody does.
+    prompting: Option<Result<Prompting, String>>,
+}
+
+fn start(files: &RunFiles, lock: &RunLock, agent: &Agent) -> io::Result<Begun> {
     let output = File::options().append(true).create(true).open(files.output_path())?;
-    match &agent.terminal {
-        Some(launcher) => {
-            let display = Display::of_this_process()?;
-            let terminal = Terminal::open(display.as_ref())?;
-            let argv: Vec<OsString> = agent.argv.iter().map(OsString::from).collect();
-            let started = lock.inherited(|| {
-                terminal.start(launcher, &argv, &agent.directory, &agent.environment)
-            });
-            let child = started.map_err(|error| explained(agent, error))?;
-            Ok((child, Some(terminal.relay(output, display)?)))
-        }
-        None => Ok((start_plainly(files, lock, agent, output)?, None)),
-    }
+    let Some(launcher) = &agent.terminal else {
+        let child = start_plainly(files, lock, agent, output)?;
+        return Ok(Begun { child, relay: None, prompting: None });
+    };
+    // Until the agent is there nobody types, and until it has its prompt nobody else does.
+    let keyboard = files.take_keyboard()?;
+    let display = Display::of_this_process()?;
+    let terminal = Terminal::open(display.as_ref())?;
+    let argv: Vec<OsString> = agent.argv.iter().map(OsString::from).collect();
+    let started =
+        lock.inherited(|| terminal.start(launcher, &argv, &agent.directory, &agent.environment));
+    let child = started.map_err(|error| explained(agent, error))?;
+    let relay = Some(terminal.relay(output, display)?);
+    let prompting = agent.prompter.as_ref().map(|prompter| {
+        let begun = prompter.start(files, &agent.prompt, keyboard);
+        begun.map_err(|error| format!("its prompt cannot be typed: {error}"))
+    });
+    Ok(Begun { child, relay, prompting })
 }
 
 fn start_plainly(
@@ -195,7 +237,7 @@ fn explained(agent: &Agent, error: io::Error) -> io::Error {
 
 /// Something to read the prompt from that never makes the writer wait.
 #[cfg(target_os = "linux")]
-fn prompt_file(_files: &RunFiles, prompt: &[u8]) -> io::Result<File> {
+pub(super) fn prompt_file(_files: &RunFiles, prompt: &[u8]) -> io::Result<File> {
     // In memory: a file on a disk would be made, and kept, for every run.
     let file = rustix::fs::memfd_create("gt prompt", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = File::from(file);
@@ -206,185 +248,9 @@ fn prompt_file(_files: &RunFiles, prompt: &[u8]) -> io::Result<File> {
 
 /// Something to read the prompt from that never makes the writer wait.
 #[cfg(not(target_os = "linux"))]
-fn prompt_file(files: &RunFiles, prompt: &[u8]) -> io::Result<File> {
+pub(super) fn prompt_file(files: &RunFiles, prompt: &[u8]) -> io::Result<File> {
     let mut file = crate::background::nameless_file(files.root())?;
     file.write_all(prompt)?;
     file.rewind()?;
     Ok(file)
-}
-
-/// How far it has come with an agent.
-#[derive(Debug, Clone, Copy)]
-enum Stage {
-    Working,
-    /// Its work is done since then, and it may end by itself.
-    Dismissed(Instant),
-    /// Asked to end, at that time.
-    Asked(Instant),
-    Killed,
-}
-
-impl Stage {
-    /// Whether the agent ends by itself, if it ends now.
-    fn is_free(self) -> bool {
-        matches!(self, Self::Working | Self::Dismissed(_))
-    }
-}
-
-/// How often children that we have adopted are collected, whose end nobody tells us.
-const COLLECT_INTERVAL: Duration = Duration::from_mins(1);
-
-/// Stays with the agent to its end, or ends it when somebody asks. Collects every child that ends meanwhile.
-/// Says how the agent ended, and whether somebody had asked.
-/// Tells once if the session goes away in which we are: the agent does not mind.
-fn attend(
-    agent: Pid,
-    control: &mut Control,
-    grace: Duration,
-    session: &mut OwnTerminal,
-    on_loss: impl FnMut(),
-) -> (Result<WaitStatus, Errno>, bool) {
-    let mut on_loss = on_loss;
-    let end = end_of(agent);
-    let mut stage = Stage::Working;
-    loop {
-        let limit = match (&end, stage) {
-            (None, _) => LOOK_AGAIN,
-            (_, Stage::Dismissed(since) | Stage::Asked(since)) => {
-                grace.saturating_sub(since.elapsed()).min(COLLECT_INTERVAL)
-            }
-            (_, Stage::Working | Stage::Killed) => COLLECT_INTERVAL,
-        };
-        let news = wait_for_news(end.as_ref(), control, session, stage, limit);
-        if news.is_without_session {
-            session.forget();
-            on_loss();
-        }
-        match collect(agent, news.is_over) {
-            Ok(None) => {}
-            Ok(Some(status)) => return (Ok(status), !stage.is_free()),
-            Err(error) => return (Err(error), !stage.is_free()),
-        }
-        // The agent is not collected, so its number is its own, and that of its group.
-        match (stage, news.wish) {
-            (Stage::Working, Some(Wish::Leave)) => stage = Stage::Dismissed(Instant::now()),
-            (Stage::Working | Stage::Dismissed(_), Some(Wish::Cancel)) => stage = ask(agent),
-            (Stage::Dismissed(since), _) if since.elapsed() >= grace => stage = ask(agent),
-            (Stage::Asked(since), _) if since.elapsed() >= grace => {
-                let _ = kill_process_group(agent, Signal::KILL);
-                stage = Stage::Killed;
-            }
-            (Stage::Working | Stage::Dismissed(_) | Stage::Asked(_) | Stage::Killed, _) => {}
-        }
-    }
-}
-
-/// Asks an agent and its process group to end.
-fn ask(agent: Pid) -> Stage {
-    let _ = kill_process_group(agent, Signal::TERM);
-    // One that is stopped would not hear the question.
-    let _ = kill_process_group(agent, Signal::CONT);
-    Stage::Asked(Instant::now())
-}
-
-/// How long to wait before looking again, if nothing tells of the end of an agent.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
-
-/// What woke us, if anything did.
-#[derive(Debug, Clone, Copy)]
-struct News {
-    /// The agent has ended.
-    is_over: bool,
-    /// What somebody wants of it.
-    wish: Option<Wish>,
-    /// The session in which we are has gone away.
-    is_without_session: bool,
-}
-
-/// Waits for the end of the agent, for somebody who asks, if that still matters, and not longer than `limit`.
-fn wait_for_news(
-    end: Option<&OwnedFd>,
-    control: &mut Control,
-    session: &OwnTerminal,
-    stage: Stage,
-    limit: Duration,
-) -> News {
-    let timeout = Timespec::try_from(limit).ok();
-    // A descriptor that is not waited for is asked for nothing.
-    let flags = |wanted| if wanted { PollFlags::IN } else { PollFlags::empty() };
-    let asked = PollFd::new(&*control, flags(stage.is_free()));
-    let over = end
-        .map_or_else(|| PollFd::new(&*control, flags(false)), |end| PollFd::new(end, flags(true)));
-    // That its other end is gone is told without being asked for.
-    let without =
-        session.as_fd().map(|terminal| PollFd::from_borrowed_fd(terminal, PollFlags::empty()));
-    let mut polled: Vec<PollFd<'_>> = [asked, over].into_iter().chain(without).collect();
-    // Whatever else ends the wait, looking at the children tells.
-    let _ = poll(&mut polled, timeout.as_ref());
-    let is_told = |at: usize| polled.get(at).is_some_and(|polled| !polled.revents().is_empty());
-    let (is_spoken_to, is_over, is_without_session) = (is_told(0), is_told(1), is_told(2));
-    News { is_over, wish: if is_spoken_to { control.wish() } else { None }, is_without_session }
-}
-
-/// Collects the children that have ended; the status of the agent, if it is among them.
-fn collect(agent: Pid, is_over: bool) -> Result<Option<WaitStatus>, Errno> {
-    loop {
-        let collected = if is_over {
-            // It cannot take long, and another answer than its end would come again and again.
-            waitpid(Some(agent), WaitOptions::empty())
-        } else {
-            wait(WaitOptions::NOHANG)
-        };
-        match collected {
-            Ok(Some((pid, status))) if pid == agent => return Ok(Some(status)),
-            Ok(Some(_)) | Err(Errno::INTR) => {}
-            Ok(None) => return Ok(None),
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// A descriptor that can be read from when the child has ended.
-fn end_of(child: Pid) -> Option<OwnedFd> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{PidfdFlags, pidfd_open};
-        if let Ok(end) = pidfd_open(child, PidfdFlags::empty()) {
-            return Some(end);
-        }
-    }
-    told_end_of(child).ok()
-}
-
-/// The same where the kernel has no such descriptor: a pipe that is closed by whoever waits for the child.
-fn told_end_of(child: Pid) -> io::Result<OwnedFd> {
-    let (end, told) = io::pipe()?;
-    let wait = move || {
-        let ended_only = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while matches!(waitid(WaitId::Pid(child), ended_only), Err(Errno::INTR)) {}
-        drop(told);
-    };
-    thread::Builder::new().spawn(wait)?;
-    Ok(end.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_end_of_a_child_can_be_waited_for_without_the_help_of_the_kernel() {
-        let mut child = command("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
-        let end = told_end_of(Pid::from_child(&child)).unwrap();
-        let is_over = |timeout: Option<&Timespec>| {
-            let mut news = [PollFd::new(&end, PollFlags::IN)];
-            poll(&mut news, timeout).unwrap() == 1
-        };
-        assert!(!is_over(Some(&Timespec::default())));
-
-        drop(child.stdin.take());
-
-        assert!(is_over(None));
-        assert!(child.wait().unwrap().success());
-    }
 }

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -22,9 +23,11 @@ pub enum Asked {
     NobodyListens,
 }
 
-/// What a supervisor can be told about its run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a supervisor can be told about its run. Of several things it does what is said last here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wish {
+    /// Its agent is to end now, and another one goes on with the same run.
+    HandOver,
     /// Its work is done: the agent has a while to end by itself, and is ended then.
     Leave,
     /// It is to end now.
@@ -42,6 +45,11 @@ pub fn tell_done(files: &RunFiles) -> io::Result<Asked> {
     tell(files, Wish::Leave)
 }
 
+/// Asks the supervisor of a run to end its agent and to begin another one in the same run, and returns at once.
+pub fn ask_to_hand_over(files: &RunFiles) -> io::Result<Asked> {
+    tell(files, Wish::HandOver)
+}
+
 fn tell(files: &RunFiles, wish: Wish) -> io::Result<Asked> {
     match open_for_asking(files)? {
         None => Ok(Asked::NobodyListens),
@@ -54,7 +62,7 @@ fn tell(files: &RunFiles, wish: Wish) -> io::Result<Asked> {
 }
 
 /// Whether the supervisor of a run is there and its agent has not ended.
-pub(super) fn somebody_listens(files: &RunFiles) -> io::Result<bool> {
+pub fn somebody_listens(files: &RunFiles) -> io::Result<bool> {
     Ok(open_for_asking(files)?.is_some())
 }
 
@@ -82,7 +90,7 @@ pub(super) struct Control {
     /// Where it is between two runs.
     resting_path: PathBuf,
     /// What it may be told about this run, and what that means.
-    words: [(Vec<u8>, Wish); 2],
+    words: [(Vec<u8>, Wish); 3],
     /// What it was told and has not understood yet.
     heard: Vec<u8>,
 }
@@ -130,8 +138,16 @@ impl Control {
         let wishes = lines.split_inclusive(|byte| *byte == b'\n').filter_map(|line| {
             self.words.iter().find(|(word, _)| word == line).map(|(_, wish)| *wish)
         });
-        // Whoever is in a hurry wins.
-        wishes.max_by_key(|wish| *wish == Wish::Cancel)
+        wishes.max()
+    }
+
+    /// The same at any time: nothing if nobody has said anything.
+    pub(super) fn wish_at_once(&mut self) -> Option<Wish> {
+        let is_spoken_to = {
+            let mut polled = [PollFd::new(&*self, PollFlags::IN)];
+            poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+        };
+        if is_spoken_to { self.wish() } else { None }
     }
 }
 
@@ -146,14 +162,15 @@ impl Drop for Control {
 fn word(files: &RunFiles, wish: Wish) -> Vec<u8> {
     let mut word = files.name().as_os_str().as_bytes().to_vec();
     word.extend_from_slice(match wish {
+        Wish::HandOver => b" handover\n",
         Wish::Leave => b" done\n",
         Wish::Cancel => b"\n",
     });
     word
 }
 
-fn words(files: &RunFiles) -> [(Vec<u8>, Wish); 2] {
-    [Wish::Leave, Wish::Cancel].map(|wish| (word(files, wish), wish))
+fn words(files: &RunFiles) -> [(Vec<u8>, Wish); 3] {
+    [Wish::HandOver, Wish::Leave, Wish::Cancel].map(|wish| (word(files, wish), wish))
 }
 
 fn make(path: &Path) -> io::Result<File> {
@@ -276,6 +293,13 @@ mod tests {
         ask_to_cancel(&files).unwrap();
         tell_done(&files).unwrap();
         assert_eq!(control.wish(), Some(Wish::Cancel));
+
+        assert_eq!(control.wish_at_once(), None);
+        ask_to_hand_over(&files).unwrap();
+        assert_eq!(control.wish_at_once(), Some(Wish::HandOver));
+        tell_done(&files).unwrap();
+        ask_to_hand_over(&files).unwrap();
+        assert_eq!(control.wish_at_once(), Some(Wish::Leave));
     }
 
     #[test]

@@ -39,10 +39,21 @@ pub struct RunLock {
     length: Cell<u64>,
 }
 
+/// The right to type into the terminal of an agent: one at a time, and nobody while there is no agent or it has not
+/// got its prompt.
+#[derive(Debug)]
+pub struct Keyboard {
+    file: File,
+}
+
 /// How often, and how long apart, a lock is tried again. Whoever asks for the liveness of a run holds its
 /// lock for a moment, and that moment must not turn its supervisor away.
 const LOCK_TRIES_MAX: u32 = 500;
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
+
+/// How often, and how long apart, the right to type is tried to be had: longer than it takes to type anything.
+const KEYBOARD_TRIES_MAX: u32 = 1500;
+const KEYBOARD_PAUSE: Duration = Duration::from_millis(20);
 
 impl RunFiles {
     /// The files of this run (`gt-abc#3`) among those of a town.
@@ -100,6 +111,40 @@ impl RunFiles {
     /// Where a supervisor can be spoken to while its agent runs.
     pub fn control_path(&self) -> PathBuf {
         self.file(".control")
+    }
+
+    /// The file whose lock has whoever types into the terminal of the agent.
+    fn typing_path(&self) -> PathBuf {
+        self.file(".typing")
+    }
+
+    fn typing_file(&self) -> io::Result<File> {
+        let path = self.typing_path();
+        File::options().write(true).create(true).truncate(false).open(path)
+    }
+
+    /// Takes the right to type into the terminal of the agent, after whoever has it. Nobody has it for long; somebody
+    /// who was stopped in the middle does not keep an agent from its work.
+    pub(super) fn take_keyboard(&self) -> io::Result<Keyboard> {
+        let file = self.typing_file()?;
+        for _ in 0..KEYBOARD_TRIES_MAX {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(KEYBOARD_PAUSE),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        Ok(Keyboard { file })
+    }
+
+    /// Takes the right to type into the terminal of the agent, unless somebody has it.
+    pub fn try_keyboard(&self) -> io::Result<Option<Keyboard>> {
+        let file = self.typing_file()?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Keyboard { file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 
     /// Whether something of the run is alive.
@@ -160,13 +205,25 @@ impl RunFiles {
     }
 }
 
+impl Keyboard {
+    /// Hands the right over to what is started by `start`, until that has ended.
+    pub(super) fn handed_to<T>(self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        inherited(&self.file, start)
+    }
+}
+
+/// Lets what is started by `start` inherit a file.
+fn inherited<T>(file: &File, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    fcntl_setfd(file, FdFlags::empty())?;
+    let started = start();
+    fcntl_setfd(file, FdFlags::CLOEXEC)?;
+    started
+}
+
 impl RunLock {
     /// Lets what is started by `start` inherit the lock.
     pub(super) fn inherited<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        fcntl_setfd(&self.file, FdFlags::empty())?;
-        let started = start();
-        fcntl_setfd(&self.file, FdFlags::CLOEXEC)?;
-        started
+        inherited(&self.file, start)
     }
 
     /// Writes something for others into the file of the lock, instead of what is there.
@@ -297,6 +354,17 @@ mod tests {
         // A test beside this one may be starting a program, which holds all our files until it has begun.
         gt_testkit::wait_until("the lock is free", || files.liveness().unwrap() == Liveness::Free);
         assert!(files.lock_path().exists());
+    }
+
+    #[test]
+    fn only_one_types_at_a_time() {
+        let town = tempfile::tempdir().unwrap();
+        let files = RunFiles::of(town.path(), "gt-abc#3");
+        let keyboard = files.take_keyboard().unwrap();
+        assert!(files.try_keyboard().unwrap().is_none());
+        drop(keyboard);
+        // A test beside this one may be starting a program, which holds all our files until it has begun.
+        gt_testkit::wait_until("the keyboard is free", || files.try_keyboard().unwrap().is_some());
     }
 
     #[test]

@@ -9,25 +9,30 @@
 //! - Nothing of a run outlives its supervisor's answer, unless it belongs to another user: when the agent
 //!   ends, what it left running is ended first.
 //! - What a supervisor has seen of the end of its agent outlives it, in the file of the lock.
+//! - A run has one agent at a time, also when it is handed over: the next is begun by the same supervisor under the
+//!   same lock, when nothing of the one before is left.
 //! - Only a process that is known to belong to a run is ever sent a signal.
 
 mod agent;
+mod attend;
 mod control;
 mod end;
 mod files;
 mod host;
 mod orphan;
 mod processes;
+mod prompter;
 mod remains;
 mod starter;
 mod supervisor;
 
-pub use agent::{Agent, Supervision};
-pub use control::{Asked, ask_to_cancel, tell_done};
+pub use agent::{Agent, SessionEnd, Supervision};
+pub use control::{Asked, ask_to_cancel, ask_to_hand_over, somebody_listens, tell_done};
 pub use end::AgentEnd;
-pub use files::{Liveness, RunFiles, RunLock};
+pub use files::{Keyboard, Liveness, RunFiles, RunLock};
 pub use host::{boot_identity, host_identity};
-pub use orphan::{end_orphan, holders, left_without_agent, lost_its_session};
+pub use orphan::{end_orphan, holders, left_without_agent, lost_its_session, supervisor_at_work};
+pub use prompter::{ARRIVED, Prompter};
 pub use starter::{StarterLock, rebooted_since, starter_is_alive};
 pub use supervisor::{
     Hearing, OnEnd, Order, Supervisors, become_detached, next_order, say, speak_into,

@@ -87,6 +87,16 @@ pub fn end_orphan(files: &RunFiles, grace: Duration) -> io::Result<bool> {
     Ok(end_all(grace, Some(KILLED_PATIENCE), find))
 }
 
+/// The number of the supervisor of a run whose agent is at work; nothing if there is no such agent now.
+pub fn supervisor_at_work(files: &RunFiles) -> io::Result<Option<u32>> {
+    if !somebody_listens(files)? {
+        return Ok(None);
+    }
+    let record = Record::parse(&fs::read_to_string(files.lock_path())?);
+    let with_agent = record.filter(|record| record.agent.is_some());
+    Ok(with_agent.and_then(|record| u32::try_from(record.supervisor.as_raw_pid()).ok()))
+}
+
 /// What is left of a run whose supervisor and agent are both gone, while something else holds its lock; nothing if that
 /// is not how it stands. No numbers if we may not know them.
 pub fn left_without_agent(files: &RunFiles) -> io::Result<Option<Vec<i32>>> {

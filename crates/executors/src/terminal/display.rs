@@ -48,14 +48,16 @@ pub struct Display {
 impl Display {
     /// The terminal of this process, if it has one.
     pub fn of_this_process() -> io::Result<Option<Self>> {
+        // What was typed before there was an agent is not meant for it.
+        let when = OptionalActions::Flush;
         match ttyname(io::stdin(), Vec::new()) {
             // A process that has left the session of its terminal still has it to show something on.
-            Ok(name) => Self::at(OsStr::from_bytes(name.as_bytes())),
-            Err(_) => Self::at(OsStr::new("/dev/tty")),
+            Ok(name) => Self::at(OsStr::from_bytes(name.as_bytes()), when),
+            Err(_) => Self::at(OsStr::new("/dev/tty"), when),
         }
     }
 
-    fn at(path: &OsStr) -> io::Result<Option<Self>> {
+    pub(super) fn at(path: &OsStr, when: OptionalActions) -> io::Result<Option<Self>> {
         // Opened again, so that others who write to it are not made to write without waiting.
         let at_once = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits().cast_signed();
         let opened = File::options().read(true).write(true).custom_flags(at_once).open(path);
@@ -63,7 +65,7 @@ impl Display {
         let before = tcgetattr(&terminal)?;
         let mut raw = before.clone();
         raw.make_raw();
-        tcsetattr(&terminal, OptionalActions::Now, &raw)?;
+        tcsetattr(&terminal, when, &raw)?;
         Ok(Some(Self { terminal, before }))
     }
 

@@ -100,10 +100,11 @@ impl ControlClient {
     /// What the pane of a session shows or has shown, like [`Tmux::capture`].
     pub fn capture(&mut self, name: &str, capture: Capture) -> Result<String, TmuxError> {
         let name = Name::new(name)?;
-        let lines = self.ask(&capturing(&name, capture)).map_err(|failure| match failure {
-            Failure::NoServer => TmuxError::ServerGone,
-            failure => name.error_of(&self.socket, failure),
-        })?;
+        let lines =
+            self.ask(&capturing(&name.pane(), capture)).map_err(|failure| match failure {
+                Failure::NoServer => TmuxError::ServerGone,
+                failure => name.error_of(&self.socket, failure),
+            })?;
         Ok(captured(&lines.join(&b'\n'), capture))
     }
 

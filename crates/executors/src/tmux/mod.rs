@@ -21,7 +21,7 @@ mod version;
 pub use control::ControlClient;
 pub use error::TmuxError;
 pub use paste::{Confirmation, Pasted};
-pub use session::{Capture, Session, SessionInfo};
+pub use session::{Capture, Pane, Session, SessionInfo};
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use self::invocation::{Failure, ask, exact_word, without_formats};
-use self::session::{Name, captured, capturing, listed, listing};
+use self::session::{Name, captured, capturing, finding, found, listed, listing};
 use crate::process::{ProcessError, command};
 
 /// The oldest version that has what we use.
@@ -193,11 +193,29 @@ impl Tmux {
     /// What the pane of a session shows or has shown.
     pub fn capture(&self, name: &str, capture: Capture) -> Result<String, TmuxError> {
         let name = Name::new(name)?;
-        let words = capturing(&name, capture);
+        self.capture_from(&name, &name.pane(), capture)
+    }
+
+    /// What a pane shows or has shown.
+    pub fn capture_pane(&self, pane: &Pane, capture: Capture) -> Result<String, TmuxError> {
+        self.capture_from(&pane.name, &pane.id, capture)
+    }
+
+    fn capture_from(&self, name: &Name, pane: &str, capture: Capture) -> Result<String, TmuxError> {
+        let words = capturing(pane, capture);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let printed = self.ask(&words, b"");
         let printed = printed.map_err(|failure| name.error_of(&self.socket, failure))?;
         Ok(captured(&printed, capture))
+    }
+
+    /// The pane that was started with this process, if it is in one of our sessions.
+    pub fn pane_of(&self, process: u32) -> Result<Option<Pane>, TmuxError> {
+        match self.ask(&finding(), b"") {
+            Ok(printed) => Ok(found(&printed, process)),
+            Err(Failure::NoServer | Failure::NoTarget) => Ok(None),
+            Err(failure) => Err(error_of(&self.socket, failure)),
+        }
     }
 
     /// What a person runs to look at a session and to type into it.

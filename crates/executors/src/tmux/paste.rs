@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::invocation::ask;
-use super::session::{Capture, Name};
+use super::session::{Capture, Name, Pane};
 use super::{Tmux, TmuxError};
 
 /// How to tell from what a pane shows that a text has arrived.
@@ -57,45 +57,56 @@ impl Tmux {
         confirmation: &Confirmation<'_>,
     ) -> Result<Pasted, TmuxError> {
         let name = Name::new(name)?;
+        let id = name.pane();
+        self.paste_into(&Pane { id, name }, text, confirmation)
+    }
+
+    /// The same for one pane. Whoever has found the pane by its process can be sure that no other program gets the text,
+    /// not even one that has taken the place of the pane.
+    pub fn paste_into(
+        &self,
+        pane: &Pane,
+        text: &[u8],
+        confirmation: &Confirmation<'_>,
+    ) -> Result<Pasted, TmuxError> {
         let text = without_paste_end(text);
         if !text.is_empty() {
-            self.paste_bytes(&name, &text)?;
+            self.paste_bytes(pane, &text)?;
         }
         if let Some(is_ready) = confirmation.before_enter
-            && let Err(screen) = self.look_until(&name, is_ready, confirmation.limit)?
+            && let Err(screen) = self.look_until(pane, is_ready, confirmation.limit)?
         {
             return Ok(Pasted::Unconfirmed { entered: false, screen });
         }
         // Not as a key: one goes to the person who reads what is further up, if there is one.
-        self.paste_bytes(&name, b"\r")?;
-        Ok(match self.look_until(&name, confirmation.after_enter, confirmation.limit)? {
+        self.paste_bytes(pane, b"\r")?;
+        Ok(match self.look_until(pane, confirmation.after_enter, confirmation.limit)? {
             Ok(()) => Pasted::Confirmed,
             Err(screen) => Pasted::Unconfirmed { entered: true, screen },
         })
     }
 
-    fn paste_bytes(&self, name: &Name, bytes: &[u8]) -> Result<(), TmuxError> {
+    fn paste_bytes(&self, pane: &Pane, bytes: &[u8]) -> Result<(), TmuxError> {
         let number = PASTES.fetch_add(1, Ordering::Relaxed);
         let buffer = format!("gt-{}-{number}", std::process::id());
         // Enter is no text.
         let marked: &[&str] = if bytes == b"\r" { &[] } else { &["-p"] };
-        let pane = name.pane();
         let mut command = self.command();
         command
             .args(["load-buffer", "-b", &buffer, "-", ";", "paste-buffer", "-d", "-b", &buffer])
             .args(marked)
-            .args(["-t", &pane]);
+            .args(["-t", &pane.id]);
         ask(&mut command, bytes).map(|_| ()).map_err(|failure| {
             // What nobody was given must not stay; without a server it does not.
             let _ = self.ask(&["delete-buffer", "-b", &buffer], b"");
-            name.error_of(&self.socket, failure)
+            pane.name.error_of(&self.socket, failure)
         })
     }
 
     /// Looks at a pane until it shows what it should; what it shows instead, if that takes too long.
     fn look_until(
         &self,
-        name: &Name,
+        pane: &Pane,
         is_it: &dyn Fn(&str) -> bool,
         limit: Duration,
     ) -> Result<Result<(), String>, TmuxError> {
@@ -104,7 +115,7 @@ impl Tmux {
         loop {
             // Asked before the look, so that a long pause of this process does not count against it.
             let is_last = begun.elapsed() >= limit;
-            let screen = self.capture(name.as_str(), Capture::Visible)?;
+            let screen = self.capture_pane(pane, Capture::Visible)?;
             if is_it(&screen) {
                 return Ok(Ok(()));
             }

@@ -46,6 +46,37 @@ impl Name {
     }
 }
 
+/// One pane, whatever becomes of its session and of those beside it: its number is never given to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pane {
+    pub(super) id: String,
+    pub(super) name: Name,
+}
+
+impl Pane {
+    /// The name of the session that it was found in.
+    pub fn session(&self) -> &str {
+        self.name.as_str()
+    }
+}
+
+/// The words that list all panes by the process that each was started with.
+pub(super) fn finding() -> [&'static str; 4] {
+    ["list-panes", "-a", "-F", "#{pane_pid} #{pane_id} #{session_name}"]
+}
+
+/// The pane that was started with this process.
+pub(super) fn found(listing: &[u8], process: u32) -> Option<Pane> {
+    let listing = String::from_utf8_lossy(listing);
+    listing.lines().find_map(|line| {
+        let (number, rest) = line.split_once(' ')?;
+        let (id, session) = rest.split_once(' ')?;
+        let is_it = number.parse() == Ok(process) && id.starts_with('%');
+        let name = is_it.then(|| Name::new(session).ok()).flatten()?;
+        Some(Pane { id: id.to_owned(), name })
+    })
+}
+
 /// A session that was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
@@ -122,10 +153,8 @@ pub enum Capture {
 }
 
 /// The words that capture a pane. Lines that were too long for the pane are whole again.
-pub(super) fn capturing(name: &Name, capture: Capture) -> Vec<String> {
-    let mut words = vec!["capture-pane", "-p", "-J", "-t"];
-    let pane = name.pane();
-    words.push(&pane);
+pub(super) fn capturing(pane: &str, capture: Capture) -> Vec<String> {
+    let mut words = vec!["capture-pane", "-p", "-J", "-t", pane];
     let start = match capture {
         Capture::Visible => None,
         Capture::Last(lines) => Some(format!("-{lines}")),
@@ -188,6 +217,16 @@ mod tests {
             dead: true,
         };
         assert_eq!(sessions[1], second);
+    }
+
+    #[test]
+    fn a_pane_is_found_by_its_process() {
+        let listing = b"100 %1 gt-a\n101 %2 gt-b\n102 %3 +3+4\n103 gt-x\n";
+        let pane = found(listing, 101).unwrap();
+        assert_eq!((pane.id.as_str(), pane.session()), ("%2", "gt-b"));
+        for nobody in [10, 102, 103] {
+            assert_eq!(found(listing, nobody), None);
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) const KEYS: &[&str] = &[
     "prompt = \"argument\"\n",
     "prompt = \"paste\"\n",
     "interactive = true\n",
-    "[paste]\nconfirm = \"x\"\nbytes_max = 9\n",
+    "[paste]\nready = \"y\"\nconfirm = \"x\"\nbytes_max = 9\n",
     "[environment]\nA = \"1\"\n",
     "account_flag = \"--a\"\n",
     "exit_zero = \"ask\"\n",

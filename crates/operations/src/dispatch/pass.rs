@@ -8,6 +8,7 @@ use super::dispatcher::{Dispatched, Dispatcher, NotStarted};
 use super::scene::Caller;
 use super::settings::Overrides;
 use crate::landing::resume;
+use crate::messages::deliver_waiting;
 use crate::outbox::catch_up;
 use crate::runs::{RealWorld, Recovered, RunSpawner, World as _, recover};
 use crate::trees::complete_moves;
@@ -56,7 +57,8 @@ impl<'a> Passes<'a> {
         Ok(Self { town, how, world, spawner, lock: None })
     }
 
-    /// Recovers what died, starts what may start, has notices sent that are due, and old things looked after.
+    /// Recovers what died, starts what may start, puts nudges before those who sit at a screen, has notices sent that
+    /// are due, and old things looked after.
     pub fn pass(&mut self) -> Result<(Recovered, Dispatched)> {
         let town = self.town;
         let recovered = if self.how.dry_run {
@@ -88,6 +90,7 @@ impl<'a> Passes<'a> {
             !dispatched.errors.iter().any(|(_, error)| matches!(error, NotStarted::Operation(_)));
         self.lock = lock.filter(|_| all_known);
         if !self.how.dry_run {
+            deliver_waiting(town)?;
             catch_up(town)?;
             retention::catch_up(town, self.world.host())?;
         }

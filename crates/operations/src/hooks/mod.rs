@@ -93,6 +93,7 @@ impl Occasion {
             | EventKind::RunStarting
             | EventKind::StartFailed
             | EventKind::Dispatched
+            | EventKind::HandedOver
             | EventKind::RunDone
             | EventKind::RunFailed
             | EventKind::RunLost

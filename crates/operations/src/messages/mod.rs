@@ -1,6 +1,7 @@
 //! Messages between people and workers, with receipts: queued, delivered, seen.
 
 mod address;
+mod deliver;
 mod escalate;
 mod inbox;
 mod party;
@@ -9,10 +10,12 @@ mod send;
 mod tests;
 mod wait;
 
+pub use deliver::{Delivery, deliver, deliver_waiting};
 pub use escalate::{Escalation, escalate, needs_you};
 pub(crate) use escalate::{escalate_in, needs_you_in};
 pub use inbox::{Inbox, delivered, inbox, mark_seen, read, show, undelivered_for};
 pub(crate) use inbox::{put_before_in, unread_in};
 pub use party::Party;
+pub(crate) use send::subject;
 pub use send::{Letter, reply, send};
 pub use wait::wait_until_seen;

@@ -85,7 +85,8 @@ fn topic(party: &Party, to: &Address) -> Option<BeadId> {
     }
 }
 
-fn subject(text: &str) -> Result<Title> {
+/// The subject of a message, checked.
+pub(crate) fn subject(text: &str) -> Result<Title> {
     Title::parse(text).map_err(|invalid| {
         OperationError::rejected(
             invalid

@@ -9,6 +9,7 @@ use gt_core::schedule::{Context, LandingState, Loss, Run, RunEnd, RunState, Said
 use gt_executors::runs::AgentEnd;
 
 use super::finish::finish;
+use super::sessions::BETWEEN;
 use super::show::log_path;
 use super::spawner::with_causes;
 use crate::landing::{Refused, Sequel, complete, finish_work, note_waiting};
@@ -149,10 +150,19 @@ pub(super) fn taken_by(loss: Loss) -> &'static str {
     }
 }
 
+/// Writes down that a run is lost because no agent could go on with it.
+pub(super) fn not_continued(town: &Town, rig: &Rig, run: &Run, why: &str) -> Result<()> {
+    let saved = if run.workplace.tree.is_empty() { Ok(None) } else { save(town, rig, run) };
+    let reason = format!("no fresh session could go on with it: {why}");
+    let end = RunEnd::without_status(RunState::Lost, reason);
+    let committed = matches!(saved, Ok(Some(_)));
+    finish(town, &run.id, &RunEnd { committed, ..end }).map(drop)
+}
+
 /// How much of the end of an output is looked at for a usage limit.
 const LAST_BYTES: u64 = 16 * 1024;
 
-/// The end of what an agent printed; nothing if it cannot be read.
+/// The end of what the last agent printed; nothing if it cannot be read.
 fn last_words(town: &Town, run: &Run) -> String {
     let read = || -> std::io::Result<String> {
         let mut log = File::open(log_path(town, &run.id))?;
@@ -160,7 +170,9 @@ fn last_words(town: &Town, run: &Run) -> String {
         log.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
         let mut words = Vec::new();
         log.read_to_end(&mut words)?;
-        Ok(String::from_utf8_lossy(&words).into_owned())
+        let words = String::from_utf8_lossy(&words);
+        let last = words.rfind(BETWEEN).map_or(words.as_ref(), |begins| &words[begins..]);
+        Ok(last.to_owned())
     };
     read().unwrap_or_default()
 }

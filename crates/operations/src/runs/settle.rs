@@ -3,13 +3,13 @@
 use gt_core::Rig;
 use gt_core::decide::loss_of;
 use gt_core::schedule::{Context, Run, RunEnd, RunState};
+use gt_executors::runs::AgentEnd;
 
 use super::conclude::{Ending, conclude_in_tree, taken_by};
 use super::finish::finish;
 use super::world::{Alive, World};
-use crate::dispatch::SchedulerSettings;
-use crate::settings::{file_layers, layers_over};
 use crate::trees::{NotPrepared, has_trees, occupy};
+use crate::worker::progress_in;
 use crate::{Result, Town, runtimes};
 
 /// What came of a run whose processes are gone.
@@ -26,7 +26,7 @@ pub(super) enum Settled {
 /// Ends a run of which no process is left as its supervisor would have ended it: what its end means is decided where
 /// the supervisor decides it, and in its tree nobody else does anything meanwhile.
 pub(super) fn settle(town: &Town, world: &dyn World, run: &Run) -> Result<Settled> {
-    let (rig, context, settings) = look_up(town, run)?;
+    let (rig, context) = look_up(town, run)?;
     match rig.filter(|rig| has_trees(rig) && !run.workplace.tree.is_empty()) {
         Some(rig) => {
             let _lock = match occupy(town, &rig, run) {
@@ -39,13 +39,12 @@ pub(super) fn settle(town: &Town, world: &dyn World, run: &Run) -> Result<Settle
             if world.worker_of(run) == Alive::Yes {
                 return Ok(Settled::Busy(format!("something of {} is alive", run.id)));
             }
-            let asked = Some(run.runtime.as_str()).filter(|name| !name.is_empty());
-            let runtime = runtimes::resolve(town, &settings, &rig.slug, asked).ok();
+            let runtime = runtimes::named(town, &run.runtime).ok();
             let ending = Ending {
                 rig: &rig,
                 context: context.as_ref(),
                 runtime: runtime.as_ref(),
-                end: world.agent_end_of(run),
+                end: last_end(town, world, run, context.as_ref())?,
                 loss: loss_of(world.traces_of(run)),
             };
             conclude_in_tree(town, run, &ending)?;
@@ -55,13 +54,25 @@ pub(super) fn settle(town: &Town, world: &dyn World, run: &Run) -> Result<Settle
     how_it_stands(town, run)
 }
 
-fn look_up(town: &Town, run: &Run) -> Result<(Option<Rig>, Option<Context>, SchedulerSettings)> {
-    let files = file_layers(town)?;
-    town.read(|reader| {
-        let settings = SchedulerSettings::of(&layers_over(&files, reader)?)?;
-        let context = reader.context_by_number(run.context)?;
-        Ok((reader.rig(run.rig.as_str())?, context, settings))
-    })
+fn look_up(town: &Town, run: &Run) -> Result<(Option<Rig>, Option<Context>)> {
+    town.read(|reader| Ok((reader.rig(run.rig.as_str())?, reader.context_by_number(run.context)?)))
+}
+
+/// How the last agent of a run ended, if anybody saw it. One that did a step of several may have been about to be followed
+/// by another: how the run would have ended nobody knows.
+fn last_end(
+    town: &Town,
+    world: &dyn World,
+    run: &Run,
+    context: Option<&Context>,
+) -> Result<Option<AgentEnd>> {
+    let end = world.agent_end_of(run);
+    let step_by_step = context.is_some_and(|context| context.parameters.ralph);
+    if end != Some(AgentEnd::Exited(0)) || !step_by_step {
+        return Ok(end);
+    }
+    let progress = town.read(|reader| progress_in(reader, run))?;
+    Ok(end.filter(|_| progress.is_none_or(|progress| progress.done >= progress.total)))
 }
 
 /// Ends a run in the store alone: as what its worker ended as, if it has no tree that says more and anybody saw it.

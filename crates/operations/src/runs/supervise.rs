@@ -11,12 +11,12 @@ use gt_executors::runs::{
 };
 
 use super::claim::{Claim, claim};
-use super::conclude::conclude;
+use super::conclude::{conclude, not_continued};
 use super::finish::exec_failed;
-use super::spawner::{explained, with_causes};
-use super::workbench::lay_out;
+use super::insist::insist;
+use super::sessions::{Shift, Worked};
+use super::spawner::with_causes;
 use crate::dispatch::SchedulerSettings;
-use crate::runtimes;
 use crate::settings::{file_layers, layers_over};
 use crate::trees::{NotPrepared, occupy, prepare};
 use crate::{Actor, OperationError, Result, Town};
@@ -99,21 +99,23 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
             return Ok(());
         }
     };
-    let asked = order.context.parameters.runtime.as_deref();
-    let runtime = runtimes::resolve(town, &settings, &rig.slug, asked);
-    let laid_out = runtime.and_then(|runtime| {
-        let agent = lay_out(town, &rig, &order, &runtime, account, program)?;
-        Ok((agent, runtime))
-    });
-    let ended = laid_out.map_err(|error| with_causes(&error)).and_then(|(agent, runtime)| {
-        let end = supervision.stay_with(&files, &lock, &agent, grace, || say(STARTED));
-        Ok((end.map_err(|error| explained(&error))?, runtime))
-    });
-    match ended {
-        Ok((end, runtime)) => {
-            insist(|| conclude(town, &rig, &order.run, &order.context, &runtime, end))?;
+    let run = order.run.clone();
+    let context = order.context.clone();
+    let shift = Shift {
+        town,
+        rig: &rig,
+        settings: &settings,
+        account: account.as_ref(),
+        program,
+        files: &files,
+        lock: &lock,
+    };
+    match shift.work(*order, supervision)? {
+        Worked::Ended(end, runtime) => {
+            insist(|| conclude(town, &rig, &run, &context, &runtime, end))?;
         }
-        Err(why) => {
+        Worked::NotContinued(why) => insist(|| not_continued(town, &rig, &run, &why))?,
+        Worked::NotStarted(why) => {
             insist(|| exec_failed(town, id, &why))?;
             say_failed(&why);
         }
@@ -142,22 +144,6 @@ fn look_up(town: &Town, id: &RunId) -> Result<Option<Assignment>> {
         let account = accounts.into_iter().find(|account| account.handle == run.account);
         Ok(Some(Assignment { run, rig, context, settings, account }))
     })
-}
-
-/// How long apart the end of a run is told again to a store that is away, and how often.
-const INSIST_PAUSE: Duration = Duration::from_secs(1);
-const INSIST_MAX: u32 = 3600;
-
-/// Writes down an end. The run's lock is held meanwhile, so a store that comes back learns what happened
-/// before anybody can take the run for lost.
-fn insist<T>(write: impl Fn() -> Result<T>) -> Result<T> {
-    for _ in 0..INSIST_MAX {
-        match write() {
-            Err(error) if error.may_pass() => std::thread::sleep(INSIST_PAUSE),
-            written => return written,
-        }
-    }
-    write()
 }
 
 /// An earlier run of the same bead of which something is, or may be, left. The store lets only one be live, but

@@ -1,44 +1,64 @@
 //! What is started for a run: which program, where, and what it knows.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use gt_core::runtime::{ExitZero, Invocation, Runtime, Values};
-use gt_core::schedule::{Account, Merge, WorkerPlace};
-use gt_core::{ExecutorKind, Rig};
-use gt_executors::runs::{Agent, RunFiles};
+use gt_core::runtime::{ExitZero, Invocation, Pasting, Runtime, Values};
+use gt_core::schedule::{Account, Merge, Run, WorkerPlace};
+use gt_core::{ExecutorKind, Message, Rig};
+use gt_executors::runs::{Agent, Prompter, RunFiles};
 use gt_executors::terminal::Launcher;
+use uuid::Uuid;
 
 use super::claim::WorkOrder;
 use super::prompt::prompt;
 use crate::{OperationError, Result, Town};
 
-/// Lays out everything for a run that was taken: the program that works on it. `program` is this program.
+/// The program that works on a run, and what it is told with its prompt.
+pub(super) struct Workbench {
+    pub(super) agent: Agent,
+    /// The messages that it is told with its prompt.
+    pub(super) told: Vec<Message>,
+}
+
+/// Lays everything out for a session of a run that was taken; the first one has the number 1. `program` is this program.
 pub(super) fn lay_out(
     town: &Town,
     rig: &Rig,
     order: &WorkOrder,
     runtime: &Runtime,
-    account: Option<Account>,
+    account: Option<&Account>,
     program: &Path,
-) -> Result<Agent> {
+    session: u32,
+) -> Result<Workbench> {
     let WorkOrder { run, bead, context } = order;
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
+    let briefing = || crate::worker::briefing(town, &run.id);
     // The command of a rig is told what is to be done; an agent, who it is and how to finish as well.
-    let text = match runtime.exit_zero {
-        ExitZero::Done => prompt(bead, run, context),
-        ExitZero::DoneIfCommitted | ExitZero::Ask => crate::worker::briefing(town, &run.id)?.text(),
+    let (text, told) = match runtime.exit_zero {
+        ExitZero::Done if session > 1 || context.parameters.ralph => {
+            let opening = briefing()?.opening(session);
+            let gap = if opening.is_empty() { "" } else { "\n\n" };
+            (format!("{opening}{gap}{}", prompt(bead, run, context)), Vec::new())
+        }
+        ExitZero::Done => (prompt(bead, run, context), Vec::new()),
+        ExitZero::DoneIfCommitted | ExitZero::Ask => {
+            let briefing = briefing()?;
+            (briefing.text_of_session(session), briefing.messages)
+        }
     };
     let id = run.id.to_string();
     let (prompt_file, gt) = (files.prompt_path(), program.to_string_lossy());
-    let session = run.uid.to_string();
-    let account_dir = account.as_ref().map(|account| account.config_dir.as_str());
+    // Programs do not begin a session under a name that they have used.
+    let session_name = if session > 1 { Uuid::now_v7().to_string() } else { run.uid.to_string() };
+    let account_dir = account.map(|account| account.config_dir.as_str());
     let values = Values {
         prompt: &text,
         prompt_file: &prompt_file.to_string_lossy(),
         bead: bead.id.as_str(),
         run: &id,
         title: bead.title.as_str(),
-        session: &session,
+        session: &session_name,
         gt: &gt,
         account_dir: account_dir.filter(|directory| !directory.is_empty()),
     };
@@ -51,10 +71,13 @@ pub(super) fn lay_out(
         };
         std::fs::write(&file.path, &file.contents).map_err(failed)?;
     }
-    let Invocation { argv, stdin, environment: of_runtime, .. } = invocation;
+    let Invocation { argv, stdin, paste, environment: of_runtime, .. } = invocation;
+    let prompter = paste.as_ref().map(|paste| prompter(town, run, runtime, paste, program));
+    let prompter = prompter.transpose()?;
+    let typed = paste.map(|paste| paste.text.into_bytes());
     let mut environment = environment_of(town, order, program)?;
     environment.extend(of_runtime);
-    environment.extend(account.into_iter().flat_map(|account| account.environment));
+    environment.extend(account.into_iter().flat_map(|account| account.environment.clone()));
     let directory = if run.workplace.tree.is_empty() { &rig.path } else { &run.workplace.tree };
     let on_terminal =
         runtime.is_interactive || (run.executor == ExecutorKind::Tmux && stdin.is_none());
@@ -62,13 +85,43 @@ pub(super) fn lay_out(
         program: program.to_owned(),
         arguments: ["worker", "become", "--"].map(Into::into).to_vec(),
     });
-    Ok(Agent {
+    let agent = Agent {
         argv,
         directory: town.root().join(directory),
         environment,
-        prompt: stdin.unwrap_or_default(),
+        prompt: stdin.or(typed).unwrap_or_default(),
         terminal,
-    })
+        prompter,
+    };
+    Ok(Workbench { agent, told })
+}
+
+/// What types the prompt into the session of a run: this program, once more.
+fn prompter(
+    town: &Town,
+    run: &Run,
+    runtime: &Runtime,
+    paste: &Pasting,
+    program: &Path,
+) -> Result<Prompter> {
+    if run.executor != ExecutorKind::Tmux {
+        return Err(OperationError::rejected(format!(
+            "the prompt of the runtime {0} is pasted into its session, and {1} has none, because the rig {2} works as {3}; use \
+             a rig that works in sessions (gt rig add … --executor tmux), or give the prompt otherwise (gt config agent set \
+             {0} prompt argument)",
+            runtime.name,
+            run.id,
+            run.rig,
+            run.executor.as_str(),
+        )));
+    }
+    let supervisor = std::process::id().to_string();
+    let mut arguments: Vec<OsString> = vec!["-C".into(), town.root().into()];
+    arguments.extend(["worker", "type", "--supervisor", &supervisor].map(OsString::from));
+    arguments.extend(["--confirm", paste.confirm.as_str()].map(OsString::from));
+    let ready = paste.ready.iter().flat_map(|ready| ["--ready", ready.as_str()]);
+    arguments.extend(ready.map(OsString::from));
+    Ok(Prompter { program: program.to_owned(), arguments })
 }
 
 /// What a worker finds in its environment.

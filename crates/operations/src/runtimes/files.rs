@@ -87,22 +87,59 @@ pub fn get(town: &Town, name: &str) -> Result<KnownRuntime> {
 /// Gives the file and the runtime.
 pub fn set(town: &Town, name: &str, key: &str, value: &str) -> Result<(PathBuf, KnownRuntime)> {
     let name = RuntimeName::parse(name)?;
-    let Some(path) = file_of(town, &name) else {
-        return Err(OperationError::rejected(
-            "a town without a directory has no runtimes of its own",
-        ));
-    };
-    // Two who change the same file would lose what one of them said.
-    let lock = town.root().join(".gt");
-    let failed = |source| OperationError::File { action: "lock", path: lock.clone(), source };
-    let held = std::fs::File::open(&lock).map_err(failed)?;
-    held.lock().map_err(failed)?;
+    let path = own_file(town, &name)?;
+    let _held = lock(town)?;
     let before = read(&path)?.unwrap_or_default();
     let after = set_runtime_key(&before, key, value)
         .map_err(|why| OperationError::from(why).at(shown(town, &path)))?;
     let known = Shelf { town, instead: Some((&name, &after)) }.find(&name)?;
     write(&path, &after)?;
     Ok((path, known))
+}
+
+/// Takes back whatever the town says about a runtime that came with this program. Gives where that is kept, if there was
+/// anything, and the runtime.
+pub fn unset(town: &Town, name: &str) -> Result<(Option<PathBuf>, KnownRuntime)> {
+    let name = RuntimeName::parse(name)?;
+    let path = own_file(town, &name)?;
+    if preset(&name).is_none() {
+        // One that nobody knows is told as such.
+        Shelf { town, instead: None }.own(&name)?.map_or_else(
+            || preset_layer(town, &name).map(drop),
+            |_| {
+                Err(OperationError::rejected(format!(
+                    "{name} did not come with gt, so there is nothing to go back to; remove {} if nobody uses it",
+                    shown(town, &path)
+                )))
+            },
+        )?;
+    }
+    let _held = lock(town)?;
+    let kept = path.with_extension("toml.unset");
+    let kept = match std::fs::rename(&path, &kept) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        renamed => {
+            let failed = |source| OperationError::File { action: "rename", path, source };
+            renamed.map(|()| Some(kept)).map_err(failed)?
+        }
+    };
+    Ok((kept, Shelf { town, instead: None }.find(&name)?))
+}
+
+/// The file in which the town says something about a runtime, which need not be there.
+fn own_file(town: &Town, name: &RuntimeName) -> Result<PathBuf> {
+    file_of(town, name).ok_or_else(|| {
+        OperationError::rejected("a town without a directory has no runtimes of its own")
+    })
+}
+
+/// Two who change the same file would lose what one of them said.
+fn lock(town: &Town) -> Result<std::fs::File> {
+    let lock = town.root().join(".gt");
+    let failed = |source| OperationError::File { action: "lock", path: lock.clone(), source };
+    let held = std::fs::File::open(&lock).map_err(failed)?;
+    held.lock().map_err(failed)?;
+    Ok(held)
 }
 
 /// All files about runtimes.

@@ -4,7 +4,7 @@ mod files;
 mod scripted;
 mod trial;
 
-pub use files::{KnownRuntime, RuntimeOrigin, get, list, set};
+pub use files::{KnownRuntime, RuntimeOrigin, get, list, set, unset};
 pub use scripted::{Ended, Stage, follow, script_of};
 pub use trial::{Answer, Tested, test};
 
@@ -40,11 +40,12 @@ pub(crate) fn known_in(
     rig: &RigSlug,
     asked: Option<&str>,
 ) -> Result<Runtime> {
-    let name = match settings.runtime_in(rig, asked) {
-        "" => CUSTOM,
-        name => name,
-    };
-    Ok(get(town, name)?.runtime)
+    named(town, settings.runtime_in(rig, asked))
+}
+
+/// The runtime that a run names; one that names none has the command of its rig.
+pub(crate) fn named(town: &Town, name: &str) -> Result<Runtime> {
+    Ok(get(town, if name.is_empty() { CUSTOM } else { name })?.runtime)
 }
 
 /// The usage limit that the end of an output tells of, if it does, with the time zones of this machine.

@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use gt_core::runtime::script::{Instruction, Script, limit_message, script_in};
-use gt_executors::process;
+use gt_executors::{process, terminal};
 
 use crate::{Environment, OperationError, Result, Town};
 
@@ -120,6 +120,20 @@ impl Actor<'_> {
             Instruction::Done(Some(status)) => {
                 return self.run(&["gt", "done", "--status", status]);
             }
+            Instruction::HandOff(note) => {
+                let note = note.as_ref().map(|note| self.filled(note));
+                let words: Vec<&str> =
+                    note.iter().flat_map(|note| ["--message", note.as_str()]).collect();
+                return self.run(&[&["gt", "handoff"], words.as_slice()].concat());
+            }
+            Instruction::Read(path) => {
+                let typed = terminal::read_typed().map_err(|source| OperationError::File {
+                    action: "read",
+                    path: "/dev/tty".into(),
+                    source,
+                })?;
+                self.write_as_it_is(path, &typed, OpenOptions::new().append(true).create(true))?;
+            }
             Instruction::Step(id) => return self.run(&["gt", "step", "done", id]),
             Instruction::Run(argv) => {
                 let argv: Vec<String> = argv.iter().map(|word| self.filled(word)).collect();
@@ -175,8 +189,12 @@ impl Actor<'_> {
     }
 
     fn write(&self, path: &str, text: &str, options: &OpenOptions) -> Result<()> {
+        self.write_as_it_is(path, &self.filled(text), options)
+    }
+
+    fn write_as_it_is(&self, path: &str, text: &str, options: &OpenOptions) -> Result<()> {
         let mut file = self.open(path, options)?;
-        let written = file.write_all(format!("{}\n", self.filled(text)).as_bytes());
+        let written = file.write_all(format!("{text}\n").as_bytes());
         let failed =
             |source| OperationError::File { action: "write", path: self.path(path), source };
         written.map_err(failed)

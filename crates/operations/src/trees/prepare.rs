@@ -55,7 +55,7 @@ pub(crate) fn prepare(
     let fence = repository.clone();
     let place = std::thread::scope(|scope| {
         let fenced = scope.spawn(move || fence.install_fence(program));
-        let place = furnish(town, rig, run, parameters, &trees, &repository, polecat);
+        let place = furnish(town, rig, run, parameters, &trees, &repository, &polecat);
         fenced.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(&failed)?;
         place
     });
@@ -70,7 +70,7 @@ fn furnish(
     parameters: &SlingParameters,
     trees: &Trees<'_>,
     repository: &Repository,
-    polecat: Polecat,
+    polecat: &Polecat,
 ) -> Result<Workplace> {
     let failed = git_failed(rig);
     let name = &polecat.name;
@@ -85,8 +85,8 @@ fn furnish(
         updated_at: town.now(),
         ..polecat.clone()
     };
-    if !reuse(town, rig, &polecat, &ready, &tree, &base_commit)? {
-        move_away(town, rig, &polecat, Leaving::For(&run.id))?;
+    if !reuse(town, rig, polecat, &ready, &tree, &base_commit)? {
+        move_away(town, rig, polecat, Leaving::For(&run.id))?;
         repository.add_worktree(tree.path(), &branch, &base_commit).map_err(&failed)?;
         write_down(town, &ready)?;
     }

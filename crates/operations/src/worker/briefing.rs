@@ -149,15 +149,10 @@ impl Briefing {
         };
         let ending = |command: &str, when: &str| (command.to_owned(), when.to_owned());
         let mut endings = vec![ending("gt done", done)];
-        if self.is_step_by_step() {
+        if Run::takes_slot(self.run().executor) {
             endings.push(ending(
-                "gt handoff",
-                "one step is done and others are left: each gets a fresh session",
-            ));
-        } else {
-            endings.push(ending(
-                "gt handoff",
-                "you are running out of memory; a fresh session goes on in the same tree",
+                "gt handoff -m \"…\"",
+                "you are running out of memory; a fresh session goes on in the same tree and reads your note",
             ));
         }
         endings.push(ending(
@@ -176,8 +171,51 @@ impl Briefing {
         endings
     }
 
+    /// What a session is told before anything else: who worked before it in the same run, what they left for it, and
+    /// which step is its own.
+    pub(crate) fn opening(&self, session: u32) -> String {
+        let mut page = String::new();
+        if session > 1 {
+            let done = self.steps.steps.iter().filter(|view| view.done.is_some());
+            let done: Vec<&str> = done.map(|view| view.name.as_str()).collect();
+            let done = if done.is_empty() {
+                String::new()
+            } else {
+                format!(" These steps are done: {}.", done.join(", "))
+            };
+            // Writing into a text cannot fail.
+            let _ = writeln!(
+                page,
+                "You are session {session} of this run, and go on where the one before you stopped: what it did is in \
+                 your tree.{done}"
+            );
+        }
+        section(&mut page, "Handed over", &messages_told(self.notes()));
+        if let Some(next) = self.steps.next().filter(|_| self.is_step_by_step()) {
+            let open = self.steps.progress.total - self.steps.progress.done;
+            let then = if open > 1 {
+                format!("gt step done {}, and a fresh session goes on with the rest", next.name)
+            } else {
+                format!("gt step done {}, and gt done", next.name)
+            };
+            let step = format!("{}\nWhen it is done: {then}.", step_told(next, ""));
+            section(&mut page, "Your step", &step);
+        }
+        page.trim_matches('\n').to_owned()
+    }
+
+    /// What sessions before this one have left for it.
+    fn notes(&self) -> impl Iterator<Item = &Message> {
+        self.messages.iter().filter(|message| message.is_handover())
+    }
+
     /// Everything, as Markdown.
     pub fn text(&self) -> String {
+        self.text_of_session(1)
+    }
+
+    /// The same for a session of a run; the first one has the number 1.
+    pub(crate) fn text_of_session(&self, session: u32) -> String {
         let (bead, run) = (&self.bead, self.run());
         let mut page = format!("# {}: {}\n\n", bead.id, bead.title.as_str());
         // Writing into a text cannot fail.
@@ -195,6 +233,10 @@ impl Briefing {
         if let Some((before, done)) = &self.before {
             let _ = writeln!(page, "{}", told_before(before, done));
         }
+        let opening = self.opening(session);
+        if !opening.is_empty() {
+            let _ = write!(page, "\n{opening}\n");
+        }
         section(&mut page, "What is to be done", &bead.description);
         section(&mut page, "How it is to be done", &bead.design);
         section(&mut page, "It is done when", &bead.acceptance_criteria);
@@ -204,7 +246,8 @@ impl Briefing {
         if !self.steps.steps.is_empty() {
             section(&mut page, &format!("Steps ({})", self.steps.progress), &self.steps_told());
         }
-        section(&mut page, "Messages", &self.messages_told());
+        let others = self.messages.iter().filter(|message| !message.is_handover());
+        section(&mut page, "Messages", &messages_told(others));
         section(&mut page, "Rules", &listed(self.rules()));
         let endings =
             self.endings().into_iter().map(|(command, when)| format!("`{command}`: {when}"));
@@ -238,37 +281,44 @@ impl Briefing {
         let mut text = String::new();
         for view in &self.steps.steps {
             let StepView { step, name, done, .. } = view;
-            let mark = if done.is_some() { "x" } else { " " };
             let here = if next.as_ref() == Some(&step.id) { "  ← next" } else { "" };
-            let _ = writeln!(text, "- [{mark}] {name}: {}{here}", step.title);
             if done.is_some() {
-                continue;
-            }
-            if !step.description.trim().is_empty() {
-                let _ = writeln!(text, "{}", indented(&step.description));
-            }
-            if !step.acceptance.trim().is_empty() {
-                let _ = writeln!(text, "{}", indented(&format!("Done when: {}", step.acceptance)));
-            }
-        }
-        text
-    }
-
-    fn messages_told(&self) -> String {
-        let mut text = String::new();
-        for message in &self.messages {
-            let subject = if message.subject.is_empty() {
-                String::new()
+                let _ = writeln!(text, "- [x] {name}: {}{here}", step.title);
             } else {
-                format!(": {}", message.subject)
-            };
-            let _ = writeln!(text, "{} from {}{subject}", message.id, message.from);
-            if !message.body.trim().is_empty() {
-                let _ = writeln!(text, "{}", indented(&message.body));
+                let _ = write!(text, "- [ ] {}", step_told(view, here));
             }
         }
         text
     }
+}
+
+/// A step that is to be done, at length.
+fn step_told(view: &StepView, remark: &str) -> String {
+    let StepView { step, name, .. } = view;
+    let mut text = format!("{name}: {}{remark}\n", step.title);
+    if !step.description.trim().is_empty() {
+        let _ = writeln!(text, "{}", indented(&step.description));
+    }
+    if !step.acceptance.trim().is_empty() {
+        let _ = writeln!(text, "{}", indented(&format!("Done when: {}", step.acceptance)));
+    }
+    text
+}
+
+fn messages_told<'m>(messages: impl Iterator<Item = &'m Message>) -> String {
+    let mut text = String::new();
+    for message in messages {
+        let subject = if message.subject.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", message.subject)
+        };
+        let _ = writeln!(text, "{} from {}{subject}", message.id, message.from);
+        if !message.body.trim().is_empty() {
+            let _ = writeln!(text, "{}", indented(&message.body));
+        }
+    }
+    text
 }
 
 /// How the run before this one went.

@@ -2,12 +2,14 @@
 
 mod acting;
 mod briefing;
+mod handoff;
 mod hook;
 mod prime;
 mod steps;
 
 pub(crate) use acting::current_run;
 pub use briefing::{Briefing, briefing};
+pub use handoff::{HandedOff, HandoffNote, begin_fresh_session, hand_off};
 pub use hook::{Hooked, hook};
 pub use prime::{Overview, Primed, RunningRun, prime, running};
 pub use steps::{StepView, StepsDone, StepsOfRun, finish_steps, steps};

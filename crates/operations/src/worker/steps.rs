@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use gt_core::decide::needs_fresh_session;
 use gt_core::schedule::{Run, RunId, RunStep, StepProgress};
 use gt_records::run_steps;
 use gt_store::{DoneStep, Reader};
@@ -53,6 +54,8 @@ pub struct StepsDone {
     pub progress: StepProgress,
     /// The step that comes next: its name and title.
     pub next: Option<(String, String)>,
+    /// The worker has a fresh session for each step, and the next one is due.
+    pub fresh_session_due: bool,
 }
 
 /// The steps of a worker's own run, or of the run that was asked for.
@@ -97,6 +100,7 @@ pub fn finish_steps(
         }
         let plan = run_steps(&run.steps);
         let mut done = ids_done(writer, &run.id)?;
+        let before = plan.progress(&done);
         let ticked = plan.tick(&done, said, force).map_err(|refusal| {
             OperationError::rejected(format!("cannot tick off a step of {}: {refusal}", run.id))
         })?;
@@ -114,10 +118,16 @@ pub fn finish_steps(
             writer.finish_step(&run, step)?;
             done.insert(step.id.clone());
         }
+        // A person who ticks something off does not end the session of a worker.
+        let is_own = town.acting_run() == Some(&run.id) && Run::takes_slot(run.executor);
+        let context = if is_own { writer.context_by_number(run.context)? } else { None };
+        let step_by_step = context.is_some_and(|context| context.parameters.ralph);
+        let progress = plan.progress(&done);
         Ok(StepsDone {
+            fresh_session_due: needs_fresh_session(step_by_step, before, progress),
             ticked: ticked.into_iter().map(named).collect(),
             already,
-            progress: plan.progress(&done),
+            progress,
             next: plan.next(&done).map(named),
             run: run.id,
         })

@@ -184,6 +184,7 @@ macro_rules! for_each_conformance_case {
                 a_message_is_delivered_once_and_seen_once,
                 what_is_seen_was_delivered,
                 an_address_gets_its_own_messages_in_order,
+                a_nudge_waits_until_it_was_put_before_somebody,
                 who_asks_for_a_person_is_found_until_somebody_has_read_it,
                 messages_that_were_read_long_ago_go_and_no_others,
                 a_message_that_is_undone_leaves_no_gap,

@@ -92,6 +92,25 @@ pub(super) fn an_address_gets_its_own_messages_in_order(subject: &dyn Subject) {
     assert_eq!(last, ["three", "two"]);
 }
 
+pub(super) fn a_nudge_waits_until_it_was_put_before_somebody(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let nudge = |words| NewMessage { kind: MessageKind::Nudge, ..mail("ann", "gt-a", words) };
+    let waiting = |town: &Town| {
+        let found = town.read(|reader| reader.undelivered_nudges(10));
+        found.into_iter().map(|message| message.body).collect::<Vec<_>>()
+    };
+    let first = send(&town, nudge("one"));
+    send(&town, NewMessage { kind: MessageKind::Mail, ..nudge("no nudge") });
+    let second = send(&town, nudge("two"));
+    send(&town, nudge("three"));
+
+    assert_eq!(waiting(&town), ["one", "two", "three"]);
+    town.write(|writer| writer.message_delivered(&first));
+    town.write(|writer| writer.message_seen(&second));
+    assert_eq!(waiting(&town), ["three"]);
+    assert_eq!(town.read(|reader| reader.undelivered_nudges(0)), []);
+}
+
 pub(super) fn who_asks_for_a_person_is_found_until_somebody_has_read_it(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a"]);

@@ -27,6 +27,8 @@ statements! {
         AND seen_at IS NULL ORDER BY number LIMIT ?2");
     ASKING = concat!("SELECT ", message_columns!(), " FROM messages WHERE kind = 'escalation' \
         AND seen_at IS NULL ORDER BY number");
+    UNDELIVERED = concat!("SELECT ", message_columns!(), " FROM messages WHERE kind = ?1 \
+        AND delivered_at IS NULL AND seen_at IS NULL ORDER BY number LIMIT ?2");
     LAST_NUMBER = "SELECT value FROM counters WHERE name = 'message'";
     SET_LAST_NUMBER = "UPDATE counters SET value = ?1 WHERE name = 'message'";
     INSERT = "INSERT INTO messages (number, id, kind, severity, sender, recipient, subject, body, bead, \
@@ -53,6 +55,13 @@ impl Reader<'_> {
     /// The messages to an address that nobody has read, oldest first.
     pub fn unseen_messages(&self, to: &Address, limit: usize) -> Result<Vec<Message>, StoreError> {
         self.addressed(UNSEEN, to, limit)
+    }
+
+    /// The nudges that were not put before anybody yet, oldest first.
+    pub fn undelivered_nudges(&self, limit: usize) -> Result<Vec<Message>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let params = [MessageKind::Nudge.as_str().into(), limit.into()];
+        self.rows(UNDELIVERED, &params, message_from)
     }
 
     /// The messages that ask for a person and that nobody has read, oldest first.

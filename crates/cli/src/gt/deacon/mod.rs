@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use crate::context::Context;
 use crate::error::CliError;
 
-pub(super) use resume::resume_account;
+pub(super) use resume::{resume_account, resume_runtime};
 
 /// Recover work by hand: what the daemon does by itself
 #[derive(Debug, Args)]

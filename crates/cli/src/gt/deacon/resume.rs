@@ -1,4 +1,4 @@
-//! `gt deacon resume`, and `gt config account resume`.
+//! `gt deacon resume`, `gt config account resume` and `gt config agent resume`.
 
 use clap::{Args, ValueEnum};
 use gt_core::schedule::{Means, MeansKind};
@@ -45,6 +45,11 @@ pub(in super::super) fn resume_account(
     handle: &str,
 ) -> Result<(), CliError> {
     resume(context, &Means::account(handle))
+}
+
+/// What `gt config agent resume <name>` does.
+pub(in super::super) fn resume_runtime(context: &Context<'_>, name: &str) -> Result<(), CliError> {
+    resume(context, &Means { kind: MeansKind::Runtime, name: name.to_owned() })
 }
 
 fn resume(context: &Context<'_>, means: &Means) -> Result<(), CliError> {

@@ -1,0 +1,56 @@
+//! `gt handoff`.
+
+use clap::Args;
+use gt_operations::worker::{self, HandedOff, HandoffNote};
+use gt_records::ObjectWriter;
+
+use super::mail::{role, words, write_message};
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Let a fresh session go on with your run: same tree, same branch, same attempt
+///
+/// A worker says this when its session has become long. Its note is kept, the session ends, and a new one begins with the
+/// note and with what is done so far. A person names the run.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt handoff -m \"The parser is done; the tests in tests/lines.rs still fail\"
+  gt handoff -s \"Half way\" -m - < notes.md
+  gt handoff --run gt-abc -m \"Begin again with the design\"")]
+pub(super) struct HandoffArgs {
+    /// What the note is about, in a line
+    #[arg(short, long)]
+    subject: Option<String>,
+    /// What the next session should know (- is standard input)
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+    /// Of this run, or of the live run of this bead; a worker's own unless said
+    #[arg(long)]
+    run: Option<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &HandoffArgs) -> Result<(), CliError> {
+    let body = args.message.as_deref().map(words).transpose()?.unwrap_or_default();
+    let note = HandoffNote { subject: args.subject.clone(), body };
+    let town = context.town()?;
+    let printer = context.printer;
+    let handed_off = worker::hand_off(&town, role(context), args.run.as_deref(), &note)?;
+    if printer.json() {
+        return printer.object(&json(&handed_off));
+    }
+    let HandedOff { run, note } = handed_off;
+    let kept = note.map(|note| format!(", and begins with {}", note.id)).unwrap_or_default();
+    printer.done(format!("✓ A fresh session goes on with {run}{kept}"))
+}
+
+fn json(handed_off: &HandedOff) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("run", &handed_off.run.to_string());
+    match &handed_off.note {
+        Some(note) => object.object("note", |object| write_message(object, note)),
+        None => object.raw("note", "null"),
+    }
+    object.finish();
+    out
+}

@@ -1,0 +1,257 @@
+//! Staying with an agent: its end, what is wanted of it, and when it is made to end.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, kill_process_group, wait, waitid,
+    waitpid,
+};
+
+use super::control::{Control, Wish};
+use super::prompter::Prompting;
+use crate::terminal::OwnTerminal;
+
+/// How far it has come with an agent.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    Working,
+    /// Its work is done since then, and it may end by itself.
+    Dismissed(Instant),
+    /// Asked to end, at that time.
+    Asked(Instant),
+    Killed,
+}
+
+/// How it went with an agent.
+#[derive(Debug)]
+pub(super) struct Attended {
+    /// How it ended.
+    pub(super) status: Result<WaitStatus, Errno>,
+    /// Whether it ended by itself.
+    pub(super) is_free: bool,
+    /// What was wanted of it, to the last moment.
+    pub(super) wish: Option<Wish>,
+    /// Whether it got its prompt, if somebody was to type it.
+    pub(super) prompted: Option<Result<(), String>>,
+}
+
+impl Stage {
+    /// Whether the agent ends by itself, if it ends now.
+    fn is_free(self) -> bool {
+        matches!(self, Self::Working | Self::Dismissed(_))
+    }
+}
+
+/// How long whoever types the prompt of an agent has to say that it arrived, when the agent has ended: it may have been
+/// quick.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// How often children that we have adopted are collected, whose end nobody tells us.
+const COLLECT_INTERVAL: Duration = Duration::from_mins(1);
+
+/// Stays with the agent to its end, or ends it when somebody asks, or when it cannot be given its prompt. Collects every
+/// child that ends meanwhile. `started` is called once it is at work, and `on_loss` if the session goes away in which we
+/// are: the agent does not mind.
+pub(super) fn attend(
+    agent: Pid,
+    control: &mut Control,
+    prompting: Option<Result<Prompting, String>>,
+    grace: Duration,
+    session: &mut OwnTerminal,
+    started: impl FnOnce(),
+    mut on_loss: impl FnMut(),
+) -> Attended {
+    let end = end_of(agent);
+    let mut stage = Stage::Working;
+    let mut wish = None;
+    let mut started = Some(started);
+    let (mut prompting, mut prompted) = match prompting {
+        None => {
+            started.take().into_iter().for_each(|started| started());
+            (None, None)
+        }
+        Some(Ok(prompting)) => (Some(prompting), None),
+        Some(Err(why)) => (None, Some(Err(why))),
+    };
+    loop {
+        let limit = match (&end, stage) {
+            (None, _) => LOOK_AGAIN,
+            (_, Stage::Dismissed(since) | Stage::Asked(since)) => {
+                grace.saturating_sub(since.elapsed()).min(COLLECT_INTERVAL)
+            }
+            (_, Stage::Working | Stage::Killed) => COLLECT_INTERVAL,
+        };
+        let news = wait_for_news(end.as_ref(), control, wish, prompting.as_mut(), session, limit);
+        if news.is_without_session {
+            session.forget();
+            on_loss();
+        }
+        wish = wish.max(news.wish);
+        let status = match collect(agent, news.is_over) {
+            Ok(None) => None,
+            Ok(Some(status)) => Some(Ok(status)),
+            Err(error) => Some(Err(error)),
+        };
+        if let Some(status) = status {
+            // It may have been the agent itself that said something, and ended at once.
+            let wish = wish.max(control.wish_at_once());
+            if let Some(prompting) = prompting {
+                let verdict = prompting.verdict_within(LAST_WORDS);
+                if verdict.is_ok() {
+                    started.take().into_iter().for_each(|started| started());
+                }
+                prompted = Some(verdict);
+            }
+            return Attended { status, is_free: stage.is_free(), wish, prompted };
+        }
+        if let Some(verdict) = news.prompted {
+            prompting = None;
+            if verdict.is_ok() {
+                started.take().into_iter().for_each(|started| started());
+            }
+            prompted = Some(verdict);
+        }
+        // The agent is not collected, so its number is its own, and that of its group.
+        match (stage, wish) {
+            (Stage::Working, Some(Wish::Leave)) => stage = Stage::Dismissed(Instant::now()),
+            (Stage::Working, Some(Wish::HandOver))
+            | (Stage::Working | Stage::Dismissed(_), Some(Wish::Cancel)) => stage = ask(agent),
+            (Stage::Working, None) if matches!(prompted, Some(Err(_))) => stage = ask(agent),
+            (Stage::Dismissed(since), _) if since.elapsed() >= grace => stage = ask(agent),
+            (Stage::Asked(since), _) if since.elapsed() >= grace => {
+                let _ = kill_process_group(agent, Signal::KILL);
+                stage = Stage::Killed;
+            }
+            (Stage::Working | Stage::Dismissed(_) | Stage::Asked(_) | Stage::Killed, _) => {}
+        }
+    }
+}
+
+/// Asks an agent and its process group to end.
+fn ask(agent: Pid) -> Stage {
+    let _ = kill_process_group(agent, Signal::TERM);
+    // One that is stopped would not hear the question.
+    let _ = kill_process_group(agent, Signal::CONT);
+    Stage::Asked(Instant::now())
+}
+
+/// How long to wait before looking again, if nothing tells of the end of an agent.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// What woke us, if anything did.
+#[derive(Debug)]
+struct News {
+    /// The agent has ended.
+    is_over: bool,
+    /// What somebody wants of it.
+    wish: Option<Wish>,
+    /// Whether it has its prompt.
+    prompted: Option<Result<(), String>>,
+    /// The session in which we are has gone away.
+    is_without_session: bool,
+}
+
+/// Waits for the end of the agent, for somebody who asks, if that still matters, for whoever types its prompt, and not
+/// longer than `limit`.
+fn wait_for_news(
+    end: Option<&OwnedFd>,
+    control: &mut Control,
+    wish: Option<Wish>,
+    prompting: Option<&mut Prompting>,
+    session: &OwnTerminal,
+    limit: Duration,
+) -> News {
+    let timeout = Timespec::try_from(limit).ok();
+    // A descriptor that is not waited for is asked for nothing.
+    let flags = |wanted| if wanted { PollFlags::IN } else { PollFlags::empty() };
+    let [is_spoken_to, is_over, is_typed, is_without_session] = {
+        let nobody = || PollFd::new(&*control, flags(false));
+        let asked = PollFd::new(&*control, flags(wish != Some(Wish::Cancel)));
+        let over = end.map_or_else(nobody, |end| PollFd::new(end, flags(true)));
+        let typed = prompting.as_deref();
+        let typed = typed.map_or_else(nobody, |typing| PollFd::new(typing, flags(true)));
+        // That its other end is gone is told without being asked for.
+        let without = session.as_fd();
+        let without = without
+            .map_or_else(nobody, |terminal| PollFd::from_borrowed_fd(terminal, flags(false)));
+        let mut polled = [asked, over, typed, without];
+        // Whatever else ends the wait, looking at the children tells.
+        let _ = poll(&mut polled, timeout.as_ref());
+        polled.map(|polled| !polled.revents().is_empty())
+    };
+    News {
+        is_over,
+        wish: if is_spoken_to { control.wish() } else { None },
+        prompted: prompting.filter(|_| is_typed).and_then(Prompting::verdict),
+        is_without_session: is_without_session && session.as_fd().is_some(),
+    }
+}
+
+/// Collects the children that have ended; the status of the agent, if it is among them.
+fn collect(agent: Pid, is_over: bool) -> Result<Option<WaitStatus>, Errno> {
+    loop {
+        let collected = if is_over {
+            // It cannot take long, and another answer than its end would come again and again.
+            waitpid(Some(agent), WaitOptions::empty())
+        } else {
+            wait(WaitOptions::NOHANG)
+        };
+        match collected {
+            Ok(Some((pid, status))) if pid == agent => return Ok(Some(status)),
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A descriptor that can be read from when the child has ended.
+fn end_of(child: Pid) -> Option<OwnedFd> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{PidfdFlags, pidfd_open};
+        if let Ok(end) = pidfd_open(child, PidfdFlags::empty()) {
+            return Some(end);
+        }
+    }
+    told_end_of(child).ok()
+}
+
+/// The same where the kernel has no such descriptor: a pipe that is closed by whoever waits for the child.
+fn told_end_of(child: Pid) -> io::Result<OwnedFd> {
+    let (end, told) = io::pipe()?;
+    let wait = move || {
+        let ended_only = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(child), ended_only), Err(Errno::INTR)) {}
+        drop(told);
+    };
+    thread::Builder::new().spawn(wait)?;
+    Ok(end.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::command;
+
+    #[test]
+    fn the_end_of_a_child_can_be_waited_for_without_the_help_of_the_kernel() {
+        let mut child = command("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let end = told_end_of(Pid::from_child(&child)).unwrap();
+        let is_over = |timeout: Option<&Timespec>| {
+            let mut news = [PollFd::new(&end, PollFlags::IN)];
+            poll(&mut news, timeout).unwrap() == 1
+        };
+        assert!(!is_over(Some(&Timespec::default())));
+
+        drop(child.stdin.take());
+
+        assert!(is_over(None));
+        assert!(child.wait().unwrap().success());
+    }
+}

@@ -1,0 +1,166 @@
+//! The sessions of a run: one agent after the other, in the same tree and under the same lock.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+use gt_core::decide::needs_fresh_session;
+use gt_core::runtime::Runtime;
+use gt_core::schedule::{Account, LandingState, StepProgress};
+use gt_core::{Bead, EventKind, Json, Message, Rig};
+use gt_executors::runs::{AgentEnd, RunFiles, RunLock, SessionEnd, Supervision, say};
+
+use super::claim::WorkOrder;
+use super::insist::insist;
+use super::spawner::{explained, with_causes};
+use super::supervise::STARTED;
+use super::workbench::{Workbench, lay_out};
+use crate::dispatch::SchedulerSettings;
+use crate::messages::put_before_in;
+use crate::runtimes;
+use crate::worker::progress_in;
+use crate::{Result, Town};
+
+/// What every line begins with that stands between two sessions in the log of a run.
+pub(super) const BETWEEN: &str = "--- gt: session ";
+
+/// How far a run is that follows no recipe.
+const NO_STEPS: StepProgress = StepProgress { done: 0, total: 0 };
+
+/// What the sessions of a run have in common.
+pub(super) struct Shift<'a> {
+    pub(super) town: &'a Town,
+    pub(super) rig: &'a Rig,
+    pub(super) settings: &'a SchedulerSettings,
+    pub(super) account: Option<&'a Account>,
+    /// This program.
+    pub(super) program: &'a Path,
+    pub(super) files: &'a RunFiles,
+    pub(super) lock: &'a RunLock,
+}
+
+/// How the sessions of a run ended.
+pub(super) enum Worked {
+    /// The last agent ended like this.
+    Ended(AgentEnd, Box<Runtime>),
+    /// The first agent could not be started, for this reason.
+    NotStarted(String),
+    /// An agent was to go on with the work of another, and could not be started, for this reason.
+    NotContinued(String),
+}
+
+/// What comes after a session.
+enum Sequel {
+    /// Another one.
+    Session(Box<WorkOrder>),
+    /// Nothing: the run ends like this.
+    End(AgentEnd),
+}
+
+impl Shift<'_> {
+    /// Has agents work on a run until it is over.
+    pub(super) fn work(
+        &self,
+        mut order: WorkOrder,
+        supervision: &mut Supervision,
+    ) -> Result<Worked> {
+        let mut session = 1;
+        let asked = order.context.parameters.runtime.as_deref();
+        let runtime = match runtimes::resolve(self.town, self.settings, &self.rig.slug, asked) {
+            Ok(runtime) => Box::new(runtime),
+            Err(error) => return Ok(Worked::NotStarted(with_causes(&error))),
+        };
+        loop {
+            let step_by_step = order.context.parameters.ralph;
+            let before = if step_by_step { self.progress(&order)? } else { NO_STEPS };
+            let end = match self.session(&order, &runtime, session, supervision) {
+                Ok(ended) => ended,
+                Err(why) if session == 1 => return Ok(Worked::NotStarted(why)),
+                Err(why) => return Ok(Worked::NotContinued(why)),
+            };
+            let why = match end {
+                SessionEnd::HandedOver => "it was handed over",
+                SessionEnd::Over(AgentEnd::Exited(0)) if self.goes_on(&order, before)? => {
+                    "a step is done, and others are left"
+                }
+                SessionEnd::Over(end) => return Ok(Worked::Ended(end, runtime)),
+            };
+            session += 1;
+            match insist(|| self.hand_over(&order, session, why))? {
+                Sequel::Session(next) => order = *next,
+                Sequel::End(end) => return Ok(Worked::Ended(end, runtime)),
+            }
+        }
+    }
+
+    /// One agent, from its start to its end.
+    fn session(
+        &self,
+        order: &WorkOrder,
+        runtime: &Runtime,
+        session: u32,
+        supervision: &mut Supervision,
+    ) -> std::result::Result<SessionEnd, String> {
+        let lay_out =
+            || lay_out(self.town, self.rig, order, runtime, self.account, self.program, session);
+        // Whoever waits for the first agent is told at once; nobody waits for the others.
+        let laid_out = if session == 1 { lay_out() } else { insist(lay_out) };
+        let Workbench { agent, told } = laid_out.map_err(|error| with_causes(&error))?;
+        let started = || {
+            if session == 1 {
+                say(STARTED);
+            }
+            self.mark_told(&told);
+        };
+        let grace = self.settings.kill_grace;
+        let end = supervision.stay_with(self.files, self.lock, &agent, grace, started);
+        end.map_err(|error| explained(&error))
+    }
+
+    /// What stands in a prompt was put before its reader, and is not typed into the session as well.
+    fn mark_told(&self, told: &[Message]) {
+        if told.iter().any(|message| message.delivered_at.is_none()) {
+            // An agent is not kept from its work for it.
+            let _ = self.town.write(|writer| put_before_in(writer, told));
+        }
+    }
+
+    fn progress(&self, order: &WorkOrder) -> Result<StepProgress> {
+        let progress = insist(|| self.town.read(|reader| progress_in(reader, &order.run)))?;
+        Ok(progress.unwrap_or(NO_STEPS))
+    }
+
+    /// Whether a fresh session goes on although nobody asked for it.
+    fn goes_on(&self, order: &WorkOrder, before: StepProgress) -> Result<bool> {
+        let step_by_step = order.context.parameters.ralph;
+        Ok(step_by_step && needs_fresh_session(step_by_step, before, self.progress(order)?))
+    }
+
+    /// Makes sure that the run is still to be worked on, and writes down that another session does.
+    fn hand_over(&self, order: &WorkOrder, session: u32, why: &str) -> Result<Sequel> {
+        let id = &order.run.id;
+        let sequel = self.town.write(|writer| {
+            let run = writer.run(id)?.filter(|run| run.state.is_live() && run.ended_by.is_empty());
+            let bead: Option<Bead> = writer.bead(&id.bead)?;
+            let (Some(run), Some(bead)) = (run, bead) else {
+                return Ok(Sequel::End(AgentEnd::Cancelled));
+            };
+            if run.landing.state == Some(LandingState::Intended) {
+                // It said that it is done, and its work is on its way.
+                return Ok(Sequel::End(AgentEnd::Exited(0)));
+            }
+            let number = Json::trusted(session.to_string());
+            let fields = [("session", number), ("why", Json::string(why))];
+            writer.record_run(&run, EventKind::HandedOver, &fields);
+            let context = order.context.clone();
+            Ok(Sequel::Session(Box::new(WorkOrder { run, bead, context })))
+        })?;
+        if matches!(sequel, Sequel::Session(_)) {
+            let line = format!("{BETWEEN}{session} of {id} begins at {}: {why}\n", self.town.now());
+            let log = File::options().append(true).create(true).open(self.files.output_path());
+            // A log that cannot be written does not stop anybody.
+            let _ = log.and_then(|mut log| log.write_all(line.as_bytes()));
+        }
+        Ok(sequel)
+    }
+}

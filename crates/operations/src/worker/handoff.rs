@@ -1,0 +1,139 @@
+//! A fresh session for the same run: same tree, same branch, same attempt.
+
+use gt_core::message::{HANDOVER, MessageBody, MessageKind, NewMessage};
+use gt_core::schedule::{Run, RunId, RunState};
+use gt_core::{Address, Message};
+use gt_executors::runs::{Asked, RunFiles, ask_to_hand_over, somebody_listens};
+use gt_store::Reader;
+
+use super::acting::chosen_run;
+use crate::messages::{Party, subject};
+use crate::runs::{RealWorld, World as _};
+use crate::{OperationError, Result, Town};
+
+/// What is left for the next session.
+#[derive(Debug, Clone, Default)]
+pub struct HandoffNote {
+    /// What it is about, in a line.
+    pub subject: Option<String>,
+    /// What it says.
+    pub body: String,
+}
+
+/// What came of handing a run over.
+#[derive(Debug, Clone)]
+pub struct HandedOff {
+    /// The run.
+    pub run: RunId,
+    /// What was left for the next session, if anything was.
+    pub note: Option<Message>,
+}
+
+/// Ends the session of a worker's own run, or of the run that was asked for, and has a fresh one go on with it. The note
+/// is kept before anybody is told. The caller is `role` if the environment says so.
+pub fn hand_off(
+    town: &Town,
+    role: Option<&str>,
+    asked: Option<&str>,
+    note: &HandoffNote,
+) -> Result<HandedOff> {
+    let about = note.subject.as_deref().map(str::trim).filter(|about| !about.is_empty());
+    let title = about.map_or_else(|| HANDOVER.to_owned(), |about| format!("{HANDOVER}: {about}"));
+    let title = subject(&title)?;
+    let body = MessageBody::parse(&note.body)?;
+    let run = town.read(|reader| running(town, reader, asked))?;
+    let files = reachable(town, &run)?;
+    if !somebody_listens(&files).map_err(|source| unheard(&files, source))? {
+        return Err(nobody(&run, None));
+    }
+    let note = if about.is_none() && body.is_empty() {
+        None
+    } else {
+        Some(town.write(|writer| {
+            let run = running(town, writer, asked)?;
+            let party = Party::of(town, writer, role)?;
+            let to = Address::Work(run.id.bead.clone());
+            if matches!(party, Party::Worker(_)) {
+                // It began with what was left for it, and leaves something of its own now.
+                for earlier in writer.unseen_messages(&to, usize::MAX)? {
+                    if earlier.is_handover() {
+                        writer.message_seen(&earlier)?;
+                    }
+                }
+            }
+            Ok(writer.send_message(NewMessage {
+                kind: MessageKind::Mail,
+                from: party.sender(town),
+                bead: Some(run.id.bead),
+                to,
+                subject: Some(title.clone()),
+                body: body.clone(),
+                reply_to: None,
+            })?)
+        })?)
+    };
+    if begin_fresh_session(town, &run.id)? {
+        return Ok(HandedOff { run: run.id, note });
+    }
+    Err(nobody(&run, note.as_ref()))
+}
+
+/// Asks the supervisor of a run for a fresh session; `false` if there is none who could be asked.
+pub fn begin_fresh_session(town: &Town, run: &RunId) -> Result<bool> {
+    let files = RunFiles::of(&town.runs_directory(), &run.to_string());
+    let asked = ask_to_hand_over(&files).map_err(|source| unheard(&files, source))?;
+    Ok(asked == Asked::Told)
+}
+
+/// The run that is meant, if an agent works on it.
+fn running(town: &Town, reader: &Reader<'_>, asked: Option<&str>) -> Result<Run> {
+    let run = chosen_run(town, reader, asked)?;
+    let id = &run.id;
+    if run.state.is_live() && !Run::takes_slot(run.executor) {
+        return Err(OperationError::rejected(format!(
+            "{id} has no session of ours, so there is none to begin afresh; leave word with bd comments add {} \"…\"",
+            id.bead
+        )));
+    }
+    match run.state {
+        RunState::Running | RunState::Blocked => Ok(run),
+        RunState::Starting => Err(OperationError::rejected(format!(
+            "{id} has not begun yet; there is nothing to hand over"
+        ))),
+        RunState::Done | RunState::Failed | RunState::Lost | RunState::Cancelled => {
+            Err(OperationError::rejected(format!(
+                "{id} is {}; only a live run can be handed over, and gt run list shows those",
+                run.state.as_str()
+            )))
+        }
+    }
+}
+
+/// The files of a run whose supervisor can be spoken to from here.
+fn reachable(town: &Town, run: &Run) -> Result<RunFiles> {
+    let id = &run.id;
+    if !run.is_on(RealWorld::of(town)?.host()) {
+        return Err(OperationError::rejected(format!(
+            "{id} is on {}, in another directory of this town; hand it over there",
+            run.host_name()
+        )));
+    }
+    Ok(RunFiles::of(&town.runs_directory(), &id.to_string()))
+}
+
+fn nobody(run: &Run, note: Option<&Message>) -> OperationError {
+    let kept = note.map(|note| format!("; your note is kept as {}", note.id)).unwrap_or_default();
+    OperationError::rejected(format!(
+        "nobody looks after {0}, so nobody can begin a fresh session: its agent has just ended, or its supervisor is gone; \
+         gt run show {0} says how it stands{kept}",
+        run.id
+    ))
+}
+
+fn unheard(files: &RunFiles, source: std::io::Error) -> OperationError {
+    OperationError::File {
+        action: "speak to the supervisor at",
+        path: files.control_path(),
+        source,
+    }
+}
