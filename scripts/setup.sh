@@ -47,6 +47,9 @@ install_system_packages() {
     command -v openssl >/dev/null || missing+=(openssl)
     # Workers have sessions.
     command -v tmux >/dev/null || missing+=(tmux)
+    # The tests play the other machine themselves.
+    PATH="$PATH:/usr/sbin" command -v sshd >/dev/null || missing+=(openssh-server)
+    command -v ssh >/dev/null || missing+=(openssh-client)
     # The tests set clocks wrong.
     command -v faketime >/dev/null || missing+=(faketime)
     [ "${#missing[@]}" -gt 0 ] || return 0

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches};
-use gt_operations::{Environment, hooks, outbox, retention};
+use gt_operations::{Environment, hooks, outbox, retention, runs};
 
 use crate::error::CliError;
 use crate::output::Printer;
@@ -44,6 +44,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let called = arguments.first().map(std::path::PathBuf::from);
     let name = called.as_deref().and_then(Path::file_stem).unwrap_or_default();
+    if let Some(code) = done_at_home(if name == "bd" { "bd" } else { "gt" }, &arguments) {
+        return code;
+    }
     if name == "bd" {
         return run_bd("bd", &arguments);
     }
@@ -81,6 +84,27 @@ fn deliver_notices(arguments: &[OsString]) -> ExitCode {
     match outbox::run(Path::new(root), &Environment::from_process()) {
         Ok(_) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Commands that concern the machine they are called on, wherever the town is.
+const DONE_HERE: [&str; 4] = ["worker", "scripted", "completions", "man"];
+
+/// Has the command of an agent on another machine done at home; nothing if it is to be done here.
+fn done_at_home(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
+    let is_here =
+        |place: usize| arguments[place].to_str().is_some_and(|verb| DONE_HERE.contains(&verb));
+    if program == "gt" && place_of_verb(arguments).is_some_and(is_here) {
+        return None;
+    }
+    let environment = Environment::from_process();
+    match runs::called_from(&environment, program, arguments.get(1..).unwrap_or_default())? {
+        Ok(status) => Some(ExitCode::from(status)),
+        Err(error) => {
+            let json = arguments.iter().any(|argument| argument == "--json");
+            Printer::new(json, false, &environment).failure(&CliError::request(error.to_string()));
+            Some(ExitCode::FAILURE)
+        }
     }
 }
 

@@ -10,6 +10,7 @@ pub mod editor;
 pub mod git;
 pub mod process;
 pub mod runs;
+pub mod ssh;
 pub mod terminal;
 pub mod tmux;
 pub mod trial;

@@ -13,13 +13,14 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 25] = [
+const VARIABLES: [&str; 26] = [
     "PATH",
     "DATABASE_URL",
     "PGPASSWORD",
     "GT_TOWN_ROOT",
     "GT_ROOT",
     "GT_RUN",
+    "GT_REMOTE",
     "GT_ROLE",
     "GT_SCRIPT",
     "GT_DAEMON",

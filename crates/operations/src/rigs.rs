@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use gt_core::settings::{SettingName, checked};
 use gt_core::{ExecutorKind, Prefix, Rig, RigSlug, RigState};
 use gt_executors::git;
 use gt_store::{Reader, RigCounts};
 
-use crate::{OperationError, Result, Town};
+use crate::{OperationError, Result, Town, runs};
 
 /// A rig to be added.
 #[derive(Debug, Clone)]
@@ -21,20 +22,22 @@ pub struct NewRig<'a> {
     pub branch: Option<&'a str>,
     /// How its runs are carried out.
     pub executor: ExecutorKind,
+    /// On which machine, if that is another one.
+    pub host: Option<&'a str>,
 }
 
 /// Adds a rig and makes its directory.
 pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
     match new.executor {
-        ExecutorKind::Process | ExecutorKind::Tmux | ExecutorKind::Pull => {}
-        later @ (ExecutorKind::Ssh | ExecutorKind::None) => {
-            return Err(OperationError::rejected(format!(
-                "the executor {} comes later; use tmux, process or pull",
-                later.as_str()
-            )));
+        ExecutorKind::Process | ExecutorKind::Tmux | ExecutorKind::Pull | ExecutorKind::Ssh => {}
+        ExecutorKind::None => {
+            return Err(OperationError::rejected(
+                "the executor none comes later; use tmux, process, ssh or pull",
+            ));
         }
     }
     let slug = RigSlug::parse(new.name)?;
+    let host = host_of(new, &slug)?;
     let prefix = new.prefix.map(Prefix::parse).transpose()?;
     // Before the transaction: git may take its time.
     town.read(|reader| check_free(reader, &slug, prefix.as_ref()))?;
@@ -55,9 +58,31 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
             executor: new.executor,
             ..Rig::new(slug.clone(), new.name, prefix, slug.as_str(), writer.now())
         };
+        runs::check_rig(&rig)?;
         writer.insert_rig(&rig)?;
+        if let Some((name, value)) = &host {
+            crate::settings::put(writer, name, Some(value))?;
+        }
         Ok(rig)
     })
+}
+
+/// The setting that says on which machine the runs of a new rig are carried out, if that is another one.
+fn host_of(new: &NewRig<'_>, slug: &RigSlug) -> Result<Option<(SettingName, String)>> {
+    let host = new.host.map(str::trim).filter(|host| !host.is_empty());
+    match (new.executor, host) {
+        (ExecutorKind::Ssh, None) => Err(OperationError::rejected(
+            "the executor ssh needs a machine; name it with --host, as ssh calls it",
+        )),
+        (ExecutorKind::Ssh, Some(host)) => {
+            Ok(Some(checked(&format!("rig.{slug}.ssh.host"), host)?))
+        }
+        (_, Some(_)) => Err(OperationError::rejected(format!(
+            "--host is for the executor ssh, and this is {}; leave one of them out",
+            new.executor.as_str()
+        ))),
+        (_, None) => Ok(None),
+    }
 }
 
 /// How the work of a new rig is carried out if nobody says: agents that work in a repository get a session each, where

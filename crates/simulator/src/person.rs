@@ -68,6 +68,7 @@ impl Simulation {
                 prefix: Some(name),
                 branch: None,
                 executor: ExecutorKind::Process,
+                host: None,
             };
             if self.choose(0, 2) == 0 {
                 self.add_rig_with_trees(&town, name)?;

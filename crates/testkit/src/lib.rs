@@ -27,6 +27,7 @@ mod pooler;
 mod postgres;
 mod ran;
 mod sandbox;
+mod sshd;
 mod wait;
 
 pub use certificates::Certificates;
@@ -35,4 +36,5 @@ pub use pooler::Pooler;
 pub use postgres::Cluster;
 pub use ran::Ran;
 pub use sandbox::Sandbox;
+pub use sshd::Sshd;
 pub use wait::{CONDITION_TIME_LIMIT, wait_until};

@@ -15,6 +15,7 @@ use crate::output::{Cell, Printer, Table};
 #[command(after_help = "Examples:
   gt rig add web ~/src/web
   gt rig add api <git-url> --prefix api
+  gt rig add nightly --executor ssh --host builder
   gt rig park web")]
 pub(super) struct RigArgs {
     #[command(subcommand)]
@@ -55,9 +56,12 @@ struct AddArgs {
     #[arg(short, long)]
     branch: Option<String>,
     /// How its work is carried out: in a tmux session (the default for a repository, where tmux is there), as a plain
-    /// process, or by agents that ask for it (pull)
-    #[arg(long, value_name = "tmux|process|pull", value_parser = ExecutorKind::parse)]
+    /// process, on another machine (ssh), or by agents that ask for it (pull)
+    #[arg(long, value_name = "tmux|process|ssh|pull", value_parser = ExecutorKind::parse)]
     executor: Option<ExecutorKind>,
+    /// The machine for --executor ssh, as ssh calls it
+    #[arg(long, value_name = "MACHINE")]
+    host: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -111,6 +115,7 @@ fn add(context: &Context<'_>, town: &gt_operations::Town, args: &AddArgs) -> Res
         prefix: args.prefix.as_deref(),
         branch: args.branch.as_deref(),
         executor: args.executor.unwrap_or_else(|| rigs::usual_executor(args.repository.is_some())),
+        host: args.host.as_deref(),
     };
     let rig = rigs::add(town, &new)?;
     let printer = context.printer;
@@ -119,7 +124,7 @@ fn add(context: &Context<'_>, town: &gt_operations::Town, args: &AddArgs) -> Res
     }
     printer.done(format!("✓ Added the rig {} (prefix {})", rig.slug, rig.prefix))?;
     printer.done(format!("Next: gt bd create \"What is to be done\" --rig {}", rig.slug))?;
-    if rig.executor == ExecutorKind::Process {
+    if matches!(rig.executor, ExecutorKind::Process | ExecutorKind::Ssh) {
         let hint = format!("Then: gt config set rig.{}.command '<program> {{bead}}'", rig.slug);
         printer.done(hint)?;
     }

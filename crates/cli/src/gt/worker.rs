@@ -44,6 +44,13 @@ enum WorkerVerb {
         #[arg(last = true, required = true)]
         argv: Vec<OsString>,
     },
+    /// Serve a line from another machine on standard input and output
+    #[command(hide = true)]
+    Remote {
+        /// Carry out one run, and go on when the line breaks
+        #[arg(long)]
+        keep: bool,
+    },
     /// Type the prompt on standard input into the session of a supervisor
     ///
     /// Prints one line: arrived, or why not.
@@ -81,6 +88,13 @@ pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliErr
             let Err(error) = runs::become_agent(argv);
             // Whoever started us was told already.
             Err(CliError::AlreadyTold(error.to_string()))
+        }
+        WorkerVerb::Remote { keep } => {
+            let (program, home) = (this_program()?, context.directory.clone());
+            let serve = if *keep { runs::keep_run } else { runs::attend_line };
+            serve(program, home).map_err(|error| {
+                CliError::request(format!("the line from home cannot be served: {error}"))
+            })
         }
         WorkerVerb::Type { supervisor, ready, confirm } => {
             let typed = type_prompt(context, *supervisor, ready.as_deref(), confirm);

@@ -73,6 +73,7 @@ mod sessions;
 mod show;
 mod show_views;
 mod sling;
+mod ssh;
 mod standalone;
 mod status_doctor;
 mod store;

@@ -431,8 +431,8 @@ fn work_for_agents_that_ask_waits_for_them() {
     town.bead("ib-c", &[]);
     let error = refusal(&town.gt(["sling", "ib-c", "inboxes/nux"]));
     assert_says(&error, &["named by themselves", "inboxes instead of inboxes/nux"]);
-    let error = refusal(&town.gt(["rig", "add", "x", "--executor", "ssh"]));
-    assert_says(&error, &["ssh", "later", "tmux, process or pull"]);
+    let error = refusal(&town.gt(["rig", "add", "x", "--executor", "none"]));
+    assert_says(&error, &["none", "later", "tmux, process, ssh or pull"]);
     town.gt(["rig", "add", "x", "--executor", "cloud"]).fails(2);
 }
 

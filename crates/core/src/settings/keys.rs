@@ -110,6 +110,14 @@ settings! {
         "Shell command that is run in a tree of this rig before a worker gets it";
     "rig.*.overlay": SettingKind::Text, "",
         "Directory whose files every tree of this rig gets besides those of the repository";
+    "rig.*.ssh.host": SettingKind::Text, "",
+        "Machine on which the runs of this rig are carried out, as ssh calls it";
+    "rig.*.ssh.directory": SettingKind::Text, "gt-work",
+        "Directory on that machine where workers are started and runs keep their files; below the home directory unless absolute";
+    "rig.*.ssh.gt": SettingKind::Text, "gt",
+        "This program on that machine";
+    "rig.*.ssh.command": SettingKind::Command, "ssh -T -oBatchMode=yes -oConnectTimeout=10 -oServerAliveInterval=15",
+        "Program that reaches that machine, with its options";
     "rig.*.warm_worktrees": SettingKind::Integer { min: 0, max: 1_000 }, "0",
         "Worktrees prepared ahead in this rig";
 }
@@ -125,6 +133,8 @@ pub fn lookup(name: &str) -> Result<(&'static Setting, SettingName), Invalid> {
         }
         if let Some((head, tail)) = setting.name.split_once('*')
             && let Some(slug) = name.strip_prefix(head).and_then(|rest| rest.strip_suffix(tail))
+            // No name has a point: it belongs to another setting that ends the same way.
+            && !slug.contains('.')
         {
             RigSlug::parse(slug)?;
             return Ok((setting, SettingName(name.to_owned())));
@@ -176,7 +186,10 @@ mod tests {
         assert_eq!(lookup("queue.batch_size").unwrap().1.as_str(), "scheduler.batch_size");
         assert_eq!(lookup("queue_max_polecats").unwrap().1.as_str(), "queue.max_polecats");
         assert_eq!(lookup("rig.web.max_polecats").unwrap().1.as_str(), "rig.web.max_polecats");
+        assert_eq!(lookup("rig.web.ssh.command").unwrap().0.name, "rig.*.ssh.command");
+        assert_eq!(lookup("rig.web.command").unwrap().0.name, "rig.*.command");
         assert!(lookup("rig..max_polecats").is_err());
+        assert!(lookup("rig.web.more.max_polecats").is_err());
         assert!(lookup("rig.*.max_polecats").is_err());
         let error = lookup("scheduler.max_polecat").unwrap_err().to_string();
         assert!(error.contains("did you mean scheduler.max_polecats?"), "{error}");

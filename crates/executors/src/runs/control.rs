@@ -25,7 +25,7 @@ pub enum Asked {
 
 /// What a supervisor can be told about its run. Of several things it does what is said last here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Wish {
+pub(crate) enum Wish {
     /// Its agent is to end now, and another one goes on with the same run.
     HandOver,
     /// Its work is done: the agent has a while to end by itself, and is ended then.
@@ -84,7 +84,7 @@ fn open_for_asking(files: &RunFiles) -> io::Result<Option<File>> {
 /// The end of the pipe that a supervisor listens to. It has the name of the run while there is one to be ended,
 /// and goes from run to run with its supervisor.
 #[derive(Debug)]
-pub(super) struct Control {
+pub(crate) struct Control {
     pipe: File,
     path: PathBuf,
     /// Where it is between two runs.
@@ -97,7 +97,7 @@ pub(super) struct Control {
 
 impl Control {
     /// Gives the pipe the name of a run, and makes it if need be. From now on whoever asks is heard.
-    pub(super) fn ready<'c>(
+    pub(crate) fn ready<'c>(
         slot: &'c mut Option<Self>,
         files: &RunFiles,
     ) -> io::Result<&'c mut Self> {
@@ -120,7 +120,7 @@ impl Control {
     }
 
     /// Takes the name of the run away: whoever asks for its end from now on comes too late.
-    pub(super) fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         // One that cannot be moved is made anew for the next run, and ends with us.
         if std::fs::rename(&self.path, &self.resting_path).is_ok() {
             self.path.clone_from(&self.resting_path);
@@ -129,7 +129,7 @@ impl Control {
 
     /// What somebody wants of the run. Only to be called when there is something to read. Whoever came too
     /// late for the run before does not mean this one.
-    pub(super) fn wish(&mut self) -> Option<Wish> {
+    pub(crate) fn wish(&mut self) -> Option<Wish> {
         let mut more = [0; 4096];
         let read = self.pipe.read(&mut more).ok()?;
         self.heard.extend_from_slice(&more[..read]);

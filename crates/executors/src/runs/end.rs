@@ -18,7 +18,8 @@ pub enum AgentEnd {
 }
 
 impl AgentEnd {
-    fn parse(text: &str) -> Option<Self> {
+    /// The end that stands in a text, on its last line.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let last = text.strip_suffix('\n')?.lines().next_back()?;
         match *last.split(' ').collect::<Vec<_>>() {
             ["exited", code] => Some(Self::Exited(code.parse().ok()?)),

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
+use super::AgentEnd;
+
 /// The files of one run. Nothing is read or made until it is asked for.
 ///
 /// They stand beside those of other runs: a directory for each would cost more than all that is in it.
@@ -111,6 +113,29 @@ impl RunFiles {
     /// Where a supervisor can be spoken to while its agent runs.
     pub fn control_path(&self) -> PathBuf {
         self.file(".control")
+    }
+
+    /// Where a run that is carried out on another machine went.
+    pub fn posting_path(&self) -> PathBuf {
+        self.file(".remote")
+    }
+
+    /// Why the other machine cannot be reached, as long as it cannot.
+    pub fn unreachable_path(&self) -> PathBuf {
+        self.file(".unreachable")
+    }
+
+    /// Through which an agent on another machine reaches home.
+    pub fn socket_path(&self) -> PathBuf {
+        self.file(".socket")
+    }
+
+    /// Waits until nothing of the run is alive. Only for runs whose lock was taken.
+    pub fn wait_until_free(&self) -> io::Result<()> {
+        // Shared, and given back at once: whoever asks meanwhile is not kept from anything.
+        let file = File::open(self.lock_path())?;
+        file.lock_shared()?;
+        file.unlock()
     }
 
     /// The file whose lock has whoever types into the terminal of the agent.
@@ -224,6 +249,12 @@ impl RunLock {
     /// Lets what is started by `start` inherit the lock.
     pub(super) fn inherited<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         inherited(&self.file, start)
+    }
+
+    /// Keeps how the agent ended, where its supervisor is not the one who saw it. If it cannot be written, that is
+    /// all we can do.
+    pub fn keep_end(&self, end: AgentEnd) {
+        let _ = self.write(&end.to_string());
     }
 
     /// Writes something for others into the file of the lock, instead of what is there.

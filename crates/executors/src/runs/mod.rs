@@ -28,10 +28,12 @@ mod supervisor;
 
 pub use agent::{Agent, SessionEnd, Supervision};
 pub use control::{Asked, ask_to_cancel, ask_to_hand_over, somebody_listens, tell_done};
+pub(crate) use control::{Control, Wish};
 pub use end::AgentEnd;
 pub use files::{Keyboard, Liveness, RunFiles, RunLock};
 pub use host::{boot_identity, host_identity};
 pub use orphan::{end_orphan, holders, left_without_agent, lost_its_session, supervisor_at_work};
+pub(crate) use processes::parent_of;
 pub use prompter::{ARRIVED, Prompter};
 pub use starter::{StarterLock, rebooted_since, starter_is_alive};
 pub use supervisor::{

@@ -31,6 +31,12 @@ pub(super) fn look(pid: Pid) -> Option<Process> {
     parse(&stat)
 }
 
+/// Whoever started the process of this number, as far as the kernel tells.
+pub(crate) fn parent_of(number: u32) -> Option<u32> {
+    let process = Pid::from_raw(number.try_into().ok()?).and_then(look)?;
+    process.parent?.as_raw_pid().try_into().ok()
+}
+
 /// The process number that a word is.
 pub(super) fn pid_of(word: &str) -> Option<Pid> {
     Pid::from_raw(word.parse().ok().filter(|number| *number > 0)?)

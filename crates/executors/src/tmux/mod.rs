@@ -209,10 +209,13 @@ impl Tmux {
         Ok(captured(&printed, capture))
     }
 
-    /// The pane that was started with this process, if it is in one of our sessions.
+    /// The pane that was started with this process, or with whoever started it, if it is in one of our sessions.
     pub fn pane_of(&self, process: u32) -> Result<Option<Pane>, TmuxError> {
         match self.ask(&finding(), b"") {
-            Ok(printed) => Ok(found(&printed, process)),
+            Ok(printed) => {
+                let of_parent = || found(&printed, crate::runs::parent_of(process)?);
+                Ok(found(&printed, process).or_else(of_parent))
+            }
             Err(Failure::NoServer | Failure::NoTarget) => Ok(None),
             Err(failure) => Err(error_of(&self.socket, failure)),
         }

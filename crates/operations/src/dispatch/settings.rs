@@ -40,6 +40,8 @@ pub struct SchedulerSettings {
     pub rig_caps: BTreeMap<RigSlug, u32>,
     /// The command of each rig that has one.
     pub commands: BTreeMap<RigSlug, String>,
+    /// The machine of each rig whose runs are carried out over ssh.
+    pub hosts: BTreeMap<RigSlug, String>,
     /// The runtime of each rig that names one.
     pub runtimes: BTreeMap<RigSlug, String>,
     /// The runtime of all others, if the town names one.
@@ -73,9 +75,10 @@ impl SchedulerSettings {
         let mut rig_caps = BTreeMap::new();
         let mut commands = BTreeMap::new();
         let mut runtimes = BTreeMap::new();
+        let mut hosts = BTreeMap::new();
         for resolved in layers.all() {
             let Some((slug, field)) =
-                resolved.name.as_str().strip_prefix("rig.").and_then(|rest| rest.rsplit_once('.'))
+                resolved.name.as_str().strip_prefix("rig.").and_then(|rest| rest.split_once('.'))
             else {
                 continue;
             };
@@ -87,6 +90,9 @@ impl SchedulerSettings {
                 }
                 "command" if !resolved.value.trim().is_empty() => {
                     commands.insert(slug, resolved.value);
+                }
+                "ssh.host" => {
+                    hosts.insert(slug, resolved.value);
                 }
                 "runtime" if !resolved.value.is_empty() => {
                     runtimes.insert(slug, resolved.value);
@@ -108,6 +114,7 @@ impl SchedulerSettings {
             kill_grace: duration("worker.kill_grace")?,
             rig_caps,
             commands,
+            hosts,
             runtimes,
             runtime: Some(value("worker.runtime")?).filter(|name| !name.is_empty()),
         })

@@ -128,6 +128,10 @@ fn out_of_reach(town: &Town, world: &dyn World, run: &Run) -> Option<String> {
         return None;
     }
     let (id, host) = (&run.id, run.host_name());
+    if run.is_on(world.host()) && run.executor == ExecutorKind::Ssh {
+        // Whoever stays with it knows, and keeps the wish until it can be passed on.
+        return None;
+    }
     if !run.is_on(world.host()) {
         return Some(format!(
             "{id} runs on {host}, in another directory of this town; cancel it there or, if that is gone for \
@@ -182,9 +186,9 @@ pub(crate) fn end_in_world<'a>(town: &Town, runs: impl IntoIterator<Item = &'a R
     let grace = town.scheduler_settings().map(|settings| settings.kill_grace).unwrap_or_default();
     for run in runs {
         match run.executor {
-            ExecutorKind::Tmux | ExecutorKind::Process => {}
-            // They are not on this machine, or nobody's processes.
-            ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => continue,
+            // Whoever stays with one that is elsewhere passes it on.
+            ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => {}
+            ExecutorKind::Pull | ExecutorKind::None => continue,
         }
         let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
         let mut waited = Duration::ZERO;

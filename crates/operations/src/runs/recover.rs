@@ -58,8 +58,16 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
     let now = town.now();
     let mut recovered = Recovered::default();
     for run in runs {
-        if let Some(awaited) = run.awaits_origin() {
+        let awaited = run.awaits_origin().filter(|_| run.ended_by.is_empty());
+        if let Some(awaited) = awaited {
             recovered.waiting.push((run.id, awaited));
+            continue;
+        }
+        if is_elsewhere(&run) {
+            // Whoever stays with it asks the other machine, as long as that takes, and writes down what came of it.
+            if let Err(error) = world.rejoin(&run) {
+                recovered.errors.push((run.id, error.to_string()));
+            }
             continue;
         }
         let Some(wrong) = diagnose(world, &run, &settings, now) else { continue };
@@ -102,6 +110,11 @@ fn give_up(town: &Town, world: &dyn World, run: &Run) -> Result<Remedy> {
 
 fn take_back(town: &Town, run: &Run, why: &str, cost: &Cost) -> Result<bool> {
     town.write(|writer| start_failed_in(writer, run, why, cost, jitter(&run.id.to_string())))
+}
+
+/// Whether a run was taken on another machine, whose lock alone says whether it lives.
+fn is_elsewhere(run: &Run) -> bool {
+    run.executor == ExecutorKind::Ssh && matches!(run.state, RunState::Running | RunState::Blocked)
 }
 
 /// What is wrong with a live run, as far as this machine can say.

@@ -14,7 +14,7 @@ use super::claim::WorkOrder;
 use super::insist::insist;
 use super::spawner::{explained, with_causes};
 use super::supervise::STARTED;
-use super::workbench::{Workbench, lay_out};
+use super::workbench::{Ground, Workbench, lay_out};
 use crate::dispatch::SchedulerSettings;
 use crate::messages::put_before_in;
 use crate::runtimes;
@@ -101,28 +101,21 @@ impl Shift<'_> {
         session: u32,
         supervision: &mut Supervision,
     ) -> std::result::Result<SessionEnd, String> {
+        let ground = Ground::Here(self.program);
         let lay_out =
-            || lay_out(self.town, self.rig, order, runtime, self.account, self.program, session);
+            || lay_out(self.town, self.rig, order, runtime, self.account, &ground, session);
         // Whoever waits for the first agent is told at once; nobody waits for the others.
         let laid_out = if session == 1 { lay_out() } else { insist(lay_out) };
-        let Workbench { agent, told } = laid_out.map_err(|error| with_causes(&error))?;
+        let Workbench { agent, told, .. } = laid_out.map_err(|error| with_causes(&error))?;
         let started = || {
             if session == 1 {
                 say(STARTED);
             }
-            self.mark_told(&told);
+            mark_told(self.town, &told);
         };
         let grace = self.settings.kill_grace;
         let end = supervision.stay_with(self.files, self.lock, &agent, grace, started);
         end.map_err(|error| explained(&error))
-    }
-
-    /// What stands in a prompt was put before its reader, and is not typed into the session as well.
-    fn mark_told(&self, told: &[Message]) {
-        if told.iter().any(|message| message.delivered_at.is_none()) {
-            // An agent is not kept from its work for it.
-            let _ = self.town.write(|writer| put_before_in(writer, told));
-        }
     }
 
     fn progress(&self, order: &WorkOrder) -> Result<StepProgress> {
@@ -162,5 +155,13 @@ impl Shift<'_> {
             let _ = log.and_then(|mut log| log.write_all(line.as_bytes()));
         }
         Ok(sequel)
+    }
+}
+
+/// What stands in a prompt was put before its reader, and is not typed into the session as well.
+pub(super) fn mark_told(town: &Town, told: &[Message]) {
+    if told.iter().any(|message| message.delivered_at.is_none()) {
+        // An agent is not kept from its work for it.
+        let _ = town.write(|writer| put_before_in(writer, told));
     }
 }

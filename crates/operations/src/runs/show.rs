@@ -7,6 +7,7 @@ use gt_core::{Bead, RigSlug};
 use gt_executors::runs::RunFiles;
 use gt_store::Reader;
 
+use super::remote::reach;
 use super::world::{Alive, World};
 use crate::beads::resolve_in;
 use crate::worker::{StepsOfRun, progress_in, progress_of_live, steps_in};
@@ -42,8 +43,19 @@ pub struct ShownRun {
     pub alive: Alive,
     /// Whether it runs, or ran, on this machine and in this directory.
     pub is_here: bool,
+    /// The other machine that it was sent to, if it was.
+    pub elsewhere: Option<Elsewhere>,
     /// Where its output is kept.
     pub log: PathBuf,
+}
+
+/// Another machine that a run was sent to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// As ssh calls it.
+    pub machine: String,
+    /// Why it cannot be reached, if it could not when it was last tried.
+    pub away: Option<String>,
 }
 
 /// A run in a list.
@@ -130,7 +142,9 @@ pub fn show(town: &Town, world: &dyn World, input: &str) -> Result<ShownRun> {
     let alive = world.worker_of(&run);
     let log = log_path(town, &run.id);
     let is_here = run.is_on(world.host());
-    Ok(ShownRun { run, steps, bead, context, alive, is_here, log })
+    let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
+    let elsewhere = reach::elsewhere(&files).filter(|_| is_here);
+    Ok(ShownRun { run, steps, bead, context, alive, is_here, elsewhere, log })
 }
 
 /// Where the output of a run is kept.

@@ -145,11 +145,8 @@ impl Spawner for RunSpawner {
         let failed = |error: String| SpawnError::Failed(error);
         let line = match run.executor {
             ExecutorKind::Tmux => self.in_session(run)?,
-            ExecutorKind::Process | ExecutorKind::Pull | ExecutorKind::None => {
+            ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => {
                 self.as_process(run)?
-            }
-            ExecutorKind::Ssh => {
-                return Err(failed("the executor ssh is not there yet".to_owned()));
             }
         };
         let Some(line) = line else {

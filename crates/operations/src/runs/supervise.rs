@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gt_core::Rig;
 use gt_core::schedule::{Account, Context, Run, RunId, RunState, WorkerPlace};
+use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{
     Asked, Liveness, RunFiles, Supervision, ask_to_cancel, become_detached, end_orphan, next_order,
     say, tell_done,
@@ -14,6 +14,7 @@ use super::claim::{Claim, claim};
 use super::conclude::{conclude, not_continued};
 use super::finish::exec_failed;
 use super::insist::insist;
+use super::remote::{self, Home};
 use super::sessions::{Shift, Worked};
 use super::spawner::with_causes;
 use crate::dispatch::SchedulerSettings;
@@ -62,16 +63,20 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         say_failed(&format!("another supervisor has {id}"));
         return Ok(());
     };
-    let Some(Assignment { run, rig, context, settings, account }) = look_up(town, id)? else {
+    let Some(assignment) = look_up(town, id)? else {
         say_failed(&format!("there is no run {id}"));
         return Ok(());
     };
-    let grace = settings.kill_grace;
+    let grace = assignment.settings.kill_grace;
     if let Some((earlier, why)) = earlier_run_alive(&town.runs_directory(), id) {
         end_if_over(town, &earlier, grace)?;
         say(&format!("{BUSY}{why}"));
         return Ok(());
     }
+    if assignment.run.executor == ExecutorKind::Ssh {
+        return remote::carry_out(&Home { town, program, files: &files, lock: &lock }, &assignment);
+    }
+    let Assignment { run, rig, context, settings, account } = assignment;
     if run.state != RunState::Starting {
         say_failed(&format!("{id} is {}", run.state.as_str()));
         return Ok(());
@@ -124,12 +129,12 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
 }
 
 /// A run with everything that is to be known before it is taken, as it was at one moment.
-struct Assignment {
-    run: Run,
-    rig: Rig,
-    context: Context,
-    settings: SchedulerSettings,
-    account: Option<Account>,
+pub(super) struct Assignment {
+    pub(super) run: Run,
+    pub(super) rig: Rig,
+    pub(super) context: Context,
+    pub(super) settings: SchedulerSettings,
+    pub(super) account: Option<Account>,
 }
 
 fn look_up(town: &Town, id: &RunId) -> Result<Option<Assignment>> {

@@ -1,10 +1,11 @@
 //! What is started for a run: which program, where, and what it knows.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use gt_core::runtime::{ExitZero, Invocation, Pasting, Runtime, Values};
-use gt_core::schedule::{Account, Merge, Run, WorkerPlace};
+use gt_core::schedule::{Account, Context, Merge, Run, WorkerPlace};
 use gt_core::{ExecutorKind, Message, Rig};
 use gt_executors::runs::{Agent, Prompter, RunFiles};
 use gt_executors::terminal::Launcher;
@@ -19,18 +20,42 @@ pub(super) struct Workbench {
     pub(super) agent: Agent,
     /// The messages that it is told with its prompt.
     pub(super) told: Vec<Message>,
+    /// What stands in the file with its prompt, if it reads one.
+    pub(super) prompt_file: Option<String>,
 }
 
-/// Lays everything out for a session of a run that was taken; the first one has the number 1. `program` is this program.
+/// Where a run is carried out.
+pub(super) enum Ground<'a> {
+    /// On this machine; the path is that of our program.
+    Here(&'a Path),
+    /// On another one.
+    There {
+        /// Our program there.
+        program: &'a Path,
+        /// Where a prompt that is read from a file will stand there.
+        prompt_file: &'a Path,
+    },
+}
+
+impl<'a> Ground<'a> {
+    fn program(&self) -> &'a Path {
+        match self {
+            Self::Here(program) | Self::There { program, .. } => program,
+        }
+    }
+}
+
+/// Lays everything out for a session of a run that was taken; the first one has the number 1.
 pub(super) fn lay_out(
     town: &Town,
     rig: &Rig,
     order: &WorkOrder,
     runtime: &Runtime,
     account: Option<&Account>,
-    program: &Path,
+    ground: &Ground<'_>,
     session: u32,
 ) -> Result<Workbench> {
+    let program = ground.program();
     let WorkOrder { run, bead, context } = order;
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     let briefing = || crate::worker::briefing(town, &run.id);
@@ -48,7 +73,11 @@ pub(super) fn lay_out(
         }
     };
     let id = run.id.to_string();
-    let (prompt_file, gt) = (files.prompt_path(), program.to_string_lossy());
+    let prompt_file = match ground {
+        Ground::Here(_) => files.prompt_path(),
+        Ground::There { prompt_file, .. } => (*prompt_file).to_owned(),
+    };
+    let gt = program.to_string_lossy();
     // Programs do not begin a session under a name that they have used.
     let session_name = if session > 1 { Uuid::now_v7().to_string() } else { run.uid.to_string() };
     let account_dir = account.map(|account| account.config_dir.as_str());
@@ -63,7 +92,8 @@ pub(super) fn lay_out(
         account_dir: account_dir.filter(|directory| !directory.is_empty()),
     };
     let invocation = runtime.invocation(&values)?;
-    if let Some(file) = &invocation.prompt_file {
+    let prompt_file = invocation.prompt_file.as_ref().map(|file| file.contents.clone());
+    if let (Some(file), Ground::Here(_)) = (&invocation.prompt_file, ground) {
         let failed = |source| OperationError::File {
             action: "write",
             path: PathBuf::from(&file.path),
@@ -75,7 +105,7 @@ pub(super) fn lay_out(
     let prompter = paste.as_ref().map(|paste| prompter(town, run, runtime, paste, program));
     let prompter = prompter.transpose()?;
     let typed = paste.map(|paste| paste.text.into_bytes());
-    let mut environment = environment_of(town, order, program)?;
+    let mut environment = environment_of(town, run, context, program)?;
     environment.extend(of_runtime);
     environment.extend(account.into_iter().flat_map(|account| account.environment.clone()));
     let directory = if run.workplace.tree.is_empty() { &rig.path } else { &run.workplace.tree };
@@ -93,7 +123,7 @@ pub(super) fn lay_out(
         terminal,
         prompter,
     };
-    Ok(Workbench { agent, told })
+    Ok(Workbench { agent, told, prompt_file })
 }
 
 /// What types the prompt into the session of a run: this program, once more.
@@ -125,8 +155,12 @@ fn prompter(
 }
 
 /// What a worker finds in its environment.
-fn environment_of(town: &Town, order: &WorkOrder, program: &Path) -> Result<Vec<(String, String)>> {
-    let WorkOrder { run, context, .. } = order;
+pub(super) fn environment_of(
+    town: &Town,
+    run: &Run,
+    context: &Context,
+    program: &Path,
+) -> Result<Vec<(String, String)>> {
     let mut environment = vec![
         ("GT_TOWN_ROOT".to_owned(), town.root().display().to_string()),
         ("GT_RIG".to_owned(), run.rig.to_string()),
@@ -170,8 +204,16 @@ fn environment_of(town: &Town, order: &WorkOrder, program: &Path) -> Result<Vec<
 /// The path on which this very program is found first, under both of its names.
 fn path_with_us(town: &Town, program: &Path) -> Result<String> {
     let directory = town.root().join(crate::town::DIRECTORY).join("bin");
-    let failed = |source| OperationError::File { action: "make", path: directory.clone(), source };
-    std::fs::create_dir_all(&directory).map_err(failed)?;
+    path_through(&directory, program).map_err(|source| OperationError::File {
+        action: "make",
+        path: directory,
+        source,
+    })
+}
+
+/// The path on which a program of ours is found first, under both of its names, in this directory.
+pub(super) fn path_through(directory: &Path, program: &Path) -> io::Result<String> {
+    std::fs::create_dir_all(directory)?;
     for name in ["gt", "bd"] {
         let link = directory.join(name);
         if std::fs::read_link(&link).is_ok_and(|there| there == program) {
@@ -180,8 +222,8 @@ fn path_with_us(town: &Town, program: &Path) -> Result<String> {
         // Made beside it and renamed, because others may be starting it right now.
         let beside = directory.join(format!(".{name}-{}", std::process::id()));
         let _ = std::fs::remove_file(&beside);
-        std::os::unix::fs::symlink(program, &beside).map_err(failed)?;
-        std::fs::rename(&beside, &link).map_err(failed)?;
+        std::os::unix::fs::symlink(program, &beside)?;
+        std::fs::rename(&beside, &link)?;
     }
     let path = crate::Environment::from_process();
     let path = path.get("PATH").unwrap_or_default();

@@ -12,6 +12,7 @@ use gt_executors::runs::{
 
 use super::cancel::end_processes;
 use super::conclude::run_end;
+use super::remote::reach;
 use crate::town::DIRECTORY;
 use crate::{OperationError, Result, Town};
 
@@ -34,6 +35,10 @@ pub trait World: Sync {
     fn starter_of(&self, run: &Run) -> Alive;
     /// Whether any process of this run is left.
     fn worker_of(&self, run: &Run) -> Alive;
+    /// Sees to it that somebody here stays with this run, if it goes on elsewhere and nobody does. Returns at once.
+    fn rejoin(&self, _run: &Run) -> Result<()> {
+        Ok(())
+    }
     /// Ends every process of this run, asking first and killing after `grace`, and returns when none is left.
     fn end_worker(&self, run: &Run, grace: Duration) -> Result<()>;
     /// How the worker of this run ended, if whoever stayed with it saw it and could not write it down.
@@ -57,6 +62,7 @@ const HOST: &str = "host";
 #[derive(Debug, Clone)]
 pub struct RealWorld {
     host: String,
+    root: PathBuf,
     starters: PathBuf,
     runs: PathBuf,
 }
@@ -75,7 +81,8 @@ impl RealWorld {
             })?;
             host = format!("{host}/{identity}");
         }
-        Ok(Self { host, starters: town.starters_directory(), runs: town.runs_directory() })
+        let root = town.root().to_owned();
+        Ok(Self { host, root, starters: town.starters_directory(), runs: town.runs_directory() })
     }
 
     fn files_of(&self, run: &Run) -> RunFiles {
@@ -103,6 +110,9 @@ impl World for RealWorld {
         if !run.is_on(&self.host) {
             return Alive::Unknown;
         }
+        if run.executor == ExecutorKind::Ssh {
+            return reach::alive(&self.files_of(run), run);
+        }
         match (self.files_of(run).liveness(), run.state) {
             (Ok(Liveness::Held), _) => Alive::Yes,
             // A machine that lost its power may have lost the file too, and no process outlives it.
@@ -116,7 +126,17 @@ impl World for RealWorld {
         }
     }
 
+    fn rejoin(&self, run: &Run) -> Result<()> {
+        if !run.is_on(&self.host) || run.executor != ExecutorKind::Ssh {
+            return Ok(());
+        }
+        reach::rejoin(&self.root, run, &self.files_of(run))
+    }
+
     fn end_worker(&self, run: &Run, grace: Duration) -> Result<()> {
+        if run.executor == ExecutorKind::Ssh {
+            return reach::end(&self.root, run, &self.files_of(run), grace);
+        }
         end_processes(&self.files_of(run), run, grace)
     }
 

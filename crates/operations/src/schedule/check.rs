@@ -81,7 +81,13 @@ pub(super) fn standing(
     if let Some(verdict) = verdict {
         return Ok(verdict);
     }
-    takes(scene, bead, rig, place)?;
+    if flags.ralph && rig.executor == ExecutorKind::Ssh {
+        return Err(OperationError::rejected(format!(
+            "--ralph begins a fresh session for each step, and a run of the rig {} has one session, because it is on \
+             another machine; leave --ralph out",
+            rig.slug
+        )));
+    }
     Ok(Verdict::Go(Box::new(rig.clone())))
 }
 
@@ -212,6 +218,11 @@ fn can_run(scene: &Scene, rig: &Rig, place: Option<&WorkerPlace>) -> Result<()> 
     match rig.executor {
         ExecutorKind::Pull | ExecutorKind::None => Ok(()),
         ExecutorKind::Process | ExecutorKind::Tmux | ExecutorKind::Ssh => {
+            if rig.executor == ExecutorKind::Ssh {
+                crate::runs::check_rig(rig)?;
+                let host = scene.settings.hosts.get(&rig.slug).map_or("", String::as_str);
+                crate::runs::check_host(host, &rig.slug)?;
+            }
             if let Some(command) = scene.settings.commands.get(&rig.slug) {
                 let sample = [("bead", "x-1"), ("run", "x-1#1"), ("title", "x")];
                 gt_core::command_template::expand(command, &sample).map_err(|why| {

@@ -97,7 +97,7 @@ pub(crate) fn forget_rig(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<()> {
 }
 
 fn rig_of(name: &SettingName) -> Option<RigSlug> {
-    let (slug, _) = name.as_str().strip_prefix("rig.")?.rsplit_once('.')?;
+    let (slug, _) = name.as_str().strip_prefix("rig.")?.split_once('.')?;
     Some(RigSlug::trusted(slug.to_owned()))
 }
 

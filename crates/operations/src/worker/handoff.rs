@@ -2,7 +2,7 @@
 
 use gt_core::message::{HANDOVER, MessageBody, MessageKind, NewMessage};
 use gt_core::schedule::{Run, RunId, RunState};
-use gt_core::{Address, Message};
+use gt_core::{Address, ExecutorKind, Message};
 use gt_executors::runs::{Asked, RunFiles, ask_to_hand_over, somebody_listens};
 use gt_store::Reader;
 
@@ -92,6 +92,13 @@ fn running(town: &Town, reader: &Reader<'_>, asked: Option<&str>) -> Result<Run>
     if run.state.is_live() && !Run::takes_slot(run.executor) {
         return Err(OperationError::rejected(format!(
             "{id} has no session of ours, so there is none to begin afresh; leave word with bd comments add {} \"…\"",
+            id.bead
+        )));
+    }
+    if run.state.is_live() && run.executor == ExecutorKind::Ssh {
+        return Err(OperationError::rejected(format!(
+            "{id} is on another machine, where a run has one session; go on in this one, and leave word with bd comments add \
+             {} \"…\"",
             id.bead
         )));
     }

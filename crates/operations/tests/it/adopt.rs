@@ -33,6 +33,7 @@ fn town() -> (TempDir, Town) {
         prefix: Some("wb"),
         branch: None,
         executor: gt_core::ExecutorKind::Process,
+        host: None,
     };
     rigs::add(&town, &web).unwrap();
     (directory, town)

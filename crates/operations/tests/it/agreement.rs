@@ -224,7 +224,8 @@ fn build(world: &World) -> Town {
     for name in RIGS {
         let executor = if name == "asked" { ExecutorKind::Pull } else { ExecutorKind::Process };
         let (repository, branch) = (None, None);
-        let rig = rigs::NewRig { name, repository, prefix: Some(name), branch, executor };
+        let rig =
+            rigs::NewRig { name, repository, prefix: Some(name), branch, executor, host: None };
         rigs::add(&town, &rig).unwrap();
         settings::set(&town, &format!("rig.{name}.command"), "/bin/true {bead}").unwrap();
     }

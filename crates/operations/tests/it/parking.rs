@@ -44,7 +44,8 @@ impl Stage {
         for name in ["web", "api"] {
             let executor = ExecutorKind::Process;
             let (repository, branch) = (None, None);
-            let rig = rigs::NewRig { name, repository, prefix: Some(name), branch, executor };
+            let rig =
+                rigs::NewRig { name, repository, prefix: Some(name), branch, executor, host: None };
             rigs::add(&town, &rig).unwrap();
             settings::set(&town, &format!("rig.{name}.command"), "/bin/true {bead}").unwrap();
         }

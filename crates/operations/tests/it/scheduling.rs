@@ -27,6 +27,7 @@ fn furnished(town: Town, cap: Option<u32>) -> Town {
         prefix: Some("web"),
         branch: None,
         executor: ExecutorKind::Process,
+        host: None,
     };
     rigs::add(&town, &rig).unwrap();
     settings::set(&town, "rig.web.command", "/bin/true {bead}").unwrap();

@@ -58,6 +58,9 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
         row("attempt", (context.attempts + 1).to_string());
         row("instructions", context.parameters.args.clone().unwrap_or_default());
     }
+    if let Some(elsewhere) = &shown.elsewhere {
+        row("machine", elsewhere.machine.clone());
+    }
     row("formula", run.formula.clone());
     row("output", log.display().to_string());
     printer.table(table)?;
@@ -75,7 +78,12 @@ fn state(shown: &ShownRun) -> String {
     if run.awaits_origin().is_some() {
         return format!("{what} (its worker is gone, and its work is on its way)");
     }
+    let away = shown.elsewhere.as_ref().and_then(|elsewhere| elsewhere.away.as_deref());
     let processes = match (run.state.is_live(), shown.alive) {
+        (_, Alive::Unknown) if away.is_some() => away.unwrap_or_default(),
+        (_, Alive::Unknown) if shown.elsewhere.is_some() => {
+            "nobody here stays with it; the next pass sees to that"
+        }
         (_, Alive::Unknown) if !shown.is_here => "its processes are not on this machine",
         (_, Alive::Unknown) => "its lock cannot be read, so nobody can say whether it is alive",
         (true, Alive::Yes) => "its processes are there",
@@ -106,7 +114,7 @@ fn scheduled(context: &SlingContext) -> String {
 }
 
 fn json(shown: &ShownRun) -> String {
-    let ShownRun { run, steps, bead, context, alive, log, .. } = shown;
+    let ShownRun { run, steps, bead, context, alive, elsewhere, log, .. } = shown;
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     write_run(&mut object, run);
@@ -117,6 +125,10 @@ fn json(shown: &ShownRun) -> String {
         Alive::Unknown => object.raw("alive", "null"),
     }
     object.text("log", &log.display().to_string());
+    if let Some(elsewhere) = elsewhere {
+        object.text("machine", &elsewhere.machine);
+        object.text("away", elsewhere.away.as_deref().unwrap_or_default());
+    }
     object.raw("steps", run.steps.as_str());
     if !steps.steps.is_empty() {
         write_progress(&mut object, steps.progress);

@@ -1,0 +1,103 @@
+//! Where agents over there call home: a socket beside the files of their run, as long as there is a line.
+
+use std::collections::HashMap;
+use std::io::{self, BufReader};
+use std::net::Shutdown;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::attendant::Voice;
+use super::protocol::{FromHome, FromThere, Stream, receive, send};
+
+/// How long whoever called may take to read an answer.
+const READING_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Everybody who has called and not been answered yet, by number.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Exchange {
+    callers: Arc<Mutex<HashMap<u64, UnixStream>>>,
+}
+
+impl Exchange {
+    /// Opens the socket, instead of one that an earlier line has left. An agent works without one too; it is told when it
+    /// calls.
+    pub(super) fn open(socket: &Path, voice: &Voice) -> Option<Self> {
+        let exchange = Self::default();
+        exchange.listen(socket, voice).ok().map(|()| exchange)
+    }
+
+    fn listen(&self, socket: &Path, voice: &Voice) -> io::Result<()> {
+        match std::fs::remove_file(socket) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(socket)?;
+        std::fs::set_permissions(socket, PermissionsExt::from_mode(0o600))?;
+        let (this, voice) = (self.clone(), voice.clone());
+        thread::Builder::new().spawn(move || {
+            for (number, caller) in listener.incoming().enumerate() {
+                let Ok(caller) = caller else { continue };
+                let (this, voice) = (this.clone(), voice.clone());
+                // Who cannot be heard sees the end of the connection.
+                let _ = thread::Builder::new().spawn(move || {
+                    let _ = this.serve(number as u64, &caller, &voice);
+                });
+            }
+        })?;
+        Ok(())
+    }
+
+    fn callers(&self) -> MutexGuard<'_, HashMap<u64, UnixStream>> {
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes on what a caller says, until it hangs up.
+    fn serve(&self, number: u64, caller: &UnixStream, voice: &Voice) -> io::Result<()> {
+        caller.set_write_timeout(Some(READING_PATIENCE))?;
+        self.callers().insert(number, caller.try_clone()?);
+        let mut from = BufReader::new(caller);
+        while let Ok(Some((message, payload))) = receive::<FromThere>(&mut from) {
+            match message {
+                FromThere::Call { program, arguments, .. } => {
+                    voice.say(&FromThere::Call { call: number, program, arguments }, &[])?;
+                }
+                FromThere::Input { .. } => {
+                    voice.say(&FromThere::Input { call: number }, &payload)?;
+                }
+                // Callers have nothing else to say.
+                _ => break,
+            }
+        }
+        if self.callers().remove(&number).is_some() {
+            voice.say(&FromThere::HungUp { call: number }, &[])?;
+        }
+        Ok(())
+    }
+
+    /// Passes on what a command has printed.
+    pub(super) fn said(&self, call: u64, stream: Stream, payload: &[u8]) {
+        self.pass(call, &FromHome::Said { call, stream }, payload);
+    }
+
+    /// Passes on how a command has ended.
+    pub(super) fn answered(&self, call: u64, status: u8) {
+        self.pass(call, &FromHome::Answered { call, status }, &[]);
+        if let Some(caller) = self.callers().remove(&call) {
+            let _ = caller.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn pass(&self, call: u64, message: &FromHome, payload: &[u8]) {
+        let caller = self.callers().get(&call).and_then(|caller| caller.try_clone().ok());
+        if let Some(mut caller) = caller
+            && send(&mut caller, message, payload).is_err()
+        {
+            // Whoever does not read does not want to know.
+            let _ = caller.shutdown(Shutdown::Both);
+        }
+    }
+}

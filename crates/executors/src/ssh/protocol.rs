@@ -1,0 +1,396 @@
+//! What home and the other machine say to each other: lines of JSON over the standard streams of `ssh`, each followed by
+//! as many plain bytes as it announces.
+
+use std::io::{self, BufRead, Read as _, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The language spoken here. It changes whenever a message does; two programs that speak different ones do not talk.
+pub(super) const PROTOCOL: u32 = 1;
+
+/// Longest line, and most bytes behind it.
+const LINE_BYTES_MAX: usize = 16 << 20;
+const PAYLOAD_BYTES_MAX: usize = 64 << 20;
+
+/// What the greeting begins with. Shells over there may print something of their own before it.
+const GREETING: &str = "gt-remote ";
+
+/// The first thing that the other machine says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The language that it speaks.
+    pub protocol: u32,
+    /// Which program that is.
+    pub version: String,
+}
+
+impl Hello {
+    /// How this program greets.
+    pub fn ours() -> Self {
+        Self { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").to_owned() }
+    }
+
+    /// The greeting in a line, if it is one.
+    pub fn parse(line: &str) -> Option<Self> {
+        serde_json::from_str(line.trim_end().strip_prefix(GREETING)?).ok()
+    }
+
+    /// The line.
+    pub fn line(&self) -> String {
+        format!("{GREETING}{}\n", serde_json::json!(self))
+    }
+}
+
+/// A run as the other machine knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunPlace {
+    /// Where runs work and keep their files: absolute, or below the home directory over there.
+    pub directory: String,
+    /// The town: several may use one directory.
+    pub town: String,
+    /// The run, such as `gt-abc#3`.
+    pub run: String,
+    /// The runs of the same bead before it. They are over in the store; what is left of them over there is ended, and
+    /// this one waits for that.
+    #[serde(default)]
+    pub earlier: Vec<String>,
+    /// How long what is asked to end has before it is killed.
+    pub grace_ms: u64,
+}
+
+/// What an agent is started with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoteOrder {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Variables that it gets.
+    pub environment: Vec<(String, String)>,
+    /// Whether it needs a terminal.
+    pub terminal: bool,
+    /// What is to stand in the file with its prompt, if it reads one.
+    pub prompt_file: Option<String>,
+}
+
+/// Which of its streams a program speaks through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Error,
+}
+
+/// What home says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum FromHome {
+    /// Take the lock of a run, and say so; nothing is started yet.
+    Begin(RunPlace),
+    /// Start the agent of the run that was begun. What it reads stands behind.
+    Order(RemoteOrder),
+    /// Tell of a run that was ordered before, its output from this byte on.
+    Join {
+        /// Which.
+        place: RunPlace,
+        /// How much of its output is known.
+        output_from: u64,
+    },
+    /// End the run now.
+    Cancel,
+    /// The work of the run is done: its agent may end by itself for a while.
+    Leave,
+    /// What a command that the agent called has printed stands behind.
+    Said {
+        /// Which call.
+        call: u64,
+        /// Where.
+        stream: Stream,
+    },
+    /// A command that the agent called has ended.
+    Answered {
+        /// Which call.
+        call: u64,
+        /// Its exit status.
+        status: u8,
+    },
+}
+
+/// What the other machine says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum FromThere {
+    /// The lock is taken; an order is waited for.
+    Ready(Ready),
+    /// The run cannot be begun.
+    Refused {
+        /// Why.
+        why: String,
+        /// Whether that passes by itself.
+        busy: bool,
+    },
+    /// The agent is there.
+    Started,
+    /// The agent could not be started, and nothing of the run is left.
+    NotStarted {
+        /// Why.
+        why: String,
+    },
+    /// Something of the run that was asked for is alive, and is stayed with.
+    Alive,
+    /// Nobody can say what became of the run.
+    Unknown {
+        /// Why.
+        why: String,
+    },
+    /// More of what the agent printed stands behind.
+    Output,
+    /// Nothing of the run is left.
+    Ended(Ended),
+    /// The agent calls home.
+    Call {
+        /// A number that no other call of this connection has.
+        call: u64,
+        /// What the program was called as: `gt` or `bd`.
+        program: String,
+        /// Its arguments.
+        arguments: Vec<String>,
+    },
+    /// What a call reads stands behind; nothing if that is all.
+    Input {
+        /// Which call.
+        call: u64,
+    },
+    /// Whoever called is gone.
+    HungUp {
+        /// Which call.
+        call: u64,
+    },
+}
+
+/// A run that can be ordered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// Our program over there.
+    pub gt: String,
+    /// Where a prompt that is read from a file will stand.
+    pub prompt_file: String,
+    /// Through which the agent reaches home.
+    pub socket: String,
+    /// Which start of the machine this is, if it can tell.
+    pub boot: Option<String>,
+}
+
+/// How a run ended over there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// As its lock file has it, if whoever stayed with it saw it.
+    pub end: Option<String>,
+    /// Whether its agent was begun.
+    pub begun: bool,
+    /// Which start of the machine this is, if it can tell.
+    pub boot: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Envelope<M> {
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    bytes: usize,
+    message: M,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_nothing(bytes: &usize) -> bool {
+    *bytes == 0
+}
+
+/// Says something, and what stands behind it.
+pub(super) fn send<M: Serialize>(
+    to: &mut impl Write,
+    message: &M,
+    payload: &[u8],
+) -> io::Result<()> {
+    let envelope = Envelope { bytes: payload.len(), message };
+    let mut bytes = serde_json::to_vec(&envelope)?;
+    bytes.push(b'\n');
+    bytes.extend_from_slice(payload);
+    // In one piece, because others may speak through the same pipe.
+    to.write_all(&bytes)?;
+    to.flush()
+}
+
+/// The next message with what stands behind it; nothing at the end.
+pub(super) fn receive<M: DeserializeOwned>(
+    from: &mut impl BufRead,
+) -> io::Result<Option<(M, Vec<u8>)>> {
+    let mut line = Vec::new();
+    from.take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    let (message, bytes) = parse_line(&line)?;
+    let mut payload = vec![0; bytes];
+    from.read_exact(&mut payload)?;
+    Ok(Some((message, payload)))
+}
+
+fn parse_line<M: DeserializeOwned>(line: &[u8]) -> io::Result<(M, usize)> {
+    let Some(line) = line.strip_suffix(b"\n") else {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a message is not whole"));
+    };
+    let envelope: Envelope<M> = serde_json::from_slice(line)?;
+    if envelope.bytes > PAYLOAD_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a message is too long"));
+    }
+    Ok((envelope.message, envelope.bytes))
+}
+
+/// What has been heard and not been understood yet, where nobody may wait for the rest of a message.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    bytes: Vec<u8>,
+}
+
+impl Heard {
+    /// Takes in what was read.
+    pub(super) fn extend(&mut self, more: &[u8]) {
+        self.bytes.extend_from_slice(more);
+    }
+
+    /// The next whole line, with its end.
+    pub(super) fn line(&mut self) -> Option<Vec<u8>> {
+        let end = self.bytes.iter().position(|byte| *byte == b'\n')?;
+        Some(self.bytes.drain(..=end).collect())
+    }
+
+    /// How much waits to be understood.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The next whole message.
+    pub(super) fn message<M: DeserializeOwned>(&mut self) -> io::Result<Option<(M, Vec<u8>)>> {
+        let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') else {
+            let is_endless = self.bytes.len() > LINE_BYTES_MAX;
+            return if is_endless { Err(io::ErrorKind::InvalidData.into()) } else { Ok(None) };
+        };
+        let (message, bytes) = parse_line(&self.bytes[..=end])?;
+        let whole = end + 1 + bytes;
+        if self.bytes.len() < whole {
+            return Ok(None);
+        }
+        let payload = self.bytes[end + 1..whole].to_vec();
+        self.bytes.drain(..whole);
+        Ok(Some((message, payload)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn place() -> RunPlace {
+        RunPlace {
+            directory: "work".to_owned(),
+            town: "t".to_owned(),
+            run: "gt-a#2".to_owned(),
+            earlier: vec!["gt-a#1".to_owned()],
+            grace_ms: 300,
+        }
+    }
+
+    #[test]
+    fn a_greeting_is_found_among_what_shells_print() {
+        let ours = Hello::ours();
+        assert_eq!(Hello::parse(&ours.line()), Some(ours));
+        for line in ["", "Welcome!", "gt-remote", "gt-remote {}", "gt-remote 1"] {
+            assert_eq!(Hello::parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_kinds_of_messages_have_names_that_stay() {
+        for (message, expected) in [
+            (FromHome::Cancel, r#"{"message":{"kind":"cancel"}}"#),
+            (
+                FromHome::Said { call: 1, stream: Stream::Error },
+                r#"{"bytes":2,"message":{"kind":"said","call":1,"stream":"error"}}"#,
+            ),
+        ] {
+            let payload: &[u8] = if message == FromHome::Cancel { b"" } else { b"ab" };
+            let mut sent = Vec::new();
+            send(&mut sent, &message, payload).unwrap();
+            let text = String::from_utf8(sent).unwrap();
+            assert_eq!(text.split_once('\n').unwrap().0, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_or_broken_off_is_refused() {
+        for text in [
+            "{\"bytes\":99999999999,\"message\":{\"kind\":\"cancel\"}}\n",
+            "{\"bytes\":5,\"message\":{\"kind\":\"cancel\"}}\nabc",
+            "{\"message\":{\"kind\":\"cancel\"}}",
+            "{\"message\":{\"kind\":\"dance\"}}\n",
+            "nonsense\n",
+        ] {
+            assert!(receive::<FromHome>(&mut text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(receive::<FromHome>(&mut &b""[..]).unwrap().is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_said_is_heard_in_whatever_pieces_it_comes(
+            words in prop::collection::vec((0_u64..4, prop::collection::vec(any::<u8>(), 0..50)), 0..8),
+            step in 1_usize..40,
+        ) {
+            let message = |kind: u64| match kind {
+                0 => FromHome::Begin(place()),
+                1 => FromHome::Join { place: place(), output_from: 7 },
+                2 => FromHome::Answered { call: 3, status: 255 },
+                _ => FromHome::Order(RemoteOrder {
+                    argv: vec!["sh".to_owned(), "line\nbreak".to_owned()],
+                    environment: vec![("A".to_owned(), "ä".to_owned())],
+                    terminal: false,
+                    prompt_file: None,
+                }),
+            };
+            let mut sent = Vec::new();
+            for (kind, payload) in &words {
+                send(&mut sent, &message(*kind), payload).unwrap();
+            }
+            let expected: Vec<_> =
+                words.into_iter().map(|(kind, payload)| (message(kind), payload)).collect();
+
+            let mut reader = sent.as_slice();
+            let mut whole = Vec::new();
+            while let Some(heard) = receive::<FromHome>(&mut reader).unwrap() {
+                whole.push(heard);
+            }
+            prop_assert_eq!(&whole, &expected);
+
+            let (mut heard, mut pieces) = (Heard::default(), Vec::new());
+            for piece in sent.chunks(step) {
+                heard.extend(piece);
+                while let Some(message) = heard.message::<FromHome>().unwrap() {
+                    pieces.push(message);
+                }
+            }
+            prop_assert_eq!(pieces, expected);
+            prop_assert_eq!(heard.len(), 0);
+        }
+
+        #[test]
+        fn no_text_makes_them_panic(text in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = receive::<FromThere>(&mut text.as_slice());
+            let mut heard = Heard::default();
+            heard.extend(&text);
+            while let Ok(Some(_)) = heard.message::<FromThere>() {}
+            let _ = Hello::parse(&String::from_utf8_lossy(&text));
+        }
+    }
+}

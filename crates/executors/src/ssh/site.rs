@@ -1,0 +1,90 @@
+//! Where a run goes.
+
+use std::fs;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::protocol::RunPlace;
+use crate::runs::RunFiles;
+
+/// Another machine, and what is where on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// The program that reaches it, and its options.
+    pub command: Vec<String>,
+    /// What that program calls the machine.
+    pub host: String,
+    /// Our program over there, as a shell there understands it.
+    pub gt: String,
+}
+
+/// What must be known to find a run again, whatever is set by then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Posting {
+    /// On which machine.
+    pub site: Site,
+    /// Where there.
+    pub place: RunPlace,
+    /// Which start of that machine it was begun in, if it could tell.
+    pub boot: Option<String>,
+    /// Whether what became of it is written down, so that nobody has to look for it there.
+    #[serde(default)]
+    pub is_over: bool,
+}
+
+impl Posting {
+    /// Writes it down among the files of the run.
+    pub fn write(&self, files: &RunFiles) -> io::Result<()> {
+        files.create()?;
+        let text = serde_json::to_vec(self)?;
+        let path = files.posting_path();
+        let mut beside = path.clone().into_os_string();
+        beside.push(".new");
+        // Whoever reads it finds all of it.
+        fs::write(&beside, text)?;
+        fs::rename(&beside, path)
+    }
+
+    /// Where the run with these files went, if it went anywhere.
+    pub fn read(files: &RunFiles) -> io::Result<Option<Self>> {
+        match fs::read(files.posting_path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => Ok(Some(serde_json::from_slice(&read?)?)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_run_went_is_found_again() {
+        let town = tempfile::tempdir().unwrap();
+        let files = RunFiles::of(town.path(), "gt-abc#3");
+        assert_eq!(Posting::read(&files).unwrap(), None);
+        let posting = Posting {
+            site: Site {
+                command: vec!["ssh".to_owned(), "-T".to_owned()],
+                host: "builder".to_owned(),
+                gt: "gt".to_owned(),
+            },
+            place: RunPlace {
+                directory: "work".to_owned(),
+                town: "t".to_owned(),
+                run: "gt-abc#3".to_owned(),
+                earlier: Vec::new(),
+                grace_ms: 10,
+            },
+            boot: None,
+            is_over: false,
+        };
+
+        posting.write(&files).unwrap();
+
+        assert_eq!(Posting::read(&files).unwrap(), Some(posting));
+        std::fs::write(files.posting_path(), "{").unwrap();
+        assert!(Posting::read(&files).is_err());
+    }
+}

@@ -1,0 +1,289 @@
+//! How home stays with a run on another machine.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::calls::{Caller, Calls};
+use super::line::{Line, LineError};
+use super::protocol::{Ended, FromHome, FromThere, Ready, RemoteOrder};
+use super::site::Posting;
+use crate::runs::{AgentEnd, Control, RunFiles, Wish};
+
+/// What came of asking the other machine to take a run.
+#[derive(Debug)]
+pub enum Begun {
+    /// It has its lock, and waits for the order.
+    Ready(Box<Line>, Ready),
+    /// It cannot have it yet.
+    Busy(String),
+    /// It cannot have it.
+    Refused(String),
+}
+
+/// Has the other machine take the lock of a run.
+pub fn begin(posting: &Posting, files: &RunFiles) -> Result<Begun, LineError> {
+    let mut line = Line::dial(&posting.site, files.root())?;
+    line.say(&FromHome::Begin(posting.place.clone()), &[])?;
+    let host = &posting.site.host;
+    loop {
+        match line.answer()? {
+            FromThere::Ready(ready) => return Ok(Begun::Ready(Box::new(line), ready)),
+            FromThere::Refused { why, busy: true } => {
+                return Ok(Begun::Busy(format!("{why}, on {host}")));
+            }
+            FromThere::Refused { why, .. } => return Ok(Begun::Refused(format!("{host}: {why}"))),
+            // Nothing else is said before a run is ordered.
+            _ => {}
+        }
+    }
+}
+
+/// Gives the order. From here on an agent may be there, whatever becomes of the line.
+pub fn order(line: &Line, order: RemoteOrder, prompt: &[u8]) -> Result<(), LineError> {
+    line.say(&FromHome::Order(order), prompt)
+}
+
+/// How it ended with a run over there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its agent ended like this.
+    Ended(AgentEnd),
+    /// Its agent could not be started.
+    NotStarted(String),
+    /// Nothing of it is left, and nobody saw how it ended.
+    Vanished {
+        /// Whether the machine was started anew meanwhile.
+        rebooted: bool,
+    },
+    /// Nobody wants to know any more, and the machine cannot be reached.
+    Abandoned,
+}
+
+/// A run over there that home stays with.
+pub struct Stay<'a> {
+    /// Its files at home.
+    pub files: &'a RunFiles,
+    /// Where it is.
+    pub posting: &'a Posting,
+    /// How what its agent calls is done.
+    pub caller: &'a Caller,
+    /// Whether anybody still wants to know what becomes of it; asked before each dialling.
+    pub is_wanted: &'a dyn Fn() -> bool,
+    /// Whether somebody has wanted it to end already.
+    pub is_cancelled: bool,
+}
+
+/// How long apart it is dialled again: at first, and at most.
+const DIAL_SOON: Duration = Duration::from_millis(250);
+const DIAL_LATER: Duration = Duration::from_secs(30);
+
+/// How long it is tried to pass a wish on that concerns a run which is over in the store.
+const WISH_PATIENCE: Duration = Duration::from_mins(10);
+
+impl Stay<'_> {
+    /// Stays with the run until nothing of it is left, over as many lines as that takes, beginning with this one. `started`
+    /// is called once it is known that the agent is there.
+    pub fn to_the_end(
+        &self,
+        line: Option<Box<Line>>,
+        started: &mut dyn FnMut(),
+    ) -> io::Result<Outcome> {
+        let mut slot = None;
+        let control = Control::ready(&mut slot, self.files)?;
+        let mut output =
+            File::options().append(true).create(true).open(self.files.output_path())?;
+        let wish = self.is_cancelled.then_some(Wish::Cancel);
+        let calls = Calls::default();
+        let mut visit = Visit { stay: self, control, output: &mut output, wish, calls };
+        let mut line = line;
+        // What whoever was here before has written is not known to be true any more.
+        self.mark(None);
+        let (mut pause, mut down_since) = (DIAL_SOON, None);
+        loop {
+            let broken = match line.take() {
+                Some(mut line) => match visit.listen(&mut line, started) {
+                    Heard::Over(outcome) => return Ok(outcome),
+                    Heard::Broken { why, was_of_use } => {
+                        if was_of_use {
+                            (pause, down_since) = (DIAL_SOON, None);
+                        }
+                        why
+                    }
+                },
+                None => match self.rejoin(visit.output) {
+                    Ok(joined) => {
+                        line = Some(joined);
+                        continue;
+                    }
+                    Err(error) => error.to_string(),
+                },
+            };
+            // What was called over the line that broke has nobody to answer to.
+            visit.calls = Calls::default();
+            self.mark(Some(&broken));
+            let down_since = *down_since.get_or_insert_with(Instant::now);
+            let is_missed = visit.wish.is_some() && down_since.elapsed() < WISH_PATIENCE;
+            if !is_missed && !(self.is_wanted)() {
+                return Ok(Outcome::Abandoned);
+            }
+            visit.rest(pause);
+            pause = (pause * 2).min(DIAL_LATER);
+        }
+    }
+
+    fn rejoin(&self, output: &File) -> Result<Box<Line>, LineError> {
+        let line = Line::dial(&self.posting.site, self.files.root())?;
+        // What cannot be measured is told from the beginning, rather than not at all.
+        let output_from = output.metadata().map_or(0, |output| output.len());
+        line.say(&FromHome::Join { place: self.posting.place.clone(), output_from }, &[])?;
+        Ok(Box::new(line))
+    }
+
+    /// Says to others whether the machine can be reached.
+    fn mark(&self, broken: Option<&str>) {
+        let path = self.files.unreachable_path();
+        // It is shown to people; nothing depends on it.
+        let _ = match broken {
+            Some(why) => fs::write(path, why),
+            None => fs::remove_file(path),
+        };
+    }
+}
+
+/// What was heard over a line.
+enum Heard {
+    Over(Outcome),
+    Broken {
+        why: String,
+        /// Whether anything came over it.
+        was_of_use: bool,
+    },
+}
+
+/// Being on the line, or waiting for one.
+struct Visit<'a> {
+    stay: &'a Stay<'a>,
+    control: &'a mut Control,
+    output: &'a mut File,
+    /// What somebody wants of the run; said over every line anew.
+    wish: Option<Wish>,
+    calls: Calls,
+}
+
+impl Visit<'_> {
+    /// Listens until the run is over or the line is.
+    fn listen(&mut self, line: &mut Line, started: &mut dyn FnMut()) -> Heard {
+        let mut was_of_use = false;
+        let broken =
+            |error: &LineError, was_of_use| Heard::Broken { why: error.to_string(), was_of_use };
+        // Before the agent is there, a wish would be heard by nobody over there.
+        let (mut is_there, mut is_told) = (false, None);
+        loop {
+            loop {
+                let (message, payload) = match line.message() {
+                    Ok(Some(message)) => message,
+                    Ok(None) => break,
+                    Err(error) => return broken(&error, was_of_use),
+                };
+                match message {
+                    FromThere::Started | FromThere::Alive => {
+                        (is_there, was_of_use) = (true, true);
+                        self.stay.mark(None);
+                        started();
+                    }
+                    FromThere::Output => {
+                        // What could not be kept is asked for again.
+                        if let Err(error) = self.output.write_all(&payload) {
+                            let why = format!("its output cannot be kept here: {error}");
+                            return Heard::Broken { why, was_of_use: false };
+                        }
+                    }
+                    FromThere::Ended(ended) => {
+                        self.stay.mark(None);
+                        return Heard::Over(self.outcome(&ended));
+                    }
+                    FromThere::NotStarted { why } => {
+                        self.stay.mark(None);
+                        return Heard::Over(Outcome::NotStarted(why));
+                    }
+                    FromThere::Unknown { why } | FromThere::Refused { why, .. } => {
+                        return Heard::Broken { why, was_of_use: false };
+                    }
+                    FromThere::Call { call, program, arguments } => {
+                        let voice = line.voice();
+                        self.calls.begin(self.stay.caller, call, &program, arguments, &voice);
+                    }
+                    FromThere::Input { call } => self.calls.input(call, payload),
+                    FromThere::HungUp { call } => self.calls.hang_up(call),
+                    FromThere::Ready(_) => {}
+                }
+            }
+            if is_there && self.wish.is_some() && self.wish != is_told {
+                is_told = self.wish;
+                let word = match self.wish {
+                    Some(Wish::Cancel) => FromHome::Cancel,
+                    Some(Wish::Leave | Wish::HandOver) | None => FromHome::Leave,
+                };
+                if let Err(error) = line.say(&word, &[]) {
+                    return broken(&error, was_of_use);
+                }
+            }
+            let [is_spoken_to, is_heard] = {
+                let mut polled = [
+                    PollFd::new(&*self.control, PollFlags::IN),
+                    PollFd::new(&*line, PollFlags::IN),
+                ];
+                // Whatever else ends the wait, the next look tells more.
+                let _ = poll(&mut polled, None);
+                polled.map(|polled| !polled.revents().is_empty())
+            };
+            if is_spoken_to {
+                self.hear_wish();
+            }
+            if is_heard && let Err(error) = line.hear() {
+                return broken(&error, was_of_use);
+            }
+        }
+    }
+
+    fn hear_wish(&mut self) {
+        // A run over there has one session: whoever wants another was told so.
+        let heard = self.control.wish().filter(|wish| *wish != Wish::HandOver);
+        // Whoever is in a hurry wins.
+        self.wish = self.wish.max(heard);
+    }
+
+    /// Waits before the next dialling. What somebody wants is heard meanwhile, and whoever cancels does not wait for the
+    /// whole pause.
+    fn rest(&mut self, pause: Duration) {
+        let began = Instant::now();
+        loop {
+            let left = pause.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            let timeout = Timespec::try_from(left).ok();
+            let mut polled = [PollFd::new(&*self.control, PollFlags::IN)];
+            let _ = poll(&mut polled, timeout.as_ref());
+            if !polled.map(|polled| polled.revents().is_empty())[0] {
+                self.hear_wish();
+                return;
+            }
+        }
+    }
+
+    fn outcome(&self, ended: &Ended) -> Outcome {
+        match ended.end.as_deref().and_then(AgentEnd::parse) {
+            Some(end) => Outcome::Ended(end),
+            None if !ended.begun => {
+                Outcome::NotStarted("the line broke before its agent was there".to_owned())
+            }
+            None => Outcome::Vanished {
+                rebooted: self.stay.posting.boot.is_some() && ended.boot != self.stay.posting.boot,
+            },
+        }
+    }
+}
