@@ -91,14 +91,13 @@ fn landed_later(town: &Town, run: Run, is_wanted: bool) -> Result<Option<Run>> {
         Ok(Sequel::Landed) => Ok(None),
         // Whoever makes the next pass asks again.
         Ok(Sequel::Unknown(_)) if is_wanted => Ok(None),
-        Ok(Sequel::Unknown(_) | Sequel::Stays) => live(town, &run),
         Err(error) if error.is_of_store() => Err(error),
         // The origin may have it, so nobody does it again before it was asked.
         Err(error) if is_wanted => {
             note_waiting(town, &run, &with_causes(&error))?;
             Ok(None)
         }
-        Err(_) => live(town, &run),
+        Ok(Sequel::Unknown(_) | Sequel::Stays) | Err(_) => live(town, &run),
     }
 }
 
