@@ -166,6 +166,12 @@ impl OperationError {
         matches!(self, Self::Store(error) if error.may_pass())
     }
 
+    /// Whether it is the store that could not do what was asked, so that whatever comes next cannot be written down
+    /// either: it is away, or has no room.
+    pub(crate) fn is_of_store(&self) -> bool {
+        self.may_pass() || matches!(self, Self::Store(StoreError::Full))
+    }
+
     /// The same problem, with the place in a file that led to it.
     #[must_use]
     pub fn at(self, place: impl Into<String>) -> Self {

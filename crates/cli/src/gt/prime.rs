@@ -6,7 +6,7 @@ use gt_operations::{Town, messages};
 use gt_records::{ObjectWriter, write_comment};
 
 use super::mail::{message_json, print_needs_you, role, told};
-use super::run::{lasted, write_run};
+use super::run::{lasted, state_words, write_run};
 use super::step::{write_progress, write_steps};
 use crate::context::Context;
 use crate::error::CliError;
@@ -100,6 +100,7 @@ pub(super) fn print_running(
             Cell::bold(format!("  {}", run.id)),
             Cell::new(run.agent.as_str()),
             Cell::new(lasted(run, now)),
+            Cell::new(run.awaits_origin().map(|_| state_words(run)).unwrap_or_default()),
             Cell::new(progress.map(|progress| format!("{progress} steps")).unwrap_or_default()),
             Cell::new(title.as_str()),
         ]);

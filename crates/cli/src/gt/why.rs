@@ -53,8 +53,14 @@ fn headline(why: &Why, now: Timestamp) -> String {
             let steps = steps.unwrap_or_default();
             format!("is running as {} for {}{steps}", run.id, lasted(run, now))
         }
+        (Headline::Landing, Some(run)) => {
+            let awaited = run.awaits_origin().map(|awaited| awaited.to_string());
+            format!("was done as {}, and {}", run.id, awaited.unwrap_or_default())
+        }
         (Headline::Starting, Some(run)) => format!("is being started as {}", run.id),
-        (Headline::Running | Headline::Starting, None) => "is running".to_owned(),
+        (Headline::Running | Headline::Starting | Headline::Landing, None) => {
+            "is running".to_owned()
+        }
         (Headline::Next, _) => {
             "starts with the next cycle; gt scheduler run starts it now".to_owned()
         }
@@ -88,7 +94,11 @@ fn is_only_unscheduled(why: &Why) -> bool {
 /// Every reason, with what would take it away; without those that the headline says already.
 fn print_reasons(printer: &Printer, why: &Why) -> Result<(), CliError> {
     let is_told = match why.headline() {
-        Headline::Running | Headline::Starting | Headline::Next | Headline::Over => true,
+        Headline::Running
+        | Headline::Landing
+        | Headline::Starting
+        | Headline::Next
+        | Headline::Over => true,
         Headline::Waiting => false,
         Headline::Idle => is_only_unscheduled(why),
     };

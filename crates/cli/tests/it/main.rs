@@ -28,6 +28,7 @@ mod defer;
 mod delete;
 mod dependencies;
 mod done;
+mod endings;
 mod events;
 mod export;
 mod faults;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::admission::Cap;
 use super::parking::Hold;
-use crate::schedule::{RunId, WorkerPlace};
+use crate::schedule::{AwaitedOrigin, RunId, WorkerPlace};
 use crate::{BeadId, IssueType, RigSlug, Status, Timestamp};
 
 /// What readiness depends on.
@@ -51,6 +51,8 @@ pub enum WaitReason {
     Ephemeral,
     /// A worker has it.
     Running(RunId),
+    /// Its worker is done and gone, and what it did waits for an origin that does not answer.
+    Landing(RunId, AwaitedOrigin),
     /// A worker is about to have it.
     StartInProgress(RunId),
     /// A person or a standing agent has it, and says when it is done.
@@ -137,6 +139,7 @@ impl WaitReason {
             Self::DeferredUntil(_)
             | Self::ParentDeferred(..)
             | Self::Running(_)
+            | Self::Landing(..)
             | Self::StartInProgress(_)
             | Self::Backoff(_)
             | Self::WaitsForPullAgent
@@ -188,6 +191,7 @@ impl WaitReason {
             Self::NotWork(_) | Self::NotSlingable(_) => "not-slingable",
             Self::Ephemeral => "ephemeral",
             Self::Running(_) => "running",
+            Self::Landing(..) => "landing",
             Self::StartInProgress(_) => "starting",
             Self::WithCrew(..) => "with-crew",
             Self::ClaimedByHand(_) => "claimed",
@@ -277,6 +281,7 @@ impl fmt::Display for WaitReason {
             Self::NotWork(issue_type) => write!(f, "beads of type {issue_type} are not work"),
             Self::Ephemeral => write!(f, "ephemeral"),
             Self::Running(run) => write!(f, "running as {run}"),
+            Self::Landing(run, awaited) => write!(f, "the work of {run} {awaited}"),
             Self::WithCrew(who, run) => write!(f, "with {who}, who says when it is done ({run})"),
             Self::StartInProgress(run) => write!(f, "start in progress ({run})"),
             Self::ClaimedByHand(who) if who.is_empty() => write!(f, "claimed by hand"),

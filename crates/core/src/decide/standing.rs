@@ -138,9 +138,11 @@ fn held_by(run: &Run) -> WaitReason {
         return WaitReason::WithCrew(run.agent.clone(), run.id.clone());
     }
     if run.state == RunState::Starting {
-        WaitReason::StartInProgress(run.id.clone())
-    } else {
-        WaitReason::Running(run.id.clone())
+        return WaitReason::StartInProgress(run.id.clone());
+    }
+    match run.awaits_origin() {
+        Some(awaited) => WaitReason::Landing(run.id.clone(), awaited),
+        None => WaitReason::Running(run.id.clone()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Scheduled work and the runs that come of it.
 
 mod account;
+mod awaiting;
 mod context;
 pub mod labels;
 mod notice;
@@ -12,6 +13,7 @@ mod run;
 mod steps;
 
 pub use account::{Account, check_account_handle, check_variable_name};
+pub use awaiting::AwaitedOrigin;
 pub(crate) use context::names;
 pub use context::{CloseReason, Context, ContextClosed, ContextId, Origin};
 pub use notice::{Channel, Notice, NoticeState};

@@ -10,7 +10,7 @@ use super::links::canonical;
 use super::parts::PartsKeeper;
 use super::repository::Repository;
 use super::scratch::Scratch;
-use super::snapshot::Ledger;
+use super::snapshot::{Ledger, Snapshot};
 use super::tree::Tree;
 
 /// The work of a tree, kept.
@@ -102,6 +102,19 @@ impl Tree {
         author: &Signature,
         bytes_max: u64,
     ) -> Result<Rescue, GitError> {
+        self.rescue_with(repository, reference, message, author, bytes_max, None)
+    }
+
+    /// The same, together with a commit that is not in the history of what is checked out.
+    pub fn rescue_with(
+        &self,
+        repository: &Repository,
+        reference: &str,
+        message: &str,
+        author: &Signature,
+        bytes_max: u64,
+        beside: Option<&Commit>,
+    ) -> Result<Rescue, GitError> {
         let scratch = Scratch::new(repository)?;
         let ledger = Ledger { bytes_free: bytes_max, bytes: 0, left_out: Vec::new() };
         let mut keeper = PartsKeeper {
@@ -118,10 +131,12 @@ impl Tree {
             let index = scratch.path().join("index");
             let snapshot = self.snapshot(&index, top, &mut keeper.ledger)?;
             keeper.keep_parts(self, top, &snapshot);
-            Work { head: snapshot.head, files: snapshot.files, staged: snapshot.staged }
+            let Snapshot { head, files, staged, .. } = snapshot;
+            Work { head, files, staged, beside: beside.cloned() }
         } else {
             let commit = keeper.keep_whole(self)?;
-            Work { files: repository.files_of(&commit)?, head: Some(commit), staged: None }
+            let (files, beside) = (repository.files_of(&commit)?, beside.cloned());
+            Work { files, head: Some(commit), staged: None, beside }
         };
         let PartsKeeper { ledger, parts, .. } = keeper;
         let previous = repository.resolve(reference)?;
@@ -137,6 +152,8 @@ struct Work {
     head: Option<Commit>,
     files: Commit,
     staged: Option<Commit>,
+    /// What is not in the history of the head.
+    beside: Option<Commit>,
 }
 
 impl Work {
@@ -148,7 +165,7 @@ impl Work {
         message: &str,
         author: &Signature,
     ) -> Result<Commit, GitError> {
-        let Self { head, files, staged } = self;
+        let Self { head, files, staged, beside } = self;
         let contains = |commit: &Commit, other: Option<&Commit>| match other {
             Some(other) => repository.is_ancestor(other, commit),
             None => Ok(true),
@@ -157,6 +174,7 @@ impl Work {
             && staged.is_none()
             && repository.files_of(previous)? == *files
             && contains(previous, head.as_ref())?
+            && contains(previous, beside.as_ref())?
         {
             // The same again, perhaps after a crash.
             return Ok(previous.clone());
@@ -165,6 +183,7 @@ impl Work {
             && staged.is_none()
             && repository.files_of(head)? == *files
             && contains(head, previous)?
+            && contains(head, beside.as_ref())?
         {
             return Ok(head.clone());
         }
@@ -175,7 +194,12 @@ impl Work {
             }
             None => None,
         };
-        let parents: Vec<&Commit> = head.iter().chain(&staged).chain(previous).collect();
+        let mut parents: Vec<&Commit> = head.iter().chain(&staged).chain(previous).collect();
+        if let Some(beside) = beside
+            && !parents.contains(&beside)
+        {
+            parents.push(beside);
+        }
         repository.write_commit(files, &parents, message, author)
     }
 }

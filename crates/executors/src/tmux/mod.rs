@@ -166,6 +166,25 @@ impl Tmux {
         self.whether(&["kill-session", "-t", &name.session()])
     }
 
+    /// Gives a session another name. Says whether there was one.
+    pub fn rename(&self, name: &str, new: &str) -> Result<bool, TmuxError> {
+        let (name, new) = (Name::new(name)?, Name::new(new)?);
+        match self.ask(&["rename-session", "-t", &name.session(), new.as_str()], b"") {
+            Ok(_) => Ok(true),
+            Err(Failure::NoServer | Failure::NoTarget) => Ok(false),
+            Err(failure) => Err(new.error_of(&self.socket, failure)),
+        }
+    }
+
+    /// What each pane of a session was started with, as tmux writes it; nothing for what it starts by itself.
+    pub fn started_with(&self, name: &str) -> Result<Vec<String>, TmuxError> {
+        let name = Name::new(name)?;
+        let words = ["list-panes", "-s", "-t", &name.session(), "-F", "#{pane_start_command}"];
+        let printed = self.ask(&words, b"");
+        let printed = printed.map_err(|failure| name.error_of(&self.socket, failure))?;
+        Ok(String::from_utf8_lossy(&printed).lines().map(str::to_owned).collect())
+    }
+
     /// Ends the server with all its sessions. Says whether there was one.
     pub fn kill_server(&self) -> Result<bool, TmuxError> {
         self.whether(&["kill-server"])

@@ -140,6 +140,7 @@ fn followed_by(first: Recovered, later: Recovered) -> Recovered {
         lost: [first.lost, later.lost].concat(),
         finished: [first.finished, later.finished].concat(),
         errors: later.errors,
+        waiting: later.waiting,
         stale: first.stale + later.stale,
     }
 }

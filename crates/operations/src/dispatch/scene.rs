@@ -110,7 +110,9 @@ impl Scene {
 
     /// Counts a run that has just been admitted, or was live before.
     pub(crate) fn note_run(&mut self, run: Run) {
-        self.occupancy.add(&Self::ask_of(&run), 1);
+        if run.holds_slot() {
+            self.occupancy.add(&Self::ask_of(&run), 1);
+        }
         self.caps.note_trial(&Self::ask_of(&run), &run.id);
         if let Some(place) = run.place.clone().filter(|_| Run::takes_slot(run.executor)) {
             self.occupancy.occupy(place, run.id.clone());

@@ -11,6 +11,7 @@ mod fence;
 mod land;
 mod merging;
 mod resume;
+mod waiting;
 mod way;
 
 pub use done::{Done, DoneRequest, Fate, done, run_at};
@@ -19,3 +20,4 @@ pub use fence::fence;
 pub(crate) use fence::put_behind_fence;
 pub(crate) use merging::merging_in;
 pub(crate) use resume::{Sequel, complete, resume};
+pub(crate) use waiting::note_waiting;

@@ -1,24 +1,27 @@
 //! Work that was on its way when somebody died.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
+use gt_core::RigSlug;
 use gt_core::schedule::{Run, RunId, Said};
 use gt_executors::git::Commit;
 
 use super::end::{Words, close};
 use super::land::{Arrived, Delivery, Landed};
+use super::waiting::note_waiting;
 use super::way::Way;
+use crate::error::with_causes;
 use crate::runs::{Alive, World};
-use crate::trees::Trees;
+use crate::trees::{NotPrepared, Trees, occupy};
 use crate::{Result, Town};
 
 /// What became of work that was on its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sequel {
     /// The origin has it, and that is written down; its run is over.
     Landed,
-    /// Nobody can say yet: the origin does not answer.
-    Unknown,
+    /// Nobody can say yet: the origin does not answer, for this reason.
+    Unknown(String),
     /// The origin does not have it, and it is not on its way any more.
     Stays,
 }
@@ -35,28 +38,56 @@ enum Patience {
 /// what is not there is pushed again, unless somebody else is landing there just now. Returns the runs for which that went wrong, and why.
 pub(crate) fn resume(town: &Town, world: &dyn World) -> Result<Vec<(RunId, String)>> {
     let mut problems = Vec::new();
-    let mut unreachable = HashSet::new();
+    let mut unreachable: HashMap<RigSlug, String> = HashMap::new();
     for run in town.read(|reader| Ok(reader.landing_runs()?))? {
-        let is_ours = run.is_on(world.host()) && world.worker_of(&run) == Alive::No;
-        // An origin that does not answer is not asked again and again.
-        if !is_ours || unreachable.contains(&run.rig) {
+        if !run.is_on(world.host()) || world.worker_of(&run) != Alive::No {
             continue;
         }
         let is_wanted = run.state.is_live() && run.ended_by.is_empty();
-        match complete_with(town, &run, is_wanted, Patience::Never) {
-            Ok(Sequel::Landed | Sequel::Stays) => {}
-            Ok(Sequel::Unknown) => {
-                unreachable.insert(run.rig);
+        // An origin that does not answer is not asked again and again.
+        if let Some(why) = unreachable.get(&run.rig) {
+            if is_wanted {
+                note_waiting(town, &run, why)?;
+            }
+            continue;
+        }
+        match in_its_tree(town, &run, || complete_with(town, &run, is_wanted, Patience::Never)) {
+            None | Some(Ok(Sequel::Landed | Sequel::Stays)) => {}
+            Some(Ok(Sequel::Unknown(why))) => {
+                unreachable.insert(run.rig, why);
             }
             // A store that is away is away for all of them.
-            Err(error) if error.may_pass() => return Err(error),
-            Err(error) => problems.push((run.id, error.to_string())),
+            Some(Err(error)) if error.may_pass() => return Err(error),
+            Some(Err(error)) => {
+                if is_wanted {
+                    note_waiting(town, &run, &with_causes(&error))?;
+                }
+                problems.push((run.id, error.to_string()));
+            }
         }
     }
     Ok(problems)
 }
 
-/// Asks about one, whose worker can do nothing any more. It is pushed again only if it is still wanted.
+/// Does something about a run that nobody else does at the same time: whoever ends a live run holds its tree. Nothing if
+/// somebody is at it.
+fn in_its_tree<T>(town: &Town, run: &Run, act: impl FnOnce() -> Result<T>) -> Option<Result<T>> {
+    if !run.state.is_live() {
+        return Some(act());
+    }
+    let rig = match town.read(|reader| Ok(reader.rig(run.rig.as_str())?)) {
+        Ok(rig) => rig,
+        Err(error) => return Some(Err(error)),
+    };
+    match rig.map(|rig| occupy(town, &rig, run)).transpose() {
+        Ok(_lock) => Some(act()),
+        Err(NotPrepared::Busy(_) | NotPrepared::Away(_)) => None,
+        Err(NotPrepared::Failed(error)) => Some(Err(error)),
+    }
+}
+
+/// Asks about one, whose worker can do nothing any more. It is pushed again only if it is still wanted; if that has to
+/// wait, that is written down.
 pub(crate) fn complete(town: &Town, run: &Run, is_wanted: bool) -> Result<Sequel> {
     complete_with(town, run, is_wanted, Patience::Waits)
 }
@@ -100,7 +131,12 @@ fn complete_with(town: &Town, run: &Run, is_wanted: bool, patience: Patience) ->
             })?;
             Ok(Sequel::Landed)
         }
-        Landed::Unreachable(_) | Landed::Stuck(_) => Ok(Sequel::Unknown),
+        Landed::Unreachable(why) | Landed::Stuck(why) => {
+            if is_wanted {
+                note_waiting(town, run, &why)?;
+            }
+            Ok(Sequel::Unknown(why))
+        }
         // It is lost like any other run, and what it did is saved.
         Landed::Conflict { .. } | Landed::Gone | Landed::Rejected(_) | Landed::Over => {
             Ok(Sequel::Stays)

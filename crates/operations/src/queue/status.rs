@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use gt_core::decide::Slots;
-use gt_core::schedule::Run;
 use gt_core::{RigState, Timestamp};
 use gt_store::Pause;
 
@@ -68,7 +67,7 @@ pub fn status(town: &Town) -> Result<QueueStatus> {
             let rig = rigs.entry(slug).or_default();
             (rig.queued, rig.ready) = (queued, ready);
         }
-        for run in scene.live_runs().filter(|run| Run::takes_slot(run.executor)) {
+        for run in scene.live_runs().filter(|run| run.holds_slot()) {
             rigs.entry(run.rig.to_string()).or_default().running += 1;
         }
         for (slug, cap) in &scene.settings.rig_caps {

@@ -43,6 +43,8 @@ pub struct Why {
 pub enum Headline {
     /// A worker has it.
     Running,
+    /// Its worker is done and gone, and what it did waits for its origin.
+    Landing,
     /// A worker is about to have it.
     Starting,
     /// The next cycle starts it.
@@ -60,6 +62,7 @@ impl Headline {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
+            Self::Landing => "landing",
             Self::Starting => "starting",
             Self::Next => "next",
             Self::Waiting => "waiting",
@@ -75,6 +78,7 @@ impl Why {
         let open = self.context.as_ref().is_some_and(|context| context.closed.is_none());
         match &self.run {
             Some(run) if run.state == RunState::Starting => Headline::Starting,
+            Some(run) if run.awaits_origin().is_some() => Headline::Landing,
             Some(run) if run.state.is_live() => Headline::Running,
             _ if self.bead.status == Status::Closed => Headline::Over,
             _ if open && self.reasons.is_empty() => Headline::Next,
@@ -198,7 +202,7 @@ fn staged_convoy(reader: &Reader<'_>, bead: &BeadId) -> Result<Option<BeadId>> {
 /// The live runs behind the caps that are reached.
 fn holders(reasons: &[WaitReason], scene: &Scene) -> Vec<Run> {
     let holds = |run: &&Run| {
-        Run::takes_slot(run.executor)
+        run.holds_slot()
             && reasons.iter().any(|reason| match reason {
                 WaitReason::NoSlot(Cap::Town(_) | Cap::Queue(_)) => true,
                 WaitReason::NoSlot(Cap::Rig(rig, _)) => run.rig == *rig,
@@ -239,6 +243,9 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         }
         WaitReason::Ephemeral => "machinery is not dispatched".to_owned(),
         WaitReason::Running(run) => format!("gt run log {run} -f follows it"),
+        WaitReason::Landing(run, _) => format!(
+            "it lands by itself when the origin answers; gt run cancel {run} gives it up, and keeps what it did"
+        ),
         WaitReason::StartInProgress(_) => "its worker is being started".to_owned(),
         WaitReason::WithCrew(who, run) => {
             format!("{who} closes it with bd close {id}, or gt run cancel {run} takes it back")

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gt_core::BeadId;
-use gt_core::schedule::{CloseReason, Means, Run, RunId};
+use gt_core::schedule::{AwaitedOrigin, CloseReason, Means, Run, RunId};
 use gt_executors::runs::{Liveness, RunFiles, holders, left_without_agent};
 
 use super::parks::parked;
@@ -26,6 +26,8 @@ pub enum Need {
     Headless(RunId, Vec<i32>),
     /// This run is over, and these processes of it are not.
     NotGone(RunId, Vec<i32>),
+    /// The work of this run has waited long for an origin that does not answer.
+    OriginAway(RunId, AwaitedOrigin),
 }
 
 impl Need {
@@ -38,6 +40,7 @@ impl Need {
             Self::Quarantined(..) => "quarantined",
             Self::Headless(..) => "headless",
             Self::NotGone(..) => "not-gone",
+            Self::OriginAway(..) => "origin-away",
         }
     }
 
@@ -53,6 +56,7 @@ impl Need {
                 format!("{run} has lost its supervisor and its agent, but not {}", those(left))
             }
             Self::NotGone(run, left) => format!("{run} is over, but not {}", those(left)),
+            Self::OriginAway(run, awaited) => format!("the work of {run} {awaited}"),
         }
     }
 
@@ -70,6 +74,11 @@ impl Need {
             }
             Self::Headless(run, _) => format!("gt run cancel {run}"),
             Self::NotGone(..) => "end them by hand; its bead waits for that".to_owned(),
+            Self::OriginAway(run, _) => {
+                format!(
+                    "it lands by itself when the origin answers; gt run cancel {run} gives it up, and keeps it"
+                )
+            }
         }
     }
 }
@@ -87,6 +96,8 @@ fn those(left: &[i32]) -> String {
 
 /// How many of each kind are named.
 const EACH_MAX: usize = 100;
+/// How long an origin may be away before a person is asked to look.
+const ORIGIN_PATIENCE: Duration = Duration::from_mins(10);
 /// How many of the last runs are asked whether they are gone.
 const RUNS_ASKED_MAX: usize = 200;
 
@@ -113,6 +124,12 @@ pub fn needs_you(town: &Town) -> Result<Vec<Need>> {
             }
         })
     }));
+    let waits_long = |run: &Run| {
+        let awaited = run.awaits_origin()?;
+        let is_long = town.now().since(awaited.since) > ORIGIN_PATIENCE;
+        is_long.then(|| Need::OriginAway(run.id.clone(), awaited))
+    };
+    needs.extend(live.iter().filter_map(waits_long).take(EACH_MAX));
     needs.extend(processes_left(town, &live, &recent)?);
     Ok(needs)
 }

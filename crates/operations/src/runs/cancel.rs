@@ -7,8 +7,8 @@ use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
 use gt_executors::runs::{Asked, Liveness, RunFiles, ask_to_cancel, end_orphan, holders};
 use gt_store::Writer;
 
-use super::finish::finish_in;
 use super::release::release_in;
+use super::settle::{Settled, settle};
 use super::show::resolve;
 use super::world::{Alive, RealWorld, World};
 use crate::beads::refuse_if_over;
@@ -81,12 +81,8 @@ fn cancel_how(town: &Town, world: &dyn World, input: &str, force: bool) -> Resul
     let mut is_left = in_store_alone && !already;
     if run.state.is_live() {
         match world.end_worker(&run, settings.kill_grace) {
-            Ok(()) => {
-                let end = world.end_of(&run).unwrap_or_else(cancelled);
-                let by = town.actor().name.clone();
-                // A supervisor that was there has written the end already; then this changes nothing.
-                town.write(|writer| finish_in(writer, town, &run.id, &end, Some(&by)))?;
-            }
+            // A supervisor that was there has written the end already; then this changes nothing.
+            Ok(()) => settle_in_turn(town, world, &run, force)?,
             Err(_) if force => {
                 is_left = true;
                 town.write(|writer| cancel_in(writer, &run))?;
@@ -98,6 +94,33 @@ fn cancel_how(town: &Town, world: &dyn World, input: &str, force: bool) -> Resul
         town.read(|reader| reader.run(&id)?.ok_or_else(|| OperationError::NoBead(id.to_string())))?;
     let left_on = is_left.then(|| run.host_name().to_owned());
     Ok(Cancelled { run: id, state: run.state, already, left_on })
+}
+
+/// Writes down the end of a run whose processes are gone. Somebody else may be just about to do the same.
+fn settle_in_turn(town: &Town, world: &dyn World, run: &Run, force: bool) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        match settle(town, world, run)? {
+            Settled::Over(_) => return Ok(()),
+            Settled::Waits | Settled::Busy(_) if began.elapsed() <= PATIENCE => {}
+            Settled::Waits | Settled::Busy(_) if force => {
+                return town.write(|writer| cancel_in(writer, run));
+            }
+            Settled::Waits => {
+                return Err(OperationError::rejected(format!(
+                    "nobody could say whether the work of {} has landed; try it again",
+                    run.id
+                )));
+            }
+            Settled::Busy(why) => {
+                let id = &run.id;
+                return Err(OperationError::rejected(format!(
+                    "{id} cannot be ended now: {why}; try it again, or gt run cancel {id} --force"
+                )));
+            }
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// Why the processes of a run cannot be ended from here, if they cannot, and what to do.

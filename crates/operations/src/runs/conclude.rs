@@ -5,22 +5,34 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 
 use gt_core::Rig;
 use gt_core::runtime::{ExitZero, Runtime};
-use gt_core::schedule::{Context, LandingState, Run, RunEnd, RunState, Said, WorkerPlace};
+use gt_core::schedule::{Context, LandingState, Loss, Run, RunEnd, RunState, Said, WorkerPlace};
 use gt_executors::runs::AgentEnd;
 
 use super::finish::finish;
 use super::sessions::BETWEEN;
 use super::show::log_path;
 use super::spawner::with_causes;
-use super::workbench::fails_by_itself;
-use crate::landing::{Refused, Sequel, complete, finish_work};
+use crate::landing::{Refused, Sequel, complete, finish_work, note_waiting};
 use crate::recovery::limited;
 use crate::runtimes::limit_in;
 use crate::trees::{Trees, git_failed, save};
 use crate::{Result, Town};
 
-/// Writes down how a run ended: what its worker said stays; what nobody said is read from the end of its program and from
-/// what is in its tree. What was not accepted is saved.
+/// What is known when the worker of a run has ended.
+pub(super) struct Ending<'a> {
+    /// The rig of the run.
+    pub(super) rig: &'a Rig,
+    /// How it was scheduled, if that is known.
+    pub(super) context: Option<&'a Context>,
+    /// What its worker was, if that can still be found out.
+    pub(super) runtime: Option<&'a Runtime>,
+    /// How its agent ended, if anybody saw it.
+    pub(super) end: Option<AgentEnd>,
+    /// What took it, if nobody saw it.
+    pub(super) loss: Loss,
+}
+
+/// Writes down how a run ended whose supervisor saw it.
 pub(super) fn conclude(
     town: &Town,
     rig: &Rig,
@@ -29,50 +41,112 @@ pub(super) fn conclude(
     runtime: &Runtime,
     end: AgentEnd,
 ) -> Result<()> {
-    let written = run_end(end);
     if run.workplace.tree.is_empty() {
-        return finish(town, &run.id, &written).map(drop);
+        return finish(town, &run.id, &run_end(end)).map(drop);
     }
-    let Some(run) = town.read(|reader| Ok(reader.run(&run.id)?))?.filter(|run| run.state.is_live())
-    else {
-        return Ok(());
-    };
-    let run = &run;
-    if run.landing.state == Some(LandingState::Intended) {
-        // Its `gt done` did not live to see the end, or the origin did not answer it.
-        let is_wanted = end != AgentEnd::Cancelled && run.ended_by.is_empty();
-        match complete(town, run, is_wanted)? {
-            Sequel::Landed => return Ok(()),
-            // Whoever makes the next pass asks again.
-            Sequel::Unknown if is_wanted => return Ok(()),
-            Sequel::Unknown | Sequel::Stays => {}
-        }
-    }
-    let end = match (end, runtime.exit_zero) {
-        (AgentEnd::Exited(0), ExitZero::Done) => deliver(town, rig, run, context)?,
-        (AgentEnd::Exited(0), ExitZero::DoneIfCommitted) if has_clean_work(town, rig, run)? => {
-            deliver(town, rig, run, context)?
-        }
-        (AgentEnd::Exited(0), ExitZero::DoneIfCommitted | ExitZero::Ask) => Some(RunEnd {
-            state: RunState::Lost,
-            reason: "it ended without gt done".to_owned(),
-            ..written
-        }),
-        (AgentEnd::Exited(_), _) if !fails_by_itself(run, runtime) => {
-            Some(RunEnd { state: RunState::Lost, ..written })
-        }
-        _ => Some(written),
-    };
+    let (context, runtime) = (Some(context), Some(runtime));
+    conclude_in_tree(
+        town,
+        run,
+        &Ending { rig, context, runtime, end: Some(end), loss: Loss::Agent },
+    )
+}
+
+/// Writes down how a run with a tree ended, whoever found out: what its worker said stays; what nobody said is read from
+/// the end of its program and from what is in its tree. What was not accepted is saved. Only the holder of the tree calls
+/// this, when no process of the run is left that could change anything.
+///
+/// Whatever git cannot do, the run ends: as lost, with its tree kept as it is.
+pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<()> {
+    let Some(run) = live(town, run)? else { return Ok(()) };
+    let is_wanted = ending.end != Some(AgentEnd::Cancelled) && run.ended_by.is_empty();
+    let Some(run) = &landed_later(town, run, is_wanted)? else { return Ok(()) };
+    let end = if is_wanted { meaning(town, run, ending)? } else { Some(cancelled(ending.end)) };
     let Some(end) = end else { return Ok(()) };
     // A tree that cannot be saved now is saved before anybody else gets it.
-    let saved = save(town, rig, run);
+    let saved = save(town, ending.rig, run);
     if end.state != RunState::Cancelled
+        && let Some(runtime) = ending.runtime
         && let Some(limit) = limit_in(runtime, &last_words(town, run), town.now())
     {
         return limited(town, &run.id, limit.at, &limit.said).map(drop);
     }
     let committed = matches!(saved, Ok(Some(_)));
-    finish(town, &run.id, &RunEnd { committed, ..end }).map(drop)
+    finish(town, &run.id, &RunEnd { committed, loss: ending.loss, ..end }).map(drop)
+}
+
+/// A run as it is now, if it is live.
+fn live(town: &Town, run: &Run) -> Result<Option<Run>> {
+    let run = town.read(|reader| Ok(reader.run(&run.id)?))?;
+    Ok(run.filter(|run| run.state.is_live()))
+}
+
+/// Asks about work that was on its way when its worker ended: its `gt done` did not live to see the end, or the origin did
+/// not answer it. The run, if it has to end otherwise.
+fn landed_later(town: &Town, run: Run, is_wanted: bool) -> Result<Option<Run>> {
+    if run.landing.state != Some(LandingState::Intended) {
+        return Ok(Some(run));
+    }
+    match complete(town, &run, is_wanted) {
+        Ok(Sequel::Landed) => Ok(None),
+        // Whoever makes the next pass asks again.
+        Ok(Sequel::Unknown(_)) if is_wanted => Ok(None),
+        Err(error) if error.is_of_store() => Err(error),
+        // The origin may have it, so nobody does it again before it was asked.
+        Err(error) if is_wanted => {
+            note_waiting(town, &run, &with_causes(&error))?;
+            Ok(None)
+        }
+        Ok(Sequel::Unknown(_) | Sequel::Stays) | Err(_) => live(town, &run),
+    }
+}
+
+/// How a run ends that nobody wanted to end; nothing if its work is where it belongs, and the run is over.
+fn meaning(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Option<RunEnd>> {
+    let Some(end) = ending.end else {
+        return Ok(Some(RunEnd::without_status(RunState::Lost, taken_by(ending.loss))));
+    };
+    let lost = |reason: String| Ok(Some(RunEnd { state: RunState::Lost, reason, ..run_end(end) }));
+    let exit_zero = ending.runtime.map_or(ExitZero::Ask, |runtime| runtime.exit_zero);
+    match (end, exit_zero) {
+        (AgentEnd::Exited(0), ExitZero::Done) => deliver(town, ending, run),
+        (AgentEnd::Exited(0), ExitZero::DoneIfCommitted) => {
+            match has_clean_work(town, ending.rig, run) {
+                Ok(true) => deliver(town, ending, run),
+                Ok(false) => lost("it ended without gt done".to_owned()),
+                Err(error) => lost(format!(
+                    "it ended with exit status 0, and nobody can say what is in its tree: {}",
+                    with_causes(&error)
+                )),
+            }
+        }
+        (AgentEnd::Exited(0), ExitZero::Ask) => lost("it ended without gt done".to_owned()),
+        (AgentEnd::Exited(_), ExitZero::Ask | ExitZero::DoneIfCommitted) => {
+            lost(run_end(end).reason)
+        }
+        (AgentEnd::Exited(_), ExitZero::Done)
+        | (AgentEnd::Signalled(_) | AgentEnd::Cancelled, _) => Ok(Some(run_end(end))),
+    }
+}
+
+/// The end of a run that somebody wanted to end, however its agent did.
+fn cancelled(end: Option<AgentEnd>) -> RunEnd {
+    let cancelled = run_end(AgentEnd::Cancelled);
+    match end.map(run_end) {
+        Some(RunEnd { exit_code, exit_signal, .. }) => {
+            RunEnd { exit_code, exit_signal, ..cancelled }
+        }
+        None => cancelled,
+    }
+}
+
+/// What took a run, in words.
+pub(super) fn taken_by(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Agent | Loss::Limit => "none of its processes is left, and none said how it ended",
+        Loss::Host => "the machine it ran on went down",
+        Loss::Session => "the server of its session went down",
+    }
 }
 
 /// Writes down that a run is lost because no agent could go on with it.
@@ -103,18 +177,23 @@ fn last_words(town: &Town, run: &Run) -> String {
 }
 
 /// Does for an agent what it did not do itself. Nothing is left to be done if that worked.
-fn deliver(town: &Town, rig: &Rig, run: &Run, context: &Context) -> Result<Option<RunEnd>> {
+fn deliver(town: &Town, ending: &Ending<'_>, run: &Run) -> Result<Option<RunEnd>> {
     let end = |state, why: String| {
         let reason = format!("it ended with exit status 0, and its work was not accepted: {why}");
         Ok(Some(RunEnd { exit_code: Some(0), ..RunEnd::without_status(state, reason) }))
     };
-    match finish_work(town, rig, run, Some(context), Said::Completed, None) {
+    match finish_work(town, ending.rig, run, ending.context, Said::Completed, None) {
         // Perhaps it is still on its way: then its run ends when it has arrived.
         Ok(_) | Err(Refused::Later(_)) => Ok(None),
         // Once more from where the others are now.
         Err(Refused::Conflict(why)) => end(RunState::Lost, why),
-        Err(Refused::Work(why)) => end(RunState::Failed, why),
-        Err(Refused::Elsewhere(error)) if error.may_pass() => Err(error),
+        // Once more by an agent that may do better; the command of a rig would do the same.
+        Err(Refused::Work(why)) => {
+            let is_command =
+                ending.runtime.is_some_and(|runtime| runtime.exit_zero == ExitZero::Done);
+            end(if is_command { RunState::Failed } else { RunState::Lost }, why)
+        }
+        Err(Refused::Elsewhere(error)) if error.is_of_store() => Err(error),
         Err(Refused::Elsewhere(error)) => end(RunState::Lost, with_causes(&error)),
     }
 }

@@ -1,10 +1,10 @@
-//! Telling a store that is away.
+//! Telling a store that is away, or has no room.
 
 use std::time::Duration;
 
 use crate::Result;
 
-/// How long apart a store that is away is told again, and how often.
+/// How long apart such a store is told again, and how often.
 const INSIST_PAUSE: Duration = Duration::from_secs(1);
 const INSIST_MAX: u32 = 3600;
 
@@ -13,7 +13,7 @@ const INSIST_MAX: u32 = 3600;
 pub(super) fn insist<T>(act: impl Fn() -> Result<T>) -> Result<T> {
     for _ in 0..INSIST_MAX {
         match act() {
-            Err(error) if error.may_pass() => std::thread::sleep(INSIST_PAUSE),
+            Err(error) if error.is_of_store() => std::thread::sleep(INSIST_PAUSE),
             done => return done,
         }
     }

@@ -1,10 +1,10 @@
 //! What is left of starts and runs that died.
 
-use gt_core::decide::loss_of;
-use gt_core::schedule::{LandingState, Loss, Run, RunEnd, RunId, RunState};
+use gt_core::schedule::{AwaitedOrigin, LandingState, Run, RunId, RunState};
 use gt_core::{ExecutorKind, Timestamp};
 
-use super::finish::{Finished, finish_in};
+use super::left_over::end_left_over;
+use super::settle::{Settled, settle};
 use super::world::{Alive, World};
 use crate::dispatch::{Cost, SchedulerSettings, close_stale, jitter, start_failed_in};
 use crate::settings::{file_layers, layers_over};
@@ -19,6 +19,8 @@ pub struct Recovered {
     pub lost: Vec<RunId>,
     /// Runs whose worker had ended, which nobody had been able to write down.
     pub finished: Vec<RunId>,
+    /// Runs whose work waits for an origin that does not answer.
+    pub waiting: Vec<(RunId, AwaitedOrigin)>,
     /// Runs that something is wrong with and that are still as they were, and why.
     pub errors: Vec<(RunId, String)>,
     /// How many contexts were closed because their bead is.
@@ -56,6 +58,11 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
     let now = town.now();
     let mut recovered = Recovered::default();
     for run in runs {
+        let awaited = run.awaits_origin().filter(|_| run.ended_by.is_empty());
+        if let Some(awaited) = awaited {
+            recovered.waiting.push((run.id, awaited));
+            continue;
+        }
         if is_elsewhere(&run) {
             // Whoever stays with it asks the other machine, as long as that takes, and writes down what came of it.
             if let Err(error) = world.rejoin(&run) {
@@ -74,6 +81,9 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
             Err(error) => recovered.errors.push((run.id, error.to_string())),
         }
     }
+    if town.has_directory() {
+        end_left_over(town, world, settings.kill_grace)?;
+    }
     recovered.stale = close_stale(town, STALE_MAX)?.len();
     Ok(recovered)
 }
@@ -89,35 +99,13 @@ fn put_right(town: &Town, world: &dyn World, run: &Run, wrong: &Wrong) -> Result
     Ok(if taken_back { Remedy::Restarted } else { Remedy::None })
 }
 
-/// Ends a run of which nothing is left, as what its worker ended as, if anybody saw it.
+/// Ends a run of which nothing is left.
 fn give_up(town: &Town, world: &dyn World, run: &Run) -> Result<Remedy> {
-    let by = &run.ended_by;
-    let loss = loss_of(world.traces_of(run));
-    let mut end = world.end_of(run).unwrap_or_else(|| {
-        if by.is_empty() {
-            RunEnd::without_status(RunState::Lost, taken_by(loss))
-        } else {
-            // Whoever cancelled it did not live to see its end.
-            RunEnd::without_status(RunState::Cancelled, "it was cancelled")
-        }
-    });
-    // A machine that goes down ends everything on it first, and somebody may have had time to write that down.
-    end.loss = loss;
-    let finished = town.write(|writer| finish_in(writer, town, &run.id, &end, None))?;
-    Ok(match (finished, end.state) {
-        (Finished::Already, _) => Remedy::None,
-        (_, RunState::Done | RunState::Failed) => Remedy::Finished,
-        (_, _) => Remedy::Lost,
+    Ok(match settle(town, world, run)? {
+        Settled::Waits | Settled::Busy(_) => Remedy::None,
+        Settled::Over(RunState::Done | RunState::Failed) => Remedy::Finished,
+        Settled::Over(_) => Remedy::Lost,
     })
-}
-
-/// What took a run, in words.
-fn taken_by(loss: Loss) -> &'static str {
-    match loss {
-        Loss::Agent | Loss::Limit => "none of its processes is left, and none said how it ended",
-        Loss::Host => "the machine it ran on went down",
-        Loss::Session => "the server of its session went down",
-    }
 }
 
 fn take_back(town: &Town, run: &Run, why: &str, cost: &Cost) -> Result<bool> {
@@ -151,7 +139,7 @@ fn diagnose(
         },
         // What is on its way to the origin is not lost as long as nobody knows whether it has arrived.
         RunState::Running | RunState::Blocked
-            if run.landing.state == Some(LandingState::Intended) =>
+            if run.landing.state == Some(LandingState::Intended) && run.ended_by.is_empty() =>
         {
             None
         }

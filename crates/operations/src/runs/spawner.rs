@@ -11,6 +11,7 @@ use gt_core::time::format_duration;
 use gt_executors::runs::{Hearing, Liveness, OnEnd, Order, RunFiles, Supervisors};
 use gt_executors::tmux::{Tmux, TmuxError};
 
+use super::left_over::put_aside;
 use super::supervise::{AWAY, BUSY, FAILED, STARTED};
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
 pub(super) use crate::error::{with_causes, with_causes as explained};
@@ -96,7 +97,14 @@ impl RunSpawner {
         let mut argv: Vec<OsString> = SESSION_HOLDER.map(Into::into).into();
         argv.push(self.program.clone().into_os_string());
         argv.extend(self.words(run, &["--voice".as_ref(), voice.as_os_str()]));
-        match tmux.new_session(&self.session_of(run), &self.root, &[], &argv) {
+        let name = self.session_of(run);
+        let mut begun = tmux.new_session(&name, &self.root, &[], &argv);
+        if matches!(begun, Err(TmuxError::Exists { .. }))
+            && put_aside(&tmux, &name).map_err(|error| failed(&error))?
+        {
+            begun = tmux.new_session(&name, &self.root, &[], &argv);
+        }
+        match begun {
             Ok(_) => Ok(hearing.first_line_within(self.patience)),
             Err(TmuxError::Exists { name }) => {
                 Err(self.busy(run, format!("the session {name} has not ended yet")))

@@ -194,7 +194,7 @@ fn last_in_tree_of(town: &Town, run: &Run) -> Result<Option<RunId>> {
 
 /// Ends what is left of an earlier run that is over in the store: whoever wrote that down may have died before they
 /// could end its processes.
-fn end_if_over(town: &Town, earlier: &RunId, grace: Duration) -> Result<()> {
+pub(super) fn end_if_over(town: &Town, earlier: &RunId, grace: Duration) -> Result<()> {
     let run = town.read(|reader| Ok(reader.run(earlier)?))?;
     let files = RunFiles::of(&town.runs_directory(), &earlier.to_string());
     let told = match run.map(|run| run.state) {

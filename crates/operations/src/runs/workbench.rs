@@ -230,9 +230,3 @@ pub(super) fn path_through(directory: &Path, program: &Path) -> io::Result<Strin
     let path = path.get("PATH").unwrap_or_default();
     Ok(format!("{}:{path}", directory.display()))
 }
-
-/// Whether the end of a program that said nothing is its own affair: the command of a rig is done or has failed, while
-/// an agent that ends without `gt done` has lost its way.
-pub(super) fn fails_by_itself(run: &Run, runtime: &Runtime) -> bool {
-    run.workplace.tree.is_empty() || runtime.exit_zero == ExitZero::Done
-}

@@ -7,7 +7,7 @@ use gt_core::ExecutorKind;
 use gt_core::decide::Traces;
 use gt_core::schedule::{Run, RunEnd, RunState};
 use gt_executors::runs::{
-    Liveness, RunFiles, host_identity, lost_its_session, rebooted_since, starter_is_alive,
+    AgentEnd, Liveness, RunFiles, host_identity, lost_its_session, rebooted_since, starter_is_alive,
 };
 
 use super::cancel::end_processes;
@@ -42,8 +42,12 @@ pub trait World: Sync {
     /// Ends every process of this run, asking first and killing after `grace`, and returns when none is left.
     fn end_worker(&self, run: &Run, grace: Duration) -> Result<()>;
     /// How the worker of this run ended, if whoever stayed with it saw it and could not write it down.
-    fn end_of(&self, _run: &Run) -> Option<RunEnd> {
+    fn agent_end_of(&self, _run: &Run) -> Option<AgentEnd> {
         None
+    }
+    /// What that means for a run without a tree.
+    fn end_of(&self, run: &Run) -> Option<RunEnd> {
+        self.agent_end_of(run).map(run_end)
     }
     /// What is known of the end of this run, of which no process is left.
     fn traces_of(&self, _run: &Run) -> Traces {
@@ -136,11 +140,11 @@ impl World for RealWorld {
         end_processes(&self.files_of(run), run, grace)
     }
 
-    fn end_of(&self, run: &Run) -> Option<RunEnd> {
+    fn agent_end_of(&self, run: &Run) -> Option<AgentEnd> {
         if !run.is_on(&self.host) {
             return None;
         }
-        self.files_of(run).agent_end().ok().flatten().map(run_end)
+        self.files_of(run).agent_end().ok().flatten()
     }
 
     fn traces_of(&self, run: &Run) -> Traces {

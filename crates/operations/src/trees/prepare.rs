@@ -218,7 +218,6 @@ fn reuse(
     }
     if let Some(last) = &polecat.last_run
         && let Some(run) = town.read(|reader| Ok(reader.run(last)?))?
-        && run.landing.accepted.is_empty()
     {
         match save(town, rig, &run) {
             Ok(_) => {}

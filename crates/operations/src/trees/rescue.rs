@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use gt_core::Rig;
-use gt_core::schedule::{Rescued, Run, RunId, WorkerPlace};
+use gt_core::schedule::{LandingState, Rescued, Run, RunId, RunState, Said, WorkerPlace};
 use gt_core::settings::parse_bytes;
-use gt_executors::git::{Repository, Tree};
+use gt_executors::git::{Commit, Repository};
 
 use super::{Trees, git_failed, rescue_reference, rig_with_trees, signature_of};
 use crate::runs::resolve;
@@ -22,27 +22,38 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
     if run.workplace.tree.is_empty() {
         return Ok(None);
     }
-    let tree = trees.tree(name);
-    let failed = git_failed(rig);
-    // Another run may have the tree by now; then whoever gave it to them has saved this one. A branch that is nobody's,
-    // or none at all, is what this one has made of it.
-    let branch = tree.branch().map_err(&failed)?;
-    let is_of_another = branch.is_some_and(|branch| {
-        branch != run.workplace.branch && branch.starts_with(&format!("polecat/{name}/"))
+    // Another run may have the tree by now; then whoever gave it to them has saved this one. What is checked out says
+    // nothing about that: a worker may switch to whatever it likes.
+    let polecat = town.read(|reader| Ok(reader.polecat(&rig.slug, name)?))?;
+    if polecat.and_then(|polecat| polecat.last_run).as_ref() != Some(&run.id) {
+        return Ok(None);
+    }
+    let (tree, repository, failed) = (trees.tree(name), trees.repository(), git_failed(rig));
+    let head = tree.head().map_err(&failed)?;
+    let own = repository.resolve(&format!("refs/heads/{}", run.workplace.branch));
+    let own = own.map_err(&failed)?;
+    let safe = Safe { repository: &repository, commits: safe_commits(run) };
+    let is_safe = |commit: &Option<Commit>| commit.as_ref().is_none_or(|commit| safe.has(commit));
+    if head.is_some()
+        && is_safe(&head)
+        && is_safe(&own)
+        && tree.status().map_err(&failed)?.is_clean()
+    {
+        return Ok(None);
+    }
+    // What it committed on its branch before it went elsewhere.
+    let beside = own.filter(|own| {
+        let in_head = |head| Safe { repository: &repository, commits: vec![head] }.has(own);
+        !safe.has(own) && !head.clone().is_some_and(in_head)
     });
-    if is_of_another {
-        return Ok(None);
-    }
-    if has_nothing(&tree, run).map_err(&failed)? {
-        return Ok(None);
-    }
     let bytes_max = town.read(|reader| {
         Ok(parse_bytes(&layers_in(town.root(), reader)?.get("rescue.max")?.value).unwrap_or(0))
     })?;
     let reference = rescue_reference(&run.id);
     let message = format!("What {} left in {}", run.id, run.workplace.tree);
+    let author = signature_of(run);
     let saved = tree
-        .rescue(&trees.repository(), &reference, &message, &signature_of(run), bytes_max)
+        .rescue_with(&repository, &reference, &message, &author, bytes_max, beside.as_ref())
         .map_err(&failed)?;
     let left_out = saved.left_out.iter();
     let rescued = Rescued {
@@ -62,11 +73,42 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
     Ok(Some(rescued))
 }
 
-/// Whether the tree is as it was when the run began.
-fn has_nothing(tree: &Tree, run: &Run) -> Result<bool, gt_executors::git::GitError> {
-    let head = tree.head()?;
-    let is_at_base = head.is_some_and(|head| head.as_str() == run.workplace.base_commit);
-    Ok(is_at_base && tree.status()?.is_clean())
+/// Commits that are safe wherever the branches of a worker go.
+struct Safe<'a> {
+    repository: &'a Repository,
+    commits: Vec<Commit>,
+}
+
+impl Safe<'_> {
+    /// Whether a commit is in one of them.
+    fn has(&self, commit: &Commit) -> bool {
+        // What git cannot say is not safe.
+        let is_in = |one: &Commit| self.repository.is_ancestor(commit, one).unwrap_or(false);
+        self.commits.contains(commit) || self.commits.iter().any(is_in)
+    }
+}
+
+/// Where a run began, and what was accepted of it for good. What the origin has refused, or was not asked for, is not.
+fn safe_commits(run: &Run) -> Vec<Commit> {
+    let is_kept = match run.landing.state {
+        Some(LandingState::Confirmed) => true,
+        Some(LandingState::Intended) => false,
+        // It stays on its branch, as its worker wanted.
+        None => match run.state {
+            RunState::Done => true,
+            RunState::Cancelled => {
+                matches!(run.said, Some(Said::Escalated | Said::Deferred))
+            }
+            RunState::Starting
+            | RunState::Running
+            | RunState::Blocked
+            | RunState::Failed
+            | RunState::Lost => false,
+        },
+    };
+    let accepted = is_kept.then_some(&run.landing.accepted);
+    let texts = [Some(&run.workplace.base_commit), accepted];
+    texts.into_iter().flatten().filter_map(|text| Commit::parse(text)).collect()
 }
 
 /// Everything that was saved, the last first.

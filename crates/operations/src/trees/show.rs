@@ -22,6 +22,8 @@ const LOOKS_AT_ONCE: usize = 4;
 pub enum PolecatState {
     /// It has a live run.
     Working,
+    /// The worker of its run is gone, and what it did waits for its origin.
+    Landing,
     /// It has a tree, and waits for work.
     Idle,
     /// It has no tree; the next run makes it one.
@@ -33,6 +35,7 @@ impl PolecatState {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Working => "working",
+            Self::Landing => "landing",
             Self::Idle => "idle",
             Self::Absent => "absent",
         }
@@ -169,7 +172,9 @@ fn shown(
 ) -> ShownPolecat {
     let is_here = polecat.host == host;
     let is_live = run.as_ref().is_some_and(|run| run.state.is_live());
+    let is_landing = run.as_ref().is_some_and(|run| run.awaits_origin().is_some());
     let state = match (is_live, polecat.tree) {
+        (true, _) if is_landing => PolecatState::Landing,
         (true, _) => PolecatState::Working,
         (false, TreeState::Ready) => PolecatState::Idle,
         (false, TreeState::Absent) => PolecatState::Absent,

@@ -1,8 +1,8 @@
 //! Polecats, the trees that were moved away, what was saved of them, and how far work is on its way.
 
 use gt_core::schedule::{
-    Landing, LandingState, Polecat, Rescued, RunEnd, RunId, RunState, Said, TrashState, Trashed,
-    TreeState, Workplace,
+    AwaitedOrigin, Landing, LandingState, Polecat, Rescued, RunEnd, RunId, RunState, Said,
+    TrashState, Trashed, TreeState, Workplace,
 };
 
 use gt_core::Status;
@@ -144,7 +144,14 @@ pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subj
         assert_eq!((read().workplace, read().said), (place.clone(), Some(Said::Completed)));
         assert_eq!(read().landing, landing);
         assert_eq!(town.read(|reader| reader.landing_runs()), [read()]);
+        let awaited = AwaitedOrigin::new(run.created_at, "no route");
+        town.write(|writer| writer.await_origin(&run, &awaited));
+        assert_eq!((read().awaits_origin(), read().holds_slot()), (Some(awaited.clone()), false));
         town.write(|writer| writer.give_up_landing(&run));
+        assert_eq!((read().landing, read().said), (Landing::default(), None));
+        assert_eq!(read().reason, "");
+        town.write(|writer| writer.await_origin(&run, &awaited));
+        assert_eq!(read().reason, "");
         assert_eq!(town.read(|reader| reader.landing_runs()), []);
         assert!(town.write(|writer| writer.intend_landing(&run, "c0ffee4")));
         assert_eq!(read().landing.state, Some(LandingState::Intended));

@@ -1,7 +1,8 @@
 //! Runs: attempts of workers.
 
 use gt_core::schedule::{
-    Landing, LandingState, Run, RunEnd, RunId, RunState, Said, WorkerPlace, Workplace,
+    AwaitedOrigin, Landing, LandingState, Run, RunEnd, RunId, RunState, Said, WorkerPlace,
+    Workplace,
 };
 use gt_core::{BeadId, EventKind, ExecutorKind, Json, NewEvent, RigSlug, Timestamp, Uid};
 
@@ -59,7 +60,10 @@ statements! {
         WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     AIM = concat!("UPDATE runs SET landing = 'intended', landing_commit = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     LAND = "UPDATE runs SET landing = 'confirmed', landing_commit = ?3 WHERE bead = ?1 AND epoch = ?2";
-    STAY = "UPDATE runs SET landing = '', landing_commit = '' WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended'";
+    STAY = concat!("UPDATE runs SET landing = '', landing_commit = '', accepted_commit = '', said = '', \
+        reason = CASE WHEN ", live!(), " THEN '' ELSE reason END \
+        WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended'");
+    AWAIT = concat!("UPDATE runs SET reason = ?3 WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended' AND ", live!());
     LANDING = concat!("SELECT ", run_columns!(), " FROM runs WHERE landing = 'intended' ORDER BY bead, epoch");
     INTEND = concat!("UPDATE runs SET ended_by = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     END = concat!("UPDATE runs SET state = ?3, ended_at = ?4, ended_by = ?5, exit_code = ?6, \
@@ -215,7 +219,15 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes down that what was about to be pushed has not arrived, and is not on its way any more.
+    /// Writes down what the work of a live run waits for that is on its way.
+    pub fn await_origin(&mut self, run: &Run, awaited: &AwaitedOrigin) -> Result<(), StoreError> {
+        let (id, text) = (&run.id, awaited.to_string());
+        self.execute(AWAIT, &[(&id.bead).into(), i64::from(id.epoch).into(), (&text).into()])?;
+        Ok(())
+    }
+
+    /// Writes down that what was about to be pushed has not arrived, and is not on its way any more: nothing of the run
+    /// is accepted.
     pub fn give_up_landing(&mut self, run: &Run) -> Result<(), StoreError> {
         self.execute(STAY, &[(&run.id.bead).into(), i64::from(run.id.epoch).into()])?;
         Ok(())

@@ -7,6 +7,7 @@ use gt_core::schedule::Trashed;
 use gt_operations::trees::{self, PolecatState, ShownPolecat};
 use gt_records::ObjectWriter;
 
+use super::super::run::write_awaited_origin;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, plural};
@@ -120,6 +121,7 @@ fn name(one: &ShownPolecat) -> String {
 fn colour(state: PolecatState) -> Color {
     match state {
         PolecatState::Working => Color::Green,
+        PolecatState::Landing => Color::Yellow,
         PolecatState::Idle => Color::Blue,
         PolecatState::Absent => Color::DarkGrey,
     }
@@ -127,7 +129,10 @@ fn colour(state: PolecatState) -> Color {
 
 fn run_words(one: &ShownPolecat) -> String {
     match &one.run {
-        Some(run) if run.state.is_live() => run.id.to_string(),
+        Some(run) if run.state.is_live() => match run.awaits_origin() {
+            Some(awaited) => format!("{} {awaited}", run.id),
+            None => run.id.to_string(),
+        },
         Some(run) => format!("{} ({})", run.id, run.state.as_str()),
         None => String::new(),
     }
@@ -165,6 +170,7 @@ fn json(one: &ShownPolecat) -> String {
         object.text("bead", run.id.bead.as_str());
         object.text("run", &run.id.to_string());
         object.text("run_state", run.state.as_str());
+        write_awaited_origin(&mut object, run);
     }
     if let Some(session) = &one.session {
         object.text("session", session);

@@ -7,7 +7,7 @@ use gt_operations::runs::{self, ListedRun, RunFilter};
 use gt_records::ObjectWriter;
 
 use super::super::step::write_progress;
-use super::{lasted, write_run};
+use super::{lasted, state_words, write_run};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, run_state_colour};
@@ -90,7 +90,7 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
     for ListedRun { run, title, progress } in &found {
         table.row(vec![
             Cell::bold(run.id.to_string()),
-            Cell::coloured(run.state.as_str(), Some(run_state_colour(run.state))),
+            Cell::coloured(state_words(run), Some(run_state_colour(run.state))),
             Cell::new(lasted(run, now)),
             Cell::new(progress.map(|progress| progress.to_string()).unwrap_or_default()),
             Cell::new(run.agent.as_str()),

@@ -77,6 +77,22 @@ pub(super) fn write_run(object: &mut ObjectWriter<'_>, run: &Run) {
         object.number("exit_signal", signal.into());
     }
     object.text_unless_empty("reason", &run.reason);
+    write_awaited_origin(object, run);
+}
+
+/// What the work of a run waits for, if it does.
+pub(super) fn write_awaited_origin(object: &mut ObjectWriter<'_>, run: &Run) {
+    if let Some(awaited) = run.awaits_origin() {
+        object.object("waits_for_origin", |object| {
+            object.timestamp("since", awaited.since);
+            object.text("why", &awaited.why);
+        });
+    }
+}
+
+/// Where a run stands, in a word or two.
+pub(super) fn state_words(run: &Run) -> &'static str {
+    if run.awaits_origin().is_some() { "waits for the origin" } else { run.state.as_str() }
 }
 
 /// How long a run has lasted, or did: `4m10s`.

@@ -105,6 +105,9 @@ pub(super) fn tell_recovered(printer: &Printer, recovered: &Recovered) -> Result
     for run in &recovered.finished {
         printer.done(format!("Over: {run} had ended; gt run show {run} says how"))?;
     }
+    for (run, awaited) in &recovered.waiting {
+        printer.line(format!("Landing: {run} {awaited}"))?;
+    }
     for run in &recovered.restarted {
         printer.done(format!("Taken back: the start of {run} came to nothing"))?;
     }
@@ -211,6 +214,15 @@ fn json(recovered: &Recovered, done: &Dispatched, dry_run: bool) -> String {
     });
     object.array("lost", |array| {
         recovered.lost.iter().for_each(|run| array.text(&run.to_string()));
+    });
+    object.array("waiting_for_origin", |array| {
+        for (run, awaited) in &recovered.waiting {
+            array.object(|object| {
+                object.text("run", &run.to_string());
+                object.timestamp("since", awaited.since);
+                object.text("why", &awaited.why);
+            });
+        }
     });
     object.array("recovery_errors", |array| {
         for (run, error) in &recovered.errors {

@@ -73,6 +73,7 @@ pub(super) fn until_done(
         let mut news = Follower::from_now(town, EventFilter::default())?;
         let (mut recovered, done) = passes.pass()?;
         recovered.errors.retain(|(run, _)| unrecovered.insert(run.clone()));
+        recovered.waiting.retain(|(run, _)| unrecovered.insert(run.clone()));
         note_unrecovered(printer, &recovered.errors);
         if !printer.json() {
             tell_recovered(printer, &recovered)?;

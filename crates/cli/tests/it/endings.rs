@@ -1,0 +1,294 @@
+//! What the end of a worker means for its run is the same, whoever finds out, and no work is lost by it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use gt_testkit::{Sandbox, wait_until};
+
+use crate::agents::{Stage as _, is_alive};
+use crate::projects::{Origin as _, STAYS, Worker, town_with_project, town_with_project_by};
+use crate::support::{Steps as _, assert_says, files_in, texts};
+use crate::trees::{Trees as _, git};
+
+/// A supervisor that saw its agent end like this, and died before it could say so.
+fn supervisor_died_after(town: &Sandbox, worker: &Worker<'_>, end: &str) {
+    worker.kill_all();
+    let lock = town.cwd().join(format!(".gt/runs/{}.lock", worker.run));
+    fs::write(lock, format!("{end}\n")).unwrap();
+}
+
+/// A town whose workers follow the scripts of their beads.
+fn town_with_scripts(executor: &str) -> Sandbox {
+    let town = town_with_project_by(executor, STAYS);
+    town.gt(["config", "set", "rig.web.runtime", "scripted"]).ok();
+    town
+}
+
+/// A bead whose worker follows this script.
+fn scripted(town: &Sandbox, lines: &str) -> String {
+    let script = format!("```gt-script\n{lines}\n```");
+    town.create("Scripted", &["--rig", "web", "--description", &script])
+}
+
+#[test]
+fn work_whose_supervisor_dies_before_it_lands_is_landed_by_whoever_finds_out() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.write("tea", "tea\n");
+    supervisor_died_after(&town, &worker, "exited 0");
+
+    town.cycle().ok();
+
+    assert_eq!(town.landed_file("tea").as_deref(), Some("tea\n"));
+    assert_eq!(town.states("we-a"), ["done"]);
+    assert_eq!(town.show("we-a")["status"], "closed");
+}
+
+#[test]
+fn work_that_cannot_land_is_never_a_success_of_whoever_finds_out() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("README", "mine\n", "Mine");
+    supervisor_died_after(&town, &worker, "exited 0");
+    town.somebody_lands("README", "theirs\n");
+
+    town.cycle().ok();
+
+    assert_eq!(town.states("we-a"), ["running", "lost"]);
+    assert_eq!(town.rescued("we-a#1", "README"), "mine");
+    assert_eq!(town.show("we-a")["status"], "in_progress");
+}
+
+#[test]
+fn an_agent_that_ended_without_a_word_is_lost_whoever_finds_out() {
+    let town = town_with_scripts("process");
+    for (number, end) in ["exited 0", "exited 3"].into_iter().enumerate() {
+        let bead = scripted(&town, "edit tea tea\nhang");
+        town.gt(["sling", &bead]).ok();
+        let run = format!("{bead}#1");
+        let tea = town.tree("furiosa").join("tea");
+        wait_until("the worker has written", || tea.exists());
+        let lock = town.cwd().join(format!(".gt/runs/{run}.lock"));
+        let record = fs::read_to_string(&lock).unwrap();
+        let victims: Vec<&str> = record.split_whitespace().take(2).collect();
+        town.signal("KILL", &victims.join(" "));
+        wait_until("nothing of the run is left", || town.run_of(&run)["alive"] == false);
+        fs::write(&lock, format!("{end}\n")).unwrap();
+        town.gt(["scheduler", "pause"]).ok();
+
+        town.cycle().ok();
+
+        assert_eq!(town.states(&bead), ["lost"], "{end}");
+        assert_eq!(town.show(&bead)["status"], "open", "{end}");
+        assert_eq!(town.rescued(&run, "tea"), "tea", "{end}");
+        assert_eq!(town.gt_json(&["rescue", "list"]).as_array().unwrap().len(), number + 1);
+        town.gt(["scheduler", "clear"]).ok();
+        town.gt(["scheduler", "resume"]).ok();
+    }
+}
+
+#[test]
+fn a_tree_that_git_cannot_read_any_more_is_lost_and_kept() {
+    let town = town_with_scripts("process");
+    town.gt(["config", "set", "recovery.cooldown", "1h"]).ok();
+    let bead = scripted(&town, "edit tea precious\nrun rm .git");
+    town.gt(["sling", &bead]).ok();
+
+    wait_until("the run is lost", || town.states(&bead) == ["lost"]);
+
+    assert_eq!(town.show(&bead)["status"], "open");
+    assert_says(town.run_of(&bead)["reason"].as_str().unwrap(), &["exit status 0", "git"]);
+    let tea = town.tree("furiosa").join("tea");
+    assert_eq!(fs::read_to_string(tea).unwrap(), "precious\n");
+    // Whoever gets the tree next does not take it along.
+    let next = scripted(&town, "edit milk milk\ndone");
+    town.gt(["sling", &next]).ok();
+    wait_until("the next one is done", || town.states(&next) == ["done"]);
+    let kept = town.cwd().join(town.trash()[0]["path"].as_str().unwrap()).join("tree/tea");
+    assert_eq!(fs::read_to_string(kept).unwrap(), "precious\n");
+}
+
+#[test]
+fn cancelling_a_run_whose_worker_has_ended_keeps_its_work_and_opens_its_bead() {
+    for end in ["exited 0", "exited 1"] {
+        let town = town_with_project(STAYS);
+        let worker = Worker::begin(&town, "we-a", &[]);
+        worker.commit("tea", "tea\n", "Tea");
+        supervisor_died_after(&town, &worker, end);
+
+        town.gt(["run", "cancel", "we-a"]).ok();
+
+        assert_eq!(town.states("we-a"), ["cancelled"], "{end}");
+        assert_eq!(town.show("we-a")["status"], "open", "{end}");
+        assert_eq!(town.rescued("we-a#1", "tea"), "tea", "{end}");
+        assert_eq!(town.landed("main"), ["First commit"], "{end}");
+    }
+}
+
+#[test]
+fn cancelling_what_waits_for_the_origin_keeps_it_and_opens_its_bead() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    town.origin_is_there(false);
+    assert_says(&worker.gt(&["done"]).stderr, &["the origin cannot be reached"]);
+    supervisor_died_after(&town, &worker, "exited 1");
+
+    town.gt(["run", "cancel", "we-a"]).ok();
+
+    assert_eq!(town.states("we-a"), ["cancelled"]);
+    assert_eq!(town.show("we-a")["status"], "open");
+    assert_eq!(town.rescued("we-a#1", "tea"), "tea");
+    town.origin_is_there(true);
+    town.cycle().ok();
+    assert_eq!(town.landed("main"), ["First commit"]);
+}
+
+#[test]
+fn what_is_lost_is_saved_at_once() {
+    let town = town_with_project(STAYS);
+    town.gt(["config", "set", "recovery.cooldown", "1h"]).ok();
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.write("precious", "precious\n");
+    worker.kill_all();
+    town.gt(["scheduler", "pause"]).ok();
+
+    town.cycle().ok();
+
+    assert_eq!(worker.state(), "lost");
+    assert_eq!(town.rescued("we-a#1", "precious"), "precious");
+}
+
+#[test]
+fn what_comes_after_a_refused_done_is_saved_like_everything_else() {
+    let town = town_with_project(STAYS);
+    town.gt(["config", "set", "recovery.cooldown", "0s"]).ok();
+    town.origin_hook("pre-receive", "echo no; exit 1");
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.write("one", "one\n");
+    assert_says(&worker.gt(&["done"]).stderr, &["the origin does not take it"]);
+    worker.git(&["checkout", "--quiet", "--detach"]).ok();
+    worker.commit("two", "two\n", "Two");
+    worker.kill_all();
+    town.origin_hook("pre-receive", "exit 0");
+
+    town.cycle().ok();
+
+    Worker::of(&town, "we-a#2");
+    assert_eq!(town.rescued("we-a#1", "two"), "two");
+    assert_eq!(town.rescued("we-a#1", "one"), "one");
+}
+
+#[test]
+fn what_a_worker_did_on_an_older_branch_of_its_polecat_is_saved() {
+    let town = town_with_project(STAYS);
+    let first = Worker::begin(&town, "we-a", &[]);
+    first.commit("first", "first\n", "First");
+    town.gt(["run", "cancel", "we-a"]).ok();
+    let second = Worker::begin(&town, "we-b", &[]);
+    assert_eq!(first.tree, second.tree);
+    second.git(&["switch", "--quiet", &first.branch]).ok();
+    second.write("mine", "mine\n");
+
+    town.gt(["run", "cancel", "we-b"]).ok();
+
+    assert_eq!(town.rescued("we-b#1", "mine"), "mine");
+    assert_eq!(town.rescued("we-b#1", "first"), "first");
+}
+
+#[test]
+fn commits_on_the_branch_of_a_run_are_saved_wherever_its_head_is() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    let tea = worker.git(&["rev-parse", "HEAD"]).ok().line().to_owned();
+    worker.git(&["checkout", "--quiet", "--detach", "HEAD~1"]).ok();
+
+    town.gt(["run", "cancel", "we-a"]).ok();
+
+    let rescue = town.gt_json(&["rescue", "show", "we-a#1"]);
+    let reference = rescue["reference"].as_str().unwrap();
+    git(&town, &town.shared(), &["merge-base", "--is-ancestor", &tea, reference]);
+    // It is found from there, also when somebody deletes the branch.
+    git(&town, &town.shared(), &["update-ref", "-d", &format!("refs/heads/{}", worker.branch)]);
+    let log = git(&town, &town.shared(), &["log", "--format=%s", reference]);
+    assert_says(&log, &["Tea"]);
+}
+
+#[test]
+fn work_that_waits_for_the_origin_says_so_and_holds_no_slot() {
+    let town = town_with_project("says_where; wait_for \"end-$bead\"; exit 1");
+    let worker = Worker::begin(&town, "we-a", &[]);
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    worker.commit("tea", "tea\n", "Tea");
+    town.origin_is_there(false);
+    assert_says(&worker.gt(&["done"]).stderr, &["the origin cannot be reached"]);
+    town.bead("we-b", &[]);
+    town.gt(["sling", "we-b"]).ok();
+    assert_eq!(town.reasons("we-b"), ["no-slot"]);
+
+    town.allow("end-we-a");
+    worker.wait_until_gone();
+    let cycle = town.cycle().ok();
+
+    assert_says(&cycle.stdout, &["we-a#1", "waits for the origin"]);
+    assert_says(&town.gt(["why", "we-a"]).ok().stdout, &["waits for the origin since"]);
+    assert_says(&town.gt(["run", "show", "we-a"]).ok().stdout, &["waits for the origin since"]);
+    assert_says(&town.gt(["run", "list"]).ok().stdout, &["waits for the origin"]);
+    assert_says(&town.gt(["status"]).ok().stdout, &["we-a#1", "waits for the origin"]);
+    assert_says(&town.gt(["polecat", "list"]).ok().stdout, &["waits for the origin"]);
+    let run = town.run_of("we-a");
+    assert_eq!(run["state"], "running");
+    assert_says(run["waits_for_origin"]["why"].as_str().unwrap(), &["origin.git"]);
+    assert_eq!(town.polecats()[0]["state"], "landing");
+    // Its slot is free, and its tree is its own.
+    let other = Worker::of(&town, "we-b#1");
+    assert_ne!(other.tree, worker.tree);
+
+    town.origin_is_there(true);
+    town.cycle().ok();
+    assert_eq!(town.landed("main"), ["First commit", "Tea"]);
+    assert_eq!(town.states("we-a"), ["done"]);
+    town.allow("end-we-b");
+}
+
+/// Tmux, as the server of the sessions of a town understands it.
+fn tmux(town: &Sandbox, arguments: &[&str]) -> gt_testkit::Ran {
+    let place = town.root().join("tmux");
+    let user = place.join(files_in(&place).pop().unwrap());
+    let socket: PathBuf = user.join(files_in(&user).pop().unwrap());
+    town.command("tmux").arg("-S").arg(socket).args(arguments).run()
+}
+
+#[test]
+fn closing_by_force_ends_a_worker_in_a_session() {
+    let town = town_with_project_by("tmux", STAYS);
+    Worker::begin(&town, "we-a", &[]);
+    let agent = town.agent_of("we-a");
+    town.bd(["close", "we-a", "--force"]).ok();
+    wait_until("the agent is gone", || !is_alive(&agent));
+    wait_until("its session is gone", || town.polecats()[0]["session_alive"] == false);
+    let next = Worker::begin(&town, "we-b", &[]);
+    assert_eq!(town.polecats()[0]["name"], "furiosa");
+    assert_says(&next.tree.display().to_string(), &["furiosa"]);
+    town.gt(["run", "cancel", "we-b"]).ok();
+}
+
+#[test]
+fn a_session_that_somebody_keeps_open_keeps_no_run_from_starting() {
+    let town = town_with_project_by("tmux", STAYS);
+    Worker::begin(&town, "we-a", &[]);
+    tmux(&town, &["new-window", "-d", "-t", "we-furiosa", "sleep 300"]).ok();
+    town.gt(["run", "cancel", "we-a"]).ok();
+    assert_eq!(town.polecats()[0]["session_alive"], true);
+
+    let next = Worker::begin(&town, "we-b", &[]);
+
+    assert_eq!(town.states("we-b"), ["running"]);
+    assert_says(&next.tree.display().to_string(), &["furiosa"]);
+    let sessions = tmux(&town, &["list-sessions", "-F", "#{session_name}"]).ok();
+    assert_says(&sessions.stdout, &["we-furiosa\n", "we-furiosa-left-1\n"]);
+    town.gt(["run", "cancel", "we-b"]).ok();
+    assert_eq!(texts(&town.polecats(), "name"), ["furiosa"]);
+    tmux(&town, &["kill-session", "-t", "we-furiosa-left-1"]).ok();
+}

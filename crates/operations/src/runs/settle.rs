@@ -1,0 +1,104 @@
+//! The end of a run that its supervisor did not write down, found out by somebody else.
+
+use gt_core::Rig;
+use gt_core::decide::loss_of;
+use gt_core::schedule::{Context, Run, RunEnd, RunState};
+use gt_executors::runs::AgentEnd;
+
+use super::conclude::{Ending, conclude_in_tree, taken_by};
+use super::finish::finish;
+use super::world::{Alive, World};
+use crate::trees::{NotPrepared, has_trees, occupy};
+use crate::worker::progress_in;
+use crate::{Result, Town, runtimes};
+
+/// What came of a run whose processes are gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// It is over, like this.
+    Over(RunState),
+    /// It is as it was: its work is on its way, and its origin does not answer.
+    Waits,
+    /// It is as it was, for this reason: somebody else is at it.
+    Busy(String),
+}
+
+/// Ends a run of which no process is left as its supervisor would have ended it: what its end means is decided where
+/// the supervisor decides it, and in its tree nobody else does anything meanwhile.
+pub(super) fn settle(town: &Town, world: &dyn World, run: &Run) -> Result<Settled> {
+    let (rig, context) = look_up(town, run)?;
+    match rig.filter(|rig| has_trees(rig) && !run.workplace.tree.is_empty()) {
+        Some(rig) => {
+            let _lock = match occupy(town, &rig, run) {
+                Ok(lock) => lock,
+                Err(NotPrepared::Busy(why) | NotPrepared::Away(why)) => {
+                    return Ok(Settled::Busy(why));
+                }
+                // Where nobody can be kept out nothing is touched, and what is there is kept.
+                Err(NotPrepared::Failed(_)) => return end_untouched(town, world, run),
+            };
+            // Whoever had the tree until now may have begun something.
+            if world.worker_of(run) == Alive::Yes {
+                return Ok(Settled::Busy(format!("something of {} is alive", run.id)));
+            }
+            let runtime = runtimes::named(town, &run.runtime).ok();
+            let ending = Ending {
+                rig: &rig,
+                context: context.as_ref(),
+                runtime: runtime.as_ref(),
+                end: last_end(town, world, run, context.as_ref())?,
+                loss: loss_of(world.traces_of(run)),
+            };
+            conclude_in_tree(town, run, &ending)?;
+        }
+        None => return end_untouched(town, world, run),
+    }
+    how_it_stands(town, run)
+}
+
+fn look_up(town: &Town, run: &Run) -> Result<(Option<Rig>, Option<Context>)> {
+    town.read(|reader| Ok((reader.rig(run.rig.as_str())?, reader.context_by_number(run.context)?)))
+}
+
+/// How the last agent of a run ended, if anybody saw it. One that did a step of several may have been about to be followed
+/// by another: how the run would have ended nobody knows.
+fn last_end(
+    town: &Town,
+    world: &dyn World,
+    run: &Run,
+    context: Option<&Context>,
+) -> Result<Option<AgentEnd>> {
+    let end = world.agent_end_of(run);
+    let step_by_step = context.is_some_and(|context| context.parameters.ralph);
+    if end != Some(AgentEnd::Exited(0)) || !step_by_step {
+        return Ok(end);
+    }
+    let progress = town.read(|reader| progress_in(reader, run))?;
+    Ok(end.filter(|_| progress.is_none_or(|progress| progress.done >= progress.total)))
+}
+
+/// Ends a run in the store alone: as what its worker ended as, if it has no tree that says more and anybody saw it.
+fn end_untouched(town: &Town, world: &dyn World, run: &Run) -> Result<Settled> {
+    let loss = loss_of(world.traces_of(run));
+    let seen = world.end_of(run).filter(|_| run.workplace.tree.is_empty());
+    let end = seen.unwrap_or_else(|| {
+        if run.ended_by.is_empty() {
+            RunEnd::without_status(RunState::Lost, taken_by(loss))
+        } else {
+            // Whoever cancelled it did not live to see its end.
+            RunEnd::without_status(RunState::Cancelled, "it was cancelled")
+        }
+    });
+    // A machine that goes down ends everything on it first, and somebody may have had time to write that down.
+    finish(town, &run.id, &RunEnd { loss, ..end })?;
+    how_it_stands(town, run)
+}
+
+fn how_it_stands(town: &Town, run: &Run) -> Result<Settled> {
+    let run = town.read(|reader| Ok(reader.run(&run.id)?))?;
+    Ok(match run {
+        Some(run) if run.state.is_live() => Settled::Waits,
+        Some(run) => Settled::Over(run.state),
+        None => Settled::Over(RunState::Lost),
+    })
+}
