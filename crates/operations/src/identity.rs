@@ -54,14 +54,6 @@ impl Environment {
         Self { values: VARIABLES.into_iter().filter_map(read).collect() }
     }
 
-    /// The names of the settings of git that the process's environment brings (`GIT_CONFIG_COUNT`), in order.
-    #[expect(clippy::disallowed_methods, reason = "this is the door that the rule points to")]
-    pub fn git_settings_of_process() -> Vec<String> {
-        let read = |name: String| std::env::var(name).unwrap_or_default();
-        let count: u16 = read("GIT_CONFIG_COUNT".to_owned()).parse().unwrap_or(0);
-        (0..count).map(|number| read(format!("GIT_CONFIG_KEY_{number}"))).collect()
-    }
-
     /// The value of a variable that is set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)

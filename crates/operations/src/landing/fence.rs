@@ -5,7 +5,7 @@ use gt_core::schedule::{RunId, RunState};
 use gt_executors::git::fence::{allow, parse};
 
 use crate::trees::Trees;
-use crate::{Environment, OperationError, Result, Town};
+use crate::{OperationError, Result, Town};
 
 /// Adds to the environment of a worker what keeps it behind the fence, whatever becomes of the settings that it shares with
 /// others.
@@ -15,13 +15,10 @@ pub(crate) fn put_behind_fence(town: &Town, rig: &Rig, environment: &mut Vec<(St
         let found = environment.iter().rev().find(|(present, _)| present == name);
         found.map(|(_, value)| value.as_str())
     };
-    // A runtime that brings settings of its own replaces those that we were started with.
-    let present = match said("GIT_CONFIG_COUNT").map(str::parse::<u16>) {
-        Some(count) => (0..count.unwrap_or(0))
-            .map(|number| said(&format!("GIT_CONFIG_KEY_{number}")).unwrap_or_default().to_owned())
-            .collect(),
-        None => Environment::git_settings_of_process(),
-    };
+    // Those that a runtime brings stay; those that we were started with reach nobody.
+    let count = said("GIT_CONFIG_COUNT").and_then(|count| count.parse::<u16>().ok()).unwrap_or(0);
+    let key = |number| said(&format!("GIT_CONFIG_KEY_{number}")).unwrap_or_default().to_owned();
+    let present: Vec<String> = (0..count).map(key).collect();
     environment.extend(trees.repository().fence_variables(&present));
 }
 
