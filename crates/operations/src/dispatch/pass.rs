@@ -1,6 +1,7 @@
 //! Passes of everything that keeps the town going.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use gt_executors::runs::{OnEnd, StarterLock};
 
@@ -39,6 +40,10 @@ impl<'a> Pass<'a> {
     }
 }
 
+/// How long apart everything is looked after that no start waits for. Where runs are short there are hundreds of passes
+/// in a second, and each of these things costs a read.
+const LOOK_AFTER_EVERY: Duration = Duration::from_secs(1);
+
 /// Makes passes. Any number may be made at once, by anybody; whoever makes many keeps what can be kept between
 /// them, above all the supervisors.
 pub struct Passes<'a> {
@@ -47,6 +52,8 @@ pub struct Passes<'a> {
     world: RealWorld,
     spawner: RunSpawner,
     lock: Option<StarterLock>,
+    /// When everything was looked after that no start waits for.
+    looked_after: Option<Instant>,
 }
 
 impl<'a> Passes<'a> {
@@ -54,11 +61,12 @@ impl<'a> Passes<'a> {
     pub fn new(town: &'a Town, how: Pass<'a>) -> Result<Self> {
         let world = RealWorld::of(town)?;
         let spawner = RunSpawner::new(town, how.program.to_owned(), how.on_end.clone());
-        Ok(Self { town, how, world, spawner, lock: None })
+        Ok(Self { town, how, world, spawner, lock: None, looked_after: None })
     }
 
     /// Recovers what died, starts what may start, puts nudges before those who sit at a screen, has notices sent that
-    /// are due, and old things looked after.
+    /// are due, and old things looked after. Of passes that follow upon each other at once, only the first does more than
+    /// recover and start.
     ///
     /// Only when all that is done are origins asked about work that was on its way: they may take their time, and nothing
     /// that could start waits for that. What the answers change is followed up at once.
@@ -68,6 +76,10 @@ impl<'a> Passes<'a> {
             return Ok((Recovered::default(), self.dispatch()?));
         }
         self.spawner.refresh(town)?;
+        if self.looked_after.is_some_and(|at| at.elapsed() < LOOK_AFTER_EVERY) {
+            return Ok((recover(town, &self.world)?, self.dispatch()?));
+        }
+        self.looked_after = Some(Instant::now());
         complete_moves(town)?;
         let (mut recovered, mut dispatched) = self.round()?;
         let on_their_way = landings(town)?;

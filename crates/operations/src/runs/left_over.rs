@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gt_core::schedule::RunId;
+use gt_core::schedule::{Polecat, RunId};
 use gt_executors::runs::{Liveness, RunFiles};
 use gt_executors::tmux::{Tmux, TmuxError};
 
@@ -15,26 +15,26 @@ const LEAVING: Duration = Duration::from_secs(10);
 
 /// Ends what is left of the last run of every polecat of this machine, if that run is over: whoever wrote that down may
 /// have died before they could end its processes.
-pub(super) fn end_left_over(town: &Town, world: &dyn World, grace: Duration) -> Result<()> {
-    let now = town.now();
-    let over: Vec<RunId> = town.read(|reader| {
-        let mut over = Vec::new();
-        for polecat in reader.polecats()? {
-            let is_here = polecat.host == world.host();
-            let Some(last) = polecat.last_run.filter(|_| is_here) else { continue };
-            let files = RunFiles::of(&town.runs_directory(), &last.to_string());
-            if !matches!(files.liveness(), Ok(Liveness::Held)) {
-                continue;
-            }
-            let run = reader.run(&last)?.filter(|run| !run.state.is_live());
-            let ended = run.and_then(|run| run.ended_at);
-            if ended.is_some_and(|at| now.since(at) > LEAVING) {
-                over.push(last);
-            }
+pub(super) fn end_left_over(
+    town: &Town,
+    world: &dyn World,
+    polecats: Vec<Polecat>,
+    grace: Duration,
+) -> Result<()> {
+    let is_held = |run: &RunId| {
+        let files = RunFiles::of(&town.runs_directory(), &run.to_string());
+        matches!(files.liveness(), Ok(Liveness::Held))
+    };
+    let here = polecats.into_iter().filter(|polecat| polecat.host == world.host());
+    let held: Vec<RunId> = here.filter_map(|polecat| polecat.last_run).filter(is_held).collect();
+    for last in held {
+        let run = town.read(|reader| Ok(reader.run(&last)?))?;
+        let ended = run.filter(|run| !run.state.is_live()).and_then(|run| run.ended_at);
+        if ended.is_some_and(|at| town.now().since(at) > LEAVING) {
+            end_if_over(town, &last, grace)?;
         }
-        Ok(over)
-    })?;
-    over.iter().try_for_each(|run| end_if_over(town, run, grace))
+    }
+    Ok(())
 }
 
 /// What only the session of a run was started with.

@@ -51,10 +51,13 @@ enum Wrong {
 /// not keep the others.
 pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
     let files = file_layers(town)?;
-    let (runs, settings) = town.read(|reader| {
+    // Everything is read at once: each read of its own costs as much as the rest of a pass that finds nothing.
+    let (runs, mut polecats, is_stale, settings) = town.read(|reader| {
         let settings = SchedulerSettings::of(&layers_over(&files, reader)?)?;
-        Ok((reader.live_runs()?, settings))
+        let is_stale = !reader.stale_contexts(1)?.is_empty();
+        Ok((reader.live_runs()?, reader.polecats()?, is_stale, settings))
     })?;
+    polecats.retain(|polecat| !runs.iter().any(|run| polecat.last_run.as_ref() == Some(&run.id)));
     let now = town.now();
     let mut recovered = Recovered::default();
     for run in runs {
@@ -82,9 +85,11 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
         }
     }
     if town.has_directory() {
-        end_left_over(town, world, settings.kill_grace)?;
+        end_left_over(town, world, polecats, settings.kill_grace)?;
     }
-    recovered.stale = close_stale(town, STALE_MAX)?.len();
+    if is_stale {
+        recovered.stale = close_stale(town, STALE_MAX)?.len();
+    }
     Ok(recovered)
 }
 
