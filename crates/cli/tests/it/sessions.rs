@@ -54,7 +54,9 @@ fn a_fresh_session_goes_on_in_the_same_tree_and_run() {
             &format!(
                 "if [ ! -e first.log ]; then\n  echo this is the first; pwd > first.log\n  \
                  git branch --show-current >> first.log\n  sleep 600 &\n  \
+                 touch \"$(git rev-parse --git-dir)/index.lock\"\n  \
                  gt handoff -s 'Half way' -m 'The lid is stuck'\n  sleep 600\nfi\n\
+                 git commit --quiet --allow-empty --message second || exit 7\n\
                  echo this is the second; cat > told.log\n\
                  (pwd; git branch --show-current) > second.log{WAIT}"
             ),

@@ -123,6 +123,16 @@ impl Tree {
         links::git_directory(&self.path)
     }
 
+    /// Takes away the lock of the index if somebody left it there. Only for whoever knows that nobody is at work in the
+    /// tree: git that was ended in the middle leaves it behind, and git that is alive needs it.
+    pub fn free_index(&self) -> Result<(), GitError> {
+        let lock = self.git_directory()?.join("index.lock");
+        match std::fs::remove_file(&lock) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(GitError::file("remove", &lock)),
+        }
+    }
+
     /// The repository that has its objects and branches.
     pub fn repository(&self) -> Result<Repository, GitError> {
         Ok(Repository::at(links::common_directory(&self.git_directory()?)))

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gt_core::decide::needs_fresh_session;
 use gt_core::runtime::Runtime;
-use gt_core::schedule::{Account, LandingState, StepProgress};
+use gt_core::schedule::{Account, LandingState, StepProgress, WorkerPlace};
 use gt_core::{Bead, EventKind, Json, Message, Rig};
 use gt_executors::runs::{AgentEnd, RunFiles, RunLock, SessionEnd, Supervision, say};
 
@@ -18,6 +18,7 @@ use super::workbench::{Ground, Workbench, lay_out};
 use crate::dispatch::SchedulerSettings;
 use crate::messages::put_before_in;
 use crate::runtimes;
+use crate::trees::Trees;
 use crate::worker::progress_in;
 use crate::{Result, Town};
 
@@ -129,6 +130,15 @@ impl Shift<'_> {
         Ok(step_by_step && needs_fresh_session(step_by_step, before, self.progress(order)?))
     }
 
+    /// An agent that was ended in the middle of something may have left the index of its tree locked, and the next one
+    /// could commit nothing. If it cannot be freed, git says so.
+    fn free_index(&self, order: &WorkOrder) {
+        let name = order.run.place.as_ref().and_then(WorkerPlace::polecat_name);
+        if let (Some(trees), Some(name)) = (Trees::of(self.town, self.rig), name) {
+            let _ = trees.tree(name).free_index();
+        }
+    }
+
     /// Makes sure that the run is still to be worked on, and writes down that another session does.
     fn hand_over(&self, order: &WorkOrder, session: u32, why: &str) -> Result<Sequel> {
         let id = &order.run.id;
@@ -149,6 +159,7 @@ impl Shift<'_> {
             Ok(Sequel::Session(Box::new(WorkOrder { run, bead, context })))
         })?;
         if matches!(sequel, Sequel::Session(_)) {
+            self.free_index(order);
             let line = format!("{BETWEEN}{session} of {id} begins at {}: {why}\n", self.town.now());
             let log = File::options().append(true).create(true).open(self.files.output_path());
             // A log that cannot be written does not stop anybody.

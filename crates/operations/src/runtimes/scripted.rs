@@ -124,7 +124,12 @@ impl Actor<'_> {
                 let note = note.as_ref().map(|note| self.filled(note));
                 let words: Vec<&str> =
                     note.iter().flat_map(|note| ["--message", note.as_str()]).collect();
-                return self.run(&[&["gt", "handoff"], words.as_slice()].concat());
+                let handed_over = self.run(&[&["gt", "handoff"], words.as_slice()].concat())?;
+                if handed_over.is_break() {
+                    return Ok(handed_over);
+                }
+                // What it did now would be cut off in the middle.
+                return self.one(&Instruction::Hang);
             }
             Instruction::Read(path) => {
                 let typed = terminal::read_typed().map_err(|source| OperationError::File {
