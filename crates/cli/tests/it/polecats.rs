@@ -99,7 +99,7 @@ fn a_tree_that_was_nuked_comes_back_as_it_was() {
     );
     assert!(!tree.exists());
     assert_eq!(town.polecats().as_array().unwrap().len(), 0);
-    let undeleted = town.gt(["polecat", "undelete", "web/furiosa"]).ok().stdout;
+    let undeleted = town.gt(["polecat", "undelete", "furiosa"]).ok().stdout;
     assert_says(&undeleted, &["web/furiosa has its tree back"]);
     assert_eq!(git(&town, &tree, &["status", "--short", "--ignored"]), status);
     assert_eq!(fs::read_to_string(tree.join("build.log")).unwrap(), "ignored\n");

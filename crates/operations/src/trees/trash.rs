@@ -275,10 +275,18 @@ fn find_kept(reader: &Reader<'_>, input: &str) -> Result<Trashed> {
         (None, [rig, name] | [rig, "polecats", name]) => {
             trashed.rig.as_str() == *rig && trashed.name == *name
         }
+        (None, [name]) => trashed.name == *name,
         (None, _) => false,
     };
     let kept = reader.trash()?.into_iter().filter(|trashed| trashed.state == TrashState::Kept);
-    kept.into_iter().find(is_meant).ok_or_else(|| {
+    let meant: Vec<Trashed> = kept.filter(is_meant).collect();
+    if let Some(other) = meant.iter().find(|other| other.rig != meant[0].rig) {
+        return Err(OperationError::rejected(format!(
+            "{input} is in the trash of {} and of {}; write <rig>/<name>",
+            meant[0].rig, other.rig
+        )));
+    }
+    meant.into_iter().next().ok_or_else(|| {
         OperationError::rejected(format!(
             "nothing in the trash is \"{}\"; gt polecat list --trash shows what is there",
             input.escape_debug()
