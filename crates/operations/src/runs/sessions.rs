@@ -12,7 +12,7 @@ use gt_executors::runs::{AgentEnd, RunFiles, RunLock, SessionEnd, Supervision, s
 
 use super::claim::WorkOrder;
 use super::insist::insist;
-use super::spawner::{explained, with_causes};
+use super::spawner::with_causes;
 use super::supervise::STARTED;
 use super::workbench::{Ground, Workbench, lay_out};
 use crate::dispatch::SchedulerSettings;
@@ -116,7 +116,7 @@ impl Shift<'_> {
         };
         let grace = self.settings.kill_grace;
         let end = supervision.stay_with(self.files, self.lock, &agent, grace, started);
-        end.map_err(|error| explained(&error))
+        end.map_err(|error| with_causes(&error))
     }
 
     fn progress(&self, order: &WorkOrder) -> Result<StepProgress> {

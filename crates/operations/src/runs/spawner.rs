@@ -14,7 +14,7 @@ use gt_executors::tmux::{Tmux, TmuxError};
 use super::left_over::put_aside;
 use super::supervise::{AWAY, BUSY, FAILED, STARTED};
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
-pub(super) use crate::error::{with_causes, with_causes as explained};
+pub(super) use crate::error::with_causes;
 use crate::settings::{file_layers, layers_over};
 use crate::{Result, Town};
 
@@ -85,7 +85,7 @@ impl RunSpawner {
         };
         self.supervisors
             .begin(&order, self.patience)
-            .map_err(|error| SpawnError::Failed(explained(&error)))
+            .map_err(|error| SpawnError::Failed(with_causes(&error)))
     }
 
     fn in_session(&self, run: &Run) -> std::result::Result<Option<String>, SpawnError> {
