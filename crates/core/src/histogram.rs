@@ -166,7 +166,9 @@ mod tests {
             durations in prop::collection::vec(0_u64..10_000_000, 1..200)
         ) {
             let mut histogram = Histogram::default();
-            durations.iter().for_each(|number| histogram.add(Duration::from_micros(*number)));
+            for number in &durations {
+                histogram.add(Duration::from_micros(*number));
+            }
             let seen = histogram.quantiles();
             prop_assert!(seen.p50 <= seen.p90 && seen.p90 <= seen.p99 && seen.p99 <= seen.max);
             prop_assert_eq!(seen.count, durations.len() as u64);

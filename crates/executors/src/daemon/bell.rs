@@ -19,7 +19,7 @@ pub fn bell_path(directory: &Path) -> PathBuf {
     }
     let user = rustix::process::getuid().as_raw();
     let mut hasher = DefaultHasher::new();
-    directory.hash(&mut hasher);
+    directory.canonicalize().unwrap_or_else(|_| directory.to_owned()).hash(&mut hasher);
     let name = format!("gt-{user}-{:016x}.sock", hasher.finish());
     let of_user = PathBuf::from(format!("/run/user/{user}"));
     if of_user.is_dir() { of_user.join(name) } else { Path::new("/tmp").join(name) }
