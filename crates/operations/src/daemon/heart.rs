@@ -86,7 +86,7 @@ impl Heart {
             keeper: with.keeper,
             watchdog: with.watchdog,
             settings: with.settings,
-            report: with.report,
+            report: Report { last_event: news.reached(), ..with.report },
             news,
             latencies: Latencies::default(),
             last_news: now,
@@ -190,7 +190,7 @@ impl Heart {
                 self.tell(event);
             }
             watch_news(&self.office, &events)?;
-            self.report.last_event = events.last().map_or(0, |event| event.number);
+            self.report.last_event = self.news.reached();
         }
     }
 

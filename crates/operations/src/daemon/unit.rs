@@ -67,7 +67,6 @@ fn text(root: &Path, program: &Path, search_path: Option<&str>) -> Result<String
         text,
         "[Unit]\n\
          Description=gt daemon of {description}\n\
-         Documentation=man:gt(1)\n\
          StartLimitIntervalSec=0\n\
          \n\
          [Service]\n\
