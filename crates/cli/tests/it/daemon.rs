@@ -175,6 +175,23 @@ fn settings_hold_from_the_next_pass_on_and_pausing_stops_starts() {
 }
 
 #[test]
+fn a_batch_is_followed_by_the_next_until_no_slot_is_free() {
+    let town = town_with_daemon(4, "wait_for go");
+    town.gt(["config", "set", "scheduler.batch_size", "1"]).ok();
+    for id in ["we-a", "we-b", "we-c"] {
+        town.bead(id, &[]);
+    }
+
+    town.gt(["sling", "we-a", "we-b", "we-c", "web"]).ok();
+
+    for run in ["we-a#1", "we-b#1", "we-c#1"] {
+        town.wait_for_agent(run);
+    }
+    town.allow("go");
+    town.assert_quiet();
+}
+
+#[test]
 fn a_cycle_by_hand_works_beside_it() {
     let town = town_with_daemon(1, "wait_for go");
     for id in ["we-a", "we-b"] {
@@ -232,11 +249,9 @@ fn its_log_says_what_it_did_and_never_grows_beyond_its_room() {
     let town = town_with_daemon(3, "true");
     town.gt(["config", "set", "daemon.log_size", "4KiB"]).ok();
     let ids: Vec<String> = (0..150).map(|number| format!("we-{number}")).collect();
-    let lines: String = ids
-        .iter()
-        .map(|id| format!("{{\"id\":\"{id}\",\"title\":\"{id}\",\"status\":\"open\"}}\n"))
-        .collect();
-    town.import(&lines);
+    let line = |id: &String| format!(r#"{{"id":"{id}","title":"{id}","status":"open"}}"#);
+    let lines: Vec<String> = ids.iter().map(line).collect();
+    town.import(&lines.join("\n"));
     town.command(town.gt_path()).arg("sling").args(&ids).arg("web").run().ok();
     wait_until("everything is done", || town.story().len() == 300);
     town.assert_quiet();

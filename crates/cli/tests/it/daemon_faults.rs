@@ -208,6 +208,35 @@ fn it_outlives_a_restart_of_the_database_server() {
 }
 
 #[test]
+fn a_daemon_whose_town_was_removed_ends() {
+    let town = town_with_daemon(1, "exit 0");
+    let daemon = process(&town);
+
+    fs::rename(town.cwd().join(".gt"), town.root().join("removed")).unwrap();
+
+    wait_until("it has ended", || !is_alive(&daemon));
+}
+
+#[test]
+fn supervisors_without_work_are_let_go() {
+    let town = town_with_daemon(3, "true");
+    sling(&town, &["we-a", "we-b", "we-c"]);
+    for id in ["we-a", "we-b", "we-c"] {
+        wait_for_status(&town, id, "closed");
+    }
+
+    // They go with whoever gave them work, at the latest.
+    let daemon = process(&town);
+    let children = || {
+        let path = format!("/proc/{daemon}/task/{daemon}/children");
+        fs::read_to_string(path).unwrap_or_default()
+    };
+    let supervisors: Vec<String> = children().split_whitespace().map(str::to_owned).collect();
+    town.gt(["down"]).ok();
+    wait_until("they are gone", || supervisors.iter().all(|process| !is_alive(process)));
+}
+
+#[test]
 fn a_town_deep_down_has_a_daemon_too() {
     let town = town_with_agent("exit 0");
     let deep = town.make_dir(town.root().join("d".repeat(100)));

@@ -2,12 +2,12 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal, getpid};
 
 use crate::runs::start_of;
 
@@ -45,7 +45,7 @@ impl Holder {
 #[derive(Debug)]
 pub struct DaemonLock {
     // Closing it gives the lock back.
-    _file: File,
+    file: File,
 }
 
 /// What came of trying to take the lock.
@@ -87,7 +87,18 @@ impl DaemonLock {
         let text = format!("{pid} {started} {since}\n");
         file.set_len(0)?;
         file.write_all_at(text.as_bytes(), 0)?;
-        Ok(Taken::Ours(Self { _file: file }))
+        Ok(Taken::Ours(Self { file }))
+    }
+}
+
+impl DaemonLock {
+    /// Whether its file is still the one at `path`. What cannot be found out counts as yes.
+    pub fn is_in_place(&self, path: &Path) -> bool {
+        match (self.file.metadata(), std::fs::metadata(path)) {
+            (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
+            (_, Err(error)) => error.kind() != io::ErrorKind::NotFound,
+            (Err(_), Ok(_)) => true,
+        }
     }
 }
 
@@ -120,18 +131,31 @@ pub fn holder(path: &Path) -> io::Result<Option<Holder>> {
 pub fn ask_to_end(path: &Path, holder: &Holder) -> io::Result<bool> {
     let pid = i32::try_from(holder.pid).ok().and_then(Pid::from_raw);
     let Some(pid) = pid.filter(|pid| *pid != getpid()) else { return Ok(false) };
-    let process = match pidfd_open(pid, PidfdFlags::empty()) {
-        Err(Errno::SRCH) => return Ok(false),
-        opened => opened?,
-    };
-    // Now the number cannot come back any more; that it is still theirs is asked once more.
-    if !holder.is_here() || !is_held(path) {
+    let sent = send_end(pid, || holder.is_here() && is_held(path));
+    match sent {
+        Err(Errno::SRCH) => Ok(false),
+        sent => Ok(sent?),
+    }
+}
+
+/// Sends `TERM` to a process if it is still the one that is meant once its number cannot come back any more.
+#[cfg(target_os = "linux")]
+fn send_end(pid: Pid, is_meant: impl FnOnce() -> bool) -> Result<bool, Errno> {
+    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+    let process = pidfd_open(pid, PidfdFlags::empty())?;
+    if !is_meant() {
         return Ok(false);
     }
-    match pidfd_send_signal(&process, Signal::TERM) {
-        Err(Errno::SRCH) => Ok(false),
-        sent => Ok(sent.map(|()| true)?),
+    pidfd_send_signal(&process, Signal::TERM).map(|()| true)
+}
+
+/// Where a process cannot be held by its number, it is asked for just before.
+#[cfg(not(target_os = "linux"))]
+fn send_end(pid: Pid, is_meant: impl FnOnce() -> bool) -> Result<bool, Errno> {
+    if !is_meant() {
+        return Ok(false);
     }
+    rustix::process::kill_process(pid, Signal::TERM).map(|()| true)
 }
 
 /// Waits until nobody holds the lock, at most so long; says whether that is so.
@@ -158,7 +182,8 @@ mod tests {
         let Taken::Ours(lock) = DaemonLock::take(&path, "2026-01-01T00:00:00Z").unwrap() else {
             panic!("nobody else is there");
         };
-        assert!(is_held(&path));
+        assert!(is_held(&path) && lock.is_in_place(&path));
+        assert!(!lock.is_in_place(&town.path().join("other")));
         let Taken::Theirs(Some(first)) = DaemonLock::take(&path, "later").unwrap() else {
             panic!("it is taken");
         };

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use gt_core::latency::{Latencies, Trigger};
 use gt_core::time::format_duration;
 use gt_core::{Event, EventKind, Json};
-use gt_executors::daemon::{ClockWatch, DoorBell, Jump, Keeper, Signals, wait_for_any};
+use gt_executors::daemon::{ClockWatch, DaemonLock, DoorBell, Jump, Keeper, Signals, wait_for_any};
 use gt_store::EventFilter;
 
 use super::concerns::concerned;
 use super::duties::Duty;
 use super::journal::Level;
+use super::lock_path;
 use super::office::Office;
 use super::report::{LatencyReport, Report};
 use super::rounds::number;
@@ -35,9 +36,15 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long apart one looks whether they have.
 const STOP_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long supervisors are kept that have nothing to do.
+const IDLE_SUPERVISORS: Duration = Duration::from_mins(1);
+/// How long after the end of a worker one looks again: somebody may have been in its tree the first time.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// The thread that hears everything.
 pub(super) struct Heart {
     office: Arc<Office>,
+    lock: DaemonLock,
     bell: Option<DoorBell>,
     signals: Signals,
     keeper: Keeper,
@@ -65,6 +72,7 @@ pub(super) struct Heart {
 
 /// What a heart begins with.
 pub(super) struct Beginnings {
+    pub(super) lock: DaemonLock,
     pub(super) bell: Option<DoorBell>,
     pub(super) signals: Signals,
     pub(super) keeper: Keeper,
@@ -81,6 +89,7 @@ impl Heart {
         Ok(Self {
             clocks: ClockWatch::new(office.now()),
             office,
+            lock: with.lock,
             bell: with.bell,
             signals: with.signals,
             keeper: with.keeper,
@@ -109,7 +118,7 @@ impl Heart {
         for duty in [Duty::Liveness, Duty::Outbox, Duty::Landing, Duty::Retention] {
             self.office.wake(duty).ring();
         }
-        while !self.signals.stop() {
+        while !self.signals.stop() && self.has_town() {
             self.wait();
             self.hear();
             self.look_at_clock();
@@ -118,6 +127,15 @@ impl Heart {
         }
         self.stop();
         Ok(())
+    }
+
+    /// Whether the town is still there. Whoever has removed it, or put another in its place, has no use for this daemon.
+    fn has_town(&self) -> bool {
+        let has_town = self.lock.is_in_place(&lock_path(self.office.town.root()));
+        if !has_town {
+            self.office.tell(Level::Error, "town gone", &[]);
+        }
+        has_town
     }
 
     fn wait(&self) {
@@ -140,6 +158,7 @@ impl Heart {
         if !ended.is_empty() && is_unexpected(&self.office, &ended).unwrap_or(true) {
             self.last_news = Instant::now();
             self.office.wake(Duty::Liveness).ring();
+            self.office.wake(Duty::Liveness).wake_at(Instant::now() + LOOK_AGAIN);
             self.office.wake(Duty::Landing).ring();
         }
         let rung = self.bell.as_ref().is_some_and(DoorBell::was_rung);
@@ -262,6 +281,7 @@ impl Heart {
         if let Err(error) = watch_all(&self.office) {
             self.is_away(&with_causes(&error));
         }
+        self.office.spawner.dismiss_idle(IDLE_SUPERVISORS);
         self.report.scans += 1;
         for duty in Duty::ALL.into_iter().filter(|duty| self.recovered || *duty != Duty::Dispatch) {
             self.office.wake(duty).scan(unprompted);

@@ -77,7 +77,7 @@ pub fn run(town: Town, around: &Surroundings<'_>, on_ready: &mut dyn FnMut(&Repo
     };
     let lock = lock_path(&root);
     let taken = DaemonLock::take(&lock, &since).map_err(failed("lock", lock.clone()))?;
-    let _lock = match taken {
+    let held = match taken {
         Taken::Ours(lock) => lock,
         Taken::Theirs(Some(holder)) => {
             return Err(OperationError::rejected(format!(
@@ -128,6 +128,7 @@ pub fn run(town: Town, around: &Surroundings<'_>, on_ready: &mut dyn FnMut(&Repo
     };
     let environment = around.environment;
     let beginnings = Beginnings {
+        lock: held,
         bell: bell.ok(),
         signals,
         keeper: Keeper::named(environment.get("NOTIFY_SOCKET")),

@@ -68,6 +68,11 @@ impl RunSpawner {
         Ok(settings)
     }
 
+    /// Lets supervisors go that have had nothing to do for so long.
+    pub fn dismiss_idle(&self, after: Duration) {
+        self.supervisors.dismiss_idle(after);
+    }
+
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

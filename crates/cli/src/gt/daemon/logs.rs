@@ -57,7 +57,10 @@ pub(super) fn run(context: &Context<'_>, args: &LogsArgs) -> Result<(), CliError
         }
     }
     past.iter().try_for_each(|line| print(printer, line))?;
-    while args.follow {
+    if !args.follow {
+        return Ok(());
+    }
+    loop {
         if let Some(growing) = &mut growing {
             while let Some(line) = next_line(growing, &mut rest).map_err(failed)? {
                 print(printer, &line)?;
@@ -73,7 +76,6 @@ pub(super) fn run(context: &Context<'_>, args: &LogsArgs) -> Result<(), CliError
         }
         printer.wait(LOOK_EVERY)?;
     }
-    Ok(())
 }
 
 fn keep(past: &mut VecDeque<String>, line: String, most: usize) {

@@ -161,7 +161,7 @@ pub(super) fn down(context: &Context<'_>) -> Result<(), CliError> {
     match stopped {
         Stopped::NotRunning => printer.done("No daemon runs")?,
         Stopped::Ended { pid } => {
-            printer.done(format!("✓ The daemon (process {pid}) has ended"))?
+            printer.done(format!("✓ The daemon (process {pid}) has ended"))?;
         }
     }
     match live {
