@@ -1,11 +1,13 @@
 //! What the world says about runs, when nobody has written it down.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use gt_core::ExecutorKind;
 use gt_core::decide::Traces;
 use gt_core::schedule::{Run, RunEnd, RunState};
+use gt_core::{ExecutorKind, Timestamp};
 use gt_executors::runs::{
     AgentEnd, Liveness, RunFiles, host_identity, lost_its_session, rebooted_since, starter_is_alive,
 };
@@ -35,6 +37,11 @@ pub trait World: Sync {
     fn starter_of(&self, run: &Run) -> Alive;
     /// Whether any process of this run is left.
     fn worker_of(&self, run: &Run) -> Alive;
+    /// Since when this machine has been awake, if it is known to have slept, or its clock to have been set: nobody could
+    /// do anything in the time before, so that none of it counts.
+    fn awake_since(&self) -> Option<Timestamp> {
+        None
+    }
     /// Sees to it that somebody here stays with this run, if it goes on elsewhere and nobody does. Returns at once.
     fn rejoin(&self, _run: &Run) -> Result<()> {
         Ok(())
@@ -65,9 +72,16 @@ pub struct RealWorld {
     root: PathBuf,
     starters: PathBuf,
     runs: PathBuf,
+    /// Nanoseconds since 1970; nothing is known of any sleep while it is 0.
+    awake_since: Arc<AtomicI64>,
 }
 
 impl RealWorld {
+    /// Takes note that the machine has just woken, or that its clock was set.
+    pub(crate) fn woke_at(&self, now: Timestamp) {
+        self.awake_since.store(now.as_nanos(), Ordering::SeqCst);
+    }
+
     /// The world as this town sees it.
     pub fn of(town: &Town) -> Result<Self> {
         let mut host = gt_executors::process::host_name();
@@ -82,10 +96,16 @@ impl RealWorld {
             host = format!("{host}/{identity}");
         }
         let root = town.root().to_owned();
-        Ok(Self { host, root, starters: town.starters_directory(), runs: town.runs_directory() })
+        Ok(Self {
+            host,
+            root,
+            starters: town.starters_directory(),
+            runs: town.runs_directory(),
+            awake_since: Arc::default(),
+        })
     }
 
-    fn files_of(&self, run: &Run) -> RunFiles {
+    pub(crate) fn files_of(&self, run: &Run) -> RunFiles {
         RunFiles::of(&self.runs, &run.id.to_string())
     }
 }
@@ -124,6 +144,11 @@ impl World for RealWorld {
             }
             (Ok(Liveness::Free | Liveness::NeverTaken), _) => Alive::No,
         }
+    }
+
+    fn awake_since(&self) -> Option<Timestamp> {
+        let nanos = self.awake_since.load(Ordering::SeqCst);
+        (nanos != 0).then_some(Timestamp::from_nanos(nanos))
     }
 
     fn rejoin(&self, run: &Run) -> Result<()> {
