@@ -8,7 +8,7 @@ use gt_core::runtime::{ExitZero, Runtime};
 use gt_core::schedule::{Context, LandingState, Loss, Run, RunEnd, RunState, Said, WorkerPlace};
 use gt_executors::runs::AgentEnd;
 
-use super::finish::finish;
+use super::finish::{Finished, finish};
 use super::sessions::BETWEEN;
 use super::show::log_path;
 use super::spawner::with_causes;
@@ -32,6 +32,27 @@ pub(super) struct Ending<'a> {
     pub(super) loss: Loss,
 }
 
+/// Who wrote down the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Concluded {
+    /// Whoever asks, as far as it could be written down.
+    Here,
+    /// Somebody else, before.
+    Already,
+}
+
+impl Concluded {
+    fn of(finished: Finished) -> Self {
+        match finished {
+            Finished::Already => Self::Already,
+            Finished::Closed(_)
+            | Finished::Rescheduled
+            | Finished::Escalated
+            | Finished::Reopened => Self::Here,
+        }
+    }
+}
+
 /// Writes down how a run ended whose supervisor saw it.
 pub(super) fn conclude(
     town: &Town,
@@ -50,6 +71,7 @@ pub(super) fn conclude(
         run,
         &Ending { rig, context, runtime, end: Some(end), loss: Loss::Agent },
     )
+    .map(drop)
 }
 
 /// Writes down how a run with a tree ended, whoever found out: what its worker said stays; what nobody said is read from
@@ -57,22 +79,23 @@ pub(super) fn conclude(
 /// this, when no process of the run is left that could change anything.
 ///
 /// Whatever git cannot do, the run ends: as lost, with its tree kept as it is.
-pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<()> {
-    let Some(run) = live(town, run)? else { return Ok(()) };
+pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Concluded> {
+    let Some(run) = live(town, run)? else { return Ok(Concluded::Already) };
     let is_wanted = ending.end != Some(AgentEnd::Cancelled) && run.ended_by.is_empty();
-    let Some(run) = &landed_later(town, run, is_wanted)? else { return Ok(()) };
+    let Some(run) = &landed_later(town, run, is_wanted)? else { return Ok(Concluded::Here) };
     let end = if is_wanted { meaning(town, run, ending)? } else { Some(cancelled(ending.end)) };
-    let Some(end) = end else { return Ok(()) };
+    let Some(end) = end else { return Ok(Concluded::Here) };
     // A tree that cannot be saved now is saved before anybody else gets it.
     let saved = save(town, ending.rig, run);
     if end.state != RunState::Cancelled
         && let Some(runtime) = ending.runtime
         && let Some(limit) = limit_in(runtime, &last_words(town, run), town.now())
     {
-        return limited(town, &run.id, limit.at, &limit.said).map(drop);
+        return limited(town, &run.id, limit.at, &limit.said).map(Concluded::of);
     }
     let committed = matches!(saved, Ok(Some(_)));
-    finish(town, &run.id, &RunEnd { committed, loss: ending.loss, ..end }).map(drop)
+    let end = RunEnd { committed, loss: ending.loss, ..end };
+    finish(town, &run.id, &end).map(Concluded::of)
 }
 
 /// A run as it is now, if it is live.

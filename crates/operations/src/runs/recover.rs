@@ -107,7 +107,7 @@ fn put_right(town: &Town, world: &dyn World, run: &Run, wrong: &Wrong) -> Result
 /// Ends a run of which nothing is left.
 fn give_up(town: &Town, world: &dyn World, run: &Run) -> Result<Remedy> {
     Ok(match settle(town, world, run)? {
-        Settled::Waits | Settled::Busy(_) => Remedy::None,
+        Settled::Already | Settled::Waits | Settled::Busy(_) => Remedy::None,
         Settled::Over(RunState::Done | RunState::Failed) => Remedy::Finished,
         Settled::Over(_) => Remedy::Lost,
     })
