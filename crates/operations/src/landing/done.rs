@@ -91,6 +91,8 @@ pub(crate) enum Refused {
     Work(String),
     /// Others changed the same; beginning again from there would do.
     Conflict(String),
+    /// The branch that it was to land on is not there any more: nobody but a person can say where it belongs.
+    Gone(String),
     /// The origin does not answer. What was accepted is on its way, and arrives when it does.
     Later(String),
     /// Something else went wrong.
@@ -119,6 +121,9 @@ impl Refused {
             Self::Work(why) | Self::Conflict(why) | Self::Later(why) => {
                 OperationError::Rejected(why)
             }
+            Self::Gone(branch) => OperationError::Rejected(format!(
+                "{branch}; ask a person where it belongs: gt done --status escalated -m \"where does this belong?\""
+            )),
             Self::Elsewhere(error) => error,
         }
     }
@@ -235,9 +240,8 @@ fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit,
                 cure(branch, since.as_ref(), has_merges)
             )))
         }
-        Landed::Gone => Err(Refused::Work(format!(
-            "{branch} is not at the origin any more, and what {} did was to land there; it is committed on {} and \
-             safe; ask a person where it belongs: gt done --status escalated -m \"{branch} is gone\"",
+        Landed::Gone => Err(Refused::Gone(format!(
+            "{branch} is not at the origin any more, and what {} did was to land there; it is committed on {} and safe",
             run.id, run.workplace.branch
         ))),
         Landed::Rejected(why) => Err(Refused::Work(format!(

@@ -210,6 +210,8 @@ fn deliver(town: &Town, ending: &Ending<'_>, run: &Run) -> Result<Option<RunEnd>
         Ok(_) | Err(Refused::Later(_)) => Ok(None),
         // Once more from where the others are now.
         Err(Refused::Conflict(why)) => end(RunState::Lost, why),
+        // Neither this worker nor another can do anything about it.
+        Err(Refused::Gone(why)) => ask_where_it_belongs(town, ending, run, &why),
         // Once more by an agent that may do better; the command of a rig would do the same.
         Err(Refused::Work(why)) => {
             let is_command =
@@ -218,6 +220,30 @@ fn deliver(town: &Town, ending: &Ending<'_>, run: &Run) -> Result<Option<RunEnd>
         }
         Err(Refused::Elsewhere(error)) if error.is_of_store() => Err(error),
         Err(Refused::Elsewhere(error)) => end(RunState::Lost, with_causes(&error)),
+    }
+}
+
+/// Keeps the work of a run whose branch the origin does not have any more, and asks a person.
+fn ask_where_it_belongs(
+    town: &Town,
+    ending: &Ending<'_>,
+    run: &Run,
+    why: &str,
+) -> Result<Option<RunEnd>> {
+    let (bead, rig) = (&run.id.bead, &ending.rig.slug);
+    let message = format!(
+        "{why}. Make the branch again at the origin, or choose another with gt rig set {rig} branch <branch>; then \
+         bd update {bead} --status open and gt sling {bead} do it again from there, or merge what is kept by hand \
+         and close it with bd close {bead}"
+    );
+    let rig = ending.rig;
+    match finish_work(town, rig, run, ending.context, Said::Escalated, Some(&message)) {
+        Ok(_) => Ok(None),
+        Err(Refused::Elsewhere(error)) if error.is_of_store() => Err(error),
+        // Whatever keeps that from being said, its work is saved, and it is not done.
+        Err(_) => {
+            Ok(Some(RunEnd { exit_code: Some(0), ..RunEnd::without_status(RunState::Lost, why) }))
+        }
     }
 }
 
