@@ -159,6 +159,62 @@ fn what_is_lost_is_saved_at_once() {
     assert_eq!(town.rescued("we-a#1", "precious"), "precious");
 }
 
+/// A process in the tree of a worker that holds nothing of it, like any daemon.
+fn daemon_in_tree_of(
+    worker: &Worker<'_>,
+    root: &std::path::Path,
+    run: &str,
+) -> gt_testkit::Running {
+    let script = "echo $$ > daemon.pid; while [ -d . ]; do echo late >> late.txt; sleep 0.05; done";
+    let daemon = worker.command("/bin/sh").args(["-c", script]);
+    let daemon = daemon.env("GT_RUN", run).env("GT_TOWN_ROOT", root).start();
+    let path = worker.tree.join("daemon.pid");
+    wait_until("the daemon has begun", || fs::read_to_string(&path).is_ok_and(|t| !t.is_empty()));
+    daemon
+}
+
+#[test]
+fn a_daemon_that_outlives_its_run_does_not_write_into_the_tree_of_the_next() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    let daemon = daemon_in_tree_of(&worker, town.cwd(), &worker.run);
+    let number = fs::read_to_string(worker.tree.join("daemon.pid")).unwrap();
+    worker.kill_all();
+
+    town.cycle().ok();
+
+    assert_eq!(town.states("we-a"), ["running", "lost"]);
+    assert!(!is_alive(number.trim()));
+    let _ = daemon.wait();
+    let next = Worker::of(&town, "we-a#2");
+    assert!(!next.tree.join("late.txt").exists());
+    // What it had written was of the run that is lost.
+    assert!(town.rescued("we-a#1", "late.txt").starts_with("late"));
+}
+
+#[test]
+fn a_tree_that_somebody_else_is_in_after_a_crash_is_given_to_nobody() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    let other = daemon_in_tree_of(&worker, town.cwd(), "we-zzz#9");
+    let number = fs::read_to_string(worker.tree.join("daemon.pid")).unwrap();
+    worker.kill_all();
+
+    town.cycle().ok();
+    wait_until("another run has begun", || {
+        town.cycle().ok();
+        town.states("we-a").first().is_some_and(|state| state == "running")
+    });
+
+    // It belongs to nobody that we know, so it is left alone.
+    assert!(is_alive(number.trim()));
+    let runs = town.gt_json(&["run", "list", "we-a"]);
+    let last = runs[0]["id"].as_str().unwrap().to_owned();
+    assert_ne!(Worker::of(&town, &last).tree, worker.tree);
+    town.signal("KILL", number.trim());
+    let _ = other.wait();
+}
+
 #[test]
 fn what_comes_after_a_refused_done_is_saved_like_everything_else() {
     let town = town_with_project(STAYS);

@@ -11,7 +11,8 @@
 //! - What a supervisor has seen of the end of its agent outlives it, in the file of the lock.
 //! - A run has one agent at a time, also when it is handed over: the next is begun by the same supervisor under the
 //!   same lock, when nothing of the one before is left.
-//! - Only a process that is known to belong to a run is ever sent a signal.
+//! - Only a process that is known to belong to a run is ever sent a signal: it holds the lock, is written down, or bears
+//!   the name of the run of this town in its environment.
 
 mod agent;
 mod attend;
@@ -24,6 +25,7 @@ mod processes;
 mod prompter;
 mod remains;
 mod starter;
+mod strays;
 mod supervisor;
 
 pub use agent::{Agent, SessionEnd, Supervision};
@@ -36,6 +38,7 @@ pub use orphan::{end_orphan, holders, left_without_agent, lost_its_session, supe
 pub(crate) use processes::parent_of;
 pub use prompter::{ARRIVED, Prompter};
 pub use starter::{StarterLock, rebooted_since, starter_is_alive};
+pub use strays::{Strays, Suspect, end_strays, strays_of};
 pub use supervisor::{
     Hearing, OnEnd, Order, Supervisors, become_detached, next_order, say, speak_into,
 };

@@ -30,7 +30,7 @@ pub(super) struct Record {
 const WITHOUT_SESSION: &str = "without session";
 
 impl Record {
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         // Below it may stand how the agent ended, while something that it left is still there.
         let mut lines = text.lines();
         let words: Vec<&str> = lines.next()?.split_ascii_whitespace().collect();
