@@ -34,7 +34,9 @@ pub(crate) use control::{Control, Wish};
 pub use end::AgentEnd;
 pub use files::{Keyboard, Liveness, RunFiles, RunLock};
 pub use host::{boot_identity, host_identity};
-pub use orphan::{end_orphan, holders, left_without_agent, lost_its_session, supervisor_at_work};
+pub use orphan::{
+    Unattended, end_orphan, holders, lost_its_session, supervisor_at_work, unattended,
+};
 pub(crate) use processes::parent_of;
 pub use prompter::{ARRIVED, Prompter};
 pub use starter::{StarterLock, rebooted_since, starter_is_alive};
