@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use gt_testkit::{Sandbox, wait_until};
 
 use crate::agents::{Stage as _, is_alive};
+use crate::landing::cut_off;
 use crate::projects::{Origin as _, STAYS, Worker, town_with_project, town_with_project_by};
 use crate::support::{Steps as _, assert_says, files_in, texts};
 use crate::trees::{Trees as _, git};
 
 /// A supervisor that saw its agent end like this, and died before it could say so.
-fn supervisor_died_after(town: &Sandbox, worker: &Worker<'_>, end: &str) {
+pub(crate) fn supervisor_died_after(town: &Sandbox, worker: &Worker<'_>, end: &str) {
     worker.kill_all();
     let lock = town.cwd().join(format!(".gt/runs/{}.lock", worker.run));
     fs::write(lock, format!("{end}\n")).unwrap();
@@ -142,6 +143,62 @@ fn cancelling_what_waits_for_the_origin_keeps_it_and_opens_its_bead() {
     town.origin_is_there(true);
     town.cycle().ok();
     assert_eq!(town.landed("main"), ["First commit"]);
+}
+
+#[test]
+fn work_that_had_arrived_when_its_run_was_cancelled_is_not_done_again() {
+    // Given work that the origin has, of which nobody has seen that it arrived,
+    let town = town_with_project(STAYS);
+    cut_off(&town, "post-receive", "").kill_all();
+    assert_eq!(town.landed("main").len(), 3);
+
+    // when its run is cancelled while the origin cannot be asked,
+    town.origin_is_there(false);
+    town.gt(["run", "cancel", "we-a"]).ok();
+    assert_eq!(
+        (town.states("we-a"), town.show("we-a")["status"].clone()),
+        (vec!["cancelled".to_owned()], "open".into())
+    );
+
+    // then its bead is closed as soon as the origin says so.
+    town.origin_is_there(true);
+    town.cycle().ok();
+    let bead = town.show("we-a");
+    assert_eq!(bead["status"], "closed");
+    assert_says(bead["close_reason"].as_str().unwrap(), &["we-a#1 had landed on main"]);
+    assert_eq!(town.landed("main").len(), 3);
+}
+
+#[test]
+fn work_that_had_arrived_and_is_being_done_again_is_told_to_a_person() {
+    let town = town_with_project(STAYS);
+    cut_off(&town, "post-receive", "").kill_all();
+    town.origin_is_there(false);
+    town.gt(["run", "cancel", "we-a"]).ok();
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#2");
+
+    town.origin_is_there(true);
+    town.cycle().ok();
+
+    assert_eq!(town.states("we-a"), ["running", "cancelled"]);
+    let told = town.gt(["status"]).ok().stdout;
+    assert_says(&told, &["we-a#1 had landed on main", "gt run cancel we-a#2"]);
+}
+
+#[test]
+fn what_a_run_left_is_saved_before_its_polecat_is_nuked() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    town.gt(["run", "cancel", "we-a"]).ok();
+    // Somebody looks after it, and leaves something more.
+    worker.write("milk", "milk\n");
+
+    town.gt(["polecat", "nuke", "web/furiosa"]).ok();
+
+    assert_eq!(town.rescued("we-a#1", "tea"), "tea");
+    assert_eq!(town.rescued("we-a#1", "milk"), "milk");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use gt_executors::runs::{RunFiles, tell_done};
 use super::aside::set_aside;
 use super::commit::{Uncommitted, commit};
 use super::end::{Words, end, over};
-use super::land::{Delivery, Landed};
+use super::land::{Delivery, Landed, Patience};
 use super::way::Way;
 use crate::runs::resolve;
 use crate::trees::Trees;
@@ -162,7 +162,8 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<Done> {
         let rig = crate::rigs::require(reader, run.rig.as_str())?;
         Ok((rig, reader.context_by_number(run.context)?))
     })?;
-    let fate = finish_work(town, &rig, &run, context.as_ref(), request.said, request.message)
+    let words = (request.said, request.message);
+    let fate = finish_work(town, &rig, &run, context.as_ref(), words, Patience::Waits)
         .map_err(Refused::into_error)?;
     // An agent that goes on living would keep its place. One without a supervisor is found by whoever wants the place.
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
@@ -170,14 +171,14 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<Done> {
     Ok(Done { run: run.id, said: request.said, fate })
 }
 
-/// The same for somebody who has looked everything up.
+/// The same for somebody who has looked everything up, and says how it ended and in which words.
 pub(crate) fn finish_work(
     town: &Town,
     rig: &Rig,
     run: &Run,
     context: Option<&Context>,
-    said: Said,
-    message: Option<&str>,
+    (said, message): (Said, Option<&str>),
+    patience: Patience,
 ) -> std::result::Result<Fate, Refused> {
     let words = &Words { said, message, left: None };
     let way = Way::of(said, context.map(|context| &context.parameters));
@@ -207,7 +208,7 @@ pub(crate) fn finish_work(
             let repository = &trees.repository();
             let accepted = &accepted;
             let delivery = Delivery { town, rig, run, said, way, accepted, branch, repository };
-            Some((branch, there(delivery.land()?, branch, run)?))
+            Some((branch, there(delivery.land(patience)?, branch, run)?))
         }
         None => None,
     };

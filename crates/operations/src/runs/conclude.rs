@@ -12,7 +12,7 @@ use super::finish::{Finished, finish};
 use super::sessions::BETWEEN;
 use super::show::log_path;
 use super::spawner::with_causes;
-use crate::landing::{Refused, Sequel, complete, finish_work, note_waiting};
+use crate::landing::{Patience, Refused, Sequel, complete, finish_work, note_waiting};
 use crate::recovery::limited;
 use crate::runtimes::limit_in;
 use crate::trees::{Trees, git_failed, save};
@@ -30,6 +30,8 @@ pub(super) struct Ending<'a> {
     pub(super) end: Option<AgentEnd>,
     /// What took it, if nobody saw it.
     pub(super) loss: Loss,
+    /// Whether whoever asks can wait until what it did has landed.
+    pub(super) patience: Patience,
 }
 
 /// Who wrote down the end of a run.
@@ -69,7 +71,14 @@ pub(super) fn conclude(
     conclude_in_tree(
         town,
         run,
-        &Ending { rig, context, runtime, end: Some(end), loss: Loss::Agent },
+        &Ending {
+            rig,
+            context,
+            runtime,
+            end: Some(end),
+            loss: Loss::Agent,
+            patience: Patience::Waits,
+        },
     )
     .map(drop)
 }
@@ -82,7 +91,9 @@ pub(super) fn conclude(
 pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Concluded> {
     let Some(run) = live(town, run)? else { return Ok(Concluded::Already) };
     let is_wanted = ending.end != Some(AgentEnd::Cancelled) && run.ended_by.is_empty();
-    let Some(run) = &landed_later(town, run, is_wanted)? else { return Ok(Concluded::Here) };
+    let Some(run) = &landed_later(town, run, is_wanted, ending.patience)? else {
+        return Ok(Concluded::Here);
+    };
     let end = if is_wanted { meaning(town, run, ending)? } else { Some(cancelled(ending.end)) };
     let Some(end) = end else { return Ok(Concluded::Here) };
     // A tree that cannot be saved now is saved before anybody else gets it.
@@ -106,11 +117,11 @@ fn live(town: &Town, run: &Run) -> Result<Option<Run>> {
 
 /// Asks about work that was on its way when its worker ended: its `gt done` did not live to see the end, or the origin did
 /// not answer it. The run, if it has to end otherwise.
-fn landed_later(town: &Town, run: Run, is_wanted: bool) -> Result<Option<Run>> {
+fn landed_later(town: &Town, run: Run, is_wanted: bool, patience: Patience) -> Result<Option<Run>> {
     if run.landing.state != Some(LandingState::Intended) {
         return Ok(Some(run));
     }
-    match complete(town, &run, is_wanted) {
+    match complete(town, &run, is_wanted, patience) {
         Ok(Sequel::Landed) => Ok(None),
         // Whoever makes the next pass asks again.
         Ok(Sequel::Unknown(_)) if is_wanted => Ok(None),
@@ -205,7 +216,8 @@ fn deliver(town: &Town, ending: &Ending<'_>, run: &Run) -> Result<Option<RunEnd>
         let reason = format!("it ended with exit status 0, and its work was not accepted: {why}");
         Ok(Some(RunEnd { exit_code: Some(0), ..RunEnd::without_status(state, reason) }))
     };
-    match finish_work(town, ending.rig, run, ending.context, Said::Completed, None) {
+    let words = (Said::Completed, None);
+    match finish_work(town, ending.rig, run, ending.context, words, ending.patience) {
         // Perhaps it is still on its way: then its run ends when it has arrived.
         Ok(_) | Err(Refused::Later(_)) => Ok(None),
         // Once more from where the others are now.
@@ -236,8 +248,8 @@ fn ask_where_it_belongs(
          bd update {bead} --status open and gt sling {bead} do it again from there, or merge what is kept by hand \
          and close it with bd close {bead}"
     );
-    let rig = ending.rig;
-    match finish_work(town, rig, run, ending.context, Said::Escalated, Some(&message)) {
+    let words = (Said::Escalated, Some(message.as_str()));
+    match finish_work(town, ending.rig, run, ending.context, words, ending.patience) {
         Ok(_) => Ok(None),
         Err(Refused::Elsewhere(error)) if error.is_of_store() => Err(error),
         // Whatever keeps that from being said, its work is saved, and it is not done.

@@ -8,6 +8,7 @@ use gt_executors::runs::AgentEnd;
 use super::conclude::{Concluded, Ending, conclude_in_tree, taken_by};
 use super::finish::{Finished, finish};
 use super::world::{Alive, World};
+use crate::landing::Patience;
 use crate::trees::{NotPrepared, has_trees, occupy};
 use crate::worker::progress_in;
 use crate::{Result, Town, runtimes};
@@ -19,7 +20,7 @@ pub(super) enum Settled {
     Over(RunState),
     /// Somebody else had written down its end meanwhile; nothing was changed.
     Already,
-    /// It is as it was: its work is on its way, and its origin does not answer.
+    /// It is as it was: its work is on its way, and its origin does not answer or is busy.
     Waits,
     /// It is as it was, for this reason: somebody else is at it.
     Busy(String),
@@ -53,6 +54,7 @@ pub(super) fn settle(town: &Town, world: &dyn World, run: &Run) -> Result<Settle
                 runtime: runtime.as_ref(),
                 end: last_end(town, world, run, context.as_ref())?,
                 loss: loss_of(world.traces_of(run)),
+                patience: Patience::Never,
             };
             match conclude_in_tree(town, run, &ending)? {
                 Concluded::Already => Ok(Settled::Already),
