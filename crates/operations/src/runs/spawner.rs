@@ -22,6 +22,9 @@ use crate::{Result, Town};
 /// with the server of all of them perhaps, whoever has the terminal goes along; the supervisor and its agent do not.
 const SESSION_HOLDER: [&str; 3] = ["/bin/sh", "-c", "\"$0\" \"$@\"; exit"];
 
+/// What a supervisor finds in its environment that a worker started: it is no part of that worker's run, and outlives it.
+const NOT_A_WORKER: [(&str, &str); 1] = [("GT_RUN", "")];
+
 /// Has `gt worker exec <run>` supervise runs, which goes on without us: as a process of its own, or in a session.
 pub struct RunSpawner {
     program: PathBuf,
@@ -97,7 +100,7 @@ impl RunSpawner {
         let order = Order {
             program: &self.program,
             arguments: &arguments,
-            environment: &[],
+            environment: &NOT_A_WORKER,
             line: &format!("{id} {}", run.agent),
             files: &RunFiles::of(&self.runs, &id),
         };
@@ -116,11 +119,12 @@ impl RunSpawner {
         argv.push(self.program.clone().into_os_string());
         argv.extend(self.words(run, &["--voice".as_ref(), voice.as_os_str()]));
         let name = self.session_of(run);
-        let mut begun = tmux.new_session(&name, &self.root, &[], &argv);
+        let environment = NOT_A_WORKER.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut begun = tmux.new_session(&name, &self.root, &environment, &argv);
         if matches!(begun, Err(TmuxError::Exists { .. }))
             && put_aside(&tmux, &name).map_err(|error| failed(&error))?
         {
-            begun = tmux.new_session(&name, &self.root, &[], &argv);
+            begun = tmux.new_session(&name, &self.root, &environment, &argv);
         }
         match begun {
             Ok(_) => Ok(hearing.first_line_within(self.patience())),
