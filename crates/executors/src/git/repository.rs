@@ -251,6 +251,12 @@ impl Repository {
         }
     }
 
+    /// Where a branch of a worker is, if that can be read without asking git.
+    pub fn branch_in_files(&self, branch: &str) -> Option<Commit> {
+        let found = references::reference(&self.path, &format!("refs/heads/{branch}"));
+        found.filter(|_| is_plain(branch))
+    }
+
     /// The commit that a name means: a reference, a branch, a hash.
     pub fn resolve(&self, reference: &str) -> Result<Option<Commit>, GitError> {
         if reference.starts_with('-') {

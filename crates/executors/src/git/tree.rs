@@ -106,6 +106,13 @@ impl Tree {
             .optional_commit()
     }
 
+    /// What is checked out, if that can be read without asking git.
+    pub fn head_in_files(&self) -> Option<Commit> {
+        let directory = self.git_directory().ok()?;
+        let head = std::fs::read_to_string(directory.join("HEAD")).ok()?;
+        checked_out(&directory, head.trim())
+    }
+
     /// The branch, unless `HEAD` is detached.
     pub fn branch(&self) -> Result<Option<String>, GitError> {
         let mut asked = self.call("find the branch")?.args(["symbolic-ref", "--quiet", "HEAD"]);

@@ -21,7 +21,7 @@ use gt_executors::git::{GitError, Repository, Signature, Tree};
 pub use gt_executors::tmux::AttachCommand;
 pub(crate) use lock::occupy;
 pub(crate) use place::give_place;
-pub(crate) use prepare::{NotPrepared, prepare};
+pub(crate) use prepare::{NotPrepared, Prepared, prepare};
 pub(crate) use rescue::save;
 pub use rescue::{RestoredRescue, rescue_repository, rescue_show, rescues, restore_rescue};
 pub(crate) use show::session_of;
