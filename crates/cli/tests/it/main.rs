@@ -86,5 +86,6 @@ mod trees;
 mod triage;
 mod update;
 mod wait;
+mod warm_trees;
 mod why;
 mod worker;

@@ -6,7 +6,7 @@ use gt_core::Rig;
 use gt_core::schedule::{Run, WorkerPlace};
 
 use super::{NotPrepared, Trees};
-use crate::{OperationError, Town};
+use crate::{OperationError, Result, Town};
 
 /// The right to change a tree, held by the supervisor of its run to the end of the run. The store gives a polecat to one
 /// run; but a start that was taken back may have a supervisor that does not know it yet.
@@ -24,6 +24,14 @@ pub(crate) fn occupy(
 ) -> std::result::Result<Option<TreeLock>, NotPrepared> {
     let name = run.place.as_ref().and_then(WorkerPlace::polecat_name);
     let (Some(trees), Some(name)) = (Trees::of(town, rig), name) else { return Ok(None) };
+    match lock_tree(&trees, name)? {
+        Some(lock) => Ok(Some(lock)),
+        None => Err(NotPrepared::Busy(format!("somebody is at the tree of {name}"))),
+    }
+}
+
+/// Takes the right to change the tree of a polecat; nothing if somebody has it.
+pub(super) fn lock_tree(trees: &Trees<'_>, name: &str) -> Result<Option<TreeLock>> {
     let home = trees.home(name);
     let path = home.join("lock");
     let failed = |source| OperationError::File { action: "lock", path: path.clone(), source };
@@ -37,9 +45,7 @@ pub(crate) fn occupy(
         .map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(TreeLock { _file: file })),
-        Err(TryLockError::WouldBlock) => {
-            Err(NotPrepared::Busy(format!("somebody is at the tree of {name}")))
-        }
-        Err(TryLockError::Error(source)) => Err(failed(source).into()),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
     }
 }

@@ -11,6 +11,7 @@ mod rescue;
 mod setup;
 mod show;
 mod trash;
+mod warm;
 
 use std::path::PathBuf;
 
@@ -29,6 +30,7 @@ pub use show::{Glimpse, PolecatState, ShownPolecat, attach, peek, polecat, polec
 pub(crate) use trash::complete_moves;
 pub(crate) use trash::{WARNING, delete_for_good};
 pub use trash::{is_due_soon, nuke, purge, trash, undelete};
+pub use warm::{Warmed, keep_warm};
 
 use crate::{OperationError, Result, Town};
 

@@ -11,9 +11,10 @@ use gt_core::{ExecutorKind, Rig, Timestamp};
 use gt_executors::git::{Commit, GitError, Repository, Tree};
 use gt_executors::runs::{Liveness, RunFiles};
 
-use super::setup::set_up;
-use super::trash::{Leaving, move_away};
+use super::setup::{Wishes, set_up};
 use super::rescue::commits_are_safe;
+use super::trash::{Leaving, move_away};
+use super::warm::take_mark;
 use super::{Trees, git_failed, save};
 use crate::{OperationError, Result, Town, with_causes};
 
@@ -105,13 +106,18 @@ fn furnish(
         updated_at: town.now(),
         ..polecat.clone()
     };
+    let wishes = Wishes::of(town, rig)?;
+    let mark = take_mark(trees, name)?;
     let is_reused = reuse(town, trees, polecat, &tree, |tree| tree.recycle(&branch, &base_commit))?;
     if !is_reused {
         move_away(town, rig, polecat, Leaving::For(&run.id))?;
         repository.add_worktree(tree.path(), &branch, &base_commit).map_err(&failed)?;
         write_down(town, &ready)?;
     }
-    set_up(town, trees, rig, run, &tree, &branch)?;
+    // One that was made ahead has all of this, if it still begins where it did then.
+    if !is_reused || mark != Some(wishes.mark(&base_commit)?) {
+        set_up(trees, &wishes, &tree, &run.agent, &branch)?;
+    }
     let place = Workplace {
         session: match run.executor {
             ExecutorKind::Tmux => session_name(&rig.prefix, &polecat.name),
@@ -220,7 +226,7 @@ fn write_down(town: &Town, polecat: &Polecat) -> Result<()> {
 ///
 /// That the tree is another's now is not written down here, but with whatever makes it so. Whoever is cut off in
 /// between leaves a tree with nothing to lose.
-fn reuse(
+pub(super) fn reuse(
     town: &Town,
     trees: &Trees<'_>,
     polecat: &Polecat,
