@@ -19,7 +19,7 @@ use super::sessions::{Shift, Worked};
 use super::spawner::with_causes;
 use crate::dispatch::SchedulerSettings;
 use crate::settings::{file_layers, layers_over};
-use crate::trees::{NotPrepared, Prepared, occupy, prepare};
+use crate::trees::{NotPrepared, Prepared, take_prepared};
 use crate::{Actor, OperationError, Result, Town};
 
 /// What a supervisor tells whoever started it.
@@ -82,8 +82,7 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         say_failed(&format!("{id} is {}", run.state.as_str()));
         return Ok(());
     }
-    let prepared = occupy(town, &rig, &run)
-        .and_then(|lock| Ok((lock, prepare(town, &rig, &run, &context.parameters, program)?)));
+    let prepared = take_prepared(town, &rig, &run, &context.parameters, program);
     let (_tree, Prepared { place, polecat }) = match prepared {
         Ok(prepared) => prepared,
         Err(NotPrepared::Busy(why)) => {

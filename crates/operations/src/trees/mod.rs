@@ -3,6 +3,7 @@
 //! Nothing here is deleted, only moved: `trash` is the one place that takes a tree away, and the one that
 //! deletes what was taken away long ago.
 
+mod ahead;
 mod lock;
 mod overlay;
 mod place;
@@ -20,6 +21,7 @@ use gt_core::schedule::{Run, RunId};
 use gt_executors::git::{GitError, Repository, Signature, Tree};
 
 pub use gt_executors::tmux::AttachCommand;
+pub(crate) use ahead::{Ahead, forget, take_prepared};
 pub(crate) use lock::occupy;
 pub(crate) use place::give_place;
 pub(crate) use prepare::{NotPrepared, Prepared, prepare};
