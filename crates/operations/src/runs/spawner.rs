@@ -16,6 +16,7 @@ use super::supervise::{AWAY, BUSY, FAILED, STARTED};
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
 pub(super) use crate::error::with_causes;
 use crate::settings::{file_layers, layers_over};
+use crate::trees::{Ahead, forget};
 use crate::{Result, Town};
 
 /// What a session runs: it waits for the supervisor, and has its terminal in the place of it. When the session goes away,
@@ -164,6 +165,25 @@ pub(crate) fn session_server(town: &Town) -> String {
 }
 
 impl Spawner for RunSpawner {
+    fn spawn_from(&self, town: &Town, run: &Run) -> std::result::Result<(), SpawnError> {
+        // A session takes as long to begin as a tree to be prepared; other supervisors are there at once.
+        let ahead = match run.executor {
+            ExecutorKind::Tmux => Ahead::begin(town, run),
+            ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => {
+                None
+            }
+        };
+        let Some(ahead) = ahead else { return self.spawn(run) };
+        let spawned = std::thread::scope(|scope| {
+            scope.spawn(|| ahead.carry_out(&self.program));
+            self.spawn(run)
+        });
+        if spawned.is_err() {
+            forget(town, run);
+        }
+        spawned
+    }
+
     fn spawn(&self, run: &Run) -> std::result::Result<(), SpawnError> {
         let failed = |error: String| SpawnError::Failed(error);
         let line = match run.executor {
