@@ -62,6 +62,12 @@ impl Environment {
         self.values.get(name).map(String::as_str)
     }
 
+    /// The same, but with this database.
+    pub(crate) fn with_database(mut self, url: &str) -> Self {
+        self.values.insert("DATABASE_URL", url.to_owned());
+        self
+    }
+
     /// A variable that names a file or directory.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from)

@@ -15,6 +15,7 @@ pub mod beads;
 mod beside_runs;
 mod clock;
 pub mod daemon;
+pub mod demo;
 pub mod dependencies;
 pub mod dispatch;
 mod error;

@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod daemon;
 mod deacon;
+mod demo;
 mod doctor;
 mod done;
 mod each;
@@ -62,6 +63,7 @@ pub(crate) struct Gt {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Demo(demo::DemoArgs),
     Install(install::InstallArgs),
     Rig(rig::RigArgs),
     Config(config::ConfigArgs),
@@ -117,6 +119,7 @@ pub(crate) fn command_of(verb: &str) -> Option<clap::Command> {
 pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result<(), CliError> {
     let context = Context::new(printer, environment, gt.common)?;
     match gt.verb {
+        Verb::Demo(args) => demo::run(&context, &args),
         Verb::Install(args) => install::run(&context, &args),
         Verb::Rig(args) => rig::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
