@@ -17,6 +17,7 @@ mod parking;
 mod readiness;
 mod redispatch;
 mod sessions;
+mod stalls;
 mod standing;
 mod transition;
 
@@ -43,6 +44,7 @@ pub use parking::{
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, Price, Traces, after_loss, loss_of};
 pub use sessions::needs_fresh_session;
+pub use stalls::{Heard, SilenceChange, silence_change};
 pub use standing::{
     Control, RigStanding, SchedulingFacts, context_reasons, is_merging, unscheduled_reasons,
 };

@@ -11,7 +11,7 @@ use super::settings::Overrides;
 use crate::landing::resume;
 use crate::messages::deliver_waiting;
 use crate::outbox::catch_up;
-use crate::runs::{RealWorld, Recovered, RunSpawner, World as _, recover};
+use crate::runs::{RealWorld, Recovered, RunSpawner, World as _, recover, stalls};
 use crate::trees::complete_moves;
 use crate::{OperationError, Result, Town, retention};
 
@@ -92,6 +92,7 @@ impl<'a> Passes<'a> {
             }
             recovered.errors.extend(problems);
         }
+        recovered.silent = stalls::look(town, &self.world)?.silent;
         retention::catch_up(town, self.world.host())?;
         Ok((recovered, dispatched))
     }
@@ -153,6 +154,7 @@ fn followed_by(first: Recovered, later: Recovered) -> Recovered {
         finished: [first.finished, later.finished].concat(),
         errors: later.errors,
         waiting: later.waiting,
+        silent: later.silent,
         stale: first.stale + later.stale,
     }
 }

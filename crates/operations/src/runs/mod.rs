@@ -15,6 +15,7 @@ mod sessions;
 mod settle;
 mod show;
 mod spawner;
+pub mod stalls;
 mod supervise;
 mod typing;
 mod unsling;

@@ -23,6 +23,8 @@ pub struct Recovered {
     pub finished: Vec<RunId>,
     /// Runs whose work waits for an origin that does not answer.
     pub waiting: Vec<(RunId, AwaitedOrigin)>,
+    /// Runs whose worker has been silent for long, of which people were told now.
+    pub silent: Vec<RunId>,
     /// Runs that something is wrong with and that are still as they were, and why.
     pub errors: Vec<(RunId, String)>,
     /// How many contexts were closed because their bead is.

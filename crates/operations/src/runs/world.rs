@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gt_core::ExecutorKind;
 use gt_core::decide::Traces;
 use gt_core::schedule::{Run, RunEnd, RunId, RunState};
+use gt_core::{ExecutorKind, Timestamp};
 use gt_executors::runs::{
-    AgentEnd, Liveness, RunFiles, Suspect, end_strays, host_identity, lost_its_session,
-    rebooted_since, starter_is_alive,
+    AgentEnd, Liveness, RunFiles, Suspect, awake_since, end_strays, host_identity,
+    lost_its_session, rebooted_since, starter_is_alive,
 };
 
 use super::cancel::end_processes;
@@ -55,6 +55,14 @@ pub trait World: Sync {
     fn end_of(&self, run: &Run) -> Option<RunEnd> {
         self.agent_end_of(run).map(run_end)
     }
+    /// When the worker of this run said something last.
+    fn last_output_of(&self, _run: &Run) -> Option<Timestamp> {
+        None
+    }
+    /// Since when this machine goes on without a gap, if one is known.
+    fn awake_since(&self, _now: Timestamp) -> Option<Timestamp> {
+        None
+    }
     /// What is known of the end of this run, of which no process is left.
     fn traces_of(&self, _run: &Run) -> Traces {
         Traces::default()
@@ -69,6 +77,9 @@ pub(super) fn strays_do_not_end(run: &RunId, left: &[i32]) -> String {
     let left: Vec<String> = left.iter().map(ToString::to_string).collect();
     format!("processes of {run} do not end ({}); end them by hand", left.join(", "))
 }
+
+/// The file that says since when this machine goes on without a gap.
+const AWAKE: &str = "awake";
 
 /// The file that tells this directory apart from all others that share its store.
 const HOST: &str = "host";
@@ -185,6 +196,15 @@ impl World for RealWorld {
             return None;
         }
         self.files_of(run).agent_end().ok().flatten()
+    }
+
+    fn last_output_of(&self, run: &Run) -> Option<Timestamp> {
+        self.files_of(run).last_output().ok().flatten()
+    }
+
+    fn awake_since(&self, now: Timestamp) -> Option<Timestamp> {
+        // What cannot be written down is not known, and a silence too many is told.
+        awake_since(&self.root.join(DIRECTORY).join(AWAKE), now).ok().flatten()
     }
 
     fn traces_of(&self, run: &Run) -> Traces {
