@@ -36,6 +36,7 @@ pub use recover::{Recovered, recover};
 pub(crate) use release::{release_as, release_in};
 pub use remote::{attend_line, called_from, keep_run};
 pub(crate) use remote::{check_host, check_rig};
+pub(crate) use sessions::head_of;
 pub(crate) use show::resolve_run;
 pub use show::{Elsewhere, ListedRun, RunFilter, ShownRun, list, log_path, resolve, show};
 pub use spawner::RunSpawner;
