@@ -17,6 +17,7 @@ mod parking;
 mod readiness;
 mod redispatch;
 mod sessions;
+mod stalls;
 mod standing;
 mod transition;
 
@@ -42,7 +43,8 @@ pub use parking::{
 };
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, Price, Traces, after_loss, loss_of};
-pub use sessions::needs_fresh_session;
+pub use sessions::{SessionNews, needs_fresh_session, sessions_in_vain};
+pub use stalls::{Heard, SilenceChange, silence_change};
 pub use standing::{
     Control, RigStanding, SchedulingFacts, context_reasons, is_merging, unscheduled_reasons,
 };

@@ -10,6 +10,7 @@ mod park;
 mod place;
 mod polecat;
 mod run;
+mod silence;
 mod steps;
 
 pub use account::{Account, check_account_handle, check_variable_name};
@@ -25,4 +26,5 @@ pub use polecat::{
     free_polecat_name, session_name,
 };
 pub use run::{Landing, LandingState, Loss, Run, RunEnd, RunId, RunState, Said, Workplace};
+pub use silence::Silence;
 pub use steps::{RunStep, RunSteps, StepProgress, StepRefusal};

@@ -76,6 +76,8 @@ settings! {
         "Largest rescue commit";
     "worker.stall_after": SettingKind::Duration, "15m",
         "Silence after which a worker is reported";
+    "worker.max_handoffs": COUNT, "20",
+        "Handoffs of a run in a row without a commit or a step before a person is asked; 0 is no limit";
     "worker.kill_grace": SettingKind::Duration, "10s",
         "Time between asking a worker to end and ending it";
     "worker.runtime": SettingKind::Runtime, "",

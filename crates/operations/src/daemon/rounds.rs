@@ -34,6 +34,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// How often what is old is looked after.
 const HOUSEKEEPING_EVERY: Duration = Duration::from_hours(1);
+/// How often it is looked whether workers have said something, while there are any.
+const LISTEN_EVERY: Duration = Duration::from_secs(5);
 /// How long after it an origin that did not answer is asked again.
 const LANDING_AGAIN: Duration = Duration::from_secs(5);
 
@@ -63,6 +65,8 @@ fn attend(office: &Office, duty: Duty, hand: usize) {
             Duty::Liveness => liveness(office),
             Duty::Landing => landing(office),
             Duty::Outbox => outbox(office),
+            Duty::Stalls => stalls(office),
+            Duty::Trees => trees(office),
             Duty::Retention => retention(office),
         }));
         match round {
@@ -220,6 +224,33 @@ fn outbox(office: &Office) -> Result<Round> {
     let now = office.now();
     let due = due.map(|due| due.max(now.plus(Duration::from_secs(1))));
     Ok(Round { done: 0, due, again: false })
+}
+
+fn stalls(office: &Office) -> Result<Round> {
+    let stalls = reconcile::stalls(&office.town, &office.world)?;
+    for (level, event, runs) in [
+        (Level::Warning, "silent", &stalls.silent),
+        (Level::Info, "speaks again", &stalls.going_on),
+    ] {
+        for run in runs {
+            office.tell(level, event, &[("run", Json::string(&run.to_string()))]);
+        }
+    }
+    let done = (stalls.silent.len() + stalls.going_on.len()) as u64;
+    // Nothing tells of silence, so somebody has to listen; where nobody works there is nothing to hear.
+    let anybody = office.town.read(|reader| Ok(!reader.live_runs()?.is_empty()))?;
+    let due = anybody.then(|| office.now().plus(LISTEN_EVERY));
+    Ok(Round { done, due, again: false })
+}
+
+fn trees(office: &Office) -> Result<Round> {
+    let warmed = reconcile::warm_trees(&office.town, &office.world)?;
+    for (rig, why) in &warmed.problems {
+        let more = [("rig", Json::string(rig.as_str())), ("why", Json::string(why))];
+        office.tell(Level::Warning, "no tree made ready", &more);
+    }
+    let done = (warmed.made.len() + warmed.refreshed.len() + warmed.removed.len()) as u64;
+    Ok(Round { done, due: None, again: false })
 }
 
 fn retention(office: &Office) -> Result<Round> {

@@ -94,6 +94,8 @@ impl Occasion {
             | EventKind::StartFailed
             | EventKind::Dispatched
             | EventKind::HandedOver
+            | EventKind::RunSilent
+            | EventKind::RunGoesOn
             | EventKind::RunDone
             | EventKind::RunFailed
             | EventKind::RunLost

@@ -336,6 +336,7 @@ macro_rules! for_each_conformance_case {
                 polecats_are_kept_by_name_and_the_rested_come_first,
                 a_tree_is_moved_away_with_a_number_and_told_when_it_was,
                 what_was_saved_of_a_run_is_kept_once,
+                the_silence_of_a_worker_is_written_down_once,
                 accepted_work_is_on_its_way_until_it_has_landed,
             }
         }

@@ -1,5 +1,6 @@
 //! Runs: attempts of workers.
 
+use gt_core::decide::SilenceChange;
 use gt_core::schedule::{
     AwaitedOrigin, Landing, LandingState, Run, RunEnd, RunId, RunState, Said, WorkerPlace,
     Workplace,
@@ -64,6 +65,7 @@ statements! {
         reason = CASE WHEN ", live!(), " THEN '' ELSE reason END \
         WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended'");
     AWAIT = concat!("UPDATE runs SET reason = ?3 WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended' AND ", live!());
+    SILENCE = "UPDATE runs SET reason = ?3 WHERE bead = ?1 AND epoch = ?2 AND state = 'running' AND landing = '' AND reason = ?4";
     LANDING = concat!("SELECT ", run_columns!(), " FROM runs WHERE landing = 'intended' ORDER BY bead, epoch");
     INTEND = concat!("UPDATE runs SET ended_by = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     END = concat!("UPDATE runs SET state = ?3, ended_at = ?4, ended_by = ?5, exit_code = ?6, \
@@ -224,6 +226,23 @@ impl Writer<'_> {
         let (id, text) = (&run.id, awaited.to_string());
         self.execute(AWAIT, &[(&id.bead).into(), i64::from(id.epoch).into(), (&text).into()])?;
         Ok(())
+    }
+
+    /// Writes down that the worker of a run is silent, or goes on. `false` if that is known, or it is not at work any more.
+    pub fn change_silence(&mut self, run: &Run, change: SilenceChange) -> Result<bool, StoreError> {
+        let (kind, silence, is_new) = match change {
+            SilenceChange::Begins(silence) => (EventKind::RunSilent, silence, true),
+            SilenceChange::Ends(silence) => (EventKind::RunGoesOn, silence, false),
+        };
+        let text = silence.to_string();
+        let (new, old) = if is_new { (text.as_str(), "") } else { ("", text.as_str()) };
+        let id = &run.id;
+        let params = [(&id.bead).into(), i64::from(id.epoch).into(), new.into(), old.into()];
+        if self.execute(SILENCE, &params)? == 0 {
+            return Ok(false);
+        }
+        self.record_run(run, kind, &[("since", Json::string(&silence.since.to_string()))]);
+        Ok(true)
     }
 
     /// Writes down that what was about to be pushed has not arrived, and is not on its way any more: nothing of the run
