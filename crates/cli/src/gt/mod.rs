@@ -4,6 +4,7 @@ mod account;
 mod agent;
 mod completions;
 mod config;
+mod daemon;
 mod deacon;
 mod doctor;
 mod done;
@@ -84,6 +85,9 @@ enum Verb {
     Mail(mail::MailArgs),
     Escalate(escalate::EscalateArgs),
     Why(why::WhyArgs),
+    Up(daemon::UpArgs),
+    Down(daemon::DownArgs),
+    Daemon(daemon::DaemonArgs),
     Deacon(deacon::DeaconArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
@@ -136,6 +140,9 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Mail(args) => mail::run(&context, &args),
         Verb::Escalate(args) => escalate::run(&context, &args),
         Verb::Why(args) => why::run(&context, &args),
+        Verb::Up(_) => daemon::up(&context),
+        Verb::Down(_) => daemon::down(&context),
+        Verb::Daemon(args) => daemon::run(&context, &args),
         Verb::Deacon(args) => deacon::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),

@@ -5,17 +5,19 @@ use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
 use gt_core::schedule::{
-    Polecat, Run, SlingParameters, TreeState, WorkerPlace, Workplace, branch_name, session_name,
+    Polecat, Run, RunId, SlingParameters, TreeState, WorkerPlace, Workplace, branch_name,
+    session_name,
 };
 use gt_core::{ExecutorKind, Rig, Timestamp};
 use gt_executors::git::{Commit, GitError, Repository, Tree};
-use gt_executors::runs::{Liveness, RunFiles};
+use gt_executors::runs::{Liveness, RunFiles, Suspect, end_strays};
 
 use super::rescue::commits_are_safe;
 use super::setup::{Wishes, set_up};
 use super::trash::{Leaving, move_away};
 use super::warm::take_mark;
 use super::{Trees, git_failed, save};
+use crate::runs::STRAY_GRACE;
 use crate::{OperationError, Result, Town, with_causes};
 
 /// Why a run has no tree.
@@ -144,7 +146,7 @@ fn refuse_company(
     };
     let files = RunFiles::of(&town.runs_directory(), &last.to_string());
     match files.liveness() {
-        Ok(Liveness::Free | Liveness::NeverTaken) => Ok(()),
+        Ok(Liveness::Free | Liveness::NeverTaken) => refuse_strays(town, polecat, last, &files),
         Ok(Liveness::Held) => {
             Err(NotPrepared::Busy(format!("{last} has not left the tree of {} yet", polecat.name)))
         }
@@ -153,6 +155,37 @@ fn refuse_company(
             files.lock_path().display()
         ))),
     }
+}
+
+/// What a run left behind whose supervisor was killed does not hold its lock, and may still write into the tree: it is
+/// ended, and while something else is in there nobody is given the tree.
+fn refuse_strays(
+    town: &Town,
+    polecat: &Polecat,
+    last: &RunId,
+    files: &RunFiles,
+) -> std::result::Result<(), NotPrepared> {
+    if !files.was_cut_off() {
+        return Ok(());
+    }
+    let run = town.read(|reader| Ok(reader.run(last)?))?;
+    let tree = run.map(|run| run.workplace.tree).filter(|tree| !tree.is_empty());
+    let tree = tree.map(|tree| town.root().join(tree));
+    let suspect = Suspect { run: last.to_string(), tree };
+    let left = end_strays(town.root(), &[suspect], STRAY_GRACE);
+    let left: Vec<String> = left
+        .iter()
+        .flat_map(|strays| strays.of_run.iter().chain(&strays.in_tree))
+        .map(ToString::to_string)
+        .collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(NotPrepared::Busy(format!(
+        "{last} was cut off in the tree of {}, and processes are there yet: {}",
+        polecat.name,
+        left.join(", ")
+    )))
 }
 
 /// The commit that work begins from.

@@ -17,7 +17,7 @@ use gt_executors::runs::{Liveness, RunFiles};
 use gt_store::Reader;
 
 use super::show::{live_run_at, named_polecat};
-use super::{Trees, git_failed, rig_with_trees};
+use super::{Trees, git_failed, rig_with_trees, save};
 use crate::runs::{RealWorld, World as _};
 use crate::settings::layers_in;
 use crate::{OperationError, Result, Town};
@@ -204,8 +204,21 @@ pub fn nuke(town: &Town, input: &str, dry_run: bool) -> Result<(Polecat, Option<
     if dry_run {
         return Ok((polecat, None));
     }
+    save_last(town, &rig, &polecat)?;
     let trashed = move_away(town, &rig, &polecat, Leaving::Nuked)?;
     Ok((polecat, trashed))
+}
+
+/// Saves what the last run of a polecat left in its tree, so that it is found beside everything else that was saved, and
+/// stays when the trash is emptied.
+fn save_last(town: &Town, rig: &Rig, polecat: &Polecat) -> Result<()> {
+    let Some(last) = &polecat.last_run else { return Ok(()) };
+    let Some(run) = town.read(|reader| Ok(reader.run(last)?))? else { return Ok(()) };
+    match save(town, rig, &run) {
+        // What git cannot read is moved away as it is.
+        Ok(_) | Err(OperationError::Git { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// The trees that were moved away and can come back, the last first.
