@@ -370,9 +370,9 @@ impl Keeper<'_> {
     fn circumstances(&self) -> Result<String> {
         let rig = self.rig();
         let base = self.trees.repository().tip(&rig.default_branch).ok().flatten();
-        let base = base.map(|base| base.to_string()).unwrap_or_default();
         let wishes = Wishes::of(self.town(), rig)?;
-        Ok(format!("{:?}", (&rig.repo, base, wishes)))
+        let mark = base.as_ref().and_then(|base| wishes.mark(base).ok());
+        Ok(format!("{:?}", (&rig.repo, base, wishes, mark)))
     }
 
     /// When it did not work, under the circumstances of now, and why.
