@@ -89,5 +89,6 @@ mod trees;
 mod triage;
 mod update;
 mod wait;
+mod warm_trees;
 mod why;
 mod worker;

@@ -570,7 +570,7 @@ impl<'a> Dispatcher<'a> {
             if !Run::takes_slot(run.executor) {
                 return Ok(());
             }
-            let Err(error) = self.spawner.spawn(&run) else { return Ok(()) };
+            let Err(error) = self.spawner.spawn_from(self.town, &run) else { return Ok(()) };
             // Whoever did not ask for that very place is not made to wait for it.
             let elsewhere = match (&error, &run.place) {
                 (SpawnError::Taken(_), Some(place)) if proposal.context.place.is_none() => {

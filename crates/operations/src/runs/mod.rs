@@ -43,4 +43,5 @@ pub use supervise::{say_failed, supervise, supervise_all};
 pub use typing::{TypedPrompt, type_prompt};
 pub use unsling::{Unslung, unsling};
 pub use wait::{Notice, Progress, WaitRequest, Waited, Watched, wait};
+pub(crate) use world::STRAY_GRACE;
 pub use world::{Alive, RealWorld, World};

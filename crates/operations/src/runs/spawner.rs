@@ -16,11 +16,15 @@ use super::supervise::{AWAY, BUSY, FAILED, STARTED};
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
 pub(super) use crate::error::with_causes;
 use crate::settings::{file_layers, layers_over};
+use crate::trees::{Ahead, forget};
 use crate::{Result, Town};
 
 /// What a session runs: it waits for the supervisor, and has its terminal in the place of it. When the session goes away,
 /// with the server of all of them perhaps, whoever has the terminal goes along; the supervisor and its agent do not.
 const SESSION_HOLDER: [&str; 3] = ["/bin/sh", "-c", "\"$0\" \"$@\"; exit"];
+
+/// What a supervisor finds in its environment that a worker started: it is no part of that worker's run, and outlives it.
+const NOT_A_WORKER: [(&str, &str); 1] = [("GT_RUN", "")];
 
 /// Has `gt worker exec <run>` supervise runs, which goes on without us: as a process of its own, or in a session.
 pub struct RunSpawner {
@@ -97,7 +101,7 @@ impl RunSpawner {
         let order = Order {
             program: &self.program,
             arguments: &arguments,
-            environment: &[],
+            environment: &NOT_A_WORKER,
             line: &format!("{id} {}", run.agent),
             files: &RunFiles::of(&self.runs, &id),
         };
@@ -116,11 +120,12 @@ impl RunSpawner {
         argv.push(self.program.clone().into_os_string());
         argv.extend(self.words(run, &["--voice".as_ref(), voice.as_os_str()]));
         let name = self.session_of(run);
-        let mut begun = tmux.new_session(&name, &self.root, &[], &argv);
+        let environment = NOT_A_WORKER.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut begun = tmux.new_session(&name, &self.root, &environment, &argv);
         if matches!(begun, Err(TmuxError::Exists { .. }))
             && put_aside(&tmux, &name).map_err(|error| failed(&error))?
         {
-            begun = tmux.new_session(&name, &self.root, &[], &argv);
+            begun = tmux.new_session(&name, &self.root, &environment, &argv);
         }
         match begun {
             Ok(_) => Ok(hearing.first_line_within(self.patience())),
@@ -160,6 +165,25 @@ pub(crate) fn session_server(town: &Town) -> String {
 }
 
 impl Spawner for RunSpawner {
+    fn spawn_from(&self, town: &Town, run: &Run) -> std::result::Result<(), SpawnError> {
+        // A session takes as long to begin as a tree to be prepared; other supervisors are there at once.
+        let ahead = match run.executor {
+            ExecutorKind::Tmux => Ahead::begin(town, run),
+            ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => {
+                None
+            }
+        };
+        let Some(ahead) = ahead else { return self.spawn(run) };
+        let spawned = std::thread::scope(|scope| {
+            scope.spawn(|| ahead.carry_out(&self.program));
+            self.spawn(run)
+        });
+        if spawned.is_err() {
+            forget(town, run);
+        }
+        spawned
+    }
+
     fn spawn(&self, run: &Run) -> std::result::Result<(), SpawnError> {
         let failed = |error: String| SpawnError::Failed(error);
         let line = match run.executor {

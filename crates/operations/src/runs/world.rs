@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use gt_core::decide::Traces;
-use gt_core::schedule::{Run, RunEnd, RunState};
+use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_core::{ExecutorKind, Timestamp};
 use gt_executors::runs::{
-    AgentEnd, Liveness, RunFiles, host_identity, lost_its_session, rebooted_since, starter_is_alive,
+    AgentEnd, Liveness, RunFiles, Suspect, end_strays, host_identity, lost_its_session,
+    rebooted_since, starter_is_alive,
 };
 
 use super::cancel::end_processes;
@@ -48,6 +49,11 @@ pub trait World: Sync {
     }
     /// Ends every process of this run, asking first and killing after `grace`, and returns when none is left.
     fn end_worker(&self, run: &Run, grace: Duration) -> Result<()>;
+    /// Ends what is left of these runs although nothing of them holds a lock any more, and returns for each what does not
+    /// end. Only where nobody can have done so already is anything looked for.
+    fn clear(&self, runs: &[&Run]) -> Vec<Vec<i32>> {
+        vec![Vec::new(); runs.len()]
+    }
     /// How the worker of this run ended, if whoever stayed with it saw it and could not write it down.
     fn agent_end_of(&self, _run: &Run) -> Option<AgentEnd> {
         None
@@ -60,6 +66,15 @@ pub trait World: Sync {
     fn traces_of(&self, _run: &Run) -> Traces {
         Traces::default()
     }
+}
+
+/// How long what is left of a run that nobody looks after may take to end by itself. Others wait for it.
+pub(crate) const STRAY_GRACE: Duration = Duration::from_secs(2);
+
+/// What keeps a run whose last processes do not end, in words.
+pub(super) fn strays_do_not_end(run: &RunId, left: &[i32]) -> String {
+    let left: Vec<String> = left.iter().map(ToString::to_string).collect();
+    format!("processes of {run} do not end ({}); end them by hand", left.join(", "))
 }
 
 /// The file that tells this directory apart from all others that share its store.
@@ -162,7 +177,32 @@ impl World for RealWorld {
         if run.executor == ExecutorKind::Ssh {
             return reach::end(&self.root, run, &self.files_of(run), grace);
         }
-        end_processes(&self.files_of(run), run, grace)
+        end_processes(&self.files_of(run), run, grace)?;
+        match self.clear(&[run]).into_iter().next() {
+            Some(left) if !left.is_empty() => {
+                Err(OperationError::rejected(strays_do_not_end(&run.id, &left)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn clear(&self, runs: &[&Run]) -> Vec<Vec<i32>> {
+        let is_suspect = |run: &Run| {
+            run.is_on(&self.host)
+                && run.executor != ExecutorKind::Ssh
+                && self.files_of(run).was_cut_off()
+        };
+        let suspects: Vec<Suspect> = runs
+            .iter()
+            .filter(|run| is_suspect(run))
+            .map(|run| Suspect { run: run.id.to_string(), tree: None })
+            .collect();
+        let mut left = end_strays(&self.root, &suspects, STRAY_GRACE).into_iter();
+        let left_of = |run: &&Run| {
+            let is_asked = suspects.iter().any(|suspect| suspect.run == run.id.to_string());
+            is_asked.then(|| left.next()).flatten().map(|strays| strays.of_run).unwrap_or_default()
+        };
+        runs.iter().map(left_of).collect()
     }
 
     fn agent_end_of(&self, run: &Run) -> Option<AgentEnd> {

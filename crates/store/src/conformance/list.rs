@@ -254,6 +254,7 @@ macro_rules! for_each_conformance_case {
                 a_bead_that_has_a_rig_is_not_adopted,
                 a_rig_with_a_taken_name_or_prefix_is_refused,
                 the_state_of_a_rig_changes_with_an_event,
+                what_is_changed_about_a_rig_is_told_one_by_one,
                 removing_a_rig_keeps_its_beads,
                 a_rig_is_added_and_removed_with_an_event,
                 the_beads_of_a_rig_are_counted_by_status,
