@@ -8,7 +8,7 @@ use crate::dispatch::{Dispatched, Dispatcher, NotStarted, Pass, Spawner};
 use crate::landing::resume;
 use crate::messages::deliver_waiting;
 use crate::runs::{RealWorld, Recovered, World as _, recover};
-use crate::trees::complete_moves;
+use crate::trees::{Warmed, complete_moves, keep_warm};
 use crate::{OperationError, Result, Town, outbox, retention};
 
 /// Runs and starts that died, and contexts whose bead is over.
@@ -37,6 +37,11 @@ pub(crate) fn letters(town: &Town) -> Result<()> {
 pub(crate) fn housekeeping(town: &Town, world: &RealWorld) -> Result<()> {
     complete_moves(town)?;
     retention::catch_up(town, world.host())
+}
+
+/// Trees that are to be ready before anybody needs them.
+pub(crate) fn warm_trees(town: &Town, world: &RealWorld) -> Result<Warmed> {
+    keep_warm(town, world)
 }
 
 /// What may start.

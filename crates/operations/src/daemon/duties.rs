@@ -15,12 +15,14 @@ pub enum Duty {
     Outbox,
     /// What is old.
     Retention,
+    /// Trees that are made ready before anybody needs them.
+    Trees,
 }
 
 impl Duty {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Dispatch, Self::Liveness, Self::Landing, Self::Outbox, Self::Retention];
+    pub const ALL: [Self; 6] =
+        [Self::Dispatch, Self::Liveness, Self::Landing, Self::Outbox, Self::Retention, Self::Trees];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -30,6 +32,7 @@ impl Duty {
             Self::Landing => "landing",
             Self::Outbox => "outbox",
             Self::Retention => "retention",
+            Self::Trees => "trees",
         }
     }
 
@@ -37,7 +40,7 @@ impl Duty {
     pub(super) const fn hands(self) -> usize {
         match self {
             Self::Dispatch => 8,
-            Self::Liveness | Self::Landing | Self::Outbox | Self::Retention => 1,
+            Self::Liveness | Self::Landing | Self::Outbox | Self::Retention | Self::Trees => 1,
         }
     }
 }

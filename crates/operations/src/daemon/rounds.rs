@@ -64,6 +64,7 @@ fn attend(office: &Office, duty: Duty, hand: usize) {
             Duty::Landing => landing(office),
             Duty::Outbox => outbox(office),
             Duty::Retention => retention(office),
+            Duty::Trees => trees(office),
         }));
         match round {
             Ok(Ok(round)) => went_well(office, duty, hand, causes, &round),
@@ -226,4 +227,16 @@ fn retention(office: &Office) -> Result<Round> {
     reconcile::housekeeping(&office.town, &office.world)?;
     let due = Some(office.now().plus(HOUSEKEEPING_EVERY));
     Ok(Round { done: 0, due, again: false })
+}
+
+fn trees(office: &Office) -> Result<Round> {
+    let warmed = reconcile::warm_trees(&office.town, &office.world)?;
+    for (rig, why) in &warmed.problems {
+        let more = [("rig", Json::string(rig.as_str())), ("why", Json::string(why))];
+        office.tell(Level::Warning, "no warm trees", &more);
+    }
+    let done = warmed.made.len() + warmed.refreshed.len() + warmed.removed.len();
+    // That the base has moved elsewhere nobody tells, so that nothing found here is news.
+    office.tally(Duty::Trees).report.done += done as u64;
+    Ok(Round::default())
 }

@@ -20,8 +20,8 @@ use gt_core::Rig;
 use gt_core::schedule::{Run, RunId};
 use gt_executors::git::{GitError, Repository, Signature, Tree};
 
-pub use gt_executors::tmux::AttachCommand;
 pub(crate) use ahead::{Ahead, forget, take_prepared};
+pub use gt_executors::tmux::AttachCommand;
 pub(crate) use lock::occupy;
 pub(crate) use place::give_place;
 pub(crate) use prepare::{NotPrepared, Prepared, prepare};

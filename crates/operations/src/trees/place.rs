@@ -59,12 +59,7 @@ pub(crate) fn give_place(
 }
 
 /// A polecat that nobody has had yet.
-pub(super) fn unused(
-    rig: &RigSlug,
-    name: &str,
-    host: &str,
-    now: gt_core::Timestamp,
-) -> Polecat {
+pub(super) fn unused(rig: &RigSlug, name: &str, host: &str, now: gt_core::Timestamp) -> Polecat {
     Polecat {
         rig: rig.clone(),
         name: name.to_owned(),

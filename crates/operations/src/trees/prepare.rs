@@ -12,8 +12,8 @@ use gt_core::{ExecutorKind, Rig, Timestamp};
 use gt_executors::git::{Commit, GitError, Repository, Tree};
 use gt_executors::runs::{Liveness, RunFiles, Suspect, end_strays};
 
-use super::setup::{Wishes, set_up};
 use super::rescue::commits_are_safe;
+use super::setup::{Wishes, set_up};
 use super::trash::{Leaving, move_away};
 use super::warm::take_mark;
 use super::{Trees, git_failed, save};

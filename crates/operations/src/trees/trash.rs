@@ -252,9 +252,7 @@ pub fn undelete(town: &Town, input: &str) -> Result<Trashed> {
     }
     let (kept, tree) = (town.root().join(&trashed.path), trees.tree(&trashed.name));
     // Without the tree in the trash, the one in its place must be it, brought back by somebody who then died.
-    let is_back = || {
-        tree.branch().is_ok_and(|branch| branch.unwrap_or_default() == trashed.branch)
-    };
+    let is_back = || tree.branch().is_ok_and(|branch| branch.unwrap_or_default() == trashed.branch);
     match (kept.join("tree").symlink_metadata().is_ok(), tree.path().exists()) {
         (true, true) => {
             return Err(OperationError::rejected(format!(

@@ -410,11 +410,9 @@ impl Keeper<'_> {
         let path = self.failure_path();
         match fs::remove_file(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(|source| OperationError::File {
-                action: "remove",
-                path,
-                source,
-            }),
+            removed => {
+                removed.map_err(|source| OperationError::File { action: "remove", path, source })
+            }
         }
     }
 }

@@ -3,10 +3,10 @@
 use clap::Args;
 use gt_core::BeadId;
 use gt_core::schedule::RunId;
+use gt_operations::Town;
 use gt_operations::dispatch::{Dispatched, NotStarted, Overrides, Pass, SpawnError, Started, pass};
 use gt_operations::runs::{RealWorld, Recovered};
 use gt_operations::trees::{self, Warmed};
-use gt_operations::Town;
 use gt_records::ObjectWriter;
 
 use super::status::{free, write_limit};
