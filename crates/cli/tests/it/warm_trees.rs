@@ -225,3 +225,17 @@ fn whoever_makes_trees_ahead_may_be_killed_at_any_moment() {
     let standing = town.standing();
     assert_eq!(standing.iter().filter(|one| one.ends_with(" warm")).count(), 2, "{standing:?}");
 }
+
+#[test]
+fn a_daemon_sees_to_them_by_itself() {
+    let town = town_with_setup();
+    town.gt(["config", "set", "daemon.scan_every", "1h"]).ok();
+    town.gt(["up"]).ok();
+
+    town.gt(["config", "set", "rig.web.warm_worktrees", "2"]).ok();
+
+    wait_until("they are warm", || town.standing() == ["furiosa warm", "nux warm"]);
+    town.gt(["config", "set", "rig.web.warm_worktrees", "0"]).ok();
+    wait_until("they are gone", || town.standing().is_empty());
+    town.gt(["down"]).ok();
+}

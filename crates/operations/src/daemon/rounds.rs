@@ -236,25 +236,29 @@ fn stalls(office: &Office) -> Result<Round> {
             office.tell(level, event, &[("run", Json::string(&run.to_string()))]);
         }
     }
-    let done = (stalls.silent.len() + stalls.going_on.len()) as u64;
-    // Nothing tells of silence, so somebody has to listen; where nobody works there is nothing to hear.
+    let done = stalls.silent.len() + stalls.going_on.len();
+    // Nothing tells of silence, so somebody has to listen, and it is no news that nobody told; where nobody works there is
+    // nothing to hear.
+    office.tally(Duty::Stalls).report.done += done as u64;
     let anybody = office.town.read(|reader| Ok(!reader.live_runs()?.is_empty()))?;
     let due = anybody.then(|| office.now().plus(LISTEN_EVERY));
-    Ok(Round { done, due, again: false })
-}
-
-fn trees(office: &Office) -> Result<Round> {
-    let warmed = reconcile::warm_trees(&office.town, &office.world)?;
-    for (rig, why) in &warmed.problems {
-        let more = [("rig", Json::string(rig.as_str())), ("why", Json::string(why))];
-        office.tell(Level::Warning, "no tree made ready", &more);
-    }
-    let done = (warmed.made.len() + warmed.refreshed.len() + warmed.removed.len()) as u64;
-    Ok(Round { done, due: None, again: false })
+    Ok(Round { done: 0, due, again: false })
 }
 
 fn retention(office: &Office) -> Result<Round> {
     reconcile::housekeeping(&office.town, &office.world)?;
     let due = Some(office.now().plus(HOUSEKEEPING_EVERY));
     Ok(Round { done: 0, due, again: false })
+}
+
+fn trees(office: &Office) -> Result<Round> {
+    let warmed = reconcile::warm_trees(&office.town, &office.world)?;
+    for (rig, why) in &warmed.problems {
+        let more = [("rig", Json::string(rig.as_str())), ("why", Json::string(why))];
+        office.tell(Level::Warning, "no warm trees", &more);
+    }
+    let done = warmed.made.len() + warmed.refreshed.len() + warmed.removed.len();
+    // That the base has moved elsewhere nobody tells, so that nothing found here is news.
+    office.tally(Duty::Trees).report.done += done as u64;
+    Ok(Round::default())
 }
