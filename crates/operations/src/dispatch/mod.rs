@@ -2,6 +2,7 @@
 
 mod cycle;
 mod dispatcher;
+mod due;
 mod line;
 mod pass;
 mod recipe;
@@ -13,6 +14,7 @@ mod start;
 pub use cycle::{CycleReport, DispatchCycle};
 pub(crate) use dispatcher::Waiting;
 pub use dispatcher::{Dispatched, Dispatcher, NotStarted, Started};
+pub use due::next_due;
 pub use pass::{Pass, Passes, pass};
 pub(crate) use recipe::{DEFAULT_FORMULA, cook};
 pub use scene::Caller;

@@ -59,6 +59,8 @@ statements! {
     REFRESH = "UPDATE contexts SET (priority, held, asleep_until) = (SELECT s.priority, s.held, \
         s.asleep_until FROM context_standing s WHERE s.number = contexts.number) \
         WHERE number >= ?1 AND number <= ?2 AND closed_at IS NULL";
+    NEXT_WAKING = "SELECT asleep_until FROM contexts WHERE closed_at IS NULL AND starting = 0 \
+        AND asleep_until IS NOT NULL AND held = 0 ORDER BY asleep_until LIMIT 1";
     WAKE = "UPDATE contexts SET asleep_until = NULL WHERE closed_at IS NULL AND starting = 0 \
         AND asleep_until IS NOT NULL AND asleep_until <= ?1";
     SET_STARTING = "UPDATE contexts SET starting = ?2 WHERE number = ?1 AND closed_at IS NULL";
@@ -265,6 +267,11 @@ impl Reader<'_> {
         due.sort_by_key(|context| context.number);
         due.dedup_by_key(|context| context.number);
         Ok(due)
+    }
+
+    /// When the first of those that only a date keeps is due; that may have passed, if no cycle has woken it.
+    pub fn next_waking(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.first(NEXT_WAKING, &[], |row| Ok(Timestamp::from_nanos(row.int(0)?)))
     }
 
     /// Open contexts whose bead is closed.
