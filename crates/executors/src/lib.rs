@@ -9,6 +9,7 @@ pub mod background;
 pub mod editor;
 mod environment;
 pub mod git;
+pub mod machine;
 pub mod process;
 pub mod runs;
 pub mod ssh;

@@ -11,6 +11,7 @@ mod place;
 mod polecat;
 mod run;
 mod steps;
+mod usage;
 
 pub use account::{Account, check_account_handle, check_variable_name};
 pub use awaiting::AwaitedOrigin;
@@ -26,3 +27,4 @@ pub use polecat::{
 };
 pub use run::{Landing, LandingState, Loss, Run, RunEnd, RunId, RunState, Said, Workplace};
 pub use steps::{RunStep, RunSteps, StepProgress, StepRefusal};
+pub use usage::{Money, Usage};
