@@ -13,7 +13,7 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 27] = [
+const VARIABLES: [&str; 28] = [
     "PATH",
     "DATABASE_URL",
     "PGPASSWORD",
@@ -24,6 +24,7 @@ const VARIABLES: [&str; 27] = [
     "GT_ROLE",
     "GT_SCRIPT",
     "GT_DAEMON",
+    "GT_MACHINE",
     "GT_NOTICE_KEY",
     "BEADS_DIR",
     "BEADS_ACTOR",

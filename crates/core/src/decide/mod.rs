@@ -44,7 +44,7 @@ pub use mention::mentions;
 pub use outline::outline;
 pub use parking::{
     Blame, Hold, LIMIT_AGAIN_MIN, LIMIT_MAX, LIMIT_MIN, PARK_FOR, ParkChange, RAMP_STEP,
-    STRIKE_WITHIN, STRIKES_MAX, Testimony, after_run, hold, limited, proven_at, testimony,
+    STRIKE_WITHIN, STRIKES_MAX, Testimony, after_run, hold, limited, proven_at, ramp, testimony,
 };
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, Price, Traces, after_loss, loss_of};

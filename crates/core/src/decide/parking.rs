@@ -216,7 +216,7 @@ pub fn hold(park: &Park, trial: Option<&Run>, now: Timestamp) -> Option<Hold> {
 /// How many may be live at once some time after a usage limit has turned out to be over: two at first, then twice as many
 /// each time that those before have lasted a while, and soon any number. Thirty that waited for the same reset would
 /// reach the next limit at once.
-fn ramp(since: Timestamp, now: Timestamp) -> Option<Hold> {
+pub fn ramp(since: Timestamp, now: Timestamp) -> Option<Hold> {
     // A clock that was set back far makes nobody wait longer than it would have been.
     if since > now.plus(RAMP_STEP) {
         return None;

@@ -10,6 +10,7 @@ mod scene;
 mod settings;
 mod spawner;
 mod start;
+mod surroundings;
 
 pub use cycle::{CycleReport, DispatchCycle};
 pub(crate) use dispatcher::Waiting;
@@ -22,6 +23,7 @@ pub(crate) use scene::Scene;
 pub use settings::{Overrides, SchedulerSettings};
 pub use spawner::{MemorySpawner, SpawnError, Spawner};
 pub(crate) use start::{Cost, close_stale, settle, start_failed_in};
+pub(crate) use surroundings::Surroundings;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 

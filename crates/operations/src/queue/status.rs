@@ -8,7 +8,6 @@ use gt_store::Pause;
 
 use crate::dispatch::{Caller, Overrides, SchedulerSettings, Waiting};
 use crate::recovery::Parked;
-use crate::settings::file_layers;
 use crate::{Result, Town};
 
 /// The scheduler in numbers.
@@ -58,9 +57,9 @@ pub struct RigStatus {
 
 /// The scheduler in numbers.
 pub fn status(town: &Town) -> Result<QueueStatus> {
-    let files = file_layers(town)?;
+    let around = town.surroundings()?;
     town.read(|reader| {
-        let scene = town.scene(reader, &files, &Overrides::default(), Caller::Daemon)?;
+        let scene = town.scene(reader, &around, &Overrides::default(), Caller::Daemon)?;
         let waiting = Waiting::count(reader, &scene)?;
         let mut rigs: BTreeMap<String, RigStatus> = BTreeMap::new();
         for (slug, (queued, ready)) in waiting.rigs {

@@ -5,6 +5,7 @@ mod scripted;
 mod trial;
 
 pub use files::{KnownRuntime, RuntimeOrigin, get, list, set, unset};
+pub(crate) use files::{RuntimeNumbers, memory_of_preset, own_numbers};
 pub use scripted::{Ended, Stage, follow, script_of};
 pub use trial::{Answer, Tested, test};
 
