@@ -382,6 +382,23 @@ impl Scene {
         (self.occupancy, self.caps) = (occupancy, caps);
     }
 
+    /// What this machine has too little of for one more run.
+    pub(crate) fn machine_reasons(&self) -> Vec<WaitReason> {
+        let Some(rig) = self.rigs.keys().next() else { return Vec::new() };
+        let ask = Ask {
+            rig,
+            executor: ExecutorKind::Process,
+            place: None,
+            account: None,
+            gated: false,
+            runtime: None,
+            here: Some(0),
+        };
+        let mut reasons = admit(&self.caps, &self.occupancy, &ask);
+        reasons.retain(|reason| matches!(reason, WaitReason::Memory { .. } | WaitReason::Load(_)));
+        reasons
+    }
+
     /// The guards of this machine whose answer has changed since somebody wrote it down, with the answer.
     pub(crate) fn changed_guards(&self) -> Vec<(Guard, bool)> {
         let memory = self.caps.memory.map(|guard| {

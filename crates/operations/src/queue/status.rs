@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gt_core::decide::Slots;
+use gt_core::decide::{Budget, Slots, WaitReason};
 use gt_core::{RigState, Timestamp};
 use gt_store::Pause;
 
@@ -29,6 +29,10 @@ pub struct QueueStatus {
     pub last_dispatch: Option<(Timestamp, u64)>,
     /// What nothing, or only one run, is started with now.
     pub parked: Vec<Parked>,
+    /// The budgets in force, with what was used of them.
+    pub budgets: Vec<Budget>,
+    /// What this machine has too little of for one more run.
+    pub short: Vec<WaitReason>,
     /// The same for each rig that has anything waiting, running or limited.
     pub rigs: BTreeMap<String, RigStatus>,
 }
@@ -87,6 +91,8 @@ pub fn status(town: &Town) -> Result<QueueStatus> {
             last_dispatch: state.last_dispatch,
             rigs,
             parked: scene.parked(),
+            budgets: scene.caps.budgets.clone(),
+            short: scene.machine_reasons(),
             settings: scene.settings,
         })
     })
