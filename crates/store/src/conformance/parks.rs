@@ -88,7 +88,7 @@ pub(super) fn a_ramp_is_told_as_the_end_of_a_limit_and_its_own_end_is_not(subjec
     let before = town.last_event();
     town.write(|writer| writer.set_ramp(&limit, at(800), Some(&run)));
     let ramping = Park { ramp_since: Some(at(800)), ..limit.clone() };
-    assert_eq!(town.read(|reader| reader.parks()), [ramping.clone()]);
+    assert_eq!(town.read(|reader| reader.parks()), std::slice::from_ref(&ramping));
     town.write(|writer| writer.clear_park(&ramping, None));
     let told: Vec<String> =
         town.events_since(before).iter().map(|event| event.kind.to_string()).collect();
