@@ -134,7 +134,7 @@ fn nothing_starts_while_memory_is_short_unless_nothing_runs() {
     town.cycle().ok();
     assert_eq!(town.states("gt-a"), ["running"]);
     assert_eq!(town.reasons("gt-b"), ["memory"]);
-    assert_says(&town.gt(["scheduler", "status"]).ok().stdout, &["100 MB left of the 500 MB"]);
+    assert_says(&town.gt(["scheduler", "status"]).ok().stdout, &["100 MB left of the 750 MB"]);
     town.cycle().ok();
 
     // nor when it is only just enough again,
