@@ -104,6 +104,8 @@ event_kinds! {
     RunLost = "run_lost",
     /// Somebody ended a run.
     RunCancelled = "run_cancelled",
+    /// What a run has used is known.
+    RunUsed = "run_used",
     /// A commit of a run was accepted.
     WorkAccepted = "work_accepted",
     /// The work of a run is on the branch it was made for.

@@ -8,7 +8,7 @@ use gt_records::ObjectWriter;
 
 use super::mail::{print_asking, write_message};
 use super::prime::{print_running, write_running};
-use super::scheduler::{parked_line, write_parked};
+use super::scheduler::{budget_line, parked_line, write_budgets, write_parked};
 use crate::bd::{event_json, event_line};
 use crate::context::Context;
 use crate::error::CliError;
@@ -58,6 +58,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
             object.count("queued_ready", scheduler.ready);
             object.count("active_polecats", scheduler.live.into());
             write_parked(object, &scheduler.parked);
+            write_budgets(object, &scheduler.budgets);
         });
         object.array("needs_you", |array| {
             for need in &needs {
@@ -111,6 +112,12 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     ))?;
     for parked in scheduler.parked.iter().filter(|parked| parked.park.is_limit()) {
         printer.line(parked_line(parked))?;
+    }
+    for budget in &scheduler.budgets {
+        printer.line(budget_line(budget))?;
+    }
+    for reason in &scheduler.short {
+        printer.line(format!("Waits for {reason}"))?;
     }
     if notices.waiting + notices.given_up > 0 {
         printer.line(format!(

@@ -12,6 +12,7 @@ mod bad_input;
 mod batch;
 mod blocking;
 mod callers;
+mod capacity;
 mod claims;
 mod close;
 mod compat_transcripts;

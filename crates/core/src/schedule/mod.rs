@@ -12,6 +12,7 @@ mod polecat;
 mod run;
 mod silence;
 mod steps;
+mod usage;
 
 pub use account::{Account, check_account_handle, check_variable_name};
 pub use awaiting::AwaitedOrigin;
@@ -28,3 +29,4 @@ pub use polecat::{
 pub use run::{Landing, LandingState, Loss, Run, RunEnd, RunId, RunState, Said, Workplace};
 pub use silence::Silence;
 pub use steps::{RunStep, RunSteps, StepProgress, StepRefusal};
+pub use usage::{Money, Usage};

@@ -63,7 +63,8 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         | EventKind::MessagesPurged
         | EventKind::HelpWanted
         | EventKind::RunSilent
-        | EventKind::RunGoesOn => &[],
+        | EventKind::RunGoesOn
+        | EventKind::RunUsed => &[],
         // Somebody who knows more than we do has changed something.
         EventKind::Other(_) => &Duty::ALL,
     }

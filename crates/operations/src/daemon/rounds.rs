@@ -12,7 +12,7 @@ use super::journal::Level;
 use super::office::Office;
 use super::spawning::Permitted;
 use super::wake::Causes;
-use crate::dispatch::{Caller, NotStarted, Pass};
+use crate::dispatch::{Caller, NotStarted, Pass, next_due};
 use crate::error::with_causes;
 use crate::reconcile::{self, Starts};
 use crate::runs::{Recovered, World as _};
@@ -32,6 +32,8 @@ struct Round {
 /// How long after a failure it is tried again, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// How soon it is looked again at what was due already.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How often what is old is looked after.
 const HOUSEKEEPING_EVERY: Duration = Duration::from_hours(1);
 /// How often it is looked whether workers have said something, while there are any.
@@ -159,14 +161,12 @@ fn dispatch(office: &Office, starts: &mut Starts<'_>) -> Result<Round> {
     Ok(Round { done: started, due: next_start(town)?, again })
 }
 
-/// When something may start that only waits for a time.
+/// When something may start that only waits for a time. What was due already when somebody has just looked waits for
+/// something else too, and is not looked at all the time.
 fn next_start(town: &Town) -> Result<Option<Timestamp>> {
+    let due = next_due(town)?;
     let now = town.now();
-    town.read(|reader| {
-        let parks = reader.parks()?.into_iter().filter_map(|park| Some(park.closed?.until));
-        let later = parks.filter(|until| *until > now);
-        Ok(later.chain(reader.next_context_due(now)?).min())
-    })
+    Ok(due.map(|due| if due > now { due } else { now.plus(LOOK_AGAIN) }))
 }
 
 fn liveness(office: &Office) -> Result<Round> {

@@ -100,6 +100,7 @@ impl Occasion {
             | EventKind::RunFailed
             | EventKind::RunLost
             | EventKind::RunCancelled
+            | EventKind::RunUsed
             | EventKind::WorkAccepted
             | EventKind::Landed
             | EventKind::Rescued

@@ -65,7 +65,13 @@ pub(super) fn conclude(
     end: AgentEnd,
 ) -> Result<()> {
     if run.workplace.tree.is_empty() {
-        return finish(town, &run.id, &run_end(end)).map(drop);
+        let end = run_end(end);
+        if matches!(end.state, RunState::Failed | RunState::Lost)
+            && let Some(limit) = limit_in(runtime, &last_words(town, run), town.now())
+        {
+            return limited(town, &run.id, limit.at, &limit.said).map(drop);
+        }
+        return finish(town, &run.id, &end).map(drop);
     }
     let (context, runtime) = (Some(context), Some(runtime));
     conclude_in_tree(

@@ -110,18 +110,7 @@ impl RealWorld {
 
     /// The world as this town sees it.
     pub fn of(town: &Town) -> Result<Self> {
-        let mut host = gt_executors::process::host_name();
-        // Where there is no directory there are no locks to be mistaken for those of another.
-        if town.has_directory() {
-            let path = town.root().join(DIRECTORY).join(HOST);
-            let identity = host_identity(&path).map_err(|source| OperationError::File {
-                action: "read or make",
-                path,
-                source,
-            })?;
-            host = format!("{host}/{identity}");
-        }
-        let root = town.root().to_owned();
+        let (host, root) = (host_of(town)?, town.root().to_owned());
         Ok(Self {
             host,
             root,
@@ -134,6 +123,22 @@ impl RealWorld {
     pub(crate) fn files_of(&self, run: &Run) -> RunFiles {
         RunFiles::of(&self.runs, &run.id.to_string())
     }
+}
+
+/// This machine, as the runs of a town name it.
+pub(crate) fn host_of(town: &Town) -> Result<String> {
+    let host = gt_executors::process::host_name();
+    // Where there is no directory there are no locks to be mistaken for those of another.
+    if !town.has_directory() {
+        return Ok(host);
+    }
+    let path = town.root().join(DIRECTORY).join(HOST);
+    let identity = host_identity(&path).map_err(|source| OperationError::File {
+        action: "read or make",
+        path,
+        source,
+    })?;
+    Ok(format!("{host}/{identity}"))
 }
 
 impl World for RealWorld {

@@ -213,6 +213,7 @@ macro_rules! for_each_conformance_case {
                 what_is_held_reads_back_exactly_as_it_was_written,
                 a_run_finds_what_is_held_against_its_own_means,
                 a_trial_is_written_down_beside_the_rest,
+                a_ramp_is_told_as_the_end_of_a_limit_and_its_own_end_is_not,
                 parking_and_its_end_are_told_and_suspicion_is_not,
                 a_forgiven_attempt_wakes_its_context,
             }
@@ -310,6 +311,13 @@ macro_rules! for_each_conformance_case {
                 several_items_that_all_fail_change_nothing,
                 a_read_sees_one_state_while_somebody_writes,
                 nothing_is_wrong_with_the_file_of_a_healthy_store,
+            }
+            usage {
+                what_a_run_has_used_is_kept_and_told,
+                starts_are_counted_unless_they_failed,
+                estimates_and_guards_read_back_as_they_were_written,
+                a_bead_stays_with_the_account_of_its_last_run,
+                the_first_that_only_a_date_keeps_is_known,
             }
             waiting {
                 a_target_without_children_is_waited_for_by_itself,

@@ -42,8 +42,6 @@ statements! {
     FAR = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
         AND starting = 0 AND asleep_until IS NOT NULL AND next_attempt_at IS NOT NULL \
         AND next_attempt_at > ?1");
-    NEXT_DUE = "SELECT MIN(asleep_until) FROM contexts WHERE closed_at IS NULL AND starting = 0 \
-        AND asleep_until IS NOT NULL AND asleep_until > ?1";
     STALE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
         AND starting = 0 AND held = 2 ORDER BY number LIMIT ?1");
     LANES = "SELECT rig, place, account, gated, priority, queued, awake FROM lanes \
@@ -61,6 +59,8 @@ statements! {
     REFRESH = "UPDATE contexts SET (priority, held, asleep_until) = (SELECT s.priority, s.held, \
         s.asleep_until FROM context_standing s WHERE s.number = contexts.number) \
         WHERE number >= ?1 AND number <= ?2 AND closed_at IS NULL";
+    NEXT_WAKING = "SELECT asleep_until FROM contexts WHERE closed_at IS NULL AND starting = 0 \
+        AND asleep_until IS NOT NULL AND held = 0 ORDER BY asleep_until LIMIT 1";
     WAKE = "UPDATE contexts SET asleep_until = NULL WHERE closed_at IS NULL AND starting = 0 \
         AND asleep_until IS NOT NULL AND asleep_until <= ?1";
     SET_STARTING = "UPDATE contexts SET starting = ?2 WHERE number = ?1 AND closed_at IS NULL";
@@ -269,10 +269,9 @@ impl Reader<'_> {
         Ok(due)
     }
 
-    /// When the next context wakes by itself.
-    pub fn next_context_due(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        let due = self.first(NEXT_DUE, &[now.into()], |row| row.int_or_null(0))?;
-        Ok(due.flatten().map(Timestamp::from_nanos))
+    /// When the first of those that only a date keeps is due; that may have passed, if no cycle has woken it.
+    pub fn next_waking(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.first(NEXT_WAKING, &[], |row| Ok(Timestamp::from_nanos(row.int(0)?)))
     }
 
     /// Open contexts whose bead is closed.
@@ -282,7 +281,8 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Schedules each of these. None of the beads has an open context.
+    /// Schedules each of these. None of the beads has an open context. A bead stays with the account of its last run,
+    /// as long as that is there, unless another one is named.
     pub fn insert_contexts(&mut self, new: Vec<NewContext>) -> Result<Vec<Context>, StoreError> {
         let before = count(self.number(LAST_NUMBER, &[])?);
         // Names that came with an import stay with whoever had them first.
@@ -297,6 +297,7 @@ impl Writer<'_> {
                 format!("UPDATE contexts SET latest = 0 WHERE bead IN ({list}) AND latest = 1");
             self.apply(&sql, &params)?;
         }
+        let accounts = self.last_accounts(&new)?;
         let mut number = before;
         let mut made = Vec::with_capacity(new.len());
         for new in new {
@@ -304,13 +305,14 @@ impl Writer<'_> {
             while taken.contains(ContextId::of_number(number).as_str()) {
                 number += 1;
             }
+            let account = new.account.or_else(|| accounts.get(&new.bead).cloned());
             let context = Context {
                 number,
                 id: ContextId::of_number(number),
                 bead: new.bead,
                 rig: new.rig,
                 place: new.place,
-                account: new.account,
+                account,
                 gated: new.gated,
                 forced: new.forced,
                 priority: new.priority,
@@ -338,6 +340,25 @@ impl Writer<'_> {
             self.refresh_statistics()?;
         }
         Ok(made)
+    }
+
+    /// The account of the last run of each bead for which none is named.
+    fn last_accounts(&self, new: &[NewContext]) -> Result<HashMap<BeadId, String>, StoreError> {
+        let open = new.iter().filter(|new| new.account.is_none());
+        let beads: Vec<BeadId> = open.map(|new| new.bead.clone()).collect();
+        let mut accounts = HashMap::new();
+        for page in beads.chunks(PAGE) {
+            let (list, params) = placeholders(page);
+            let sql = format!(
+                "SELECT r.bead, r.account FROM runs r JOIN accounts a ON a.handle = r.account \
+                 WHERE r.bead IN ({list}) \
+                 AND r.epoch = (SELECT MAX(n.epoch) FROM runs n WHERE n.bead = r.bead)"
+            );
+            let found =
+                self.rows(&sql, &params, |row| Ok((id_from(row, 0)?, row.text(1)?.to_owned())))?;
+            accounts.extend(found);
+        }
+        Ok(accounts)
     }
 
     /// Writes the row as if it were being started, so that no lane counts it before it is known what keeps it.

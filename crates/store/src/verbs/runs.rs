@@ -2,8 +2,8 @@
 
 use gt_core::decide::SilenceChange;
 use gt_core::schedule::{
-    AwaitedOrigin, Landing, LandingState, Run, RunEnd, RunId, RunState, Said, WorkerPlace,
-    Workplace,
+    AwaitedOrigin, Landing, LandingState, Money, Run, RunEnd, RunId, RunState, Said, Usage,
+    WorkerPlace, Workplace,
 };
 use gt_core::{BeadId, EventKind, ExecutorKind, Json, NewEvent, RigSlug, Timestamp, Uid};
 
@@ -24,7 +24,8 @@ macro_rules! run_columns {
              state, starter, formula, ",
             $steps,
             ", created_at, created_by, running_at, ended_at, ended_by, exit_code, exit_signal, reason, \
-             session, tree, branch, base, base_commit, said, accepted_commit, landing, landing_commit"
+             session, tree, branch, base, base_commit, said, accepted_commit, landing, landing_commit, \
+             peak_memory_mb, tokens, cost"
         )
     };
 }
@@ -367,6 +368,11 @@ fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
                 .map(LandingState::parse)
                 .transpose()?,
             commit: text(32)?,
+        },
+        usage: Usage {
+            peak_memory_mb: row.int_or_null(33)?.map(|mb| u32::try_from(mb).unwrap_or(u32::MAX)),
+            tokens: row.int_or_null(34)?.map(count),
+            cost: row.int_or_null(35)?.map(|cost| Money(count(cost))),
         },
     })
 }
