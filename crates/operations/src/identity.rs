@@ -13,7 +13,7 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 27] = [
+const VARIABLES: [&str; 30] = [
     "PATH",
     "DATABASE_URL",
     "PGPASSWORD",
@@ -25,6 +25,9 @@ const VARIABLES: [&str; 27] = [
     "GT_SCRIPT",
     "GT_DAEMON",
     "GT_NOTICE_KEY",
+    "NOTIFY_SOCKET",
+    "WATCHDOG_PID",
+    "WATCHDOG_USEC",
     "BEADS_DIR",
     "BEADS_ACTOR",
     "BD_ACTOR",

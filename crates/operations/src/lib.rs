@@ -31,6 +31,7 @@ pub mod notes;
 pub mod outbox;
 pub mod parallel;
 pub mod queue;
+mod reconcile;
 pub mod recovery;
 pub mod retention;
 pub mod rigs;

@@ -4,6 +4,7 @@ mod account;
 mod agent;
 mod completions;
 mod config;
+mod daemon;
 mod deacon;
 mod doctor;
 mod done;
@@ -35,7 +36,7 @@ mod wait;
 mod why;
 mod worker;
 
-use clap::{Parser, Subcommand};
+use clap::{Args as _, Parser, Subcommand};
 use gt_operations::Environment;
 
 use crate::common::Common;
@@ -84,6 +85,9 @@ enum Verb {
     Mail(mail::MailArgs),
     Escalate(escalate::EscalateArgs),
     Why(why::WhyArgs),
+    Up(daemon::UpArgs),
+    Down(daemon::DownArgs),
+    Daemon(daemon::DaemonArgs),
     Deacon(deacon::DeaconArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
@@ -97,6 +101,16 @@ enum Verb {
     Worker(worker::WorkerArgs),
     #[command(hide = true)]
     Scripted(scripted::ScriptedArgs),
+}
+
+/// The command line of one verb, if that is worth having: to build all of them takes as long as some of them do.
+pub(crate) fn command_of(verb: &str) -> Option<clap::Command> {
+    let own = match verb {
+        "sling" => sling::SlingArgs::augment_args(clap::Command::new("sling")),
+        "worker" => worker::WorkerArgs::augment_args(clap::Command::new("worker")),
+        _ => return None,
+    };
+    Some(Common::augment_args(clap::Command::new("gt")).subcommand(own).subcommand_required(true))
 }
 
 /// Runs a parsed command.
@@ -126,6 +140,9 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Mail(args) => mail::run(&context, &args),
         Verb::Escalate(args) => escalate::run(&context, &args),
         Verb::Why(args) => why::run(&context, &args),
+        Verb::Up(_) => daemon::up(&context),
+        Verb::Down(_) => daemon::down(&context),
+        Verb::Daemon(args) => daemon::run(&context, &args),
         Verb::Deacon(args) => deacon::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),

@@ -39,9 +39,11 @@ pub use host::{boot_identity, host_identity};
 pub use orphan::{
     Unattended, end_orphan, holders, lost_its_session, supervisor_at_work, unattended,
 };
-pub(crate) use processes::parent_of;
+pub(crate) use processes::{parent_of, start_of};
 pub use prompter::{ARRIVED, Prompter};
-pub use starter::{StarterLock, rebooted_since, starter_is_alive};
+pub use starter::{
+    StarterLock, is_of_this_process, rebooted_since, starter_is_alive, wait_for_end_of_starter,
+};
 pub use strays::{Strays, Suspect, end_strays, strays_of};
 pub use supervisor::{
     Hearing, OnEnd, Order, Supervisors, become_detached, next_order, say, speak_into,

@@ -29,6 +29,16 @@ pub struct Recovered {
     pub errors: Vec<(RunId, String)>,
     /// How many contexts were closed because their bead is.
     pub stale: usize,
+    /// When the next start has taken too long, if there is one under way.
+    pub due: Option<Timestamp>,
+}
+
+impl Recovered {
+    /// Whether anything was put right.
+    pub fn is_something(&self) -> bool {
+        let runs = self.restarted.len() + self.lost.len() + self.finished.len();
+        runs + self.stale > 0
+    }
 }
 
 /// How many stale contexts one pass closes.
@@ -79,7 +89,14 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
             }
             continue;
         }
-        wrong.extend(diagnose(world, &run, &settings, now).map(|wrong| (run, wrong)));
+        match diagnose(world, &run, &settings, now) {
+            Some(found) => wrong.push((run, found)),
+            None if run.state == RunState::Starting && run.is_on(world.host()) => {
+                let late = began(world, &run).plus(settings.start_timeout);
+                recovered.due = Some(recovered.due.map_or(late, |due| due.min(late)));
+            }
+            None => {}
+        }
     }
     // What was cut off may have left something that nothing but a look at all processes finds: one look for all.
     let gone: Vec<&Run> =
@@ -139,6 +156,11 @@ fn is_elsewhere(run: &Run) -> bool {
     run.executor == ExecutorKind::Ssh && matches!(run.state, RunState::Running | RunState::Blocked)
 }
 
+/// Since when a start has been under way, as far as anybody could do something for it.
+fn began(world: &dyn World, run: &Run) -> Timestamp {
+    world.awake_since().map_or(run.created_at, |awake| run.created_at.max(awake))
+}
+
 /// What is wrong with a live run, as far as this machine can say.
 fn diagnose(
     world: &dyn World,
@@ -155,7 +177,7 @@ fn diagnose(
         RunState::Starting => match world.starter_of(run) {
             Alive::No => Some(Wrong::StarterDied),
             Alive::Yes | Alive::Unknown => {
-                let too_long = now.since(run.created_at) > settings.start_timeout;
+                let too_long = now.since(began(world, run)) > settings.start_timeout;
                 (run.is_on(world.host()) && too_long).then_some(Wrong::TooLong)
             }
         },

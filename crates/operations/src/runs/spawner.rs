@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gt_core::ExecutorKind;
@@ -16,6 +16,7 @@ use super::supervise::{AWAY, BUSY, FAILED, STARTED};
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
 pub(super) use crate::error::with_causes;
 use crate::settings::{file_layers, layers_over};
+use crate::trees::{Ahead, forget};
 use crate::{Result, Town};
 
 /// What a session runs: it waits for the supervisor, and has its terminal in the place of it. When the session goes away,
@@ -32,11 +33,17 @@ pub struct RunSpawner {
     runs: PathBuf,
     /// What names our sessions' server.
     identity: String,
-    /// How long a supervisor may take to say that it has started.
-    patience: Duration,
     supervisors: Supervisors,
     on_end: Option<OnEnd>,
-    prefixes: Mutex<Vec<(gt_core::RigSlug, gt_core::Prefix)>>,
+    known: Mutex<Known>,
+}
+
+/// What may change from one pass to the next.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// How long a supervisor may take to say that it has started.
+    patience: Duration,
+    prefixes: Vec<(gt_core::RigSlug, gt_core::Prefix)>,
 }
 
 impl RunSpawner {
@@ -48,23 +55,35 @@ impl RunSpawner {
             root: town.root().to_owned(),
             runs: town.runs_directory(),
             identity: session_server(town),
-            patience: Duration::ZERO,
             supervisors: Supervisors::new(on_end.clone()),
             on_end,
-            prefixes: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
-    /// Reads what may have changed since the last pass.
-    pub fn refresh(&mut self, town: &Town) -> Result<()> {
+    /// Reads what may have changed since the last pass, and gives the settings that are in force now.
+    pub fn refresh(&self, town: &Town) -> Result<SchedulerSettings> {
         let files = file_layers(town)?;
         let (settings, rigs) = town.read(|reader| {
             Ok((SchedulerSettings::of(&layers_over(&files, reader)?)?, reader.rigs()?))
         })?;
-        self.patience = settings.start_timeout;
         let prefixes = rigs.into_iter().map(|rig| (rig.slug, rig.prefix)).collect();
-        self.prefixes = Mutex::new(prefixes);
-        Ok(())
+        *self.known() = Known { patience: settings.start_timeout, prefixes };
+        Ok(settings)
+    }
+
+    /// Lets supervisors go that have had nothing to do for so long.
+    pub fn dismiss_idle(&self, after: Duration) {
+        self.supervisors.dismiss_idle(after);
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long a supervisor may take to say that it has started.
+    fn patience(&self) -> Duration {
+        self.known().patience
     }
 
     fn words(&self, run: &Run, more: &[&OsStr]) -> Vec<OsString> {
@@ -87,7 +106,7 @@ impl RunSpawner {
             files: &RunFiles::of(&self.runs, &id),
         };
         self.supervisors
-            .begin(&order, self.patience)
+            .begin(&order, self.patience())
             .map_err(|error| SpawnError::Failed(with_causes(&error)))
     }
 
@@ -109,7 +128,7 @@ impl RunSpawner {
             begun = tmux.new_session(&name, &self.root, &environment, &argv);
         }
         match begun {
-            Ok(_) => Ok(hearing.first_line_within(self.patience)),
+            Ok(_) => Ok(hearing.first_line_within(self.patience())),
             Err(TmuxError::Exists { name }) => {
                 Err(self.busy(run, format!("the session {name} has not ended yet")))
             }
@@ -133,8 +152,9 @@ impl RunSpawner {
 
     /// The session of a run: that of its polecat, or one of its own.
     fn session_of(&self, run: &Run) -> String {
-        let prefixes = self.prefixes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let prefix = prefixes.iter().find(|(rig, _)| *rig == run.rig).map(|(_, prefix)| prefix);
+        let known = self.known();
+        let prefix = known.prefixes.iter().find(|(rig, _)| *rig == run.rig);
+        let prefix = prefix.map(|(_, prefix)| prefix);
         crate::trees::session_of(run, prefix)
     }
 }
@@ -145,6 +165,25 @@ pub(crate) fn session_server(town: &Town) -> String {
 }
 
 impl Spawner for RunSpawner {
+    fn spawn_from(&self, town: &Town, run: &Run) -> std::result::Result<(), SpawnError> {
+        // A session takes as long to begin as a tree to be prepared; other supervisors are there at once.
+        let ahead = match run.executor {
+            ExecutorKind::Tmux => Ahead::begin(town, run),
+            ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => {
+                None
+            }
+        };
+        let Some(ahead) = ahead else { return self.spawn(run) };
+        let spawned = std::thread::scope(|scope| {
+            scope.spawn(|| ahead.carry_out(&self.program));
+            self.spawn(run)
+        });
+        if spawned.is_err() {
+            forget(town, run);
+        }
+        spawned
+    }
+
     fn spawn(&self, run: &Run) -> std::result::Result<(), SpawnError> {
         let failed = |error: String| SpawnError::Failed(error);
         let line = match run.executor {
@@ -155,7 +194,7 @@ impl Spawner for RunSpawner {
         };
         let Some(line) = line else {
             // If it wants the run later after all, it is refused: the start is taken back before.
-            let patience = format_duration(self.patience);
+            let patience = format_duration(self.patience());
             return Err(failed(format!("its supervisor said nothing for {patience}")));
         };
         match line.as_str() {

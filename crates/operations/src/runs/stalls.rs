@@ -33,7 +33,7 @@ pub fn look(town: &Town, world: &dyn World) -> Result<Stalls> {
         return Ok(Stalls::default());
     }
     let now = town.now();
-    let awake_since = world.awake_since(now);
+    let awake_since = world.unbroken_since(now).max(world.awake_since());
     let changes: Vec<(Run, SilenceChange)> = runs
         .into_iter()
         .filter_map(|run| {

@@ -1,6 +1,8 @@
 //! What the world says about runs, when nobody has written it down.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use gt_core::decide::Traces;
@@ -36,6 +38,11 @@ pub trait World: Sync {
     fn starter_of(&self, run: &Run) -> Alive;
     /// Whether any process of this run is left.
     fn worker_of(&self, run: &Run) -> Alive;
+    /// Since when this machine has been awake, if it is known to have slept, or its clock to have been set: nobody could
+    /// do anything in the time before, so that none of it counts.
+    fn awake_since(&self) -> Option<Timestamp> {
+        None
+    }
     /// Sees to it that somebody here stays with this run, if it goes on elsewhere and nobody does. Returns at once.
     fn rejoin(&self, _run: &Run) -> Result<()> {
         Ok(())
@@ -60,7 +67,7 @@ pub trait World: Sync {
         None
     }
     /// Since when this machine goes on without a gap, if one is known.
-    fn awake_since(&self, _now: Timestamp) -> Option<Timestamp> {
+    fn unbroken_since(&self, _now: Timestamp) -> Option<Timestamp> {
         None
     }
     /// What is known of the end of this run, of which no process is left.
@@ -91,9 +98,16 @@ pub struct RealWorld {
     root: PathBuf,
     starters: PathBuf,
     runs: PathBuf,
+    /// Nanoseconds since 1970; nothing is known of any sleep while it is 0.
+    awake_since: Arc<AtomicI64>,
 }
 
 impl RealWorld {
+    /// Takes note that the machine has just woken, or that its clock was set.
+    pub(crate) fn woke_at(&self, now: Timestamp) {
+        self.awake_since.store(now.as_nanos(), Ordering::SeqCst);
+    }
+
     /// The world as this town sees it.
     pub fn of(town: &Town) -> Result<Self> {
         let mut host = gt_executors::process::host_name();
@@ -108,10 +122,16 @@ impl RealWorld {
             host = format!("{host}/{identity}");
         }
         let root = town.root().to_owned();
-        Ok(Self { host, root, starters: town.starters_directory(), runs: town.runs_directory() })
+        Ok(Self {
+            host,
+            root,
+            starters: town.starters_directory(),
+            runs: town.runs_directory(),
+            awake_since: Arc::default(),
+        })
     }
 
-    fn files_of(&self, run: &Run) -> RunFiles {
+    pub(crate) fn files_of(&self, run: &Run) -> RunFiles {
         RunFiles::of(&self.runs, &run.id.to_string())
     }
 }
@@ -150,6 +170,11 @@ impl World for RealWorld {
             }
             (Ok(Liveness::Free | Liveness::NeverTaken), _) => Alive::No,
         }
+    }
+
+    fn awake_since(&self) -> Option<Timestamp> {
+        let nanos = self.awake_since.load(Ordering::SeqCst);
+        (nanos != 0).then_some(Timestamp::from_nanos(nanos))
     }
 
     fn rejoin(&self, run: &Run) -> Result<()> {
@@ -202,7 +227,7 @@ impl World for RealWorld {
         self.files_of(run).last_output().ok().flatten()
     }
 
-    fn awake_since(&self, now: Timestamp) -> Option<Timestamp> {
+    fn unbroken_since(&self, now: Timestamp) -> Option<Timestamp> {
         // What cannot be written down is not known, and a silence too many is told.
         awake_since(&self.root.join(DIRECTORY).join(AWAKE), now).ok().flatten()
     }

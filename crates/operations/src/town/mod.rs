@@ -14,6 +14,7 @@ use std::sync::Arc;
 use gt_core::schedule::RunId;
 use gt_core::settings::Layers;
 use gt_core::{Clock, Rig, Timestamp};
+use gt_executors::daemon::{bell_path, ring};
 use gt_store::{Authorship, Bell, Options, Reader, Store, StoreError, Writer};
 
 use self::database::Database;
@@ -44,6 +45,8 @@ pub struct Town {
     hooks: bool,
     notices: bool,
     seam: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// The bell of this town's daemon, which is rung after every commit.
+    bell: Option<PathBuf>,
 }
 
 impl fmt::Debug for Town {
@@ -104,6 +107,7 @@ impl Town {
             hooks: false,
             notices: false,
             seam: None,
+            bell: Some(bell_path(&root.join(DIRECTORY))),
         })
     }
 
@@ -145,6 +149,7 @@ impl Town {
             hooks: false,
             notices: false,
             seam: None,
+            bell: None,
         }
     }
 
@@ -166,6 +171,13 @@ impl Town {
     fn pass_seam(&self) {
         if let Some(seam) = &self.seam {
             seam();
+        }
+    }
+
+    /// Tells the daemon of this town, if one runs, that something may have changed. It finds out what by itself.
+    fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            ring(bell);
         }
     }
 
@@ -277,7 +289,11 @@ impl Town {
             if rehearsal { Err(Undone::Rehearsed(done)) } else { Ok(done) }
         });
         match written {
-            Ok(done) | Err(Undone::Rehearsed(done)) => Ok(done),
+            Ok(done) => {
+                self.ring();
+                Ok(done)
+            }
+            Err(Undone::Rehearsed(done)) => Ok(done),
             Err(Undone::Failed(error)) => Err(error),
         }
     }
@@ -296,6 +312,7 @@ impl Town {
             let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
             Ok((done, calls, writer.notices_written()))
         })?;
+        self.ring();
         let mut all: Option<Calls> = None;
         let mut notices = 0;
         let mut keep = |(done, calls, written): (T, Option<Calls>, u64)| {

@@ -42,6 +42,8 @@ statements! {
     FAR = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
         AND starting = 0 AND asleep_until IS NOT NULL AND next_attempt_at IS NOT NULL \
         AND next_attempt_at > ?1");
+    NEXT_DUE = "SELECT MIN(asleep_until) FROM contexts WHERE closed_at IS NULL AND starting = 0 \
+        AND asleep_until IS NOT NULL AND asleep_until > ?1";
     STALE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
         AND starting = 0 AND held = 2 ORDER BY number LIMIT ?1");
     LANES = "SELECT rig, place, account, gated, priority, queued, awake FROM lanes \
@@ -265,6 +267,12 @@ impl Reader<'_> {
         due.sort_by_key(|context| context.number);
         due.dedup_by_key(|context| context.number);
         Ok(due)
+    }
+
+    /// When the next context wakes by itself.
+    pub fn next_context_due(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        let due = self.first(NEXT_DUE, &[now.into()], |row| row.int_or_null(0))?;
+        Ok(due.flatten().map(Timestamp::from_nanos))
     }
 
     /// Open contexts whose bead is closed.
