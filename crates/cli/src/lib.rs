@@ -50,15 +50,19 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if name == "bd" {
         return run_bd("bd", &arguments);
     }
-    // `gt bd …` is on every agent's hot path: it must not pay for the rest of gt's commands. A supervisor
-    // is started for every run, and does not pay for those of bd.
-    match place_of_verb(&arguments).map(|place| (place, arguments[place].to_str())) {
-        Some((place, Some("bd"))) => {
-            arguments.remove(place);
-            run_bd("gt bd", &arguments)
-        }
-        Some((_, Some("worker"))) => run_gt(gt_command_alone(), &arguments),
-        _ => run_gt(gt_command(), &arguments),
+    // `gt bd …` is on every agent's hot path: it must not pay for the rest of gt's commands.
+    let verb = place_of_verb(&arguments).map(|place| (place, arguments[place].to_str()));
+    if let Some((place, Some("bd"))) = verb {
+        arguments.remove(place);
+        return run_bd("gt bd", &arguments);
+    }
+    // Nor do those that stand between a bead and its worker. What they do not understand is read again with
+    // everything there is, which knows what to say.
+    let alone = verb.and_then(|(_, verb)| gt::command_of(verb?));
+    let parsed = alone.and_then(|command| command.try_get_matches_from(&arguments).ok());
+    match parsed.and_then(|matches| gt::Gt::from_arg_matches(&matches).ok()) {
+        Some(parsed) => obey(parsed),
+        None => run_gt(gt_command(), &arguments),
     }
 }
 
@@ -148,13 +152,15 @@ fn run_gt(command: clap::Command, arguments: &[OsString]) -> ExitCode {
         return run_bd("gt bd", &arguments);
     }
     match matches.and_then(|matches| gt::Gt::from_arg_matches(&matches)) {
-        Ok(parsed) => {
-            let environment = Environment::from_process();
-            let printer = Printer::new(parsed.common.json, parsed.common.quiet, &environment);
-            finish(&printer, gt::run(parsed, &printer, environment))
-        }
+        Ok(parsed) => obey(parsed),
         Err(error) => usage(&error, arguments, 2),
     }
+}
+
+fn obey(parsed: gt::Gt) -> ExitCode {
+    let environment = Environment::from_process();
+    let printer = Printer::new(parsed.common.json, parsed.common.quiet, &environment);
+    finish(&printer, gt::run(parsed, &printer, environment))
 }
 
 /// Runs `bd` with these arguments, the program's name included.

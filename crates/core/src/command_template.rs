@@ -2,18 +2,36 @@
 
 use crate::{Invalid, words};
 
-/// The words of a command: those of the template, split the way a shell does, each with its places filled.
+/// The words of a command: those of the template, each with its places filled. A template is a line, split the way a shell
+/// does, or a JSON array that has the words already.
 ///
 /// `{name}` stands for the value of that name, wherever it is in a word; a value never becomes several
 /// words, and no place is looked for in it. `{{` and `}}` are braces.
 pub fn expand(template: &str, values: &[(&str, &str)]) -> Result<Vec<String>, Invalid> {
-    let split = words::split(template)?;
+    let words = match array_of_words(template)? {
+        Some(words) => words,
+        None => words::split(template)?.into_iter().map(|word| word.text).collect(),
+    };
     let filled: Vec<String> =
-        split.iter().map(|word| fill(&word.text, values)).collect::<Result<_, _>>()?;
+        words.iter().map(|word| fill(word, values)).collect::<Result<_, _>>()?;
     if filled.first().is_none_or(String::is_empty) {
         return Err(Invalid::new("the command names no program"));
     }
     Ok(filled)
+}
+
+/// The words of a template that is a JSON array. A line can begin with a bracket too, but not with one and a quote.
+fn array_of_words(template: &str) -> Result<Option<Vec<String>>, Invalid> {
+    let inside = template.trim().strip_prefix('[').map(str::trim_start);
+    if !inside.is_some_and(|inside| inside.starts_with('"')) {
+        return Ok(None);
+    }
+    serde_json::from_str(template).map(Some).map_err(|why| {
+        Invalid(format!(
+            "the command begins like a JSON array of words and is none ({why}); write it as \
+             [\"program\", \"word\"], or as a line: program word"
+        ))
+    })
 }
 
 fn fill(word: &str, values: &[(&str, &str)]) -> Result<String, Invalid> {
@@ -69,6 +87,9 @@ mod tests {
             (r#"sh -c "echo ${{HOME}}; exit""#, &["sh", "-c", "echo ${HOME}; exit"]),
             ("a {{bead}} {{{bead}}}", &["a", "{bead}", "{gt-abc}"]),
             ("a '' ä{bead}ö", &["a", "", "ägt-abcö"]),
+            (r#"["/bin/true","x y"]"#, &["/bin/true", "x y"]),
+            (r#" [ "a", "'{bead}'", "{{}}", "" ] "#, &["a", "'gt-abc'", "{}", ""]),
+            ("[ -f {bead} ]", &["[", "-f", "gt-abc", "]"]),
         ] {
             assert_eq!(expand(template, VALUES).unwrap(), expected, "{template}");
         }
@@ -80,6 +101,7 @@ mod tests {
             ("", "the command names no program"),
             ("  ", "the command names no program"),
             ("'' x", "the command names no program"),
+            (r#"["", "x"]"#, "the command names no program"),
             ("a 'b", "the ' at column 3 is never closed"),
             ("a {bead", "a { is never closed; write {{ to mean the brace itself"),
             ("a bead}", "a } closes nothing; write }} to mean the brace itself"),
@@ -96,7 +118,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_array_that_is_none_of_words_is_refused() {
+        for template in [r#"["a", 1]"#, r#"["a""#, r#"["a"] b"#, r#"["a", ["b"]]"#] {
+            let said = expand(template, VALUES).unwrap_err().0;
+            assert!(said.starts_with("the command begins like a JSON array"), "{said}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn words_in_an_array_come_back(words in prop::collection::vec(any::<String>(), 1..6)) {
+            prop_assume!(!words[0].is_empty());
+            let doubled = |word: &String| word.replace('{', "{{").replace('}', "}}");
+            let doubled: Vec<String> = words.iter().map(doubled).collect();
+            let array = serde_json::Value::from(doubled).to_string();
+            prop_assert_eq!(expand(&array, VALUES), Ok(words));
+        }
+
         #[test]
         fn nothing_makes_it_panic(template in "[{}a' \"\\\\bead]{0,30}|.*") {
             let _ = expand(&template, VALUES);

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::process::Command;
 
 /// Variables that concern our caller alone.
-const OF_THE_CALLER: [&str; 37] = [
+const OF_THE_CALLER: [&str; 41] = [
     // Which repository, and which parts of it; all that `git rev-parse --local-env-vars` prints.
     "GIT_DIR",
     "GIT_COMMON_DIR",
@@ -49,6 +49,12 @@ const OF_THE_CALLER: [&str; 37] = [
     "GIT_SSH_COMMAND",
     "GIT_SSH_VARIANT",
     "GIT_PROXY_COMMAND",
+    // To whom a service tells that it lives. Nobody whom it starts may tell it instead.
+    "NOTIFY_SOCKET",
+    "WATCHDOG_PID",
+    "WATCHDOG_USEC",
+    // Whoever starts something by hand beside the daemon, or out of one, is somebody else.
+    "GT_DAEMON",
 ];
 
 /// How others begin that concern our caller alone: those that belong to a `…_COUNT`, and what a program is told that

@@ -6,6 +6,7 @@
 //! - Nothing here knows the store. An executor does what it is told and says what came of it.
 
 pub mod background;
+pub mod daemon;
 pub mod editor;
 mod environment;
 pub mod git;

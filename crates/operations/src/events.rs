@@ -61,6 +61,11 @@ impl Follower {
         Self { filter, reached: number }
     }
 
+    /// The number of the last event that was looked at.
+    pub fn reached(&self) -> u64 {
+        self.reached
+    }
+
     /// The next events, in order; empty if there are none yet.
     pub fn next(&mut self, town: &Town) -> Result<Vec<Event>> {
         let reached = self.reached;

@@ -13,7 +13,7 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 28] = [
+const VARIABLES: [&str; 31] = [
     "PATH",
     "DATABASE_URL",
     "PGPASSWORD",
@@ -26,6 +26,9 @@ const VARIABLES: [&str; 28] = [
     "GT_DAEMON",
     "GT_MACHINE",
     "GT_NOTICE_KEY",
+    "NOTIFY_SOCKET",
+    "WATCHDOG_PID",
+    "WATCHDOG_USEC",
     "BEADS_DIR",
     "BEADS_ACTOR",
     "BD_ACTOR",
@@ -58,6 +61,12 @@ impl Environment {
     /// The value of a variable that is set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
+    }
+
+    /// The same, but with this database.
+    pub(crate) fn with_database(mut self, url: &str) -> Self {
+        self.values.insert("DATABASE_URL", url.to_owned());
+        self
     }
 
     /// A variable that names a file or directory.

@@ -38,12 +38,15 @@ pub struct Sandbox {
     gt: PathBuf,
 }
 
-/// The directory of a sandbox. It is removed at the end, after the servers of tmux that were started in it.
+/// The directory of a sandbox. It is removed at the end, after the daemons and the servers of tmux that were started in it.
 #[derive(Debug)]
 struct Directory(TempDir);
 
 impl Drop for Directory {
     fn drop(&mut self) {
+        for town in fs::read_dir(self.0.path()).into_iter().flatten().flatten() {
+            end_daemon(&town.path());
+        }
         let sockets = fs::read_dir(self.0.path().join(TMUX_DIRECTORY)).into_iter().flatten();
         let users = sockets.flatten().flat_map(|user| fs::read_dir(user.path()));
         for socket in users.flatten().flatten() {
@@ -51,6 +54,23 @@ impl Drop for Directory {
             // There may be none behind it any more.
             let _ = tmux.arg("-S").arg(socket.path()).arg("kill-server").output();
         }
+    }
+}
+
+/// Ends the daemon of a town, if one runs: whoever holds its lock, by the number that it wrote there.
+fn end_daemon(town: &Path) {
+    let path = town.join(".gt/daemon.lock");
+    let Ok(file) = fs::File::open(&path) else { return };
+    if !matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)) {
+        return;
+    }
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let Some(pid) = text.split(' ').next().filter(|pid| pid.parse::<u32>().is_ok()) else { return };
+    // It may have ended meanwhile, and its number may be somebody else's.
+    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    if String::from_utf8_lossy(&command).contains("daemon") {
+        let _ = std::process::Command::new("kill").args(["-KILL", pid]).output();
+        crate::wait_until("the daemon is gone", || file.try_lock_shared().is_ok());
     }
 }
 

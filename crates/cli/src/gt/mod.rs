@@ -4,7 +4,9 @@ mod account;
 mod agent;
 mod completions;
 mod config;
+mod daemon;
 mod deacon;
+mod demo;
 mod doctor;
 mod done;
 mod each;
@@ -35,7 +37,7 @@ mod wait;
 mod why;
 mod worker;
 
-use clap::{Parser, Subcommand};
+use clap::{Args as _, Parser, Subcommand};
 use gt_operations::Environment;
 
 use crate::common::Common;
@@ -61,6 +63,7 @@ pub(crate) struct Gt {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Demo(demo::DemoArgs),
     Install(install::InstallArgs),
     Rig(rig::RigArgs),
     Config(config::ConfigArgs),
@@ -84,6 +87,9 @@ enum Verb {
     Mail(mail::MailArgs),
     Escalate(escalate::EscalateArgs),
     Why(why::WhyArgs),
+    Up(daemon::UpArgs),
+    Down(daemon::DownArgs),
+    Daemon(daemon::DaemonArgs),
     Deacon(deacon::DeaconArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
@@ -99,10 +105,21 @@ enum Verb {
     Scripted(scripted::ScriptedArgs),
 }
 
+/// The command line of one verb, if that is worth having: to build all of them takes as long as some of them do.
+pub(crate) fn command_of(verb: &str) -> Option<clap::Command> {
+    let own = match verb {
+        "sling" => sling::SlingArgs::augment_args(clap::Command::new("sling")),
+        "worker" => worker::WorkerArgs::augment_args(clap::Command::new("worker")),
+        _ => return None,
+    };
+    Some(Common::augment_args(clap::Command::new("gt")).subcommand(own).subcommand_required(true))
+}
+
 /// Runs a parsed command.
 pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result<(), CliError> {
     let context = Context::new(printer, environment, gt.common)?;
     match gt.verb {
+        Verb::Demo(args) => demo::run(&context, &args),
         Verb::Install(args) => install::run(&context, &args),
         Verb::Rig(args) => rig::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
@@ -126,6 +143,9 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Mail(args) => mail::run(&context, &args),
         Verb::Escalate(args) => escalate::run(&context, &args),
         Verb::Why(args) => why::run(&context, &args),
+        Verb::Up(_) => daemon::up(&context),
+        Verb::Down(_) => daemon::down(&context),
+        Verb::Daemon(args) => daemon::run(&context, &args),
         Verb::Deacon(args) => deacon::run(&context, &args),
         Verb::Status(_) => status::run(&context),
         Verb::Feed(args) => feed::run(&context, &args),

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use gt_core::{ExecutorKind, Rig, RigState};
 use gt_operations::queue;
-use gt_operations::rigs::{self, NewRig};
+use gt_operations::rigs::{self, NewRig, RigChange};
 use gt_records::ObjectWriter;
 
 use crate::context::Context;
@@ -16,6 +16,7 @@ use crate::output::{Cell, Printer, Table};
   gt rig add web ~/src/web
   gt rig add api <git-url> --prefix api
   gt rig add nightly --executor ssh --host builder
+  gt rig set web executor process
   gt rig park web")]
 pub(super) struct RigArgs {
     #[command(subcommand)]
@@ -30,6 +31,8 @@ enum RigVerb {
     List,
     /// Show one project
     Status(NameArgs),
+    /// Change how a project is called, carried out or landed
+    Set(SetArgs),
     /// Start nothing new in a project; scheduling stays possible
     Park(NameArgs),
     /// Let a parked project start work again
@@ -65,6 +68,29 @@ struct AddArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "What can be changed:
+  executor  how its work is carried out: tmux, process or ssh; not while something of it runs
+  title     what it is called; its name and its prefix stay
+  branch    the branch that work begins from and lands on; what runs already lands where it began
+
+Examples:
+  gt rig set web executor process
+  gt rig set nightly executor ssh --host builder
+  gt rig set web branch trunk
+  gt rig set web title \"The web shop\"")]
+struct SetArgs {
+    /// Its name
+    name: String,
+    /// What to change: executor, title or branch
+    key: String,
+    /// What it is to be
+    value: String,
+    /// The machine for executor ssh, as ssh calls it
+    #[arg(long, value_name = "MACHINE")]
+    host: Option<String>,
+}
+
+#[derive(Debug, Args)]
 struct NameArgs {
     /// Its name
     name: String,
@@ -89,6 +115,7 @@ pub(super) fn run(context: &Context<'_>, args: &RigArgs) -> Result<(), CliError>
         RigVerb::Add(args) => add(context, &town, args),
         RigVerb::List => list(printer, &town),
         RigVerb::Status(args) => status(printer, &town, &args.name),
+        RigVerb::Set(args) => set(printer, &town, args),
         RigVerb::Park(args) => change(args, &[RigState::Active], RigState::Parked, "parked"),
         RigVerb::Unpark(args) => change(args, &[RigState::Parked], RigState::Active, "active"),
         RigVerb::Dock(args) => {
@@ -129,6 +156,26 @@ fn add(context: &Context<'_>, town: &gt_operations::Town, args: &AddArgs) -> Res
         printer.done(hint)?;
     }
     Ok(())
+}
+
+fn set(printer: &Printer, town: &gt_operations::Town, args: &SetArgs) -> Result<(), CliError> {
+    let change = RigChange::parse(&args.key, &args.value, args.host.as_deref())
+        .map_err(gt_operations::OperationError::from)?;
+    let (rig, changed) = rigs::change(town, &args.name, &change)?;
+    if printer.json() {
+        return printer.object(&json(&rig, None));
+    }
+    let (key, value) = match &change {
+        RigChange::Executor(executor, _) => ("executor", executor.as_str()),
+        RigChange::Title(title) => ("title", title.as_str()),
+        RigChange::Branch(branch) => ("branch", branch.as_str()),
+    };
+    let name = &rig.slug;
+    printer.done(if changed {
+        format!("✓ The {key} of the rig {name} is {value}")
+    } else {
+        format!("The {key} of the rig {name} is {value} already; nothing to do")
+    })
 }
 
 fn list(printer: &Printer, town: &gt_operations::Town) -> Result<(), CliError> {

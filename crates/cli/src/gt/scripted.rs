@@ -31,6 +31,7 @@ use crate::values::{source_name, text_of};
   wait-for FILE        wait until a file is there
   touch FILE           make an empty file
   repeat N … end       do the same N times
+  first … end          do this in the first run of the bead alone
 {bead} and {run} stand for those it works for. Lines that begin with # mean nothing.
 
 Without --script it is the file that GT_SCRIPT names, else what stands between ```gt-script and ``` in the
@@ -71,6 +72,7 @@ pub(super) fn run(context: &Context<'_>, args: &ScriptedArgs) -> Result<(), CliE
         directory: context.directory.clone(),
         bead: run.as_ref().map(|run| run.bead.to_string()).unwrap_or_default(),
         run: run.as_ref().map(ToString::to_string).unwrap_or_default(),
+        is_first: run.as_ref().is_none_or(|run| run.epoch == 1),
         say: &say,
         again: (this_program()?, again),
     };

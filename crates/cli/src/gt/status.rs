@@ -61,11 +61,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         });
         object.array("needs_you", |array| {
             for need in &needs {
-                array.object(|object| {
-                    object.text("code", need.code());
-                    object.text("what", &need.what());
-                    object.text("remedy", &need.remedy());
-                });
+                array.object(|object| write_need(object, need));
             }
             for message in &needs_you {
                 array.object(|object| {
@@ -155,8 +151,15 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Something that waits for a person, for programs.
+pub(super) fn write_need(object: &mut ObjectWriter<'_>, need: &Need) {
+    object.text("code", need.code());
+    object.text("what", &need.what());
+    object.text("remedy", &need.remedy());
+}
+
 /// What waits for a person.
-fn print_needs(printer: &Printer, needs: &[Need]) -> Result<(), CliError> {
+pub(super) fn print_needs(printer: &Printer, needs: &[Need]) -> Result<(), CliError> {
     if needs.is_empty() {
         return Ok(());
     }

@@ -9,6 +9,7 @@ use gt_records::ObjectWriter;
 
 use super::mail::{print_needs_you, write_message};
 use super::run::{lasted, write_run};
+use super::status::{print_needs, write_need};
 use super::step::write_progress;
 use crate::context::Context;
 use crate::error::CliError;
@@ -33,6 +34,7 @@ pub(super) fn run(context: &Context<'_>, args: &WhyArgs) -> Result<(), CliError>
     printer.heading(why.bead.id.as_str(), &format!("  {}", why.bead.title.as_str()))?;
     printer.heading(&headline(&why, now), "")?;
     print_reasons(printer, &why)?;
+    print_needs(printer, &why.needs)?;
     print_line(printer, &why)?;
     print_holders(printer, &why, now)?;
     print_needs_you(printer, &why.needs_you)?;
@@ -241,6 +243,9 @@ fn json(why: &Why) -> String {
         write_progress(&mut object, progress);
     }
     object.array("needs_you", |array| {
+        for need in &why.needs {
+            array.object(|object| write_need(object, need));
+        }
         for message in &why.needs_you {
             array.object(|object| write_message(object, message));
         }

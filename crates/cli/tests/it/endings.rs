@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use gt_testkit::{Sandbox, wait_until};
 
 use crate::agents::{Stage as _, is_alive};
+use crate::landing::cut_off;
 use crate::projects::{Origin as _, STAYS, Worker, town_with_project, town_with_project_by};
 use crate::support::{Steps as _, assert_says, files_in, texts};
 use crate::trees::{Trees as _, git};
 
 /// A supervisor that saw its agent end like this, and died before it could say so.
-fn supervisor_died_after(town: &Sandbox, worker: &Worker<'_>, end: &str) {
+pub(crate) fn supervisor_died_after(town: &Sandbox, worker: &Worker<'_>, end: &str) {
     worker.kill_all();
     let lock = town.cwd().join(format!(".gt/runs/{}.lock", worker.run));
     fs::write(lock, format!("{end}\n")).unwrap();
@@ -145,6 +146,62 @@ fn cancelling_what_waits_for_the_origin_keeps_it_and_opens_its_bead() {
 }
 
 #[test]
+fn work_that_had_arrived_when_its_run_was_cancelled_is_not_done_again() {
+    // Given work that the origin has, of which nobody has seen that it arrived,
+    let town = town_with_project(STAYS);
+    cut_off(&town, "post-receive", "").kill_all();
+    assert_eq!(town.landed("main").len(), 3);
+
+    // when its run is cancelled while the origin cannot be asked,
+    town.origin_is_there(false);
+    town.gt(["run", "cancel", "we-a"]).ok();
+    assert_eq!(
+        (town.states("we-a"), town.show("we-a")["status"].clone()),
+        (vec!["cancelled".to_owned()], "open".into())
+    );
+
+    // then its bead is closed as soon as the origin says so.
+    town.origin_is_there(true);
+    town.cycle().ok();
+    let bead = town.show("we-a");
+    assert_eq!(bead["status"], "closed");
+    assert_says(bead["close_reason"].as_str().unwrap(), &["we-a#1 had landed on main"]);
+    assert_eq!(town.landed("main").len(), 3);
+}
+
+#[test]
+fn work_that_had_arrived_and_is_being_done_again_is_told_to_a_person() {
+    let town = town_with_project(STAYS);
+    cut_off(&town, "post-receive", "").kill_all();
+    town.origin_is_there(false);
+    town.gt(["run", "cancel", "we-a"]).ok();
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#2");
+
+    town.origin_is_there(true);
+    town.cycle().ok();
+
+    assert_eq!(town.states("we-a"), ["running", "cancelled"]);
+    let told = town.gt(["status"]).ok().stdout;
+    assert_says(&told, &["we-a#1 had landed on main", "gt run cancel we-a#2"]);
+}
+
+#[test]
+fn what_a_run_left_is_saved_before_its_polecat_is_nuked() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    town.gt(["run", "cancel", "we-a"]).ok();
+    // Somebody looks after it, and leaves something more.
+    worker.write("milk", "milk\n");
+
+    town.gt(["polecat", "nuke", "web/furiosa"]).ok();
+
+    assert_eq!(town.rescued("we-a#1", "tea"), "tea");
+    assert_eq!(town.rescued("we-a#1", "milk"), "milk");
+}
+
+#[test]
 fn what_is_lost_is_saved_at_once() {
     let town = town_with_project(STAYS);
     town.gt(["config", "set", "recovery.cooldown", "1h"]).ok();
@@ -157,6 +214,62 @@ fn what_is_lost_is_saved_at_once() {
 
     assert_eq!(worker.state(), "lost");
     assert_eq!(town.rescued("we-a#1", "precious"), "precious");
+}
+
+/// A process in the tree of a worker that holds nothing of it, like any daemon.
+fn daemon_in_tree_of(
+    worker: &Worker<'_>,
+    root: &std::path::Path,
+    run: &str,
+) -> gt_testkit::Running {
+    let script = "echo $$ > daemon.pid; while [ -d . ]; do echo late >> late.txt; sleep 0.05; done";
+    let daemon = worker.command("/bin/sh").args(["-c", script]);
+    let daemon = daemon.env("GT_RUN", run).env("GT_TOWN_ROOT", root).start();
+    let path = worker.tree.join("daemon.pid");
+    wait_until("the daemon has begun", || fs::read_to_string(&path).is_ok_and(|t| !t.is_empty()));
+    daemon
+}
+
+#[test]
+fn a_daemon_that_outlives_its_run_does_not_write_into_the_tree_of_the_next() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    let daemon = daemon_in_tree_of(&worker, town.cwd(), &worker.run);
+    let number = fs::read_to_string(worker.tree.join("daemon.pid")).unwrap();
+    worker.kill_all();
+
+    town.cycle().ok();
+
+    assert_eq!(town.states("we-a"), ["running", "lost"]);
+    assert!(!is_alive(number.trim()));
+    let _ = daemon.wait();
+    let next = Worker::of(&town, "we-a#2");
+    assert!(!next.tree.join("late.txt").exists());
+    // What it had written was of the run that is lost.
+    assert!(town.rescued("we-a#1", "late.txt").starts_with("late"));
+}
+
+#[test]
+fn a_tree_that_somebody_else_is_in_after_a_crash_is_given_to_nobody() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    let other = daemon_in_tree_of(&worker, town.cwd(), "we-zzz#9");
+    let number = fs::read_to_string(worker.tree.join("daemon.pid")).unwrap();
+    worker.kill_all();
+
+    town.cycle().ok();
+    wait_until("another run has begun", || {
+        town.cycle().ok();
+        town.states("we-a").first().is_some_and(|state| state == "running")
+    });
+
+    // It belongs to nobody that we know, so it is left alone.
+    assert!(is_alive(number.trim()));
+    let runs = town.gt_json(&["run", "list", "we-a"]);
+    let last = runs[0]["id"].as_str().unwrap().to_owned();
+    assert_ne!(Worker::of(&town, &last).tree, worker.tree);
+    town.signal("KILL", number.trim());
+    let _ = other.wait();
 }
 
 #[test]

@@ -9,7 +9,8 @@ use crate::agents::{Stage as _, is_alive};
 use crate::projects::{
     Origin as _, STAYS, Sessions, Worker, project_agent, town_with_project, town_with_project_by,
 };
-use crate::support::{Steps as _, assert_says, refusal};
+use crate::support::{Steps as _, assert_says, refusal, wait_for_status};
+use crate::trees::{Trees as _, git};
 
 /// A hook of the origin that kills the `gt` which pushes, once, and goes on with `then`.
 fn kills_the_pusher(then: &str) -> String {
@@ -415,6 +416,27 @@ fn a_branch_that_the_origin_has_deleted_is_not_made_again() {
     let asked = worker.gt(&["done", "--status", "escalated", "-m", "next is gone"]).ok();
     assert_says(&asked.stdout, &["a person is asked", "kept on", &worker.branch]);
     assert_eq!(worker.git(&["log", "-1", "--format=%s", &worker.branch]).ok().line(), "Tea");
+}
+
+#[test]
+fn a_command_whose_branch_the_origin_has_deleted_is_for_a_person_and_kept() {
+    let town = town_with_project(&format!("{STAYS}\necho tea > tea"));
+    town.origin_git(&["branch", "next", "main"]).ok();
+    let worker = Worker::begin(&town, "we-a", &["--base-branch", "next"]);
+    town.origin_git(&["branch", "-D", "next"]).ok();
+
+    town.allow("end-we-a");
+    wait_for_status(&town, "we-a", "blocked");
+
+    assert_eq!(town.states("we-a"), ["cancelled"]);
+    assert_eq!(town.landed_file("tea"), None);
+    let kept = git(&town, &town.shared(), &["show", &format!("{}:tea", worker.branch)]);
+    assert_eq!(kept, "tea");
+    let told = town.gt(["status"]).ok().stdout;
+    assert_says(
+        &told,
+        &["next is not at the origin any more", &worker.branch, "gt rig set web branch"],
+    );
 }
 
 #[test]

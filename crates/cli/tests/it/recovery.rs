@@ -281,6 +281,40 @@ fn what_is_left_of_a_run_without_supervisor_and_agent_needs_a_person() {
 }
 
 #[test]
+fn an_agent_whose_supervisor_was_killed_is_told_at_once_and_settled_when_it_ends() {
+    // Given an agent at work,
+    let town = town_with_agent("wait_for go");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    let (supervisor, agent) = (town.supervisor_of("we-a#1"), town.agent_of("we-a"));
+    assert_eq!(town.run_of("we-a#1")["needs_you"], json!([]));
+
+    // when only its supervisor is killed,
+    town.signal("KILL", &supervisor);
+
+    // then everybody who asks is told, and nothing is started beside it.
+    let needs = || town.gt_json(&["status"])["needs_you"].clone();
+    wait_until("it is noticed", || texts(&needs(), "code") == ["unsupervised"]);
+    assert_says(needs()[0]["what"].as_str().unwrap(), &["we-a#1", &agent]);
+    assert_says(needs()[0]["remedy"].as_str().unwrap(), &["gt run cancel we-a#1"]);
+    for arguments in [&["why", "we-a"] as &[&str], &["run", "show", "we-a"]] {
+        let told = town.gt(arguments).ok().stdout;
+        assert_says(&told, &["Needs you", "we-a#1 has lost its supervisor"]);
+    }
+    assert_eq!(texts(&town.why("we-a")["needs_you"], "code"), ["unsupervised"]);
+    town.cycle().ok();
+    assert_eq!(town.states("we-a"), ["running"]);
+
+    // And when it has ended, that is found out.
+    town.allow("go");
+    wait_until("it has ended", || town.run_of("we-a#1")["alive"] == false);
+    town.cycle().ok();
+    assert_eq!(town.states("we-a")[1..], ["lost"]);
+    assert_eq!(needs(), json!([]));
+}
+
+#[test]
 fn what_is_printed_for_programs_has_known_fields() {
     let town = town_with_agent("exit 0");
     let hooks = town.gt_json(&["deacon", "stale-hooks"]);

@@ -90,6 +90,70 @@ fn a_directory_that_is_no_repository_is_refused() {
 }
 
 #[test]
+fn what_is_said_about_a_rig_can_be_changed() {
+    let town = town();
+    town.git_repository("project");
+    town.gt(["rig", "add", "web", "../project", "--executor", "tmux"]).ok();
+
+    let said = town.gt(["rig", "set", "web", "executor", "process"]).ok();
+    assert_says(&said.stdout, &["The executor of the rig web is process"]);
+    let again = town.gt(["rig", "set", "web", "executor", "process"]).ok();
+    assert_says(&again.stdout, &["already", "nothing to do"]);
+    town.gt(["rig", "set", "web", "branch", "trunk"]).ok();
+    let rig = town.gt_json(&["rig", "set", "web", "title", "The web shop"]);
+
+    assert_eq!(rig["title"], "The web shop");
+    let rig = town.gt_json(&["rig", "status", "web"]);
+    assert_eq!((&rig["executor"], &rig["default_branch"]), (&json!("process"), &json!("trunk")));
+    let told = town.gt(["feed"]).ok().stdout;
+    assert_says(&told, &["The web shop", "trunk"]);
+}
+
+#[test]
+fn a_rig_goes_to_another_machine_only_if_it_is_known_which() {
+    let town = town();
+    town.gt(["rig", "add", "nightly"]).ok();
+
+    let error = refusal(&town.gt(["rig", "set", "nightly", "executor", "ssh"]));
+    assert_says(&error, &["which machine", "rig.nightly.ssh.host"]);
+    assert_eq!(town.gt_json(&["rig", "status", "nightly"])["executor"], "process");
+
+    town.gt(["rig", "set", "nightly", "executor", "ssh", "--host", "builder"]).ok();
+    assert_eq!(town.gt_json(&["rig", "status", "nightly"])["executor"], "ssh");
+    let host = town.gt(["config", "get", "rig.nightly.ssh.host"]).ok().stdout;
+    assert_says(&host, &["builder"]);
+}
+
+#[test]
+fn how_a_rig_is_carried_out_stays_while_something_of_it_runs() {
+    let town = town_with_rigs(&["web"]);
+    town.gt(["config", "set", "rig.web.command", "sleep 600"]).ok();
+    town.bd(["create", "Long", "--id", "we-a", "--rig", "web"]).ok();
+    town.gt(["sling", "we-a", "web"]).ok();
+
+    let error = refusal(&town.gt(["rig", "set", "web", "executor", "tmux"]));
+
+    assert_says(&error, &["we-a#1 is running", "gt run cancel we-a#1"]);
+    town.gt(["run", "cancel", "we-a"]).ok();
+    town.gt(["rig", "set", "web", "executor", "tmux"]).ok();
+}
+
+#[test]
+fn what_cannot_be_changed_about_a_rig_is_refused() {
+    let town = town_with_rigs(&["web"]);
+    for (arguments, says) in [
+        (["web", "prefix", "wb"], "what can is executor, title and branch"),
+        (["web", "executor", "pull"], "add another rig"),
+        (["web", "branch", "trunk"], "has no repository"),
+        (["nowhere", "title", "x"], "nowhere"),
+    ] {
+        let mut line = vec!["rig", "set"];
+        line.extend(arguments);
+        assert_says(&refusal(&town.gt(&line)), &[says]);
+    }
+}
+
+#[test]
 fn names_are_taken_once() {
     let town = town_with_rigs(&["web"]);
 

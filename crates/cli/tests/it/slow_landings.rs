@@ -5,8 +5,9 @@ use std::fs::File;
 use gt_testkit::wait_until;
 
 use crate::agents::Stage as _;
+use crate::endings::supervisor_died_after;
 use crate::landing::cut_off;
-use crate::projects::{Origin as _, STAYS, town_with_project};
+use crate::projects::{Origin as _, STAYS, Worker, town_with_project};
 use crate::support::Steps as _;
 
 #[test]
@@ -30,6 +31,25 @@ fn a_bead_starts_while_somebody_else_is_landing() {
     assert_eq!((dead.state(), town.landed("main").len()), ("done".to_owned(), 3));
     town.allow("end-we-b");
     town.assert_quiet();
+}
+
+#[test]
+fn a_pass_that_finds_finished_work_does_not_wait_for_somebody_elses_landing() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    supervisor_died_after(&town, &worker, "exited 0");
+    let landing = town.cwd().join("web/.repo.git/gt-landing.lock");
+    let landing = File::options().append(true).create(true).open(landing).unwrap();
+    landing.lock().unwrap();
+
+    // This would wait for ever.
+    town.cycle().ok();
+
+    assert_eq!((worker.state(), town.landed("main").len()), ("running".to_owned(), 1));
+    drop(landing);
+    town.cycle().ok();
+    assert_eq!((worker.state(), town.landed("main").len()), ("done".to_owned(), 2));
 }
 
 #[test]

@@ -103,7 +103,6 @@ fn git_that_dies_in_the_middle_costs_a_try_and_no_work() {
             for bead in ["we-1", "we-2", "we-3"] {
                 let ran = town.start_gt(&["sling", bead]).env("PATH", &path).run();
                 wait_until(&format!("{bead} has ended ({word}, {caller})\n{ran}"), || {
-                    let _ = town.gt(["scheduler", "retry", bead]);
                     let _ = town.start_gt(&["scheduler", "run"]).env("PATH", &path).run();
                     town.show(bead)["status"] == "closed"
                 });

@@ -78,6 +78,8 @@ pub enum Instruction {
         /// What.
         body: Vec<Self>,
     },
+    /// Do this in the first run of the bead alone.
+    First(Vec<Self>),
 }
 
 /// What is wrong with a script, and where.
@@ -91,7 +93,7 @@ pub struct ScriptError {
 }
 
 /// Every instruction and what it wants, for messages.
-const USES: [&str; 20] = [
+const USES: [&str; 21] = [
     "say TEXT",
     "work MILLISECONDS",
     "edit PATH TEXT",
@@ -111,14 +113,37 @@ const USES: [&str; 20] = [
     "wait-for FILE",
     "touch FILE",
     "repeat N",
+    "first",
     "end",
 ];
 
-/// A repetition that is being read.
+/// Several instructions that belong together and are being read.
 struct Open {
     line: usize,
-    rounds: u32,
+    block: Block,
     body: Vec<Instruction>,
+}
+
+#[derive(Clone, Copy)]
+enum Block {
+    Repeat { rounds: u32 },
+    First,
+}
+
+impl Block {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Repeat { .. } => "repeat",
+            Self::First => "first",
+        }
+    }
+
+    fn around(self, body: Vec<Instruction>) -> Instruction {
+        match self {
+            Self::Repeat { rounds } => Instruction::Repeat { rounds, body },
+            Self::First => Instruction::First(body),
+        }
+    }
 }
 
 impl Script {
@@ -141,19 +166,26 @@ impl Script {
             let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
             let rest = rest.trim();
             let instruction = match word {
-                "repeat" if open.len() == DEPTH_MAX => {
-                    return Err(wrong(format!("repetitions nest at most {DEPTH_MAX} deep")));
+                "repeat" | "first" if open.len() == DEPTH_MAX => {
+                    return Err(wrong(format!("repeat and first nest at most {DEPTH_MAX} deep")));
                 }
                 "repeat" => {
                     let rounds = number_of("repeat N", rest, ROUNDS_MAX).map_err(wrong)?;
-                    open.push(Open { line: number, rounds, body: Vec::new() });
+                    let block = Block::Repeat { rounds };
+                    open.push(Open { line: number, block, body: Vec::new() });
+                    continue;
+                }
+                "first" if !rest.is_empty() => return Err(wrong(usage("first"))),
+                "first" => {
+                    open.push(Open { line: number, block: Block::First, body: Vec::new() });
                     continue;
                 }
                 "end" if !rest.is_empty() => return Err(wrong(usage("end"))),
                 "end" => match open.pop() {
-                    Some(Open { rounds, body, .. }) => Instruction::Repeat { rounds, body },
+                    Some(Open { block, body, .. }) => block.around(body),
                     None => {
-                        return Err(wrong("there is nothing to end; end closes repeat".to_owned()));
+                        let message = "there is nothing to end; end closes repeat and first";
+                        return Err(wrong(message.to_owned()));
                     }
                 },
                 _ => instruction(word, rest).map_err(wrong)?,
@@ -163,8 +195,10 @@ impl Script {
         match open.pop() {
             Some(open) => Err(ScriptError {
                 line: open.line,
-                message: "this repeat is never closed; write end behind what is repeated"
-                    .to_owned(),
+                message: format!(
+                    "this {} is never closed; write end behind what belongs to it",
+                    open.block.word()
+                ),
             }),
             None => Ok(Self(finished)),
         }
@@ -323,7 +357,7 @@ impl fmt::Display for Script {
     }
 }
 
-/// A line that reads back as the same; a repetition is several.
+/// A line that reads back as the same; what holds others is several.
 impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -359,6 +393,11 @@ impl fmt::Display for Instruction {
                 body.iter().try_for_each(|instruction| write!(f, "{instruction}"))?;
                 writeln!(f, "end")
             }
+            Self::First(body) => {
+                writeln!(f, "first")?;
+                body.iter().try_for_each(|instruction| write!(f, "{instruction}"))?;
+                writeln!(f, "end")
+            }
         }
     }
 }
@@ -380,7 +419,7 @@ mod tests {
              commit Fix \"it\"\n\n\
              repeat 2\n  touch x\n  repeat 3\n    step build\n  end\nend\n\
              run sh -c 'exit 0'\nwait-for go\nflood 3\nlimit 5m\nignore-term\n\
-             done\ndone escalated\nhandoff\nhandoff Go\\non\nread typed\nfail 3\nhang\ncrash",
+             done\ndone escalated\nhandoff\nhandoff Go\\non\nread typed\nfirst\n  fail 3\nend\nhang\ncrash",
         );
         let text = |text: &str| text.to_owned();
         let step = Instruction::Step(text("build"));
@@ -408,7 +447,7 @@ mod tests {
             Instruction::HandOff(None),
             Instruction::HandOff(Some(text("Go\non"))),
             Instruction::Read(text("typed")),
-            Instruction::Fail(3),
+            Instruction::First(vec![Instruction::Fail(3)]),
             Instruction::Hang,
             Instruction::Crash,
         ];
@@ -428,11 +467,13 @@ mod tests {
             ("hang on", "line 1: write hang"),
             ("\n\nend", "line 3: there is nothing to end"),
             ("repeat 2\nsay x", "line 1: this repeat is never closed"),
+            ("first\nsay x", "line 1: this first is never closed"),
+            ("first 2\nend", "line 1: write first"),
             ("repeat many\nend", "line 1: \"many\" is not a number up to 1000000; write repeat N"),
             ("run 'x", "line 1: the ' at column 1 is never closed"),
             ("touch a b", "line 1: write touch FILE"),
             ("flood -1", "line 1: \"-1\" is not a number"),
-            (&deep, "line 9: repetitions nest at most 8 deep"),
+            (&deep, "line 9: repeat and first nest at most 8 deep"),
         ] {
             let error = Script::parse(script).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{script:?}: {error}");
@@ -478,8 +519,12 @@ mod tests {
             word().prop_map(Instruction::Touch),
         ];
         let nested = single.prop_recursive(3, 20, 4, |inner| {
-            (0..ROUNDS_MAX, prop::collection::vec(inner, 0..4))
-                .prop_map(|(rounds, body)| Instruction::Repeat { rounds, body })
+            let body = prop::collection::vec(inner, 0..4);
+            prop_oneof![
+                (0..ROUNDS_MAX, body.clone())
+                    .prop_map(|(rounds, body)| Instruction::Repeat { rounds, body }),
+                body.prop_map(Instruction::First),
+            ]
         });
         prop::collection::vec(nested, 0..8)
     }

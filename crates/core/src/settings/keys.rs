@@ -100,6 +100,10 @@ settings! {
         "No starts while the load for each core is at least this; 0 is no limit";
     "host.grace": SettingKind::Duration, "15m",
         "How long a host may be out of sight before its runs are lost";
+    "daemon.scan_every": SettingKind::Duration, "30s",
+        "How often the daemon looks at everything, whether anybody has told it of a change or not";
+    "daemon.log_size": SettingKind::Bytes, "8MiB",
+        "How large the daemon's log grows before it is put aside; five older ones are kept";
     "events.keep": SettingKind::Duration, "90d",
         "How long events are kept";
     "trash.keep": SettingKind::Duration, "30d",

@@ -23,6 +23,7 @@ mod rebasing;
 mod references;
 mod repository;
 mod rescue;
+mod sample;
 mod scratch;
 mod snapshot;
 mod status;
@@ -37,6 +38,7 @@ pub use moving::{Move, move_tree_away, move_tree_back};
 pub use rebasing::{Rebased, Work};
 pub use repository::{Repository, Turn};
 pub use rescue::{LeftOut, Part, PartKind, Reason, Rescue};
+pub use sample::make_sample;
 pub use status::{Changes, TreeStatus};
 pub use tree::{Tree, Unfinished};
 

@@ -251,6 +251,12 @@ impl Repository {
         }
     }
 
+    /// Where a branch of a worker is, if that can be read without asking git.
+    pub fn branch_in_files(&self, branch: &str) -> Option<Commit> {
+        let found = references::reference(&self.path, &format!("refs/heads/{branch}"));
+        found.filter(|_| is_plain(branch))
+    }
+
     /// The commit that a name means: a reference, a branch, a hash.
     pub fn resolve(&self, reference: &str) -> Result<Option<Commit>, GitError> {
         if reference.starts_with('-') {
@@ -386,6 +392,30 @@ impl Repository {
     /// [`GitError::Exists`]. A branch that is there already and not at `base` is
     /// [`GitError::BranchExists`].
     pub fn add_worktree(&self, path: &Path, branch: &str, base: &Commit) -> Result<(), GitError> {
+        self.make_worktree(path, |parent, path| self.register_worktree(parent, path, branch, base))
+    }
+
+    /// Makes a worktree at `path` that has `base` checked out and is on no branch. Whatever is at `path` already is
+    /// [`GitError::Exists`].
+    pub fn add_detached_worktree(&self, path: &Path, base: &Commit) -> Result<(), GitError> {
+        self.make_worktree(path, |parent, path| {
+            let (name, first) = place_at_first(parent);
+            let _registry = self.registry()?;
+            Call::on(&self.path, format!("make a worktree at {}", path.display()))
+                .args(["worktree", "add", "--quiet", "--no-checkout", "--detach", "--"])
+                .arg(&first)
+                .arg(base.as_str())
+                .done()?;
+            self.give_place(&name, &first, path)
+        })
+    }
+
+    /// Makes a worktree with `register`, which is given the directory and the path of it, and fills it.
+    fn make_worktree(
+        &self,
+        path: &Path,
+        register: impl FnOnce(&Path, &Path) -> Result<(), GitError>,
+    ) -> Result<(), GitError> {
         if path.symlink_metadata().is_ok() {
             return Err(GitError::Exists { path: path.to_owned() });
         }
@@ -393,7 +423,7 @@ impl Repository {
         fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
         let parent = parent.canonicalize().map_err(GitError::file("find", parent))?;
         let path = parent.join(path.file_name().unwrap_or_default());
-        self.register_worktree(&parent, &path, branch, base)?;
+        register(&parent, &path)?;
         Call::within(&path, format!("fill {}", path.display()))
             .args(["reset", "--quiet", "--hard"])
             .done()
@@ -412,8 +442,7 @@ impl Repository {
         branch: &str,
         base: &Commit,
     ) -> Result<(), GitError> {
-        let name = unique_name(&parent.file_name().unwrap_or_default().to_string_lossy());
-        let first = parent.join(&name);
+        let (name, first) = place_at_first(parent);
         let deed = format!("make a worktree at {}", path.display());
         let start = || {
             Call::on(&self.path, deed.clone()).args(["worktree", "add", "--quiet", "--no-checkout"])
@@ -438,9 +467,21 @@ impl Repository {
         if !answer.succeeded() {
             return Err(call.failed(&answer));
         }
-        link_back(&self.path.join("worktrees").join(&name), path)?;
-        fs::rename(&first, path).map_err(GitError::file("make", path))
+        self.give_place(&name, &first, path)
     }
+
+    /// Takes a worktree that was just made to where it belongs.
+    fn give_place(&self, name: &str, first: &Path, path: &Path) -> Result<(), GitError> {
+        link_back(&self.path.join("worktrees").join(name), path)?;
+        fs::rename(first, path).map_err(GitError::file("make", path))
+    }
+}
+
+/// The name under which git keeps what belongs to a new worktree in this directory, and where it is made at first.
+fn place_at_first(parent: &Path) -> (String, PathBuf) {
+    let name = unique_name(&parent.file_name().unwrap_or_default().to_string_lossy());
+    let first = parent.join(&name);
+    (name, first)
 }
 
 /// Whether the name of a branch leads to no other file than its own.

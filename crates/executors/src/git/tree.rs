@@ -71,6 +71,17 @@ enum FilesStay {
     No,
 }
 
+impl FilesStay {
+    fn keep(self, switch: Call) -> Call {
+        match self {
+            // Without further words git does not even look at them.
+            Self::Yes => switch,
+            // Ignored files of the last worker are not overwritten by files of the base.
+            Self::No => switch.arg("--no-overwrite-ignore"),
+        }
+    }
+}
+
 /// The commit that is checked out where `HEAD` says this, if that can be read without git.
 fn checked_out(git_directory: &Path, head: &str) -> Option<Commit> {
     match head.strip_prefix("ref: ") {
@@ -104,6 +115,13 @@ impl Tree {
         self.call("find HEAD")?
             .args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
             .optional_commit()
+    }
+
+    /// What is checked out, if that can be read without asking git.
+    pub fn head_in_files(&self) -> Option<Commit> {
+        let directory = self.git_directory().ok()?;
+        let head = std::fs::read_to_string(directory.join("HEAD")).ok()?;
+        checked_out(&directory, head.trim())
     }
 
     /// The branch, unless `HEAD` is detached.
@@ -183,6 +201,27 @@ impl Tree {
     /// `base`, is [`GitError::NotClean`], and then the tree is where it was. A branch that is there
     /// already and not at `base` is [`GitError::BranchExists`].
     pub fn recycle(&self, branch: &str, base: &Commit) -> Result<(), GitError> {
+        let switch = |files| self.switch_to_new(branch, base, files);
+        self.move_clean(base, switch, |before| self.undo_switch(before, branch, base))
+    }
+
+    /// Puts a clean tree on `base`, and on no branch. Otherwise the same as [`Self::recycle`].
+    pub fn recycle_detached(&self, base: &Commit) -> Result<(), GitError> {
+        let switch = |files: FilesStay| {
+            let deed = format!("switch {} to {base}", self.path.display());
+            let call = files.keep(self.call(deed)?.args(["switch", "--quiet"]));
+            call.args(["--detach", base.as_str()]).done().map(drop)
+        };
+        self.move_clean(base, switch, |before| self.switch_back(before))
+    }
+
+    /// Has `switch` move a tree to `base`, and `undo` move it back to what `HEAD` was if it is not clean.
+    fn move_clean(
+        &self,
+        base: &Commit,
+        switch: impl FnOnce(FilesStay) -> Result<(), GitError> + Send,
+        undo: impl FnOnce(&str) -> Result<(), GitError>,
+    ) -> Result<(), GitError> {
         if let Some(unfinished) = self.unfinished()? {
             return Err(GitError::Unfinished { operation: unfinished.command() });
         }
@@ -192,21 +231,21 @@ impl Tree {
         let report = if checked_out(&directory, before.trim()).as_ref() == Some(base) {
             // Nothing but the name of the branch changes, so one need not wait for the other.
             let (switched, report) = std::thread::scope(|scope| {
-                let switched = scope.spawn(|| self.switch_to_new(branch, base, FilesStay::Yes));
+                let switched = scope.spawn(|| switch(FilesStay::Yes));
                 let report = self.report(Ignored::Hidden);
                 (switched.join(), report)
             });
             switched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             report?
         } else {
-            self.switch_to_new(branch, base, FilesStay::No)?;
+            switch(FilesStay::No)?;
             // Afterwards is when it counts, and a change that was there before is still there.
             self.report(Ignored::Hidden)?
         };
         if report.changes.is_empty() {
             return Ok(());
         }
-        self.undo_switch(before.trim(), branch, base)?;
+        undo(before.trim())?;
         let left = report.changes.paths().cloned().collect();
         Err(GitError::NotClean { path: self.path.clone(), left })
     }
@@ -214,13 +253,7 @@ impl Tree {
     fn switch_to_new(&self, branch: &str, base: &Commit, files: FilesStay) -> Result<(), GitError> {
         let switch = || -> Result<Call, GitError> {
             let call = self.call(format!("switch {} to {branch}", self.path.display()))?;
-            let call = call.args(["switch", "--quiet"]);
-            Ok(match files {
-                // Without further words git does not even look at them.
-                FilesStay::Yes => call,
-                // Ignored files of the last worker are not overwritten by files of the base.
-                FilesStay::No => call.arg("--no-overwrite-ignore"),
-            })
+            Ok(files.keep(call.args(["switch", "--quiet"])))
         };
         let mut call = switch()?.args(["--no-track", "-c", branch, base.as_str()]);
         let answer = call.answer()?;
@@ -235,14 +268,21 @@ impl Tree {
         }
     }
 
-    /// Goes back to what `HEAD` was.
+    /// Goes back to what `HEAD` was, from a new branch.
     fn undo_switch(&self, before: &str, branch: &str, base: &Commit) -> Result<(), GitError> {
+        if before.strip_prefix("ref: refs/heads/") == Some(branch) {
+            return Ok(());
+        }
+        self.switch_back(before)?;
+        self.repository()?.delete_branch_if_at(branch, base).map(drop)
+    }
+
+    /// Goes back to what `HEAD` was.
+    fn switch_back(&self, before: &str) -> Result<(), GitError> {
         let back = self.call("switch back")?.args(["switch", "--quiet"]);
         match before.strip_prefix("ref: refs/heads/") {
-            Some(earlier) if earlier == branch => return Ok(()),
-            Some(earlier) => back.arg(earlier).done()?,
-            None => back.args(["--detach", before]).done()?,
-        };
-        self.repository()?.delete_branch_if_at(branch, base).map(drop)
+            Some(earlier) => back.arg(earlier).done().map(drop),
+            None => back.args(["--detach", before]).done().map(drop),
+        }
     }
 }

@@ -110,6 +110,11 @@ impl RunFiles {
         self.file(".prompt")
     }
 
+    /// What whoever started a supervisor has done for it meanwhile.
+    pub fn prepared_path(&self) -> PathBuf {
+        self.file(".prepared")
+    }
+
     /// Where a supervisor can be spoken to while its agent runs.
     pub fn control_path(&self) -> PathBuf {
         self.file(".control")

@@ -11,7 +11,8 @@
 //! - What a supervisor has seen of the end of its agent outlives it, in the file of the lock.
 //! - A run has one agent at a time, also when it is handed over: the next is begun by the same supervisor under the
 //!   same lock, when nothing of the one before is left.
-//! - Only a process that is known to belong to a run is ever sent a signal.
+//! - Only a process that is known to belong to a run is ever sent a signal: it holds the lock, is written down, or bears
+//!   the name of the run of this town in its environment.
 
 mod agent;
 mod attend;
@@ -24,6 +25,7 @@ mod processes;
 mod prompter;
 mod remains;
 mod starter;
+mod strays;
 mod supervisor;
 
 pub use agent::{Agent, SessionEnd, Supervision};
@@ -32,10 +34,15 @@ pub(crate) use control::{Control, Wish};
 pub use end::AgentEnd;
 pub use files::{Keyboard, Liveness, RunFiles, RunLock};
 pub use host::{boot_identity, host_identity};
-pub use orphan::{end_orphan, holders, left_without_agent, lost_its_session, supervisor_at_work};
-pub(crate) use processes::parent_of;
+pub use orphan::{
+    Unattended, end_orphan, holders, lost_its_session, supervisor_at_work, unattended,
+};
+pub(crate) use processes::{parent_of, start_of};
 pub use prompter::{ARRIVED, Prompter};
-pub use starter::{StarterLock, rebooted_since, starter_is_alive};
+pub use starter::{
+    StarterLock, is_of_this_process, rebooted_since, starter_is_alive, wait_for_end_of_starter,
+};
+pub use strays::{Strays, Suspect, end_strays, strays_of};
 pub use supervisor::{
     Hearing, OnEnd, Order, Supervisors, become_detached, next_order, say, speak_into,
 };

@@ -30,7 +30,7 @@ pub(super) struct Record {
 const WITHOUT_SESSION: &str = "without session";
 
 impl Record {
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         // Below it may stand how the agent ended, while something that it left is still there.
         let mut lines = text.lines();
         let words: Vec<&str> = lines.next()?.split_ascii_whitespace().collect();
@@ -97,9 +97,17 @@ pub fn supervisor_at_work(files: &RunFiles) -> io::Result<Option<u32>> {
     Ok(with_agent.and_then(|record| u32::try_from(record.supervisor.as_raw_pid()).ok()))
 }
 
-/// What is left of a run whose supervisor and agent are both gone, while something else holds its lock; nothing if that
-/// is not how it stands. No numbers if we may not know them.
-pub fn left_without_agent(files: &RunFiles) -> io::Result<Option<Vec<i32>>> {
+/// What is left of a run whose supervisor is gone, while something holds its lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unattended {
+    /// Its agent, of this number, which goes on alone.
+    Agent(i32),
+    /// Others, of these numbers; none if we may not know them.
+    Others(Vec<i32>),
+}
+
+/// What is left of a run whose supervisor is gone; nothing if that is not how it stands.
+pub fn unattended(files: &RunFiles) -> io::Result<Option<Unattended>> {
     if files.liveness()? != Liveness::Held || somebody_listens(files)? {
         return Ok(None);
     }
@@ -114,8 +122,14 @@ pub fn left_without_agent(files: &RunFiles) -> io::Result<Option<Vec<i32>>> {
         .any(|process| (process.pid, process.started) == agent && !process.is_over);
     let supervised = holders.contains(&record.supervisor.as_raw_pid());
     // Asked again: all of it may have ended meanwhile.
-    let held = files.liveness()? == Liveness::Held;
-    Ok((held && !agent_lives && !supervised).then_some(holders))
+    if supervised || files.liveness()? != Liveness::Held {
+        return Ok(None);
+    }
+    Ok(Some(if agent_lives {
+        Unattended::Agent(agent.0.as_raw_pid())
+    } else {
+        Unattended::Others(holders)
+    }))
 }
 
 /// The numbers of the processes that have the lock of a run open, other than ours, as far as we may know.

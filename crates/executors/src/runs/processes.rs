@@ -37,6 +37,12 @@ pub(crate) fn parent_of(number: u32) -> Option<u32> {
     process.parent?.as_raw_pid().try_into().ok()
 }
 
+/// When the process of this number was started, in ticks of the kernel; nothing if there is none.
+pub(crate) fn start_of(number: u32) -> Option<u64> {
+    let process = Pid::from_raw(number.try_into().ok()?).and_then(look)?;
+    (!process.is_over).then_some(process.started)
+}
+
 /// The process number that a word is.
 pub(super) fn pid_of(word: &str) -> Option<Pid> {
     Pid::from_raw(word.parse().ok().filter(|number| *number > 0)?)

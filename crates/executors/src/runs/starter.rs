@@ -55,10 +55,30 @@ impl Drop for StarterLock {
     }
 }
 
+/// Whether a name is that of a starter in this process.
+pub fn is_of_this_process(name: &str) -> bool {
+    name.split('-').next() == Some(&std::process::id().to_string()) && !rebooted_since(name)
+}
+
+/// Waits until the starter of this name is gone.
+pub fn wait_for_end_of_starter(directory: &Path, name: &str) -> io::Result<()> {
+    if !is_name(name) {
+        return Ok(());
+    }
+    // Shared, and given back at once: whoever asks meanwhile is not kept from anything.
+    let file = File::open(directory.join(name))?;
+    file.lock_shared()?;
+    file.unlock()
+}
+
+/// Whether a name can be that of a starter. One that cannot must not lead to the file of somebody else.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+}
+
 /// Whether the starter of this name is alive. The file of a dead one is removed.
 pub fn starter_is_alive(directory: &Path, name: &str) -> io::Result<bool> {
-    // A name that cannot be ours must not lead to the file of somebody else.
-    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') {
+    if !is_name(name) {
         return Ok(false);
     }
     let path = directory.join(name);

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -37,7 +37,8 @@ struct Supervisor {
     orders: ChildStdin,
     /// Who waits for the next thing it says; nobody once it has answered.
     listener: Option<mpsc::Sender<String>>,
-    is_idle: bool,
+    /// Since when it has had nothing to do.
+    idle_since: Option<Instant>,
 }
 
 /// A run that a supervisor is to take.
@@ -82,6 +83,15 @@ impl Supervisors {
         }
     }
 
+    /// Lets those go that have had nothing to do for so long. Whoever stays for weeks does not keep as many as were
+    /// needed once.
+    pub fn dismiss_idle(&self, after: Duration) {
+        // One whose pipe is closed ends.
+        self.known().retain(|_, supervisor| {
+            supervisor.idle_since.is_none_or(|since| since.elapsed() < after)
+        });
+    }
+
     fn known(&self) -> MutexGuard<'_, HashMap<u32, Supervisor>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -91,9 +101,9 @@ impl Supervisors {
         let mut known = self.known();
         loop {
             let (&number, supervisor) =
-                known.iter_mut().find(|(_, supervisor)| supervisor.is_idle)?;
+                known.iter_mut().find(|(_, supervisor)| supervisor.idle_since.is_some())?;
             let (tell, answer) = mpsc::channel();
-            supervisor.is_idle = false;
+            supervisor.idle_since = None;
             supervisor.listener = Some(tell);
             // A line is shorter than what a pipe takes at once, and an idle supervisor has read all others.
             if supervisor.orders.write_all(format!("{line}\n").as_bytes()).is_ok() {
@@ -116,7 +126,7 @@ impl Supervisors {
         let mut child = start(order)?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (orders, voice) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
-        let supervisor = Supervisor { orders, listener: Some(tell), is_idle: false };
+        let supervisor = Supervisor { orders, listener: Some(tell), idle_since: None };
         self.known().insert(child.id(), supervisor);
         // The thread waits for this alone.
         let _ = introduce.send((child, voice));
@@ -131,7 +141,7 @@ impl Supervisors {
             let line = String::from_utf8_lossy(&line).into_owned();
             let is_over = line == ENDED;
             if let Some(supervisor) = self.known().get_mut(&number) {
-                supervisor.is_idle = is_over;
+                supervisor.idle_since = is_over.then(Instant::now);
                 if let Some(listener) = supervisor.listener.take() {
                     // Whoever has lost patience does not listen any more.
                     let _ = listener.send(line);

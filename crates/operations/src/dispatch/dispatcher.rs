@@ -57,6 +57,7 @@ pub struct Dispatcher<'a> {
     /// The polecats that somebody has not left yet.
     taken: Mutex<BTreeSet<WorkerPlace>>,
     pause: Box<dyn Fn(Duration) + Sync + 'a>,
+    decided: Box<dyn Fn() + Sync + 'a>,
 }
 
 /// Why something that was to start did not.
@@ -208,6 +209,7 @@ impl<'a> Dispatcher<'a> {
             begun: AtomicU64::new(0),
             taken: Mutex::default(),
             pause: Box::new(std::thread::sleep),
+            decided: Box::new(|| ()),
         }
     }
 
@@ -267,6 +269,13 @@ impl<'a> Dispatcher<'a> {
     /// Waits between starts in another way; a simulator has a clock of its own.
     pub fn with_pause(mut self, pause: impl Fn(Duration) + Sync + 'a) -> Self {
         self.pause = Box::new(pause);
+        self
+    }
+
+    /// Calls this when it is decided what starts, and only waiting for workers is left: somebody else may decide meanwhile.
+    /// With a delay between starts that is never so.
+    pub fn with_decided(mut self, decided: impl Fn() + Sync + 'a) -> Self {
+        self.decided = Box::new(decided);
         self
     }
 
@@ -481,7 +490,9 @@ impl<'a> Dispatcher<'a> {
     ) -> Result<()> {
         let settings = &scene.settings;
         let pending = if settings.spawn_delay.is_zero() {
-            self.reserve_all(around, proposals, done)?
+            let reserved = self.reserve_all(around, proposals, done)?;
+            (self.decided)();
+            reserved
         } else {
             proposals
         };
@@ -579,7 +590,7 @@ impl<'a> Dispatcher<'a> {
             if !Run::takes_slot(run.executor) {
                 return Ok(());
             }
-            let Err(error) = self.spawner.spawn(&run) else { return Ok(()) };
+            let Err(error) = self.spawner.spawn_from(self.town, &run) else { return Ok(()) };
             // Whoever did not ask for that very place is not made to wait for it.
             let elsewhere = match (&error, &run.place) {
                 (SpawnError::Taken(_), Some(place)) if proposal.context.place.is_none() => {

@@ -3,17 +3,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gt_executors::runs::{OnEnd, StarterLock};
+use gt_executors::runs::OnEnd;
 
-use super::dispatcher::{Dispatched, Dispatcher, NotStarted};
+use super::dispatcher::Dispatched;
 use super::scene::Caller;
 use super::settings::Overrides;
-use crate::landing::resume;
-use crate::messages::deliver_waiting;
-use crate::outbox::catch_up;
-use crate::runs::{RealWorld, Recovered, RunSpawner, World as _, recover};
-use crate::trees::complete_moves;
-use crate::{OperationError, Result, Town, retention};
+use crate::reconcile::{self, Starts};
+use crate::runs::{RealWorld, Recovered, RunSpawner, World as _};
+use crate::{Result, Town};
 
 /// How passes are made.
 #[derive(Clone)]
@@ -48,10 +45,10 @@ const LOOK_AFTER_EVERY: Duration = Duration::from_secs(1);
 /// them, above all the supervisors.
 pub struct Passes<'a> {
     town: &'a Town,
-    how: Pass<'a>,
+    is_dry_run: bool,
     world: RealWorld,
     spawner: RunSpawner,
-    lock: Option<StarterLock>,
+    starts: Starts<'a>,
     /// When everything was looked after that no start waits for.
     looked_after: Option<Instant>,
 }
@@ -61,7 +58,9 @@ impl<'a> Passes<'a> {
     pub fn new(town: &'a Town, how: Pass<'a>) -> Result<Self> {
         let world = RealWorld::of(town)?;
         let spawner = RunSpawner::new(town, how.program.to_owned(), how.on_end.clone());
-        Ok(Self { town, how, world, spawner, lock: None, looked_after: None })
+        let is_dry_run = how.dry_run;
+        let starts = Starts::new(town, how, world.host());
+        Ok(Self { town, is_dry_run, world, spawner, starts, looked_after: None })
     }
 
     /// Recovers what died, starts what may start, puts nudges before those who sit at a screen, has notices sent that
@@ -72,77 +71,39 @@ impl<'a> Passes<'a> {
     /// that could start waits for that. What the answers change is followed up at once.
     pub fn pass(&mut self) -> Result<(Recovered, Dispatched)> {
         let town = self.town;
-        if self.how.dry_run {
+        if self.is_dry_run {
             return Ok((Recovered::default(), self.dispatch()?));
         }
         self.spawner.refresh(town)?;
         if self.looked_after.is_some_and(|at| at.elapsed() < LOOK_AFTER_EVERY) {
-            return Ok((recover(town, &self.world)?, self.dispatch()?));
+            return Ok((reconcile::liveness(town, &self.world)?, self.dispatch()?));
         }
         self.looked_after = Some(Instant::now());
-        complete_moves(town)?;
+        reconcile::housekeeping(town, &self.world)?;
         let (mut recovered, mut dispatched) = self.round()?;
-        let on_their_way = landings(town)?;
+        let on_their_way = reconcile::landings(town)?;
         if on_their_way > 0 {
-            let problems = resume(town, &self.world)?;
-            if landings(town)? < on_their_way {
+            let problems = reconcile::landing(town, &self.world)?;
+            if reconcile::landings(town)? < on_their_way {
                 let later = self.round()?;
                 recovered = followed_by(recovered, later.0);
                 dispatched = dispatched.followed_by(later.1);
             }
             recovered.errors.extend(problems);
         }
-        retention::catch_up(town, self.world.host())?;
         Ok((recovered, dispatched))
     }
 
     fn round(&mut self) -> Result<(Recovered, Dispatched)> {
-        let town = self.town;
-        let recovered = recover(town, &self.world)?;
+        let recovered = reconcile::liveness(self.town, &self.world)?;
         let dispatched = self.dispatch()?;
-        deliver_waiting(town)?;
-        catch_up(town)?;
+        reconcile::letters(self.town)?;
         Ok((recovered, dispatched))
     }
 
     fn dispatch(&mut self) -> Result<Dispatched> {
-        let lock = if self.how.dry_run { None } else { Some(self.take_lock()?) };
-        let mut dispatcher = Dispatcher::new(self.town, &self.spawner)
-            .with_caller(self.how.caller)
-            .with_overrides(self.how.overrides)
-            .with_dry_run(self.how.dry_run);
-        if let Some(only) = &self.how.only {
-            dispatcher = dispatcher.with_only(only.clone());
-        }
-        if let Some(lock) = &lock {
-            dispatcher = dispatcher.with_starter(lock.name(), self.world.host());
-        }
-        let dispatched = dispatcher.dispatch()?;
-        drop(dispatcher);
-        // While a starter lives its starts are under way. One that could not be taken back must not seem so, and
-        // is recovered when the lock is gone.
-        let all_known =
-            !dispatched.errors.iter().any(|(_, error)| matches!(error, NotStarted::Operation(_)));
-        self.lock = lock.filter(|_| all_known);
-        Ok(dispatched)
+        self.starts.round(&self.spawner, || ())
     }
-
-    fn take_lock(&mut self) -> Result<StarterLock> {
-        if let Some(lock) = self.lock.take() {
-            return Ok(lock);
-        }
-        let directory = self.town.starters_directory();
-        StarterLock::take(&directory).map_err(|source| OperationError::File {
-            action: "lock a file in",
-            path: directory,
-            source,
-        })
-    }
-}
-
-/// How many pushes there are whose end nobody has seen.
-fn landings(town: &Town) -> Result<usize> {
-    town.read(|reader| Ok(reader.landing_runs()?.len()))
 }
 
 /// What two passes of recovery did. What was wrong the first time is put right now, or is still wrong.
@@ -154,6 +115,7 @@ fn followed_by(first: Recovered, later: Recovered) -> Recovered {
         errors: later.errors,
         waiting: later.waiting,
         stale: first.stale + later.stale,
+        due: later.due,
     }
 }
 

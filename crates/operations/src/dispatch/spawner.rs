@@ -5,6 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use gt_core::schedule::{Run, RunId};
 
+use crate::Town;
+
 /// Why a worker was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnError {
@@ -37,6 +39,11 @@ impl SpawnError {
 pub trait Spawner: Sync {
     /// Starts the worker of this run.
     fn spawn(&self, run: &Run) -> Result<(), SpawnError>;
+
+    /// The same, for whoever can do something of what the worker needs while it is being started.
+    fn spawn_from(&self, _town: &Town, run: &Run) -> Result<(), SpawnError> {
+        self.spawn(run)
+    }
 }
 
 /// A spawner that starts nothing and remembers what it was asked for, for tests and the simulator.

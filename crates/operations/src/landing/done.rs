@@ -10,7 +10,7 @@ use gt_executors::runs::{RunFiles, tell_done};
 use super::aside::set_aside;
 use super::commit::{Uncommitted, commit};
 use super::end::{Words, end, over};
-use super::land::{Delivery, Landed};
+use super::land::{Delivery, Landed, Patience};
 use super::way::Way;
 use crate::runs::resolve;
 use crate::trees::Trees;
@@ -91,6 +91,8 @@ pub(crate) enum Refused {
     Work(String),
     /// Others changed the same; beginning again from there would do.
     Conflict(String),
+    /// The branch that it was to land on is not there any more: nobody but a person can say where it belongs.
+    Gone(String),
     /// The origin does not answer. What was accepted is on its way, and arrives when it does.
     Later(String),
     /// Something else went wrong.
@@ -119,6 +121,9 @@ impl Refused {
             Self::Work(why) | Self::Conflict(why) | Self::Later(why) => {
                 OperationError::Rejected(why)
             }
+            Self::Gone(branch) => OperationError::Rejected(format!(
+                "{branch}; ask a person where it belongs: gt done --status escalated -m \"where does this belong?\""
+            )),
             Self::Elsewhere(error) => error,
         }
     }
@@ -157,7 +162,8 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<Done> {
         let rig = crate::rigs::require(reader, run.rig.as_str())?;
         Ok((rig, reader.context_by_number(run.context)?))
     })?;
-    let fate = finish_work(town, &rig, &run, context.as_ref(), request.said, request.message)
+    let words = (request.said, request.message);
+    let fate = finish_work(town, &rig, &run, context.as_ref(), words, Patience::Waits)
         .map_err(Refused::into_error)?;
     // An agent that goes on living would keep its place. One without a supervisor is found by whoever wants the place.
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
@@ -165,14 +171,14 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<Done> {
     Ok(Done { run: run.id, said: request.said, fate })
 }
 
-/// The same for somebody who has looked everything up.
+/// The same for somebody who has looked everything up, and says how it ended and in which words.
 pub(crate) fn finish_work(
     town: &Town,
     rig: &Rig,
     run: &Run,
     context: Option<&Context>,
-    said: Said,
-    message: Option<&str>,
+    (said, message): (Said, Option<&str>),
+    patience: Patience,
 ) -> std::result::Result<Fate, Refused> {
     let words = &Words { said, message, left: None };
     let way = Way::of(said, context.map(|context| &context.parameters));
@@ -202,7 +208,7 @@ pub(crate) fn finish_work(
             let repository = &trees.repository();
             let accepted = &accepted;
             let delivery = Delivery { town, rig, run, said, way, accepted, branch, repository };
-            Some((branch, there(delivery.land()?, branch, run)?))
+            Some((branch, there(delivery.land(patience)?, branch, run)?))
         }
         None => None,
     };
@@ -235,9 +241,8 @@ fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit,
                 cure(branch, since.as_ref(), has_merges)
             )))
         }
-        Landed::Gone => Err(Refused::Work(format!(
-            "{branch} is not at the origin any more, and what {} did was to land there; it is committed on {} and \
-             safe; ask a person where it belongs: gt done --status escalated -m \"{branch} is gone\"",
+        Landed::Gone => Err(Refused::Gone(format!(
+            "{branch} is not at the origin any more, and what {} did was to land there; it is committed on {} and safe",
             run.id, run.workplace.branch
         ))),
         Landed::Rejected(why) => Err(Refused::Work(format!(

@@ -54,6 +54,15 @@ const RACES_MAX: u32 = 100;
 /// the last of them, nobody is.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
+/// Whether a landing waits for others that land in the same repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// As long as that takes.
+    Waits,
+    /// Whoever keeps a whole town going asks again with the next pass.
+    Never,
+}
+
 /// Accepted work, and where it goes.
 #[derive(Debug)]
 pub(super) struct Delivery<'a> {
@@ -70,14 +79,14 @@ pub(super) struct Delivery<'a> {
 impl Delivery<'_> {
     /// Puts the commit on top of the branch as it is now and pushes it; when somebody else was faster, again. Every
     /// commit that is about to be pushed is written down first, while the run is live.
-    pub(super) fn land(&self) -> Result<Landed> {
-        let turn = self.repository.turn().map_err(git_failed(self.rig))?;
-        self.land_in(&turn)
-    }
-
-    /// Like [`Self::land`], for whoever has other things to do: while somebody else lands there, nothing happens.
-    pub(super) fn land_if_free(&self) -> Result<Landed> {
-        match self.repository.turn_if_free().map_err(git_failed(self.rig))? {
+    ///
+    /// Whoever has no patience does nothing while somebody else lands there.
+    pub(super) fn land(&self, patience: Patience) -> Result<Landed> {
+        let turn = match patience {
+            Patience::Waits => self.repository.turn().map(Some),
+            Patience::Never => self.repository.turn_if_free(),
+        };
+        match turn.map_err(git_failed(self.rig))? {
             Some(turn) => self.land_in(&turn),
             None => Ok(Landed::Unreachable("somebody else is landing there".to_owned())),
         }

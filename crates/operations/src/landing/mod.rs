@@ -18,6 +18,7 @@ pub use done::{Done, DoneRequest, Fate, done, run_at};
 pub(crate) use done::{Refused, finish_work};
 pub use fence::fence;
 pub(crate) use fence::put_behind_fence;
+pub(crate) use land::Patience;
 pub(crate) use merging::merging_in;
 pub(crate) use resume::{Sequel, complete, resume};
 pub(crate) use waiting::note_waiting;

@@ -2,15 +2,19 @@
 
 use std::collections::HashMap;
 
-use gt_core::RigSlug;
+use gt_core::message::{MessageBody, Severity};
 use gt_core::schedule::{Run, RunId, Said};
+use gt_core::{Outcome, RigSlug, Sender, Status};
 use gt_executors::git::Commit;
+use gt_store::Writer;
 
 use super::end::{Words, close};
-use super::land::{Arrived, Delivery, Landed};
+use super::land::{Arrived, Delivery, Landed, Patience};
 use super::waiting::note_waiting;
 use super::way::Way;
+use crate::beads::{Close, close_in};
 use crate::error::with_causes;
+use crate::messages::escalate_in;
 use crate::runs::{Alive, World};
 use crate::trees::{NotPrepared, Trees, occupy};
 use crate::{Result, Town};
@@ -24,14 +28,6 @@ pub(crate) enum Sequel {
     Unknown(String),
     /// The origin does not have it, and it is not on its way any more.
     Stays,
-}
-
-/// Whether a landing waits for others that land in the same repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Patience {
-    Waits,
-    /// Whoever keeps a whole town going asks again with the next pass.
-    Never,
 }
 
 /// Asks the origin about every push whose end nobody has seen, and whose worker is gone: what is there is confirmed, and
@@ -51,7 +47,7 @@ pub(crate) fn resume(town: &Town, world: &dyn World) -> Result<Vec<(RunId, Strin
             }
             continue;
         }
-        match in_its_tree(town, &run, || complete_with(town, &run, is_wanted, Patience::Never)) {
+        match in_its_tree(town, &run, || complete(town, &run, is_wanted, Patience::Never)) {
             None | Some(Ok(Sequel::Landed | Sequel::Stays)) => {}
             Some(Ok(Sequel::Unknown(why))) => {
                 unreachable.insert(run.rig, why);
@@ -88,11 +84,12 @@ fn in_its_tree<T>(town: &Town, run: &Run, act: impl FnOnce() -> Result<T>) -> Op
 
 /// Asks about one, whose worker can do nothing any more. It is pushed again only if it is still wanted; if that has to
 /// wait, that is written down.
-pub(crate) fn complete(town: &Town, run: &Run, is_wanted: bool) -> Result<Sequel> {
-    complete_with(town, run, is_wanted, Patience::Waits)
-}
-
-fn complete_with(town: &Town, run: &Run, is_wanted: bool, patience: Patience) -> Result<Sequel> {
+pub(crate) fn complete(
+    town: &Town,
+    run: &Run,
+    is_wanted: bool,
+    patience: Patience,
+) -> Result<Sequel> {
     let (rig, context) = town.read(|reader| {
         Ok((reader.rig(run.rig.as_str())?, reader.context_by_number(run.context)?))
     })?;
@@ -109,10 +106,7 @@ fn complete_with(town: &Town, run: &Run, is_wanted: bool, patience: Patience) ->
     let accepted = &accepted;
     let delivery = Delivery { town, rig, run, said, way, accepted, branch, repository };
     let landed = if is_wanted {
-        match patience {
-            Patience::Waits => delivery.land()?,
-            Patience::Never => delivery.land_if_free()?,
-        }
+        delivery.land(patience)?
     } else {
         match delivery.arrived()? {
             Arrived::Yes(commit) => Landed::There(commit),
@@ -127,7 +121,10 @@ fn complete_with(town: &Town, run: &Run, is_wanted: bool, patience: Patience) ->
         Landed::There(commit) => {
             town.write(|writer| {
                 writer.confirm_landing(run, branch, commit.as_str())?;
-                close(writer, town, run, &Words::only(said))
+                if !close(writer, town, run, &Words::only(said))? {
+                    landed_after_all(writer, run, branch, commit.as_str())?;
+                }
+                Ok(())
             })?;
             Ok(Sequel::Landed)
         }
@@ -142,4 +139,33 @@ fn complete_with(town: &Town, run: &Run, is_wanted: bool, patience: Patience) ->
             Ok(Sequel::Stays)
         }
     }
+}
+
+/// What follows when the work of a run that was ended meanwhile, while nobody could ask the origin, turns out to have
+/// arrived: doing it again would be doing it twice.
+fn landed_after_all(writer: &mut Writer<'_>, run: &Run, branch: &str, commit: &str) -> Result<()> {
+    let Some(bead) = writer.bead(&run.id.bead)? else { return Ok(()) };
+    if bead.status == Status::Closed {
+        return Ok(());
+    }
+    let short: String = commit.chars().take(12).collect();
+    let landed = format!("{} had landed on {branch} as {short} before it was ended", run.id);
+    let newer = writer.runs_of(&run.id.bead)?.into_iter().find(|other| other.state.is_live());
+    let Some(newer) = newer else {
+        let how = Close {
+            reasons: vec![landed],
+            outcome: Some(Outcome::Success),
+            force: true,
+            session: None,
+        };
+        close_in(writer, &run.id.bead, &how, 0, None)?;
+        return Ok(());
+    };
+    let body = MessageBody::parse(&format!(
+        "{landed}, and {} is at the same; gt run cancel {} ends it, if what has landed is enough",
+        newer.id, newer.id
+    ))?;
+    let from = Sender::Worker(run.id.clone());
+    escalate_in(writer, from, Some(run.id.bead.clone()), body, Severity::Medium)?;
+    Ok(())
 }

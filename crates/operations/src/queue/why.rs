@@ -9,6 +9,7 @@ use super::line::line;
 use crate::beads::{BeadFacts, require};
 use crate::dispatch::{Caller, Overrides, Scene};
 use crate::messages::needs_you_in;
+use crate::recovery::{Need, needs_of};
 use crate::worker::progress_in;
 use crate::{Result, Town};
 
@@ -33,6 +34,8 @@ pub struct Why {
     pub max_attempts: u32,
     /// How many steps of its live or last run are done.
     pub progress: Option<StepProgress>,
+    /// What about its live run needs a person.
+    pub needs: Vec<Need>,
     /// Who asks for a person because of it.
     pub needs_you: Vec<Message>,
 }
@@ -103,7 +106,7 @@ const AHEAD_SHOWN: usize = 10;
 /// Why the bead that `input` means is not running.
 pub fn why(town: &Town, input: &str) -> Result<Why> {
     let around = town.surroundings()?;
-    town.read(|reader| {
+    let mut why = town.read(|reader| {
         let bead = match scheduled_as(reader, input)? {
             Some(bead) => bead,
             None => require(town, reader, input)?,
@@ -146,9 +149,15 @@ pub fn why(town: &Town, input: &str) -> Result<Why> {
             holders,
             max_attempts,
             progress,
+            needs: Vec::new(),
             needs_you,
         })
-    })
+    })?;
+    // What the world says is asked when nobody is kept by it.
+    if let Some(run) = &why.run {
+        why.needs = needs_of(town, run)?;
+    }
+    Ok(why)
 }
 
 /// The bead of the context of this name, if it is the name of one.

@@ -5,7 +5,7 @@ mod parks;
 mod redispatch;
 mod stale_hooks;
 
-pub use needs::{Need, needs_you};
+pub use needs::{Need, needs_of, needs_you};
 pub use parks::{Parked, limited, parked, resume};
 pub(crate) use parks::{forget, note_start, testify};
 pub use redispatch::{Redispatch, Redispatched, redispatch};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gt_core::BeadId;
 use gt_core::schedule::{AwaitedOrigin, CloseReason, Means, Run, RunId};
-use gt_executors::runs::{Liveness, RunFiles, holders, left_without_agent};
+use gt_executors::runs::{Liveness, RunFiles, Unattended, holders, unattended};
 
 use super::parks::parked;
 use crate::runs::{RealWorld, World as _};
@@ -24,6 +24,8 @@ pub enum Need {
     /// This run has neither supervisor nor agent, and these processes of it are left. None that we may see if they
     /// are another user's.
     Headless(RunId, Vec<i32>),
+    /// This run has lost its supervisor, and its agent, this process, goes on alone.
+    Unsupervised(RunId, i32),
     /// This run is over, and these processes of it are not.
     NotGone(RunId, Vec<i32>),
     /// The work of this run has waited long for an origin that does not answer.
@@ -39,6 +41,7 @@ impl Need {
             Self::CircuitBroken(..) => "circuit-broken",
             Self::Quarantined(..) => "quarantined",
             Self::Headless(..) => "headless",
+            Self::Unsupervised(..) => "unsupervised",
             Self::NotGone(..) => "not-gone",
             Self::OriginAway(..) => "origin-away",
         }
@@ -55,6 +58,10 @@ impl Need {
             Self::Headless(run, left) => {
                 format!("{run} has lost its supervisor and its agent, but not {}", those(left))
             }
+            Self::Unsupervised(run, agent) => format!(
+                "{run} has lost its supervisor, and its agent (process {agent}) goes on alone: nobody keeps its output \
+                 or sees how it ends"
+            ),
             Self::NotGone(run, left) => format!("{run} is over, but not {}", those(left)),
             Self::OriginAway(run, awaited) => format!("the work of {run} {awaited}"),
         }
@@ -73,6 +80,9 @@ impl Need {
                 format!("gt why {bead}, then gt scheduler retry {bead}")
             }
             Self::Headless(run, _) => format!("gt run cancel {run}"),
+            Self::Unsupervised(run, _) => format!(
+                "let it end, and what it did is saved and done again; or gt run cancel {run}"
+            ),
             Self::NotGone(..) => "end them by hand; its bead waits for that".to_owned(),
             Self::OriginAway(run, _) => {
                 format!(
@@ -124,14 +134,25 @@ pub fn needs_you(town: &Town) -> Result<Vec<Need>> {
             }
         })
     }));
-    let waits_long = |run: &Run| {
-        let awaited = run.awaits_origin()?;
-        let is_long = town.now().since(awaited.since) > ORIGIN_PATIENCE;
-        is_long.then(|| Need::OriginAway(run.id.clone(), awaited))
-    };
-    needs.extend(live.iter().filter_map(waits_long).take(EACH_MAX));
+    needs.extend(live.iter().filter_map(|run| waits_long(town, run)).take(EACH_MAX));
     needs.extend(processes_left(town, &live, &recent)?);
     Ok(needs)
+}
+
+/// Why this run, if it is live, waits for a person, as far as this machine can say.
+pub fn needs_of(town: &Town, run: &Run) -> Result<Vec<Need>> {
+    if !run.state.is_live() {
+        return Ok(Vec::new());
+    }
+    let mut needs = Vec::from_iter(waits_long(town, run));
+    needs.extend(processes_left(town, std::slice::from_ref(run), &[])?);
+    Ok(needs)
+}
+
+fn waits_long(town: &Town, run: &Run) -> Option<Need> {
+    let awaited = run.awaits_origin()?;
+    let is_long = town.now().since(awaited.since) > ORIGIN_PATIENCE;
+    is_long.then(|| Need::OriginAway(run.id.clone(), awaited))
 }
 
 /// The runs of this machine whose processes have lost what they belong to.
@@ -142,21 +163,27 @@ fn processes_left(town: &Town, live: &[Run], recent: &[Run]) -> Result<Vec<Need>
     let world = RealWorld::of(town)?;
     let here = |run: &&Run| Run::takes_slot(run.executor) && run.is_on(world.host());
     let files = |run: &Run| RunFiles::of(&town.runs_directory(), &run.id.to_string());
-    let headless = live.iter().filter(here).filter_map(|run| {
-        let left = left_without_agent(&files(run)).ok().flatten()?;
-        Some(Need::Headless(run.id.clone(), left))
+    let alone = live.iter().filter(here).filter_map(|run| {
+        Some(match unattended(&files(run)).ok().flatten()? {
+            Unattended::Agent(agent) => Need::Unsupervised(run.id.clone(), agent),
+            Unattended::Others(left) => Need::Headless(run.id.clone(), left),
+        })
     });
     let not_gone =
         recent.iter().filter(here).filter(|run| !run.state.is_live()).filter_map(|run| {
             let files = files(run);
             let is_held = files.liveness().is_ok_and(|liveness| liveness == Liveness::Held);
             // A supervisor that has just written the end of its run is about to leave it.
-            let left = is_held.then(|| left_without_agent(&files).ok().flatten()).flatten();
+            let left = is_held.then(|| unattended(&files).ok().flatten()).flatten();
+            let left = left.map(|left| match left {
+                Unattended::Agent(agent) => vec![agent],
+                Unattended::Others(left) => left,
+            });
             let left =
                 left.or_else(|| is_held.then(|| holders(&files)).filter(|_| is_old(town, run)))?;
             Some(Need::NotGone(run.id.clone(), left))
         });
-    Ok(headless.chain(not_gone).collect())
+    Ok(alone.chain(not_gone).collect())
 }
 
 /// How long a run may take to leave after its end was written down.

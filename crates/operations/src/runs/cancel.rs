@@ -101,7 +101,7 @@ fn settle_in_turn(town: &Town, world: &dyn World, run: &Run, force: bool) -> Res
     let began = Instant::now();
     loop {
         match settle(town, world, run)? {
-            Settled::Over(_) => return Ok(()),
+            Settled::Over(_) | Settled::Already => return Ok(()),
             Settled::Waits | Settled::Busy(_) if began.elapsed() <= PATIENCE => {}
             Settled::Waits | Settled::Busy(_) if force => {
                 return town.write(|writer| cancel_in(writer, run));

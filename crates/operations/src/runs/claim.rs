@@ -1,6 +1,6 @@
 //! The worker takes its run.
 
-use gt_core::schedule::{CloseReason, Context, Run, RunId, RunState, Workplace};
+use gt_core::schedule::{CloseReason, Context, Polecat, Run, RunId, RunState, Workplace};
 use gt_core::{Bead, EventKind, Status};
 
 use crate::beads::enter;
@@ -30,6 +30,16 @@ pub struct WorkOrder {
 /// supervisors that were ever started for it, and of everybody who wants to give it up, exactly one is told
 /// yes. Only then may the agent be executed.
 pub fn claim(town: &Town, id: &RunId, place: &Workplace) -> Result<Claim> {
+    claim_with(town, id, place, None)
+}
+
+/// The same, with the polecat that becomes the run's if the run is granted.
+pub(super) fn claim_with(
+    town: &Town,
+    id: &RunId,
+    place: &Workplace,
+    polecat: Option<&Polecat>,
+) -> Result<Claim> {
     town.write(|writer| {
         let Some(run) = writer.run(id)? else {
             return Ok(Claim::Refused(format!("there is no run {id}")));
@@ -44,6 +54,9 @@ pub fn claim(town: &Town, id: &RunId, place: &Workplace) -> Result<Claim> {
         };
         if !writer.claim_run(&run, place)? {
             return Ok(Claim::Refused(format!("{id} is not starting any more")));
+        }
+        if let Some(polecat) = polecat {
+            writer.put_polecat(polecat)?;
         }
         if context.closed.is_none() {
             writer.close_context(&context, CloseReason::Dispatched, "")?;

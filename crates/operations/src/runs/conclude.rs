@@ -8,11 +8,11 @@ use gt_core::runtime::{ExitZero, Runtime};
 use gt_core::schedule::{Context, LandingState, Loss, Run, RunEnd, RunState, Said, WorkerPlace};
 use gt_executors::runs::AgentEnd;
 
-use super::finish::finish;
+use super::finish::{Finished, finish};
 use super::sessions::BETWEEN;
 use super::show::log_path;
 use super::spawner::with_causes;
-use crate::landing::{Refused, Sequel, complete, finish_work, note_waiting};
+use crate::landing::{Patience, Refused, Sequel, complete, finish_work, note_waiting};
 use crate::recovery::limited;
 use crate::runtimes::limit_in;
 use crate::trees::{Trees, git_failed, save};
@@ -30,6 +30,29 @@ pub(super) struct Ending<'a> {
     pub(super) end: Option<AgentEnd>,
     /// What took it, if nobody saw it.
     pub(super) loss: Loss,
+    /// Whether whoever asks can wait until what it did has landed.
+    pub(super) patience: Patience,
+}
+
+/// Who wrote down the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Concluded {
+    /// Whoever asks, as far as it could be written down.
+    Here,
+    /// Somebody else, before.
+    Already,
+}
+
+impl Concluded {
+    fn of(finished: Finished) -> Self {
+        match finished {
+            Finished::Already => Self::Already,
+            Finished::Closed(_)
+            | Finished::Rescheduled
+            | Finished::Escalated
+            | Finished::Reopened => Self::Here,
+        }
+    }
 }
 
 /// Writes down how a run ended whose supervisor saw it.
@@ -54,8 +77,16 @@ pub(super) fn conclude(
     conclude_in_tree(
         town,
         run,
-        &Ending { rig, context, runtime, end: Some(end), loss: Loss::Agent },
+        &Ending {
+            rig,
+            context,
+            runtime,
+            end: Some(end),
+            loss: Loss::Agent,
+            patience: Patience::Waits,
+        },
     )
+    .map(drop)
 }
 
 /// Writes down how a run with a tree ended, whoever found out: what its worker said stays; what nobody said is read from
@@ -63,22 +94,25 @@ pub(super) fn conclude(
 /// this, when no process of the run is left that could change anything.
 ///
 /// Whatever git cannot do, the run ends: as lost, with its tree kept as it is.
-pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<()> {
-    let Some(run) = live(town, run)? else { return Ok(()) };
+pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Concluded> {
+    let Some(run) = live(town, run)? else { return Ok(Concluded::Already) };
     let is_wanted = ending.end != Some(AgentEnd::Cancelled) && run.ended_by.is_empty();
-    let Some(run) = &landed_later(town, run, is_wanted)? else { return Ok(()) };
+    let Some(run) = &landed_later(town, run, is_wanted, ending.patience)? else {
+        return Ok(Concluded::Here);
+    };
     let end = if is_wanted { meaning(town, run, ending)? } else { Some(cancelled(ending.end)) };
-    let Some(end) = end else { return Ok(()) };
+    let Some(end) = end else { return Ok(Concluded::Here) };
     // A tree that cannot be saved now is saved before anybody else gets it.
     let saved = save(town, ending.rig, run);
     if end.state != RunState::Cancelled
         && let Some(runtime) = ending.runtime
         && let Some(limit) = limit_in(runtime, &last_words(town, run), town.now())
     {
-        return limited(town, &run.id, limit.at, &limit.said).map(drop);
+        return limited(town, &run.id, limit.at, &limit.said).map(Concluded::of);
     }
     let committed = matches!(saved, Ok(Some(_)));
-    finish(town, &run.id, &RunEnd { committed, loss: ending.loss, ..end }).map(drop)
+    let end = RunEnd { committed, loss: ending.loss, ..end };
+    finish(town, &run.id, &end).map(Concluded::of)
 }
 
 /// A run as it is now, if it is live.
@@ -89,11 +123,11 @@ fn live(town: &Town, run: &Run) -> Result<Option<Run>> {
 
 /// Asks about work that was on its way when its worker ended: its `gt done` did not live to see the end, or the origin did
 /// not answer it. The run, if it has to end otherwise.
-fn landed_later(town: &Town, run: Run, is_wanted: bool) -> Result<Option<Run>> {
+fn landed_later(town: &Town, run: Run, is_wanted: bool, patience: Patience) -> Result<Option<Run>> {
     if run.landing.state != Some(LandingState::Intended) {
         return Ok(Some(run));
     }
-    match complete(town, &run, is_wanted) {
+    match complete(town, &run, is_wanted, patience) {
         Ok(Sequel::Landed) => Ok(None),
         // Whoever makes the next pass asks again.
         Ok(Sequel::Unknown(_)) if is_wanted => Ok(None),
@@ -188,11 +222,14 @@ fn deliver(town: &Town, ending: &Ending<'_>, run: &Run) -> Result<Option<RunEnd>
         let reason = format!("it ended with exit status 0, and its work was not accepted: {why}");
         Ok(Some(RunEnd { exit_code: Some(0), ..RunEnd::without_status(state, reason) }))
     };
-    match finish_work(town, ending.rig, run, ending.context, Said::Completed, None) {
+    let words = (Said::Completed, None);
+    match finish_work(town, ending.rig, run, ending.context, words, ending.patience) {
         // Perhaps it is still on its way: then its run ends when it has arrived.
         Ok(_) | Err(Refused::Later(_)) => Ok(None),
         // Once more from where the others are now.
         Err(Refused::Conflict(why)) => end(RunState::Lost, why),
+        // Neither this worker nor another can do anything about it.
+        Err(Refused::Gone(why)) => ask_where_it_belongs(town, ending, run, &why),
         // Once more by an agent that may do better; the command of a rig would do the same.
         Err(Refused::Work(why)) => {
             let is_command =
@@ -201,6 +238,30 @@ fn deliver(town: &Town, ending: &Ending<'_>, run: &Run) -> Result<Option<RunEnd>
         }
         Err(Refused::Elsewhere(error)) if error.is_of_store() => Err(error),
         Err(Refused::Elsewhere(error)) => end(RunState::Lost, with_causes(&error)),
+    }
+}
+
+/// Keeps the work of a run whose branch the origin does not have any more, and asks a person.
+fn ask_where_it_belongs(
+    town: &Town,
+    ending: &Ending<'_>,
+    run: &Run,
+    why: &str,
+) -> Result<Option<RunEnd>> {
+    let (bead, rig) = (&run.id.bead, &ending.rig.slug);
+    let message = format!(
+        "{why}. Make the branch again at the origin, or choose another with gt rig set {rig} branch <branch>; then \
+         bd update {bead} --status open and gt sling {bead} do it again from there, or merge what is kept by hand \
+         and close it with bd close {bead}"
+    );
+    let words = (Said::Escalated, Some(message.as_str()));
+    match finish_work(town, ending.rig, run, ending.context, words, ending.patience) {
+        Ok(_) => Ok(None),
+        Err(Refused::Elsewhere(error)) if error.is_of_store() => Err(error),
+        // Whatever keeps that from being said, its work is saved, and it is not done.
+        Err(_) => {
+            Ok(Some(RunEnd { exit_code: Some(0), ..RunEnd::without_status(RunState::Lost, why) }))
+        }
     }
 }
 

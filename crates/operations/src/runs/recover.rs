@@ -1,11 +1,13 @@
 //! What is left of starts and runs that died.
 
+use std::collections::HashMap;
+
 use gt_core::schedule::{AwaitedOrigin, LandingState, Run, RunId, RunState};
 use gt_core::{ExecutorKind, Timestamp};
 
 use super::left_over::end_left_over;
 use super::settle::{Settled, settle};
-use super::world::{Alive, World};
+use super::world::{Alive, World, strays_do_not_end};
 use crate::dispatch::{Cost, SchedulerSettings, close_stale, jitter, start_failed_in};
 use crate::settings::{file_layers, layers_over};
 use crate::{Result, Town};
@@ -25,6 +27,16 @@ pub struct Recovered {
     pub errors: Vec<(RunId, String)>,
     /// How many contexts were closed because their bead is.
     pub stale: usize,
+    /// When the next start has taken too long, if there is one under way.
+    pub due: Option<Timestamp>,
+}
+
+impl Recovered {
+    /// Whether anything was put right.
+    pub fn is_something(&self) -> bool {
+        let runs = self.restarted.len() + self.lost.len() + self.finished.len();
+        runs + self.stale > 0
+    }
 }
 
 /// How many stale contexts one pass closes.
@@ -39,6 +51,7 @@ enum Remedy {
 }
 
 /// What is wrong with a live run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrong {
     StarterDied,
     TooLong,
@@ -60,6 +73,7 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
     polecats.retain(|polecat| !runs.iter().any(|run| polecat.last_run.as_ref() == Some(&run.id)));
     let now = town.now();
     let mut recovered = Recovered::default();
+    let mut wrong: Vec<(Run, Wrong)> = Vec::new();
     for run in runs {
         let awaited = run.awaits_origin().filter(|_| run.ended_by.is_empty());
         if let Some(awaited) = awaited {
@@ -73,8 +87,26 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
             }
             continue;
         }
-        let Some(wrong) = diagnose(world, &run, &settings, now) else { continue };
-        match put_right(town, world, &run, &wrong) {
+        match diagnose(world, &run, &settings, now) {
+            Some(found) => wrong.push((run, found)),
+            None if run.state == RunState::Starting && run.is_on(world.host()) => {
+                let late = began(world, &run).plus(settings.start_timeout);
+                recovered.due = Some(recovered.due.map_or(late, |due| due.min(late)));
+            }
+            None => {}
+        }
+    }
+    // What was cut off may have left something that nothing but a look at all processes finds: one look for all.
+    let gone: Vec<&Run> =
+        wrong.iter().filter(|(_, wrong)| *wrong == Wrong::Gone).map(|(run, _)| run).collect();
+    let left: HashMap<RunId, Vec<i32>> =
+        gone.iter().map(|run| run.id.clone()).zip(world.clear(&gone)).collect();
+    for (run, wrong) in wrong {
+        if let Some(left) = left.get(&run.id).filter(|left| !left.is_empty()) {
+            recovered.errors.push((run.id.clone(), strays_do_not_end(&run.id, left)));
+            continue;
+        }
+        match put_right(town, world, &run, wrong) {
             Ok(Remedy::None) => {}
             Ok(Remedy::Restarted) => recovered.restarted.push(run.id),
             Ok(Remedy::Lost) => recovered.lost.push(run.id),
@@ -93,7 +125,7 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
     Ok(recovered)
 }
 
-fn put_right(town: &Town, world: &dyn World, run: &Run, wrong: &Wrong) -> Result<Remedy> {
+fn put_right(town: &Town, world: &dyn World, run: &Run, wrong: Wrong) -> Result<Remedy> {
     let taken_back = match wrong {
         Wrong::StarterDied => take_back(town, run, "whoever started it died", &Cost::Nothing)?,
         Wrong::TooLong => {
@@ -107,7 +139,7 @@ fn put_right(town: &Town, world: &dyn World, run: &Run, wrong: &Wrong) -> Result
 /// Ends a run of which nothing is left.
 fn give_up(town: &Town, world: &dyn World, run: &Run) -> Result<Remedy> {
     Ok(match settle(town, world, run)? {
-        Settled::Waits | Settled::Busy(_) => Remedy::None,
+        Settled::Already | Settled::Waits | Settled::Busy(_) => Remedy::None,
         Settled::Over(RunState::Done | RunState::Failed) => Remedy::Finished,
         Settled::Over(_) => Remedy::Lost,
     })
@@ -120,6 +152,11 @@ fn take_back(town: &Town, run: &Run, why: &str, cost: &Cost) -> Result<bool> {
 /// Whether a run was taken on another machine, whose lock alone says whether it lives.
 fn is_elsewhere(run: &Run) -> bool {
     run.executor == ExecutorKind::Ssh && matches!(run.state, RunState::Running | RunState::Blocked)
+}
+
+/// Since when a start has been under way, as far as anybody could do something for it.
+fn began(world: &dyn World, run: &Run) -> Timestamp {
+    world.awake_since().map_or(run.created_at, |awake| run.created_at.max(awake))
 }
 
 /// What is wrong with a live run, as far as this machine can say.
@@ -138,7 +175,7 @@ fn diagnose(
         RunState::Starting => match world.starter_of(run) {
             Alive::No => Some(Wrong::StarterDied),
             Alive::Yes | Alive::Unknown => {
-                let too_long = now.since(run.created_at) > settings.start_timeout;
+                let too_long = now.since(began(world, run)) > settings.start_timeout;
                 (run.is_on(world.host()) && too_long).then_some(Wrong::TooLong)
             }
         },

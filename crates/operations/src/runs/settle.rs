@@ -5,9 +5,10 @@ use gt_core::decide::loss_of;
 use gt_core::schedule::{Context, Run, RunEnd, RunState};
 use gt_executors::runs::AgentEnd;
 
-use super::conclude::{Ending, conclude_in_tree, taken_by};
-use super::finish::finish;
+use super::conclude::{Concluded, Ending, conclude_in_tree, taken_by};
+use super::finish::{Finished, finish};
 use super::world::{Alive, World};
+use crate::landing::Patience;
 use crate::trees::{NotPrepared, has_trees, occupy};
 use crate::worker::progress_in;
 use crate::{Result, Town, runtimes};
@@ -15,9 +16,11 @@ use crate::{Result, Town, runtimes};
 /// What came of a run whose processes are gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// It is over, like this.
+    /// It was ended here, like this.
     Over(RunState),
-    /// It is as it was: its work is on its way, and its origin does not answer.
+    /// Somebody else had written down its end meanwhile; nothing was changed.
+    Already,
+    /// It is as it was: its work is on its way, and its origin does not answer or is busy.
     Waits,
     /// It is as it was, for this reason: somebody else is at it.
     Busy(String),
@@ -26,7 +29,10 @@ pub(super) enum Settled {
 /// Ends a run of which no process is left as its supervisor would have ended it: what its end means is decided where
 /// the supervisor decides it, and in its tree nobody else does anything meanwhile.
 pub(super) fn settle(town: &Town, world: &dyn World, run: &Run) -> Result<Settled> {
-    let (rig, context) = look_up(town, run)?;
+    let (rig, context) = match look_up(town, run)? {
+        Some(found) => found,
+        None => return Ok(Settled::Already),
+    };
     match rig.filter(|rig| has_trees(rig) && !run.workplace.tree.is_empty()) {
         Some(rig) => {
             let _lock = match occupy(town, &rig, run) {
@@ -48,16 +54,25 @@ pub(super) fn settle(town: &Town, world: &dyn World, run: &Run) -> Result<Settle
                 runtime: runtime.as_ref(),
                 end: last_end(town, world, run, context.as_ref())?,
                 loss: loss_of(world.traces_of(run)),
+                patience: Patience::Never,
             };
-            conclude_in_tree(town, run, &ending)?;
+            match conclude_in_tree(town, run, &ending)? {
+                Concluded::Already => Ok(Settled::Already),
+                Concluded::Here => how_it_stands(town, run),
+            }
         }
-        None => return end_untouched(town, world, run),
+        None => end_untouched(town, world, run),
     }
-    how_it_stands(town, run)
 }
 
-fn look_up(town: &Town, run: &Run) -> Result<(Option<Rig>, Option<Context>)> {
-    town.read(|reader| Ok((reader.rig(run.rig.as_str())?, reader.context_by_number(run.context)?)))
+/// The rig of a run and how it was scheduled; nothing if it is over.
+fn look_up(town: &Town, run: &Run) -> Result<Option<(Option<Rig>, Option<Context>)>> {
+    town.read(|reader| {
+        if reader.run(&run.id)?.is_none_or(|run| !run.state.is_live()) {
+            return Ok(None);
+        }
+        Ok(Some((reader.rig(run.rig.as_str())?, reader.context_by_number(run.context)?)))
+    })
 }
 
 /// How the last agent of a run ended, if anybody saw it. One that did a step of several may have been about to be followed
@@ -90,8 +105,12 @@ fn end_untouched(town: &Town, world: &dyn World, run: &Run) -> Result<Settled> {
         }
     });
     // A machine that goes down ends everything on it first, and somebody may have had time to write that down.
-    finish(town, &run.id, &RunEnd { loss, ..end })?;
-    how_it_stands(town, run)
+    match finish(town, &run.id, &RunEnd { loss, ..end })? {
+        Finished::Already => Ok(Settled::Already),
+        Finished::Closed(_) | Finished::Rescheduled | Finished::Escalated | Finished::Reopened => {
+            how_it_stands(town, run)
+        }
+    }
 }
 
 fn how_it_stands(town: &Town, run: &Run) -> Result<Settled> {

@@ -10,6 +10,7 @@ use gt_store::Reader;
 use super::remote::reach;
 use super::world::{Alive, World};
 use crate::beads::resolve_in;
+use crate::recovery::{Need, needs_of};
 use crate::worker::{StepsOfRun, progress_in, progress_of_live, steps_in};
 use crate::{OperationError, Result, Town};
 
@@ -45,8 +46,17 @@ pub struct ShownRun {
     pub is_here: bool,
     /// The other machine that it was sent to, if it was.
     pub elsewhere: Option<Elsewhere>,
+    /// What about it needs a person.
+    pub needs: Vec<Need>,
     /// Where its output is kept.
     pub log: PathBuf,
+}
+
+impl ShownRun {
+    /// Whether its agent goes on without anybody who looks after it.
+    pub fn is_unsupervised(&self) -> bool {
+        self.needs.iter().any(|need| matches!(need, Need::Unsupervised(..)))
+    }
 }
 
 /// Another machine that a run was sent to.
@@ -144,7 +154,8 @@ pub fn show(town: &Town, world: &dyn World, input: &str) -> Result<ShownRun> {
     let is_here = run.is_on(world.host());
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     let elsewhere = reach::elsewhere(&files).filter(|_| is_here);
-    Ok(ShownRun { run, steps, bead, context, alive, is_here, elsewhere, log })
+    let needs = needs_of(town, &run)?;
+    Ok(ShownRun { run, steps, bead, context, alive, is_here, elsewhere, needs, log })
 }
 
 /// Where the output of a run is kept.

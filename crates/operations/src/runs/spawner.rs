@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gt_core::ExecutorKind;
@@ -16,11 +16,15 @@ use super::supervise::{AWAY, BUSY, FAILED, STARTED};
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
 pub(super) use crate::error::with_causes;
 use crate::settings::{file_layers, layers_over};
+use crate::trees::{Ahead, forget};
 use crate::{Result, Town};
 
 /// What a session runs: it waits for the supervisor, and has its terminal in the place of it. When the session goes away,
 /// with the server of all of them perhaps, whoever has the terminal goes along; the supervisor and its agent do not.
 const SESSION_HOLDER: [&str; 3] = ["/bin/sh", "-c", "\"$0\" \"$@\"; exit"];
+
+/// What a supervisor finds in its environment that a worker started: it is no part of that worker's run, and outlives it.
+const NOT_A_WORKER: [(&str, &str); 1] = [("GT_RUN", "")];
 
 /// Has `gt worker exec <run>` supervise runs, which goes on without us: as a process of its own, or in a session.
 pub struct RunSpawner {
@@ -29,11 +33,17 @@ pub struct RunSpawner {
     runs: PathBuf,
     /// What names our sessions' server.
     identity: String,
-    /// How long a supervisor may take to say that it has started.
-    patience: Duration,
     supervisors: Supervisors,
     on_end: Option<OnEnd>,
-    prefixes: Mutex<Vec<(gt_core::RigSlug, gt_core::Prefix)>>,
+    known: Mutex<Known>,
+}
+
+/// What may change from one pass to the next.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// How long a supervisor may take to say that it has started.
+    patience: Duration,
+    prefixes: Vec<(gt_core::RigSlug, gt_core::Prefix)>,
 }
 
 impl RunSpawner {
@@ -45,23 +55,35 @@ impl RunSpawner {
             root: town.root().to_owned(),
             runs: town.runs_directory(),
             identity: session_server(town),
-            patience: Duration::ZERO,
             supervisors: Supervisors::new(on_end.clone()),
             on_end,
-            prefixes: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
-    /// Reads what may have changed since the last pass.
-    pub fn refresh(&mut self, town: &Town) -> Result<()> {
+    /// Reads what may have changed since the last pass, and gives the settings that are in force now.
+    pub fn refresh(&self, town: &Town) -> Result<SchedulerSettings> {
         let files = file_layers(town)?;
         let (settings, rigs) = town.read(|reader| {
             Ok((SchedulerSettings::of(&layers_over(&files, reader)?)?, reader.rigs()?))
         })?;
-        self.patience = settings.start_timeout;
         let prefixes = rigs.into_iter().map(|rig| (rig.slug, rig.prefix)).collect();
-        self.prefixes = Mutex::new(prefixes);
-        Ok(())
+        *self.known() = Known { patience: settings.start_timeout, prefixes };
+        Ok(settings)
+    }
+
+    /// Lets supervisors go that have had nothing to do for so long.
+    pub fn dismiss_idle(&self, after: Duration) {
+        self.supervisors.dismiss_idle(after);
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long a supervisor may take to say that it has started.
+    fn patience(&self) -> Duration {
+        self.known().patience
     }
 
     fn words(&self, run: &Run, more: &[&OsStr]) -> Vec<OsString> {
@@ -79,12 +101,12 @@ impl RunSpawner {
         let order = Order {
             program: &self.program,
             arguments: &arguments,
-            environment: &[],
+            environment: &NOT_A_WORKER,
             line: &format!("{id} {}", run.agent),
             files: &RunFiles::of(&self.runs, &id),
         };
         self.supervisors
-            .begin(&order, self.patience)
+            .begin(&order, self.patience())
             .map_err(|error| SpawnError::Failed(with_causes(&error)))
     }
 
@@ -98,14 +120,15 @@ impl RunSpawner {
         argv.push(self.program.clone().into_os_string());
         argv.extend(self.words(run, &["--voice".as_ref(), voice.as_os_str()]));
         let name = self.session_of(run);
-        let mut begun = tmux.new_session(&name, &self.root, &[], &argv);
+        let environment = NOT_A_WORKER.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut begun = tmux.new_session(&name, &self.root, &environment, &argv);
         if matches!(begun, Err(TmuxError::Exists { .. }))
             && put_aside(&tmux, &name).map_err(|error| failed(&error))?
         {
-            begun = tmux.new_session(&name, &self.root, &[], &argv);
+            begun = tmux.new_session(&name, &self.root, &environment, &argv);
         }
         match begun {
-            Ok(_) => Ok(hearing.first_line_within(self.patience)),
+            Ok(_) => Ok(hearing.first_line_within(self.patience())),
             Err(TmuxError::Exists { name }) => {
                 Err(self.busy(run, format!("the session {name} has not ended yet")))
             }
@@ -129,8 +152,9 @@ impl RunSpawner {
 
     /// The session of a run: that of its polecat, or one of its own.
     fn session_of(&self, run: &Run) -> String {
-        let prefixes = self.prefixes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let prefix = prefixes.iter().find(|(rig, _)| *rig == run.rig).map(|(_, prefix)| prefix);
+        let known = self.known();
+        let prefix = known.prefixes.iter().find(|(rig, _)| *rig == run.rig);
+        let prefix = prefix.map(|(_, prefix)| prefix);
         crate::trees::session_of(run, prefix)
     }
 }
@@ -141,6 +165,25 @@ pub(crate) fn session_server(town: &Town) -> String {
 }
 
 impl Spawner for RunSpawner {
+    fn spawn_from(&self, town: &Town, run: &Run) -> std::result::Result<(), SpawnError> {
+        // A session takes as long to begin as a tree to be prepared; other supervisors are there at once.
+        let ahead = match run.executor {
+            ExecutorKind::Tmux => Ahead::begin(town, run),
+            ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => {
+                None
+            }
+        };
+        let Some(ahead) = ahead else { return self.spawn(run) };
+        let spawned = std::thread::scope(|scope| {
+            scope.spawn(|| ahead.carry_out(&self.program));
+            self.spawn(run)
+        });
+        if spawned.is_err() {
+            forget(town, run);
+        }
+        spawned
+    }
+
     fn spawn(&self, run: &Run) -> std::result::Result<(), SpawnError> {
         let failed = |error: String| SpawnError::Failed(error);
         let line = match run.executor {
@@ -151,7 +194,7 @@ impl Spawner for RunSpawner {
         };
         let Some(line) = line else {
             // If it wants the run later after all, it is refused: the start is taken back before.
-            let patience = format_duration(self.patience);
+            let patience = format_duration(self.patience());
             return Err(failed(format!("its supervisor said nothing for {patience}")));
         };
         match line.as_str() {

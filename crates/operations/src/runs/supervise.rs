@@ -10,7 +10,7 @@ use gt_executors::runs::{
     say, tell_done,
 };
 
-use super::claim::{Claim, claim};
+use super::claim::{Claim, claim_with};
 use super::conclude::{conclude, not_continued};
 use super::finish::exec_failed;
 use super::insist::insist;
@@ -20,7 +20,7 @@ use super::spawner::with_causes;
 use super::usage::{note_usage, usage_of};
 use crate::dispatch::SchedulerSettings;
 use crate::settings::{file_layers, layers_over};
-use crate::trees::{NotPrepared, occupy, prepare};
+use crate::trees::{NotPrepared, Prepared, take_prepared};
 use crate::{Actor, OperationError, Result, Town};
 
 /// What a supervisor tells whoever started it.
@@ -83,9 +83,8 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         say_failed(&format!("{id} is {}", run.state.as_str()));
         return Ok(());
     }
-    let prepared = occupy(town, &rig, &run)
-        .and_then(|lock| Ok((lock, prepare(town, &rig, &run, &context.parameters, program)?)));
-    let (_tree, place) = match prepared {
+    let prepared = take_prepared(town, &rig, &run, &context.parameters, program);
+    let (_tree, Prepared { place, polecat }) = match prepared {
         Ok(prepared) => prepared,
         Err(NotPrepared::Busy(why)) => {
             if let Some(last) = last_in_tree_of(town, &run)? {
@@ -103,7 +102,7 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
             return Ok(());
         }
     };
-    let order = match claim(town, id, &place)? {
+    let order = match claim_with(town, id, &place, polecat.as_ref())? {
         Claim::Granted(order) => order,
         Claim::Refused(why) => {
             say_failed(&why);

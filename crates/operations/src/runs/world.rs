@@ -1,13 +1,16 @@
 //! What the world says about runs, when nobody has written it down.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use gt_core::ExecutorKind;
 use gt_core::decide::Traces;
-use gt_core::schedule::{Run, RunEnd, RunState};
+use gt_core::schedule::{Run, RunEnd, RunId, RunState};
+use gt_core::{ExecutorKind, Timestamp};
 use gt_executors::runs::{
-    AgentEnd, Liveness, RunFiles, host_identity, lost_its_session, rebooted_since, starter_is_alive,
+    AgentEnd, Liveness, RunFiles, Suspect, end_strays, host_identity, lost_its_session,
+    rebooted_since, starter_is_alive,
 };
 
 use super::cancel::end_processes;
@@ -35,12 +38,22 @@ pub trait World: Sync {
     fn starter_of(&self, run: &Run) -> Alive;
     /// Whether any process of this run is left.
     fn worker_of(&self, run: &Run) -> Alive;
+    /// Since when this machine has been awake, if it is known to have slept, or its clock to have been set: nobody could
+    /// do anything in the time before, so that none of it counts.
+    fn awake_since(&self) -> Option<Timestamp> {
+        None
+    }
     /// Sees to it that somebody here stays with this run, if it goes on elsewhere and nobody does. Returns at once.
     fn rejoin(&self, _run: &Run) -> Result<()> {
         Ok(())
     }
     /// Ends every process of this run, asking first and killing after `grace`, and returns when none is left.
     fn end_worker(&self, run: &Run, grace: Duration) -> Result<()>;
+    /// Ends what is left of these runs although nothing of them holds a lock any more, and returns for each what does not
+    /// end. Only where nobody can have done so already is anything looked for.
+    fn clear(&self, runs: &[&Run]) -> Vec<Vec<i32>> {
+        vec![Vec::new(); runs.len()]
+    }
     /// How the worker of this run ended, if whoever stayed with it saw it and could not write it down.
     fn agent_end_of(&self, _run: &Run) -> Option<AgentEnd> {
         None
@@ -55,6 +68,15 @@ pub trait World: Sync {
     }
 }
 
+/// How long what is left of a run that nobody looks after may take to end by itself. Others wait for it.
+pub(crate) const STRAY_GRACE: Duration = Duration::from_secs(2);
+
+/// What keeps a run whose last processes do not end, in words.
+pub(super) fn strays_do_not_end(run: &RunId, left: &[i32]) -> String {
+    let left: Vec<String> = left.iter().map(ToString::to_string).collect();
+    format!("processes of {run} do not end ({}); end them by hand", left.join(", "))
+}
+
 /// The file that tells this directory apart from all others that share its store.
 const HOST: &str = "host";
 
@@ -65,16 +87,29 @@ pub struct RealWorld {
     root: PathBuf,
     starters: PathBuf,
     runs: PathBuf,
+    /// Nanoseconds since 1970; nothing is known of any sleep while it is 0.
+    awake_since: Arc<AtomicI64>,
 }
 
 impl RealWorld {
+    /// Takes note that the machine has just woken, or that its clock was set.
+    pub(crate) fn woke_at(&self, now: Timestamp) {
+        self.awake_since.store(now.as_nanos(), Ordering::SeqCst);
+    }
+
     /// The world as this town sees it.
     pub fn of(town: &Town) -> Result<Self> {
         let (host, root) = (host_of(town)?, town.root().to_owned());
-        Ok(Self { host, root, starters: town.starters_directory(), runs: town.runs_directory() })
+        Ok(Self {
+            host,
+            root,
+            starters: town.starters_directory(),
+            runs: town.runs_directory(),
+            awake_since: Arc::default(),
+        })
     }
 
-    fn files_of(&self, run: &Run) -> RunFiles {
+    pub(crate) fn files_of(&self, run: &Run) -> RunFiles {
         RunFiles::of(&self.runs, &run.id.to_string())
     }
 }
@@ -131,6 +166,11 @@ impl World for RealWorld {
         }
     }
 
+    fn awake_since(&self) -> Option<Timestamp> {
+        let nanos = self.awake_since.load(Ordering::SeqCst);
+        (nanos != 0).then_some(Timestamp::from_nanos(nanos))
+    }
+
     fn rejoin(&self, run: &Run) -> Result<()> {
         if !run.is_on(&self.host) || run.executor != ExecutorKind::Ssh {
             return Ok(());
@@ -142,7 +182,32 @@ impl World for RealWorld {
         if run.executor == ExecutorKind::Ssh {
             return reach::end(&self.root, run, &self.files_of(run), grace);
         }
-        end_processes(&self.files_of(run), run, grace)
+        end_processes(&self.files_of(run), run, grace)?;
+        match self.clear(&[run]).into_iter().next() {
+            Some(left) if !left.is_empty() => {
+                Err(OperationError::rejected(strays_do_not_end(&run.id, &left)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn clear(&self, runs: &[&Run]) -> Vec<Vec<i32>> {
+        let is_suspect = |run: &Run| {
+            run.is_on(&self.host)
+                && run.executor != ExecutorKind::Ssh
+                && self.files_of(run).was_cut_off()
+        };
+        let suspects: Vec<Suspect> = runs
+            .iter()
+            .filter(|run| is_suspect(run))
+            .map(|run| Suspect { run: run.id.to_string(), tree: None })
+            .collect();
+        let mut left = end_strays(&self.root, &suspects, STRAY_GRACE).into_iter();
+        let left_of = |run: &&Run| {
+            let is_asked = suspects.iter().any(|suspect| suspect.run == run.id.to_string());
+            is_asked.then(|| left.next()).flatten().map(|strays| strays.of_run).unwrap_or_default()
+        };
+        runs.iter().map(left_of).collect()
     }
 
     fn agent_end_of(&self, run: &Run) -> Option<AgentEnd> {

@@ -32,6 +32,8 @@ pub struct Stage<'a> {
     pub bead: String,
     /// What `{run}` stands for.
     pub run: String,
+    /// Whether nobody has worked for that bead before.
+    pub is_first: bool,
     /// Prints a line, at once.
     pub say: &'a dyn Fn(&str) -> Result<()>,
     /// How this program is started again, to follow the same script from another place on: that place is the last
@@ -82,20 +84,23 @@ struct Actor<'a> {
 impl Actor<'_> {
     fn all(&mut self, instructions: &[Instruction]) -> Result<ControlFlow<u8>> {
         for instruction in instructions {
-            if let Instruction::Repeat { rounds, body } = instruction {
-                for _ in 0..*rounds {
-                    if let ControlFlow::Break(code) = self.all(body)? {
+            let (rounds, body) = match instruction {
+                Instruction::Repeat { rounds, body } => (*rounds, body),
+                Instruction::First(body) => (u32::from(self.stage.is_first), body),
+                instruction => {
+                    self.done += 1;
+                    if self.done > self.skipped
+                        && let ControlFlow::Break(code) = self.one(instruction)?
+                    {
                         return Ok(ControlFlow::Break(code));
                     }
+                    continue;
                 }
-                continue;
-            }
-            self.done += 1;
-            if self.done <= self.skipped {
-                continue;
-            }
-            if let ControlFlow::Break(code) = self.one(instruction)? {
-                return Ok(ControlFlow::Break(code));
+            };
+            for _ in 0..rounds {
+                if let ControlFlow::Break(code) = self.all(body)? {
+                    return Ok(ControlFlow::Break(code));
+                }
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -170,8 +175,8 @@ impl Actor<'_> {
                     self.wait()?;
                 }
             }
-            // Whoever walks through the instructions repeats them.
-            Instruction::Repeat { .. } => {}
+            // Whoever walks through the instructions goes into them.
+            Instruction::Repeat { .. } | Instruction::First(_) => {}
         }
         Ok(ControlFlow::Continue(()))
     }

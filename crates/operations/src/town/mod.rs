@@ -15,6 +15,7 @@ use gt_core::decide::MachineFacts;
 use gt_core::schedule::RunId;
 use gt_core::settings::Layers;
 use gt_core::{Clock, Rig, Timestamp};
+use gt_executors::daemon::{bell_path, ring};
 use gt_store::{Authorship, Bell, Options, Reader, Store, StoreError, Writer};
 
 use self::database::Database;
@@ -49,6 +50,8 @@ pub struct Town {
     notices: bool,
     seam: Option<Arc<dyn Fn() + Send + Sync>>,
     machine: Option<Arc<dyn Machine>>,
+    /// The bell of this town's daemon, which is rung after every commit.
+    bell: Option<PathBuf>,
 }
 
 impl fmt::Debug for Town {
@@ -112,6 +115,7 @@ impl Town {
             machine: Some(Arc::new(RealMachine::at(
                 environment.path(MACHINE).unwrap_or_else(|| PathBuf::from("/")),
             ))),
+            bell: Some(bell_path(&root.join(DIRECTORY))),
         })
     }
 
@@ -154,6 +158,7 @@ impl Town {
             notices: false,
             seam: None,
             machine: None,
+            bell: None,
         }
     }
 
@@ -187,6 +192,13 @@ impl Town {
     fn pass_seam(&self) {
         if let Some(seam) = &self.seam {
             seam();
+        }
+    }
+
+    /// Tells the daemon of this town, if one runs, that something may have changed. It finds out what by itself.
+    fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            ring(bell);
         }
     }
 
@@ -298,7 +310,11 @@ impl Town {
             if rehearsal { Err(Undone::Rehearsed(done)) } else { Ok(done) }
         });
         match written {
-            Ok(done) | Err(Undone::Rehearsed(done)) => Ok(done),
+            Ok(done) => {
+                self.ring();
+                Ok(done)
+            }
+            Err(Undone::Rehearsed(done)) => Ok(done),
             Err(Undone::Failed(error)) => Err(error),
         }
     }
@@ -317,6 +333,7 @@ impl Town {
             let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
             Ok((done, calls, writer.notices_written()))
         })?;
+        self.ring();
         let mut all: Option<Calls> = None;
         let mut notices = 0;
         let mut keep = |(done, calls, written): (T, Option<Calls>, u64)| {

@@ -3,6 +3,7 @@
 //! Nothing here is deleted, only moved: `trash` is the one place that takes a tree away, and the one that
 //! deletes what was taken away long ago.
 
+mod ahead;
 mod lock;
 mod overlay;
 mod place;
@@ -11,6 +12,7 @@ mod rescue;
 mod setup;
 mod show;
 mod trash;
+mod warm;
 
 use std::path::PathBuf;
 
@@ -18,10 +20,11 @@ use gt_core::Rig;
 use gt_core::schedule::{Run, RunId};
 use gt_executors::git::{GitError, Repository, Signature, Tree};
 
+pub(crate) use ahead::{Ahead, forget, take_prepared};
 pub use gt_executors::tmux::AttachCommand;
 pub(crate) use lock::occupy;
 pub(crate) use place::give_place;
-pub(crate) use prepare::{NotPrepared, prepare};
+pub(crate) use prepare::{NotPrepared, Prepared, prepare};
 pub(crate) use rescue::save;
 pub use rescue::{RestoredRescue, rescue_repository, rescue_show, rescues, restore_rescue};
 pub(crate) use show::session_of;
@@ -29,6 +32,7 @@ pub use show::{Glimpse, PolecatState, ShownPolecat, attach, peek, polecat, polec
 pub(crate) use trash::complete_moves;
 pub(crate) use trash::{WARNING, delete_for_good};
 pub use trash::{is_due_soon, nuke, purge, trash, undelete};
+pub use warm::{Warmed, keep_warm};
 
 use crate::{OperationError, Result, Town};
 

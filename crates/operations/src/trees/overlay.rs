@@ -48,7 +48,7 @@ pub(super) fn lay_over(trees: &Trees<'_>, rig: &Rig, tree: &Tree, overlay: &Path
 }
 
 /// Everything below a directory that is not a directory itself, as paths from there.
-fn files_below(top: &Path) -> Result<BTreeSet<PathBuf>> {
+pub(super) fn files_below(top: &Path) -> Result<BTreeSet<PathBuf>> {
     let mut files = BTreeSet::new();
     let mut open = vec![PathBuf::new()];
     while let Some(directory) = open.pop() {

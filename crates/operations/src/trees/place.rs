@@ -4,11 +4,12 @@ use gt_core::schedule::{Context, Polecat, RunId, TreeState, WorkerPlace, free_po
 use gt_core::{Rig, RigSlug};
 use gt_store::Writer;
 
+use super::warm::is_warm;
 use crate::Result;
 use crate::dispatch::Scene;
 
-/// The place of a run in a rig with trees: the one that was asked for, else the polecat that rested longest and
-/// has its tree, else one without, else a new one. Called in the transaction that begins the run, so a name is never given twice.
+/// The place of a run in a rig with trees: the one that was asked for, else a polecat whose tree was made ready ahead,
+/// else the one that rested longest and has its tree, else one without, else a new one. Called in the transaction that begins the run, so a name is never given twice.
 pub(crate) fn give_place(
     writer: &mut Writer<'_>,
     scene: &Scene,
@@ -26,13 +27,18 @@ pub(crate) fn give_place(
         place_of(name).is_ok_and(|place| left(&place))
     };
     let asked = context.place.as_ref().and_then(WorkerPlace::polecat_name);
-    let rests = |tree: TreeState| {
+    let rests = |is_meant: &dyn Fn(&Polecat) -> bool| {
         // A tree is where it was made.
-        let is_here = |polecat: &&Polecat| polecat.host == host && polecat.tree == tree;
+        let is_here = |polecat: &&Polecat| polecat.host == host && is_meant(polecat);
         known.iter().filter(is_here).find(|polecat| is_free(&polecat.name))
     };
+    let has = |tree: TreeState| move |polecat: &Polecat| polecat.tree == tree;
     // One whose tree could not be made, or was moved away, keeps its name in use.
-    let resting = || rests(TreeState::Ready).or_else(|| rests(TreeState::Absent));
+    let resting = || {
+        rests(&is_warm)
+            .or_else(|| rests(&has(TreeState::Ready)))
+            .or_else(|| rests(&has(TreeState::Absent)))
+    };
     let name = asked.or_else(|| resting().map(|polecat| polecat.name.as_str()));
     let is_taken = |name: &str| known.iter().any(|polecat| polecat.name == name) || !is_free(name);
     let name = name.map_or_else(|| free_polecat_name(is_taken), ToOwned::to_owned);
@@ -52,7 +58,8 @@ pub(crate) fn give_place(
     Ok(place)
 }
 
-fn unused(rig: &RigSlug, name: &str, host: &str, now: gt_core::Timestamp) -> Polecat {
+/// A polecat that nobody has had yet.
+pub(super) fn unused(rig: &RigSlug, name: &str, host: &str, now: gt_core::Timestamp) -> Polecat {
     Polecat {
         rig: rig.clone(),
         name: name.to_owned(),

@@ -5,15 +5,19 @@ use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
 use gt_core::schedule::{
-    Polecat, Run, SlingParameters, TreeState, WorkerPlace, Workplace, branch_name, session_name,
+    Polecat, Run, RunId, SlingParameters, TreeState, WorkerPlace, Workplace, branch_name,
+    session_name,
 };
 use gt_core::{ExecutorKind, Rig, Timestamp};
 use gt_executors::git::{Commit, GitError, Repository, Tree};
-use gt_executors::runs::{Liveness, RunFiles};
+use gt_executors::runs::{Liveness, RunFiles, Suspect, end_strays};
 
-use super::setup::set_up;
+use super::rescue::commits_are_safe;
+use super::setup::{Wishes, set_up};
 use super::trash::{Leaving, move_away};
+use super::warm::take_mark;
 use super::{Trees, git_failed, save};
+use crate::runs::STRAY_GRACE;
 use crate::{OperationError, Result, Town, with_causes};
 
 /// Why a run has no tree.
@@ -38,6 +42,15 @@ impl From<OperationError> for NotPrepared {
     }
 }
 
+/// Where a run is going to work.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    /// The place itself.
+    pub(crate) place: Workplace,
+    /// The polecat as it is once the run is taken, unless that is written down already.
+    pub(crate) polecat: Option<Polecat>,
+}
+
 /// Makes the tree of a run ready: on a fresh branch that begins where its base is now. What an earlier run left there
 /// is saved, and moved away if it was not clean. Only the holder of the run's lock calls this.
 pub(crate) fn prepare(
@@ -46,10 +59,10 @@ pub(crate) fn prepare(
     run: &Run,
     parameters: &SlingParameters,
     program: &Path,
-) -> std::result::Result<Workplace, NotPrepared> {
-    let Some(trees) = Trees::of(town, rig) else { return Ok(Workplace::default()) };
+) -> std::result::Result<Prepared, NotPrepared> {
+    let Some(trees) = Trees::of(town, rig) else { return Ok(Prepared::default()) };
     let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) else {
-        return Ok(Workplace::default());
+        return Ok(Prepared::default());
     };
     let polecat = town.read(|reader| Ok(reader.polecat(&rig.slug, name)?))?;
     let polecat = polecat
@@ -81,7 +94,7 @@ fn furnish(
     trees: &Trees<'_>,
     repository: &Repository,
     polecat: &Polecat,
-) -> Result<Workplace> {
+) -> Result<Prepared> {
     let failed = git_failed(rig);
     let name = &polecat.name;
     let base = parameters.base_branch.as_deref().unwrap_or(&rig.default_branch);
@@ -95,13 +108,19 @@ fn furnish(
         updated_at: town.now(),
         ..polecat.clone()
     };
-    if !reuse(town, rig, polecat, &ready, &tree, &base_commit)? {
+    let wishes = Wishes::of(town, rig)?;
+    let mark = take_mark(trees, name)?;
+    let is_reused = reuse(town, trees, polecat, &tree, |tree| tree.recycle(&branch, &base_commit))?;
+    if !is_reused {
         move_away(town, rig, polecat, Leaving::For(&run.id))?;
         repository.add_worktree(tree.path(), &branch, &base_commit).map_err(&failed)?;
         write_down(town, &ready)?;
     }
-    set_up(town, trees, rig, run, &tree, &branch)?;
-    Ok(Workplace {
+    // One that was made ahead has all of this, if it still begins where it did then.
+    if !is_reused || mark != Some(wishes.mark(&base_commit)?) {
+        set_up(trees, &wishes, &tree, &run.agent, &branch)?;
+    }
+    let place = Workplace {
         session: match run.executor {
             ExecutorKind::Tmux => session_name(&rig.prefix, &polecat.name),
             ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => {
@@ -112,7 +131,8 @@ fn furnish(
         branch,
         base: base.to_owned(),
         base_commit: base_commit.to_string(),
-    })
+    };
+    Ok(Prepared { place, polecat: is_reused.then_some(ready) })
 }
 
 /// A tree is given to a run only when no process of the last one is left in it.
@@ -126,7 +146,7 @@ fn refuse_company(
     };
     let files = RunFiles::of(&town.runs_directory(), &last.to_string());
     match files.liveness() {
-        Ok(Liveness::Free | Liveness::NeverTaken) => Ok(()),
+        Ok(Liveness::Free | Liveness::NeverTaken) => refuse_strays(town, polecat, last, &files),
         Ok(Liveness::Held) => {
             Err(NotPrepared::Busy(format!("{last} has not left the tree of {} yet", polecat.name)))
         }
@@ -135,6 +155,37 @@ fn refuse_company(
             files.lock_path().display()
         ))),
     }
+}
+
+/// What a run left behind whose supervisor was killed does not hold its lock, and may still write into the tree: it is
+/// ended, and while something else is in there nobody is given the tree.
+fn refuse_strays(
+    town: &Town,
+    polecat: &Polecat,
+    last: &RunId,
+    files: &RunFiles,
+) -> std::result::Result<(), NotPrepared> {
+    if !files.was_cut_off() {
+        return Ok(());
+    }
+    let run = town.read(|reader| Ok(reader.run(last)?))?;
+    let tree = run.map(|run| run.workplace.tree).filter(|tree| !tree.is_empty());
+    let tree = tree.map(|tree| town.root().join(tree));
+    let suspect = Suspect { run: last.to_string(), tree };
+    let left = end_strays(town.root(), &[suspect], STRAY_GRACE);
+    let left: Vec<String> = left
+        .iter()
+        .flat_map(|strays| strays.of_run.iter().chain(&strays.in_tree))
+        .map(ToString::to_string)
+        .collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(NotPrepared::Busy(format!(
+        "{last} was cut off in the tree of {}, and processes are there yet: {}",
+        polecat.name,
+        left.join(", ")
+    )))
 }
 
 /// The commit that work begins from.
@@ -203,44 +254,48 @@ fn write_down(town: &Town, polecat: &Polecat) -> Result<()> {
     town.write(|writer| Ok(writer.put_polecat(polecat)?))
 }
 
-/// Uses the tree again, if it is there, whole and clean, and writes down that it is as `ready` says. What its last run
-/// left is saved either way.
-fn reuse(
+/// Uses the tree of a polecat again, if it is there, whole and clean: `recycle` puts it where it is wanted, and says
+/// whether it is clean. What its last run left is saved either way.
+///
+/// That the tree is another's now is not written down here, but with whatever makes it so. Whoever is cut off in
+/// between leaves a tree with nothing to lose.
+pub(super) fn reuse(
     town: &Town,
-    rig: &Rig,
+    trees: &Trees<'_>,
     polecat: &Polecat,
-    ready: &Polecat,
     tree: &Tree,
-    base: &Commit,
+    recycle: impl FnOnce(&Tree) -> std::result::Result<(), GitError>,
 ) -> Result<bool> {
     if polecat.tree != TreeState::Ready || !tree.path().join(".git").exists() {
         return Ok(false);
     }
-    if let Some(last) = &polecat.last_run
-        && let Some(run) = town.read(|reader| Ok(reader.run(last)?))?
+    let last = match &polecat.last_run {
+        Some(last) => town.read(|reader| Ok(reader.run(last)?))?,
+        None => None,
+    };
+    let mut unsaved = last.as_ref();
+    if let Some(run) = unsaved.take_if(|run| !commits_are_safe(trees, &polecat.name, run))
+        && !is_saved(town, trees.rig, run)?
     {
-        match save(town, rig, &run) {
-            Ok(_) => {}
-            // What git cannot read is kept as it is.
-            Err(OperationError::Git { source, .. }) if is_about_the_tree(&source) => {
-                return Ok(false);
-            }
-            Err(error) => return Err(error),
-        }
+        return Ok(false);
     }
-    // What the last run left is safe, so whichever of the two is cut off, the next one finds nothing to lose. And a
-    // tree that cannot be used again is written down anew when it was moved away.
-    let (recycled, written) = std::thread::scope(|scope| {
-        let written = scope.spawn(|| write_down(town, ready));
-        let recycled = tree.recycle(&ready.branch, base);
-        (recycled, written.join())
-    });
-    written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    match recycled {
+    match recycle(tree) {
         Ok(()) => Ok(true),
         // Whatever keeps it from being used again is moved away, and looked at by a person if they like.
-        Err(error) if is_about_the_tree(&error) => Ok(false),
-        Err(error) => Err(git_failed(rig)(error)),
+        Err(error) if is_about_the_tree(&error) => {
+            unsaved.map(|run| is_saved(town, trees.rig, run)).transpose()?;
+            Ok(false)
+        }
+        Err(error) => Err(git_failed(trees.rig)(error)),
+    }
+}
+
+/// Saves what a run left in its tree; `false` if git cannot read it, and it is kept as it is.
+fn is_saved(town: &Town, rig: &Rig, run: &Run) -> Result<bool> {
+    match save(town, rig, run) {
+        Ok(_) => Ok(true),
+        Err(OperationError::Git { source, .. }) if is_about_the_tree(&source) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
     let head = tree.head().map_err(&failed)?;
     let own = repository.resolve(&format!("refs/heads/{}", run.workplace.branch));
     let own = own.map_err(&failed)?;
-    let safe = Safe { repository: &repository, commits: safe_commits(run) };
+    let safe = Safe { repository: &repository, commits: safe_commits(run, &repository) };
     let is_safe = |commit: &Option<Commit>| commit.as_ref().is_none_or(|commit| safe.has(commit));
     if head.is_some()
         && is_safe(&head)
@@ -88,8 +88,22 @@ impl Safe<'_> {
     }
 }
 
-/// Where a run began, and what was accepted of it for good. What the origin has refused, or was not asked for, is not.
-fn safe_commits(run: &Run) -> Vec<Commit> {
+/// Whether everything that a run committed is safe, seen without asking git; what git would have to be asked about is
+/// not. What is not committed is not looked at.
+pub(super) fn commits_are_safe(trees: &Trees<'_>, name: &str, run: &Run) -> bool {
+    if run.workplace.tree.is_empty() {
+        return true;
+    }
+    let repository = trees.repository();
+    let safe = safe_commits(run, &repository);
+    let (head, own) =
+        (trees.tree(name).head_in_files(), repository.branch_in_files(&run.workplace.branch));
+    head.is_some_and(|head| safe.contains(&head)) && own.is_some_and(|own| safe.contains(&own))
+}
+
+/// Where a run began, what was accepted of it for good, and what its origin has. What the origin has refused, or was
+/// not asked for, is not.
+fn safe_commits(run: &Run, repository: &Repository) -> Vec<Commit> {
     let is_kept = match run.landing.state {
         Some(LandingState::Confirmed) => true,
         Some(LandingState::Intended) => false,
@@ -108,7 +122,9 @@ fn safe_commits(run: &Run) -> Vec<Commit> {
     };
     let accepted = is_kept.then_some(&run.landing.accepted);
     let texts = [Some(&run.workplace.base_commit), accepted];
-    texts.into_iter().flatten().filter_map(|text| Commit::parse(text)).collect()
+    let commits = texts.into_iter().flatten().filter_map(|text| Commit::parse(text));
+    // Somebody may have put the tree there for the next run, and not lived to write it down.
+    commits.chain(repository.tip(&run.workplace.base).ok().flatten()).collect()
 }
 
 /// Everything that was saved, the last first.

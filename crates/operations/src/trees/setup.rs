@@ -1,15 +1,18 @@
 //! What a rig wants done in a tree before a worker gets it.
 
+use std::fmt::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use gt_core::Rig;
-use gt_core::schedule::Run;
 use gt_core::time::format_duration;
-use gt_executors::git::Tree;
+use gt_executors::git::{Commit, Tree};
 use gt_executors::trial::Trial;
 
-use super::overlay::lay_over;
+use super::overlay::{files_below, lay_over};
 use super::{Trees, git_failed};
+use crate::dispatch::SchedulerSettings;
 use crate::settings::layers_in;
 use crate::{OperationError, Result, Town};
 
@@ -17,39 +20,84 @@ use crate::{OperationError, Result, Town};
 const OUTPUT_BYTES_MAX: u64 = 4_000;
 const LINES_TOLD: usize = 5;
 
-/// Lays the overlay of the rig over the tree, and runs its command in it. The command has as long as a start may take.
+/// What a rig wants done in its trees.
+#[derive(Debug)]
+pub(super) struct Wishes {
+    /// The directory whose files every tree has.
+    overlay: Option<PathBuf>,
+    /// What is run in each.
+    command: Option<String>,
+    /// How long that may take: as long as a start.
+    limit: Duration,
+}
+
+impl Wishes {
+    /// What this rig wants.
+    pub(super) fn of(town: &Town, rig: &Rig) -> Result<Self> {
+        town.read(|reader| {
+            let layers = layers_in(town.root(), reader)?;
+            let value = |name: &str| -> Result<Option<String>> {
+                let value = layers.get(&format!("rig.{}.{name}", rig.slug))?.value;
+                Ok(Some(value).filter(|value| !value.trim().is_empty()))
+            };
+            Ok(Self {
+                overlay: value("overlay")?.map(|overlay| town.root().join(overlay)),
+                command: value("setup")?,
+                limit: SchedulerSettings::of(&layers)?.start_timeout,
+            })
+        })
+    }
+
+    /// What tells a tree in which all this was done, at this commit, from one in which something else was: the command,
+    /// and the files as they are now.
+    pub(super) fn mark(&self, base: &Commit) -> Result<String> {
+        let mut mark = format!("{base}\n{}\n", self.command.as_deref().unwrap_or_default());
+        let Some(overlay) = &self.overlay else { return Ok(mark) };
+        for file in files_below(overlay)? {
+            let path = overlay.join(&file);
+            let data = path.symlink_metadata().map_err(|source| OperationError::File {
+                action: "read",
+                path,
+                source,
+            })?;
+            let (seconds, nanos) = (data.mtime(), data.mtime_nsec());
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                mark,
+                "{} {} {seconds}.{nanos} {:o}",
+                file.display(),
+                data.len(),
+                data.mode()
+            );
+        }
+        Ok(mark)
+    }
+}
+
+/// Lays the overlay of the rig over the tree, and runs its command in it, for an agent on a branch, or for whoever comes
+/// first if there is none yet.
 pub(super) fn set_up(
-    town: &Town,
     trees: &Trees<'_>,
-    rig: &Rig,
-    run: &Run,
+    wishes: &Wishes,
     tree: &Tree,
+    agent: &str,
     branch: &str,
 ) -> Result<()> {
-    let value = |name: &str| {
-        town.read(|reader| {
-            let name = format!("rig.{}.{name}", rig.slug);
-            Ok(layers_in(town.root(), reader)?.get(&name)?.value)
-        })
-    };
-    let overlay = value("overlay")?;
-    if !overlay.trim().is_empty() {
-        lay_over(trees, rig, tree, &town.root().join(overlay))?;
+    let (town, rig) = (trees.town, trees.rig);
+    if let Some(overlay) = &wishes.overlay {
+        lay_over(trees, rig, tree, overlay)?;
     }
-    let command = value("setup")?;
-    if command.trim().is_empty() {
-        return Ok(());
-    }
-    let argv = ["/bin/sh", "-c", &command].map(str::to_owned);
+    let Some(command) = &wishes.command else { return Ok(()) };
+    let argv = ["/bin/sh", "-c", command].map(str::to_owned);
     let environment = [
         ("GT_TOWN_ROOT", town.root().display().to_string()),
         ("GT_RIG", rig.slug.to_string()),
-        ("GT_ROLE", run.agent.clone()),
+        ("GT_ROLE", agent.to_owned()),
         ("GT_BRANCH", branch.to_owned()),
     ];
     let environment: Vec<_> =
         environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let limit = town.scheduler_settings()?.start_timeout;
+    let limit = wishes.limit;
     let tried = Trial {
         argv: &argv,
         directory: tree.path(),

@@ -9,6 +9,7 @@ use gt_executors::git::TreeStatus;
 use gt_executors::tmux::{AttachCommand, Capture, Tmux, TmuxError};
 use gt_store::Reader;
 
+use super::warm::is_warm;
 use super::{Trees, rig_with_trees};
 use crate::parallel::execute;
 use crate::runs::{RealWorld, RunOutput, World as _, resolve, session_server};
@@ -26,6 +27,8 @@ pub enum PolecatState {
     Landing,
     /// It has a tree, and waits for work.
     Idle,
+    /// It has a tree that was made ready ahead, and waits for work.
+    Warm,
     /// It has no tree; the next run makes it one.
     Absent,
 }
@@ -37,6 +40,7 @@ impl PolecatState {
             Self::Working => "working",
             Self::Landing => "landing",
             Self::Idle => "idle",
+            Self::Warm => "warm",
             Self::Absent => "absent",
         }
     }
@@ -176,6 +180,7 @@ fn shown(
     let state = match (is_live, polecat.tree) {
         (true, _) if is_landing => PolecatState::Landing,
         (true, _) => PolecatState::Working,
+        (false, TreeState::Ready) if is_warm(&polecat) => PolecatState::Warm,
         (false, TreeState::Ready) => PolecatState::Idle,
         (false, TreeState::Absent) => PolecatState::Absent,
     };

@@ -17,7 +17,7 @@ use gt_executors::runs::{Liveness, RunFiles};
 use gt_store::Reader;
 
 use super::show::{live_run_at, named_polecat};
-use super::{Trees, git_failed, rig_with_trees};
+use super::{Trees, git_failed, rig_with_trees, save};
 use crate::runs::{RealWorld, World as _};
 use crate::settings::layers_in;
 use crate::{OperationError, Result, Town};
@@ -35,13 +35,26 @@ pub(super) enum Leaving<'a> {
     For(&'a RunId),
     /// Somebody takes the polecat out of service.
     Nuked,
+    /// It was made ahead, and that many are not wanted any more.
+    Unwanted,
+    /// Another one is made in its place, ahead of any run.
+    Unclean,
 }
 
 impl Leaving<'_> {
     fn reason(self) -> &'static str {
         match self {
-            Self::For(_) => "it was not clean, or not whole",
+            Self::For(_) | Self::Unclean => "it was not clean, or not whole",
             Self::Nuked => "nuked",
+            Self::Unwanted => "fewer warm trees are wanted",
+        }
+    }
+
+    /// Whether the polecat stays, to get another tree.
+    fn keeps_polecat(self) -> bool {
+        match self {
+            Self::For(_) | Self::Unclean => true,
+            Self::Nuked | Self::Unwanted => false,
         }
     }
 }
@@ -78,7 +91,7 @@ pub(super) fn move_away(
     }
     let tree = trees.tree(&polecat.name);
     let is_there = tree.path().symlink_metadata().is_ok();
-    if !is_there && polecat.tree == TreeState::Absent && matches!(why, Leaving::For(_)) {
+    if !is_there && polecat.tree == TreeState::Absent && why.keeps_polecat() {
         return Ok(None);
     }
     let place = WorkerPlace::polecat(&rig.slug, &polecat.name)?;
@@ -88,11 +101,10 @@ pub(super) fn move_away(
         {
             return Err(works_on(&place, &run.id));
         }
-        match why {
-            Leaving::For(_) => {
-                writer.put_polecat(&Polecat { tree: TreeState::Absent, ..polecat.clone() })?;
-            }
-            Leaving::Nuked => writer.delete_polecat(&rig.slug, &polecat.name)?,
+        if why.keeps_polecat() {
+            writer.put_polecat(&Polecat { tree: TreeState::Absent, ..polecat.clone() })?;
+        } else {
+            writer.delete_polecat(&rig.slug, &polecat.name)?;
         }
         if !is_there {
             return Ok(None);
@@ -192,8 +204,21 @@ pub fn nuke(town: &Town, input: &str, dry_run: bool) -> Result<(Polecat, Option<
     if dry_run {
         return Ok((polecat, None));
     }
+    save_last(town, &rig, &polecat)?;
     let trashed = move_away(town, &rig, &polecat, Leaving::Nuked)?;
     Ok((polecat, trashed))
+}
+
+/// Saves what the last run of a polecat left in its tree, so that it is found beside everything else that was saved, and
+/// stays when the trash is emptied.
+fn save_last(town: &Town, rig: &Rig, polecat: &Polecat) -> Result<()> {
+    let Some(last) = &polecat.last_run else { return Ok(()) };
+    let Some(run) = town.read(|reader| Ok(reader.run(last)?))? else { return Ok(()) };
+    match save(town, rig, &run) {
+        // What git cannot read is moved away as it is.
+        Ok(_) | Err(OperationError::Git { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// The trees that were moved away and can come back, the last first.
@@ -227,7 +252,7 @@ pub fn undelete(town: &Town, input: &str) -> Result<Trashed> {
     }
     let (kept, tree) = (town.root().join(&trashed.path), trees.tree(&trashed.name));
     // Without the tree in the trash, the one in its place must be it, brought back by somebody who then died.
-    let is_back = || tree.branch().is_ok_and(|branch| branch.as_deref() == Some(&*trashed.branch));
+    let is_back = || tree.branch().is_ok_and(|branch| branch.unwrap_or_default() == trashed.branch);
     match (kept.join("tree").symlink_metadata().is_ok(), tree.path().exists()) {
         (true, true) => {
             return Err(OperationError::rejected(format!(

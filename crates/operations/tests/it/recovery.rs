@@ -80,6 +80,19 @@ fn a_run_ends_as_its_supervisor_saw_it_and_else_is_lost() {
 }
 
 #[test]
+fn a_run_whose_end_is_written_down_while_recovery_looks_was_not_recovered() {
+    let town = running(&["web-1"]);
+    // Its supervisor is faster by a moment.
+    let world = Over(|bead: &str| {
+        runs::finish(&town, &first(bead), &end(RunState::Done)).unwrap();
+        Some(end(RunState::Done))
+    });
+
+    assert_eq!(runs::recover(&town, &world).unwrap(), Recovered::default());
+    assert_eq!(runs::resolve(&town, "web-1").unwrap().state, RunState::Done);
+}
+
+#[test]
 fn a_run_that_cannot_be_put_right_does_not_keep_the_others() {
     let town = running(&["web-1", "web-2"]);
     // The store refuses to end a run as one that is live.

@@ -255,6 +255,7 @@ macro_rules! for_each_conformance_case {
                 a_bead_that_has_a_rig_is_not_adopted,
                 a_rig_with_a_taken_name_or_prefix_is_refused,
                 the_state_of_a_rig_changes_with_an_event,
+                what_is_changed_about_a_rig_is_told_one_by_one,
                 removing_a_rig_keeps_its_beads,
                 a_rig_is_added_and_removed_with_an_event,
                 the_beads_of_a_rig_are_counted_by_status,
@@ -316,7 +317,6 @@ macro_rules! for_each_conformance_case {
                 starts_are_counted_unless_they_failed,
                 estimates_and_guards_read_back_as_they_were_written,
                 a_bead_stays_with_the_account_of_its_last_run,
-                the_first_that_only_a_date_keeps_is_known,
             }
             waiting {
                 a_target_without_children_is_waited_for_by_itself,

@@ -79,6 +79,7 @@ pub(super) fn a_writer_knows_how_many_notices_it_has_written(subject: &dyn Subje
 
 pub(super) fn what_is_due_is_taken_oldest_first_and_by_one(subject: &dyn Subject) {
     let town = Town::new(subject);
+    assert_eq!(town.read(|reader| reader.next_notice_due()), None);
     for key in ["a", "b"] {
         put(&town, key, Channel::Webhook);
     }

@@ -107,6 +107,37 @@ pub(super) fn the_state_of_a_rig_changes_with_an_event(subject: &dyn Subject) {
     }
 }
 
+pub(super) fn what_is_changed_about_a_rig_is_told_one_by_one(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let gear = add(&town, rig("gear", "gt"));
+    let new = Rig {
+        title: "Gears".to_owned(),
+        default_branch: "trunk".to_owned(),
+        executor: ExecutorKind::Ssh,
+        ..gear.clone()
+    };
+    let before = town.last_event();
+    town.write(|writer| writer.change_rig(&gear, &new));
+    let events = town.events_since(before);
+
+    let told: Vec<&str> = events.iter().map(|event| event.payload.as_str()).collect();
+    let branch = &gear.default_branch;
+    assert_eq!(
+        told,
+        [
+            format!(r#"{{"field":"title","old":"{}","new":"Gears"}}"#, gear.title),
+            format!(r#"{{"field":"default_branch","old":"{branch}","new":"trunk"}}"#),
+            format!(r#"{{"field":"executor","old":"{}","new":"ssh"}}"#, gear.executor.as_str()),
+        ]
+    );
+    assert!(events.iter().all(|event| event.kind.as_str() == "rig_changed"));
+    let changed = town.read(|reader| reader.rig("gear")).expect("the rig is there");
+    assert_eq!(changed, Rig { updated_at: events[0].at, ..new });
+    let before = town.last_event();
+    town.write(|writer| writer.change_rig(&changed, &changed));
+    assert_eq!(town.last_event(), before);
+}
+
 pub(super) fn removing_a_rig_keeps_its_beads(subject: &dyn Subject) {
     let town = Town::new(subject);
     let gear = add(&town, rig("gear", "gt"));

@@ -22,6 +22,7 @@ statements! {
         AND next_attempt_at > ?2 ORDER BY next_attempt_at, number LIMIT 1");
     UNSENT = concat!("SELECT ", notice_columns!(), " FROM outbox WHERE state = 'waiting' \
         UNION ALL SELECT ", notice_columns!(), " FROM outbox WHERE state = 'given-up' ORDER BY number LIMIT ?1");
+    NEXT_DUE = "SELECT MIN(next_attempt_at) FROM outbox WHERE state = 'waiting'";
     WAITING = "SELECT COUNT(*) FROM outbox WHERE state = 'waiting'";
     GIVEN_UP = "SELECT COUNT(*) FROM outbox WHERE state = 'given-up'";
     BY_KEY = concat!("SELECT ", notice_columns!(), " FROM outbox WHERE key = ?1 AND channel = ?2");
@@ -56,6 +57,12 @@ pub struct UnsentNotices {
 }
 
 impl Reader<'_> {
+    /// When the next notice is to be tried.
+    pub fn next_notice_due(&self) -> Result<Option<Timestamp>, StoreError> {
+        let due = self.first(NEXT_DUE, &[], |row| row.int_or_null(0))?;
+        Ok(due.flatten().map(Timestamp::from_nanos))
+    }
+
     /// The notice that a channel should try next.
     pub fn due_notice(&self, channel: Channel, due: Due) -> Result<Option<Notice>, StoreError> {
         let first = |sql, at: Timestamp| {

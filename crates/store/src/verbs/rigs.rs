@@ -21,6 +21,7 @@ statements! {
     ONE = concat!("SELECT ", rig_columns!(), " FROM rigs WHERE slug = ?1");
     INSERT = concat!("INSERT INTO rigs (", rig_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
     SET_STATE = "UPDATE rigs SET state = ?2, updated_at = ?3 WHERE slug = ?1";
+    CHANGE = "UPDATE rigs SET title = ?2, default_branch = ?3, executor = ?4, updated_at = ?5 WHERE slug = ?1";
     DELETE = "DELETE FROM rigs WHERE slug = ?1";
     WITHOUT_RIG = "SELECT id FROM beads WHERE rig IS NULL AND id > ?1 AND id < ?2 ORDER BY id";
     ADOPT = "UPDATE beads SET rig = ?2 WHERE id = ?1";
@@ -101,6 +102,36 @@ impl Writer<'_> {
             ("new".to_owned(), Json::string(state.as_str())),
         ]);
         self.record_rig(rig, EventKind::RigChanged, payload);
+        Ok(())
+    }
+
+    /// Gives a rig another title, branch or executor, with an event for each that is another one.
+    pub fn change_rig(&mut self, old: &Rig, new: &Rig) -> Result<(), StoreError> {
+        self.execute(
+            CHANGE,
+            &[
+                old.slug.as_str().into(),
+                (&new.title).into(),
+                (&new.default_branch).into(),
+                new.executor.as_str().into(),
+                self.now().into(),
+            ],
+        )?;
+        for (field, old_value, new_value) in [
+            ("title", old.title.as_str(), new.title.as_str()),
+            ("default_branch", &old.default_branch, &new.default_branch),
+            ("executor", old.executor.as_str(), new.executor.as_str()),
+        ] {
+            if old_value == new_value {
+                continue;
+            }
+            let payload = Json::object(&[
+                ("field".to_owned(), Json::string(field)),
+                ("old".to_owned(), Json::string(old_value)),
+                ("new".to_owned(), Json::string(new_value)),
+            ]);
+            self.record_rig(old, EventKind::RigChanged, payload);
+        }
         Ok(())
     }
 

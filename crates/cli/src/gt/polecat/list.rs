@@ -122,7 +122,7 @@ fn colour(state: PolecatState) -> Color {
     match state {
         PolecatState::Working => Color::Green,
         PolecatState::Landing => Color::Yellow,
-        PolecatState::Idle => Color::Blue,
+        PolecatState::Idle | PolecatState::Warm => Color::Blue,
         PolecatState::Absent => Color::DarkGrey,
     }
 }

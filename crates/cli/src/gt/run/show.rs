@@ -5,6 +5,7 @@ use gt_core::schedule::{Context as SlingContext, Run, Usage};
 use gt_operations::runs::{self, Alive, RealWorld, ShownRun};
 use gt_records::ObjectWriter;
 
+use super::super::status::{print_needs, write_need};
 use super::super::step::{print_steps, write_progress};
 use super::{lasted, write_run};
 use crate::context::Context;
@@ -65,6 +66,7 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     row("formula", run.formula.clone());
     row("output", log.display().to_string());
     printer.table(table)?;
+    print_needs(printer, &shown.needs)?;
     if shown.steps.steps.is_empty() {
         return Ok(());
     }
@@ -97,6 +99,7 @@ fn state(shown: &ShownRun) -> String {
         }
         (_, Alive::Unknown) if !shown.is_here => "its processes are not on this machine",
         (_, Alive::Unknown) => "its lock cannot be read, so nobody can say whether it is alive",
+        (true, Alive::Yes) if shown.is_unsupervised() => "its agent goes on without a supervisor",
         (true, Alive::Yes) => "its processes are there",
         (true, Alive::No) if run.running_at.is_none() => "its worker has not taken it yet",
         (true, Alive::No) => "none of its processes is left; the next pass recovers it",
@@ -125,7 +128,7 @@ fn scheduled(context: &SlingContext) -> String {
 }
 
 fn json(shown: &ShownRun) -> String {
-    let ShownRun { run, steps, bead, context, alive, elsewhere, log, .. } = shown;
+    let ShownRun { run, steps, bead, context, alive, elsewhere, needs, log, .. } = shown;
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     write_run(&mut object, run);
@@ -140,6 +143,9 @@ fn json(shown: &ShownRun) -> String {
         object.text("machine", &elsewhere.machine);
         object.text("away", elsewhere.away.as_deref().unwrap_or_default());
     }
+    object.array("needs_you", |array| {
+        needs.iter().for_each(|need| array.object(|object| write_need(object, need)));
+    });
     object.raw("steps", run.steps.as_str());
     if !steps.steps.is_empty() {
         write_progress(&mut object, steps.progress);

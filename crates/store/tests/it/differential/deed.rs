@@ -49,6 +49,7 @@ pub(super) enum Deed {
     Receipt(u64, bool),
     AddRig(usize),
     SetRigState(usize, RigState),
+    RenameRig(usize),
     RemoveRig(usize),
     /// An id that may be taken, without looking first.
     Insist(Place, Shape),
@@ -219,6 +220,7 @@ pub(super) fn deed_apart() -> impl Strategy<Value = Deed> {
         1 => (1..4_u64, any::<bool>()).prop_map(|(number, seen)| Deed::Receipt(number, seen)),
         1 => Just(Deed::PurgeMessages),
         1 => rig().prop_map(Deed::AddRig),
+        1 => rig().prop_map(Deed::RenameRig),
         1 => (rig(), state()).prop_map(|(rig, state)| Deed::SetRigState(rig, state)),
         1 => rig().prop_map(Deed::RemoveRig),
         1 => (place(), shape()).prop_map(|(place, shape)| Deed::Insist(place, shape)),
@@ -304,6 +306,13 @@ impl Perform for Deed {
             }
             Self::SetRigState(number, state) => match writer.rig(RIGS[*number].0)? {
                 Some(rig) => writer.set_rig_state(&rig, *state),
+                None => Ok(()),
+            },
+            Self::RenameRig(number) => match writer.rig(RIGS[*number].0)? {
+                Some(rig) => {
+                    let title = format!("{}, again", rig.title);
+                    writer.change_rig(&rig, &Rig { title, ..rig.clone() })
+                }
                 None => Ok(()),
             },
             Self::RemoveRig(number) => match writer.rig(RIGS[*number].0)? {

@@ -1,11 +1,15 @@
 //! Rigs: the projects of a town.
 
+mod change;
+
 use std::path::Path;
 
 use gt_core::settings::{SettingName, checked};
 use gt_core::{ExecutorKind, Prefix, Rig, RigSlug, RigState};
 use gt_executors::git;
 use gt_store::{Reader, RigCounts};
+
+pub use change::{RigChange, change};
 
 use crate::{OperationError, Result, Town, runs};
 

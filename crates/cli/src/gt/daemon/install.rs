@@ -1,0 +1,45 @@
+//! `gt daemon install`.
+
+use clap::Args;
+use gt_operations::daemon;
+use gt_records::ObjectWriter;
+
+use crate::context::{Context, this_program};
+use crate::error::CliError;
+
+/// Write a unit that makes it a service of systemd, for this person
+///
+/// Nothing is started; what to type next is said.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt daemon install\n  gt daemon install --print > gt.service")]
+pub(super) struct InstallArgs {
+    /// Only print the unit
+    #[arg(long)]
+    print: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliError> {
+    let unit = daemon::unit(&context.root()?, &this_program()?, &context.environment)?;
+    let printer = context.printer;
+    if !args.print {
+        daemon::install_unit(&unit)?;
+    }
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.flag("written", !args.print);
+        object.text("name", &unit.name);
+        object.text("path", &unit.path.display().to_string());
+        object.text("text", &unit.text);
+        object.finish();
+        return printer.object(&out);
+    }
+    if args.print {
+        return printer.data(unit.text.trim_end());
+    }
+    printer.done(format!("✓ Wrote {}", unit.path.display()))?;
+    printer.done("Next:")?;
+    printer.done("  systemctl --user daemon-reload")?;
+    printer.done(format!("  systemctl --user enable --now {}", unit.name))?;
+    printer.done("  loginctl enable-linger                # it goes on when you log out")
+}

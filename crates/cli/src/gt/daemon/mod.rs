@@ -1,0 +1,178 @@
+//! `gt daemon`, `gt up` and `gt down`.
+
+mod install;
+mod logs;
+mod status;
+
+use clap::{Args, Subcommand};
+use gt_operations::daemon::{self, Report, Started, Stopped, Surroundings};
+use gt_operations::queue;
+use gt_records::ObjectWriter;
+
+use crate::context::{Context, this_program};
+use crate::error::CliError;
+use crate::output::plural;
+
+/// Run what keeps the town going by itself
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt daemon start                       # the same as gt up
+  gt daemon status --json
+  gt daemon logs --follow
+  gt daemon install                     # as a service of systemd")]
+pub(super) struct DaemonArgs {
+    #[command(subcommand)]
+    verb: DaemonVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum DaemonVerb {
+    /// Be the daemon, until somebody stops it
+    ///
+    /// Says one line when it has looked at everything once. TERM and one INT stop it when it has ended what it is at, a
+    /// second INT at once; HUP makes it open its log anew and look at everything. Workers go on in any case.
+    #[command(after_help = "Example:\n  gt daemon run")]
+    Run {
+        /// Leave the terminal and the session of whoever starts it
+        #[arg(long, hide = true)]
+        detached: bool,
+    },
+    /// Start it beside everything else, and wait until it has looked at everything once
+    #[command(after_help = "Example:\n  gt daemon start")]
+    Start,
+    /// Ask it to end, and wait until it has; workers go on
+    #[command(after_help = "Example:\n  gt daemon stop")]
+    Stop,
+    Status(status::StatusArgs),
+    Logs(logs::LogsArgs),
+    Install(install::InstallArgs),
+}
+
+/// Start the daemon, which starts whatever is ready by itself
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt up\n  gt daemon status                      # how it is")]
+pub(super) struct UpArgs {}
+
+/// Stop the daemon; workers go on
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gt down\n  gt run cancel gt-abc                  # ends a worker"
+)]
+pub(super) struct DownArgs {}
+
+pub(super) fn run(context: &Context<'_>, args: &DaemonArgs) -> Result<(), CliError> {
+    match &args.verb {
+        DaemonVerb::Run { detached } => be_daemon(context, *detached),
+        DaemonVerb::Start => up(context),
+        DaemonVerb::Stop => down(context),
+        DaemonVerb::Status(_) => status::run(context),
+        DaemonVerb::Logs(args) => logs::run(context, args),
+        DaemonVerb::Install(args) => install::run(context, args),
+    }
+}
+
+fn be_daemon(context: &Context<'_>, detached: bool) -> Result<(), CliError> {
+    if detached {
+        daemon::detach().map_err(|error| {
+            CliError::request(format!("cannot leave the session of whoever started this: {error}"))
+        })?;
+    }
+    let (town, program) = (context.town_of_worker()?, this_program()?);
+    let log = daemon::log_path(town.root());
+    let around = Surroundings {
+        program: &program,
+        version: env!("CARGO_PKG_VERSION"),
+        environment: &context.environment,
+    };
+    let printer = context.printer;
+    daemon::run(town, &around, &mut |report: &Report| {
+        // Whoever started it may not listen any more.
+        let _ = printer
+            .line(format!(
+                "The daemon is ready (process {}); it logs to {}",
+                report.pid,
+                log.display()
+            ))
+            .and_then(|()| printer.flush());
+    })?;
+    Ok(())
+}
+
+pub(super) fn up(context: &Context<'_>) -> Result<(), CliError> {
+    let root = context.root()?;
+    let started = daemon::start(&root, &this_program()?)?;
+    let log = daemon::log_path(&root);
+    let (is_new, pid) = match &started {
+        Started::Ready { pid } => (true, Some(*pid)),
+        Started::Beginning => (true, None),
+        Started::Already { pid, .. } => (false, *pid),
+    };
+    let printer = context.printer;
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.flag("started", is_new);
+        object.flag("ready", matches!(started, Started::Ready { .. }));
+        if let Some(pid) = pid {
+            object.count("pid", pid.into());
+        }
+        object.text("log", &log.display().to_string());
+        object.finish();
+        return printer.object(&out);
+    }
+    match started {
+        Started::Ready { pid } => {
+            printer.done(format!("✓ The daemon runs (process {pid}); it logs to {}", log.display()))
+        }
+        Started::Beginning => printer.done(format!(
+            "The daemon runs and is still looking at everything for the first time; gt daemon status says how it is, \
+             and it logs to {}",
+            log.display()
+        )),
+        Started::Already { pid, since } => {
+            printer.done(format!("The daemon already runs{}", who(pid, &since)))
+        }
+    }
+}
+
+/// ` (process 12, since …)`, as far as that is known.
+fn who(pid: Option<u32>, since: &str) -> String {
+    pid.map(|pid| format!(" (process {pid}, since {since})")).unwrap_or_default()
+}
+
+pub(super) fn down(context: &Context<'_>) -> Result<(), CliError> {
+    let stopped = daemon::stop(&context.root()?)?;
+    // A store that cannot be asked does not keep the daemon from stopping.
+    let live = context.town().ok().and_then(|town| Some(queue::status(&town).ok()?.live));
+    let printer = context.printer;
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.flag("stopped", matches!(stopped, Stopped::Ended { .. }));
+        if let Stopped::Ended { pid } = stopped {
+            object.count("pid", pid.into());
+        }
+        if let Some(live) = live {
+            object.count("live_runs", live.into());
+        }
+        object.finish();
+        return printer.object(&out);
+    }
+    match stopped {
+        Stopped::NotRunning => printer.done("No daemon runs")?,
+        Stopped::Ended { pid } => {
+            printer.done(format!("✓ The daemon (process {pid}) has ended"))?;
+        }
+    }
+    match live {
+        None | Some(0) => Ok(()),
+        Some(live) => printer.done(format!(
+            "{} on; gt run list shows what runs, gt up starts what comes next",
+            if live == 1 {
+                "1 worker goes".to_owned()
+            } else {
+                format!("{} go", plural(live.into(), "worker"))
+            }
+        )),
+    }
+}

@@ -1,0 +1,104 @@
+//! Whether the machine slept, or somebody set its clock.
+
+use std::time::{Duration, Instant};
+
+use gt_core::Timestamp;
+
+/// Differences between two clocks that are smaller than this mean nothing.
+const TOLERANCE: Duration = Duration::from_secs(2);
+
+/// Something that happened to the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Jump {
+    /// The machine slept for so long.
+    Slept(Duration),
+    /// Somebody set the clock forward.
+    Forward(Duration),
+    /// Somebody set the clock back.
+    Back(Duration),
+}
+
+/// Compares clocks from time to time.
+#[derive(Debug)]
+pub struct ClockWatch {
+    steady: Instant,
+    boot: Duration,
+    wall: Timestamp,
+}
+
+impl ClockWatch {
+    /// Begins now, which the machine's clock calls `wall`.
+    pub fn new(wall: Timestamp) -> Self {
+        Self { steady: Instant::now(), boot: since_boot(), wall }
+    }
+
+    /// What has happened to the time since it was looked at last, if anything.
+    pub fn look(&mut self, wall: Timestamp) -> Option<Jump> {
+        let now = Self::new(wall);
+        let before = std::mem::replace(self, now);
+        let passed = self.steady.duration_since(before.steady);
+        let passed_with_sleep = self.boot.saturating_sub(before.boot);
+        jump(passed, passed_with_sleep, before.wall, wall)
+    }
+}
+
+/// `awake` is how long the machine ran between two looks, `passed` the same with its sleep.
+fn jump(awake: Duration, passed: Duration, before: Timestamp, after: Timestamp) -> Option<Jump> {
+    let slept = passed.saturating_sub(awake);
+    if slept > TOLERANCE {
+        return Some(Jump::Slept(slept));
+    }
+    let expected = before.plus(passed.max(awake));
+    if after.since(expected) > TOLERANCE {
+        return Some(Jump::Forward(after.since(expected)));
+    }
+    (expected.since(after) > TOLERANCE).then(|| Jump::Back(expected.since(after)))
+}
+
+/// How long ago the machine was started, its sleep included.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn since_boot() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// Where the kernel has no such clock, a sleep is seen as a jump of the other one.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn since_boot() -> Duration {
+    Duration::ZERO
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn sleep_and_set_clocks_are_told_from_time_that_passes() {
+        let start = Timestamp::from_nanos(1_000_000_000_000);
+        let hour = SECOND * 3600;
+        for (awake, passed, wall, expected) in [
+            (SECOND, SECOND, start.plus(SECOND), None),
+            (SECOND, SECOND * 2, start.plus(SECOND * 2), None),
+            (SECOND, SECOND + hour, start.plus(SECOND + hour), Some(Jump::Slept(hour))),
+            (SECOND, SECOND, start.plus(SECOND + hour), Some(Jump::Forward(hour))),
+            (SECOND * 9, SECOND * 9, start, Some(Jump::Back(SECOND * 9))),
+            // A daemon that was stopped for an hour, on a machine that was awake.
+            (hour, hour, start.plus(hour), None),
+            // Where no clock goes on during sleep.
+            (SECOND, Duration::ZERO, start.plus(SECOND), None),
+        ] {
+            assert_eq!(jump(awake, passed, start, wall), expected, "{awake:?} {passed:?}");
+        }
+    }
+
+    #[test]
+    fn clocks_agree_while_nothing_happens() {
+        let start = Timestamp::from_nanos(5);
+        let mut watch = ClockWatch::new(start);
+        assert_eq!(watch.look(start), None);
+        let jumped = watch.look(start.plus(SECOND * 60));
+        assert!(matches!(jumped, Some(Jump::Forward(time)) if time > SECOND * 50), "{jumped:?}");
+    }
+}

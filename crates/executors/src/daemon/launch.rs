@@ -1,0 +1,72 @@
+//! Starting a daemon that goes on without us.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::background::spawn;
+use crate::process::{ProcessError, command};
+
+/// What came of starting a daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Launched {
+    /// It said this line.
+    Said(String),
+    /// It ended without a word.
+    Ended,
+    /// It has said nothing yet.
+    Silent,
+}
+
+/// Starts a program and waits for the first line that it prints, at most so long. What it has to complain about goes into
+/// a file of its own, instead of what was there.
+pub fn launch(
+    program: &Path,
+    arguments: &[&OsStr],
+    complaints: &Path,
+    limit: Duration,
+) -> Result<Launched, ProcessError> {
+    let failed = |source| ProcessError::Start { program: program.display().to_string(), source };
+    let mut command = command(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(File::create(complaints).map_err(failed)?);
+    let mut child = spawn(&mut command).map_err(failed)?;
+    let voice = child.stdout.take().ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))?;
+    let (tell, answer) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let said = if let Ok(1..) = BufReader::new(voice).read_line(&mut line) {
+            Launched::Said(line.trim_end().to_owned())
+        } else {
+            // Nobody else collects it; and its lock is free when this is over.
+            let _ = child.wait();
+            Launched::Ended
+        };
+        // Nobody listens when the time was up first.
+        let _ = tell.send(said);
+    });
+    Ok(answer.recv_timeout(limit).unwrap_or(Launched::Silent))
+}
+
+/// How many files a program of ours wants to be able to have open.
+const FILES_WANTED: u64 = 65_536;
+
+/// Sees to it that as many files as possible can be open at once: each worker takes a few.
+pub fn make_room_for_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(FILES_WANTED, |most| most.min(FILES_WANTED));
+    if limit.current.is_some_and(|now| now < wanted) {
+        // With fewer, fewer can be watched at a time.
+        let _ =
+            setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
+    }
+}

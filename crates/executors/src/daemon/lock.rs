@@ -1,0 +1,216 @@
+//! The lock that a daemon holds for as long as it runs, and who holds it.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getpid};
+
+use crate::runs::start_of;
+
+/// Who holds the lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its number.
+    pub pid: u32,
+    /// When it was started, in ticks of the kernel; nothing where the kernel does not tell. The number comes back one day,
+    /// both together do not.
+    started: Option<u64>,
+    /// Since when it has the lock, as it said itself.
+    pub since: String,
+}
+
+impl Holder {
+    fn parse(text: &str) -> Option<Self> {
+        let line = text.strip_suffix('\n')?;
+        let (pid, rest) = line.split_once(' ')?;
+        let (started, since) = rest.split_once(' ')?;
+        Some(Self {
+            pid: pid.parse().ok().filter(|pid| *pid > 0)?,
+            started: started.parse().ok(),
+            since: since.to_owned(),
+        })
+    }
+
+    /// Whether it is a process here, and the same one.
+    fn is_here(&self) -> bool {
+        start_of(self.pid).is_some_and(|now| self.started.is_none_or(|then| then == now))
+    }
+}
+
+/// The lock, held until this value is dropped or the process ends. Programs that are started meanwhile do not get it.
+#[derive(Debug)]
+pub struct DaemonLock {
+    // Closing it gives the lock back.
+    file: File,
+}
+
+/// What came of trying to take the lock.
+#[derive(Debug)]
+pub enum Taken {
+    /// It is ours.
+    Ours(DaemonLock),
+    /// Somebody has it; who, if they have said so.
+    Theirs(Option<Holder>),
+}
+
+/// How long whoever has just taken the lock may take to say who they are.
+const INTRODUCTION: Duration = Duration::from_secs(1);
+/// How long apart a lock is looked at.
+const PAUSE: Duration = Duration::from_millis(5);
+
+impl DaemonLock {
+    /// Takes the lock of the file at `path`, and says in it who we are. `since` is one word.
+    pub fn take(path: &Path, since: &str) -> io::Result<Taken> {
+        let file =
+            File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        let began = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(error)) => return Err(error),
+                // Whoever only asks has it for a moment.
+                Err(TryLockError::WouldBlock) if began.elapsed() < INTRODUCTION => {
+                    if let Some(holder) = holder(path)? {
+                        return Ok(Taken::Theirs(Some(holder)));
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => return Ok(Taken::Theirs(holder(path)?)),
+            }
+        }
+        let pid = std::process::id();
+        let started = start_of(pid).map_or_else(|| "-".to_owned(), |ticks| ticks.to_string());
+        let text = format!("{pid} {started} {since}\n");
+        file.set_len(0)?;
+        file.write_all_at(text.as_bytes(), 0)?;
+        Ok(Taken::Ours(Self { file }))
+    }
+}
+
+impl DaemonLock {
+    /// Whether its file is still the one at `path`. What cannot be found out counts as yes.
+    pub fn is_in_place(&self, path: &Path) -> bool {
+        match (self.file.metadata(), std::fs::metadata(path)) {
+            (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
+            (_, Err(error)) => error.kind() != io::ErrorKind::NotFound,
+            (Err(_), Ok(_)) => true,
+        }
+    }
+}
+
+/// Whether somebody holds the lock. What cannot be found out counts as no.
+pub fn is_held(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    // Shared, so that two who ask at once do not take each other for the daemon.
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+/// Who holds the lock; nothing if nobody does, or if they have not said who they are.
+pub fn holder(path: &Path) -> io::Result<Option<Holder>> {
+    let began = Instant::now();
+    loop {
+        if !is_held(path) {
+            return Ok(None);
+        }
+        let text = std::fs::read_to_string(path)?;
+        let found = Holder::parse(&text);
+        // What the one before has written is there until the next has.
+        let is_known = found.as_ref().is_some_and(Holder::is_here);
+        if is_known || began.elapsed() > INTRODUCTION {
+            return Ok(found.filter(|_| is_held(path)));
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Asks whoever holds the lock to end. Nobody else is sent a signal: says whether it was sent.
+pub fn ask_to_end(path: &Path, holder: &Holder) -> io::Result<bool> {
+    let pid = i32::try_from(holder.pid).ok().and_then(Pid::from_raw);
+    let Some(pid) = pid.filter(|pid| *pid != getpid()) else { return Ok(false) };
+    let sent = send_end(pid, || holder.is_here() && is_held(path));
+    match sent {
+        Err(Errno::SRCH) => Ok(false),
+        sent => Ok(sent?),
+    }
+}
+
+/// Sends `TERM` to a process if it is still the one that is meant once its number cannot come back any more.
+#[cfg(target_os = "linux")]
+fn send_end(pid: Pid, is_meant: impl FnOnce() -> bool) -> Result<bool, Errno> {
+    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+    let process = pidfd_open(pid, PidfdFlags::empty())?;
+    if !is_meant() {
+        return Ok(false);
+    }
+    pidfd_send_signal(&process, Signal::TERM).map(|()| true)
+}
+
+/// Where a process cannot be held by its number, it is asked for just before.
+#[cfg(not(target_os = "linux"))]
+fn send_end(pid: Pid, is_meant: impl FnOnce() -> bool) -> Result<bool, Errno> {
+    if !is_meant() {
+        return Ok(false);
+    }
+    rustix::process::kill_process(pid, Signal::TERM).map(|()| true)
+}
+
+/// Waits until nobody holds the lock, at most so long; says whether that is so.
+pub fn wait_until_free(path: &Path, limit: Duration) -> bool {
+    let began = Instant::now();
+    while is_held(path) {
+        if began.elapsed() > limit {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_comes_second_learns_who_was_first() {
+        let town = tempfile::tempdir().unwrap();
+        let path = town.path().join("daemon.lock");
+        assert_eq!(holder(&path).unwrap(), None);
+        let Taken::Ours(lock) = DaemonLock::take(&path, "2026-01-01T00:00:00Z").unwrap() else {
+            panic!("nobody else is there");
+        };
+        assert!(is_held(&path) && lock.is_in_place(&path));
+        assert!(!lock.is_in_place(&town.path().join("other")));
+        let Taken::Theirs(Some(first)) = DaemonLock::take(&path, "later").unwrap() else {
+            panic!("it is taken");
+        };
+        assert_eq!((first.pid, first.since.as_str()), (std::process::id(), "2026-01-01T00:00:00Z"));
+        // Nobody ends themselves.
+        assert!(!ask_to_end(&path, &first).unwrap());
+        drop(lock);
+        gt_testkit::wait_until("it is free", || !is_held(&path));
+        assert!(wait_until_free(&path, Duration::ZERO));
+        assert_eq!(holder(&path).unwrap(), None);
+    }
+
+    #[test]
+    fn a_number_that_came_back_is_somebody_else() {
+        let town = tempfile::tempdir().unwrap();
+        let path = town.path().join("daemon.lock");
+        let _lock = DaemonLock::take(&path, "now").unwrap();
+        let other = Holder { pid: 1, started: Some(u64::MAX), since: String::new() };
+        assert!(!ask_to_end(&path, &other).unwrap());
+    }
+
+    #[test]
+    fn what_is_not_written_to_its_end_names_nobody() {
+        for text in ["", "12", "12 34", "12 34 now", "0 1 now\n", "x 1 now\n", "12\n", "12 1\n"] {
+            assert_eq!(Holder::parse(text), None, "{text:?}");
+        }
+        let holder = Holder::parse("12 - now\n").unwrap();
+        assert_eq!((holder.pid, holder.started, holder.since.as_str()), (12, None, "now"));
+    }
+}

@@ -1,0 +1,20 @@
+//! What a daemon needs of the system: its lock, the bell at its door, signals, its log, whoever keeps it running, and the
+//! clocks that say whether the machine slept.
+
+mod bell;
+mod clocks;
+mod launch;
+mod lock;
+mod log;
+mod notify;
+mod signals;
+mod waiting;
+
+pub use bell::{DoorBell, bell_path, ring};
+pub use clocks::{ClockWatch, Jump};
+pub use launch::{Launched, launch, make_room_for_files};
+pub use lock::{DaemonLock, Holder, Taken, ask_to_end, holder, is_held, wait_until_free};
+pub use log::RotatingLog;
+pub use notify::{Keeper, watchdog_interval};
+pub use signals::Signals;
+pub use waiting::wait_for_any;

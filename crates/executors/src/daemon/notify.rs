@@ -1,0 +1,105 @@
+//! Telling whoever keeps us running (systemd) how we are: `sd_notify(3)`, as far as we need it.
+
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::time::Duration;
+
+/// Whoever keeps us running, if anybody does.
+#[derive(Debug, Default)]
+pub struct Keeper {
+    socket: Option<UnixDatagram>,
+}
+
+impl Keeper {
+    /// The one that the variable `NOTIFY_SOCKET` names: a path, or a name behind an `@`.
+    pub fn named(address: Option<&str>) -> Self {
+        Self { socket: address.and_then(connect) }
+    }
+
+    /// Tells them something, such as `READY=1`. If they cannot be told, there is nothing else to be done about it.
+    pub fn tell(&self, state: &str) {
+        if let Some(socket) = &self.socket {
+            let _ = socket.send(state.as_bytes());
+        }
+    }
+}
+
+fn connect(address: &str) -> Option<UnixDatagram> {
+    let socket = UnixDatagram::unbound().ok()?;
+    // Nobody who does not read keeps us from our work.
+    socket.set_nonblocking(true).ok()?;
+    match address.strip_prefix('@') {
+        Some(name) => connect_by_name(&socket, name)?,
+        None => socket.connect(Path::new(address)).ok()?,
+    }
+    Some(socket)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn connect_by_name(socket: &UnixDatagram, name: &str) -> Option<()> {
+    use std::os::linux::net::SocketAddrExt as _;
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(name).ok()?;
+    socket.connect_addr(&address).ok()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn connect_by_name(_socket: &UnixDatagram, _name: &str) -> Option<()> {
+    None
+}
+
+/// How often they want to hear that we make progress: half of the time after which they lose patience. Nothing if they do
+/// not, or mean another process. These are the variables `WATCHDOG_USEC` and `WATCHDOG_PID`.
+pub fn watchdog_interval(microseconds: Option<&str>, pid: Option<&str>) -> Option<Duration> {
+    if pid.is_some_and(|pid| pid != std::process::id().to_string()) {
+        return None;
+    }
+    let microseconds: u64 = microseconds?.parse().ok().filter(|number| *number > 0)?;
+    Some(Duration::from_micros(microseconds) / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_told_by_path() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("notify");
+        let systemd = UnixDatagram::bind(&path).unwrap();
+        Keeper::named(path.to_str()).tell("READY=1\nSTATUS=well");
+        let mut heard = [0; 100];
+        let length = systemd.recv(&mut heard).unwrap();
+        assert_eq!(&heard[..length], b"READY=1\nSTATUS=well");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn it_is_told_by_name() {
+        use std::os::linux::net::SocketAddrExt as _;
+        let name = format!("gt-test-{}", std::process::id());
+        let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
+        let systemd = UnixDatagram::bind_addr(&address).unwrap();
+        Keeper::named(Some(&format!("@{name}"))).tell("STOPPING=1");
+        let mut heard = [0; 100];
+        let length = systemd.recv(&mut heard).unwrap();
+        assert_eq!(&heard[..length], b"STOPPING=1");
+    }
+
+    #[test]
+    fn nobody_need_be_there() {
+        Keeper::named(None).tell("READY=1");
+        Keeper::named(Some("/nonexistent/notify")).tell("READY=1");
+    }
+
+    #[test]
+    fn a_watchdog_is_ours_or_somebody_elses() {
+        let ours = std::process::id().to_string();
+        let half = Some(Duration::from_secs(15));
+        assert_eq!(watchdog_interval(Some("30000000"), Some(&ours)), half);
+        assert_eq!(watchdog_interval(Some("30000000"), None), half);
+        for (time, pid) in [(None, None), (Some("0"), None), (Some("x"), None)] {
+            assert_eq!(watchdog_interval(time, pid), None);
+        }
+        assert_eq!(watchdog_interval(Some("30000000"), Some("1")), None);
+    }
+}

@@ -1,0 +1,31 @@
+//! Repositories that are made for a demonstration.
+
+use std::path::Path;
+
+use super::call::Call;
+use super::{GitError, Signature};
+
+/// Makes a repository without a work tree at `path`, whose branch `branch` has one commit with these files.
+pub fn make_sample(
+    path: &Path,
+    branch: &str,
+    signature: &Signature,
+    files: &[(&str, &str)],
+) -> Result<(), GitError> {
+    let deed = format!("make the repository {}", path.display());
+    Call::anywhere(deed.clone())
+        .args(["init", "--quiet", "--bare", "--initial-branch", branch])
+        .arg(path)
+        .done()?;
+    let Signature { name, email } = signature;
+    let message = "Begin";
+    let mut stream = format!(
+        "commit refs/heads/{branch}\ncommitter {name} <{email}> now\ndata {}\n{message}\n",
+        message.len()
+    );
+    for (file, text) in files {
+        stream += &format!("M 100644 inline {file}\ndata {}\n{text}\n", text.len());
+    }
+    let import = ["fast-import", "--quiet", "--date-format=now"];
+    Call::on(path, deed).args(import).input(stream).done().map(drop)
+}

@@ -1,0 +1,165 @@
+//! Starting and stopping the daemon, and asking how it is.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+use gt_executors::daemon::{
+    Holder, Launched, ask_to_end, holder, is_held, launch, wait_until_free,
+};
+
+use super::journal::log_path;
+use super::lock_path;
+use super::report::Report;
+use crate::{OperationError, Result};
+
+/// How long a daemon may take to look at everything before whoever started it goes on.
+const READY_PATIENCE: Duration = Duration::from_mins(1);
+/// How long a daemon may take to end what it is at.
+const STOP_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How it stands with the daemon of a town on this machine.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing {
+    /// None runs.
+    NotRunning,
+    /// One runs.
+    Running {
+        /// The number of its process, if it has said so.
+        pid: Option<u32>,
+        /// Since when.
+        since: String,
+        /// How it is, if it has said so.
+        report: Option<Box<Report>>,
+    },
+}
+
+/// What came of starting it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Started {
+    /// It runs and has looked at everything.
+    Ready {
+        /// The number of its process.
+        pid: u32,
+    },
+    /// It runs, and is still looking at everything for the first time.
+    Beginning,
+    /// One ran already.
+    Already {
+        /// The number of its process, if it has said so.
+        pid: Option<u32>,
+        /// Since when.
+        since: String,
+    },
+}
+
+/// What came of stopping it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stopped {
+    /// None ran.
+    NotRunning,
+    /// It has ended.
+    Ended {
+        /// The number that its process had.
+        pid: u32,
+    },
+}
+
+fn held_by(root: &Path) -> Result<Option<Holder>> {
+    let path = lock_path(root);
+    holder(&path).map_err(|source| OperationError::File { action: "read", path, source })
+}
+
+/// How it stands with the daemon of the town at `root`. The store is not asked.
+pub fn standing(root: &Path) -> Result<Standing> {
+    let holder = held_by(root)?;
+    if holder.is_none() && !is_held(&lock_path(root)) {
+        return Ok(Standing::NotRunning);
+    }
+    let pid = holder.as_ref().map(|holder| holder.pid);
+    let since = holder.map(|holder| holder.since).unwrap_or_default();
+    // What another one has left behind is not about this one.
+    let report = Report::read(root).filter(|report| pid == Some(report.pid));
+    Ok(Standing::Running { pid, since, report: report.map(Box::new) })
+}
+
+/// Starts the daemon of the town at `root`, detached from whoever asks, and waits until it has looked at everything.
+pub fn start(root: &Path, program: &Path) -> Result<Started> {
+    if let Standing::Running { pid, since, .. } = standing(root)? {
+        return Ok(Started::Already { pid, since });
+    }
+    let log = log_path(root);
+    let directory = log.parent().unwrap_or(root);
+    std::fs::create_dir_all(directory).map_err(|source| OperationError::File {
+        action: "make",
+        path: directory.to_owned(),
+        source,
+    })?;
+    let complaints = directory.join("daemon.err");
+    let words = [
+        OsStr::new("-C"),
+        root.as_os_str(),
+        OsStr::new("daemon"),
+        OsStr::new("run"),
+        OsStr::new("--detached"),
+    ];
+    match launch(program, &words, &complaints, READY_PATIENCE)? {
+        Launched::Said(_) => match standing(root)? {
+            Standing::Running { pid: Some(pid), .. } => Ok(Started::Ready { pid }),
+            Standing::Running { .. } => Ok(Started::Beginning),
+            Standing::NotRunning => Err(not_started(&complaints, &log)),
+        },
+        Launched::Silent => Ok(Started::Beginning),
+        // Somebody else may have been quicker.
+        Launched::Ended => match standing(root)? {
+            Standing::Running { pid, since, .. } => Ok(Started::Already { pid, since }),
+            Standing::NotRunning => Err(not_started(&complaints, &log)),
+        },
+    }
+}
+
+fn not_started(complaints: &Path, log: &Path) -> OperationError {
+    let said = std::fs::read_to_string(complaints).unwrap_or_default();
+    let line = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    let why = line.strip_prefix("Error: ").unwrap_or(line);
+    let why = if why.is_empty() { "it said nothing" } else { why };
+    OperationError::rejected(format!(
+        "the daemon did not start: {why} (its log is {})",
+        log.display()
+    ))
+}
+
+/// Asks the daemon of the town at `root` to end, and waits until it has. Its workers go on.
+pub fn stop(root: &Path) -> Result<Stopped> {
+    let path = lock_path(root);
+    let Some(holder) = held_by(root)? else {
+        if is_held(&path) {
+            return Err(OperationError::rejected(format!(
+                "somebody holds {} and does not say who it is; nobody was sent a signal",
+                path.display()
+            )));
+        }
+        return Ok(Stopped::NotRunning);
+    };
+    let asked = ask_to_end(&path, &holder);
+    let asked = asked.map_err(|source| OperationError::File {
+        action: "send a signal to the holder of",
+        path: path.clone(),
+        source,
+    })?;
+    if !asked && is_held(&path) {
+        return Err(OperationError::rejected(format!(
+            "the daemon is process {} of another machine or container; stop it there",
+            holder.pid
+        )));
+    }
+    if !wait_until_free(&path, STOP_PATIENCE) {
+        return Err(OperationError::rejected(format!(
+            "the daemon (process {}) was asked to end and has not after {} s; gt daemon logs says what it does, \
+             and to kill it does no harm",
+            holder.pid,
+            STOP_PATIENCE.as_secs()
+        )));
+    }
+    Ok(Stopped::Ended { pid: holder.pid })
+}

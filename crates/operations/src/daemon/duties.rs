@@ -1,0 +1,49 @@
+//! What the daemon has to do.
+
+use std::fmt;
+
+/// One thing that the daemon sees to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Duty {
+    /// Starting what may start.
+    Dispatch,
+    /// Runs and starts that died.
+    Liveness,
+    /// Accepted work that was on its way when its worker died.
+    Landing,
+    /// Notices and nudges.
+    Outbox,
+    /// What is old.
+    Retention,
+}
+
+impl Duty {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Dispatch, Self::Liveness, Self::Landing, Self::Outbox, Self::Retention];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dispatch => "dispatch",
+            Self::Liveness => "liveness",
+            Self::Landing => "landing",
+            Self::Outbox => "outbox",
+            Self::Retention => "retention",
+        }
+    }
+
+    /// How many threads see to it. A start may take minutes, and nobody else is to wait for it.
+    pub(super) const fn hands(self) -> usize {
+        match self {
+            Self::Dispatch => 8,
+            Self::Liveness | Self::Landing | Self::Outbox | Self::Retention => 1,
+        }
+    }
+}
+
+impl fmt::Display for Duty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

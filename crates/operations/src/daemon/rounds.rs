@@ -1,0 +1,219 @@
+//! What each reconciler does when it is woken, and how it goes on when that fails.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gt_core::decide::PlanReason;
+use gt_core::{Json, Timestamp};
+
+use super::duties::Duty;
+use super::journal::Level;
+use super::office::Office;
+use super::spawning::Permitted;
+use super::wake::Causes;
+use crate::Result;
+use crate::dispatch::{Caller, NotStarted, Pass, next_due};
+use crate::error::with_causes;
+use crate::reconcile::{self, Starts};
+use crate::runs::{Recovered, World as _};
+
+/// What came of a round.
+#[derive(Debug, Default)]
+struct Round {
+    /// How much was done.
+    done: u64,
+    /// When there is more to do, if nobody says so before.
+    due: Option<Timestamp>,
+    /// There is more to do now.
+    again: bool,
+}
+
+/// How long after a failure it is tried again, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// How often what is old is looked after.
+const HOUSEKEEPING_EVERY: Duration = Duration::from_hours(1);
+/// How long after it an origin that did not answer is asked again.
+const LANDING_AGAIN: Duration = Duration::from_secs(5);
+
+/// Begins all reconcilers. None of them does anything before it is woken.
+pub(super) fn begin(office: &Arc<Office>) -> std::io::Result<()> {
+    for duty in Duty::ALL {
+        office.tally(duty).busy_since = vec![None; duty.hands()];
+        for hand in 0..duty.hands() {
+            let office = Arc::clone(office);
+            let name = format!("{duty} {hand}");
+            std::thread::Builder::new().name(name).spawn(move || attend(&office, duty, hand))?;
+        }
+    }
+    Ok(())
+}
+
+/// Sees to a duty until the daemon stops.
+fn attend(office: &Office, duty: Duty, hand: usize) {
+    let program = office.program.clone();
+    let how = Pass { caller: Caller::Daemon, ..Pass::by_hand(&program) };
+    let mut starts = Starts::new(&office.town, how, office.world.host());
+    while let Some(causes) = office.wake(duty).wait() {
+        office.tally(duty).busy_since[hand] = Some(Instant::now());
+        // What it had begun is in the store or is not; nothing else is kept.
+        let round = catch_unwind(AssertUnwindSafe(|| match duty {
+            Duty::Dispatch => dispatch(office, &mut starts),
+            Duty::Liveness => liveness(office),
+            Duty::Landing => landing(office),
+            Duty::Outbox => outbox(office),
+            Duty::Retention => retention(office),
+        }));
+        match round {
+            Ok(Ok(round)) => went_well(office, duty, hand, causes, &round),
+            Ok(Err(error)) => failed(office, duty, hand, &with_causes(&error)),
+            Err(_) => failed(office, duty, hand, "it panicked; the log says where"),
+        }
+        office.nudge_heart();
+    }
+}
+
+fn went_well(office: &Office, duty: Duty, hand: usize, causes: Causes, round: &Round) {
+    let mut tally = office.tally(duty);
+    tally.report.rounds += 1;
+    tally.report.done += round.done;
+    tally.failed_in_a_row = 0;
+    tally.report.last_error.clear();
+    tally.busy_since[hand] = None;
+    let found = if causes.would_be_news() { round.done } else { 0 };
+    tally.findings += found;
+    drop(tally);
+    if found > 0 {
+        let more = [("reconciler", Json::string(duty.name())), ("found", number(found))];
+        office.tell(Level::Warning, "found by scan", &more);
+    }
+    if let Some(due) = round.due {
+        office.wake_at(duty, due);
+    }
+    if round.again {
+        office.wake(duty).ring();
+    }
+}
+
+fn failed(office: &Office, duty: Duty, hand: usize, why: &str) {
+    let mut tally = office.tally(duty);
+    tally.report.rounds += 1;
+    tally.report.errors += 1;
+    tally.failed_in_a_row = tally.failed_in_a_row.saturating_add(1);
+    let in_a_row = tally.failed_in_a_row;
+    let is_new = tally.report.last_error != why;
+    why.clone_into(&mut tally.report.last_error);
+    tally.busy_since[hand] = None;
+    drop(tally);
+    let pause = FIRST_PAUSE.saturating_mul(1 << (in_a_row - 1).min(16)).min(LONGEST_PAUSE);
+    // What goes on going wrong is told when it begins, and then less and less often.
+    if is_new || in_a_row.is_power_of_two() {
+        let more = [
+            ("reconciler", Json::string(duty.name())),
+            ("error", Json::string(why)),
+            ("in_a_row", number(in_a_row.into())),
+            ("again_ms", number(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX))),
+        ];
+        office.tell(Level::Error, "failed", &more);
+    }
+    office.wake(duty).wake_at(Instant::now() + pause);
+}
+
+pub(super) fn number(number: u64) -> Json {
+    Json::trusted(number.to_string())
+}
+
+fn dispatch(office: &Office, starts: &mut Starts<'_>) -> Result<Round> {
+    let town = &office.town;
+    office.permits.set_limit(office.spawner.refresh(town)?.spawn_parallelism);
+    let turn = office.turn.take();
+    let spawner = Permitted { spawner: &office.spawner, permits: &office.permits };
+    let dispatched = starts.round(&spawner, || turn.give_back())?;
+    drop(turn);
+    let mut recover = false;
+    for (bead, error) in &dispatched.errors {
+        let (level, event) = match error {
+            NotStarted::Changed(_) => continue,
+            NotStarted::Spawn(error) if error.is_busy() => (Level::Info, "busy"),
+            NotStarted::Spawn(_) => (Level::Warning, "not started"),
+            NotStarted::GivenUp(..) => (Level::Warning, "given up"),
+            NotStarted::Operation(_) => {
+                recover = true;
+                (Level::Error, "not started")
+            }
+        };
+        let why = with_causes(error);
+        let more = [("bead", Json::string(bead.as_str())), ("why", Json::string(&why))];
+        office.tell(level, event, &more);
+    }
+    if recover {
+        office.wake(Duty::Liveness).ring();
+    }
+    let started = dispatched.dispatched.len() as u64;
+    let again = started > 0 && dispatched.reason == Some(PlanReason::Batch);
+    Ok(Round { done: started, due: next_due(town)?, again })
+}
+
+fn liveness(office: &Office) -> Result<Round> {
+    let recovered = reconcile::liveness(&office.town, &office.world)?;
+    tell_recovered(office, &recovered);
+    let runs = recovered.restarted.len() + recovered.lost.len() + recovered.finished.len();
+    let done = (runs + recovered.stale) as u64;
+    Ok(Round { done, due: recovered.due, again: false })
+}
+
+fn tell_recovered(office: &Office, recovered: &Recovered) {
+    for (event, runs) in [
+        ("taken back", &recovered.restarted),
+        ("lost", &recovered.lost),
+        ("found over", &recovered.finished),
+    ] {
+        for run in runs {
+            let more = [
+                ("bead", Json::string(run.bead.as_str())),
+                ("run", Json::string(&run.to_string())),
+            ];
+            office.tell(Level::Warning, event, &more);
+        }
+    }
+    for (run, why) in &recovered.errors {
+        let more = [("run", Json::string(&run.to_string())), ("why", Json::string(why))];
+        office.tell(Level::Error, "not recovered", &more);
+    }
+}
+
+fn landing(office: &Office) -> Result<Round> {
+    let before = reconcile::landings(&office.town)?;
+    if before == 0 {
+        return Ok(Round::default());
+    }
+    for (run, why) in reconcile::landing(&office.town, &office.world)? {
+        let more = [("run", Json::string(&run.to_string())), ("why", Json::string(&why))];
+        office.tell(Level::Warning, "not landed", &more);
+    }
+    let after = reconcile::landings(&office.town)?;
+    let done = before.saturating_sub(after) as u64;
+    if done > 0 {
+        // What the origin does not have is lost like any other run.
+        office.wake(Duty::Liveness).ring();
+    }
+    // Some of them may have workers, who do it themselves; to look again costs one read.
+    let due = (after > 0).then(|| office.now().plus(LANDING_AGAIN));
+    Ok(Round { done, due, again: false })
+}
+
+fn outbox(office: &Office) -> Result<Round> {
+    reconcile::letters(&office.town)?;
+    let due = office.town.read(|reader| Ok(reader.next_notice_due()?))?;
+    // Whatever is due is being sent.
+    let now = office.now();
+    let due = due.map(|due| due.max(now.plus(Duration::from_secs(1))));
+    Ok(Round { done: 0, due, again: false })
+}
+
+fn retention(office: &Office) -> Result<Round> {
+    reconcile::housekeeping(&office.town, &office.world)?;
+    let due = Some(office.now().plus(HOUSEKEEPING_EVERY));
+    Ok(Round { done: 0, due, again: false })
+}

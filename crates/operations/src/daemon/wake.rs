@@ -1,0 +1,194 @@
+//! How reconcilers are woken.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Why somebody was woken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Causes {
+    /// Somebody told that there is something to do, or a time has come.
+    pub(super) told: bool,
+    /// It is time to look at everything, and nothing had happened lately: whatever is found now, nobody had told of.
+    pub(super) unprompted: bool,
+}
+
+impl Causes {
+    /// Whether whatever is found now is something that nobody told of.
+    pub(super) fn would_be_news(self) -> bool {
+        self.unprompted && !self.told
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pending: Option<Causes>,
+    due: Option<Instant>,
+    stopped: bool,
+}
+
+/// Wakes whoever waits for it, one for each time it is rung, however often that is before they come.
+#[derive(Debug, Default)]
+pub(super) struct Wake {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Wake {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Somebody has told that there is something to do.
+    pub(super) fn ring(&self) {
+        self.pend(|causes| causes.told = true);
+    }
+
+    /// It is time to look at everything; `unprompted` if nothing has happened lately.
+    pub(super) fn scan(&self, unprompted: bool) {
+        self.pend(|causes| {
+            causes.unprompted = unprompted;
+            causes.told |= !unprompted;
+        });
+    }
+
+    fn pend(&self, change: impl FnOnce(&mut Causes)) {
+        change(self.state().pending.get_or_insert_default());
+        self.changed.notify_one();
+    }
+
+    /// Wakes somebody then, unless it is done sooner: the earliest of all such times counts.
+    pub(super) fn wake_at(&self, due: Instant) {
+        let mut state = self.state();
+        state.due = Some(state.due.map_or(due, |other| other.min(due)));
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Nobody waits here any more.
+    pub(super) fn stop(&self) {
+        self.state().stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until there is something to do, and says why; nothing once it is stopped.
+    pub(super) fn wait(&self) -> Option<Causes> {
+        let mut state = self.state();
+        loop {
+            if state.stopped {
+                return None;
+            }
+            if let Some(causes) = state.pending.take() {
+                // The time stays: whoever looks now may take long, and once too often costs little.
+                return Some(causes);
+            }
+            let left = state.due.map(|due| due.saturating_duration_since(Instant::now()));
+            match left {
+                Some(Duration::ZERO) => {
+                    state.due = None;
+                    return Some(Causes { told: true, unprompted: false });
+                }
+                Some(left) => {
+                    let waited = self.changed.wait_timeout(state, left);
+                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+                None => {
+                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+}
+
+/// A turn that one has at a time. It can be given back early, and more than once.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    taken: Mutex<bool>,
+    free: Condvar,
+}
+
+impl Turn {
+    /// Waits for the turn.
+    pub(super) fn take(&self) -> OwnTurn<'_> {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = self.free.wait_while(taken, |taken| *taken);
+        *taken.unwrap_or_else(PoisonError::into_inner) = true;
+        OwnTurn { turn: self, is_ours: Mutex::new(true) }
+    }
+}
+
+/// A turn that is ours until it is given back or dropped.
+#[derive(Debug)]
+pub(super) struct OwnTurn<'a> {
+    turn: &'a Turn,
+    is_ours: Mutex<bool>,
+}
+
+impl OwnTurn<'_> {
+    /// Gives it back, if it is still ours.
+    pub(super) fn give_back(&self) {
+        let mut is_ours = self.is_ours.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut *is_ours) {
+            *self.turn.taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+            self.turn.free.notify_one();
+        }
+    }
+}
+
+impl Drop for OwnTurn<'_> {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_often_it_is_rung_somebody_looks_once() {
+        let wake = Wake::default();
+        wake.ring();
+        wake.ring();
+        assert_eq!(wake.wait(), Some(Causes { told: true, unprompted: false }));
+        wake.wake_at(Instant::now());
+        assert_eq!(wake.wait(), Some(Causes { told: true, unprompted: false }));
+        wake.stop();
+        assert_eq!(wake.wait(), None);
+    }
+
+    #[test]
+    fn only_what_nobody_told_of_is_news_to_a_look_at_everything() {
+        for (rung, unprompted, news) in
+            [(false, true, true), (true, true, false), (false, false, false)]
+        {
+            let wake = Wake::default();
+            if rung {
+                wake.ring();
+            }
+            wake.scan(unprompted);
+            assert_eq!(wake.wait().map(Causes::would_be_news), Some(news));
+        }
+    }
+
+    #[test]
+    fn the_earliest_time_counts() {
+        let wake = Wake::default();
+        wake.wake_at(Instant::now() + Duration::from_hours(1));
+        wake.wake_at(Instant::now());
+        wake.wake_at(Instant::now() + Duration::from_hours(2));
+        assert!(wake.wait().is_some());
+    }
+
+    #[test]
+    fn a_turn_is_given_back_once() {
+        let turn = Turn::default();
+        let first = turn.take();
+        first.give_back();
+        let second = turn.take();
+        // It is somebody else's now.
+        drop(first);
+        assert!(*turn.taken.lock().unwrap());
+        drop(second);
+        assert!(!*turn.taken.lock().unwrap());
+    }
+}

@@ -1,0 +1,213 @@
+//! What can be seen of the demonstration while it goes on, and what came of it.
+
+use std::path::Path;
+
+use gt_core::{Event, EventKind, Status, Timestamp};
+use gt_executors::git::{Commit, Repository};
+use gt_store::EventFilter;
+
+use super::play::{CAP, PARTS, RIGS};
+use super::stage::{BRANCH, origin};
+use crate::events::Follower;
+use crate::trees::git_failed;
+use crate::{Result, Town, rigs};
+
+/// Something that happened on the stage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// When.
+    pub at: Timestamp,
+    /// To which bead; empty if to none.
+    pub bead: String,
+    /// Its title.
+    pub title: String,
+    /// What happened.
+    pub scene: Scene,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scene {
+    /// A worker began, for the first time or again.
+    Began {
+        /// Who.
+        agent: String,
+        /// How many began before.
+        earlier: u32,
+    },
+    /// What it did is on the branch of the origin.
+    Landed {
+        /// As this commit.
+        commit: String,
+    },
+    /// Its worker was gone, or could not begin.
+    Stumbled {
+        /// Why.
+        reason: String,
+    },
+    /// An account rests until its usage limit has passed.
+    Limited {
+        /// Until when.
+        until: String,
+    },
+}
+
+/// Whether every bead is over.
+pub(super) fn is_over(town: &Town) -> Result<bool> {
+    town.read(|reader| {
+        for part in &PARTS {
+            let bead = reader.bead(&part.bead_id()?)?;
+            if bead.is_none_or(|bead| bead.status != Status::Closed) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })
+}
+
+/// Follows what happens.
+#[derive(Debug)]
+pub(super) struct Watch {
+    follower: Follower,
+    moments: Vec<Moment>,
+}
+
+/// What came of the demonstration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// How many beads there were.
+    pub beads: usize,
+    /// How many of them are over and their work is on the branch of its origin.
+    pub landed: usize,
+    /// How many runs it took.
+    pub runs: usize,
+    /// The most that worked at once.
+    pub most_at_once: usize,
+    /// How many may work at once.
+    pub cap: usize,
+    /// What stumbled, and how long it took until somebody went on with it, in milliseconds.
+    pub recovered: Vec<(String, u64)>,
+    /// From the first start to the last landing, in milliseconds.
+    pub took: u64,
+}
+
+impl Watch {
+    /// Follows from now on.
+    pub(super) fn begin(town: &Town) -> Result<Self> {
+        let follower = Follower::from_now(town, EventFilter::default())?;
+        Ok(Self { follower, moments: Vec::new() })
+    }
+
+    /// What has happened since the last look.
+    pub(super) fn look(&mut self, town: &Town) -> Result<Vec<Moment>> {
+        let mut fresh = Vec::new();
+        for event in self.follower.next(town)? {
+            let known = self.moments.iter().chain(&fresh);
+            if let Some(moment) = moment(&event, known) {
+                fresh.push(moment);
+            }
+        }
+        self.moments.extend(fresh.iter().cloned());
+        Ok(fresh)
+    }
+
+    /// What came of it. Whether work has landed is asked where it should have: the origins below `directory`.
+    pub(super) fn outcome(&self, town: &Town, directory: &Path) -> Result<Outcome> {
+        let mut landed = 0;
+        for rig in &RIGS {
+            let known = town.read(|reader| rigs::require(reader, rig.name))?;
+            let failed = git_failed(&known);
+            let origin = Repository::at(origin(directory, rig.name));
+            let tip = origin.resolve(&format!("refs/heads/{BRANCH}")).map_err(&failed)?;
+            for (bead, commit) in self.landings() {
+                let Some(commit) = Commit::parse(commit).filter(|_| bead.starts_with(rig.name))
+                else {
+                    continue;
+                };
+                let Some(tip) = &tip else { continue };
+                landed += usize::from(origin.is_ancestor(&commit, tip).map_err(&failed)?);
+            }
+        }
+        let lives = self.lives(town)?;
+        let (first, last) = (self.moments.first(), self.moments.last());
+        Ok(Outcome {
+            beads: PARTS.len(),
+            landed,
+            runs: lives.len(),
+            most_at_once: most_at_once(&lives),
+            cap: CAP as usize,
+            recovered: self.recovered(),
+            took: first.zip(last).map_or(0, |(first, last)| milliseconds(first.at, last.at)),
+        })
+    }
+
+    fn landings(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.moments.iter().filter_map(|moment| match &moment.scene {
+            Scene::Landed { commit } => Some((moment.bead.as_str(), commit.as_str())),
+            Scene::Began { .. } | Scene::Stumbled { .. } | Scene::Limited { .. } => None,
+        })
+    }
+
+    /// From when to when each run had its slot.
+    fn lives(&self, town: &Town) -> Result<Vec<(Timestamp, Timestamp)>> {
+        town.read(|reader| {
+            let (mut lives, now) = (Vec::new(), town.now());
+            for part in &PARTS {
+                for run in reader.runs_of(&part.bead_id()?)? {
+                    lives.push((run.created_at, run.ended_at.unwrap_or(now)));
+                }
+            }
+            Ok(lives)
+        })
+    }
+
+    /// Whatever stumbled, and how long it took until a worker went on with it.
+    fn recovered(&self) -> Vec<(String, u64)> {
+        let stumbles = self.moments.iter().enumerate();
+        let stumbles =
+            stumbles.filter(|(_, moment)| matches!(moment.scene, Scene::Stumbled { .. }));
+        stumbles
+            .filter_map(|(at, stumble)| {
+                let again = self.moments[at..].iter().find(|moment| {
+                    moment.bead == stumble.bead && matches!(moment.scene, Scene::Began { .. })
+                })?;
+                Some((stumble.bead.clone(), milliseconds(stumble.at, again.at)))
+            })
+            .collect()
+    }
+}
+
+fn milliseconds(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.since(from).as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The most of these spans of time that share a moment.
+fn most_at_once(lives: &[(Timestamp, Timestamp)]) -> usize {
+    let at = |moment: Timestamp| {
+        lives.iter().filter(|(from, to)| *from <= moment && moment < *to).count()
+    };
+    // Only where one begins can there be more than before.
+    lives.iter().map(|(from, _)| at(*from)).max().unwrap_or(0)
+}
+
+fn moment<'a>(event: &Event, earlier: impl Iterator<Item = &'a Moment>) -> Option<Moment> {
+    let bead = event.bead.as_ref().map(ToString::to_string).unwrap_or_default();
+    let text = |key: &str| event.payload.string_field(key).unwrap_or_default();
+    let scene = match &event.kind {
+        EventKind::Dispatched => {
+            let earlier = earlier.filter(|moment| {
+                moment.bead == bead && matches!(moment.scene, Scene::Began { .. })
+            });
+            let earlier = u32::try_from(earlier.count()).unwrap_or(u32::MAX);
+            Scene::Began { agent: text("agent"), earlier }
+        }
+        EventKind::Landed => Scene::Landed { commit: text("commit") },
+        EventKind::RunLost | EventKind::RunFailed | EventKind::StartFailed => {
+            Scene::Stumbled { reason: text("reason") }
+        }
+        EventKind::Limited => Scene::Limited { until: text("until") },
+        _ => return None,
+    };
+    let title = PARTS.iter().find(|part| part.id == bead).map_or("", |part| part.title);
+    Some(Moment { at: event.at, bead, title: title.to_owned(), scene })
+}

@@ -1,0 +1,95 @@
+//! What keeps a town going: each of these looks at the rows that need attention, does what is missing, and can be done
+//! at any time, beside any number of others. Passes by hand and the daemon do the same.
+
+use gt_core::schedule::RunId;
+use gt_executors::runs::StarterLock;
+
+use crate::dispatch::{Dispatched, Dispatcher, NotStarted, Pass, Spawner};
+use crate::landing::resume;
+use crate::messages::deliver_waiting;
+use crate::runs::{RealWorld, Recovered, World as _, recover};
+use crate::trees::complete_moves;
+use crate::{OperationError, Result, Town, outbox, retention};
+
+/// Runs and starts that died, and contexts whose bead is over.
+pub(crate) fn liveness(town: &Town, world: &RealWorld) -> Result<Recovered> {
+    recover(town, world)
+}
+
+/// Accepted work that was on its way when its worker died. Asks origins, which may take their time. Returns the runs for
+/// which that went wrong, and why.
+pub(crate) fn landing(town: &Town, world: &RealWorld) -> Result<Vec<(RunId, String)>> {
+    resume(town, world)
+}
+
+/// How many pushes there are whose end nobody has seen.
+pub(crate) fn landings(town: &Town) -> Result<usize> {
+    town.read(|reader| Ok(reader.landing_runs()?.len()))
+}
+
+/// Nudges that nobody was shown yet, and notices that are due.
+pub(crate) fn letters(town: &Town) -> Result<()> {
+    deliver_waiting(town)?;
+    outbox::catch_up(town)
+}
+
+/// Moves of trees that were interrupted, and what is old.
+pub(crate) fn housekeeping(town: &Town, world: &RealWorld) -> Result<()> {
+    complete_moves(town)?;
+    retention::catch_up(town, world.host())
+}
+
+/// What may start.
+pub(crate) struct Starts<'a> {
+    town: &'a Town,
+    how: Pass<'a>,
+    host: String,
+    lock: Option<StarterLock>,
+}
+
+impl<'a> Starts<'a> {
+    /// Starts for this machine. Nothing happens yet.
+    pub(crate) fn new(town: &'a Town, how: Pass<'a>, host: &str) -> Self {
+        Self { town, how, host: host.to_owned(), lock: None }
+    }
+
+    /// Starts what may start. `decided` is called when it is decided what that is.
+    pub(crate) fn round(
+        &mut self,
+        spawner: &dyn Spawner,
+        decided: impl Fn() + Sync,
+    ) -> Result<Dispatched> {
+        let lock = if self.how.dry_run { None } else { Some(self.take_lock()?) };
+        let mut dispatcher = Dispatcher::new(self.town, spawner)
+            .with_caller(self.how.caller)
+            .with_overrides(self.how.overrides)
+            .with_dry_run(self.how.dry_run)
+            .with_decided(decided);
+        if let Some(only) = &self.how.only {
+            dispatcher = dispatcher.with_only(only.clone());
+        }
+        if let Some(lock) = &lock {
+            dispatcher = dispatcher.with_starter(lock.name(), &self.host);
+        }
+        let dispatched = dispatcher.dispatch()?;
+        drop(dispatcher);
+        // While a starter lives its starts are under way. One that could not be taken back must not seem so, and
+        // is recovered when the lock is gone.
+        let all_known =
+            !dispatched.errors.iter().any(|(_, error)| matches!(error, NotStarted::Operation(_)));
+        self.lock = lock.filter(|_| all_known);
+        Ok(dispatched)
+    }
+
+    fn take_lock(&mut self) -> Result<StarterLock> {
+        if let Some(lock) = self.lock.take() {
+            return Ok(lock);
+        }
+        let directory = self.town.starters_directory();
+        StarterLock::take(&directory).map_err(|source| OperationError::File {
+            action: "lock a file in",
+            path: directory,
+            source,
+        })
+    }
+}
