@@ -14,7 +14,7 @@ use crate::{Result, Town};
 /// something that is parked may be tried or used more, or a budget has something left again. A machine that has no room is
 /// looked at again soon. Nothing if only an event can change anything.
 ///
-/// It is a hint for a timer: a moment that has passed means now, a cycle at that moment may still find nothing to start,
+/// It is a hint for a timer: a cycle at that moment may still find nothing to start,
 /// and whatever happens until then may make it wrong. So whoever uses it asks again after every cycle.
 pub fn next_due(town: &Town) -> Result<Option<Timestamp>> {
     let around = town.surroundings()?;
@@ -23,7 +23,7 @@ pub fn next_due(town: &Town) -> Result<Option<Timestamp>> {
         if scene.control.paused.is_some() {
             return Ok(None);
         }
-        let waking = reader.next_waking()?;
+        let waking = reader.next_context_due(scene.now)?;
         // What is full or parked keeps nobody if nobody stands in line.
         let mut lanes = reader.lanes()?;
         lanes.retain(|lane| lane.awake > 0 && scene.rig_starts(lane));

@@ -276,7 +276,8 @@ pub(super) fn a_start_that_failed_is_put_off_until_its_date(subject: &dyn Subjec
     let far = later.plus(Duration::from_hours(1));
     let due = |now| town.read(|reader| reader.contexts_due(now, far)).len();
     assert_eq!((due(at(19_999)), due(later)), (0, 1));
-    assert_eq!(town.read(|reader| reader.next_waking()), Some(later));
+    let next = |now| town.read(|reader| reader.next_context_due(now));
+    assert_eq!((next(at(1)), next(later)), (Some(later), None));
     // A date that is too far off to be true is looked at as well.
     assert_eq!(town.read(|reader| reader.contexts_due(at(1), at(2))).len(), 1);
     town.write(|writer| writer.wake_contexts(at(19_999)));

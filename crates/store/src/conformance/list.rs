@@ -317,7 +317,6 @@ macro_rules! for_each_conformance_case {
                 starts_are_counted_unless_they_failed,
                 estimates_and_guards_read_back_as_they_were_written,
                 a_bead_stays_with_the_account_of_its_last_run,
-                the_first_that_only_a_date_keeps_is_known,
             }
             waiting {
                 a_target_without_children_is_waited_for_by_itself,

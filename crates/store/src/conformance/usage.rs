@@ -5,7 +5,7 @@ use gt_core::{ExecutorKind, Status};
 
 use super::Subject;
 use super::contexts::{new, schedule};
-use super::kit::{Town, at, id, slug};
+use super::kit::{Town, at, slug};
 use super::runs::{begin, set_status};
 use crate::{Estimate, Guard, NewContext};
 
@@ -134,19 +134,4 @@ pub(super) fn a_bead_stays_with_the_account_of_its_last_run(subject: &dyn Subjec
     let named = NewContext { account: Some("lab".to_owned()), ..new("gt-d") };
     assert_eq!(scheduled(named).as_deref(), Some("lab"));
     town.check();
-}
-
-pub(super) fn the_first_that_only_a_date_keeps_is_known(subject: &dyn Subject) {
-    let town = Town::new(subject);
-    town.add_open(&["gt-a", "gt-b", "gt-c", "gt-d"]);
-    let next = || town.read(|reader| reader.next_waking());
-    schedule(&town, new("gt-a"));
-    assert_eq!(next(), None);
-    for (bead, seconds) in [("gt-b", 900_000), ("gt-c", 800_000), ("gt-d", 700_000)] {
-        schedule(&town, NewContext { next_attempt_at: Some(at(seconds)), ..new(bead) });
-    }
-    // What is held by more than its date does not count.
-    town.set_status("gt-d", Status::Blocked);
-    assert_eq!(next(), Some(at(800_000)));
-    assert!(town.read(|reader| reader.bead(&id("gt-d"))).is_some());
 }

@@ -42,6 +42,8 @@ statements! {
     FAR = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
         AND starting = 0 AND asleep_until IS NOT NULL AND next_attempt_at IS NOT NULL \
         AND next_attempt_at > ?1");
+    NEXT_DUE = "SELECT MIN(asleep_until) FROM contexts WHERE closed_at IS NULL AND starting = 0 \
+        AND asleep_until IS NOT NULL AND asleep_until > ?1";
     STALE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
         AND starting = 0 AND held = 2 ORDER BY number LIMIT ?1");
     LANES = "SELECT rig, place, account, gated, priority, queued, awake FROM lanes \
@@ -59,8 +61,6 @@ statements! {
     REFRESH = "UPDATE contexts SET (priority, held, asleep_until) = (SELECT s.priority, s.held, \
         s.asleep_until FROM context_standing s WHERE s.number = contexts.number) \
         WHERE number >= ?1 AND number <= ?2 AND closed_at IS NULL";
-    NEXT_WAKING = "SELECT asleep_until FROM contexts WHERE closed_at IS NULL AND starting = 0 \
-        AND asleep_until IS NOT NULL AND held = 0 ORDER BY asleep_until LIMIT 1";
     WAKE = "UPDATE contexts SET asleep_until = NULL WHERE closed_at IS NULL AND starting = 0 \
         AND asleep_until IS NOT NULL AND asleep_until <= ?1";
     SET_STARTING = "UPDATE contexts SET starting = ?2 WHERE number = ?1 AND closed_at IS NULL";
@@ -269,9 +269,10 @@ impl Reader<'_> {
         Ok(due)
     }
 
-    /// When the first of those that only a date keeps is due; that may have passed, if no cycle has woken it.
-    pub fn next_waking(&self) -> Result<Option<Timestamp>, StoreError> {
-        self.first(NEXT_WAKING, &[], |row| Ok(Timestamp::from_nanos(row.int(0)?)))
+    /// When the next context wakes by itself.
+    pub fn next_context_due(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        let due = self.first(NEXT_DUE, &[now.into()], |row| row.int_or_null(0))?;
+        Ok(due.flatten().map(Timestamp::from_nanos))
     }
 
     /// Open contexts whose bead is closed.
