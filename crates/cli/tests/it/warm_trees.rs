@@ -64,7 +64,6 @@ impl Warmth for Sandbox {
 /// A town whose trees are set up by a command.
 fn town_with_setup() -> Sandbox {
     let town = town_with_trees("process");
-    // The seed has the name of the directory that the repository was made in.
     town.gt(["config", "set", "rig.web.setup", SETUP]).ok();
     town
 }
@@ -75,7 +74,7 @@ fn warm_trees_are_given_away_at_once_and_made_again() {
     town.want("2");
     assert_eq!(town.standing(), ["furiosa warm", "nux warm"]);
     assert_eq!(town.setups(), 2);
-    assert_eq!(town.tree("nux").join("setup.log").exists(), true);
+    assert!(town.tree("nux").join("setup.log").exists());
     // What is there is left alone.
     town.look_after();
     assert_eq!(town.setups(), 2);

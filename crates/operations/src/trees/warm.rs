@@ -279,6 +279,7 @@ impl Keeper<'_> {
         let is_left = polecat.last_run.as_ref().is_none_or(|last| {
             let files = RunFiles::of(&self.town().runs_directory(), &last.to_string());
             matches!(files.liveness(), Ok(Liveness::Free | Liveness::NeverTaken))
+                && !files.was_cut_off()
         });
         Ok(Some(lock).filter(|_| is_unchanged && is_left))
     }
