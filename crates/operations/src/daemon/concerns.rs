@@ -38,10 +38,12 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         | EventKind::RunCancelled => &[Duty::Dispatch, Duty::Landing],
         // What stands ready begins where the branch was before.
         EventKind::Landed => &[Duty::Dispatch, Duty::Landing, Duty::Trees],
+        // In the last case somebody who knows more than we do has changed something.
         EventKind::RigAdded
         | EventKind::RigChanged
         | EventKind::RigRemoved
-        | EventKind::SettingChanged => &Duty::ALL,
+        | EventKind::SettingChanged
+        | EventKind::Other(_) => &Duty::ALL,
         // Somebody may sit at a screen now who can be told something, may fall silent, and has taken a tree.
         EventKind::Dispatched => &[Duty::Outbox, Duty::Stalls, Duty::Trees],
         EventKind::HandedOver | EventKind::MessageSent => &[Duty::Outbox],
@@ -65,8 +67,6 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         | EventKind::RunSilent
         | EventKind::RunGoesOn
         | EventKind::RunUsed => &[],
-        // Somebody who knows more than we do has changed something.
-        EventKind::Other(_) => &Duty::ALL,
     }
 }
 

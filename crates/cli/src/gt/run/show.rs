@@ -144,7 +144,9 @@ fn json(shown: &ShownRun) -> String {
         object.text("away", elsewhere.away.as_deref().unwrap_or_default());
     }
     object.array("needs_you", |array| {
-        needs.iter().for_each(|need| array.object(|object| write_need(object, need)));
+        for need in needs {
+            array.object(|object| write_need(object, need));
+        }
     });
     object.raw("steps", run.steps.as_str());
     if !steps.steps.is_empty() {
