@@ -30,6 +30,7 @@ mod daemon_service;
 mod damage;
 mod defer;
 mod delete;
+mod demo;
 mod dependencies;
 mod done;
 mod endings;
