@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::agents::Stage as _;
 use crate::support::{assert_says, nowhere};
 
 #[test]
@@ -41,8 +42,9 @@ fn a_town_that_is_kept_can_be_looked_at() {
         &["11 of 11 beads landed", "api-search stumbled", "Look around: cd "],
     );
     let root = demo.stdout.lines().find_map(|line| line.strip_prefix("Look around: cd ")).unwrap();
-    let status = sandbox.start_gt(&["-C", root, "run", "list", "--json"]).run().ok().json();
+    let status =
+        sandbox.start_gt(&["-C", root, "run", "list", "--all", "--json"]).run().ok().json();
     assert_eq!(status.as_array().unwrap().len(), 13, "{status}");
     let daemon = sandbox.start_gt(&["-C", root, "daemon", "status"]).run();
-    assert_says(&daemon.stdout, &["o daemon runs"]);
+    assert_says(&daemon.stdout, &["The daemon is not running"]);
 }

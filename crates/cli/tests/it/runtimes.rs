@@ -49,6 +49,7 @@ fn a_runtime_is_shown_with_everything_about_it() {
         "exit_zero",
         "interactive",
         "limit",
+        "max_runs",
         "memory_mb",
         "name",
         "origin",
@@ -56,6 +57,7 @@ fn a_runtime_is_shown_with_everything_about_it() {
         "prompt",
         "resume",
         "schema_version",
+        "usage",
         "version_flag",
         "warnings",
     ];

@@ -32,6 +32,7 @@ fn the_status_in_deferred_mode() {
         [
             "active_polecats",
             "beads",
+            "budgets",
             "capacity",
             "free_slots",
             "last_dispatch_at",
@@ -44,6 +45,7 @@ fn the_status_in_deferred_mode() {
             "queue_max_polecats",
             "queued_ready",
             "queued_total",
+            "reasons",
             "rigs",
             "schema_version",
         ]

@@ -247,31 +247,30 @@ fn what_the_origin_rejects_is_kept_and_told() {
     town.assert_quiet();
 }
 
-/// `gt` whose clock is wrong by this much; nothing where nobody can make it so.
-fn at(town: &Sandbox, jump: &str, arguments: &[&str]) -> Invocation {
-    let gt = town.gt_path();
-    town.command("faketime").args(["-f", jump]).arg(gt).args(arguments)
+/// What makes clocks wrong, where it is installed. The program `faketime` itself leaves a name behind for every process
+/// it was, and fails when a number comes again.
+fn clock_library() -> Option<PathBuf> {
+    let places = fs::read_dir("/usr/lib").ok()?.flatten();
+    let mut libraries = places.map(|place| place.path().join("faketime/libfaketime.so.1"));
+    libraries.find(|library| library.exists())
 }
 
-/// Whether clocks can be made wrong here. Says so if not.
-#[expect(clippy::print_stderr, reason = "whoever reads the log is to know that it was not tried")]
-fn clocks_can_jump(town: &Sandbox) -> bool {
-    let can = town.command("sh").args(["-c", "command -v faketime"]).run().code == 0;
-    if !can {
-        eprintln!("not tried: faketime is not installed");
-    }
-    can
+/// `gt` whose clock is wrong by this much.
+fn at(town: &Sandbox, library: &Path, jump: &str, arguments: &[&str]) -> Invocation {
+    town.start_gt(arguments).env("LD_PRELOAD", library).env("FAKETIME", jump)
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "whoever reads the log is to know that it was not tried")]
 fn a_clock_that_jumps_loses_nothing_doubles_nothing_and_makes_nobody_wait() {
     for jump in ["+2d", "-2d"] {
         let town =
             town_with_sessions("says_where; wait_for \"go-$bead\"; echo \"$bead\" > \"$bead\"");
-        if !clocks_can_jump(&town) {
+        let Some(library) = clock_library() else {
+            eprintln!("not tried: faketime is not installed");
             return;
-        }
-        let cycle = || -> Ran { at(&town, jump, &["scheduler", "run"]).run().ok() };
+        };
+        let cycle = || -> Ran { at(&town, &library, jump, &["scheduler", "run"]).run().ok() };
         // One works, one could not be started and backs off, one was lost twice and cools down.
         Worker::begin(&town, "we-works", &[]);
         Worker::begin(&town, "we-lost", &[]);

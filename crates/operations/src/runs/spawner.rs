@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gt_core::ExecutorKind;
 use gt_core::schedule::{Run, RunId};
@@ -18,6 +18,11 @@ pub(super) use crate::error::with_causes;
 use crate::settings::{file_layers, layers_over};
 use crate::trees::{Ahead, forget};
 use crate::{Result, Town};
+
+/// How long the session of whoever was in a place before may take to end, before another place is taken.
+const LEAVING_MAX: Duration = Duration::from_secs(1);
+/// How often it is looked whether it has.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What a session runs: it waits for the supervisor, and has its terminal in the place of it. When the session goes away,
 /// with the server of all of them perhaps, whoever has the terminal goes along; the supervisor and its agent do not.
@@ -121,10 +126,16 @@ impl RunSpawner {
         argv.extend(self.words(run, &["--voice".as_ref(), voice.as_os_str()]));
         let name = self.session_of(run);
         let environment = NOT_A_WORKER.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let first = Instant::now();
         let mut begun = tmux.new_session(&name, &self.root, &environment, &argv);
-        if matches!(begun, Err(TmuxError::Exists { .. }))
-            && put_aside(&tmux, &name).map_err(|error| failed(&error))?
-        {
+        while matches!(begun, Err(TmuxError::Exists { .. })) {
+            // What ended a moment ago leaves its session a moment later.
+            if !put_aside(&tmux, &name).map_err(|error| failed(&error))? {
+                if first.elapsed() > LEAVING_MAX {
+                    break;
+                }
+                std::thread::sleep(LOOK_AGAIN);
+            }
             begun = tmux.new_session(&name, &self.root, &environment, &argv);
         }
         match begun {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use gt_core::schedule::{
     Polecat, Run, RunId, SlingParameters, TreeState, WorkerPlace, Workplace, branch_name,
@@ -135,6 +136,11 @@ fn furnish(
     Ok(Prepared { place, polecat: is_reused.then_some(ready) })
 }
 
+/// How long those who have finished may take to leave a tree before another one is taken.
+const LEAVING_MAX: Duration = Duration::from_secs(1);
+/// How often it is looked whether they have.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
 /// A tree is given to a run only when no process of the last one is left in it.
 fn refuse_company(
     town: &Town,
@@ -145,6 +151,11 @@ fn refuse_company(
         return Ok(());
     };
     let files = RunFiles::of(&town.runs_directory(), &last.to_string());
+    // A run is over when its work is, and its processes are gone a moment later: the tree is worth waiting for.
+    let began = Instant::now();
+    while matches!(files.liveness(), Ok(Liveness::Held)) && began.elapsed() < LEAVING_MAX {
+        std::thread::sleep(LOOK_EVERY);
+    }
     match files.liveness() {
         Ok(Liveness::Free | Liveness::NeverTaken) => refuse_strays(town, polecat, last, &files),
         Ok(Liveness::Held) => {
