@@ -16,7 +16,6 @@ use crate::Outcome;
 use crate::check::Memory;
 use crate::clock::SimulatedClock;
 use crate::planted::Planted;
-use crate::random::Random;
 use crate::violation::{Invariant, Violation};
 use crate::world::{AgentEnd, ProcessId, Said, Stage, Supervisor, World};
 

@@ -122,6 +122,12 @@ impl Sandbox {
         &self.root
     }
 
+    /// Leaves the directory where it is when the last view of it is gone, for whoever has to look at what went wrong.
+    /// Daemons and servers in it are not ended then.
+    pub fn keep(&self) {
+        std::mem::forget(Arc::clone(&self.directory));
+    }
+
     /// The directory commands run in.
     pub fn cwd(&self) -> &Path {
         &self.cwd
