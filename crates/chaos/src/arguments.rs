@@ -110,9 +110,13 @@ mod tests {
         assert_eq!(request.time, Some(Duration::from_mins(5)));
         assert_eq!((request.seed, request.beads, request.cap), (7, 20, 3));
         assert!(read(&["--help"]).unwrap().is_none());
-        for wrong in
-            [&["--seed"][..], &["--seed", "x"], &["--cap", "0"], &["--engine", "oracle"], &["--x", "1"]]
-        {
+        for wrong in [
+            &["--seed"][..],
+            &["--seed", "x"],
+            &["--cap", "0"],
+            &["--engine", "oracle"],
+            &["--x", "1"],
+        ] {
             assert!(read(wrong).is_err(), "{wrong:?}");
         }
     }

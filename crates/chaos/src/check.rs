@@ -62,7 +62,8 @@ fn beads_are_done_once(town: &ChaosTown, runs: &mut Runs) -> Result<Vec<String>,
             // Both are written in one form, and the clock was left alone.
             let closed = closed_at.get(need.as_str()).copied().unwrap_or_default();
             if state == "done" && text(run, "created_at") < seconds_of(closed) {
-                violations.push(format!("{bead} began before {need} was closed at {closed}: {run}"));
+                violations
+                    .push(format!("{bead} began before {need} was closed at {closed}: {run}"));
             }
         }
     }

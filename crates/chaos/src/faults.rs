@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use gt_testkit::Random;
 use rustix::process::Signal;
 
-use crate::processes::{Kind, Table};
+use crate::processes::{Kind, Process, Table};
 use crate::town::ChaosTown;
 
 /// The longest pause between two faults, and the longest that somebody is stopped, in milliseconds.
@@ -24,6 +25,8 @@ pub(crate) enum Fault {
     Kill(Kind),
     /// Stopped for a while.
     Stop(Kind),
+    /// Everything of the town is killed, as if the machine had gone down.
+    KillAll,
     /// The server of the records breaks down and is started again.
     RestartServer,
 }
@@ -33,6 +36,7 @@ impl fmt::Display for Fault {
         match self {
             Self::Kill(kind) => write!(f, "{kind} killed"),
             Self::Stop(kind) => write!(f, "{kind} stopped"),
+            Self::KillAll => write!(f, "all killed"),
             Self::RestartServer => write!(f, "PostgreSQL restarted"),
         }
     }
@@ -47,6 +51,7 @@ impl Fault {
             faults.push((weight, Self::Kill(kind)));
             faults.push((weight / 2, Self::Stop(kind)));
         }
+        faults.push((1, Self::KillAll));
         faults.push((u64::from(has_server), Self::RestartServer));
         random.weighted(faults).unwrap_or(Self::Kill(Kind::Agent))
     }
@@ -57,67 +62,66 @@ pub(crate) type Happened = BTreeMap<Fault, u64>;
 
 /// Lets things happen until everything is done or the time is over. At the end nobody is stopped any more.
 pub(crate) fn happen(town: &ChaosTown, random: &mut Random, time: Duration) -> Happened {
-    let mut happened = Happened::new();
-    let mut table = Table::of(town.sandbox.root());
-    let mut stopped: Vec<JoinHandle<()>> = Vec::new();
-    let mut person = Instant::now();
-    let mut starting: Option<JoinHandle<()>> = None;
-    let end = Instant::now() + time;
-    while Instant::now() < end {
-        thread::sleep(Duration::from_millis(random.between(10, PAUSE_MS_MAX)));
-        let fault = Fault::choose(random, town.cluster.is_some());
-        let chosen = random.next();
-        let pause = Duration::from_millis(random.between(10, STOPPED_MS_MAX));
-        let is_hit = match fault {
-            Fault::Kill(kind) => hit(&mut table, kind, chosen, Signal::KILL).is_some(),
-            Fault::Stop(kind) => {
-                let hit = hit(&mut table, kind, chosen, Signal::STOP);
-                // By somebody else: whoever is stopped may hold what a command of ours waits for.
-                let goes_on = hit.map(|process| {
-                    thread::spawn(move || {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // Others, because whoever is stopped may hold what a command of theirs waits for.
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                look_after(town);
+                if town.closed().is_some_and(|closed| closed.len() == town.beads.len()) {
+                    is_over.store(true, Ordering::Relaxed);
+                }
+                thread::sleep(PERSON_EVERY);
+            }
+        });
+        let mut happened = Happened::new();
+        let mut table = Table::of(town.sandbox.root());
+        let mut starting: Option<ScopedJoinHandle<'_, ()>> = None;
+        let end = Instant::now() + time;
+        while Instant::now() < end && !is_over.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(random.between(10, PAUSE_MS_MAX)));
+            let fault = Fault::choose(random, town.cluster.is_some());
+            let (chosen, starts_daemon) = (random.next(), random.one_in(2));
+            let pause = Duration::from_millis(random.between(10, STOPPED_MS_MAX));
+            let is_hit = match fault {
+                Fault::Kill(kind) => hit(&mut table, kind, chosen, Signal::KILL).is_some(),
+                Fault::Stop(kind) => {
+                    let victim = hit(&mut table, kind, chosen, Signal::STOP);
+                    let is_hit = victim.is_some();
+                    if let Some(victim) = victim {
+                        scope.spawn(move || {
+                            thread::sleep(pause);
+                            victim.signal(Signal::CONT);
+                        });
+                    }
+                    is_hit
+                }
+                Fault::KillAll => {
+                    table.look().iter().filter(|process| process.signal(Signal::KILL)).count() > 0
+                }
+                Fault::RestartServer => {
+                    if let Some(cluster) = &town.cluster {
+                        cluster.stop();
                         thread::sleep(pause);
-                        process.signal(Signal::CONT);
-                    })
-                });
-                let is_hit = goes_on.is_some();
-                stopped.extend(goes_on);
-                is_hit
-            }
-            Fault::RestartServer => town.cluster.as_ref().is_some_and(|cluster| {
-                cluster.stop();
-                thread::sleep(pause);
-                cluster.start_server();
-                true
-            }),
-        };
-        *happened.entry(fault).or_default() += u64::from(is_hit);
-        if person.elapsed() > PERSON_EVERY {
-            person = Instant::now();
-            look_after(town);
-            if town.closed().is_some_and(|closed| closed.len() == town.beads.len()) {
-                break;
+                        cluster.start_server();
+                    }
+                    town.cluster.is_some()
+                }
+            };
+            *happened.entry(fault).or_default() += u64::from(is_hit);
+            let is_being_started = starting.as_ref().is_some_and(|thread| !thread.is_finished());
+            if starts_daemon && !is_being_started && table.of_kind(Kind::Daemon).is_empty() {
+                // It may be killed before it says that it is there.
+                starting = Some(scope.spawn(|| drop(town.sandbox.gt(["up"]))));
             }
         }
-        let is_being_started = starting.as_ref().is_some_and(|thread| !thread.is_finished());
-        if random.one_in(2) && !is_being_started && table.of_kind(Kind::Daemon).is_empty() {
-            // By somebody else: it may be killed, too, before it says that it is there.
-            let sandbox = town.sandbox.clone();
-            starting = Some(thread::spawn(move || drop(sandbox.gt(["up"]))));
-        }
-    }
-    for thread in stopped.into_iter().chain(starting) {
-        thread.join().expect("nobody who helps fails");
-    }
-    happened
+        is_over.store(true, Ordering::Relaxed);
+        happened
+    })
 }
 
 /// Sends a signal to one of a kind; to whom.
-fn hit(
-    table: &mut Table,
-    kind: Kind,
-    chosen: u64,
-    signal: Signal,
-) -> Option<crate::processes::Process> {
+fn hit(table: &mut Table, kind: Kind, chosen: u64, signal: Signal) -> Option<Process> {
     let mut found = table.of_kind(kind);
     if found.is_empty() {
         return None;

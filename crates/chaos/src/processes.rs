@@ -17,11 +17,15 @@ pub(crate) enum Kind {
     Daemon,
     Supervisor,
     Agent,
+    /// The server of tmux.
     Sessions,
+    /// Anything else that works for the town at the moment: git, a shell, a command.
+    Helper,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 4] = [Self::Daemon, Self::Supervisor, Self::Agent, Self::Sessions];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Daemon, Self::Supervisor, Self::Agent, Self::Sessions, Self::Helper];
 }
 
 impl fmt::Display for Kind {
@@ -31,6 +35,7 @@ impl fmt::Display for Kind {
             Self::Supervisor => "supervisor",
             Self::Agent => "agent",
             Self::Sessions => "tmux server",
+            Self::Helper => "helper",
         })
     }
 }
@@ -41,8 +46,7 @@ pub(crate) struct Process {
     id: Pid,
     /// When it began, in ticks: with its number, it is nobody else.
     began: u64,
-    /// Nothing if it is none of those that are hit: git, a shell, a command.
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Kind,
     /// The run it works for, if it does.
     pub(crate) run: Option<String>,
     /// Its command line.
@@ -139,7 +143,7 @@ impl Table {
     /// Those of a kind.
     pub(crate) fn of_kind(&mut self, kind: Kind) -> Vec<Process> {
         let mut found = self.look();
-        found.retain(|process| process.kind == Some(kind));
+        found.retain(|process| process.kind == kind);
         found
     }
 
@@ -165,8 +169,11 @@ impl Table {
         let name = fs::read_to_string(format!("/proc/{id}/comm")).ok()?;
         // Whoever was forked a moment ago still looks like its parent. The server of tmux stays like that, under a name of
         // its own.
-        let kind = kind_of(&name, &words)
-            .filter(|kind| *kind == Kind::Sessions || !stat.is_forked_only);
+        let kind = match kind_of(&name, &words) {
+            Kind::Sessions => Kind::Sessions,
+            _ if stat.is_forked_only => Kind::Helper,
+            kind => kind,
+        };
         let id = Pid::from_raw(id)?;
         let command = words.join(" ").chars().take(200).collect();
         Some(Process { id, began: stat.began, kind, run: run.map(text), command })
@@ -174,20 +181,21 @@ impl Table {
 }
 
 /// What a process is, from its name and its command line.
-fn kind_of(name: &str, words: &[String]) -> Option<Kind> {
-    if name.starts_with("tmux: server") {
-        return Some(Kind::Sessions);
-    }
-    let program = Path::new(words.first()?).file_name()?;
-    if program != "gt" {
-        return None;
-    }
+fn kind_of(name: &str, words: &[String]) -> Kind {
     let has = |wanted: &[&str]| words.windows(wanted.len()).any(|some| some == wanted);
-    match () {
-        () if has(&["daemon", "run"]) => Some(Kind::Daemon),
-        () if has(&["worker", "exec"]) => Some(Kind::Supervisor),
-        () if words.get(1).is_some_and(|word| word == "scripted") => Some(Kind::Agent),
-        () => None,
+    let program = words.first().and_then(|program| Path::new(program).file_name());
+    if name.starts_with("tmux: server") {
+        Kind::Sessions
+    } else if program.is_none_or(|program| program != "gt") {
+        Kind::Helper
+    } else if has(&["daemon", "run"]) {
+        Kind::Daemon
+    } else if has(&["worker", "exec"]) {
+        Kind::Supervisor
+    } else if words.get(1).is_some_and(|word| word == "scripted") {
+        Kind::Agent
+    } else {
+        Kind::Helper
     }
 }
 
@@ -195,21 +203,21 @@ fn kind_of(name: &str, words: &[String]) -> Option<Kind> {
 mod tests {
     use super::*;
 
-    fn kind(name: &str, line: &str) -> Option<Kind> {
+    fn kind(name: &str, line: &str) -> Kind {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         kind_of(name, &words)
     }
 
     #[test]
     fn whoever_is_hit_is_known_by_name_and_words() {
-        assert_eq!(kind("gt", "/x/gt daemon run"), Some(Kind::Daemon));
-        assert_eq!(kind("gt", "/x/gt worker exec we-1#2"), Some(Kind::Supervisor));
-        assert_eq!(kind("gt", "/x/gt scripted"), Some(Kind::Agent));
-        assert_eq!(kind("tmux: server", "tmux -L gt new-session"), Some(Kind::Sessions));
-        assert_eq!(kind("tmux: client", "tmux -L gt -C attach"), None);
-        assert_eq!(kind("gt", "/x/gt done"), None);
-        assert_eq!(kind("sh", "sh -c gt worker exec we-1"), None);
-        assert_eq!(kind("sh", ""), None);
+        assert_eq!(kind("gt", "/x/gt daemon run"), Kind::Daemon);
+        assert_eq!(kind("gt", "/x/gt worker exec we-1#2"), Kind::Supervisor);
+        assert_eq!(kind("gt", "/x/gt scripted"), Kind::Agent);
+        assert_eq!(kind("tmux: server", "tmux -L gt new-session"), Kind::Sessions);
+        assert_eq!(kind("tmux: client", "tmux -L gt -C attach"), Kind::Helper);
+        assert_eq!(kind("gt", "/x/gt done"), Kind::Helper);
+        assert_eq!(kind("sh", "sh -c gt worker exec we-1"), Kind::Helper);
+        assert_eq!(kind("sh", ""), Kind::Helper);
     }
 
     #[test]

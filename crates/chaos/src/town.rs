@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Cluster, Random, Ran, Sandbox};
+use gt_testkit::{Cluster, Ran, Random, Sandbox};
 use serde_json::{Value, json};
 
 use crate::arguments::{Engine, Request};
@@ -150,7 +150,7 @@ impl ChaosTown {
 /// tree, commits, and ends in one way or the other. The files carry the name of its run.
 fn script(witnesses: &Path, random: &mut Random) -> String {
     let mut pause = |most: u64| random.between(5, most);
-    let (first, second, third) = (pause(150), pause(400), pause(150));
+    let (first, second, third) = (pause(300), pause(1200), pause(300));
     let witness = witnesses.display();
     let end = if random.one_in(2) { "done\n" } else { "" };
     format!(

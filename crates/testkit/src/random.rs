@@ -14,7 +14,10 @@ impl Random {
     }
 
     /// The next number, by the method called `SplitMix64`, which needs no tables and passes the usual tests.
-    #[expect(clippy::should_implement_trait, reason = "it never ends, so nobody has to look for an end")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it never ends, so nobody has to look for an end"
+    )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
