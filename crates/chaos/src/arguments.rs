@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The text of `--help`.
 pub(crate) const USAGE: &str = "\
-Usage: scripts/chaos [--minutes N] [--seed S] [--beads B] [--cap C] [--engine sqlite|postgres]
+Usage: scripts/chaos [--minutes N] [--seed S] [--beads B] [--cap C] [--clock] [--engine sqlite|postgres]
 
 Makes a town with two rigs and a pile of beads that depend on each other, lets
 its daemon get them done, and meanwhile kills and stops daemon, supervisors,
@@ -19,8 +19,10 @@ process is left.
   --beads B       in each town (200)
   --cap C         how many workers at once (8)
   --chaos S       how many seconds of each town are chaotic, at most (60)
+  --pause MS      the longest pause between two faults, in milliseconds (500)
   --engine E      where the records are: sqlite (the default), or postgres, whose
                   server is restarted too
+  --clock         set the clock of the town forward and back, too; needs faketime
   --keep          keep the last town, whatever became of it
   --help          this text
 
@@ -46,7 +48,11 @@ pub(crate) struct Request {
     pub(crate) cap: usize,
     /// How long each town is chaotic at most.
     pub(crate) chaos: Duration,
+    /// The longest pause between two faults.
+    pub(crate) pause: Duration,
     pub(crate) engine: Engine,
+    /// Whether the clock is set, too.
+    pub(crate) clock: bool,
     /// Whether a town in which everything is well is kept, too.
     pub(crate) keep: bool,
 }
@@ -59,7 +65,9 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Re
         beads: 200,
         cap: 8,
         chaos: Duration::from_mins(1),
+        pause: Duration::from_millis(500),
         engine: Engine::Sqlite,
+        clock: false,
         keep: false,
     };
     let mut arguments = arguments.flat_map(|argument| {
@@ -71,8 +79,12 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Re
         if name == "--help" || name == "-h" {
             return Ok(None);
         }
-        if name == "--keep" {
-            request.keep = true;
+        if let Some(flag) = match name.as_str() {
+            "--keep" => Some(&mut request.keep),
+            "--clock" => Some(&mut request.clock),
+            _ => None,
+        } {
+            *flag = true;
             continue;
         }
         let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
@@ -89,6 +101,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Re
             "--beads" => request.beads = u64::from(positive()?),
             "--cap" => request.cap = positive()? as usize,
             "--chaos" => request.chaos = Duration::from_secs(u64::from(number()?)),
+            "--pause" => request.pause = Duration::from_millis(u64::from(positive()?)),
             "--engine" if value == "postgres" => request.engine = Engine::Postgres,
             "--engine" if value == "sqlite" => request.engine = Engine::Sqlite,
             "--engine" => return Err(format!("\"{value}\" is not an engine")),

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use gt_testkit::Random;
 use rustix::process::Signal;
 
+use crate::arguments::Request;
+use crate::clock::Clock;
 use crate::processes::{Kind, Process, Table};
 use crate::town::ChaosTown;
 
-/// The longest pause between two faults, and the longest that somebody is stopped, in milliseconds.
-const PAUSE_MS_MAX: u64 = 500;
+/// The longest that somebody is stopped, in milliseconds.
 const STOPPED_MS_MAX: u64 = 1500;
 
 /// How often a person looks after the town.
@@ -29,6 +30,8 @@ pub(crate) enum Fault {
     KillAll,
     /// The server of the records breaks down and is started again.
     RestartServer,
+    /// The clock is set forward or back.
+    SetClock,
 }
 
 impl fmt::Display for Fault {
@@ -38,13 +41,14 @@ impl fmt::Display for Fault {
             Self::Stop(kind) => write!(f, "{kind} stopped"),
             Self::KillAll => write!(f, "all killed"),
             Self::RestartServer => write!(f, "PostgreSQL restarted"),
+            Self::SetClock => write!(f, "clock set"),
         }
     }
 }
 
 impl Fault {
     /// The next one. Agents and supervisors are many, so they are hit more often than those of whom there is one.
-    fn choose(random: &mut Random, has_server: bool) -> Self {
+    fn choose(random: &mut Random, town: &ChaosTown) -> Self {
         let mut faults = Vec::new();
         for kind in Kind::ALL {
             let weight = if matches!(kind, Kind::Agent | Kind::Supervisor) { 6 } else { 3 };
@@ -52,7 +56,8 @@ impl Fault {
             faults.push((weight / 2, Self::Stop(kind)));
         }
         faults.push((1, Self::KillAll));
-        faults.push((u64::from(has_server), Self::RestartServer));
+        faults.push((u64::from(town.cluster.is_some()), Self::RestartServer));
+        faults.push((3 * u64::from(town.clock.is_some()), Self::SetClock));
         random.weighted(faults).unwrap_or(Self::Kill(Kind::Agent))
     }
 }
@@ -61,7 +66,7 @@ impl Fault {
 pub(crate) type Happened = BTreeMap<Fault, u64>;
 
 /// Lets things happen until everything is done or the time is over. At the end nobody is stopped any more.
-pub(crate) fn happen(town: &ChaosTown, random: &mut Random, time: Duration) -> Happened {
+pub(crate) fn happen(town: &ChaosTown, random: &mut Random, request: &Request) -> Happened {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         // Others, because whoever is stopped may hold what a command of theirs waits for.
@@ -77,10 +82,11 @@ pub(crate) fn happen(town: &ChaosTown, random: &mut Random, time: Duration) -> H
         let mut happened = Happened::new();
         let mut table = Table::of(town.sandbox.root());
         let mut starting: Option<ScopedJoinHandle<'_, ()>> = None;
-        let end = Instant::now() + time;
+        let end = Instant::now() + request.chaos;
+        let pause_ms = u64::try_from(request.pause.as_millis()).unwrap_or(u64::MAX);
         while Instant::now() < end && !is_over.load(Ordering::Relaxed) {
-            thread::sleep(Duration::from_millis(random.between(10, PAUSE_MS_MAX)));
-            let fault = Fault::choose(random, town.cluster.is_some());
+            thread::sleep(Duration::from_millis(1 + random.below(pause_ms)));
+            let fault = Fault::choose(random, town);
             let (chosen, starts_daemon) = (random.next(), random.one_in(2));
             let pause = Duration::from_millis(random.between(10, STOPPED_MS_MAX));
             let is_hit = match fault {
@@ -107,15 +113,17 @@ pub(crate) fn happen(town: &ChaosTown, random: &mut Random, time: Duration) -> H
                     }
                     town.cluster.is_some()
                 }
+                Fault::SetClock => town.clock.as_ref().is_some_and(|clock| clock.step(chosen)),
             };
             *happened.entry(fault).or_default() += u64::from(is_hit);
             let is_being_started = starting.as_ref().is_some_and(|thread| !thread.is_finished());
             if starts_daemon && !is_being_started && table.of_kind(Kind::Daemon).is_empty() {
                 // It may be killed before it says that it is there.
-                starting = Some(scope.spawn(|| drop(town.sandbox.gt(["up"]))));
+                starting = Some(scope.spawn(|| drop(town.gt(&["up"]))));
             }
         }
         is_over.store(true, Ordering::Relaxed);
+        town.clock.iter().for_each(Clock::set_right);
         happened
     })
 }
@@ -133,5 +141,5 @@ fn hit(table: &mut Table, kind: Kind, chosen: u64, signal: Signal) -> Option<Pro
 
 /// What somebody does who looks after a town: a runtime that was parked because so many workers died goes on.
 pub(crate) fn look_after(town: &ChaosTown) {
-    let _ = town.sandbox.gt(["deacon", "resume", "runtime", "scripted"]);
+    let _ = town.gt(&["deacon", "resume", "runtime", "scripted"]);
 }

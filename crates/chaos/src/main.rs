@@ -9,6 +9,7 @@
 
 mod arguments;
 mod check;
+mod clock;
 mod faults;
 mod peace;
 mod processes;
@@ -106,8 +107,8 @@ fn live(request: &Request, gt: &Path, out: &mut impl Write) -> io::Result<bool> 
 
 fn go_through(request: &Request, town: &ChaosTown, random: &mut Random) -> Told {
     let sampler = Sampler::start(town.sandbox.root(), request.cap);
-    town.sandbox.gt(["up"]).ok();
-    let happened = faults::happen(town, random, request.chaos);
+    town.gt(&["up"]).ok();
+    let happened = faults::happen(town, random, request);
     let ended = peace::come_to_an_end(town);
     let counted = sampler.stop();
     let (retried, mut violations) = match ended {

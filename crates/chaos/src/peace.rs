@@ -30,7 +30,7 @@ pub(crate) fn come_to_an_end(town: &ChaosTown) -> Result<Help, Vec<String>> {
     if !explanations.is_empty() {
         return Err(explanations);
     }
-    town.sandbox.gt(["up"]).ok();
+    town.gt(&["up"]).ok();
     let (mut last, mut changed) = (None, Instant::now());
     loop {
         let closed = town.closed().unwrap_or_default();
@@ -59,7 +59,7 @@ pub(crate) fn come_to_an_end(town: &ChaosTown) -> Result<Help, Vec<String>> {
 
 /// Ends the daemon, and waits until nothing of the town is there any more; what is left nevertheless.
 pub(crate) fn go_down(town: &ChaosTown) -> Vec<String> {
-    town.sandbox.gt(["down"]).ok();
+    town.gt(&["down"]).ok();
     let mut table = Table::of(town.sandbox.root());
     let gone = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         wait_until("every process is gone", || table.look().is_empty());

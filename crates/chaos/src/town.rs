@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Cluster, Ran, Random, Sandbox};
+use gt_testkit::{Cluster, Invocation, Ran, Random, Sandbox};
 use serde_json::{Value, json};
 
 use crate::arguments::{Engine, Request};
+use crate::clock::Clock;
 
 /// A rig: what it is called, the prefix of its beads, and how its workers are carried out.
 pub(crate) const RIGS: [(&str, &str, &str); 2] = [("web", "we", "tmux"), ("api", "ap", "process")];
@@ -19,6 +20,8 @@ pub(crate) struct ChaosTown {
     pub(crate) sandbox: Sandbox,
     /// The server of its records, if they are on one.
     pub(crate) cluster: Option<Cluster>,
+    /// The clock that everybody in the town reads, if it can be set.
+    pub(crate) clock: Option<Clock>,
     /// Every bead, with those that it waits for.
     pub(crate) beads: BTreeMap<String, Vec<String>>,
 }
@@ -34,7 +37,8 @@ impl ChaosTown {
                 Sandbox::town_on(gt, &url)
             }
         };
-        let mut town = Self { sandbox, cluster, beads: BTreeMap::new() };
+        let clock = request.clock.then(|| Clock::of(&sandbox));
+        let mut town = Self { sandbox, cluster, clock, beads: BTreeMap::new() };
         let cap = request.cap.to_string();
         for (key, value) in [
             ("scheduler.max_polecats", cap.as_str()),
@@ -42,12 +46,12 @@ impl ChaosTown {
             ("recovery.cooldown", "0s"),
             ("worker.kill_grace", "300ms"),
         ] {
-            town.sandbox.gt(["config", "set", key, value]).ok();
+            town.gt(&["config", "set", key, value]).ok();
         }
         fs::create_dir(town.witnesses()).expect("make a directory for witnesses");
         for (name, prefix, executor) in RIGS {
             let origin = town.make_origin(name);
-            let add = town.sandbox.command(town.sandbox.gt_path()).args(["rig", "add", name]);
+            let add = town.start(town.sandbox.gt_path(), &["rig", "add", name]);
             add.arg(origin).args(["--prefix", prefix, "--executor", executor]).run().ok();
         }
         town.write_down(request.beads, random);
@@ -111,13 +115,13 @@ impl ChaosTown {
             ids.push(id.clone());
             self.beads.insert(id, needs);
         }
-        let import = self.sandbox.command(self.sandbox.bd_path()).args(["import", "-"]);
+        let import = self.start(&self.sandbox.bd_path(), &["import", "-"]);
         import.stdin(lines).run().ok();
         for (rig, prefix, _) in RIGS {
             let of_rig: Vec<&String> =
                 ids.iter().filter(|id| id.split('-').next() == Some(prefix)).collect();
             if !of_rig.is_empty() {
-                let sling = self.sandbox.command(self.sandbox.gt_path()).arg("sling");
+                let sling = self.start(self.sandbox.gt_path(), &["sling"]);
                 sling.args(of_rig).arg(rig).run().ok();
             }
         }
@@ -125,16 +129,27 @@ impl ChaosTown {
 
     /// What `gt … --json` prints, or what went wrong with it.
     pub(crate) fn ask(&self, arguments: &[&str]) -> Result<Value, String> {
-        self.ask_program(self.sandbox.gt_path(), arguments)
+        Self::answer(self.start(self.sandbox.gt_path(), arguments))
     }
 
     /// What `bd … --json` prints, or what went wrong with it.
     pub(crate) fn ask_bd(&self, arguments: &[&str]) -> Result<Value, String> {
-        self.ask_program(&self.sandbox.bd_path(), arguments)
+        Self::answer(self.start(&self.sandbox.bd_path(), arguments))
     }
 
-    fn ask_program(&self, program: &Path, arguments: &[&str]) -> Result<Value, String> {
-        let ran: Ran = self.sandbox.command(program).args(arguments).arg("--json").run();
+    /// What came of `gt`.
+    pub(crate) fn gt(&self, arguments: &[&str]) -> Ran {
+        self.start(self.sandbox.gt_path(), arguments).run()
+    }
+
+    /// A program that reads the clock of the town.
+    fn start(&self, program: &Path, arguments: &[&str]) -> Invocation {
+        let invocation = self.sandbox.command(program).args(arguments);
+        self.clock.iter().fold(invocation, |invocation, clock| clock.read_by(invocation))
+    }
+
+    fn answer(question: Invocation) -> Result<Value, String> {
+        let ran = question.arg("--json").run();
         serde_json::from_str(&ran.stdout).map_err(|error| format!("{error}\n{ran}"))
     }
 
