@@ -255,7 +255,7 @@ fn at(town: &Sandbox, jump: &str, arguments: &[&str]) -> Invocation {
 
 /// Whether clocks can be made wrong here. Says so if not.
 #[expect(clippy::print_stderr, reason = "whoever reads the log is to know that it was not tried")]
-fn clocks_can_jump(town: &Sandbox) -> bool {
+pub(crate) fn clocks_can_jump(town: &Sandbox) -> bool {
     let can = town.command("sh").args(["-c", "command -v faketime"]).run().code == 0;
     if !can {
         eprintln!("not tried: faketime is not installed");
