@@ -139,7 +139,9 @@ fn hit(table: &mut Table, kind: Kind, chosen: u64, signal: Signal) -> Option<Pro
     victim.signal(signal).then_some(victim)
 }
 
-/// What somebody does who looks after a town: a runtime that was parked because so many workers died goes on.
+/// What somebody does who looks after a town: a cycle by hand, beside the daemon, and a runtime that was parked because so
+/// many workers died goes on.
 pub(crate) fn look_after(town: &ChaosTown) {
+    let _ = town.gt(&["scheduler", "run"]);
     let _ = town.gt(&["deacon", "resume", "runtime", "scripted"]);
 }

@@ -67,6 +67,15 @@ impl Process {
     }
 }
 
+#[cfg(test)]
+impl Process {
+    /// An agent that is not there.
+    pub(crate) fn sample(run: &str) -> Self {
+        let (kind, run) = (Kind::Agent, Some(run.to_owned()));
+        Self { id: Pid::INIT, began: 0, kind, run, command: "gt scripted".to_owned() }
+    }
+}
+
 impl fmt::Display for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {}", self.id)?;

@@ -85,3 +85,20 @@ impl Sampler {
         self.thread.join().expect("whoever counts does not fail")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_agents_than_the_cap_and_two_of_one_bead_are_found() {
+        let agent = |run: &str| Process::sample(run);
+        let mut counted = Counted::default();
+        counted.add(&[agent("we-1#1"), agent("we-2#4")], 2);
+        assert_eq!((counted.most, counted.violations.len()), (2, 0));
+        counted.add(&[agent("we-1#1"), agent("we-2#4"), agent("we-3#1")], 2);
+        assert_eq!((counted.most, counted.violations.len()), (3, 1));
+        counted.add(&[agent("we-1#1"), agent("we-1#2")], 2);
+        assert_eq!((counted.looks, counted.violations.len()), (3, 2));
+    }
+}

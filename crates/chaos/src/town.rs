@@ -40,8 +40,11 @@ impl ChaosTown {
         let clock = request.clock.then(|| Clock::of(&sandbox));
         let mut town = Self { sandbox, cluster, clock, beads: BTreeMap::new() };
         let cap = request.cap.to_string();
+        // Now and then starts are given up while whoever was started is stopped, and goes on later.
+        let start_timeout = if random.one_in(3) { "1s" } else { "5m" };
         for (key, value) in [
             ("scheduler.max_polecats", cap.as_str()),
+            ("scheduler.start_timeout", start_timeout),
             ("worker.runtime", "scripted"),
             ("recovery.cooldown", "0s"),
             ("worker.kill_grace", "300ms"),
@@ -53,6 +56,8 @@ impl ChaosTown {
             let origin = town.make_origin(name);
             let add = town.start(town.sandbox.gt_path(), &["rig", "add", name]);
             add.arg(origin).args(["--prefix", prefix, "--executor", executor]).run().ok();
+            let warm = (format!("rig.{name}.warm_worktrees"), random.below(3).to_string());
+            town.gt(&["config", "set", &warm.0, &warm.1]).ok();
         }
         town.write_down(request.beads, random);
         town
