@@ -32,6 +32,10 @@ pub(crate) enum Fault {
     RestartServer,
     /// The clock is set forward or back.
     SetClock,
+    /// Somebody cancels a run.
+    Cancel,
+    /// Somebody has a run go on in a fresh session.
+    HandOff,
 }
 
 impl fmt::Display for Fault {
@@ -42,6 +46,8 @@ impl fmt::Display for Fault {
             Self::KillAll => write!(f, "all killed"),
             Self::RestartServer => write!(f, "PostgreSQL restarted"),
             Self::SetClock => write!(f, "clock set"),
+            Self::Cancel => write!(f, "run cancelled"),
+            Self::HandOff => write!(f, "run handed over"),
         }
     }
 }
@@ -55,7 +61,7 @@ impl Fault {
             faults.push((weight, Self::Kill(kind)));
             faults.push((weight / 2, Self::Stop(kind)));
         }
-        faults.push((1, Self::KillAll));
+        faults.extend([(1, Self::KillAll), (2, Self::Cancel), (2, Self::HandOff)]);
         faults.push((u64::from(town.cluster.is_some()), Self::RestartServer));
         faults.push((3 * u64::from(town.clock.is_some()), Self::SetClock));
         random.weighted(faults).unwrap_or(Self::Kill(Kind::Agent))
@@ -113,6 +119,19 @@ pub(crate) fn happen(town: &ChaosTown, random: &mut Random, request: &Request) -
                     }
                     town.cluster.is_some()
                 }
+                Fault::Cancel | Fault::HandOff => {
+                    let agent = pick(table.of_kind(Kind::Agent), chosen);
+                    let run = agent.and_then(|agent| agent.run);
+                    let is_hit = run.is_some();
+                    if let Some(run) = run {
+                        let is_cancelled = fault == Fault::Cancel;
+                        let words =
+                            if is_cancelled { ["run", "cancel"] } else { ["handoff", "--run"] };
+                        // It may have ended meanwhile.
+                        scope.spawn(move || drop(town.gt(&[words[0], words[1], &run])));
+                    }
+                    is_hit
+                }
                 Fault::SetClock => town.clock.as_ref().is_some_and(|clock| clock.step(chosen)),
             };
             *happened.entry(fault).or_default() += u64::from(is_hit);
@@ -130,13 +149,13 @@ pub(crate) fn happen(town: &ChaosTown, random: &mut Random, request: &Request) -
 
 /// Sends a signal to one of a kind; to whom.
 fn hit(table: &mut Table, kind: Kind, chosen: u64, signal: Signal) -> Option<Process> {
-    let mut found = table.of_kind(kind);
-    if found.is_empty() {
-        return None;
-    }
-    let count = found.len() as u64;
-    let victim = found.swap_remove(usize::try_from(chosen % count).unwrap_or(0));
-    victim.signal(signal).then_some(victim)
+    pick(table.of_kind(kind), chosen).filter(|victim| victim.signal(signal))
+}
+
+/// The one that a number chooses.
+fn pick(mut processes: Vec<Process>, chosen: u64) -> Option<Process> {
+    let at = chosen.checked_rem(processes.len() as u64)?;
+    Some(processes.swap_remove(usize::try_from(at).ok()?))
 }
 
 /// What somebody does who looks after a town: a cycle by hand, beside the daemon, and a runtime that was parked because so

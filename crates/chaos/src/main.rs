@@ -96,6 +96,8 @@ fn live(request: &Request, gt: &Path, out: &mut impl Write) -> io::Result<bool> 
         report(told, request, took, out)?;
     }
     if !is_well || request.keep {
+        // It may be down already.
+        let _ = town.gt(&["down"]);
         town.sandbox.keep();
         writeln!(out, "  the town is kept: {}", town.sandbox.cwd().display())?;
     }

@@ -42,6 +42,10 @@ pub(crate) fn come_to_an_end(town: &ChaosTown) -> Result<Help, Vec<String>> {
         if is_done && retried == 0 {
             break;
         }
+        // What was cancelled is left to whoever did it; the others have a place in line, and keep it. Some may be closed by
+        // now, which is refused.
+        let open = town.beads.keys().filter(|bead| !closed.contains(bead));
+        town.sling(&open.collect::<Vec<_>>());
         look_after(town);
         let now = Some((closed.len(), last_event(town)));
         if now != last {

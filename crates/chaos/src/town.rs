@@ -122,14 +122,23 @@ impl ChaosTown {
         }
         let import = self.start(&self.sandbox.bd_path(), &["import", "-"]);
         import.stdin(lines).run().ok();
+        for ran in self.sling(&ids.iter().collect::<Vec<_>>()) {
+            ran.ok();
+        }
+    }
+
+    /// Sends beads to their rigs. What has a place in line, or is at work, stays as it is.
+    pub(crate) fn sling(&self, beads: &[&String]) -> Vec<Ran> {
+        let mut slung = Vec::new();
         for (rig, prefix, _) in RIGS {
-            let of_rig: Vec<&String> =
-                ids.iter().filter(|id| id.split('-').next() == Some(prefix)).collect();
+            let of_rig = beads.iter().filter(|id| id.split('-').next() == Some(prefix));
+            let of_rig: Vec<&String> = of_rig.copied().collect();
             if !of_rig.is_empty() {
                 let sling = self.start(self.sandbox.gt_path(), &["sling"]);
-                sling.args(of_rig).arg(rig).run().ok();
+                slung.push(sling.args(of_rig).arg(rig).run());
             }
         }
+        slung
     }
 
     /// What `gt … --json` prints, or what went wrong with it.
