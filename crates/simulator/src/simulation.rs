@@ -11,6 +11,7 @@ use gt_core::decide::Traces;
 use gt_core::{BeadId, MessageId};
 use gt_operations::{Actor, OperationError, Town};
 use gt_store::Store;
+use gt_testkit::Random;
 
 use crate::Outcome;
 use crate::check::Memory;

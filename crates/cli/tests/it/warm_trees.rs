@@ -64,7 +64,6 @@ impl Warmth for Sandbox {
 /// A town whose trees are set up by a command.
 fn town_with_setup() -> Sandbox {
     let town = town_with_trees("process");
-    // The seed has the name of the directory that the repository was made in.
     town.gt(["config", "set", "rig.web.setup", SETUP]).ok();
     town
 }
@@ -75,7 +74,7 @@ fn warm_trees_are_given_away_at_once_and_made_again() {
     town.want("2");
     assert_eq!(town.standing(), ["furiosa warm", "nux warm"]);
     assert_eq!(town.setups(), 2);
-    assert_eq!(town.tree("nux").join("setup.log").exists(), true);
+    assert!(town.tree("nux").join("setup.log").exists());
     // What is there is left alone.
     town.look_after();
     assert_eq!(town.setups(), 2);
@@ -224,4 +223,18 @@ fn whoever_makes_trees_ahead_may_be_killed_at_any_moment() {
     town.look_after();
     let standing = town.standing();
     assert_eq!(standing.iter().filter(|one| one.ends_with(" warm")).count(), 2, "{standing:?}");
+}
+
+#[test]
+fn a_daemon_sees_to_them_by_itself() {
+    let town = town_with_setup();
+    town.gt(["config", "set", "daemon.scan_every", "1h"]).ok();
+    town.gt(["up"]).ok();
+
+    town.gt(["config", "set", "rig.web.warm_worktrees", "2"]).ok();
+
+    wait_until("they are warm", || town.standing() == ["furiosa warm", "nux warm"]);
+    town.gt(["config", "set", "rig.web.warm_worktrees", "0"]).ok();
+    wait_until("they are gone", || town.standing().is_empty());
+    town.gt(["down"]).ok();
 }

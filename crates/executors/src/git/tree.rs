@@ -74,7 +74,6 @@ enum FilesStay {
 impl FilesStay {
     fn keep(self, switch: Call) -> Call {
         match self {
-            // Without further words git does not even look at them.
             Self::Yes => switch,
             // Ignored files of the last worker are not overwritten by files of the base.
             Self::No => switch.arg("--no-overwrite-ignore"),
@@ -236,6 +235,7 @@ impl Tree {
                 (switched.join(), report)
             });
             switched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            self.require_head(base)?;
             report?
         } else {
             switch(FilesStay::No)?;
@@ -250,12 +250,32 @@ impl Tree {
         Err(GitError::NotClean { path: self.path.clone(), left })
     }
 
+    /// Makes sure that nobody has checked out something else meanwhile.
+    fn require_head(&self, base: &Commit) -> Result<(), GitError> {
+        let head = match self.head_in_files() {
+            Some(head) => Some(head),
+            None => self.head()?,
+        };
+        if head.as_ref() == Some(base) {
+            return Ok(());
+        }
+        Err(GitError::Failed {
+            deed: format!("switch {} to {base}", self.path.display()),
+            message: "somebody has checked out something else meanwhile".to_owned(),
+        })
+    }
+
     fn switch_to_new(&self, branch: &str, base: &Commit, files: FilesStay) -> Result<(), GitError> {
         let switch = || -> Result<Call, GitError> {
             let call = self.call(format!("switch {} to {branch}", self.path.display()))?;
             Ok(files.keep(call.args(["switch", "--quiet"])))
         };
-        let mut call = switch()?.args(["--no-track", "-c", branch, base.as_str()]);
+        let call = switch()?.args(["--no-track", "-c", branch]);
+        let mut call = match files {
+            // Where it is not told where to begin, git does not look at a single file. It begins where we are.
+            FilesStay::Yes => call,
+            FilesStay::No => call.arg(base.as_str()),
+        };
         let answer = call.answer()?;
         if answer.succeeded() {
             return Ok(());

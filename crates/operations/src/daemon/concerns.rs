@@ -25,9 +25,8 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         | EventKind::Limited
         | EventKind::Unparked
         | EventKind::HookReleased
-        | EventKind::AccountChanged
-        | EventKind::TreeMoved
-        | EventKind::TreeRestored => &[Duty::Dispatch],
+        | EventKind::AccountChanged => &[Duty::Dispatch],
+        EventKind::TreeMoved | EventKind::TreeRestored => &[Duty::Dispatch, Duty::Trees],
         // A context may have lost its bead.
         EventKind::Closed | EventKind::Deleted | EventKind::Imported => {
             &[Duty::Dispatch, Duty::Liveness]
@@ -36,16 +35,18 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         EventKind::RunDone
         | EventKind::RunFailed
         | EventKind::RunLost
-        | EventKind::RunCancelled
-        | EventKind::Landed => &[Duty::Dispatch, Duty::Landing],
+        | EventKind::RunCancelled => &[Duty::Dispatch, Duty::Landing],
+        // What stands ready begins where the branch was before.
+        EventKind::Landed => &[Duty::Dispatch, Duty::Landing, Duty::Trees],
+        // In the last case somebody who knows more than we do has changed something.
         EventKind::RigAdded
         | EventKind::RigChanged
         | EventKind::RigRemoved
-        | EventKind::SettingChanged => {
-            &[Duty::Dispatch, Duty::Liveness, Duty::Landing, Duty::Outbox, Duty::Retention]
-        }
-        // Somebody may sit at a screen now who can be told something.
-        EventKind::Dispatched | EventKind::HandedOver | EventKind::MessageSent => &[Duty::Outbox],
+        | EventKind::SettingChanged
+        | EventKind::Other(_) => &Duty::ALL,
+        // Somebody may sit at a screen now who can be told something, may fall silent, and has taken a tree.
+        EventKind::Dispatched => &[Duty::Outbox, Duty::Stalls, Duty::Trees],
+        EventKind::HandedOver | EventKind::MessageSent => &[Duty::Outbox],
         EventKind::Created
         | EventKind::Claimed
         | EventKind::LabelAdded
@@ -62,9 +63,10 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         | EventKind::MessageDelivered
         | EventKind::MessageSeen
         | EventKind::MessagesPurged
-        | EventKind::HelpWanted => &[],
-        // Somebody who knows more than we do has changed something.
-        EventKind::Other(_) => &Duty::ALL,
+        | EventKind::HelpWanted
+        | EventKind::RunSilent
+        | EventKind::RunGoesOn
+        | EventKind::RunUsed => &[],
     }
 }
 

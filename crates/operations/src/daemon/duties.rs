@@ -13,14 +13,25 @@ pub enum Duty {
     Landing,
     /// Notices and nudges.
     Outbox,
+    /// Workers that say nothing.
+    Stalls,
+    /// Trees that stand ready before anybody needs them.
+    Trees,
     /// What is old.
     Retention,
 }
 
 impl Duty {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Dispatch, Self::Liveness, Self::Landing, Self::Outbox, Self::Retention];
+    pub const ALL: [Self; 7] = [
+        Self::Dispatch,
+        Self::Liveness,
+        Self::Landing,
+        Self::Outbox,
+        Self::Stalls,
+        Self::Trees,
+        Self::Retention,
+    ];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -29,6 +40,8 @@ impl Duty {
             Self::Liveness => "liveness",
             Self::Landing => "landing",
             Self::Outbox => "outbox",
+            Self::Stalls => "stalls",
+            Self::Trees => "trees",
             Self::Retention => "retention",
         }
     }
@@ -37,7 +50,12 @@ impl Duty {
     pub(super) const fn hands(self) -> usize {
         match self {
             Self::Dispatch => 8,
-            Self::Liveness | Self::Landing | Self::Outbox | Self::Retention => 1,
+            Self::Liveness
+            | Self::Landing
+            | Self::Outbox
+            | Self::Stalls
+            | Self::Trees
+            | Self::Retention => 1,
         }
     }
 }

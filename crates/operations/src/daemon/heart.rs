@@ -115,7 +115,7 @@ impl Heart {
     pub(super) fn beat(&mut self, on_ready: &mut dyn FnMut(&Report)) -> Result<()> {
         self.report.adopted = watch_all(&self.office)?;
         // Nothing starts before everything that is alive is known.
-        for duty in [Duty::Liveness, Duty::Outbox, Duty::Landing, Duty::Retention] {
+        for duty in Duty::ALL.into_iter().filter(|duty| *duty != Duty::Dispatch) {
             self.office.wake(duty).ring();
         }
         while !self.signals.stop() && self.has_town() {
