@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::agents::Stage as _;
 use crate::support::{assert_says, nowhere};
 
 #[test]
