@@ -57,6 +57,19 @@ pub(crate) struct Request {
     pub(crate) keep: bool,
 }
 
+impl Request {
+    /// The arguments that ask for this town once more.
+    pub(crate) fn again(&self) -> String {
+        let Self { time: _, seed, beads, cap, chaos, pause, engine, clock, keep: _ } = self;
+        let (chaos, pause) = (chaos.as_secs(), pause.as_millis());
+        let engine = if *engine == Engine::Postgres { " --engine postgres" } else { "" };
+        let clock = if *clock { " --clock" } else { "" };
+        format!(
+            "--seed {seed} --beads {beads} --cap {cap} --chaos {chaos} --pause {pause}{engine}{clock}"
+        )
+    }
+}
+
 /// What is asked for; nothing if that is help.
 pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Request>, String> {
     let mut request = Request {
@@ -122,6 +135,9 @@ mod tests {
         let request = request.unwrap().unwrap();
         assert_eq!(request.time, Some(Duration::from_mins(5)));
         assert_eq!((request.seed, request.beads, request.cap), (7, 20, 3));
+        let again = request.again();
+        let again = read(&again.split(' ').collect::<Vec<_>>()).unwrap().unwrap();
+        assert_eq!(again, Request { time: None, ..request });
         assert!(read(&["--help"]).unwrap().is_none());
         for wrong in [
             &["--seed"][..],

@@ -102,7 +102,7 @@ fn live(request: &Request, gt: &Path, out: &mut impl Write) -> io::Result<bool> 
         writeln!(out, "  the town is kept: {}", town.sandbox.cwd().display())?;
     }
     if !is_well {
-        writeln!(out, "  again: scripts/chaos --seed {} --beads {}", request.seed, request.beads)?;
+        writeln!(out, "  again: scripts/chaos {}", request.again())?;
     }
     Ok(is_well)
 }
