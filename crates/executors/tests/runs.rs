@@ -4,6 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -11,9 +12,9 @@ use std::time::Duration;
 
 use gt_executors::background::detach;
 use gt_executors::runs::{
-    Agent, AgentEnd, Asked, Liveness, Order, RunFiles, SessionEnd, StarterLock, Supervision,
-    Supervisors, ask_to_cancel, ask_to_hand_over, become_detached, end_orphan, holders,
-    starter_is_alive, tell_done,
+    Agent, AgentEnd, Asked, Hearing, Liveness, Order, RunFiles, SessionEnd, StarterLock,
+    Supervision, Supervisors, ask_to_cancel, ask_to_hand_over, become_detached, end_orphan,
+    holders, starter_is_alive, tell_done,
 };
 use gt_testkit::wait_until;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -512,6 +513,43 @@ fn a_starter_that_is_killed_is_dead_even_if_what_it_started_lives() {
     assert!(!starter_is_alive(&starters, &name).unwrap());
     assert!(!starters.join(&name).exists());
     assert!(is_alive(agent));
+}
+
+/// Listens for the supervisor of a run; somebody who is told when the listening is over.
+fn listen(files: &RunFiles) -> (Hearing, mpsc::Receiver<()>) {
+    let (tell, told) = mpsc::channel();
+    let on_end = Arc::new(move || tell.send(()).unwrap_or_default());
+    (Hearing::of(files, Some(on_end)).unwrap(), told)
+}
+
+#[test]
+fn a_supervisor_that_never_came_is_not_waited_for_and_nobody_listens_any_more() {
+    let root = tempfile::tempdir().unwrap();
+    let files = RunFiles::of(root.path(), RUN);
+    let (hearing, over) = listen(&files);
+
+    assert_eq!(hearing.first_line_within(LONG, || false).as_deref(), Some(""));
+
+    drop(hearing);
+    over.recv_timeout(LONG).unwrap();
+    assert!(!files.voice_path().exists());
+}
+
+#[test]
+fn a_supervisor_that_takes_its_time_is_heard_to_its_end() {
+    let root = tempfile::tempdir().unwrap();
+    let files = RunFiles::of(root.path(), RUN);
+    let (hearing, over) = listen(&files);
+    assert_eq!(hearing.first_line_within(SHORT, || true), None);
+
+    let mut voice = fs::File::options().write(true).open(files.voice_path()).unwrap();
+    voice.write_all(b"started\n").unwrap();
+
+    assert_eq!(hearing.first_line_within(LONG, || false).as_deref(), Some("started"));
+    drop(hearing);
+    assert_eq!(over.recv_timeout(SHORT), Err(mpsc::RecvTimeoutError::Timeout));
+    drop(voice);
+    over.recv_timeout(LONG).unwrap();
 }
 
 #[test]

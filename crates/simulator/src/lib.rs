@@ -24,7 +24,6 @@ mod cycle;
 mod ending;
 mod person;
 mod planted;
-mod random;
 mod simulation;
 mod stores;
 mod supervisor;

@@ -11,12 +11,12 @@ use gt_core::decide::Traces;
 use gt_core::{BeadId, MessageId};
 use gt_operations::{Actor, OperationError, Town};
 use gt_store::Store;
+use gt_testkit::Random;
 
 use crate::Outcome;
 use crate::check::Memory;
 use crate::clock::SimulatedClock;
 use crate::planted::Planted;
-use crate::random::Random;
 use crate::violation::{Invariant, Violation};
 use crate::world::{AgentEnd, ProcessId, Said, Stage, Supervisor, World};
 

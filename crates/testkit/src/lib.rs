@@ -22,19 +22,23 @@
 )]
 
 mod certificates;
+mod clock;
 mod invocation;
 mod pooler;
 mod postgres;
 mod ran;
+mod random;
 mod sandbox;
 mod sshd;
 mod wait;
 
 pub use certificates::Certificates;
+pub use clock::clock_library;
 pub use invocation::{Invocation, Running, TIME_LIMIT};
 pub use pooler::Pooler;
 pub use postgres::Cluster;
 pub use ran::Ran;
+pub use random::Random;
 pub use sandbox::Sandbox;
 pub use sshd::Sshd;
 pub use wait::{CONDITION_TIME_LIMIT, wait_until};

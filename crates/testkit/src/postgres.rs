@@ -170,6 +170,8 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
         let _ = self.guard.wait();
+        // Where only we may.
+        let _ = fs::remove_dir(&self.directory);
     }
 }
 
@@ -187,9 +189,10 @@ pub(crate) fn command(program: &Path, user: Option<User>) -> Command {
 }
 
 fn start_guard(directory: &Path, binaries: &Path, user: Option<User>) -> Child {
-    // If the test was killed while initdb was at work, that may still be writing.
+    // If the test was killed while initdb was at work, that may still be writing. The directory itself belongs to one that
+    // the server's user may not be allowed to change.
     let script = "read -r _; \"$1/pg_ctl\" -D \"$2/data\" -s -m immediate stop; \
-                  until rm -rf -- \"$2\"; do sleep 1; done";
+                  until rm -rf -- \"$2\" || ! ls -A \"$2\" | grep -q .; do sleep 1; done";
     let mut guard = command(Path::new("/bin/sh"), user);
     guard.args(["-c", script, "guard", text(binaries), text(directory)]);
     // A signal to the test's whole group, as ^C sends it, must not reach the guard first.

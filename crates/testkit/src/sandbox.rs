@@ -122,6 +122,12 @@ impl Sandbox {
         &self.root
     }
 
+    /// Leaves the directory where it is when the last view of it is gone, for whoever has to look at what went wrong.
+    /// Daemons and servers in it are not ended then.
+    pub fn keep(&self) {
+        std::mem::forget(Arc::clone(&self.directory));
+    }
+
     /// The directory commands run in.
     pub fn cwd(&self) -> &Path {
         &self.cwd
@@ -272,7 +278,7 @@ mod tests {
         let environment = sandbox.command("env").run().ok();
         let names: Vec<&str> =
             environment.stdout.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
-        assert_eq!(names.len(), 15, "{environment}");
+        assert_eq!(names.len(), 16, "{environment}");
         // Cargo sets it for the tests themselves, so it would be here if anything leaked.
         assert!(env::var_os("CARGO_MANIFEST_DIR").is_some());
         assert!(!names.contains(&"CARGO_MANIFEST_DIR"));

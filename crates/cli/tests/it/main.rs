@@ -26,6 +26,7 @@ mod create_many;
 mod create_once;
 mod daemon;
 mod daemon_faults;
+mod daemon_machine;
 mod daemon_service;
 mod damage;
 mod defer;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Invocation, Ran, Sandbox, wait_until};
+use gt_testkit::{Invocation, Ran, Sandbox, clock_library, wait_until};
 
 use crate::agents::{Stage as _, is_alive};
 use crate::projects::{Origin as _, STAYS, Worker, project_agent, town_with_project_by};
@@ -245,14 +245,6 @@ fn what_the_origin_rejects_is_kept_and_told() {
     assert_eq!(town.landed("main"), ["First commit"]);
     assert_eq!(town.rescued("we-a#1", "tea"), "tea");
     town.assert_quiet();
-}
-
-/// What makes clocks wrong, where it is installed. The program `faketime` itself leaves a name behind for every process
-/// it was, and fails when a number comes again.
-fn clock_library() -> Option<PathBuf> {
-    let places = fs::read_dir("/usr/lib").ok()?.flatten();
-    let mut libraries = places.map(|place| place.path().join("faketime/libfaketime.so.1"));
-    libraries.find(|library| library.exists())
 }
 
 /// `gt` whose clock is wrong by this much.

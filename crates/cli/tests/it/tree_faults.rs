@@ -191,13 +191,19 @@ fn trees_that_are_taken_away_while_others_need_them_are_those_that_were_meant() 
 }
 
 /// A small file system at a directory, until it is dropped.
-struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Nothing where mounting is not allowed.
-    fn at(town: &Sandbox, directory: PathBuf) -> Option<Self> {
-        let mount = town.command("mount").args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]);
-        (mount.arg(&directory).run().code == 0).then_some(Self(directory))
+    /// With room for so many megabytes. Nothing where mounting is not allowed, and then it says so.
+    #[expect(clippy::print_stderr, reason = "whoever reads the log is to know what was not tried")]
+    pub(crate) fn at(sandbox: &Sandbox, directory: PathBuf, megabytes: u32) -> Option<Self> {
+        let size = format!("size={megabytes}m");
+        let mount = sandbox.command("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]);
+        if mount.arg(&directory).run().code == 0 {
+            return Some(Self(directory));
+        }
+        eprintln!("not tried: mounting is not allowed here");
+        None
     }
 }
 
@@ -209,13 +215,9 @@ impl Drop for SmallDisk {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "whoever reads the log is to know that it was not tried")]
 fn a_disk_that_is_full_stops_the_work_and_loses_none() {
     let town = town_with_trees("process");
-    let Some(_disk) = SmallDisk::at(&town, town.cwd().join("web")) else {
-        eprintln!("not tried: mounting is not allowed here");
-        return;
-    };
+    let Some(_disk) = SmallDisk::at(&town, town.cwd().join("web"), 6) else { return };
     let fill = "head -c 30000000 /dev/zero > fill.log";
     town.script(
         "we-1",

@@ -46,5 +46,5 @@ pub use starter::{
 };
 pub use strays::{Strays, Suspect, end_strays, strays_of};
 pub use supervisor::{
-    Hearing, OnEnd, Order, Supervisors, become_detached, next_order, say, speak_into,
+    Hearing, OnEnd, Order, Supervisors, become_detached, is_there, next_order, say, speak_into,
 };

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::path::Path;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
@@ -199,10 +200,20 @@ pub fn next_order() -> Option<String> {
 }
 
 /// What the supervisor of a run says that was not started by us, but for us: in a session, say.
+///
+/// Dropping it ends the listening if nobody has spoken and nobody is about to; a supervisor that speaks is heard to its end.
 #[derive(Debug)]
 pub struct Hearing {
     answer: mpsc::Receiver<String>,
+    pipe: PathBuf,
 }
+
+/// How often it is looked whether anybody is there who could speak. Most have spoken before the first time.
+const LOOK_FOR_SPEAKER_EVERY: Duration = Duration::from_millis(250);
+
+/// How long nobody may be there before that is believed: a supervisor is nobody's child, and has not yet taken its lock, for
+/// a moment.
+const NOBODY_FOR: Duration = Duration::from_secs(5);
 
 impl Hearing {
     /// Makes the pipe of a run into which its supervisor is to speak ([`speak_into`]), and listens. `on_end` is called
@@ -212,6 +223,7 @@ impl Hearing {
         let path = files.voice_path();
         let pipe = make_pipe_for_reading(&path)?;
         let (tell, answer) = mpsc::channel();
+        let hearing = Self { answer, pipe: path.clone() };
         thread::Builder::new().spawn(move || {
             // Nobody has spoken yet, and nobody may ever: the pipe is read when there is something.
             let wanted = PollFlags::IN;
@@ -237,17 +249,49 @@ impl Hearing {
                 on_end();
             }
         })?;
-        Ok(Self { answer })
+        Ok(hearing)
     }
 
     /// The first line that it says: empty if it ended without a word, nothing if it has said nothing when the time is up.
-    pub fn first_line_within(&self, limit: Duration) -> Option<String> {
-        match self.answer.recv_timeout(limit) {
-            Ok(line) => Some(line),
-            Err(mpsc::RecvTimeoutError::Disconnected) => Some(String::new()),
-            Err(mpsc::RecvTimeoutError::Timeout) => None,
+    /// `is_anybody_there` tells whether there is somebody who could still say one: a pipe that nobody has opened does not
+    /// tell whether somebody will.
+    pub fn first_line_within(
+        &self,
+        limit: Duration,
+        is_anybody_there: impl Fn() -> bool,
+    ) -> Option<String> {
+        let began = Instant::now();
+        let mut seen = began;
+        loop {
+            let rest = limit.saturating_sub(began.elapsed());
+            match self.answer.recv_timeout(rest.min(LOOK_FOR_SPEAKER_EVERY)) {
+                Ok(line) => return Some(line),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Some(String::new()),
+                Err(mpsc::RecvTimeoutError::Timeout) if rest.is_zero() => return None,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            if is_anybody_there() {
+                seen = Instant::now();
+            } else if seen.elapsed() >= NOBODY_FOR {
+                return Some(String::new());
+            }
         }
     }
+}
+
+impl Drop for Hearing {
+    fn drop(&mut self) {
+        // Opened and closed: if nobody else has the pipe open, whoever listens hears its end. Nobody listens any more if
+        // that fails.
+        let at_once = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        drop(File::options().write(true).custom_flags(at_once).open(&self.pipe));
+    }
+}
+
+/// Whether a process is there: one that has ended and was not collected counts.
+pub fn is_there(process: u32) -> bool {
+    let pid = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// Starts the supervisor of a run. Its complaints are appended to a file beside those of the runs.

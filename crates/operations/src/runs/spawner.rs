@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gt_core::ExecutorKind;
 use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
-use gt_executors::runs::{Hearing, Liveness, OnEnd, Order, RunFiles, Supervisors};
+use gt_executors::runs::{Hearing, Liveness, OnEnd, Order, RunFiles, Supervisors, is_there};
 use gt_executors::tmux::{Tmux, TmuxError};
 
 use super::left_over::put_aside;
@@ -139,7 +139,12 @@ impl RunSpawner {
             begun = tmux.new_session(&name, &self.root, &environment, &argv);
         }
         match begun {
-            Ok(_) => Ok(hearing.first_line_within(self.patience())),
+            Ok(session) => {
+                // The session may go away, with the server of all of them perhaps, before its supervisor is there.
+                let is_anybody_there =
+                    || is_there(session.pane_pid) || matches!(files.liveness(), Ok(Liveness::Held));
+                Ok(hearing.first_line_within(self.patience(), is_anybody_there))
+            }
             Err(TmuxError::Exists { name }) => {
                 Err(self.busy(run, format!("the session {name} has not ended yet")))
             }

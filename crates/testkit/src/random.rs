@@ -2,10 +2,11 @@
 
 /// A stream of numbers that is the same for the same seed on every machine.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The stream of a seed.
+    pub fn new(seed: u64) -> Self {
         let mut random = Self(seed ^ 0x6a09_e667_f3bc_c909);
         // Neighbouring seeds begin far apart.
         random.next();
@@ -13,7 +14,11 @@ impl Random {
     }
 
     /// The next number, by the method called `SplitMix64`, which needs no tables and passes the usual tests.
-    pub(crate) fn next(&mut self) -> u64 {
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it never ends, so nobody has to look for an end"
+    )]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,28 +27,28 @@ impl Random {
     }
 
     /// A number below `limit`; 0 if there is none.
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         if limit == 0 { 0 } else { self.next() % limit }
     }
 
     /// A number from `low` to `high`, both included.
-    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
     /// Yes, once in so many times.
-    pub(crate) fn one_in(&mut self, many: u64) -> bool {
+    pub fn one_in(&mut self, many: u64) -> bool {
         self.below(many) == 0
     }
 
     /// One of these; nothing of nothing.
-    pub(crate) fn pick<'t, T>(&mut self, things: &'t [T]) -> Option<&'t T> {
+    pub fn pick<'t, T>(&mut self, things: &'t [T]) -> Option<&'t T> {
         let at = self.below(things.len() as u64);
         things.get(usize::try_from(at).unwrap_or(0))
     }
 
     /// One of these, each as often as its weight says.
-    pub(crate) fn weighted<T>(&mut self, things: Vec<(u64, T)>) -> Option<T> {
+    pub fn weighted<T>(&mut self, things: Vec<(u64, T)>) -> Option<T> {
         let total = things.iter().map(|(weight, _)| weight).sum();
         let mut at = self.below(total);
         for (weight, thing) in things {

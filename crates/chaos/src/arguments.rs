@@ -1,0 +1,152 @@
+//! What is asked for.
+
+use std::time::Duration;
+
+/// The text of `--help`.
+pub(crate) const USAGE: &str = "\
+Usage: scripts/chaos [--minutes N] [--seed S] [--beads B] [--cap C] [--clock] [--engine sqlite|postgres]
+
+Makes a town with two rigs and a pile of beads that depend on each other, lets
+its daemon get them done, and meanwhile kills and stops daemon, supervisors,
+agents and tmux server at random. Then everything is left in peace until all is
+done, and what became of it is checked from outside: every bead is done exactly
+once, the cap was never exceeded, no line that a worker wrote is lost, and no
+process is left.
+
+  --minutes N     one town after the other, the last one begun within N minutes;
+                  without it, one town
+  --seed S        of the first town (1); the next one has the next
+  --beads B       in each town (200)
+  --cap C         how many workers at once (8)
+  --chaos S       how many seconds of each town are chaotic, at most (60)
+  --pause MS      the longest pause between two faults, in milliseconds (500)
+  --engine E      where the records are: sqlite (the default), or postgres, whose
+                  server is restarted too
+  --clock         set the clock of the town forward and back, too; needs faketime
+  --keep          keep the last town, whatever became of it
+  --help          this text
+
+Exit code 1 says that something was not true; then the seed and the town, which
+is kept, are named. A seed decides what is there to do, and in which order
+whom something happens to; what the machine makes of it is different each time.
+";
+
+/// Where the records of a town are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Engine {
+    Sqlite,
+    Postgres,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// Nothing is one town, however long that takes.
+    pub(crate) time: Option<Duration>,
+    pub(crate) seed: u64,
+    pub(crate) beads: u64,
+    pub(crate) cap: usize,
+    /// How long each town is chaotic at most.
+    pub(crate) chaos: Duration,
+    /// The longest pause between two faults.
+    pub(crate) pause: Duration,
+    pub(crate) engine: Engine,
+    /// Whether the clock is set, too.
+    pub(crate) clock: bool,
+    /// Whether a town in which everything is well is kept, too.
+    pub(crate) keep: bool,
+}
+
+impl Request {
+    /// The arguments that ask for this town once more.
+    pub(crate) fn again(&self) -> String {
+        let Self { time: _, seed, beads, cap, chaos, pause, engine, clock, keep: _ } = self;
+        let (chaos, pause) = (chaos.as_secs(), pause.as_millis());
+        let engine = if *engine == Engine::Postgres { " --engine postgres" } else { "" };
+        let clock = if *clock { " --clock" } else { "" };
+        format!(
+            "--seed {seed} --beads {beads} --cap {cap} --chaos {chaos} --pause {pause}{engine}{clock}"
+        )
+    }
+}
+
+/// What is asked for; nothing if that is help.
+pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Request>, String> {
+    let mut request = Request {
+        time: None,
+        seed: 1,
+        beads: 200,
+        cap: 8,
+        chaos: Duration::from_mins(1),
+        pause: Duration::from_millis(500),
+        engine: Engine::Sqlite,
+        clock: false,
+        keep: false,
+    };
+    let mut arguments = arguments.flat_map(|argument| {
+        let parts = argument.split_once('=').filter(|_| argument.starts_with("--"));
+        let parts = parts.map(|(name, value)| vec![name.to_owned(), value.to_owned()]);
+        parts.unwrap_or_else(|| vec![argument])
+    });
+    while let Some(name) = arguments.next() {
+        if name == "--help" || name == "-h" {
+            return Ok(None);
+        }
+        if let Some(flag) = match name.as_str() {
+            "--keep" => Some(&mut request.keep),
+            "--clock" => Some(&mut request.clock),
+            _ => None,
+        } {
+            *flag = true;
+            continue;
+        }
+        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
+        let number = || value.parse::<u32>().map_err(|_| format!("{name} needs a number"));
+        let positive = || match number() {
+            Ok(0) => Err(format!("{name} must be at least 1")),
+            other => other,
+        };
+        match name.as_str() {
+            "--minutes" => request.time = Some(Duration::from_mins(u64::from(number()?))),
+            "--seed" => {
+                request.seed = value.parse().map_err(|_| format!("{name} needs a number"))?;
+            }
+            "--beads" => request.beads = u64::from(positive()?),
+            "--cap" => request.cap = positive()? as usize,
+            "--chaos" => request.chaos = Duration::from_secs(u64::from(number()?)),
+            "--pause" => request.pause = Duration::from_millis(u64::from(positive()?)),
+            "--engine" if value == "postgres" => request.engine = Engine::Postgres,
+            "--engine" if value == "sqlite" => request.engine = Engine::Sqlite,
+            "--engine" => return Err(format!("\"{value}\" is not an engine")),
+            _ => return Err(format!("unknown argument {name}")),
+        }
+    }
+    Ok(Some(request))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read_either_way() {
+        let read = |words: &[&str]| parse(words.iter().map(|word| (*word).to_owned()));
+        let request = read(&["--minutes=5", "--seed", "7", "--beads", "20", "--cap", "3"]);
+        let request = request.unwrap().unwrap();
+        assert_eq!(request.time, Some(Duration::from_mins(5)));
+        assert_eq!((request.seed, request.beads, request.cap), (7, 20, 3));
+        let again = request.again();
+        let again = read(&again.split(' ').collect::<Vec<_>>()).unwrap().unwrap();
+        assert_eq!(again, Request { time: None, ..request });
+        assert!(read(&["--help"]).unwrap().is_none());
+        for wrong in [
+            &["--seed"][..],
+            &["--seed", "x"],
+            &["--cap", "0"],
+            &["--engine", "oracle"],
+            &["--x", "1"],
+        ] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

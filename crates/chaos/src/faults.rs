@@ -1,0 +1,166 @@
+//! What is done to a town while it works.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use gt_testkit::Random;
+use rustix::process::Signal;
+
+use crate::arguments::Request;
+use crate::clock::Clock;
+use crate::processes::{Kind, Process, Table};
+use crate::town::ChaosTown;
+
+/// The longest that somebody is stopped, in milliseconds.
+const STOPPED_MS_MAX: u64 = 1500;
+
+/// How often a person looks after the town.
+const PERSON_EVERY: Duration = Duration::from_secs(2);
+
+/// One thing that happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fault {
+    Kill(Kind),
+    /// Stopped for a while.
+    Stop(Kind),
+    /// Everything of the town is killed, as if the machine had gone down.
+    KillAll,
+    /// The server of the records breaks down and is started again.
+    RestartServer,
+    /// The clock is set forward or back.
+    SetClock,
+    /// Somebody cancels a run.
+    Cancel,
+    /// Somebody has a run go on in a fresh session.
+    HandOff,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kill(kind) => write!(f, "{kind} killed"),
+            Self::Stop(kind) => write!(f, "{kind} stopped"),
+            Self::KillAll => write!(f, "all killed"),
+            Self::RestartServer => write!(f, "PostgreSQL restarted"),
+            Self::SetClock => write!(f, "clock set"),
+            Self::Cancel => write!(f, "run cancelled"),
+            Self::HandOff => write!(f, "run handed over"),
+        }
+    }
+}
+
+impl Fault {
+    /// The next one. Agents and supervisors are many, so they are hit more often than those of whom there is one.
+    fn choose(random: &mut Random, town: &ChaosTown) -> Self {
+        let mut faults = Vec::new();
+        for kind in Kind::ALL {
+            let weight = if matches!(kind, Kind::Agent | Kind::Supervisor) { 6 } else { 3 };
+            faults.push((weight, Self::Kill(kind)));
+            faults.push((weight / 2, Self::Stop(kind)));
+        }
+        faults.extend([(1, Self::KillAll), (2, Self::Cancel), (2, Self::HandOff)]);
+        faults.push((u64::from(town.cluster.is_some()), Self::RestartServer));
+        faults.push((3 * u64::from(town.clock.is_some()), Self::SetClock));
+        random.weighted(faults).unwrap_or(Self::Kill(Kind::Agent))
+    }
+}
+
+/// How often what happened to somebody.
+pub(crate) type Happened = BTreeMap<Fault, u64>;
+
+/// Lets things happen until everything is done or the time is over. At the end nobody is stopped any more.
+pub(crate) fn happen(town: &ChaosTown, random: &mut Random, request: &Request) -> Happened {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // Others, because whoever is stopped may hold what a command of theirs waits for.
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                look_after(town);
+                if town.closed().is_some_and(|closed| closed.len() == town.beads.len()) {
+                    is_over.store(true, Ordering::Relaxed);
+                }
+                thread::sleep(PERSON_EVERY);
+            }
+        });
+        let mut happened = Happened::new();
+        let mut table = Table::of(town.sandbox.root());
+        let mut starting: Option<ScopedJoinHandle<'_, ()>> = None;
+        let end = Instant::now() + request.chaos;
+        let pause_ms = u64::try_from(request.pause.as_millis()).unwrap_or(u64::MAX);
+        while Instant::now() < end && !is_over.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(1 + random.below(pause_ms)));
+            let fault = Fault::choose(random, town);
+            let (chosen, starts_daemon) = (random.next(), random.one_in(2));
+            let pause = Duration::from_millis(random.between(10, STOPPED_MS_MAX));
+            let is_hit = match fault {
+                Fault::Kill(kind) => hit(&mut table, kind, chosen, Signal::KILL).is_some(),
+                Fault::Stop(kind) => {
+                    let victim = hit(&mut table, kind, chosen, Signal::STOP);
+                    let is_hit = victim.is_some();
+                    if let Some(victim) = victim {
+                        scope.spawn(move || {
+                            thread::sleep(pause);
+                            victim.signal(Signal::CONT);
+                        });
+                    }
+                    is_hit
+                }
+                Fault::KillAll => {
+                    table.look().iter().filter(|process| process.signal(Signal::KILL)).count() > 0
+                }
+                Fault::RestartServer => {
+                    if let Some(cluster) = &town.cluster {
+                        cluster.stop();
+                        thread::sleep(pause);
+                        cluster.start_server();
+                    }
+                    town.cluster.is_some()
+                }
+                Fault::Cancel | Fault::HandOff => {
+                    let agent = pick(table.of_kind(Kind::Agent), chosen);
+                    let run = agent.and_then(|agent| agent.run);
+                    let is_hit = run.is_some();
+                    if let Some(run) = run {
+                        let is_cancelled = fault == Fault::Cancel;
+                        let words =
+                            if is_cancelled { ["run", "cancel"] } else { ["handoff", "--run"] };
+                        // It may have ended meanwhile.
+                        scope.spawn(move || drop(town.gt(&[words[0], words[1], &run])));
+                    }
+                    is_hit
+                }
+                Fault::SetClock => town.clock.as_ref().is_some_and(|clock| clock.step(chosen)),
+            };
+            *happened.entry(fault).or_default() += u64::from(is_hit);
+            let is_being_started = starting.as_ref().is_some_and(|thread| !thread.is_finished());
+            if starts_daemon && !is_being_started && table.of_kind(Kind::Daemon).is_empty() {
+                // It may be killed before it says that it is there.
+                starting = Some(scope.spawn(|| drop(town.gt(&["up"]))));
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        town.clock.iter().for_each(Clock::set_right);
+        happened
+    })
+}
+
+/// Sends a signal to one of a kind; to whom.
+fn hit(table: &mut Table, kind: Kind, chosen: u64, signal: Signal) -> Option<Process> {
+    pick(table.of_kind(kind), chosen).filter(|victim| victim.signal(signal))
+}
+
+/// The one that a number chooses.
+fn pick(mut processes: Vec<Process>, chosen: u64) -> Option<Process> {
+    let at = chosen.checked_rem(processes.len() as u64)?;
+    Some(processes.swap_remove(usize::try_from(at).ok()?))
+}
+
+/// What somebody does who looks after a town: a cycle by hand, beside the daemon, and a runtime that was parked because so
+/// many workers died goes on.
+pub(crate) fn look_after(town: &ChaosTown) {
+    let _ = town.gt(&["scheduler", "run"]);
+    let _ = town.gt(&["deacon", "resume", "runtime", "scripted"]);
+}

@@ -1,0 +1,148 @@
+//! A whole town under random kills, and an outside checker of what became of its work.
+//!
+//! # Architecture invariants
+//!
+//! - It knows the product from outside alone: its commands, its files, git, and the process table. No library of ours but
+//!   the sandbox is used, so that what is wrong in one cannot hide itself.
+//! - What there is to do, and in which order whom something happens to, follows from the seed.
+//! - Whatever is signalled belongs to the sandbox, by its environment, and is held by a descriptor: nobody else can be hit.
+
+mod arguments;
+mod check;
+mod clock;
+mod faults;
+mod peace;
+mod processes;
+mod sampler;
+mod town;
+
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use gt_testkit::Random;
+
+use arguments::{Request, USAGE, parse};
+use faults::Happened;
+use sampler::{Counted, Sampler};
+use town::ChaosTown;
+
+/// More of what is wrong need not be shown.
+const SHOWN_MAX: usize = 20;
+
+fn main() -> ExitCode {
+    let mut out = io::stdout().lock();
+    let answer = match parse(std::env::args().skip(1)) {
+        Ok(Some(request)) => run(&request, &mut out),
+        Ok(None) => out.write_all(USAGE.as_bytes()).map(|()| ExitCode::SUCCESS),
+        Err(wrong) => {
+            let told = writeln!(io::stderr(), "scripts/chaos: {wrong}; see scripts/chaos --help");
+            told.map(|()| ExitCode::from(2))
+        }
+    };
+    answer.unwrap_or(ExitCode::FAILURE)
+}
+
+/// One town after the other, until one is not as it should be.
+fn run(request: &Request, out: &mut impl Write) -> io::Result<ExitCode> {
+    let gt = gt_beside_us()?;
+    let began = Instant::now();
+    let mut seed = request.seed;
+    loop {
+        let is_well = live(&Request { seed, ..*request }, &gt, out)?;
+        if !is_well {
+            return Ok(ExitCode::FAILURE);
+        }
+        if request.time.is_none_or(|time| began.elapsed() >= time) {
+            return Ok(ExitCode::SUCCESS);
+        }
+        seed += 1;
+    }
+}
+
+/// The `gt` that was built with this program.
+fn gt_beside_us() -> io::Result<PathBuf> {
+    let gt = std::env::current_exe()?.with_file_name("gt");
+    if gt.is_file() {
+        return Ok(gt);
+    }
+    let told = format!("there is no {}; cargo build -p gt-cli makes it", gt.display());
+    Err(io::Error::new(io::ErrorKind::NotFound, told))
+}
+
+/// What happened in a town.
+struct Told {
+    happened: Happened,
+    counted: Counted,
+    runs: check::Runs,
+    retried: usize,
+    violations: Vec<String>,
+}
+
+/// The whole life of one town; whether everything was as it should be.
+fn live(request: &Request, gt: &Path, out: &mut impl Write) -> io::Result<bool> {
+    let began = Instant::now();
+    writeln!(out, "seed {}: {} beads, cap {}", request.seed, request.beads, request.cap)?;
+    out.flush()?;
+    let mut random = Random::new(request.seed);
+    let town = ChaosTown::make(request, gt, &mut random);
+    // A command that hangs, or fails where it must not, is told by a panic with all that it said.
+    let told = catch_unwind(AssertUnwindSafe(|| go_through(request, &town, &mut random)));
+    let took = began.elapsed().as_secs();
+    let is_well = told.as_ref().is_ok_and(|told| told.violations.is_empty());
+    if let Ok(told) = &told {
+        report(told, request, took, out)?;
+    }
+    if !is_well || request.keep {
+        // It may be down already.
+        let _ = town.gt(&["down"]);
+        town.sandbox.keep();
+        writeln!(out, "  the town is kept: {}", town.sandbox.cwd().display())?;
+    }
+    if !is_well {
+        writeln!(out, "  again: scripts/chaos {}", request.again())?;
+    }
+    Ok(is_well)
+}
+
+fn go_through(request: &Request, town: &ChaosTown, random: &mut Random) -> Told {
+    let sampler = Sampler::start(town.sandbox.root(), request.cap);
+    town.gt(&["up"]).ok();
+    let happened = faults::happen(town, random, request);
+    let ended = peace::come_to_an_end(town);
+    let counted = sampler.stop();
+    let (retried, mut violations) = match ended {
+        Ok(help) => (help.retried, Vec::new()),
+        Err(found) => (0, found),
+    };
+    violations.extend(counted.violations.iter().cloned());
+    violations.extend(peace::go_down(town));
+    let (runs, found) = check::check(town);
+    violations.extend(found);
+    Told { happened, counted, runs, retried, violations }
+}
+
+fn report(told: &Told, request: &Request, took: u64, out: &mut impl Write) -> io::Result<()> {
+    let list = |parts: Vec<String>| parts.join(", ");
+    let faults = told.happened.iter().map(|(fault, times)| format!("{fault} {times}"));
+    writeln!(out, "  {}", list(faults.collect()))?;
+    let runs = told.runs.by_state.iter().map(|(state, count)| format!("{count} {state}"));
+    writeln!(
+        out,
+        "  runs: {}; {} beads given new attempts by hand; never more than {} of {} agents in {} looks; {took} s",
+        list(runs.collect()),
+        told.retried,
+        told.counted.most,
+        request.cap,
+        told.counted.looks,
+    )?;
+    for violation in told.violations.iter().take(SHOWN_MAX) {
+        writeln!(out, "  NOT TRUE: {violation}")?;
+    }
+    if told.violations.len() > SHOWN_MAX {
+        writeln!(out, "  … and {} more", told.violations.len() - SHOWN_MAX)?;
+    }
+    Ok(())
+}

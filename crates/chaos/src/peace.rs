@@ -1,0 +1,106 @@
+//! Nothing happens any more: whatever can be done is done, with the help of a person where one is asked for.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gt_testkit::wait_until;
+
+use crate::faults::look_after;
+use crate::processes::Table;
+use crate::town::ChaosTown;
+
+/// The pause between two looks of the person.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A town in which nothing has changed for so long stands still. A start that failed is tried again after five minutes at
+/// the latest, but never waits that long in a town whose beads were just retried.
+const STANDS_STILL_AFTER: Duration = Duration::from_mins(2);
+
+/// What a person had to do.
+#[derive(Debug, Default)]
+pub(crate) struct Help {
+    /// How many beads were given new attempts.
+    pub(crate) retried: usize,
+}
+
+/// Lets a town come to its end; what is wrong with it if it does not.
+pub(crate) fn come_to_an_end(town: &ChaosTown) -> Result<Help, Vec<String>> {
+    let mut help = Help::default();
+    let explanations = unexplained(town);
+    if !explanations.is_empty() {
+        return Err(explanations);
+    }
+    town.gt(&["up"]).ok();
+    let (mut last, mut changed) = (None, Instant::now());
+    loop {
+        let closed = town.closed().unwrap_or_default();
+        let is_done = closed.len() == town.beads.len();
+        // Closed may also mean failed.
+        let retried = town.ask(&["scheduler", "retry", "--all"]);
+        let retried = retried.map_or(0, |all| all["retried"].as_array().map_or(0, Vec::len));
+        help.retried += retried;
+        if is_done && retried == 0 {
+            break;
+        }
+        // What was cancelled is left to whoever did it; the others have a place in line, and keep it. Some may be closed by
+        // now, which is refused.
+        let open = town.beads.keys().filter(|bead| !closed.contains(bead));
+        town.sling(&open.collect::<Vec<_>>());
+        look_after(town);
+        let now = Some((closed.len(), last_event(town)));
+        if now != last {
+            (last, changed) = (now, Instant::now());
+        }
+        if changed.elapsed() > STANDS_STILL_AFTER {
+            let open = town.beads.keys().filter(|bead| !closed.contains(bead));
+            let why = open.map(|bead| format!("{bead} is not done: {}", why(town, bead)));
+            return Err(why.collect());
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(help)
+}
+
+/// Ends the daemon, and waits until nothing of the town is there any more; what is left nevertheless.
+pub(crate) fn go_down(town: &ChaosTown) -> Vec<String> {
+    town.gt(&["down"]).ok();
+    let mut table = Table::of(town.sandbox.root());
+    let gone = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        wait_until("every process is gone", || table.look().is_empty());
+    }));
+    if gone.is_ok() {
+        return Vec::new();
+    }
+    let mut table = Table::of(town.sandbox.root());
+    table.look().iter().map(|process| format!("{process} is left")).collect()
+}
+
+/// The number of the last thing that happened in the town.
+fn last_event(town: &ChaosTown) -> Option<u64> {
+    town.ask_bd(&["activity", "--limit", "1"]).ok()?[0]["number"].as_u64()
+}
+
+/// Why a bead is not done, as the town says it.
+fn why(town: &ChaosTown, bead: &str) -> String {
+    town.ask(&["why", bead]).map_or_else(|error| error, |answer| answer.to_string())
+}
+
+/// Every bead that is neither done nor at work, and for which no reason is given.
+fn unexplained(town: &ChaosTown) -> Vec<String> {
+    let closed = town.closed().unwrap_or_default();
+    let open = town.beads.keys().filter(|bead| !closed.contains(bead));
+    let mut violations = Vec::new();
+    for bead in open {
+        match town.ask(&["why", bead]) {
+            Err(error) => violations.push(format!("gt why {bead} does not answer: {error}")),
+            Ok(answer) => {
+                let has_reason = answer["reasons"].as_array().is_some_and(|all| !all.is_empty());
+                let state = answer["state"].as_str().unwrap_or_default();
+                if !has_reason && state == "idle" {
+                    violations.push(format!("{bead} is not explained: {answer}"));
+                }
+            }
+        }
+    }
+    violations
+}

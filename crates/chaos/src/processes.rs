@@ -1,0 +1,255 @@
+//! The process table, as everybody on this machine can read it.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// Set while a process has been forked and has not yet become another program (`PF_FORKNOEXEC`).
+const FORKED_ONLY: u64 = 0x40;
+
+/// Who is hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Daemon,
+    Supervisor,
+    Agent,
+    /// The server of tmux.
+    Sessions,
+    /// Anything else that works for the town at the moment: git, a shell, a command.
+    Helper,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Daemon, Self::Supervisor, Self::Agent, Self::Sessions, Self::Helper];
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Daemon => "daemon",
+            Self::Supervisor => "supervisor",
+            Self::Agent => "agent",
+            Self::Sessions => "tmux server",
+            Self::Helper => "helper",
+        })
+    }
+}
+
+/// A process of the town.
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    id: Pid,
+    /// When it began, in ticks: with its number, it is nobody else.
+    began: u64,
+    pub(crate) kind: Kind,
+    /// The run it works for, if it does.
+    pub(crate) run: Option<String>,
+    /// Its command line.
+    pub(crate) command: String,
+}
+
+impl Process {
+    /// Whether it is there, and the same.
+    pub(crate) fn is_alive(&self) -> bool {
+        Stat::of(self.id.as_raw_pid()).is_some_and(|stat| stat.began == self.began && !stat.is_over)
+    }
+
+    /// Sends it a signal; whether it was there to get one. Nobody else can get it.
+    pub(crate) fn signal(&self, signal: Signal) -> bool {
+        let Ok(descriptor) = pidfd_open(self.id, PidfdFlags::empty()) else { return false };
+        // The number may have become somebody else's before it was opened, but not since.
+        self.is_alive() && pidfd_send_signal(descriptor, signal).is_ok()
+    }
+}
+
+#[cfg(test)]
+impl Process {
+    /// An agent that is not there.
+    pub(crate) fn sample(run: &str) -> Self {
+        let (kind, run) = (Kind::Agent, Some(run.to_owned()));
+        Self { id: Pid::INIT, began: 0, kind, run, command: "gt scripted".to_owned() }
+    }
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.id)?;
+        if let Some(run) = &self.run {
+            write!(f, " of {run}")?;
+        }
+        write!(f, " ({})", self.command)
+    }
+}
+
+/// What the kernel says of a process in one line.
+struct Stat {
+    began: u64,
+    is_forked_only: bool,
+    is_over: bool,
+}
+
+impl Stat {
+    fn of(id: i32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+    }
+
+    /// The name of the program stands in brackets, and may have some itself.
+    fn parse(text: &str) -> Option<Self> {
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        let is_over = matches!(*fields.first()?, "Z" | "X");
+        Some(Self { began: number(19)?, is_forked_only: number(6)? & FORKED_ONLY != 0, is_over })
+    }
+}
+
+/// The processes of one sandbox: those whose home is in it.
+#[derive(Debug)]
+pub(crate) struct Table {
+    home: Vec<u8>,
+    /// Processes that have nothing to do with us, so that they are read once.
+    foreign: HashSet<(i32, u64)>,
+}
+
+impl Table {
+    /// The table of the sandbox below `root`.
+    pub(crate) fn of(root: &Path) -> Self {
+        let mut home = b"HOME=".to_vec();
+        home.extend_from_slice(root.join("home").as_os_str().as_bytes());
+        Self { home, foreign: HashSet::new() }
+    }
+
+    /// Everything of the sandbox that is there, one after the other: some may have ended when the last is read.
+    pub(crate) fn look(&mut self) -> Vec<Process> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok())
+            else {
+                continue;
+            };
+            let Some(stat) = Stat::of(id).filter(|stat| !stat.is_over) else { continue };
+            let key = (id, stat.began);
+            if self.foreign.contains(&key) {
+                seen.insert(key);
+                continue;
+            }
+            match self.process(id, &stat) {
+                Some(process) => found.push(process),
+                None if !stat.is_forked_only => drop(seen.insert(key)),
+                None => {}
+            }
+        }
+        self.foreign = seen;
+        found.sort_by_key(|process| (process.kind, process.id.as_raw_pid()));
+        found
+    }
+
+    /// Those of a kind.
+    pub(crate) fn of_kind(&mut self, kind: Kind) -> Vec<Process> {
+        let mut found = self.look();
+        found.retain(|process| process.kind == kind);
+        found
+    }
+
+    /// Agents that were all there at one moment: each was seen before it, and is seen after it.
+    pub(crate) fn agents_at_once(&mut self) -> Vec<Process> {
+        let mut found = self.of_kind(Kind::Agent);
+        found.retain(Process::is_alive);
+        found
+    }
+
+    /// A process of the sandbox, if it is one.
+    fn process(&self, id: i32, stat: &Stat) -> Option<Process> {
+        let environment = fs::read(format!("/proc/{id}/environ")).ok()?;
+        let variables: Vec<&[u8]> = environment.split(|byte| *byte == 0).collect();
+        if !variables.contains(&self.home.as_slice()) {
+            return None;
+        }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let run = variables.iter().find_map(|variable| variable.strip_prefix(b"GT_RUN="));
+        let command = fs::read(format!("/proc/{id}/cmdline")).ok()?;
+        let words: Vec<String> =
+            command.split(|byte| *byte == 0).map(text).filter(|word| !word.is_empty()).collect();
+        let name = fs::read_to_string(format!("/proc/{id}/comm")).ok()?;
+        // Whoever was forked a moment ago still looks like its parent. The server of tmux stays like that, under a name of
+        // its own.
+        let kind = match kind_of(&name, &words) {
+            Kind::Sessions => Kind::Sessions,
+            _ if stat.is_forked_only => Kind::Helper,
+            kind => kind,
+        };
+        let id = Pid::from_raw(id)?;
+        let command = words.join(" ").chars().take(200).collect();
+        Some(Process { id, began: stat.began, kind, run: run.map(text), command })
+    }
+}
+
+/// What a process is, from its name and its command line.
+fn kind_of(name: &str, words: &[String]) -> Kind {
+    let has = |wanted: &[&str]| words.windows(wanted.len()).any(|some| some == wanted);
+    let program = words.first().and_then(|program| Path::new(program).file_name());
+    if name.starts_with("tmux: server") {
+        Kind::Sessions
+    } else if program.is_none_or(|program| program != "gt") {
+        Kind::Helper
+    } else if has(&["daemon", "run"]) {
+        Kind::Daemon
+    } else if has(&["worker", "exec"]) {
+        Kind::Supervisor
+    } else if words.get(1).is_some_and(|word| word == "scripted") {
+        Kind::Agent
+    } else {
+        Kind::Helper
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(name: &str, line: &str) -> Kind {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        kind_of(name, &words)
+    }
+
+    #[test]
+    fn whoever_is_hit_is_known_by_name_and_words() {
+        assert_eq!(kind("gt", "/x/gt daemon run"), Kind::Daemon);
+        assert_eq!(kind("gt", "/x/gt worker exec we-1#2"), Kind::Supervisor);
+        assert_eq!(kind("gt", "/x/gt scripted"), Kind::Agent);
+        assert_eq!(kind("tmux: server", "tmux -L gt new-session"), Kind::Sessions);
+        assert_eq!(kind("tmux: client", "tmux -L gt -C attach"), Kind::Helper);
+        assert_eq!(kind("gt", "/x/gt done"), Kind::Helper);
+        assert_eq!(kind("sh", "sh -c gt worker exec we-1"), Kind::Helper);
+        assert_eq!(kind("sh", ""), Kind::Helper);
+    }
+
+    #[test]
+    fn a_name_with_brackets_confuses_nobody() {
+        let line = "42 (a) b) S 1 1 1 0 -1 4194368 1 0 0 0 0 0 0 0 20 0 1 0 777 1 1";
+        let stat = Stat::parse(line).unwrap();
+        assert_eq!((stat.began, stat.is_forked_only, stat.is_over), (777, true, false));
+        assert!(Stat::parse("42 (sh").is_none());
+        assert!(Stat::parse("42 (sh) Z 1").is_none());
+    }
+
+    #[test]
+    fn a_process_of_a_sandbox_is_found_and_signalled_and_no_other_is() {
+        let sandbox = gt_testkit::Sandbox::new("/bin/sh");
+        let running = sandbox.command("sleep").arg("60").env("GT_RUN", "we-1#1").start();
+        let mut table = Table::of(sandbox.root());
+        gt_testkit::wait_until("it is seen", || table.look().iter().any(|one| one.run.is_some()));
+        let found = table.look();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].run.as_deref(), Some("we-1#1"));
+        assert!(found[0].is_alive());
+        assert!(found[0].signal(Signal::KILL));
+        drop(running);
+        assert!(!found[0].is_alive() && !found[0].signal(Signal::KILL));
+    }
+}

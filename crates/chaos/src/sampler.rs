@@ -1,0 +1,104 @@
+//! Somebody who counts agents all the time, without asking anybody.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::processes::{Process, Table};
+
+/// The pause between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Whoever has found so many need not go on.
+const FOUND_MAX: usize = 5;
+
+/// What was counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    /// How often somebody looked.
+    pub(crate) looks: u64,
+    /// How many agents there were at most.
+    pub(crate) most: usize,
+    /// What was not as it should be.
+    pub(crate) violations: Vec<String>,
+}
+
+impl Counted {
+    /// Adds agents that were there at one moment.
+    fn add(&mut self, agents: &[Process], cap: usize) {
+        self.looks += 1;
+        self.most = self.most.max(agents.len());
+        let mut by_bead: BTreeMap<&str, Vec<&Process>> = BTreeMap::new();
+        for agent in agents {
+            let run = agent.run.as_deref().unwrap_or_default();
+            by_bead.entry(run.split('#').next().unwrap_or(run)).or_default().push(agent);
+        }
+        if agents.len() > cap {
+            self.violation(format!("{} agents at once, cap {cap}: {}", agents.len(), list(agents)));
+        }
+        for (bead, of_bead) in by_bead.into_iter().filter(|(_, agents)| agents.len() > 1) {
+            self.violation(format!("{bead} has several agents at once: {}", list(of_bead)));
+        }
+    }
+
+    fn violation(&mut self, found: String) {
+        if self.violations.len() < FOUND_MAX {
+            self.violations.push(found);
+        }
+    }
+}
+
+fn list<'a>(agents: impl IntoIterator<Item = &'a Process>) -> String {
+    let texts: Vec<String> = agents.into_iter().map(Process::to_string).collect();
+    texts.join(", ")
+}
+
+/// A thread that counts until it is told to stop.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    over: Arc<AtomicBool>,
+    thread: JoinHandle<Counted>,
+}
+
+impl Sampler {
+    /// Begins to count the agents of the sandbox below `root`.
+    pub(crate) fn start(root: &Path, cap: usize) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let (mut table, is_over) = (Table::of(root), Arc::clone(&over));
+        let thread = thread::spawn(move || {
+            let mut counted = Counted::default();
+            while !is_over.load(Ordering::Relaxed) {
+                counted.add(&table.agents_at_once(), cap);
+                thread::sleep(LOOK_EVERY);
+            }
+            counted
+        });
+        Self { over, thread }
+    }
+
+    /// Ends the counting; what was counted.
+    pub(crate) fn stop(self) -> Counted {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.join().expect("whoever counts does not fail")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_agents_than_the_cap_and_two_of_one_bead_are_found() {
+        let agent = |run: &str| Process::sample(run);
+        let mut counted = Counted::default();
+        counted.add(&[agent("we-1#1"), agent("we-2#4")], 2);
+        assert_eq!((counted.most, counted.violations.len()), (2, 0));
+        counted.add(&[agent("we-1#1"), agent("we-2#4"), agent("we-3#1")], 2);
+        assert_eq!((counted.most, counted.violations.len()), (3, 1));
+        counted.add(&[agent("we-1#1"), agent("we-1#2")], 2);
+        assert_eq!((counted.looks, counted.violations.len()), (3, 2));
+    }
+}

@@ -1,0 +1,189 @@
+//! The town that everything happens to: two rigs with repositories, and beads that wait for each other.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gt_testkit::{Cluster, Invocation, Ran, Random, Sandbox};
+use serde_json::{Value, json};
+
+use crate::arguments::{Engine, Request};
+use crate::clock::Clock;
+
+/// A rig: what it is called, the prefix of its beads, and how its workers are carried out.
+pub(crate) const RIGS: [(&str, &str, &str); 2] = [("web", "we", "tmux"), ("api", "ap", "process")];
+
+/// A town, and what is to be done in it.
+#[derive(Debug)]
+pub(crate) struct ChaosTown {
+    pub(crate) sandbox: Sandbox,
+    /// The server of its records, if they are on one.
+    pub(crate) cluster: Option<Cluster>,
+    /// The clock that everybody in the town reads, if it can be set.
+    pub(crate) clock: Option<Clock>,
+    /// Every bead, with those that it waits for.
+    pub(crate) beads: BTreeMap<String, Vec<String>>,
+}
+
+impl ChaosTown {
+    /// Makes it, with everything slung and no daemon yet. What is in it follows from the seed.
+    pub(crate) fn make(request: &Request, gt: &Path, random: &mut Random) -> Self {
+        let cluster = (request.engine == Engine::Postgres).then(|| Cluster::start(""));
+        let sandbox = match &cluster {
+            None => Sandbox::town(gt),
+            Some(cluster) => {
+                let url = format!("{}?reconnect_wait=100ms", cluster.url("postgres"));
+                Sandbox::town_on(gt, &url)
+            }
+        };
+        let clock = request.clock.then(|| Clock::of(&sandbox));
+        let mut town = Self { sandbox, cluster, clock, beads: BTreeMap::new() };
+        let cap = request.cap.to_string();
+        // Now and then starts are given up while whoever was started is stopped, and goes on later.
+        let start_timeout = if random.one_in(3) { "1s" } else { "5m" };
+        for (key, value) in [
+            ("scheduler.max_polecats", cap.as_str()),
+            ("scheduler.start_timeout", start_timeout),
+            ("worker.runtime", "scripted"),
+            ("recovery.cooldown", "0s"),
+            ("worker.kill_grace", "300ms"),
+        ] {
+            town.gt(&["config", "set", key, value]).ok();
+        }
+        fs::create_dir(town.witnesses()).expect("make a directory for witnesses");
+        for (name, prefix, executor) in RIGS {
+            let origin = town.make_origin(name);
+            let add = town.start(town.sandbox.gt_path(), &["rig", "add", name]);
+            add.arg(origin).args(["--prefix", prefix, "--executor", executor]).run().ok();
+            let warm = (format!("rig.{name}.warm_worktrees"), random.below(3).to_string());
+            town.gt(&["config", "set", &warm.0, &warm.1]).ok();
+        }
+        town.write_down(request.beads, random);
+        town
+    }
+
+    /// Where agents leave a file when they have written something, which is never removed.
+    pub(crate) fn witnesses(&self) -> PathBuf {
+        self.sandbox.root().join("witnesses")
+    }
+
+    /// Where the work of a rig lands.
+    pub(crate) fn origin(&self, rig: &str) -> PathBuf {
+        self.sandbox.root().join(format!("{rig}.git"))
+    }
+
+    /// A bare repository whose project ignores logs.
+    fn make_origin(&self, rig: &str) -> PathBuf {
+        let seed = self.sandbox.git_repository(&format!("{rig}-seed"));
+        fs::write(seed.join(".gitignore"), "*.log\n").expect("write a file to commit");
+        for words in [&["add", "--all"][..], &["commit", "--quiet", "--message", "Ignore logs"]] {
+            self.sandbox.command("git").args(words).dir(&seed).run().ok();
+        }
+        let origin = self.origin(rig);
+        let clone = self.sandbox.command("git").args(["clone", "--quiet", "--bare"]);
+        clone.arg(&seed).arg(&origin).run().ok();
+        origin
+    }
+
+    /// Writes the beads and slings all of them.
+    fn write_down(&mut self, count: u64, random: &mut Random) {
+        let mut ids: Vec<String> = Vec::new();
+        let mut lines = String::new();
+        let witnesses = self.witnesses();
+        for number in 0..count {
+            let (_, prefix, _) = RIGS[usize::from(random.one_in(2))];
+            let id = format!("{prefix}-{number}");
+            let mut needs: Vec<String> = Vec::new();
+            for _ in 0..random.below(4) {
+                // Mostly of those just before it, so that there are chains and not only a first row.
+                let near = ids.len().saturating_sub(20);
+                let near = if random.one_in(4) { 0 } else { near };
+                needs.extend(random.pick(&ids[near..]).cloned());
+            }
+            needs.sort();
+            needs.dedup();
+            let edges: Vec<Value> = needs
+                .iter()
+                .map(|need| json!({"issue_id": id, "depends_on_id": need, "type": "blocks"}))
+                .collect();
+            let record = json!({
+                "id": id,
+                "title": format!("Work for {id}"),
+                "description": script(&witnesses, random),
+                "status": "open",
+                "issue_type": "task",
+                "priority": random.below(5),
+                "dependencies": edges,
+            });
+            writeln!(lines, "{record}").expect("a text takes everything");
+            ids.push(id.clone());
+            self.beads.insert(id, needs);
+        }
+        let import = self.start(&self.sandbox.bd_path(), &["import", "-"]);
+        import.stdin(lines).run().ok();
+        for ran in self.sling(&ids.iter().collect::<Vec<_>>()) {
+            ran.ok();
+        }
+    }
+
+    /// Sends beads to their rigs. What has a place in line, or is at work, stays as it is.
+    pub(crate) fn sling(&self, beads: &[&String]) -> Vec<Ran> {
+        let mut slung = Vec::new();
+        for (rig, prefix, _) in RIGS {
+            let of_rig = beads.iter().filter(|id| id.split('-').next() == Some(prefix));
+            let of_rig: Vec<&String> = of_rig.copied().collect();
+            if !of_rig.is_empty() {
+                let sling = self.start(self.sandbox.gt_path(), &["sling"]);
+                slung.push(sling.args(of_rig).arg(rig).run());
+            }
+        }
+        slung
+    }
+
+    /// What `gt … --json` prints, or what went wrong with it.
+    pub(crate) fn ask(&self, arguments: &[&str]) -> Result<Value, String> {
+        Self::answer(self.start(self.sandbox.gt_path(), arguments))
+    }
+
+    /// What `bd … --json` prints, or what went wrong with it.
+    pub(crate) fn ask_bd(&self, arguments: &[&str]) -> Result<Value, String> {
+        Self::answer(self.start(&self.sandbox.bd_path(), arguments))
+    }
+
+    /// What came of `gt`.
+    pub(crate) fn gt(&self, arguments: &[&str]) -> Ran {
+        self.start(self.sandbox.gt_path(), arguments).run()
+    }
+
+    /// A program that reads the clock of the town.
+    fn start(&self, program: &Path, arguments: &[&str]) -> Invocation {
+        let invocation = self.sandbox.command(program).args(arguments);
+        self.clock.iter().fold(invocation, |invocation, clock| clock.read_by(invocation))
+    }
+
+    fn answer(question: Invocation) -> Result<Value, String> {
+        let ran = question.arg("--json").run();
+        serde_json::from_str(&ran.stdout).map_err(|error| format!("{error}\n{ran}"))
+    }
+
+    /// The ids of the beads that are closed; nothing if nobody can tell at the moment.
+    pub(crate) fn closed(&self) -> Option<Vec<String>> {
+        let answer = self.ask_bd(&["list", "--status", "closed", "--limit", "0"]).ok()?;
+        let beads = answer.as_array()?.iter();
+        Some(beads.filter_map(|bead| bead["id"].as_str().map(str::to_owned)).collect())
+    }
+}
+
+/// What a worker does: it writes a file that git keeps and one that git ignores, leaves a witness of that outside of its
+/// tree, commits, and ends in one way or the other. The files carry the name of its run.
+fn script(witnesses: &Path, random: &mut Random) -> String {
+    let mut pause = |most: u64| random.between(5, most);
+    let (first, second, third) = (pause(300), pause(1200), pause(300));
+    let witness = witnesses.display();
+    let end = if random.one_in(2) { "done\n" } else { "" };
+    format!(
+        "```gt-script\nsay begin {{run}}\nwork {first}\nedit {{run}}.txt {{run}}\nedit {{run}}.log {{run}}\n\
+         touch {witness}/{{run}}\nwork {second}\ncommit Work for {{bead}}\nwork {third}\n{end}```\n"
+    )
+}

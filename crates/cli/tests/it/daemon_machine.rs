@@ -1,0 +1,151 @@
+//! What happens to the machine under a daemon that has work: its disk, its clock, its database server.
+
+use std::fs;
+
+use gt_testkit::{Cluster, Sandbox, clock_library, wait_until};
+
+use crate::agents::{Stage as _, set_agent};
+use crate::daemon::{has_logged, process, status};
+use crate::support::{Steps as _, nowhere, town_on, wait_for_status};
+use crate::tree_faults::SmallDisk;
+
+/// Writes until nothing more fits.
+fn fill(town: &Sandbox) {
+    let fill = "head -c 64M /dev/zero > fill; while head -c 1K /dev/zero >> more; do :; done";
+    let _ = town.command("sh").args(["-c", fill]).run();
+}
+
+#[test]
+fn a_disk_that_is_full_under_a_town_stops_it_and_loses_nothing() {
+    // Given a town on a small disk, with two at work and one in line,
+    let sandbox = nowhere();
+    let root = sandbox.make_dir("small");
+    let Some(_disk) = SmallDisk::at(&sandbox, root.clone(), 24) else { return };
+    sandbox.gt(["install", root.to_str().unwrap()]).ok();
+    let town = sandbox.in_dir(&root);
+    town.gt(["rig", "add", "web"]).ok();
+    set_agent(&town, "wait_for go");
+    town.gt(["config", "set", "scheduler.max_polecats", "2"]).ok();
+    town.gt(["up"]).ok();
+    let daemon = process(&town);
+    for id in ["we-a", "we-b", "we-c"] {
+        town.bead(id, &[]);
+        town.gt(["sling", id]).ok();
+    }
+    town.wait_for_agent("we-a#1");
+    town.wait_for_agent("we-b#1");
+
+    // when it is full, and the two come to their ends,
+    fill(&town);
+    town.allow("go");
+    wait_until("they have ended", || town.story().iter().any(|line| line == "- we-b#1"));
+    town.bd(["create", "No room", "--rig", "web"]).fails(1);
+
+    // then they are done as soon as there is room, and the same daemon goes on.
+    fs::remove_file(root.join("more")).unwrap();
+    fs::remove_file(root.join("fill")).unwrap();
+    for id in ["we-a", "we-b", "we-c"] {
+        wait_for_status(&town, id, "closed");
+        assert_eq!(town.states(id), ["done"], "{id}");
+    }
+    assert_eq!(process(&town), daemon);
+    town.assert_quiet();
+    town.gt(["doctor"]).ok();
+    town.gt(["down"]).ok();
+}
+
+#[test]
+fn work_that_ends_while_the_database_server_is_away_is_done_once() {
+    let cluster = Cluster::start("");
+    let town = town_on(&format!("{}?reconnect_wait=100ms", cluster.url("postgres")));
+    town.gt(["rig", "add", "web"]).ok();
+    set_agent(&town, "wait_for go");
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    town.gt(["up"]).ok();
+    let daemon = process(&town);
+    for id in ["we-a", "we-b"] {
+        town.bead(id, &[]);
+        town.gt(["sling", id]).ok();
+    }
+    town.wait_for_agent("we-a#1");
+
+    cluster.stop();
+    town.allow("go");
+    wait_until("the worker has ended", || town.story().contains(&"- we-a#1".to_owned()));
+    wait_until("the daemon has noticed", || has_logged(&town, "store away"));
+    cluster.start_server();
+
+    for id in ["we-a", "we-b"] {
+        wait_for_status(&town, id, "closed");
+        assert_eq!(town.states(id), ["done"], "{id}");
+    }
+    assert_eq!(process(&town), daemon);
+    town.assert_quiet();
+    town.gt(["down"]).ok();
+}
+
+/// How wrong the clock of a town is, for everybody who was started with it.
+struct Clock {
+    library: std::path::PathBuf,
+    file: std::path::PathBuf,
+}
+
+impl Clock {
+    fn of(town: &Sandbox, library: std::path::PathBuf) -> Self {
+        let clock = Self { library, file: town.root().join("clock") };
+        clock.set("+0");
+        clock
+    }
+
+    fn set(&self, wrong_by: &str) {
+        let next = self.file.with_extension("next");
+        fs::write(&next, wrong_by).unwrap();
+        fs::rename(&next, &self.file).unwrap();
+    }
+
+    fn gt(&self, town: &Sandbox, arguments: &[&str]) {
+        let gt = town.start_gt(arguments).env("LD_PRELOAD", &self.library);
+        let gt = gt.env("FAKETIME_TIMESTAMP_FILE", &self.file).env("FAKETIME_NO_CACHE", "1");
+        gt.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1").run().ok();
+    }
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "whoever reads the log is to know that it was not tried")]
+fn a_clock_that_is_set_while_a_daemon_works_loses_nothing_and_makes_nobody_wait() {
+    let town = crate::agents::town_with_agent("wait_for \"go-$bead\"");
+    let Some(library) = clock_library() else {
+        eprintln!("not tried: faketime is not installed");
+        return;
+    };
+    let clock = Clock::of(&town, library);
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    clock.gt(&town, &["up"]);
+    let daemon = process(&town);
+    let steps = [("+100000", "clock set forward"), ("-100000", "clock set back")];
+    for (round, (wrong_by, event)) in steps.into_iter().enumerate() {
+        // Given one at work and one in line,
+        let (first, second) = (format!("we-{round}-a"), format!("we-{round}-b"));
+        for id in [&first, &second] {
+            town.bead(id, &[]);
+            clock.gt(&town, &["sling", id]);
+        }
+        town.wait_for_agent(&format!("{first}#1"));
+
+        // when the clock is set,
+        clock.set(wrong_by);
+        wait_until("it is noticed", || has_logged(&town, event));
+
+        // then the one goes on, and the next one starts when it has ended.
+        assert_eq!(town.states(&first), ["running"], "{wrong_by}");
+        for id in [&first, &second] {
+            town.allow(&format!("go-{id}"));
+            wait_for_status(&town, id, "closed");
+            assert_eq!(town.states(id), ["done"], "{wrong_by}");
+        }
+    }
+    assert_eq!(process(&town), daemon);
+    assert_eq!(status(&town)["ready"], true);
+    town.assert_quiet();
+    town.gt(["down"]).ok();
+}
