@@ -302,6 +302,6 @@ fn events_that_the_daemon_saw_are_those_of_the_town() {
     assert_eq!(said["town"], town.cwd().to_str().unwrap());
     assert_eq!(said["reconcilers"]["dispatch"]["done"], 1);
     let names: Vec<&String> = said["reconcilers"].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["dispatch", "landing", "liveness", "outbox", "retention"]);
+    assert_eq!(names, ["dispatch", "landing", "liveness", "outbox", "retention", "trees"]);
     assert_eq!(texts(&town.gt_json(&["run", "list", "we-a"]), "state"), ["done"]);
 }

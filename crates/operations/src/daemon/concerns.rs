@@ -25,27 +25,25 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         | EventKind::Limited
         | EventKind::Unparked
         | EventKind::HookReleased
-        | EventKind::AccountChanged
-        | EventKind::TreeMoved
-        | EventKind::TreeRestored => &[Duty::Dispatch],
+        | EventKind::AccountChanged => &[Duty::Dispatch],
+        EventKind::TreeMoved | EventKind::TreeRestored => &[Duty::Dispatch, Duty::Trees],
         // A context may have lost its bead.
         EventKind::Closed | EventKind::Deleted | EventKind::Imported => {
             &[Duty::Dispatch, Duty::Liveness]
         }
-        // Whoever waits for its turn to land may have it now.
+        // Whoever waits for its turn to land may have it now, and a tree is free or behind its base.
         EventKind::RunDone
         | EventKind::RunFailed
         | EventKind::RunLost
         | EventKind::RunCancelled
-        | EventKind::Landed => &[Duty::Dispatch, Duty::Landing],
+        | EventKind::Landed => &[Duty::Dispatch, Duty::Landing, Duty::Trees],
         EventKind::RigAdded
         | EventKind::RigChanged
         | EventKind::RigRemoved
-        | EventKind::SettingChanged => {
-            &[Duty::Dispatch, Duty::Liveness, Duty::Landing, Duty::Outbox, Duty::Retention]
-        }
-        // Somebody may sit at a screen now who can be told something.
-        EventKind::Dispatched | EventKind::HandedOver | EventKind::MessageSent => &[Duty::Outbox],
+        | EventKind::SettingChanged => &Duty::ALL,
+        // Somebody may sit at a screen now who can be told something, in a tree that was made ready ahead.
+        EventKind::Dispatched => &[Duty::Outbox, Duty::Trees],
+        EventKind::HandedOver | EventKind::MessageSent => &[Duty::Outbox],
         EventKind::Created
         | EventKind::Claimed
         | EventKind::LabelAdded

@@ -1,6 +1,7 @@
 //! What the daemon has to do.
 
 use std::fmt;
+use std::time::Duration;
 
 /// One thing that the daemon sees to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,12 +16,20 @@ pub enum Duty {
     Outbox,
     /// What is old.
     Retention,
+    /// Trees that are made ready before a run needs them.
+    Trees,
 }
 
 impl Duty {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Dispatch, Self::Liveness, Self::Landing, Self::Outbox, Self::Retention];
+    pub const ALL: [Self; 6] = [
+        Self::Dispatch,
+        Self::Liveness,
+        Self::Landing,
+        Self::Outbox,
+        Self::Retention,
+        Self::Trees,
+    ];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -30,6 +39,7 @@ impl Duty {
             Self::Landing => "landing",
             Self::Outbox => "outbox",
             Self::Retention => "retention",
+            Self::Trees => "trees",
         }
     }
 
@@ -37,7 +47,26 @@ impl Duty {
     pub(super) const fn hands(self) -> usize {
         match self {
             Self::Dispatch => 8,
-            Self::Liveness | Self::Landing | Self::Outbox | Self::Retention => 1,
+            Self::Liveness | Self::Landing | Self::Outbox | Self::Retention | Self::Trees => 1,
+        }
+    }
+
+    /// Whether somebody tells of whatever there is to be done. Nobody tells of a branch that a fetch has moved.
+    pub(super) const fn is_told(self) -> bool {
+        match self {
+            Self::Dispatch | Self::Liveness | Self::Landing | Self::Outbox | Self::Retention => true,
+            Self::Trees => false,
+        }
+    }
+
+    /// How long after something happened it is seen to. Trees are made ready when whatever is about to start has started:
+    /// a start needs the disk and the processors more, and perhaps one of those very trees.
+    pub(super) const fn delay(self) -> Duration {
+        match self {
+            Self::Dispatch | Self::Liveness | Self::Landing | Self::Outbox | Self::Retention => {
+                Duration::ZERO
+            }
+            Self::Trees => Duration::from_secs(1),
         }
     }
 }

@@ -115,8 +115,8 @@ impl Heart {
     pub(super) fn beat(&mut self, on_ready: &mut dyn FnMut(&Report)) -> Result<()> {
         self.report.adopted = watch_all(&self.office)?;
         // Nothing starts before everything that is alive is known.
-        for duty in [Duty::Liveness, Duty::Outbox, Duty::Landing, Duty::Retention] {
-            self.office.wake(duty).ring();
+        for duty in Duty::ALL.into_iter().filter(|duty| *duty != Duty::Dispatch) {
+            self.office.wake(duty).ring_after(duty.delay());
         }
         while !self.signals.stop() && self.has_town() {
             self.wait();
@@ -202,7 +202,7 @@ impl Heart {
             for duty in Duty::ALL.into_iter().filter(|duty| concerns[*duty as usize]) {
                 // Starts begin when everything that is alive is known.
                 if duty != Duty::Dispatch || self.recovered {
-                    self.office.wake(duty).ring();
+                    self.office.wake(duty).ring_after(duty.delay());
                 }
             }
             for event in &events {

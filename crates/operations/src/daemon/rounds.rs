@@ -16,6 +16,7 @@ use crate::dispatch::{Caller, NotStarted, Pass};
 use crate::error::with_causes;
 use crate::reconcile::{self, Starts};
 use crate::runs::{Recovered, World as _};
+use crate::trees::keep_warm;
 use crate::{Result, Town};
 
 /// What came of a round.
@@ -64,6 +65,7 @@ fn attend(office: &Office, duty: Duty, hand: usize) {
             Duty::Landing => landing(office),
             Duty::Outbox => outbox(office),
             Duty::Retention => retention(office),
+            Duty::Trees => trees(office),
         }));
         match round {
             Ok(Ok(round)) => went_well(office, duty, hand, causes, &round),
@@ -81,7 +83,7 @@ fn went_well(office: &Office, duty: Duty, hand: usize, causes: Causes, round: &R
     tally.failed_in_a_row = 0;
     tally.report.last_error.clear();
     tally.busy_since[hand] = None;
-    let found = if causes.would_be_news() { round.done } else { 0 };
+    let found = if causes.would_be_news() && duty.is_told() { round.done } else { 0 };
     tally.findings += found;
     drop(tally);
     if found > 0 {
@@ -226,4 +228,24 @@ fn retention(office: &Office) -> Result<Round> {
     reconcile::housekeeping(&office.town, &office.world)?;
     let due = Some(office.now().plus(HOUSEKEEPING_EVERY));
     Ok(Round { done: 0, due, again: false })
+}
+
+/// Trees that are made ready ahead. The command of a rig may take its time; nobody waits for it here.
+fn trees(office: &Office) -> Result<Round> {
+    let warmed = keep_warm(&office.town, &office.world)?;
+    for (event, places) in [
+        ("tree made", &warmed.made),
+        ("tree refreshed", &warmed.refreshed),
+        ("tree removed", &warmed.removed),
+    ] {
+        for place in places {
+            office.tell(Level::Info, event, &[("place", Json::string(&place.to_string()))]);
+        }
+    }
+    for (rig, why) in &warmed.problems {
+        let more = [("rig", Json::string(rig.as_str())), ("why", Json::string(why))];
+        office.tell(Level::Warning, "no tree made", &more);
+    }
+    let done = warmed.made.len() + warmed.refreshed.len() + warmed.removed.len();
+    Ok(Round { done: done as u64, ..Round::default() })
 }
