@@ -74,7 +74,7 @@ enum FilesStay {
 impl FilesStay {
     fn keep(self, switch: Call) -> Call {
         match self {
-            // Without further words git does not even look at them.
+            // Without further words, not even that of the commit, git does not look at them.
             Self::Yes => switch,
             // Ignored files of the last worker are not overwritten by files of the base.
             Self::No => switch.arg("--no-overwrite-ignore"),
@@ -124,8 +124,25 @@ impl Tree {
         checked_out(&directory, head.trim())
     }
 
+    /// What is checked out. Git is not asked, unless only git can say.
+    pub fn head_quickly(&self) -> Result<Option<Commit>, GitError> {
+        self.head_in_files().map_or_else(|| self.head(), |head| Ok(Some(head)))
+    }
+
+    /// The branch, if that can be read without asking git.
+    fn branch_in_files(&self) -> Option<String> {
+        let directory = self.git_directory().ok()?;
+        let head = std::fs::read_to_string(directory.join("HEAD")).ok()?;
+        // One that there is: where git keeps references otherwise, this file names one that there is not.
+        checked_out(&directory, head.trim())?;
+        head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
+    }
+
     /// The branch, unless `HEAD` is detached.
     pub fn branch(&self) -> Result<Option<String>, GitError> {
+        if let Some(branch) = self.branch_in_files() {
+            return Ok(Some(branch));
+        }
         let mut asked = self.call("find the branch")?.args(["symbolic-ref", "--quiet", "HEAD"]);
         let answer = asked.answer()?;
         let text = String::from_utf8_lossy(&answer.output);
@@ -255,10 +272,18 @@ impl Tree {
             let call = self.call(format!("switch {} to {branch}", self.path.display()))?;
             Ok(files.keep(call.args(["switch", "--quiet"])))
         };
-        let mut call = switch()?.args(["--no-track", "-c", branch, base.as_str()]);
+        let call = switch()?.args(["--no-track", "-c", branch]);
+        let mut call = match files {
+            FilesStay::Yes => call,
+            FilesStay::No => call.arg(base.as_str()),
+        };
         let answer = call.answer()?;
         if answer.succeeded() {
-            return Ok(());
+            return match self.head_quickly()? {
+                Some(head) if head == *base => Ok(()),
+                // Somebody has moved it meanwhile, who should not be here.
+                _ => Err(GitError::BranchExists { branch: branch.to_owned() }),
+            };
         }
         match self.repository()?.resolve(&format!("refs/heads/{branch}"))? {
             // Before a crash it came as far as this.
