@@ -5,6 +5,7 @@ use std::fs;
 use gt_testkit::{Sandbox, wait_until};
 
 use crate::agents::Stage as _;
+use crate::daemon::has_logged;
 use crate::support::{Steps as _, assert_says, texts};
 use crate::trees::{Trees as _, git, town_with_trees};
 
@@ -224,4 +225,30 @@ fn whoever_makes_trees_ahead_may_be_killed_at_any_moment() {
     town.look_after();
     let standing = town.standing();
     assert_eq!(standing.iter().filter(|one| one.ends_with(" warm")).count(), 2, "{standing:?}");
+}
+
+#[test]
+fn a_daemon_keeps_trees_ready_by_itself() {
+    let town = town_with_setup();
+    // Whatever happens, happens because it was told.
+    town.gt(["config", "set", "daemon.scan_every", "1h"]).ok();
+    town.gt(["up"]).ok();
+    town.gt(["config", "set", "rig.web.warm_worktrees", "2"]).ok();
+    let both = ["furiosa warm", "nux warm"];
+    wait_until("both are ready", || town.standing() == both);
+    assert!(has_logged(&town, "tree made"));
+
+    town.script("we-1", "echo 1 > one.txt");
+    assert_eq!(town.work("we-1", &[]), "done");
+
+    let follow = |name: &str| town.tree(name).join("one.txt").exists();
+    wait_until("both are ready and on the new base", || {
+        town.standing() == both && follow("furiosa") && follow("nux")
+    });
+    assert_eq!(town.gt_json(&["daemon", "status"])["reconcilers"]["trees"]["errors"], 0);
+
+    town.gt(["config", "set", "rig.web.warm_worktrees", "1"]).ok();
+    wait_until("one is left", || {
+        town.standing() == ["furiosa warm"] || town.standing() == ["nux warm"]
+    });
 }

@@ -22,14 +22,8 @@ pub enum Duty {
 
 impl Duty {
     /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Dispatch,
-        Self::Liveness,
-        Self::Landing,
-        Self::Outbox,
-        Self::Retention,
-        Self::Trees,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Dispatch, Self::Liveness, Self::Landing, Self::Outbox, Self::Retention, Self::Trees];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -54,7 +48,9 @@ impl Duty {
     /// Whether somebody tells of whatever there is to be done. Nobody tells of a branch that a fetch has moved.
     pub(super) const fn is_told(self) -> bool {
         match self {
-            Self::Dispatch | Self::Liveness | Self::Landing | Self::Outbox | Self::Retention => true,
+            Self::Dispatch | Self::Liveness | Self::Landing | Self::Outbox | Self::Retention => {
+                true
+            }
             Self::Trees => false,
         }
     }

@@ -23,7 +23,8 @@ const ASK_EVERY: Duration = Duration::from_millis(500);
 const LIMIT: Duration = Duration::from_mins(5);
 
 pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
-    let (beads, cap) = if lab.scale.long_rounds > 1 { (BEADS, CAP) } else { (BEADS / 20, CAP / 20) };
+    let (beads, cap) =
+        if lab.scale.long_rounds > 1 { (BEADS, CAP) } else { (BEADS / 20, CAP / 20) };
     let town = lab.empty_town("crowd")?;
     rig(lab, &town, "web")?;
     Ok(vec![through(lab, &town, "as processes", beads, cap)?])

@@ -141,6 +141,7 @@ fn processor_time(process: u32) -> Result<Duration> {
 fn resident(process: u32) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kibibytes: f64 = line.and_then(|line| line.split_whitespace().next()).ok_or("no VmRSS")?.parse()?;
+    let kibibytes: f64 =
+        line.and_then(|line| line.split_whitespace().next()).ok_or("no VmRSS")?.parse()?;
     Ok(kibibytes * 1024.0 / 1e6)
 }
