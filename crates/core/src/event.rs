@@ -92,6 +92,10 @@ event_kinds! {
     Dispatched = "dispatched",
     /// A fresh session goes on with a run.
     HandedOver = "handed_over",
+    /// The worker of a run has said nothing for long, and a person is asked.
+    RunSilent = "run_silent",
+    /// The worker of a run that was silent goes on.
+    RunGoesOn = "run_goes_on",
     /// A run ended well.
     RunDone = "run_done",
     /// A run ended badly.
@@ -100,6 +104,8 @@ event_kinds! {
     RunLost = "run_lost",
     /// Somebody ended a run.
     RunCancelled = "run_cancelled",
+    /// What a run has used is known.
+    RunUsed = "run_used",
     /// A commit of a run was accepted.
     WorkAccepted = "work_accepted",
     /// The work of a run is on the branch it was made for.

@@ -83,6 +83,12 @@ impl Timestamp {
         Self(self.0.saturating_sub(nanos))
     }
 
+    /// The second in which this is.
+    #[must_use]
+    pub fn floor_to_second(self) -> Self {
+        Self(self.0 - self.0.rem_euclid(1_000_000_000))
+    }
+
     /// How long after `earlier` this is; zero when it is not after it.
     pub fn since(self, earlier: Self) -> Duration {
         let nanos = self.0.saturating_sub(earlier.0);

@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod editor;
 mod environment;
 pub mod git;
+pub mod machine;
 pub mod process;
 pub mod runs;
 pub mod ssh;

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -512,4 +512,33 @@ fn a_starter_that_is_killed_is_dead_even_if_what_it_started_lives() {
     assert!(!starter_is_alive(&starters, &name).unwrap());
     assert!(!starters.join(&name).exists());
     assert!(is_alive(agent));
+}
+
+#[test]
+fn a_supervisor_without_work_is_let_go_and_one_with_work_is_not() {
+    let root = tempfile::tempdir().unwrap();
+    let (tell, heard) = mpsc::channel();
+    let supervisors = Supervisors::new(Some(Arc::new(move || tell.send(()).unwrap_or_default())));
+    let begin = |script: &str| {
+        let order = Order {
+            program: Path::new("/bin/sh"),
+            arguments: &["-c", script].map(OsStr::new),
+            environment: &[],
+            line: "",
+            files: &RunFiles::of(root.path(), RUN),
+        };
+        supervisors.begin(&order, LONG).unwrap()
+    };
+    // One is at work, and one has said that its run is over.
+    assert_eq!(begin("echo started; cat; echo more").as_deref(), Some("started"));
+    assert_eq!(begin("echo ended; cat").as_deref(), Some("ended"));
+    heard.recv_timeout(LONG).unwrap();
+
+    supervisors.dismiss_idle(LONG);
+    assert!(heard.try_recv().is_err());
+    supervisors.dismiss_idle(Duration::ZERO);
+
+    // It reads the end of its orders and goes.
+    heard.recv_timeout(LONG).unwrap();
+    assert!(heard.try_recv().is_err());
 }

@@ -13,7 +13,7 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 30] = [
+const VARIABLES: [&str; 31] = [
     "PATH",
     "DATABASE_URL",
     "PGPASSWORD",
@@ -24,6 +24,7 @@ const VARIABLES: [&str; 30] = [
     "GT_ROLE",
     "GT_SCRIPT",
     "GT_DAEMON",
+    "GT_MACHINE",
     "GT_NOTICE_KEY",
     "NOTIFY_SOCKET",
     "WATCHDOG_PID",

@@ -27,6 +27,7 @@ mod identity;
 pub mod interchange;
 mod kept;
 pub mod landing;
+mod machine;
 pub mod messages;
 pub mod notes;
 pub mod outbox;
@@ -48,6 +49,7 @@ pub mod worker;
 pub use clock::SystemClock;
 pub use error::{OperationError, Result, with_causes};
 pub use identity::{Actor, Environment};
+pub use machine::{Machine, RealMachine};
 pub use town::{Installed, Town, TownFile, install, start_store};
 
 // What the commands need to name, so that they need not know the store.

@@ -7,13 +7,21 @@ use gt_executors::runs::StarterLock;
 use crate::dispatch::{Dispatched, Dispatcher, NotStarted, Pass, Spawner};
 use crate::landing::resume;
 use crate::messages::deliver_waiting;
-use crate::runs::{RealWorld, Recovered, World as _, recover};
-use crate::trees::complete_moves;
+use crate::runs::{
+    RealWorld, Recovered, World as _, recover,
+    stalls::{self, Stalls},
+};
+use crate::trees::{Warmed, complete_moves, keep_warm};
 use crate::{OperationError, Result, Town, outbox, retention};
 
 /// Runs and starts that died, and contexts whose bead is over.
 pub(crate) fn liveness(town: &Town, world: &RealWorld) -> Result<Recovered> {
     recover(town, world)
+}
+
+/// Workers that say nothing.
+pub(crate) fn stalls(town: &Town, world: &RealWorld) -> Result<Stalls> {
+    stalls::look(town, world)
 }
 
 /// Accepted work that was on its way when its worker died. Asks origins, which may take their time. Returns the runs for
@@ -31,6 +39,11 @@ pub(crate) fn landings(town: &Town) -> Result<usize> {
 pub(crate) fn letters(town: &Town) -> Result<()> {
     deliver_waiting(town)?;
     outbox::catch_up(town)
+}
+
+/// Trees that stand ready before anybody needs them. Takes its time where a rig has a setup command.
+pub(crate) fn warm_trees(town: &Town, world: &RealWorld) -> Result<Warmed> {
+    keep_warm(town, world)
 }
 
 /// Moves of trees that were interrupted, and what is old.

@@ -1,7 +1,9 @@
 //! Files that say something about a runtime.
 
 use gt_core::formula::{Problem, Source};
-use gt_core::runtime::{Limit, Pattern, RuntimeLayer, RuntimeName};
+use gt_core::runtime::{
+    Limit, Pattern, RuntimeLayer, RuntimeName, UsageReport, parse_usage_pattern,
+};
 use gt_core::schedule::check_variable_name;
 use gt_core::time::parse_duration;
 use gt_core::{Invalid, Json, words};
@@ -41,7 +43,7 @@ enum Kind {
 }
 
 /// Every key, and what it holds.
-const KEYS: [(&str, Kind); 15] = [
+const KEYS: [(&str, Kind); 17] = [
     ("extends", Kind::Text),
     ("description", Kind::Text),
     ("command", Kind::Text),
@@ -54,6 +56,8 @@ const KEYS: [(&str, Kind); 15] = [
     ("limit", Kind::Table),
     ("exit_zero", Kind::Text),
     ("memory_mb", Kind::Number),
+    ("max_runs", Kind::Number),
+    ("usage", Kind::Table),
     ("interactive", Kind::Flag),
     ("program", Kind::Text),
     ("version_flag", Kind::Text),
@@ -62,6 +66,12 @@ const KEYS: [(&str, Kind); 15] = [
 /// The keys of the table `paste`, and what they hold.
 const PASTE_KEYS: [(&str, Kind); 3] =
     [("ready", Kind::Text), ("confirm", Kind::Text), ("bytes_max", Kind::Number)];
+
+/// The keys of the table `usage`, and what they hold.
+const USAGE_KEYS: [(&str, Kind); 2] = [("tokens", Kind::Text), ("cost", Kind::Text)];
+
+/// Most runs that one program can be said to have at once.
+const RUNS_MAX: u32 = 1_000_000;
 
 /// Most memory that one program is said to take.
 const MEMORY_MB_MAX: u32 = 1_000_000;
@@ -96,7 +106,11 @@ pub fn read_runtime(text: &str, file: &str) -> ReadRuntime {
 fn layer(root: Node, source: &Source, found: &mut Found) -> RuntimeLayer {
     let mut table = Table::of(root, String::new(), source, found);
     let paste = table.take("paste").map(|node| paste(node, source, found)).unwrap_or_default();
+    let usage = table.take("usage").map(|node| usage(node, source, found)).unwrap_or_default();
     let layer = RuntimeLayer {
+        max_runs: number(&mut table, "max_runs", RUNS_MAX, found),
+        usage_tokens: usage.tokens,
+        usage_cost: usage.cost,
         extends: table.parsed("extends", RuntimeName::parse, found),
         description: line_of_text(&mut table, "description", found),
         command: command(&mut table, "command", found),
@@ -208,6 +222,14 @@ fn paste(node: Node, source: &Source, found: &mut Found) -> PasteTable {
     PasteTable { ready, confirm, bytes_max }
 }
 
+fn usage(node: Node, source: &Source, found: &mut Found) -> UsageReport {
+    let mut table = Table::of(node, "usage".to_owned(), source, found);
+    let tokens = table.parsed("tokens", parse_usage_pattern, found);
+    let cost = table.parsed("cost", parse_usage_pattern, found);
+    table.warn_of_rest(&USAGE_KEYS.map(|(name, _)| name), found);
+    UsageReport { tokens, cost }
+}
+
 fn limits(table: &mut Table, source: &Source, found: &mut Found) -> Option<Vec<Limit>> {
     table.line_of("limit")?;
     let nodes = table.list("limit", found);
@@ -233,7 +255,8 @@ fn limit(node: Node, source: &Source, found: &mut Found) -> Option<Limit> {
 
 /// The text of a file about a runtime with one key set to another value; everything else in it stays as it is.
 ///
-/// Besides the plain keys there are `environment.NAME`, `paste.ready`, `paste.confirm` and `paste.bytes_max`.
+/// Besides the plain keys there are `environment.NAME`, `paste.ready`, `paste.confirm`, `paste.bytes_max`, `usage.tokens`
+/// and `usage.cost`.
 pub fn set_runtime_key(text: &str, key: &str, value: &str) -> Result<String, Invalid> {
     let spelled = spelled(key, value)?;
     let line = format!("{key} = {spelled}");
@@ -303,6 +326,7 @@ fn spelled(key: &str, value: &str) -> Result<String, Invalid> {
             Kind::Text
         }
         Some(("paste", name)) => kind_of(key, name, &PASTE_KEYS)?,
+        Some(("usage", name)) => kind_of(key, name, &USAGE_KEYS)?,
         _ => kind_of(key, key, &KEYS)?,
     };
     match kind {
@@ -362,10 +386,12 @@ mod tests {
              account_variable = 'AGENT_HOME'\n\
              exit_zero = 'ask'\n\
              memory_mb = 512\n\
+             max_runs = 3\n\
              interactive = true\n\
              program = 'agent'\n\
              version_flag = '-V'\n\
              [paste]\nready = 'help'\nconfirm = '^>'\nbytes_max = 100\n\
+             [usage]\ntokens = 'used (\\d+)'\ncost = 'cost (.+)'\n\
              [[limit]]\npattern = 'wait (?<after>.)'\nwait = '5m'\n",
             "x.toml",
         );
@@ -382,6 +408,8 @@ mod tests {
         assert_eq!(layer.paste_ready.unwrap().as_str(), "help");
         assert_eq!(layer.limits.unwrap()[0].wait.as_secs(), 300);
         assert_eq!(layer.account_flag, None);
+        assert_eq!((layer.max_runs, layer.usage_cost.unwrap().as_str()), (Some(3), "cost (.+)"));
+        assert_eq!(layer.usage_tokens.unwrap().as_str(), r"used (\d+)");
     }
 
     #[test]
@@ -406,6 +434,7 @@ mod tests {
             ("\n[[limit]]\nwait = '5m'", "x.toml:2: limit: lacks pattern"),
             ("[[limit]]\npattern = '('", "x.toml:2: limit: pattern: \"(\" is not a pattern"),
             ("[[limit]]\npattern = 'a'\nwait = '8d'", "x.toml:1: limit: wait must be"),
+            ("[usage]\ntokens = 'used'", "x.toml:2: usage: tokens: put the number in parentheses"),
             ("limit = 'a'", "x.toml:1: limit: expected a list"),
             ("extends = 'A'", "x.toml:1: extends: \"A\" is not a name for a runtime"),
             ("a = ", "x.toml:1: not valid TOML"),

@@ -138,6 +138,10 @@ impl Simulation {
                 let live = snapshot.live(&run.bead).is_some_and(|live| live.id == *run);
                 live && park.trial.as_ref() == Some(run)
             }
+            Hold::Ramp(most, next) => {
+                let now = self.clock.peek();
+                park.is_limit() && *most >= 2 && *next > now && now >= closed.until
+            }
         }
     }
 
@@ -191,7 +195,7 @@ impl Simulation {
             WaitReason::AccountLimited(name, hold) => {
                 self.is_held(snapshot, MeansKind::Account, name, hold)
             }
-            WaitReason::NoSlot(_) | WaitReason::OnePerAgent(..) => {
+            WaitReason::NoSlot(_) | WaitReason::OnePerAgent(..) | WaitReason::Budget(_) => {
                 latest.is_some_and(|context| context.closed.is_none())
             }
             // Nothing that is simulated makes these true.
@@ -212,6 +216,8 @@ impl Simulation {
             | WaitReason::RigGone(_)
             | WaitReason::RigDocked(_)
             | WaitReason::RigCannotRun(_)
+            | WaitReason::Memory { .. }
+            | WaitReason::Load(_)
             | WaitReason::WaitsForPullAgent => false,
         }
     }

@@ -256,7 +256,8 @@ impl Simulation {
         }
     }
 
-    /// What is parked is tried by one run when its time has come, and used by nobody else.
+    /// What is parked is tried by one run when its time has come, and used by nobody else; after a usage limit, by no more
+    /// than the ramp lets.
     fn check_parked(&self, snapshot: &Snapshot, run: &Run) {
         if !Run::takes_slot(run.executor) {
             return;
@@ -268,7 +269,16 @@ impl Simulation {
             };
             let tries = park.trial.as_ref() == Some(&run.id);
             let early = run.created_at < closed.until && !self.state().set_back;
-            if !tries || early {
+            let fits = park.ramp_since.is_some_and(|since| {
+                let minutes = run.created_at.since(since).as_secs() / 60;
+                let serves = |other: &&Run| Means::of_run(other).contains(&park.means);
+                let live =
+                    snapshot.runs.iter().filter(|run| run.state.is_live() && run.holds_slot());
+                let live = live.filter(serves).count();
+                // Two at first, twice as many each minute, and soon any number.
+                minutes >= 5 || live <= 2 << minutes || self.state().set_back
+            });
+            if !(tries || fits) || early {
                 self.violated(Invariant::Parked, format!("{} starts, and {park:?}", run.id));
             }
         }

@@ -162,6 +162,9 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::OnePerAgent(..)
         | WaitReason::NoSlot(_)
         | WaitReason::RuntimeParked(..)
-        | WaitReason::AccountLimited(..) => false,
+        | WaitReason::AccountLimited(..)
+        | WaitReason::Budget(_)
+        | WaitReason::Memory { .. }
+        | WaitReason::Load(_) => false,
     }
 }

@@ -242,6 +242,10 @@ pub const TABLES: &[Table] = &[
             ("said", Text),
             ("landing", Text),
             ("landing_commit", Text),
+            ("peak_memory_mb", Number),
+            ("tokens", Number),
+            ("cost", Number),
+            ("used_at", Number),
         ],
         "bead, epoch",
     ),
@@ -372,9 +376,12 @@ pub const TABLES: &[Table] = &[
             ("until", Number),
             ("reason", Text),
             ("trial", Text),
+            ("ramp_since", Number),
         ],
         "kind, name",
     ),
+    Table::new("estimates", &[("name", Text), ("memory_mb", Number), ("runs", Number)], "name"),
+    Table::new("guards", &[("host", Text), ("kind", Text), ("since", Number)], "host, kind"),
 ];
 
 /// Told how much is done, and of how much.

@@ -215,7 +215,7 @@ impl Sandbox {
     fn environment(&self) -> BTreeMap<OsString, OsString> {
         let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
         let home = self.root.join("home");
-        let variables: [(&str, OsString); 15] = [
+        let variables: [(&str, OsString); 16] = [
             ("PATH", path),
             ("HOME", home.clone().into()),
             ("XDG_CONFIG_HOME", home.join(".config").into()),
@@ -232,6 +232,8 @@ impl Sandbox {
             // A repository around the temporary directory is not ours.
             ("GIT_CEILING_DIRECTORIES", self.directory.0.path().into()),
             ("GIT_TERMINAL_PROMPT", "0".into()),
+            // How much memory this machine has left is nothing that a test may depend on.
+            ("GT_MACHINE", self.root.join("machine").into()),
         ];
         variables.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }

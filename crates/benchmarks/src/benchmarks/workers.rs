@@ -19,37 +19,70 @@ const SESSIONS: u32 = 200;
 /// What keeps a tmux server from ending between two rounds.
 const KEEPER: &str = "keeper";
 
-/// Starts on a new tree and on a tree that is used again, and the list of sessions.
+/// Starts on a new tree, on a tree that is used again and on a warm one, and the list of sessions.
 pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
     let (files, sessions) =
         if lab.scale.long_rounds > 1 { (FILES, SESSIONS) } else { (FILES / 20, SESSIONS / 20) };
     let rounds = lab.scale.bursts * 2;
-    let fresh = starts(lab, "fresh", files, rounds)?;
-    let reused = starts(lab, "reused", files, rounds)?;
-    Ok(vec![fresh, reused, list(lab, sessions)?])
+    let mut rows = Vec::new();
+    for ground in [Ground::New, Ground::UsedAgain, Ground::Warm] {
+        rows.push(starts(lab, ground, files, rounds)?);
+    }
+    rows.push(list(lab, sessions)?);
+    Ok(rows)
+}
+
+/// The tree that a worker gets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ground {
+    /// There was none.
+    New,
+    /// That of an earlier worker.
+    UsedAgain,
+    /// One that was made ahead.
+    Warm,
+}
+
+impl Ground {
+    /// What it is called in a row.
+    fn name(self) -> &'static str {
+        match self {
+            Self::New => "a new tree",
+            Self::UsedAgain => "a tree that is used again",
+            Self::Warm => "a warm tree",
+        }
+    }
+
+    /// A word for directories.
+    fn word(self) -> &'static str {
+        match self {
+            Self::New => "fresh",
+            Self::UsedAgain => "reused",
+            Self::Warm => "warm",
+        }
+    }
 }
 
 /// From the start of `gt sling` to the first instruction of the worker, against a bare `git worktree add` (or `git
 /// switch -C`, where the tree is there already) and `tmux new-session`. On both sides the server of the sessions runs.
-fn starts(lab: &Lab, what: &str, files: u32, rounds: usize) -> Result<Row> {
-    let place = Place::new(lab, what, files)?;
-    let is_fresh = what == "fresh";
+fn starts(lab: &Lab, ground: Ground, files: u32, rounds: usize) -> Result<Row> {
+    let place = Place::new(lab, ground.word(), files)?;
+    if ground == Ground::Warm {
+        gt(lab, &place.town, &["config", "set", "rig.web.warm_worktrees", "1"])?;
+    }
     let (mut round, mut bare_round) = (0, 0);
     let ours: Arm<'_> = Box::new(|| {
         round += 1;
-        place.sling(&format!("web-{round}"), is_fresh)
+        place.sling(&format!("web-{round}"), ground)
     });
     let bare: Arm<'_> = Box::new(|| {
         bare_round += 1;
-        place.by_hand(&format!("bare-{bare_round}"), is_fresh)
+        place.by_hand(&format!("bare-{bare_round}"), ground)
     });
     let times = alternate(rounds, [ours, bare])?;
     place.end()?;
-    let (tree, by_hand) = if is_fresh {
-        ("a new tree", "`git worktree add`")
-    } else {
-        ("a tree that is used again", "`git switch -C`")
-    };
+    let tree = ground.name();
+    let by_hand = if ground == Ground::New { "`git worktree add`" } else { "`git switch -C`" };
     let name = format!(
         "workers: `gt sling` to the first instruction of the worker on {tree} of {files} files, against \
          {by_hand} and `tmux new-session`"
@@ -217,21 +250,25 @@ impl<'l> Place<'l> {
     }
 
     /// Slings a bead; how long it took until its worker began.
-    fn sling(&self, bead: &str, is_fresh: bool) -> Result<Duration> {
+    fn sling(&self, bead: &str, ground: Ground) -> Result<Duration> {
         self.create(bead)?;
+        if ground == Ground::Warm {
+            self.lab.time(self.program("gt", &self.town.path)?.args(["scheduler", "run"]))?;
+        }
         let start = SystemTime::now();
         let mut command = self.program("gt", &self.town.path)?;
         self.lab.time(command.args(["sling", bead, "--no-boot", "--no-convoy"]))?;
         let took = self.arrival(bead)?.duration_since(start)?;
         self.wait_for_end(bead)?;
-        if is_fresh {
+        if ground == Ground::New {
             gt(self.lab, &self.town, &["polecat", "nuke", "web/furiosa"])?;
         }
         Ok(took)
     }
 
     /// The same by hand.
-    fn by_hand(&self, name: &str, is_fresh: bool) -> Result<Duration> {
+    fn by_hand(&self, name: &str, ground: Ground) -> Result<Duration> {
+        let is_fresh = ground == Ground::New;
         let worker = self.lab.part("arrive")?;
         // Trees stay, like ours in the trash: a file system that has just lost thousands of files is slow.
         let tree = if is_fresh { self.bare_trees.join(name) } else { self.bare_trees.join("tree") };

@@ -238,7 +238,7 @@ pub(crate) fn event_line(event: &Event) -> String {
             "+"
         }
         EventKind::Closed | EventKind::RunDone | EventKind::StepDone | EventKind::Landed => "✓",
-        EventKind::HelpWanted => "!",
+        EventKind::HelpWanted | EventKind::RunSilent => "!",
         EventKind::StartFailed
         | EventKind::RunFailed
         | EventKind::RunLost
@@ -283,6 +283,7 @@ fn detail(event: &Event) -> String {
         | EventKind::RunLost
         | EventKind::RunCancelled
         | EventKind::Escalated => joined(&[run_of(event), field("reason")]),
+        EventKind::RunSilent | EventKind::RunGoesOn => joined(&[run_of(event), field("since")]),
         EventKind::StepDone => joined(&[run_of(event), field("title")]),
         EventKind::MessageSent
         | EventKind::MessageDelivered

@@ -1,8 +1,10 @@
 //! `gt config agent`.
 
+use std::collections::BTreeMap;
+
 use clap::{Args, Subcommand};
 use gt_core::formula::Naming as _;
-use gt_core::runtime::{AccountWay, Command, Limit, Pattern, Prompt};
+use gt_core::runtime::{AccountWay, Command, Limit, Pattern, Prompt, Runtime};
 use gt_core::time::format_duration;
 use gt_operations::runtimes::{self, Answer, KnownRuntime, Tested};
 use gt_records::ObjectWriter;
@@ -42,7 +44,8 @@ enum AgentVerb {
     /// Change one thing about a runtime, or make a new one
     #[command(after_help = "Keys:
   extends, description, command, resume, prompt, paste.ready, paste.confirm, paste.bytes_max, interactive,
-  environment.NAME, account_variable, account_flag, exit_zero, memory_mb, program, version_flag
+  environment.NAME, account_variable, account_flag, exit_zero, memory_mb, max_runs, usage.tokens, usage.cost,
+  program, version_flag
 
 Examples:
   gt config agent set codex memory_mb 2048
@@ -98,12 +101,14 @@ pub(super) fn run(context: &Context<'_>, args: &AgentArgs) -> Result<(), CliErro
 
 fn list(context: &Context<'_>) -> Result<(), CliError> {
     let printer = context.printer;
-    let runtimes = runtimes::list(&context.town()?)?;
+    let town = context.town()?;
+    let runtimes = runtimes::list(&town)?;
+    let learned = runtimes::learned_memory(&town)?;
     if printer.json() {
         let mut list = printer.list();
         for (name, known) in &runtimes {
             list.push(&match known {
-                Ok(known) => json(known),
+                Ok(known) => json(known, &learned),
                 Err(error) => broken(name, &error.to_string()),
             })?;
         }
@@ -120,7 +125,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
                     Cell::new(known.origin.as_str()),
                     Cell::new(runtime.prompt.way().as_str()),
                     Cell::new(runtime.exit_zero.as_str()),
-                    Cell::new(format!("{} MB", runtime.memory_mb)),
+                    Cell::new(memory(runtime, &learned)),
                     Cell::new(&runtime.description),
                 ]
             }
@@ -142,9 +147,11 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
 
 fn show(context: &Context<'_>, name: &str) -> Result<(), CliError> {
     let printer = context.printer;
-    let known = runtimes::get(&context.town()?, name)?;
+    let town = context.town()?;
+    let known = runtimes::get(&town, name)?;
+    let learned = runtimes::learned_memory(&town)?;
     if printer.json() {
-        return printer.object(&json(&known));
+        return printer.object(&json(&known, &learned));
     }
     let runtime = &known.runtime;
     printer.heading(runtime.name.as_str(), &format!("  {}", runtime.description))?;
@@ -178,7 +185,10 @@ fn show(context: &Context<'_>, name: &str) -> Result<(), CliError> {
         None => {}
     }
     row("exit 0 means", runtime.exit_zero.as_str());
-    row("memory", &format!("{} MB", runtime.memory_mb));
+    row("memory", &memory(runtime, &learned));
+    if runtime.max_runs > 0 {
+        row("at once", &runtime.max_runs.to_string());
+    }
     row("program", &runtime.program);
     row("version by", &runtime.version_flag);
     for limit in &runtime.limits {
@@ -195,7 +205,7 @@ fn set(context: &Context<'_>, name: &str, key: &str, value: &str) -> Result<(), 
     let (file, known) = runtimes::set(&town, name, key, value)?;
     warn(context, &known);
     if printer.json() {
-        return printer.object(&json(&known));
+        return printer.object(&json(&known, &runtimes::learned_memory(&context.town()?)?));
     }
     // A variable may be nobody's business.
     let shown = if key.starts_with("environment.") { "…" } else { value };
@@ -208,7 +218,7 @@ fn unset(context: &Context<'_>, name: &str) -> Result<(), CliError> {
     let town = context.town()?;
     let (kept, known) = runtimes::unset(&town, name)?;
     if printer.json() {
-        return printer.object(&json(&known));
+        return printer.object(&json(&known, &runtimes::learned_memory(&context.town()?)?));
     }
     printer.done(match kept {
         Some(kept) => {
@@ -255,7 +265,15 @@ fn limit_line(limit: &Limit) -> String {
     format!("{} (else {})", limit.pattern, format_duration(limit.wait))
 }
 
-fn json(known: &KnownRuntime) -> String {
+/// How much memory one of a runtime takes: what was learned, else what its file says.
+fn memory(runtime: &Runtime, learned: &BTreeMap<String, u32>) -> String {
+    match learned.get(runtime.name.as_str()) {
+        Some(learned) => format!("{learned} MB (learned)"),
+        None => format!("{} MB", runtime.memory_mb),
+    }
+}
+
+fn json(known: &KnownRuntime, learned: &BTreeMap<String, u32>) -> String {
     let runtime = &known.runtime;
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
@@ -295,6 +313,18 @@ fn json(known: &KnownRuntime) -> String {
     }
     object.text("exit_zero", runtime.exit_zero.as_str());
     object.count("memory_mb", runtime.memory_mb.into());
+    if let Some(learned) = learned.get(runtime.name.as_str()) {
+        object.count("learned_memory_mb", (*learned).into());
+    }
+    object.count("max_runs", runtime.max_runs.into());
+    object.object("usage", |object| {
+        if let Some(tokens) = &runtime.usage.tokens {
+            object.text("tokens", tokens.as_str());
+        }
+        if let Some(cost) = &runtime.usage.cost {
+            object.text("cost", cost.as_str());
+        }
+    });
     object.flag("interactive", runtime.is_interactive);
     object.text("program", &runtime.program);
     object.text("version_flag", &runtime.version_flag);

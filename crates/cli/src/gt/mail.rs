@@ -238,6 +238,11 @@ pub(super) fn print_needs_you(printer: &Printer, asking: &[Message]) -> Result<(
     }
     printer.line("")?;
     printer.heading("Needs you", "")?;
+    print_asking(printer, asking)
+}
+
+/// Who asks for a person, a line each.
+pub(super) fn print_asking(printer: &Printer, asking: &[Message]) -> Result<(), CliError> {
     for message in asking {
         let about =
             message.bead.as_ref().map_or_else(|| message.from.to_string(), ToString::to_string);

@@ -1,13 +1,14 @@
 //! `gt status`.
 
 use clap::Args;
+use gt_core::Message;
 use gt_operations::recovery::{self, Need};
 use gt_operations::{EventFilter, beads, events, messages, outbox, queue, rigs, worker};
 use gt_records::ObjectWriter;
 
-use super::mail::{print_needs_you, write_message};
+use super::mail::{print_asking, write_message};
 use super::prime::{print_running, write_running};
-use super::scheduler::{parked_line, write_parked};
+use super::scheduler::{budget_line, parked_line, write_budgets, write_parked};
 use crate::bd::{event_json, event_line};
 use crate::context::Context;
 use crate::error::CliError;
@@ -57,6 +58,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
             object.count("queued_ready", scheduler.ready);
             object.count("active_polecats", scheduler.live.into());
             write_parked(object, &scheduler.parked);
+            write_budgets(object, &scheduler.budgets);
         });
         object.array("needs_you", |array| {
             for need in &needs {
@@ -93,6 +95,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         return printer.object(&out);
     }
     printer.line(format!("Town {}", town.root().display()))?;
+    lead(printer, &needs, &needs_you)?;
     printer.line(format!(
         "{}: {ready} ready, {active} in progress, {} waiting, {} closed",
         plural(u64::try_from(numbers.total()).unwrap_or(0), "bead"),
@@ -110,14 +113,18 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     for parked in scheduler.parked.iter().filter(|parked| parked.park.is_limit()) {
         printer.line(parked_line(parked))?;
     }
-    print_needs(printer, &needs)?;
+    for budget in &scheduler.budgets {
+        printer.line(budget_line(budget))?;
+    }
+    for reason in &scheduler.short {
+        printer.line(format!("Waits for {reason}"))?;
+    }
     if notices.waiting + notices.given_up > 0 {
         printer.line(format!(
             "Notices: {} waiting to be sent, {} given up (gt outbox list)",
             notices.waiting, notices.given_up
         ))?;
     }
-    print_needs_you(printer, &needs_you)?;
     print_running(printer, &town, &running)?;
     if rigs.is_empty() {
         printer.line("No rigs yet; add one with gt rig add <name> <git-url-or-path>")?;
@@ -142,6 +149,20 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         recent.iter().try_for_each(|event| printer.line(event_line(event)))?;
     }
     Ok(())
+}
+
+/// What waits for a person comes before everything else.
+fn lead(printer: &Printer, needs: &[Need], asking: &[Message]) -> Result<(), CliError> {
+    if needs.is_empty() && asking.is_empty() {
+        return Ok(());
+    }
+    printer.line("")?;
+    print_needs(printer, needs)?;
+    if needs.is_empty() {
+        printer.heading("Needs you", "")?;
+    }
+    print_asking(printer, asking)?;
+    printer.line("")
 }
 
 /// Something that waits for a person, for programs.

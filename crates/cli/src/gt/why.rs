@@ -210,6 +210,9 @@ fn json(why: &Why) -> String {
             array.object(|object| {
                 object.text("code", reason.code());
                 object.text("text", &reason.to_string());
+                if let Some(until) = reason.until() {
+                    object.timestamp("until", until);
+                }
                 object.text("remedy", remedy);
             });
         }

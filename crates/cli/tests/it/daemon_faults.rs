@@ -218,22 +218,28 @@ fn a_daemon_whose_town_was_removed_ends() {
 }
 
 #[test]
-fn supervisors_without_work_are_let_go() {
+fn supervisors_without_work_go_with_the_daemon() {
     let town = town_with_daemon(3, "true");
     sling(&town, &["we-a", "we-b", "we-c"]);
     for id in ["we-a", "we-b", "we-c"] {
         wait_for_status(&town, id, "closed");
     }
+    let supervisors = children_of(&process(&town));
+    assert!((1..=3).contains(&supervisors.len()), "{supervisors:?}");
 
-    // They go with whoever gave them work, at the latest.
-    let daemon = process(&town);
-    let children = || {
-        let path = format!("/proc/{daemon}/task/{daemon}/children");
-        fs::read_to_string(path).unwrap_or_default()
-    };
-    let supervisors: Vec<String> = children().split_whitespace().map(str::to_owned).collect();
     town.gt(["down"]).ok();
+
     wait_until("they are gone", || supervisors.iter().all(|process| !is_alive(process)));
+}
+
+/// The processes that any thread of a process has started.
+fn children_of(process: &str) -> Vec<String> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten();
+    let children =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    children
+        .flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .collect()
 }
 
 #[test]

@@ -262,13 +262,14 @@ fn a_zombie_reaches_nobody_while_the_next_run_works() {
 
 #[test]
 fn an_agent_that_cannot_be_ended_is_fenced_off() {
-    // What it started has left its group, closed everything it inherited, and hears no question.
+    // What it started has left its group, closed everything it inherited, hears no question, and does not bear its name.
     let leaves = r#"
 says_where
 echo started > work
 (
-    setsid bash -c '
+    named=$GT_RUN env --unset=GT_RUN setsid bash -c '
         trap "" TERM
+        export GT_RUN=$named
         for fd in /proc/self/fd/*; do n=${fd##*/}; [ "$n" -gt 2 ] && eval "exec $n>&-"; done
         echo $$ > "$0/zombie"
         while [ -d "$0" ] && [ ! -e "$0/rise" ]; do sleep 0.02; done

@@ -315,6 +315,49 @@ fn an_agent_whose_supervisor_was_killed_is_told_at_once_and_settled_when_it_ends
 }
 
 #[test]
+fn a_worker_that_says_nothing_is_told_once_each_time_and_left_alone() {
+    // Given a worker that says nothing,
+    let town = town_with_agent("wait_for speak; echo hello; wait_for go");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    let needs = || town.gt_json(&["status"])["needs_you"].clone();
+    town.cycle().ok();
+    assert_eq!(needs(), json!([]));
+
+    // when that lasts too long,
+    town.gt(["config", "set", "worker.stall_after", "1s"]).ok();
+    wait_until("it is told", || {
+        town.cycle().ok();
+        texts(&needs(), "code") == ["stalled"]
+    });
+
+    // then everybody who asks is told, once, and the worker goes on.
+    let told = town.gt(["status"]).ok().stdout;
+    assert_says(&told, &["Needs you", "we-a#1 has said nothing since", "gt peek we-a"]);
+    assert!(told.find("Needs you") < told.find("Scheduler:"), "{told}");
+    assert_says(
+        &town.gt(["why", "we-a"]).ok().stdout,
+        &["has said nothing since", "gt nudge we-a"],
+    );
+    town.cycle().ok();
+    let events = |kind: &str| town.events().iter().filter(|e| e["event_type"] == kind).count();
+    assert_eq!((events("run_silent"), events("run_goes_on")), (1, 0));
+    assert_eq!(town.states("we-a"), ["running"]);
+
+    // And when it says something, that is told too.
+    town.gt(["config", "set", "worker.stall_after", "1h"]).ok();
+    town.allow("speak");
+    wait_until("it goes on", || {
+        town.cycle().ok();
+        events("run_goes_on") == 1
+    });
+    assert_eq!(needs(), json!([]));
+    town.allow("go");
+    town.assert_quiet();
+}
+
+#[test]
 fn what_is_printed_for_programs_has_known_fields() {
     let town = town_with_agent("exit 0");
     let hooks = town.gt_json(&["deacon", "stale-hooks"]);

@@ -6,7 +6,7 @@ use gt_testkit::{Sandbox, wait_until};
 use serde_json::Value;
 
 use crate::agents::{Stage as _, town_with_agent};
-use crate::support::{Steps as _, assert_says, refusal};
+use crate::support::{Steps as _, assert_says, refusal, texts};
 use crate::trees::{Trees as _, WAIT, town_with_trees};
 
 const RECIPE: &str = "formula = \"tea\"\n\
@@ -43,6 +43,32 @@ fn town_with_scripted_screens() -> Sandbox {
 
 fn script_bead(town: &Sandbox, id: &str, script: &str) {
     town.bead(id, &["-d", &format!("```gt-script\n{script}\n```")]);
+}
+
+#[test]
+fn a_run_that_is_only_handed_over_is_for_a_person() {
+    let town = town_with_agent("wait_for \"go-$bead\"");
+    town.gt(["config", "set", "worker.max_handoffs", "2"]).ok();
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    let sessions = || town.story().iter().filter(|line| *line == "+ we-a#1").count();
+    for count in 1..=2 {
+        wait_until("a session has begun", || sessions() == count);
+        wait_until("it can be handed over", || town.gt(["handoff", "--run", "we-a"]).code == 0);
+    }
+    wait_until("the last session has begun", || sessions() == 3);
+
+    for _ in 0..2 {
+        let refused = refusal(&town.gt(["handoff", "--run", "we-a"]));
+        assert_says(&refused, &["we-a#1 was handed over 2 times", "a person is asked"]);
+    }
+
+    let needs = town.gt_json(&["status"])["needs_you"].clone();
+    assert_eq!(texts(&needs, "code"), ["help-wanted"]);
+    assert_eq!(town.states("we-a"), ["running"]);
+    town.allow("go-we-a");
+    town.assert_quiet();
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::fs;
 use gt_testkit::{Sandbox, wait_until};
 
 use crate::agents::Stage as _;
-use crate::daemon::has_logged;
 use crate::support::{Steps as _, assert_says, texts};
 use crate::trees::{Trees as _, git, town_with_trees};
 
@@ -65,7 +64,6 @@ impl Warmth for Sandbox {
 /// A town whose trees are set up by a command.
 fn town_with_setup() -> Sandbox {
     let town = town_with_trees("process");
-    // The seed has the name of the directory that the repository was made in.
     town.gt(["config", "set", "rig.web.setup", SETUP]).ok();
     town
 }
@@ -76,7 +74,7 @@ fn warm_trees_are_given_away_at_once_and_made_again() {
     town.want("2");
     assert_eq!(town.standing(), ["furiosa warm", "nux warm"]);
     assert_eq!(town.setups(), 2);
-    assert_eq!(town.tree("nux").join("setup.log").exists(), true);
+    assert!(town.tree("nux").join("setup.log").exists());
     // What is there is left alone.
     town.look_after();
     assert_eq!(town.setups(), 2);
@@ -228,27 +226,15 @@ fn whoever_makes_trees_ahead_may_be_killed_at_any_moment() {
 }
 
 #[test]
-fn a_daemon_keeps_trees_ready_by_itself() {
+fn a_daemon_sees_to_them_by_itself() {
     let town = town_with_setup();
-    // Whatever happens, happens because it was told.
     town.gt(["config", "set", "daemon.scan_every", "1h"]).ok();
     town.gt(["up"]).ok();
+
     town.gt(["config", "set", "rig.web.warm_worktrees", "2"]).ok();
-    let both = ["furiosa warm", "nux warm"];
-    wait_until("both are ready", || town.standing() == both);
-    assert!(has_logged(&town, "tree made"));
 
-    town.script("we-1", "echo 1 > one.txt");
-    assert_eq!(town.work("we-1", &[]), "done");
-
-    let follow = |name: &str| town.tree(name).join("one.txt").exists();
-    wait_until("both are ready and on the new base", || {
-        town.standing() == both && follow("furiosa") && follow("nux")
-    });
-    assert_eq!(town.gt_json(&["daemon", "status"])["reconcilers"]["trees"]["errors"], 0);
-
-    town.gt(["config", "set", "rig.web.warm_worktrees", "1"]).ok();
-    wait_until("one is left", || {
-        town.standing() == ["furiosa warm"] || town.standing() == ["nux warm"]
-    });
+    wait_until("they are warm", || town.standing() == ["furiosa warm", "nux warm"]);
+    town.gt(["config", "set", "rig.web.warm_worktrees", "0"]).ok();
+    wait_until("they are gone", || town.standing().is_empty());
+    town.gt(["down"]).ok();
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::budget::Budget;
+use super::guard::{LoadGuard, MemoryGuard};
 use super::parking::Hold;
 use super::readiness::WaitReason;
 use crate::schedule::{Means, MeansKind, Run, RunId, WorkerPlace};
@@ -19,6 +21,8 @@ pub enum Cap {
     Rig(RigSlug, u32),
     /// Of an account.
     Account(String, u32),
+    /// Of a runtime.
+    Runtime(String, u32),
 }
 
 impl Cap {
@@ -28,7 +32,8 @@ impl Cap {
             Self::Town(limit)
             | Self::Queue(limit)
             | Self::Rig(_, limit)
-            | Self::Account(_, limit) => *limit,
+            | Self::Account(_, limit)
+            | Self::Runtime(_, limit) => *limit,
         }
     }
 }
@@ -42,6 +47,7 @@ impl fmt::Display for Cap {
             Self::Account(handle, limit) => {
                 write!(f, "the cap of {limit} of the account {handle}")
             }
+            Self::Runtime(name, limit) => write!(f, "the cap of {limit} of the runtime {name}"),
         }
     }
 }
@@ -57,8 +63,16 @@ pub struct Caps {
     pub rigs: BTreeMap<RigSlug, u32>,
     /// Most live runs for each account.
     pub accounts: BTreeMap<String, u32>,
+    /// Most live runs with each runtime.
+    pub runtimes: BTreeMap<String, u32>,
     /// What is parked, and how it is held now.
     pub parked: Vec<(Means, Hold)>,
+    /// The budgets in force.
+    pub budgets: Vec<Budget>,
+    /// How much memory must be left on this machine.
+    pub memory: Option<MemoryGuard>,
+    /// How busy this machine may be.
+    pub load: Option<LoadGuard>,
 }
 
 impl Caps {
@@ -69,10 +83,13 @@ impl Caps {
         once.map(|(means, _)| means).filter(|means| ask.needs(means))
     }
 
-    /// Notes that one more run was admitted: whatever may be tried once is tried by it.
-    pub fn note_trial(&mut self, ask: &Ask<'_>, run: &RunId) {
+    /// Notes that one more run was admitted: whatever may be tried once is tried by it, and it is paid for.
+    pub fn note_start(&mut self, ask: &Ask<'_>, run: &RunId) {
         if !Run::takes_slot(ask.executor) {
             return;
+        }
+        for budget in self.budgets.iter_mut().filter(|budget| budget.covers(ask.rig)) {
+            budget.note_start();
         }
         for (means, hold) in &mut self.parked {
             if *hold == Hold::Once && ask.needs(means) {
@@ -97,6 +114,8 @@ pub struct Ask<'a> {
     pub gated: bool,
     /// With this runtime; empty for the rig's own command, nothing if any would do.
     pub runtime: Option<&'a str>,
+    /// The megabytes that it will take of this machine beyond what can be measured already; nothing if it runs on another.
+    pub here: Option<u64>,
 }
 
 impl Ask<'_> {
@@ -112,7 +131,13 @@ pub struct Occupancy {
     town: u32,
     rigs: BTreeMap<RigSlug, u32>,
     accounts: BTreeMap<String, u32>,
+    /// By the name of what they are carried out with.
+    runtimes: BTreeMap<String, u32>,
     places: BTreeMap<WorkerPlace, RunId>,
+    /// Those on this machine.
+    here: u32,
+    /// What those will take of it that cannot be measured yet, in megabytes.
+    pledged_mb: u64,
 }
 
 impl Occupancy {
@@ -126,6 +151,25 @@ impl Occupancy {
         self.rigs.get(rig).copied().unwrap_or(0)
     }
 
+    /// So many live runs with something that runs are carried out with.
+    pub fn live_with(&self, means: &Means) -> u32 {
+        let counts = match means.kind {
+            MeansKind::Account => &self.accounts,
+            MeansKind::Runtime => &self.runtimes,
+        };
+        counts.get(&means.name).copied().unwrap_or(0)
+    }
+
+    /// So many live runs are on this machine.
+    pub fn here(&self) -> u32 {
+        self.here
+    }
+
+    /// So many megabytes those will take of it that cannot be measured yet.
+    pub fn pledged_mb(&self) -> u64 {
+        self.pledged_mb
+    }
+
     /// Counts live runs like the one asked for.
     pub fn add(&mut self, ask: &Ask<'_>, runs: u32) {
         if !Run::takes_slot(ask.executor) {
@@ -136,6 +180,14 @@ impl Occupancy {
         more(self.rigs.entry(ask.rig.clone()).or_default());
         if let Some(account) = ask.account {
             more(self.accounts.entry(account.to_owned()).or_default());
+        }
+        if let Some(runtime) = ask.runtime {
+            more(self.runtimes.entry(Means::runtime(runtime, ask.rig).name).or_default());
+        }
+        if let Some(memory_mb) = ask.here {
+            more(&mut self.here);
+            let pledged = memory_mb.saturating_mul(runs.into());
+            self.pledged_mb = self.pledged_mb.saturating_add(pledged);
         }
     }
 
@@ -169,7 +221,11 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &Ask<'_>) -> Vec<WaitReaso
     check(of_rig, occupancy.live_in(ask.rig));
     if let Some(account) = ask.account {
         let cap = caps.accounts.get(account).map(|limit| Cap::Account(account.to_owned(), *limit));
-        check(cap, occupancy.accounts.get(account).copied().unwrap_or(0));
+        check(cap, occupancy.live_with(&Means::account(account)));
+    }
+    if let Some(name) = ask.runtime {
+        let cap = caps.runtimes.get(name).map(|limit| Cap::Runtime(name.to_owned(), *limit));
+        check(cap, occupancy.live_with(&Means::runtime(name, ask.rig)));
     }
     if let Some((place, run)) = ask.place.and_then(|place| occupancy.places.get_key_value(place)) {
         reasons.push(WaitReason::OnePerAgent(place.clone(), run.clone()));
@@ -178,6 +234,7 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &Ask<'_>) -> Vec<WaitReaso
         let name = means.name.clone();
         match (hold, means.kind) {
             (Hold::Once, _) => {}
+            (Hold::Ramp(most, _), _) if occupancy.live_with(means) < *most => {}
             (hold, MeansKind::Runtime) => {
                 reasons.push(WaitReason::RuntimeParked(name, hold.clone()));
             }
@@ -185,6 +242,17 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &Ask<'_>) -> Vec<WaitReaso
                 reasons.push(WaitReason::AccountLimited(name, hold.clone()));
             }
         }
+    }
+    let spent = caps.budgets.iter().filter(|budget| budget.covers(ask.rig) && budget.is_spent());
+    reasons.extend(spent.cloned().map(WaitReason::Budget));
+    // A machine that is full of other things must not stop the town for good.
+    if ask.here.is_some() && occupancy.here > 0 {
+        let short = caps.memory.filter(|guard| guard.is_shut(occupancy.pledged_mb));
+        reasons.extend(short.map(|guard| {
+            let available_mb = guard.available_mb.saturating_sub(occupancy.pledged_mb);
+            WaitReason::Memory { available_mb, wanted_mb: guard.wanted_mb() }
+        }));
+        reasons.extend(caps.load.filter(LoadGuard::is_shut).map(WaitReason::Load));
     }
     reasons
 }
@@ -202,7 +270,15 @@ mod tests {
 
     fn ask(rig: &RigSlug) -> Ask<'_> {
         let executor = ExecutorKind::Process;
-        Ask { rig, executor, place: None, account: None, gated: false, runtime: Some("") }
+        Ask {
+            rig,
+            executor,
+            place: None,
+            account: None,
+            gated: false,
+            runtime: Some(""),
+            here: None,
+        }
     }
 
     #[test]
@@ -213,10 +289,17 @@ mod tests {
             queue: Some(1),
             rigs: [(web.clone(), 1)].into(),
             accounts: [("work".to_owned(), 1)].into(),
-            parked: Vec::new(),
+            runtimes: [("codex".to_owned(), 1)].into(),
+            ..Caps::default()
         };
         let place = WorkerPlace::polecat(&web, "nux").unwrap();
-        let full = Ask { gated: true, account: Some("work"), place: Some(&place), ..ask(&web) };
+        let full = Ask {
+            gated: true,
+            account: Some("work"),
+            place: Some(&place),
+            runtime: Some("codex"),
+            ..ask(&web)
+        };
         let mut occupancy = Occupancy::default();
         assert_eq!(admit(&caps, &occupancy, &full), []);
         occupancy.add(&full, 1);
@@ -231,6 +314,7 @@ mod tests {
                 WaitReason::NoSlot(Cap::Queue(1)),
                 WaitReason::NoSlot(Cap::Rig(web.clone(), 1)),
                 WaitReason::NoSlot(Cap::Account("work".into(), 1)),
+                WaitReason::NoSlot(Cap::Runtime("codex".into(), 1)),
                 WaitReason::OnePerAgent(place.clone(), run),
             ]
         );
@@ -264,14 +348,91 @@ mod tests {
         assert_eq!(caps.tried_by(&work).collect::<Vec<_>>(), [&Means::account("work")]);
 
         let run = RunId { bead: BeadId::parse("api-1").unwrap(), epoch: 1 };
-        caps.note_trial(&work, &run);
+        caps.note_start(&work, &run);
 
         let trial = WaitReason::AccountLimited("work".to_owned(), Hold::Trial(run));
         assert_eq!(admit(&caps, &occupancy, &work), [trial]);
         assert_eq!(caps.tried_by(&work).count(), 0);
     }
 
+    #[test]
+    fn after_a_limit_as_many_go_as_the_ramp_lets() {
+        let web = rig("web");
+        let hold = Hold::Ramp(2, crate::Timestamp::from_nanos(9));
+        let caps = Caps { parked: vec![(Means::account("work"), hold.clone())], ..Caps::default() };
+        let work = Ask { account: Some("work"), ..ask(&web) };
+        let mut occupancy = Occupancy::default();
+        for _ in 0..2 {
+            assert_eq!(admit(&caps, &occupancy, &work), []);
+            occupancy.add(&work, 1);
+            occupancy.add(&ask(&web), 1);
+        }
+        let reason = WaitReason::AccountLimited("work".to_owned(), hold);
+        assert_eq!(admit(&caps, &occupancy, &work), [reason]);
+        assert_eq!(admit(&caps, &occupancy, &ask(&web)), []);
+    }
+
+    #[test]
+    fn a_budget_that_is_spent_holds_up_its_rig_and_says_until_when() {
+        let (web, api) = (rig("web"), rig("api"));
+        let now = crate::Timestamp::from_nanos(0);
+        let kind = crate::decide::BudgetKind::RunsPerHour;
+        let budget = Budget::new(kind, Some(web.clone()), 1, &[], now);
+        let mut caps = Caps { budgets: vec![budget], ..Caps::default() };
+        let occupancy = Occupancy::default();
+        assert_eq!(admit(&caps, &occupancy, &ask(&web)), []);
+
+        caps.note_start(&ask(&web), &RunId { bead: BeadId::parse("web-1").unwrap(), epoch: 1 });
+
+        let reasons = admit(&caps, &occupancy, &ask(&web));
+        let [reason] = reasons.as_slice() else { panic!("{reasons:?}") };
+        assert_eq!((reason.code(), reason.until()), ("budget", Some(now.plus(kind.window()))));
+        assert_eq!(admit(&caps, &occupancy, &ask(&api)), []);
+        let person = Ask { executor: ExecutorKind::None, ..ask(&web) };
+        assert_eq!(admit(&caps, &occupancy, &person), []);
+    }
+
+    #[test]
+    fn without_memory_nothing_starts_here_unless_nothing_runs_here() {
+        let web = rig("web");
+        let memory = crate::decide::Memory { total_mb: 10_000, available_mb: 1_500 };
+        let floor = crate::decide::MemoryFloor { percent: 5, mb: 256 };
+        let caps = Caps { memory: Some(MemoryGuard::new(memory, floor, false)), ..Caps::default() };
+        let here = Ask { here: Some(1_024), ..ask(&web) };
+        let mut occupancy = Occupancy::default();
+        assert_eq!(admit(&caps, &occupancy, &here), []);
+        occupancy.add(&here, 1);
+        let short = WaitReason::Memory { available_mb: 476, wanted_mb: 500 };
+        assert_eq!(admit(&caps, &occupancy, &here), [short]);
+        // Another machine has memory of its own.
+        assert_eq!(admit(&caps, &occupancy, &ask(&web)), []);
+    }
+
     proptest! {
+        #[test]
+        fn the_guards_never_stop_a_machine_on_which_nothing_runs(
+            total_mb in 0_u64..1 << 30, available_mb in 0_u64..1 << 30, estimate in 0_u64..10_000,
+            hundredths in any::<u32>(), runs in 0_u32..5,
+        ) {
+            let web = rig("web");
+            let memory = crate::decide::Memory { total_mb, available_mb };
+            let floor = crate::decide::MemoryFloor { percent: 5, mb: 256 };
+            let load = crate::decide::Load { hundredths: hundredths.into(), cores: 2 };
+            let caps = Caps {
+                memory: Some(MemoryGuard::new(memory, floor, false)),
+                load: LoadGuard::new(load, 150, false),
+                ..Caps::default()
+            };
+            let mut occupancy = Occupancy::default();
+            occupancy.add(&ask(&web), 3);
+            let here = Ask { here: Some(estimate), ..ask(&web) };
+            prop_assert_eq!(admit(&caps, &occupancy, &here), []);
+            occupancy.add(&here, runs);
+            for reason in admit(&caps, &occupancy, &here) {
+                prop_assert!(runs > 0 && reason.is_capacity() && reason.passes_by_itself());
+            }
+        }
+
         #[test]
         fn whoever_is_admitted_one_by_one_never_exceeds_a_cap(
             town in proptest::option::of(0_u32..6), queue in proptest::option::of(0_u32..6),
@@ -284,7 +445,7 @@ mod tests {
                 queue,
                 rigs: of_rig.map(|limit| (rigs[0].clone(), limit)).into_iter().collect(),
                 accounts: [("work".to_owned(), 2)].into(),
-                parked: Vec::new(),
+                ..Caps::default()
             };
             let mut occupancy = Occupancy::default();
             let mut work = 0;

@@ -4,10 +4,12 @@ mod admission;
 mod adoption;
 mod blocking;
 mod breaker;
+mod budget;
 mod delivery;
 mod dispatch_order;
 mod dispatch_plan;
 mod graph;
+mod guard;
 mod home_call;
 mod identity;
 mod lint;
@@ -17,6 +19,7 @@ mod parking;
 mod readiness;
 mod redispatch;
 mod sessions;
+mod stalls;
 mod standing;
 mod transition;
 
@@ -27,22 +30,27 @@ pub use breaker::{
     AfterFailure, BACKOFF_MAX, START_FAILURES_MAX, StartFailure, after_start_failure, backoff,
     is_due_within,
 };
+pub use budget::{Budget, BudgetKind};
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, Place, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
 pub use graph::{cycles, find_path, waves};
+pub use guard::{
+    Load, LoadGuard, MachineFacts, Memory, MemoryFloor, MemoryGuard, YOUNG, learn_memory,
+};
 pub use home_call::home_call;
 pub use identity::{IdSeed, adaptive_length, resolve_partial};
 pub use lint::{Section, missing_sections};
 pub use mention::mentions;
 pub use outline::outline;
 pub use parking::{
-    Blame, Hold, LIMIT_MAX, LIMIT_MIN, PARK_FOR, ParkChange, STRIKE_WITHIN, STRIKES_MAX, Testimony,
-    after_run, hold, limited, testimony,
+    Blame, Hold, LIMIT_AGAIN_MIN, LIMIT_MAX, LIMIT_MIN, PARK_FOR, ParkChange, RAMP_STEP,
+    STRIKE_WITHIN, STRIKES_MAX, Testimony, after_run, hold, limited, proven_at, ramp, testimony,
 };
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, Price, Traces, after_loss, loss_of};
-pub use sessions::needs_fresh_session;
+pub use sessions::{SessionNews, needs_fresh_session, sessions_in_vain};
+pub use stalls::{Heard, SilenceChange, silence_change};
 pub use standing::{
     Control, RigStanding, SchedulingFacts, context_reasons, is_merging, unscheduled_reasons,
 };

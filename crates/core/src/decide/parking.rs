@@ -16,7 +16,13 @@ pub const STRIKE_WITHIN: Duration = Duration::from_mins(1);
 /// So long nothing is started.
 pub const PARK_FOR: Duration = Duration::from_mins(10);
 /// A usage limit is believed to last at least so long, whatever the clocks say.
-pub const LIMIT_MIN: Duration = Duration::from_mins(1);
+pub const LIMIT_MIN: Duration = Duration::from_secs(5);
+/// One that was met again by the run that tried whether it is over is believed to last at least so long.
+pub const LIMIT_AGAIN_MIN: Duration = Duration::from_mins(1);
+/// After a usage limit has passed, the number of runs that may be live at once doubles this often.
+pub const RAMP_STEP: Duration = Duration::from_mins(1);
+/// So often it doubles before there is no limit any more.
+const RAMP_STEPS: u32 = 5;
 /// A usage limit is never believed to last longer; vendors have limits for a week.
 pub const LIMIT_MAX: Duration = Duration::from_hours(8 * 24);
 
@@ -74,6 +80,8 @@ pub enum ParkChange {
     Keep,
     /// Nothing is held against it any more.
     Clear,
+    /// Its usage limit has passed, and more and more is started with it.
+    Ramp,
     /// It is suspected, and nothing more.
     Suspect(Park),
     /// Nothing is started with it for a while.
@@ -100,11 +108,15 @@ pub fn after_run(
 ) -> (ParkChange, Blame) {
     let is_trial = park.is_some_and(|park| park.trial.as_ref() == Some(run));
     let is_closed = park.is_some_and(|park| park.closed.is_some());
+    let is_ramping = park.is_some_and(|park| park.ramp_since.is_some());
     match testimony {
         Testimony::Nothing => (ParkChange::Keep, Blame::Bead),
         Testimony::Works if park.is_none() => (ParkChange::Keep, Blame::Bead),
+        // While more and more is started, only another usage limit changes anything.
+        Testimony::Works | Testimony::Strike if is_ramping => (ParkChange::Keep, Blame::Bead),
         // What was begun before it was parked says nothing about now.
         Testimony::Works if is_closed && !is_trial => (ParkChange::Keep, Blame::Bead),
+        Testimony::Works if park.is_some_and(Park::is_limit) => (ParkChange::Ramp, Blame::Bead),
         Testimony::Works => (ParkChange::Clear, Blame::Bead),
         Testimony::Strike if is_closed && !is_trial => (ParkChange::Keep, Blame::Known),
         Testimony::Strike => {
@@ -116,7 +128,8 @@ pub fn after_run(
             }
             let closed = closes.then(|| Closed { since: now, until: now.plus(PARK_FOR) });
             let reason = why.to_owned();
-            let park = Park { means: means.clone(), strikes, closed, reason, trial: None };
+            let means = means.clone();
+            let park = Park { means, strikes, closed, reason, trial: None, ramp_since: None };
             if !closes {
                 return (ParkChange::Suspect(park), Blame::Bead);
             }
@@ -138,11 +151,19 @@ fn struck(before: &[BeadId], bead: &BeadId) -> Vec<BeadId> {
     strikes
 }
 
-/// What is held against something that has reached its usage limit.
-pub fn limited(means: Means, until: Timestamp, said: &str, now: Timestamp) -> Park {
-    let until = until.max(now.plus(LIMIT_MIN)).min(now.plus(LIMIT_MAX));
+/// What is held against something that has reached its usage limit; `again` if a run tried whether that is over, and it
+/// was not.
+pub fn limited(means: Means, until: Timestamp, said: &str, again: bool, now: Timestamp) -> Park {
+    let least = if again { LIMIT_AGAIN_MIN } else { LIMIT_MIN };
+    let until = until.max(now.plus(least)).min(now.plus(LIMIT_MAX));
     let closed = Some(Closed { since: now, until });
-    Park { means, strikes: Vec::new(), closed, reason: said.to_owned(), trial: None }
+    let reason = said.to_owned();
+    Park { means, strikes: Vec::new(), closed, reason, trial: None, ramp_since: None }
+}
+
+/// Since when the run that tried something has shown that it works, given that it has by now.
+pub fn proven_at(trial: &Run, now: Timestamp) -> Timestamp {
+    trial.running_at.map_or(now, |at| at.plus(STRIKE_WITHIN).min(now))
 }
 
 /// How something that is parked is held now.
@@ -154,6 +175,8 @@ pub enum Hold {
     Once,
     /// This run tries it; the others wait for what comes of it. One that has no run yet has the number 0.
     Trial(RunId),
+    /// A usage limit has passed: this many runs may be live at once now, and more from that moment on.
+    Ramp(u32, Timestamp),
 }
 
 impl fmt::Display for Hold {
@@ -163,6 +186,9 @@ impl fmt::Display for Hold {
             Self::Once => write!(f, "until one run has tried it"),
             Self::Trial(run) if run.epoch == 0 => write!(f, "until {} has tried it", run.bead),
             Self::Trial(run) => write!(f, "until {run} has tried it"),
+            Self::Ramp(most, next) => {
+                write!(f, "to {most} at once while ramping up, next at {next}")
+            }
         }
     }
 }
@@ -176,9 +202,28 @@ pub fn hold(park: &Park, trial: Option<&Run>, now: Timestamp) -> Option<Hold> {
     if now < until && now >= since {
         return Some(Hold::Until(until));
     }
+    if let Some(since) = park.ramp_since {
+        return ramp(since, now);
+    }
     let Some(trial) = trial else { return Some(Hold::Once) };
     let works = trial.running_at.is_some_and(|at| now.since(at) >= STRIKE_WITHIN);
-    (!works).then(|| Hold::Trial(trial.id.clone()))
+    if !works {
+        return Some(Hold::Trial(trial.id.clone()));
+    }
+    if park.is_limit() { ramp(proven_at(trial, now), now) } else { None }
+}
+
+/// How many may be live at once some time after a usage limit has turned out to be over: two at first, then twice as many
+/// each time that those before have lasted a while, and soon any number. Thirty that waited for the same reset would
+/// reach the next limit at once.
+pub fn ramp(since: Timestamp, now: Timestamp) -> Option<Hold> {
+    // A clock that was set back far makes nobody wait longer than it would have been.
+    if since > now.plus(RAMP_STEP) {
+        return None;
+    }
+    let passed = now.since(since).as_nanos() / RAMP_STEP.as_nanos();
+    let steps = u32::try_from(passed).ok().filter(|steps| *steps < RAMP_STEPS)?;
+    Some(Hold::Ramp(2 << steps, since.plus(RAMP_STEP * (steps + 1))))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use super::admission::Cap;
+use super::budget::Budget;
+use super::guard::LoadGuard;
 use super::parking::Hold;
 use crate::schedule::{AwaitedOrigin, RunId, WorkerPlace};
 use crate::{BeadId, IssueType, RigSlug, Status, Timestamp};
@@ -113,6 +115,17 @@ pub enum WaitReason {
     RuntimeParked(String, Hold),
     /// Nothing starts on this account: it has reached its limit, or too many runs on it came to nothing at once.
     AccountLimited(String, Hold),
+    /// A budget is spent.
+    Budget(Budget),
+    /// This machine has too little memory left for one more.
+    Memory {
+        /// What is left besides what was promised to those that have just begun.
+        available_mb: u64,
+        /// What must be left.
+        wanted_mb: u64,
+    },
+    /// This machine is too busy for one more.
+    Load(LoadGuard),
 }
 
 impl WaitReason {
@@ -124,7 +137,25 @@ impl WaitReason {
                 | Self::OnePerAgent(..)
                 | Self::RuntimeParked(..)
                 | Self::AccountLimited(..)
+                | Self::Budget(_)
+                | Self::Memory { .. }
+                | Self::Load(_)
         )
+    }
+
+    /// The moment at which it ends, if that is known.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::DeferredUntil(until) | Self::ParentDeferred(_, until) | Self::Backoff(until) => {
+                Some(*until)
+            }
+            Self::RuntimeParked(_, hold) | Self::AccountLimited(_, hold) => match hold {
+                Hold::Until(until) | Hold::Ramp(_, until) => Some(*until),
+                Hold::Once | Hold::Trial(_) => None,
+            },
+            Self::Budget(budget) => Some(budget.until),
+            _ => None,
+        }
     }
 
     /// Whether the scheduler as a whole holds it, and not the work.
@@ -146,7 +177,10 @@ impl WaitReason {
             | Self::OnePerAgent(..)
             | Self::NoSlot(_)
             | Self::RuntimeParked(..)
-            | Self::AccountLimited(..) => true,
+            | Self::AccountLimited(..)
+            | Self::Budget(_)
+            | Self::Memory { .. }
+            | Self::Load(_) => true,
             Self::BlockedBy(_)
             | Self::BlockerFailed(_)
             | Self::WithCrew(..)
@@ -221,6 +255,9 @@ impl WaitReason {
             Self::NoSlot(_) => "no-slot",
             Self::RuntimeParked(..) => "runtime-parked",
             Self::AccountLimited(..) => "account-limited",
+            Self::Budget(_) => "budget",
+            Self::Memory { .. } => "memory",
+            Self::Load(_) => "load",
         }
     }
 }
@@ -321,6 +358,19 @@ impl fmt::Display for WaitReason {
             Self::NoSlot(cap) => write!(f, "no slot: {cap} is reached"),
             Self::RuntimeParked(name, hold) => write!(f, "runtime {name} parked {hold}"),
             Self::AccountLimited(handle, hold) => write!(f, "account {handle} limited {hold}"),
+            Self::Budget(budget) => write!(f, "budget until {}: {budget}", budget.until),
+            Self::Memory { available_mb, wanted_mb } => {
+                write!(f, "memory: {available_mb} MB left of the {wanted_mb} MB that must be")
+            }
+            Self::Load(guard) => {
+                let decimal = |hundredths| format!("{}.{:02}", hundredths / 100, hundredths % 100);
+                write!(
+                    f,
+                    "load: {} for each core, and it must be below {}",
+                    decimal(guard.per_core),
+                    decimal(guard.wanted())
+                )
+            }
         }
     }
 }

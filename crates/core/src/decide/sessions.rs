@@ -9,6 +9,22 @@ pub fn needs_fresh_session(step_by_step: bool, before: StepProgress, now: StepPr
     step_by_step && now.done > before.done && now.done < now.total
 }
 
+/// Something that happened to a run, as far as its sessions are concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionNews {
+    /// A fresh session began while this commit was in its tree, if it has one.
+    Begun(String),
+    /// A step was done.
+    StepDone,
+}
+
+/// How many sessions of a run in a row, up to now, were followed by another without a commit or a step. `news` are the
+/// last first, and `head` is the commit in its tree.
+pub fn sessions_in_vain(news: &[SessionNews], head: &str) -> usize {
+    let is_in_vain = |news: &&SessionNews| matches!(news, SessionNews::Begun(at) if at == head);
+    news.iter().take_while(is_in_vain).count()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -30,6 +46,22 @@ mod tests {
         }
         let none = StepProgress { done: 0, total: 0 };
         assert!(!needs_fresh_session(true, none, none));
+    }
+
+    #[test]
+    fn sessions_are_in_vain_until_a_commit_or_a_step() {
+        let begun = |at: &str| SessionNews::Begun(at.to_owned());
+        for (news, count) in [
+            (vec![], 0),
+            (vec![begun("b"), begun("b"), begun("b")], 3),
+            (vec![begun("b"), begun("a"), begun("b")], 1),
+            (vec![begun("b"), begun("b"), SessionNews::StepDone, begun("b")], 2),
+            (vec![SessionNews::StepDone, begun("b")], 0),
+            // Something was committed since.
+            (vec![begun("a"), begun("a")], 0),
+        ] {
+            assert_eq!(sessions_in_vain(&news, "b"), count, "{news:?}");
+        }
     }
 
     proptest! {

@@ -3,6 +3,7 @@
 use super::invocation::check_template;
 use super::{
     AccountWay, Command, ExitZero, Limit, Paste, Pattern, Prompt, PromptWay, Runtime, RuntimeName,
+    UsageReport,
 };
 use crate::{Invalid, words};
 
@@ -37,6 +38,12 @@ pub struct RuntimeLayer {
     pub exit_zero: Option<ExitZero>,
     /// How much memory it takes.
     pub memory_mb: Option<u32>,
+    /// Most of it at once; 0 for no limit.
+    pub max_runs: Option<u32>,
+    /// How it says how many tokens it used.
+    pub usage_tokens: Option<Pattern>,
+    /// How it says what it cost.
+    pub usage_cost: Option<Pattern>,
     /// Whether it needs a terminal.
     pub is_interactive: Option<bool>,
     /// The program that must be there.
@@ -104,6 +111,9 @@ impl RuntimeLayer {
             limits: self.limits.or(below.limits),
             exit_zero: self.exit_zero.or(below.exit_zero),
             memory_mb: self.memory_mb.or(below.memory_mb),
+            max_runs: self.max_runs.or(below.max_runs),
+            usage_tokens: self.usage_tokens.or(below.usage_tokens),
+            usage_cost: self.usage_cost.or(below.usage_cost),
             is_interactive: self.is_interactive.or(below.is_interactive),
             program,
             version_flag: self.version_flag.or(below.version_flag),
@@ -179,6 +189,8 @@ impl RuntimeLayer {
             limits: self.limits.unwrap_or_default(),
             exit_zero: self.exit_zero.unwrap_or(ExitZero::DoneIfCommitted),
             memory_mb: self.memory_mb.unwrap_or(MEMORY_MB),
+            max_runs: self.max_runs.unwrap_or(0),
+            usage: UsageReport { tokens: self.usage_tokens, cost: self.usage_cost },
             is_interactive,
             program,
             version_flag: self.version_flag.unwrap_or_else(|| "--version".to_owned()),

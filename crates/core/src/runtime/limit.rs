@@ -93,7 +93,7 @@ fn tail(text: &str) -> &str {
 }
 
 /// A text without what moves the cursor or changes colours.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {

@@ -8,12 +8,14 @@ mod layer;
 mod limit;
 mod pattern;
 pub mod script;
+mod usage;
 
 pub use instant::Zones;
 pub use invocation::{Invocation, Pasting, PromptFile, Values};
 pub use layer::{RuntimeLayer, Unfinished};
 pub use limit::{Limit, LimitUntil, WAIT_MAX};
 pub use pattern::Pattern;
+pub use usage::{UsageReport, parse_usage_pattern};
 
 use std::fmt;
 
@@ -171,6 +173,10 @@ pub struct Runtime {
     pub exit_zero: ExitZero,
     /// How much memory one of it takes, until that is known better.
     pub memory_mb: u32,
+    /// Most of it at once; 0 for no limit.
+    pub max_runs: u32,
+    /// What it says about what it has used.
+    pub usage: UsageReport,
     /// Whether it needs a terminal.
     pub is_interactive: bool,
     /// The program that must be there; empty if that cannot be said.

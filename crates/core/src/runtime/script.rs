@@ -181,13 +181,13 @@ impl Script {
                     continue;
                 }
                 "end" if !rest.is_empty() => return Err(wrong(usage("end"))),
-                "end" => match open.pop() {
-                    Some(Open { block, body, .. }) => block.around(body),
-                    None => {
+                "end" => {
+                    let Some(Open { block, body, .. }) = open.pop() else {
                         let message = "there is nothing to end; end closes repeat and first";
                         return Err(wrong(message.to_owned()));
-                    }
-                },
+                    };
+                    block.around(body)
+                }
                 _ => instruction(word, rest).map_err(wrong)?,
             };
             open.last_mut().map_or(&mut finished, |open| &mut open.body).push(instruction);

@@ -10,7 +10,9 @@ mod park;
 mod place;
 mod polecat;
 mod run;
+mod silence;
 mod steps;
+mod usage;
 
 pub use account::{Account, check_account_handle, check_variable_name};
 pub use awaiting::AwaitedOrigin;
@@ -25,4 +27,6 @@ pub use polecat::{
     free_polecat_name, session_name,
 };
 pub use run::{Landing, LandingState, Loss, Run, RunEnd, RunId, RunState, Said, Workplace};
+pub use silence::Silence;
 pub use steps::{RunStep, RunSteps, StepProgress, StepRefusal};
+pub use usage::{Money, Usage};

@@ -92,6 +92,8 @@ pub struct Park {
     pub reason: String,
     /// The run that tries whether it works again.
     pub trial: Option<RunId>,
+    /// Since when more and more is started with it, because its usage limit has passed.
+    pub ramp_since: Option<Timestamp>,
 }
 
 impl Park {

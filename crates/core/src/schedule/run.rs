@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::context::names;
 use super::place::WorkerPlace;
+use super::usage::Usage;
 use crate::{BeadId, ExecutorKind, Invalid, Json, RigSlug, Timestamp, Uid};
 
 /// The name of a run: `<bead>#<epoch>`.
@@ -213,6 +214,8 @@ pub struct Run {
     pub said: Option<Said>,
     /// What became of its work.
     pub landing: Landing,
+    /// What it has used, as far as anybody knows.
+    pub usage: Usage,
 }
 
 impl Run {
@@ -252,6 +255,7 @@ impl Run {
             reason: String::new(),
             said: None,
             landing: Landing::default(),
+            usage: Usage::default(),
         }
     }
 

@@ -76,14 +76,30 @@ settings! {
         "Largest rescue commit";
     "worker.stall_after": SettingKind::Duration, "15m",
         "Silence after which a worker is reported";
+    "worker.max_handoffs": COUNT, "20",
+        "Handoffs of a run in a row without a commit or a step before a person is asked; 0 is no limit";
     "worker.kill_grace": SettingKind::Duration, "10s",
         "Time between asking a worker to end and ending it";
     "worker.runtime": SettingKind::Runtime, "",
         "Program that works on beads; without one, the rig's command if it has one, else claude";
     "work.stale_after": SettingKind::Duration, "30m",
         "Silence after which a work item taken over HTTP is blocked";
+    "accounts.spread": SettingKind::Bool, "false",
+        "Whether work that names no account gets another one while the default has no room";
     "budget.runs_per_hour": COUNT, "0",
         "Most starts per hour; 0 is no limit";
+    "budget.tokens_per_day": SettingKind::Integer { min: 0, max: 1_000_000_000_000 }, "0",
+        "No starts after so many tokens in a day, as far as agents report them; 0 is no limit";
+    "budget.cost_per_day": SettingKind::Decimal, "0",
+        "No starts after so much money in a day, as far as agents report it; 0 is no limit";
+    "guard.memory": SettingKind::Bool, "true",
+        "Whether nothing starts while this machine has too little memory left";
+    "guard.memory_min_percent": SettingKind::Integer { min: 0, max: 90 }, "5",
+        "How much of all memory must be left, in hundredths";
+    "guard.memory_min_mb": SettingKind::Integer { min: 0, max: 100_000_000 }, "256",
+        "How many megabytes of memory must be left";
+    "guard.load_per_core": SettingKind::Decimal, "0",
+        "No starts while the load for each core is at least this; 0 is no limit";
     "host.grace": SettingKind::Duration, "15m",
         "How long a host may be out of sight before its runs are lost";
     "daemon.scan_every": SettingKind::Duration, "30s",
@@ -106,6 +122,8 @@ settings! {
         "Signs what the address of notify.webhook is told";
     "rig.*.max_polecats": COUNT, "0",
         "Most live runs in this rig; 0 is no limit";
+    "rig.*.budget.runs_per_hour": COUNT, "0",
+        "Most starts per hour in this rig; 0 is no limit";
     "rig.*.command": SettingKind::Text, "",
         "Command that works on a bead of this rig";
     "rig.*.runtime": SettingKind::Runtime, "",

@@ -8,4 +8,4 @@ mod value;
 pub use keys::{KEYS, Setting, SettingName, lookup, shown, suggest};
 pub use layers::{Layers, Origin, Resolved};
 pub use text::{checked, parse_text};
-pub use value::{SettingKind, parse_bytes};
+pub use value::{SettingKind, parse_bytes, parse_decimal};

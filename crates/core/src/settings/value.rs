@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::runtime::RuntimeName;
+use crate::schedule::Money;
 use crate::time::{format_duration, parse_duration};
 use crate::{Invalid, WebAddress, words};
 
@@ -18,6 +19,8 @@ pub enum SettingKind {
         /// The largest allowed.
         max: i64,
     },
+    /// A number of at least 0 with up to six places, such as `1.5`.
+    Decimal,
     /// `2s`, `3m`, `1h`.
     Duration,
     /// Bytes: `256MiB`, `1GB`, or a plain number.
@@ -64,6 +67,10 @@ impl SettingKind {
                 Ok(number) if (min..=max).contains(&number) => Ok(number.to_string()),
                 _ => invalid(&format!("a whole number from {min} to {max}")),
             },
+            Self::Decimal => match parse_decimal(text) {
+                Some(millionths) => Ok(format_decimal(millionths)),
+                None => invalid("a number like 0, 1.5 or 20"),
+            },
             Self::Duration => parse_duration(text).map(format_duration),
             Self::Bytes => parse_bytes(text).map_or_else(
                 || invalid("a size; write it like 256MiB, 1GB or 4096"),
@@ -94,6 +101,7 @@ impl SettingKind {
             Self::Bool => "true or false".to_owned(),
             Self::Integer { min, max: i64::MAX } => format!("whole number, at least {min}"),
             Self::Integer { min, max } => format!("whole number, {min} to {max}"),
+            Self::Decimal => "number (`1.5`)".to_owned(),
             Self::Duration => "duration (`2s`, `3m`, `1h`)".to_owned(),
             Self::Bytes => "size (`256MiB`)".to_owned(),
             Self::Choice(words) => words.join(" or "),
@@ -118,6 +126,7 @@ impl SettingKind {
             },
             Self::Bool
             | Self::Integer { .. }
+            | Self::Decimal
             | Self::Duration
             | Self::Bytes
             | Self::Choice(_)
@@ -127,6 +136,18 @@ impl SettingKind {
             | Self::Secret => Cow::Borrowed(value),
         }
     }
+}
+
+/// How many millionths `1.5` is.
+pub fn parse_decimal(text: &str) -> Option<u64> {
+    let is_plain = text.len() <= 20 && !text.contains(',');
+    Money::parse(text).filter(|_| is_plain).map(|Money(millionths)| millionths)
+}
+
+/// The shortest spelling of so many millionths.
+fn format_decimal(millionths: u64) -> String {
+    let text = Money(millionths).to_string();
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// How many bytes `256MiB` are.

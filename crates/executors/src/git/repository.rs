@@ -392,13 +392,13 @@ impl Repository {
     /// [`GitError::Exists`]. A branch that is there already and not at `base` is
     /// [`GitError::BranchExists`].
     pub fn add_worktree(&self, path: &Path, branch: &str, base: &Commit) -> Result<(), GitError> {
-        self.make_worktree(path, |parent, path| self.register_worktree(parent, path, branch, base))
+        make_worktree(path, |parent, path| self.register_worktree(parent, path, branch, base))
     }
 
     /// Makes a worktree at `path` that has `base` checked out and is on no branch. Whatever is at `path` already is
     /// [`GitError::Exists`].
     pub fn add_detached_worktree(&self, path: &Path, base: &Commit) -> Result<(), GitError> {
-        self.make_worktree(path, |parent, path| {
+        make_worktree(path, |parent, path| {
             let (name, first) = place_at_first(parent);
             let _registry = self.registry()?;
             Call::on(&self.path, format!("make a worktree at {}", path.display()))
@@ -408,26 +408,6 @@ impl Repository {
                 .done()?;
             self.give_place(&name, &first, path)
         })
-    }
-
-    /// Makes a worktree with `register`, which is given the directory and the path of it, and fills it.
-    fn make_worktree(
-        &self,
-        path: &Path,
-        register: impl FnOnce(&Path, &Path) -> Result<(), GitError>,
-    ) -> Result<(), GitError> {
-        if path.symlink_metadata().is_ok() {
-            return Err(GitError::Exists { path: path.to_owned() });
-        }
-        let parent = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
-        let parent = parent.canonicalize().map_err(GitError::file("find", parent))?;
-        let path = parent.join(path.file_name().unwrap_or_default());
-        register(&parent, &path)?;
-        Call::within(&path, format!("fill {}", path.display()))
-            .args(["reset", "--quiet", "--hard"])
-            .done()
-            .map(drop)
     }
 
     /// Makes the worktree without its files.
@@ -475,6 +455,25 @@ impl Repository {
         link_back(&self.path.join("worktrees").join(name), path)?;
         fs::rename(first, path).map_err(GitError::file("make", path))
     }
+}
+
+/// Makes a worktree with `register`, which is given the directory and the path of it, and fills it.
+fn make_worktree(
+    path: &Path,
+    register: impl FnOnce(&Path, &Path) -> Result<(), GitError>,
+) -> Result<(), GitError> {
+    if path.symlink_metadata().is_ok() {
+        return Err(GitError::Exists { path: path.to_owned() });
+    }
+    let parent = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
+    let parent = parent.canonicalize().map_err(GitError::file("find", parent))?;
+    let path = parent.join(path.file_name().unwrap_or_default());
+    register(&parent, &path)?;
+    Call::within(&path, format!("fill {}", path.display()))
+        .args(["reset", "--quiet", "--hard"])
+        .done()
+        .map(drop)
 }
 
 /// The name under which git keeps what belongs to a new worktree in this directory, and where it is made at first.

@@ -19,13 +19,15 @@ pub fn make_sample(
         .done()?;
     let Signature { name, email } = signature;
     let message = "Begin";
-    let mut stream = format!(
-        "commit refs/heads/{branch}\ncommitter {name} <{email}> now\ndata {}\n{message}\n",
-        message.len()
+    let file = |(path, text): &(&str, &str)| {
+        format!("M 100644 inline {path}\ndata {}\n{text}\n", text.len())
+    };
+    let files: Vec<String> = files.iter().map(file).collect();
+    let stream = format!(
+        "commit refs/heads/{branch}\ncommitter {name} <{email}> now\ndata {}\n{message}\n{}",
+        message.len(),
+        files.concat()
     );
-    for (file, text) in files {
-        stream += &format!("M 100644 inline {file}\ndata {}\n{text}\n", text.len());
-    }
     let import = ["fast-import", "--quiet", "--date-format=now"];
     Call::on(path, deed).args(import).input(stream).done().map(drop)
 }

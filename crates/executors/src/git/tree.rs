@@ -74,7 +74,6 @@ enum FilesStay {
 impl FilesStay {
     fn keep(self, switch: Call) -> Call {
         match self {
-            // Without further words, not even that of the commit, git does not look at them.
             Self::Yes => switch,
             // Ignored files of the last worker are not overwritten by files of the base.
             Self::No => switch.arg("--no-overwrite-ignore"),
@@ -253,6 +252,7 @@ impl Tree {
                 (switched.join(), report)
             });
             switched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            self.require_head(base)?;
             report?
         } else {
             switch(FilesStay::No)?;
@@ -267,6 +267,17 @@ impl Tree {
         Err(GitError::NotClean { path: self.path.clone(), left })
     }
 
+    /// Makes sure that nobody has checked out something else meanwhile.
+    fn require_head(&self, base: &Commit) -> Result<(), GitError> {
+        if self.head_quickly()?.as_ref() == Some(base) {
+            return Ok(());
+        }
+        Err(GitError::Failed {
+            deed: format!("switch {} to {base}", self.path.display()),
+            message: "somebody has checked out something else meanwhile".to_owned(),
+        })
+    }
+
     fn switch_to_new(&self, branch: &str, base: &Commit, files: FilesStay) -> Result<(), GitError> {
         let switch = || -> Result<Call, GitError> {
             let call = self.call(format!("switch {} to {branch}", self.path.display()))?;
@@ -274,16 +285,13 @@ impl Tree {
         };
         let call = switch()?.args(["--no-track", "-c", branch]);
         let mut call = match files {
+            // Where it is not told where to begin, git does not look at a single file. It begins where we are.
             FilesStay::Yes => call,
             FilesStay::No => call.arg(base.as_str()),
         };
         let answer = call.answer()?;
         if answer.succeeded() {
-            return match self.head_quickly()? {
-                Some(head) if head == *base => Ok(()),
-                // Somebody has moved it meanwhile, who should not be here.
-                _ => Err(GitError::BranchExists { branch: branch.to_owned() }),
-            };
+            return Ok(());
         }
         match self.repository()?.resolve(&format!("refs/heads/{branch}"))? {
             // Before a crash it came as far as this.

@@ -58,6 +58,7 @@ pub enum SessionEnd {
 #[derive(Debug, Default)]
 pub struct Supervision {
     control: Option<Control>,
+    peak_mb: Option<u32>,
 }
 
 impl Supervision {
@@ -76,12 +77,18 @@ impl Supervision {
             program: agent.argv.first().cloned().unwrap_or_default(),
             source,
         })?;
-        let end = supervise(control, files, lock, agent, grace, started);
+        let end = supervise(control, files, lock, agent, grace, started, &mut self.peak_mb);
         // Whoever wants something between two agents is heard by the next.
         if !matches!(end, Ok(SessionEnd::HandedOver)) {
             control.rest();
         }
         end
+    }
+
+    /// The most memory that was seen with the agents since somebody asked last, in megabytes; nothing if none of them
+    /// lasted long enough for a look.
+    pub fn take_peak_mb(&mut self) -> Option<u32> {
+        self.peak_mb.take()
     }
 }
 
@@ -92,6 +99,7 @@ fn supervise(
     agent: &Agent,
     grace: Duration,
     started: impl FnOnce(),
+    peak_mb: &mut Option<u32>,
 ) -> Result<SessionEnd, ProcessError> {
     let program = agent.argv.first().cloned().unwrap_or_default();
     let cannot_start = |source| ProcessError::Start { program: program.clone(), source };
@@ -112,6 +120,7 @@ fn supervise(
             record.without_session = true;
             let _ = lock.write(&record.to_string());
         });
+        *peak_mb = (*peak_mb).max(attended.peak_mb);
         let end = session_end(&attended);
         if let Ok(SessionEnd::Over(end)) = &end {
             // Should we not live to tell. If it cannot be written, that is all we can do.
@@ -144,7 +153,7 @@ fn supervise(
 
 /// What the end of an agent is for its run; why it is a failed start, if it is one.
 fn session_end(attended: &Attended) -> Result<SessionEnd, String> {
-    let Attended { status, is_free, wish, prompted } = attended;
+    let Attended { status, is_free, wish, prompted, .. } = attended;
     let status = status.map_err(|error| format!("its end was not seen: {error}"))?;
     match (wish, prompted) {
         (Some(Wish::HandOver), _) => Ok(SessionEnd::HandedOver),

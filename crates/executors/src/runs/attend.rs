@@ -13,6 +13,7 @@ use rustix::process::{
 };
 
 use super::control::{Control, Wish};
+use super::processes;
 use super::prompter::Prompting;
 use crate::terminal::OwnTerminal;
 
@@ -38,6 +39,8 @@ pub(super) struct Attended {
     pub(super) wish: Option<Wish>,
     /// Whether it got its prompt, if somebody was to type it.
     pub(super) prompted: Option<Result<(), String>>,
+    /// The most memory that was seen with it and what it started, in megabytes; nothing if it ended before anybody looked.
+    pub(super) peak_mb: Option<u32>,
 }
 
 impl Stage {
@@ -67,6 +70,7 @@ pub(super) fn attend(
     mut on_loss: impl FnMut(),
 ) -> Attended {
     let end = end_of(agent);
+    let mut scales = Scales::default();
     let mut stage = Stage::Working;
     let mut wish = None;
     let mut started = Some(started);
@@ -86,11 +90,13 @@ pub(super) fn attend(
             }
             (_, Stage::Working | Stage::Killed) => COLLECT_INTERVAL,
         };
+        let limit = limit.min(scales.next_look());
         let news = wait_for_news(end.as_ref(), control, wish, prompting.as_mut(), session, limit);
         if news.is_without_session {
             session.forget();
             on_loss();
         }
+        scales.weigh(agent);
         wish = wish.max(news.wish);
         let status = match collect(agent, news.is_over) {
             Ok(None) => None,
@@ -107,7 +113,8 @@ pub(super) fn attend(
                 }
                 prompted = Some(verdict);
             }
-            return Attended { status, is_free: stage.is_free(), wish, prompted };
+            let (is_free, peak_mb) = (stage.is_free(), scales.peak_mb);
+            return Attended { status, is_free, wish, prompted, peak_mb };
         }
         if let Some(verdict) = news.prompted {
             prompting = None;
@@ -128,6 +135,36 @@ pub(super) fn attend(
                 stage = Stage::Killed;
             }
             (Stage::Working | Stage::Dismissed(_) | Stage::Asked(_) | Stage::Killed, _) => {}
+        }
+    }
+}
+
+/// How soon an agent is first weighed: one that ends sooner is not worth a look.
+const FIRST_WEIGHED: Duration = Duration::from_secs(2);
+
+/// Looks now and then how much memory an agent takes: soon at first, then ever more rarely.
+struct Scales {
+    last: Instant,
+    interval: Duration,
+    peak_mb: Option<u32>,
+}
+
+impl Default for Scales {
+    fn default() -> Self {
+        Self { last: Instant::now(), interval: FIRST_WEIGHED, peak_mb: None }
+    }
+}
+
+impl Scales {
+    fn next_look(&self) -> Duration {
+        self.interval.saturating_sub(self.last.elapsed())
+    }
+
+    fn weigh(&mut self, agent: Pid) {
+        if self.next_look().is_zero() {
+            self.peak_mb = self.peak_mb.max(processes::memory_of_tree(agent));
+            self.last = Instant::now();
+            self.interval = (self.interval * 2).min(COLLECT_INTERVAL);
         }
     }
 }

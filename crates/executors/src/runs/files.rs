@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use gt_core::Timestamp;
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::AgentEnd;
@@ -93,6 +94,16 @@ impl RunFiles {
     /// Everything that the agent printed.
     pub fn output_path(&self) -> PathBuf {
         self.file(".log")
+    }
+
+    /// When the agent printed something last, if it ever did.
+    pub fn last_output(&self) -> io::Result<Option<Timestamp>> {
+        let modified = match std::fs::metadata(self.output_path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?.modified()?,
+        };
+        let since = modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Ok(Some(Timestamp::from_nanos(0).plus(since)))
     }
 
     /// Where the complaints of all supervisors go.

@@ -16,6 +16,7 @@
 
 mod agent;
 mod attend;
+mod awake;
 mod control;
 mod end;
 mod files;
@@ -29,6 +30,7 @@ mod strays;
 mod supervisor;
 
 pub use agent::{Agent, SessionEnd, Supervision};
+pub use awake::awake_since;
 pub use control::{Asked, ask_to_cancel, ask_to_hand_over, somebody_listens, tell_done};
 pub(crate) use control::{Control, Wish};
 pub use end::AgentEnd;

@@ -92,6 +92,50 @@ pub(super) fn descendants(
     found
 }
 
+/// Most processes that are looked at to weigh a tree.
+const WEIGHED_MAX: usize = 1_000;
+
+/// How much memory a process and everything that it started takes now, in megabytes, without what is shared with files
+/// and others; nothing if the kernel does not tell. Only the processes of the tree are looked at, not all there are.
+pub(super) fn memory_of_tree(root: Pid) -> Option<u32> {
+    let mut pages = 0_u64;
+    let mut found = vec![root];
+    let mut at = 0;
+    while let Some(pid) = found.get(at).copied() {
+        at += 1;
+        // Those that have ended meanwhile take nothing.
+        let statm = fs::read_to_string(format!("/proc/{}/statm", pid.as_raw_pid()));
+        if pid == root && statm.is_err() {
+            return None;
+        }
+        pages = pages.saturating_add(statm.ok().and_then(|text| own_pages(&text)).unwrap_or(0));
+        for child in children_of(pid) {
+            if found.len() < WEIGHED_MAX && !found.contains(&child) {
+                found.push(child);
+            }
+        }
+    }
+    let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
+    Some(u32::try_from(pages.saturating_mul(page) >> 20).unwrap_or(u32::MAX))
+}
+
+/// The pages that are a process's own, of a line such as `total resident shared …`.
+fn own_pages(statm: &str) -> Option<u64> {
+    let mut fields = statm.split_ascii_whitespace().skip(1);
+    let resident: u64 = fields.next()?.parse().ok()?;
+    Some(resident.saturating_sub(fields.next()?.parse().ok()?))
+}
+
+/// What a process has started itself, whichever of its threads did.
+fn children_of(pid: Pid) -> Vec<Pid> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())) else {
+        return Vec::new();
+    };
+    let children = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("children")).ok();
+    let words: Vec<String> = threads.flatten().filter_map(children).collect();
+    words.iter().flat_map(|words| words.split_ascii_whitespace()).filter_map(pid_of).collect()
+}
+
 /// Whether a process has this file open, as far as we may know.
 pub(super) fn has_open(pid: Pid, file: &fs::Metadata) -> bool {
     let Ok(entries) = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_pid())) else { return false };
@@ -163,6 +207,23 @@ mod tests {
     fn a_circle_has_an_end() {
         let all = [process(10, 12, 10), process(11, 10, 10), process(12, 11, 10)];
         assert_eq!(descendants(&all, Pid::from_raw(10).unwrap(), &[]).len(), 2);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_tree_weighs_at_least_as_much_as_its_root() {
+        let mut child = crate::process::command("sleep").arg("60").spawn().unwrap();
+        let ours = rustix::process::getpid();
+        let started = Pid::from_child(&child);
+        assert!(memory_of_tree(ours).is_some_and(|mb| mb > 0));
+        assert!(children_of(ours).contains(&started));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(memory_of_tree(started), None);
+        assert_eq!(
+            (own_pages("9 5 2 1"), own_pages("9 5"), own_pages("a b c")),
+            (Some(3), None, None)
+        );
     }
 
     #[cfg(target_os = "linux")]

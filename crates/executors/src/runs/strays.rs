@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(found[0], Strays::default());
         assert_eq!(found[1], Strays { of_run: vec![number(&one)], in_tree: vec![number(&other)] });
 
-        let left = end_strays(town.path(), &suspects, Duration::from_secs(60));
+        let left = end_strays(town.path(), &suspects, Duration::from_mins(1));
         assert_eq!(left[1], Strays { of_run: vec![], in_tree: vec![number(&other)] });
         assert!(!one.wait().unwrap().success());
         other.kill().unwrap();

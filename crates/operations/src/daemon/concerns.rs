@@ -31,18 +31,21 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         EventKind::Closed | EventKind::Deleted | EventKind::Imported => {
             &[Duty::Dispatch, Duty::Liveness]
         }
-        // Whoever waits for its turn to land may have it now, and a tree is free or behind its base.
+        // Whoever waits for its turn to land may have it now.
         EventKind::RunDone
         | EventKind::RunFailed
         | EventKind::RunLost
-        | EventKind::RunCancelled
-        | EventKind::Landed => &[Duty::Dispatch, Duty::Landing, Duty::Trees],
+        | EventKind::RunCancelled => &[Duty::Dispatch, Duty::Landing],
+        // What stands ready begins where the branch was before.
+        EventKind::Landed => &[Duty::Dispatch, Duty::Landing, Duty::Trees],
+        // In the last case somebody who knows more than we do has changed something.
         EventKind::RigAdded
         | EventKind::RigChanged
         | EventKind::RigRemoved
-        | EventKind::SettingChanged => &Duty::ALL,
-        // Somebody may sit at a screen now who can be told something, in a tree that was made ready ahead.
-        EventKind::Dispatched => &[Duty::Outbox, Duty::Trees],
+        | EventKind::SettingChanged
+        | EventKind::Other(_) => &Duty::ALL,
+        // Somebody may sit at a screen now who can be told something, may fall silent, and has taken a tree.
+        EventKind::Dispatched => &[Duty::Outbox, Duty::Stalls, Duty::Trees],
         EventKind::HandedOver | EventKind::MessageSent => &[Duty::Outbox],
         EventKind::Created
         | EventKind::Claimed
@@ -60,9 +63,10 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         | EventKind::MessageDelivered
         | EventKind::MessageSeen
         | EventKind::MessagesPurged
-        | EventKind::HelpWanted => &[],
-        // Somebody who knows more than we do has changed something.
-        EventKind::Other(_) => &Duty::ALL,
+        | EventKind::HelpWanted
+        | EventKind::RunSilent
+        | EventKind::RunGoesOn
+        | EventKind::RunUsed => &[],
     }
 }
 

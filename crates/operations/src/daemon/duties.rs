@@ -14,16 +14,25 @@ pub enum Duty {
     Landing,
     /// Notices and nudges.
     Outbox,
+    /// Workers that say nothing.
+    Stalls,
+    /// Trees that stand ready before anybody needs them.
+    Trees,
     /// What is old.
     Retention,
-    /// Trees that are made ready before a run needs them.
-    Trees,
 }
 
 impl Duty {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Dispatch, Self::Liveness, Self::Landing, Self::Outbox, Self::Retention, Self::Trees];
+    pub const ALL: [Self; 7] = [
+        Self::Dispatch,
+        Self::Liveness,
+        Self::Landing,
+        Self::Outbox,
+        Self::Stalls,
+        Self::Trees,
+        Self::Retention,
+    ];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -32,8 +41,9 @@ impl Duty {
             Self::Liveness => "liveness",
             Self::Landing => "landing",
             Self::Outbox => "outbox",
-            Self::Retention => "retention",
+            Self::Stalls => "stalls",
             Self::Trees => "trees",
+            Self::Retention => "retention",
         }
     }
 
@@ -41,17 +51,12 @@ impl Duty {
     pub(super) const fn hands(self) -> usize {
         match self {
             Self::Dispatch => 8,
-            Self::Liveness | Self::Landing | Self::Outbox | Self::Retention | Self::Trees => 1,
-        }
-    }
-
-    /// Whether somebody tells of whatever there is to be done. Nobody tells of a branch that a fetch has moved.
-    pub(super) const fn is_told(self) -> bool {
-        match self {
-            Self::Dispatch | Self::Liveness | Self::Landing | Self::Outbox | Self::Retention => {
-                true
-            }
-            Self::Trees => false,
+            Self::Liveness
+            | Self::Landing
+            | Self::Outbox
+            | Self::Stalls
+            | Self::Trees
+            | Self::Retention => 1,
         }
     }
 
@@ -59,9 +64,12 @@ impl Duty {
     /// a start needs the disk and the processors more, and perhaps one of those very trees.
     pub(super) const fn delay(self) -> Duration {
         match self {
-            Self::Dispatch | Self::Liveness | Self::Landing | Self::Outbox | Self::Retention => {
-                Duration::ZERO
-            }
+            Self::Dispatch
+            | Self::Liveness
+            | Self::Landing
+            | Self::Outbox
+            | Self::Stalls
+            | Self::Retention => Duration::ZERO,
             Self::Trees => Duration::from_secs(1),
         }
     }

@@ -116,7 +116,7 @@ impl Heart {
         self.report.adopted = watch_all(&self.office)?;
         // Nothing starts before everything that is alive is known.
         for duty in Duty::ALL.into_iter().filter(|duty| *duty != Duty::Dispatch) {
-            self.office.wake(duty).ring_after(duty.delay());
+            self.office.wake(duty).ring();
         }
         while !self.signals.stop() && self.has_town() {
             self.wait();

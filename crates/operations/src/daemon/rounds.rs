@@ -12,11 +12,10 @@ use super::journal::Level;
 use super::office::Office;
 use super::spawning::Permitted;
 use super::wake::Causes;
-use crate::dispatch::{Caller, NotStarted, Pass};
+use crate::dispatch::{Caller, NotStarted, Pass, next_due};
 use crate::error::with_causes;
 use crate::reconcile::{self, Starts};
 use crate::runs::{Recovered, World as _};
-use crate::trees::keep_warm;
 use crate::{Result, Town};
 
 /// What came of a round.
@@ -33,8 +32,12 @@ struct Round {
 /// How long after a failure it is tried again, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// How soon it is looked again at what was due already.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How often what is old is looked after.
 const HOUSEKEEPING_EVERY: Duration = Duration::from_hours(1);
+/// How often it is looked whether workers have said something, while there are any.
+const LISTEN_EVERY: Duration = Duration::from_secs(5);
 /// How long after it an origin that did not answer is asked again.
 const LANDING_AGAIN: Duration = Duration::from_secs(5);
 
@@ -64,8 +67,9 @@ fn attend(office: &Office, duty: Duty, hand: usize) {
             Duty::Liveness => liveness(office),
             Duty::Landing => landing(office),
             Duty::Outbox => outbox(office),
-            Duty::Retention => retention(office),
+            Duty::Stalls => stalls(office),
             Duty::Trees => trees(office),
+            Duty::Retention => retention(office),
         }));
         match round {
             Ok(Ok(round)) => went_well(office, duty, hand, causes, &round),
@@ -83,7 +87,7 @@ fn went_well(office: &Office, duty: Duty, hand: usize, causes: Causes, round: &R
     tally.failed_in_a_row = 0;
     tally.report.last_error.clear();
     tally.busy_since[hand] = None;
-    let found = if causes.would_be_news() && duty.is_told() { round.done } else { 0 };
+    let found = if causes.would_be_news() { round.done } else { 0 };
     tally.findings += found;
     drop(tally);
     if found > 0 {
@@ -157,14 +161,12 @@ fn dispatch(office: &Office, starts: &mut Starts<'_>) -> Result<Round> {
     Ok(Round { done: started, due: next_start(town)?, again })
 }
 
-/// When something may start that only waits for a time.
+/// When something may start that only waits for a time. What was due already when somebody has just looked waits for
+/// something else too, and is not looked at all the time.
 fn next_start(town: &Town) -> Result<Option<Timestamp>> {
+    let due = next_due(town)?;
     let now = town.now();
-    town.read(|reader| {
-        let parks = reader.parks()?.into_iter().filter_map(|park| Some(park.closed?.until));
-        let later = parks.filter(|until| *until > now);
-        Ok(later.chain(reader.next_context_due(now)?).min())
-    })
+    Ok(due.map(|due| if due > now { due } else { now.plus(LOOK_AGAIN) }))
 }
 
 fn liveness(office: &Office) -> Result<Round> {
@@ -224,28 +226,39 @@ fn outbox(office: &Office) -> Result<Round> {
     Ok(Round { done: 0, due, again: false })
 }
 
+fn stalls(office: &Office) -> Result<Round> {
+    let stalls = reconcile::stalls(&office.town, &office.world)?;
+    for (level, event, runs) in [
+        (Level::Warning, "silent", &stalls.silent),
+        (Level::Info, "speaks again", &stalls.going_on),
+    ] {
+        for run in runs {
+            office.tell(level, event, &[("run", Json::string(&run.to_string()))]);
+        }
+    }
+    let done = stalls.silent.len() + stalls.going_on.len();
+    // Nothing tells of silence, so somebody has to listen, and it is no news that nobody told; where nobody works there is
+    // nothing to hear.
+    office.tally(Duty::Stalls).report.done += done as u64;
+    let anybody = office.town.read(|reader| Ok(!reader.live_runs()?.is_empty()))?;
+    let due = anybody.then(|| office.now().plus(LISTEN_EVERY));
+    Ok(Round { done: 0, due, again: false })
+}
+
 fn retention(office: &Office) -> Result<Round> {
     reconcile::housekeeping(&office.town, &office.world)?;
     let due = Some(office.now().plus(HOUSEKEEPING_EVERY));
     Ok(Round { done: 0, due, again: false })
 }
 
-/// Trees that are made ready ahead. The command of a rig may take its time; nobody waits for it here.
 fn trees(office: &Office) -> Result<Round> {
-    let warmed = keep_warm(&office.town, &office.world)?;
-    for (event, places) in [
-        ("tree made", &warmed.made),
-        ("tree refreshed", &warmed.refreshed),
-        ("tree removed", &warmed.removed),
-    ] {
-        for place in places {
-            office.tell(Level::Info, event, &[("place", Json::string(&place.to_string()))]);
-        }
-    }
+    let warmed = reconcile::warm_trees(&office.town, &office.world)?;
     for (rig, why) in &warmed.problems {
         let more = [("rig", Json::string(rig.as_str())), ("why", Json::string(why))];
-        office.tell(Level::Warning, "no tree made", &more);
+        office.tell(Level::Warning, "no warm trees", &more);
     }
     let done = warmed.made.len() + warmed.refreshed.len() + warmed.removed.len();
-    Ok(Round { done: done as u64, ..Round::default() })
+    // That the base has moved elsewhere nobody tells, so that nothing found here is news.
+    office.tally(Duty::Trees).report.done += done as u64;
+    Ok(Round::default())
 }

@@ -127,11 +127,9 @@ mod tests {
 
     #[test]
     fn whatever_a_town_is_called_systemd_reads_it_back() {
-        let town = Path::new("/home/me/my \"50%\" $town");
+        let town = Path::new("/srv/my \"50%\" $town");
         let text = text(town, Path::new("/opt/my gt"), Some("/bin:/a b")).unwrap();
-        assert!(
-            text.contains(r#"ExecStart="/opt/my gt" -C "/home/me/my \"50%%\" $$town" daemon run"#)
-        );
+        assert!(text.contains(r#"ExecStart="/opt/my gt" -C "/srv/my \"50%%\" $$town" daemon run"#));
         assert!(text.contains("Environment=\"PATH=/bin:/a b\"\n"));
         for line in ["Type=notify", "KillMode=process", "WatchdogSec=60", "Restart=on-failure"] {
             assert!(text.lines().any(|other| other == line), "{line}");

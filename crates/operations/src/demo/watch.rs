@@ -128,7 +128,7 @@ impl Watch {
                 landed += usize::from(origin.is_ancestor(&commit, tip).map_err(&failed)?);
             }
         }
-        let lives = self.lives(town)?;
+        let lives = lives(town)?;
         let (first, last) = (self.moments.first(), self.moments.last());
         Ok(Outcome {
             beads: PARTS.len(),
@@ -148,19 +148,6 @@ impl Watch {
         })
     }
 
-    /// From when to when each run had its slot.
-    fn lives(&self, town: &Town) -> Result<Vec<(Timestamp, Timestamp)>> {
-        town.read(|reader| {
-            let (mut lives, now) = (Vec::new(), town.now());
-            for part in &PARTS {
-                for run in reader.runs_of(&part.bead_id()?)? {
-                    lives.push((run.created_at, run.ended_at.unwrap_or(now)));
-                }
-            }
-            Ok(lives)
-        })
-    }
-
     /// Whatever stumbled, and how long it took until a worker went on with it.
     fn recovered(&self) -> Vec<(String, u64)> {
         let stumbles = self.moments.iter().enumerate();
@@ -175,6 +162,19 @@ impl Watch {
             })
             .collect()
     }
+}
+
+/// From when to when each run had its slot.
+fn lives(town: &Town) -> Result<Vec<(Timestamp, Timestamp)>> {
+    town.read(|reader| {
+        let (mut lives, now) = (Vec::new(), town.now());
+        for part in &PARTS {
+            for run in reader.runs_of(&part.bead_id()?)? {
+                lives.push((run.created_at, run.ended_at.unwrap_or(now)));
+            }
+        }
+        Ok(lives)
+    })
 }
 
 fn milliseconds(from: Timestamp, to: Timestamp) -> u64 {

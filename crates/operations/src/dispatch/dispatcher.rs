@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use gt_core::decide::{DispatchOrder, PlanReason, Slots, StartFailure, WaitReason, plan_dispatch};
 use gt_core::schedule::{CloseReason, Context, Run, WorkerPlace};
-use gt_core::settings::Layers;
 use gt_core::{Bead, BeadId};
-use gt_store::{Lane, Pause, Reader, Writer};
+use gt_store::{Guard, Lane, Pause, Reader, Writer};
 
 use super::cycle::DispatchCycle;
 use super::jitter;
@@ -19,8 +18,8 @@ use super::scene::{Caller, Scene};
 use super::settings::Overrides;
 use super::spawner::{SpawnError, Spawner};
 use super::start::{Cost, Start, Starter, start_failed_in, start_in};
+use super::surroundings::Surroundings;
 use crate::beads::BeadFacts;
-use crate::settings::file_layers;
 use crate::{OperationError, Result, Town};
 
 /// One dispatch cycle over the town, with everything that can be told it.
@@ -280,8 +279,8 @@ impl<'a> Dispatcher<'a> {
         self
     }
 
-    fn scene(&self, reader: &Reader<'_>, files: &Layers) -> Result<Scene> {
-        let mut scene = self.town.scene(reader, files, &self.overrides, self.caller)?;
+    fn scene(&self, reader: &Reader<'_>, around: &Surroundings) -> Result<Scene> {
+        let mut scene = self.town.scene(reader, around, &self.overrides, self.caller)?;
         if let Some(order) = self.order {
             scene.settings.order = order;
         }
@@ -291,21 +290,24 @@ impl<'a> Dispatcher<'a> {
 
     /// Runs the cycle: everything that may start now is started, in order.
     pub fn dispatch(&self) -> Result<Dispatched> {
-        let files = file_layers(self.town)?;
+        let around = self.town.surroundings()?;
         let mut done = Dispatched::default();
         let mut tried = HashSet::new();
         self.begun.store(0, Ordering::Relaxed);
         let mut may_sleep = !self.dry_run;
         loop {
+            let mut guards = None;
             let round = self.town.read(|reader| {
-                let scene = self.scene(reader, &files)?;
+                let scene = self.scene(reader, &around)?;
                 let longest = scene.control.longest_wait;
+                guards = Some((scene.host().to_owned(), scene.changed_guards()));
                 if may_sleep && !reader.contexts_due(scene.now, scene.now.plus(longest))?.is_empty()
                 {
                     return Ok(Round::Asleep(longest));
                 }
                 self.look(reader, scene, &mut done, &tried)
             })?;
+            self.note_guards(guards.unwrap_or_default())?;
             let (scene, candidates) = match round {
                 Round::Asleep(longest) => {
                     self.wake(longest)?;
@@ -321,7 +323,7 @@ impl<'a> Dispatcher<'a> {
                 rehearse(&proposals, &mut done);
                 break;
             }
-            self.start_all(&files, &scene, proposals, &mut done)?;
+            self.start_all(&around, &scene, proposals, &mut done)?;
             // Those who did not start leave their slots to the next in line.
             if done.dispatched.len() == tried.len() {
                 break;
@@ -341,6 +343,20 @@ impl<'a> Dispatcher<'a> {
             self.town.write(|writer| Ok(writer.note_dispatch(count)?))?;
         }
         Ok(done)
+    }
+
+    /// Writes down which guards of this machine hold up starts since this cycle, so that they let them go on only when there
+    /// is clearly room again.
+    fn note_guards(&self, (host, guards): (String, Vec<(Guard, bool)>)) -> Result<()> {
+        if guards.is_empty() || self.dry_run {
+            return Ok(());
+        }
+        self.town.write(|writer| {
+            for (guard, is_shut) in guards {
+                writer.set_guard(&host, guard, is_shut)?;
+            }
+            Ok(())
+        })
     }
 
     /// Wakes contexts whose date has passed, so that they stand in line with the others.
@@ -447,7 +463,7 @@ impl<'a> Dispatcher<'a> {
     /// Starts what was proposed, a handful at a time: a slot is taken only by what is about to start.
     fn start_all(
         &self,
-        files: &Layers,
+        around: &Surroundings,
         scene: &Scene,
         mut proposals: Vec<Proposal>,
         done: &mut Dispatched,
@@ -458,7 +474,7 @@ impl<'a> Dispatcher<'a> {
             if !delay.is_zero() && !done.dispatched.is_empty() {
                 (self.pause)(delay);
             }
-            self.start_some(files, scene, std::mem::replace(&mut proposals, rest), done)?;
+            self.start_some(around, scene, std::mem::replace(&mut proposals, rest), done)?;
         }
         Ok(())
     }
@@ -467,14 +483,14 @@ impl<'a> Dispatcher<'a> {
     /// transaction, in order, and are spawned side by side.
     fn start_some(
         &self,
-        files: &Layers,
+        around: &Surroundings,
         scene: &Scene,
         proposals: Vec<Proposal>,
         done: &mut Dispatched,
     ) -> Result<()> {
         let settings = &scene.settings;
         let pending = if settings.spawn_delay.is_zero() {
-            let reserved = self.reserve_all(files, proposals, done)?;
+            let reserved = self.reserve_all(around, proposals, done)?;
             (self.decided)();
             reserved
         } else {
@@ -487,7 +503,7 @@ impl<'a> Dispatcher<'a> {
         let mut report = DispatchCycle::new(
             || Ok(Slots::Unlimited),
             take,
-            |proposal: &Proposal| self.execute(files, proposal),
+            |proposal: &Proposal| self.execute(around, proposal),
         )
         .spawn_delay(settings.spawn_delay)
         .parallelism(settings.spawn_parallelism)
@@ -506,14 +522,14 @@ impl<'a> Dispatcher<'a> {
 
     fn reserve_all(
         &self,
-        files: &Layers,
+        around: &Surroundings,
         proposals: Vec<Proposal>,
         done: &mut Dispatched,
     ) -> Result<Vec<Proposal>> {
         let mut scene = None;
         let numbers: Vec<usize> = (0..proposals.len()).collect();
         let answers = self.town.write_each(numbers, |writer, at| {
-            let scene = self.scene_in(writer, files, &mut scene)?;
+            let scene = self.scene_in(writer, around, &mut scene)?;
             self.begin(writer, scene, &proposals[at])
         })?;
         let mut reserved = Vec::with_capacity(proposals.len());
@@ -529,13 +545,13 @@ impl<'a> Dispatcher<'a> {
     fn scene_in<'s>(
         &self,
         writer: &Writer<'_>,
-        files: &Layers,
+        around: &Surroundings,
         scene: &'s mut Option<Scene>,
     ) -> Result<&'s mut Scene> {
         // Nobody else writes while this transaction lasts, so it is read once.
         let read = match scene.take() {
             Some(read) => read,
-            None => self.scene(writer, files)?,
+            None => self.scene(writer, around)?,
         };
         Ok(scene.insert(read))
     }
@@ -557,10 +573,14 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Gives a proposal its slot, unless it has one, and starts its worker.
-    fn execute(&self, files: &Layers, proposal: &Proposal) -> std::result::Result<(), NotStarted> {
+    fn execute(
+        &self,
+        around: &Surroundings,
+        proposal: &Proposal,
+    ) -> std::result::Result<(), NotStarted> {
         if proposal.run().is_none() {
             let answer = self.town.write(|writer| {
-                let mut scene = self.scene(writer, files)?;
+                let mut scene = self.scene(writer, around)?;
                 self.begin(writer, &mut scene, proposal)
             });
             proposal.reserved(answer)?;
@@ -591,7 +611,7 @@ impl<'a> Dispatcher<'a> {
                     return Ok(None);
                 }
                 // In the same transaction, so that nobody takes its slot in between.
-                let mut scene = self.scene(writer, files)?;
+                let mut scene = self.scene(writer, around)?;
                 Ok(Some(self.begin(writer, &mut scene, proposal)?))
             })?;
             match again {

@@ -2,6 +2,7 @@
 
 mod cycle;
 mod dispatcher;
+mod due;
 mod line;
 mod pass;
 mod recipe;
@@ -9,10 +10,12 @@ mod scene;
 mod settings;
 mod spawner;
 mod start;
+mod surroundings;
 
 pub use cycle::{CycleReport, DispatchCycle};
 pub(crate) use dispatcher::Waiting;
 pub use dispatcher::{Dispatched, Dispatcher, NotStarted, Started};
+pub use due::next_due;
 pub use pass::{Pass, Passes, pass};
 pub(crate) use recipe::{DEFAULT_FORMULA, cook};
 pub use scene::Caller;
@@ -20,6 +23,7 @@ pub(crate) use scene::Scene;
 pub use settings::{Overrides, SchedulerSettings};
 pub use spawner::{MemorySpawner, SpawnError, Spawner};
 pub(crate) use start::{Cost, close_stale, settle, start_failed_in};
+pub(crate) use surroundings::Surroundings;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 

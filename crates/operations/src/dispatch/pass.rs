@@ -91,6 +91,7 @@ impl<'a> Passes<'a> {
             }
             recovered.errors.extend(problems);
         }
+        recovered.silent = reconcile::stalls(town, &self.world)?.silent;
         Ok((recovered, dispatched))
     }
 
@@ -114,6 +115,7 @@ fn followed_by(first: Recovered, later: Recovered) -> Recovered {
         finished: [first.finished, later.finished].concat(),
         errors: later.errors,
         waiting: later.waiting,
+        silent: later.silent,
         stale: first.stale + later.stale,
         due: later.due,
     }

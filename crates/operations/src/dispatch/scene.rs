@@ -3,17 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gt_core::decide::{
-    Ask, BACKOFF_MAX, Caps, Control, DispatchOrder, Occupancy, Place, RigStanding, WaitReason,
-    admit, context_reasons, hold, unscheduled_reasons,
+    Ask, BACKOFF_MAX, Budget, BudgetKind, Caps, Control, DispatchOrder, Hold, LoadGuard,
+    MemoryGuard, Occupancy, Place, RigStanding, WaitReason, YOUNG, admit, context_reasons, hold,
+    ramp, unscheduled_reasons,
 };
-use gt_core::schedule::{Account, Context, Park, Run, WorkerPlace};
-use gt_core::settings::Layers;
+use gt_core::schedule::{Account, Context, Means, Park, Run, WorkerPlace};
 use gt_core::{Bead, BeadId, ExecutorKind, Rig, RigSlug, RigState, Timestamp};
-use gt_store::{Lane, Reader};
+use gt_store::{Guard, Lane, Reader};
 
 use super::settings::{Overrides, SchedulerSettings};
+use super::surroundings::Surroundings;
 use crate::beads::BeadFacts;
 use crate::recovery::Parked;
+use crate::runtimes::{CUSTOM, RuntimeNumbers, memory_of_preset};
 use crate::{Result, Town};
 
 /// Who runs a cycle.
@@ -39,20 +41,25 @@ pub(crate) struct Scene {
     /// The polecats that nobody has in the store, and whose last worker has not left yet.
     pub(crate) taken: BTreeSet<WorkerPlace>,
     rigs: BTreeMap<RigSlug, Rig>,
+    /// This machine.
+    host: String,
+    /// What the town says about runtimes, and what was learned of how much memory they take.
+    runtimes: BTreeMap<String, RuntimeNumbers>,
+    estimates: BTreeMap<String, u32>,
     /// The live run of each bead that has one.
     runs: HashMap<BeadId, Run>,
 }
 
 impl Scene {
-    /// Reads it. `files` are the layers below the store's, read before the transaction.
+    /// Reads it. `around` is what is not in the store, read before the transaction.
     pub(crate) fn read(
         reader: &Reader<'_>,
-        files: &Layers,
+        around: &Surroundings,
         overrides: &Overrides,
         caller: Caller,
         now: Timestamp,
     ) -> Result<Self> {
-        let layers = crate::settings::layers_over(files, reader)?;
+        let layers = crate::settings::layers_over(&around.files, reader)?;
         let settings = SchedulerSettings::of(&layers)?;
         let deferred = settings.is_deferred();
         let settings = settings.overridden(overrides);
@@ -61,7 +68,23 @@ impl Scene {
         let mut caps = settings.caps(deferred);
         let capped = accounts.iter().filter(|account| account.max_runs > 0);
         caps.accounts = capped.map(|account| (account.handle.clone(), account.max_runs)).collect();
+        let capped = around.runtimes.iter().filter(|(_, numbers)| numbers.max_runs > 0);
+        caps.runtimes = capped.map(|(name, numbers)| (name.clone(), numbers.max_runs)).collect();
+        let memory = settings.memory_floor.zip(around.machine.memory);
+        let load = around.machine.load.filter(|_| settings.load_per_core > 0);
+        let is_guarded = memory.is_some() || load.is_some();
+        let shut = if is_guarded { reader.shut_guards(&around.host)? } else { Vec::new() };
+        caps.memory = memory
+            .map(|(floor, memory)| MemoryGuard::new(memory, floor, shut.contains(&Guard::Memory)));
+        caps.load = load.and_then(|load| {
+            LoadGuard::new(load, settings.load_per_core, shut.contains(&Guard::Load))
+        });
+        let estimates = if memory.is_some() { reader.estimates()? } else { Vec::new() };
+        let budgets = budgets(reader, &settings.budgets, now)?;
         let mut scene = Self {
+            host: around.host.clone(),
+            runtimes: around.runtimes.clone(),
+            estimates: estimates.into_iter().map(|one| (one.name, one.memory_mb)).collect(),
             control: Control {
                 paused: state.paused.map(|pause| (pause.by, pause.at)),
                 gate_open: caller == Caller::Hand || settings.queue_enabled,
@@ -80,6 +103,7 @@ impl Scene {
         for run in reader.live_runs()? {
             scene.note_run(run);
         }
+        scene.caps.budgets = budgets;
         scene.caps.parked =
             scene.parked().into_iter().map(|parked| (parked.park.means, parked.hold)).collect();
         Ok(scene)
@@ -97,7 +121,10 @@ impl Scene {
     }
 
     /// What a run asked of the caps.
-    pub(crate) fn ask_of(run: &Run) -> Ask<'_> {
+    pub(crate) fn ask_of<'a>(&self, run: &'a Run) -> Ask<'a> {
+        let is_here = runs_here(run.executor) && run.is_on(&self.host);
+        // What it has taken since is measured. A date in the future comes of a clock that was set back.
+        let is_young = self.now.since(run.created_at) < YOUNG && run.created_at <= self.now;
         Ask {
             rig: &run.rig,
             executor: run.executor,
@@ -105,15 +132,31 @@ impl Scene {
             account: Some(run.account.as_str()).filter(|account| !account.is_empty()),
             gated: run.gated,
             runtime: Some(&run.runtime),
+            here: is_here
+                .then(|| if is_young { self.memory_of(&run.runtime, &run.rig) } else { 0 }),
         }
+    }
+
+    /// How much memory a run with this runtime is expected to take, in megabytes: what was learned, else what the town's
+    /// file for it says, else what this program does.
+    fn memory_of(&self, runtime: &str, rig: &RigSlug) -> u64 {
+        if self.caps.memory.is_none() {
+            return 0;
+        }
+        let name = if runtime.is_empty() { CUSTOM } else { runtime };
+        let learned = self.estimates.get(&Means::runtime(runtime, rig).name).copied();
+        let said = || self.runtimes.get(name).map(|numbers| numbers.memory_mb);
+        learned.or_else(said).or_else(|| memory_of_preset(name)).unwrap_or(0).into()
     }
 
     /// Counts a run that has just been admitted, or was live before.
     pub(crate) fn note_run(&mut self, run: Run) {
         if run.holds_slot() {
-            self.occupancy.add(&Self::ask_of(&run), 1);
+            let ask = self.ask_of(&run);
+            self.occupancy.add(&ask, 1);
         }
-        self.caps.note_trial(&Self::ask_of(&run), &run.id);
+        let ask = self.ask_of(&run);
+        self.caps.note_start(&ask, &run.id);
         if let Some(place) = run.place.clone().filter(|_| Run::takes_slot(run.executor)) {
             self.occupancy.occupy(place, run.id.clone());
         }
@@ -144,12 +187,53 @@ impl Scene {
         self.rig(&context.rig).map_or(ExecutorKind::Process, |rig| rig.executor)
     }
 
-    /// The account that a context's run would be charged to.
-    pub(crate) fn account_of<'a>(&'a self, asked: Option<&'a str>) -> Option<&'a str> {
-        asked.or_else(|| {
-            let default = self.accounts.iter().find(|account| account.is_default);
-            default.map(|account| account.handle.as_str())
-        })
+    /// The accounts that a run may be charged to, the first choice first: the one that was named, else the default, else,
+    /// if they are spread, those that have the fewest.
+    fn accounts_for<'a>(&'a self, asked: Option<&'a str>) -> Vec<Option<&'a str>> {
+        let default = self.accounts.iter().find(|account| account.is_default);
+        let first = asked.or(default.map(|account| account.handle.as_str()));
+        if asked.is_some() || !self.settings.spreads_accounts {
+            return vec![first];
+        }
+        let others = self.accounts.iter().filter(|account| !account.is_default);
+        let mut others: Vec<&str> = others.map(|account| account.handle.as_str()).collect();
+        others.sort_by_key(|handle| (self.occupancy.live_with(&Means::account(handle)), *handle));
+        let mut accounts: Vec<Option<&str>> = first.map(Some).into_iter().collect();
+        accounts.extend(others.into_iter().map(Some));
+        if accounts.is_empty() { vec![None] } else { accounts }
+    }
+
+    /// What keeps a run off an account that is not its first choice: while the default has reached its usage limit, those
+    /// that would have had it come one by one and then in larger numbers, or they would reach the next limit at once.
+    fn spill_over(&self, account: &str) -> Option<WaitReason> {
+        let default = self.accounts.iter().find(|account| account.is_default)?;
+        let means = Means::account(&default.handle);
+        let park = self.parks.iter().find(|park| park.means == means && park.is_limit())?;
+        let is_closed = self.caps.parked.iter().any(|(held, _)| *held == means);
+        let hold = ramp(park.closed.filter(|_| is_closed)?.since, self.now)?;
+        let Hold::Ramp(most, _) = hold else { return None };
+        let is_full = self.occupancy.live_with(&Means::account(account)) >= most;
+        is_full.then(|| WaitReason::AccountLimited(account.to_owned(), hold))
+    }
+
+    /// The account of the first of these asks that is admitted, or everything that keeps all of them.
+    fn choose<'a>(
+        &'a self,
+        asked: Option<&'a str>,
+        ask: impl Fn(Option<&'a str>) -> Ask<'a>,
+    ) -> std::result::Result<Option<&'a str>, Vec<WaitReason>> {
+        let mut reasons: Vec<WaitReason> = Vec::new();
+        for (at, account) in self.accounts_for(asked).into_iter().enumerate() {
+            let mut full = admit(&self.caps, &self.occupancy, &ask(account));
+            let spill = account.filter(|_| at > 0).and_then(|account| self.spill_over(account));
+            full.extend(spill);
+            if full.is_empty() {
+                return Ok(account);
+            }
+            full.retain(|reason| !reasons.contains(reason));
+            reasons.extend(full);
+        }
+        Err(reasons)
     }
 
     /// Where a context stands in line.
@@ -192,18 +276,25 @@ impl Scene {
 
     /// Whether the caps have room for one more of a lane.
     pub(crate) fn admits(&self, lane: &Lane) -> bool {
+        self.lane_reasons(lane).is_empty()
+    }
+
+    /// Every cap that admits none of a lane now, whichever runtime it wants.
+    pub(crate) fn lane_reasons(&self, lane: &Lane) -> Vec<WaitReason> {
         let crew = lane.place.as_ref().is_some_and(WorkerPlace::is_crew);
         let executor = self.rig(&lane.rig).map_or(ExecutorKind::Process, |rig| rig.executor);
-        let ask = Ask {
+        let executor = if crew { ExecutorKind::None } else { executor };
+        let ask = |account| Ask {
             rig: &lane.rig,
-            executor: if crew { ExecutorKind::None } else { executor },
+            executor,
             place: lane.place.as_ref(),
-            account: self.account_of(lane.account.as_deref()),
+            account,
             gated: lane.gated,
             // Those of one lane may have different ones.
             runtime: None,
+            here: runs_here(executor).then_some(0),
         };
-        admit(&self.caps, &self.occupancy, &ask).is_empty()
+        self.choose(lane.account.as_deref(), ask).err().unwrap_or_default()
     }
 
     /// Every reason, admission aside, why an open context does not start.
@@ -234,16 +325,32 @@ impl Scene {
         Ok(unscheduled_reasons(&facts, latest, last_run.as_ref(), rig, staged, attempts, self.now))
     }
 
-    /// What a context asks of the caps.
-    pub(crate) fn ask<'a>(&'a self, context: &'a Context) -> Ask<'a> {
+    /// What a context asks of the caps, on this account.
+    fn ask<'a>(&'a self, context: &'a Context, account: Option<&'a str>) -> Ask<'a> {
+        let (executor, runtime) = (self.executor_of(context), self.runtime_of(context));
         Ask {
             rig: &context.rig,
-            executor: self.executor_of(context),
+            executor,
             place: context.place.as_ref(),
-            account: self.account_of(context.account.as_deref()),
+            account,
             gated: context.gated,
-            runtime: Some(self.runtime_of(context)),
+            runtime: Some(runtime),
+            here: runs_here(executor).then(|| self.memory_of(runtime, &context.rig)),
         }
+    }
+
+    fn chosen<'a>(
+        &'a self,
+        context: &'a Context,
+    ) -> std::result::Result<Option<&'a str>, Vec<WaitReason>> {
+        self.choose(context.account.as_deref(), |account| self.ask(context, account))
+    }
+
+    /// The account that the run of a context would be charged to if it started now.
+    pub(crate) fn account_of<'a>(&'a self, context: &'a Context) -> Option<&'a str> {
+        self.chosen(context).unwrap_or_else(|_| {
+            self.accounts_for(context.account.as_deref()).into_iter().next().flatten()
+        })
     }
 
     /// The runtime that a context's run would be carried out with; empty for the rig's own command, and for a person
@@ -259,22 +366,97 @@ impl Scene {
 
     /// Every cap that does not admit a context now.
     pub(crate) fn admission(&self, context: &Context) -> Vec<WaitReason> {
-        admit(&self.caps, &self.occupancy, &self.ask(context))
+        self.chosen(context).err().unwrap_or_default()
     }
 
     /// Counts a context as if it had started.
     pub(crate) fn suppose_started(&mut self, context: &Context) {
-        let (mut occupancy, mut caps) =
-            (std::mem::take(&mut self.occupancy), std::mem::take(&mut self.caps));
-        let ask = self.ask(context);
+        let (mut occupancy, mut caps) = (self.occupancy.clone(), self.caps.clone());
+        let ask = self.ask(context, self.account_of(context));
         let next = gt_core::RunId { bead: context.bead.clone(), epoch: 0 };
         occupancy.add(&ask, 1);
-        caps.note_trial(&ask, &next);
+        caps.note_start(&ask, &next);
         if let Some(place) = context.place.clone().filter(|place| !place.is_crew()) {
             occupancy.occupy(place, next);
         }
         (self.occupancy, self.caps) = (occupancy, caps);
     }
+
+    /// What this machine has too little of for one more run.
+    pub(crate) fn machine_reasons(&self) -> Vec<WaitReason> {
+        let Some(rig) = self.rigs.keys().next() else { return Vec::new() };
+        let ask = Ask {
+            rig,
+            executor: ExecutorKind::Process,
+            place: None,
+            account: None,
+            gated: false,
+            runtime: None,
+            here: Some(0),
+        };
+        let mut reasons = admit(&self.caps, &self.occupancy, &ask);
+        reasons.retain(|reason| matches!(reason, WaitReason::Memory { .. } | WaitReason::Load(_)));
+        reasons
+    }
+
+    /// The guards of this machine whose answer has changed since somebody wrote it down, with the answer.
+    pub(crate) fn changed_guards(&self) -> Vec<(Guard, bool)> {
+        let memory = self.caps.memory.map(|guard| {
+            (Guard::Memory, guard.was_shut, guard.is_shut(self.occupancy.pledged_mb()))
+        });
+        let load = self.caps.load.map(|guard| (Guard::Load, guard.was_shut, guard.is_shut()));
+        let changed = memory.into_iter().chain(load).filter(|(_, was, is)| was != is);
+        changed.map(|(guard, _, is)| (guard, is)).collect()
+    }
+
+    /// This machine, as runs name it.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+}
+
+/// Whether a run takes memory of the machine that starts it.
+fn runs_here(executor: ExecutorKind) -> bool {
+    match executor {
+        ExecutorKind::Tmux | ExecutorKind::Process => true,
+        ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => false,
+    }
+}
+
+/// The budgets in force, with what was used of each.
+fn budgets(
+    reader: &Reader<'_>,
+    settings: &[(BudgetKind, Option<RigSlug>, u64)],
+    now: Timestamp,
+) -> Result<Vec<Budget>> {
+    let has = |kinds: &[BudgetKind]| settings.iter().any(|(kind, ..)| kinds.contains(kind));
+    let since = |kind: BudgetKind| now.minus(kind.window());
+    let starts = if has(&[BudgetKind::RunsPerHour]) {
+        reader.starts_since(since(BudgetKind::RunsPerHour))?
+    } else {
+        Vec::new()
+    };
+    let spent = if has(&[BudgetKind::TokensPerDay, BudgetKind::CostPerDay]) {
+        reader.spent_since(since(BudgetKind::TokensPerDay))?
+    } else {
+        Vec::new()
+    };
+    let budget = |(kind, rig, limit): &(BudgetKind, Option<RigSlug>, u64)| {
+        let uses: Vec<(Timestamp, u64)> = match kind {
+            BudgetKind::RunsPerHour => {
+                let counts = |in_rig: &RigSlug| rig.as_ref().is_none_or(|rig| rig == in_rig);
+                starts.iter().filter(|(_, rig)| counts(rig)).map(|(at, _)| (*at, 1)).collect()
+            }
+            BudgetKind::TokensPerDay => {
+                spent.iter().map(|spent| (spent.at, spent.tokens.unwrap_or(0))).collect()
+            }
+            BudgetKind::CostPerDay => {
+                spent.iter().map(|spent| (spent.at, spent.cost.unwrap_or_default().0)).collect()
+            }
+        };
+        Budget::new(*kind, rig.clone(), *limit, &uses, now)
+    };
+    Ok(settings.iter().map(budget).collect())
 }
 
 impl Town {
@@ -282,10 +464,10 @@ impl Town {
     pub(crate) fn scene(
         &self,
         reader: &Reader<'_>,
-        files: &Layers,
+        around: &Surroundings,
         overrides: &Overrides,
         caller: Caller,
     ) -> Result<Scene> {
-        Scene::read(reader, files, overrides, caller, self.now())
+        Scene::read(reader, around, overrides, caller, self.now())
     }
 }

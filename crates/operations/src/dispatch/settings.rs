@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gt_core::decide::{Caps, DispatchOrder};
-use gt_core::settings::Layers;
+use gt_core::decide::{BudgetKind, Caps, DispatchOrder, MemoryFloor};
+use gt_core::settings::{Layers, parse_decimal};
 use gt_core::time::parse_duration;
 use gt_core::{Invalid, Rig, RigSlug};
 
@@ -46,6 +46,14 @@ pub struct SchedulerSettings {
     pub runtimes: BTreeMap<RigSlug, String>,
     /// The runtime of all others, if the town names one.
     pub runtime: Option<String>,
+    /// Whether work that names no account gets another one while the default has no room.
+    pub spreads_accounts: bool,
+    /// What may be used in which time, in the town and in its rigs.
+    pub budgets: Vec<(BudgetKind, Option<RigSlug>, u64)>,
+    /// How much memory must be left; nothing if nobody looks.
+    pub memory_floor: Option<MemoryFloor>,
+    /// How busy each core may be, in hundredths; 0 for no limit.
+    pub load_per_core: u64,
 }
 
 /// What a cycle by hand may set differently from the settings, for that cycle only.
@@ -72,6 +80,12 @@ impl SchedulerSettings {
         let duration = |name: &str| parse_duration(&value(name)?);
         let count = |number: i64| u32::try_from(number.max(0)).unwrap_or(u32::MAX);
         let positive = |number: i64| Some(count(number)).filter(|number| *number > 0);
+        let decimal = |name: &str| Ok::<_, Invalid>(parse_decimal(&value(name)?).unwrap_or(0));
+        let mut budgets = vec![
+            (BudgetKind::RunsPerHour, None, count(number("budget.runs_per_hour")?).into()),
+            (BudgetKind::TokensPerDay, None, number("budget.tokens_per_day")?.unsigned_abs()),
+            (BudgetKind::CostPerDay, None, decimal("budget.cost_per_day")?),
+        ];
         let mut rig_caps = BTreeMap::new();
         let mut commands = BTreeMap::new();
         let mut runtimes = BTreeMap::new();
@@ -88,6 +102,10 @@ impl SchedulerSettings {
                     let limit = resolved.value.parse().ok().and_then(positive);
                     rig_caps.extend(limit.map(|limit| (slug, limit)));
                 }
+                "budget.runs_per_hour" => {
+                    let limit = resolved.value.parse().map_or(0, count);
+                    budgets.push((BudgetKind::RunsPerHour, Some(slug), limit.into()));
+                }
                 "command" if !resolved.value.trim().is_empty() => {
                     commands.insert(slug, resolved.value);
                 }
@@ -100,7 +118,16 @@ impl SchedulerSettings {
                 _ => {}
             }
         }
+        budgets.retain(|(_, _, limit)| *limit > 0);
+        let floor = MemoryFloor {
+            percent: count(number("guard.memory_min_percent")?),
+            mb: count(number("guard.memory_min_mb")?).into(),
+        };
         Ok(Self {
+            spreads_accounts: value("accounts.spread")? == "true",
+            budgets,
+            memory_floor: (value("guard.memory")? == "true").then_some(floor),
+            load_per_core: decimal("guard.load_per_core")? / 10_000,
             max_polecats: positive(number("scheduler.max_polecats")?),
             batch_size: count(number("scheduler.batch_size")?),
             spawn_delay: duration("scheduler.spawn_delay")?,
@@ -169,15 +196,14 @@ impl SchedulerSettings {
         if self.is_deferred() { self.max_polecats } else { self.queue_max_polecats }
     }
 
-    /// Every cap but those of accounts. `deferred` is the mode before anything was overridden: a cycle
+    /// Every cap that settings alone decide. `deferred` is the mode before anything was overridden: a cycle
     /// that lifts the town's cap does not put the queue's in its place.
     pub(crate) fn caps(&self, deferred: bool) -> Caps {
         Caps {
             town: self.max_polecats,
             queue: if deferred { None } else { self.queue_max_polecats },
             rigs: self.rig_caps.clone(),
-            accounts: BTreeMap::new(),
-            parked: Vec::new(),
+            ..Caps::default()
         }
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn start_in(
         agent,
         place,
         host: starter.host.to_owned(),
-        account: scene.account_of(context.account.as_deref()).unwrap_or_default().to_owned(),
+        account: scene.account_of(&context).unwrap_or_default().to_owned(),
         gated: context.gated,
         starter: starter.lock.to_owned(),
         formula: recipe.formula.clone(),

@@ -94,10 +94,13 @@ impl Occasion {
             | EventKind::StartFailed
             | EventKind::Dispatched
             | EventKind::HandedOver
+            | EventKind::RunSilent
+            | EventKind::RunGoesOn
             | EventKind::RunDone
             | EventKind::RunFailed
             | EventKind::RunLost
             | EventKind::RunCancelled
+            | EventKind::RunUsed
             | EventKind::WorkAccepted
             | EventKind::Landed
             | EventKind::Rescued

@@ -36,6 +36,10 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
         let about = match event.kind {
             EventKind::HelpWanted => said("message"),
             EventKind::TreeDue => said("path"),
+            // A worker may be silent more than once.
+            EventKind::RunSilent | EventKind::RunGoesOn => {
+                format!("{}:{}", run.clone().unwrap_or_default(), said("since"))
+            }
             _ => run.clone().unwrap_or_else(|| said("context")),
         };
         let why = [said("why"), said("reason")].into_iter().find(|text| !text.is_empty());
@@ -59,6 +63,14 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
                     said("name"),
                     found_by(run.as_ref())
                 )
+            }
+            EventKind::RunSilent => format!(
+                "{bead} has said nothing since {}. See gt peek {bead}; gt nudge {bead} \"…\" speaks to its worker, and \
+                 gt run cancel {bead} ends it",
+                said("since")
+            ),
+            EventKind::RunGoesOn => {
+                format!("{bead} goes on; it had said nothing since {}", said("since"))
             }
             EventKind::Escalated => format!(
                 "{bead} was lost too often and is not tried again. See gt why {bead}, then gt scheduler \
@@ -104,6 +116,8 @@ fn kind_of(event: &NewEvent) -> Option<&'static str> {
         EventKind::RunFailed => Some("failed"),
         EventKind::HelpWanted => Some("help-wanted"),
         EventKind::TreeDue => Some("tree-due"),
+        EventKind::RunSilent => Some("stalled"),
+        EventKind::RunGoesOn => Some("goes-on"),
         // People are told once that something does not work, however often it is tried, and when it does again;
         // not of limits, which pass by themselves, and not of what they did.
         EventKind::Parked if !has(event, "again") => Some("parked"),

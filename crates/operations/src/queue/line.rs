@@ -10,7 +10,6 @@ use gt_store::{BeadRow, Reader};
 
 use crate::beads::BeadFacts;
 use crate::dispatch::{Caller, Overrides, Scene, cook};
-use crate::settings::file_layers;
 use crate::{Result, Town};
 
 /// A scheduled bead.
@@ -52,9 +51,9 @@ impl Kitchen {
 
 /// Everything that is scheduled, in the order in which it goes.
 pub fn list(town: &Town, caller: Caller) -> Result<Vec<Queued>> {
-    let files = file_layers(town)?;
+    let around = town.surroundings()?;
     town.read(|reader| {
-        let scene = town.scene(reader, &files, &Overrides::default(), caller)?;
+        let scene = town.scene(reader, &around, &Overrides::default(), caller)?;
         line(town, reader, scene)
     })
 }

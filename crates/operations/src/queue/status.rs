@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use gt_core::decide::Slots;
+use gt_core::decide::{Budget, Slots, WaitReason};
 use gt_core::{RigState, Timestamp};
 use gt_store::Pause;
 
 use crate::dispatch::{Caller, Overrides, SchedulerSettings, Waiting};
 use crate::recovery::Parked;
-use crate::settings::file_layers;
 use crate::{Result, Town};
 
 /// The scheduler in numbers.
@@ -30,6 +29,10 @@ pub struct QueueStatus {
     pub last_dispatch: Option<(Timestamp, u64)>,
     /// What nothing, or only one run, is started with now.
     pub parked: Vec<Parked>,
+    /// The budgets in force, with what was used of them.
+    pub budgets: Vec<Budget>,
+    /// What this machine has too little of for one more run.
+    pub short: Vec<WaitReason>,
     /// The same for each rig that has anything waiting, running or limited.
     pub rigs: BTreeMap<String, RigStatus>,
 }
@@ -58,9 +61,9 @@ pub struct RigStatus {
 
 /// The scheduler in numbers.
 pub fn status(town: &Town) -> Result<QueueStatus> {
-    let files = file_layers(town)?;
+    let around = town.surroundings()?;
     town.read(|reader| {
-        let scene = town.scene(reader, &files, &Overrides::default(), Caller::Daemon)?;
+        let scene = town.scene(reader, &around, &Overrides::default(), Caller::Daemon)?;
         let waiting = Waiting::count(reader, &scene)?;
         let mut rigs: BTreeMap<String, RigStatus> = BTreeMap::new();
         for (slug, (queued, ready)) in waiting.rigs {
@@ -88,6 +91,8 @@ pub fn status(town: &Town) -> Result<QueueStatus> {
             last_dispatch: state.last_dispatch,
             rigs,
             parked: scene.parked(),
+            budgets: scene.caps.budgets.clone(),
+            short: scene.machine_reasons(),
             settings: scene.settings,
         })
     })

@@ -10,7 +10,6 @@ use crate::beads::{BeadFacts, require};
 use crate::dispatch::{Caller, Overrides, Scene};
 use crate::messages::needs_you_in;
 use crate::recovery::{Need, needs_of};
-use crate::settings::file_layers;
 use crate::worker::progress_in;
 use crate::{Result, Town};
 
@@ -106,13 +105,13 @@ const AHEAD_SHOWN: usize = 10;
 
 /// Why the bead that `input` means is not running.
 pub fn why(town: &Town, input: &str) -> Result<Why> {
-    let files = file_layers(town)?;
+    let around = town.surroundings()?;
     let mut why = town.read(|reader| {
         let bead = match scheduled_as(reader, input)? {
             Some(bead) => bead,
             None => require(town, reader, input)?,
         };
-        let scene = town.scene(reader, &files, &Overrides::default(), Caller::Daemon)?;
+        let scene = town.scene(reader, &around, &Overrides::default(), Caller::Daemon)?;
         let context = reader.latest_context(&bead.id)?;
         let run = reader.runs_of(&bead.id)?.into_iter().next();
         let open = context.as_ref().is_some_and(|context| context.closed.is_none());
@@ -216,6 +215,7 @@ fn holders(reasons: &[WaitReason], scene: &Scene) -> Vec<Run> {
                 WaitReason::NoSlot(Cap::Town(_) | Cap::Queue(_)) => true,
                 WaitReason::NoSlot(Cap::Rig(rig, _)) => run.rig == *rig,
                 WaitReason::NoSlot(Cap::Account(handle, _)) => run.account == *handle,
+                WaitReason::NoSlot(Cap::Runtime(name, _)) => run.runtime == *name,
                 WaitReason::OnePerAgent(_, id) => run.id == *id,
                 _ => false,
             })
@@ -321,6 +321,23 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         WaitReason::AccountLimited(handle, _) => {
             format!("it starts by itself; gt config account resume {handle} ends it sooner")
         }
+        WaitReason::Budget(budget) => {
+            let rig = budget.rig.as_ref().map(|rig| format!("rig.{rig}.")).unwrap_or_default();
+            format!(
+                "it starts by itself when that time has come; gt config set {rig}{} <n> changes the budget",
+                budget.kind.setting()
+            )
+        }
+        WaitReason::Memory { .. } => {
+            "it starts by itself when there is clearly more; gt config set guard.memory_min_mb <n> and \
+             guard.memory_min_percent <n> change how much must be left"
+                .to_owned()
+        }
+        WaitReason::Load(_) => {
+            "it starts by itself when this machine is less busy; gt config set guard.load_per_core <n> \
+             changes how busy it may be"
+                .to_owned()
+        }
         WaitReason::NoSlot(cap) => {
             let setting = match cap {
                 Cap::Town(_) => "scheduler.max_polecats".to_owned(),
@@ -330,6 +347,12 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
                     return format!(
                         "it starts when one of the runs that hold the slots ends; the cap is that of the \
                          account {handle}"
+                    );
+                }
+                Cap::Runtime(name, _) => {
+                    return format!(
+                        "it starts when one of the runs that hold the slots ends; gt config agent set {name} \
+                         max_runs <n> changes the cap"
                     );
                 }
             };

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use gt_core::BeadId;
-use gt_core::schedule::{AwaitedOrigin, CloseReason, Means, Run, RunId};
+use gt_core::schedule::{AwaitedOrigin, CloseReason, Means, Run, RunId, Silence};
 use gt_executors::runs::{Liveness, RunFiles, Unattended, holders, unattended};
 
 use super::parks::parked;
+use crate::outbox::unsent;
 use crate::runs::{RealWorld, World as _};
 use crate::{Result, Town};
 
@@ -28,6 +29,10 @@ pub enum Need {
     Unsupervised(RunId, i32),
     /// This run is over, and these processes of it are not.
     NotGone(RunId, Vec<i32>),
+    /// The worker of this run has said nothing since then.
+    Stalled(RunId, Silence),
+    /// So many notices were given up: people were not told.
+    NotTold(u64),
     /// The work of this run has waited long for an origin that does not answer.
     OriginAway(RunId, AwaitedOrigin),
 }
@@ -43,6 +48,8 @@ impl Need {
             Self::Headless(..) => "headless",
             Self::Unsupervised(..) => "unsupervised",
             Self::NotGone(..) => "not-gone",
+            Self::Stalled(..) => "stalled",
+            Self::NotTold(_) => "not-told",
             Self::OriginAway(..) => "origin-away",
         }
     }
@@ -63,6 +70,11 @@ impl Need {
                  or sees how it ends"
             ),
             Self::NotGone(run, left) => format!("{run} is over, but not {}", those(left)),
+            Self::Stalled(run, silence) => format!("{run} {silence}"),
+            Self::NotTold(1) => "1 notice could not be delivered, and was given up".to_owned(),
+            Self::NotTold(count) => {
+                format!("{count} notices could not be delivered, and were given up")
+            }
             Self::OriginAway(run, awaited) => format!("the work of {run} {awaited}"),
         }
     }
@@ -84,6 +96,10 @@ impl Need {
                 "let it end, and what it did is saved and done again; or gt run cancel {run}"
             ),
             Self::NotGone(..) => "end them by hand; its bead waits for that".to_owned(),
+            Self::Stalled(RunId { bead, .. }, _) => format!(
+                "gt peek {bead} shows what it says; gt nudge {bead} \"…\" speaks to it, gt run cancel {bead} ends it"
+            ),
+            Self::NotTold(_) => "gt outbox list, then gt outbox retry".to_owned(),
             Self::OriginAway(run, _) => {
                 format!(
                     "it lands by itself when the origin answers; gt run cancel {run} gives it up, and keeps it"
@@ -134,8 +150,11 @@ pub fn needs_you(town: &Town) -> Result<Vec<Need>> {
             }
         })
     }));
+    needs.extend(live.iter().filter_map(is_silent).take(EACH_MAX));
     needs.extend(live.iter().filter_map(|run| waits_long(town, run)).take(EACH_MAX));
     needs.extend(processes_left(town, &live, &recent)?);
+    let given_up = unsent(town)?.given_up;
+    needs.extend((given_up > 0).then_some(Need::NotTold(given_up)));
     Ok(needs)
 }
 
@@ -144,9 +163,13 @@ pub fn needs_of(town: &Town, run: &Run) -> Result<Vec<Need>> {
     if !run.state.is_live() {
         return Ok(Vec::new());
     }
-    let mut needs = Vec::from_iter(waits_long(town, run));
+    let mut needs: Vec<Need> = is_silent(run).into_iter().chain(waits_long(town, run)).collect();
     needs.extend(processes_left(town, std::slice::from_ref(run), &[])?);
     Ok(needs)
+}
+
+fn is_silent(run: &Run) -> Option<Need> {
+    run.silence().map(|silence| Need::Stalled(run.id.clone(), silence))
 }
 
 fn waits_long(town: &Town, run: &Run) -> Option<Need> {

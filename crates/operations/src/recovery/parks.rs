@@ -2,14 +2,13 @@
 
 use gt_core::Timestamp;
 use gt_core::decide::{
-    self, Blame, Hold, ParkChange, STRIKES_MAX, Testimony, after_run, testimony,
+    self, Blame, Hold, ParkChange, STRIKES_MAX, Testimony, after_run, proven_at, testimony,
 };
 use gt_core::schedule::{Loss, Means, Origin, Park, Run, RunEnd, RunId, RunState};
 use gt_store::Writer;
 
 use crate::dispatch::{Caller, Overrides, Scene};
 use crate::runs::{Finished, finish_in};
-use crate::settings::file_layers;
 use crate::{Result, Town};
 
 /// Hears what the end of a run says about what it was carried out with, in the transaction that writes the end, and
@@ -38,6 +37,11 @@ pub(crate) fn testify(writer: &mut Writer<'_>, run: &Run, end: &RunEnd) -> Resul
             ParkChange::Clear => {
                 if let Some(park) = park {
                     writer.clear_park(park, Some(run))?;
+                }
+            }
+            ParkChange::Ramp => {
+                if let Some(park) = park {
+                    writer.set_ramp(park, proven_at(run, now), Some(run))?;
                 }
             }
             ParkChange::Suspect(park) => writer.suspect(&park)?,
@@ -72,9 +76,10 @@ pub(crate) fn note_start(writer: &mut Writer<'_>, scene: &mut Scene, run: &Run) 
     if scene.parks.is_empty() {
         return Ok(());
     }
-    for means in scene.caps.tried_by(&Scene::ask_of(run)) {
+    for means in scene.caps.tried_by(&scene.ask_of(run)) {
         writer.set_trial(means, &run.id)?;
     }
+    note_ramps(writer, scene, run)?;
     let needed = Means::of_run(run);
     let (lasted, kept) = std::mem::take(&mut scene.parks).into_iter().partition(|park: &Park| {
         let is_held = scene.caps.parked.iter().any(|(means, _)| *means == park.means);
@@ -85,6 +90,30 @@ pub(crate) fn note_start(writer: &mut Writer<'_>, scene: &mut Scene, run: &Run) 
     for park in lasted {
         let trial = park.trial.as_ref().map(|trial| writer.run(trial)).transpose()?.flatten();
         writer.clear_park(&park, trial.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Writes down since when more and more is started with what this run needs, if the run that tried it is the only one to
+/// know: it may end before the ramp does.
+fn note_ramps(writer: &mut Writer<'_>, scene: &mut Scene, run: &Run) -> Result<()> {
+    let needed = Means::of_run(run);
+    let ramps = |means: &Means| {
+        let held = scene.caps.parked.iter().find(|(held, _)| held == means);
+        matches!(held, Some((_, Hold::Ramp(..))))
+    };
+    let begun: Vec<usize> = (0..scene.parks.len())
+        .filter(|at| {
+            let park = &scene.parks[*at];
+            park.ramp_since.is_none() && needed.contains(&park.means) && ramps(&park.means)
+        })
+        .collect();
+    for at in begun {
+        let park = &scene.parks[at];
+        let trial = park.trial.as_ref().and_then(|trial| scene.run_of(&trial.bead)).cloned();
+        let since = trial.as_ref().map_or(scene.now, |trial| proven_at(trial, scene.now));
+        writer.set_ramp(park, since, trial.as_ref())?;
+        scene.parks[at].ramp_since = Some(since);
     }
     Ok(())
 }
@@ -101,12 +130,13 @@ pub fn limited(town: &Town, id: &RunId, until: Timestamp, said: &str) -> Result<
         let Some(means) = Means::of_run(&run).into_iter().next() else {
             return Ok(Finished::Already);
         };
-        let park = decide::limited(means, until, said, writer.now());
-        let known = writer.parks_of(&run)?.into_iter().find(|known| known.means == park.means);
+        let known = writer.parks_of(&run)?.into_iter().find(|known| known.means == means);
+        let again = known.as_ref().is_some_and(|known| known.trial.as_ref() == Some(id));
+        let park = decide::limited(means, until, said, again, writer.now());
         // Of several runs that reach it at once, the first is told of.
         let is_known = known.is_some_and(|known| {
             let until = |park: &Park| park.closed.map(|closed| closed.until);
-            known.is_limit() && known.trial.as_ref() != Some(id) && until(&known) == until(&park)
+            known.is_limit() && !again && until(&known) == until(&park)
         });
         if !is_known {
             writer.park(&park, &run, false)?;
@@ -129,9 +159,9 @@ pub struct Parked {
 
 /// Everything that is parked.
 pub fn parked(town: &Town) -> Result<Vec<Parked>> {
-    let files = file_layers(town)?;
+    let around = town.surroundings()?;
     town.read(|reader| {
-        Ok(town.scene(reader, &files, &Overrides::default(), Caller::Daemon)?.parked())
+        Ok(town.scene(reader, &around, &Overrides::default(), Caller::Daemon)?.parked())
     })
 }
 

@@ -9,7 +9,6 @@ use gt_core::{BeadId, EventKind, Json, Status, Timestamp};
 use crate::beads::{refuse_if_over, resolve_in};
 use crate::dispatch::{Caller, Overrides};
 use crate::schedule::{redispatch_in, try_recipe};
-use crate::settings::file_layers;
 use crate::{OperationError, Result, Town};
 
 /// A wish for another run.
@@ -43,14 +42,14 @@ pub enum Redispatched {
 /// Schedules another run for an open bead that has none. What a person took out of the queue, or what was given up,
 /// stays so: only a person lifts that.
 pub fn redispatch(town: &Town, wish: &Redispatch) -> Result<Redispatched> {
-    let files = file_layers(town)?;
+    let around = town.surroundings()?;
     // Before the transaction, because it reads files.
     let fault = try_recipe(town, &wish.bead)?;
     town.write(|writer| {
         let id = resolve_in(town, writer, &wish.bead)?;
         refuse_if_over(town, writer, &id, "redispatch")?;
         let bead = writer.bead(&id)?.ok_or_else(|| OperationError::NoBead(wish.bead.clone()))?;
-        let scene = town.scene(writer, &files, &Overrides::default(), Caller::Daemon)?;
+        let scene = town.scene(writer, &around, &Overrides::default(), Caller::Daemon)?;
         let now = writer.now();
         if bead.status != Status::Open {
             let why = format!("it is {}, not open; gt why {id} says more", bead.status);

@@ -44,7 +44,7 @@ pub(super) enum Concluded {
 }
 
 impl Concluded {
-    fn of(finished: Finished) -> Self {
+    fn of(finished: &Finished) -> Self {
         match finished {
             Finished::Already => Self::Already,
             Finished::Closed(_)
@@ -65,7 +65,13 @@ pub(super) fn conclude(
     end: AgentEnd,
 ) -> Result<()> {
     if run.workplace.tree.is_empty() {
-        return finish(town, &run.id, &run_end(end)).map(drop);
+        let end = run_end(end);
+        if matches!(end.state, RunState::Failed | RunState::Lost)
+            && let Some(limit) = limit_in(runtime, &last_words(town, run), town.now())
+        {
+            return limited(town, &run.id, limit.at, &limit.said).map(drop);
+        }
+        return finish(town, &run.id, &end).map(drop);
     }
     let (context, runtime) = (Some(context), Some(runtime));
     conclude_in_tree(
@@ -102,11 +108,12 @@ pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> R
         && let Some(runtime) = ending.runtime
         && let Some(limit) = limit_in(runtime, &last_words(town, run), town.now())
     {
-        return limited(town, &run.id, limit.at, &limit.said).map(Concluded::of);
+        return limited(town, &run.id, limit.at, &limit.said)
+            .map(|finished| Concluded::of(&finished));
     }
     let committed = matches!(saved, Ok(Some(_)));
     let end = RunEnd { committed, loss: ending.loss, ..end };
-    finish(town, &run.id, &end).map(Concluded::of)
+    finish(town, &run.id, &end).map(|finished| Concluded::of(&finished))
 }
 
 /// A run as it is now, if it is live.

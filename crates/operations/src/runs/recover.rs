@@ -23,6 +23,8 @@ pub struct Recovered {
     pub finished: Vec<RunId>,
     /// Runs whose work waits for an origin that does not answer.
     pub waiting: Vec<(RunId, AwaitedOrigin)>,
+    /// Runs whose worker has been silent for long, of which people were told now.
+    pub silent: Vec<RunId>,
     /// Runs that something is wrong with and that are still as they were, and why.
     pub errors: Vec<(RunId, String)>,
     /// How many contexts were closed because their bead is.
@@ -156,7 +158,7 @@ fn is_elsewhere(run: &Run) -> bool {
 
 /// Since when a start has been under way, as far as anybody could do something for it.
 fn began(world: &dyn World, run: &Run) -> Timestamp {
-    world.awake_since().map_or(run.created_at, |awake| run.created_at.max(awake))
+    world.woke_at().map_or(run.created_at, |woke| run.created_at.max(woke))
 }
 
 /// What is wrong with a live run, as far as this machine can say.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gt_core::decide::needs_fresh_session;
 use gt_core::runtime::Runtime;
-use gt_core::schedule::{Account, LandingState, StepProgress, WorkerPlace};
+use gt_core::schedule::{Account, LandingState, Run, StepProgress, WorkerPlace};
 use gt_core::{Bead, EventKind, Json, Message, Rig};
 use gt_executors::runs::{AgentEnd, RunFiles, RunLock, SessionEnd, Supervision, say};
 
@@ -142,6 +142,7 @@ impl Shift<'_> {
     /// Makes sure that the run is still to be worked on, and writes down that another session does.
     fn hand_over(&self, order: &WorkOrder, session: u32, why: &str) -> Result<Sequel> {
         let id = &order.run.id;
+        let head = head_of(self.town, self.rig, &order.run);
         let sequel = self.town.write(|writer| {
             let run = writer.run(id)?.filter(|run| run.state.is_live() && run.ended_by.is_empty());
             let bead: Option<Bead> = writer.bead(&id.bead)?;
@@ -153,7 +154,8 @@ impl Shift<'_> {
                 return Ok(Sequel::End(AgentEnd::Exited(0)));
             }
             let number = Json::trusted(session.to_string());
-            let fields = [("session", number), ("why", Json::string(why))];
+            let fields =
+                [("session", number), ("why", Json::string(why)), ("head", Json::string(&head))];
             writer.record_run(&run, EventKind::HandedOver, &fields);
             let context = order.context.clone();
             Ok(Sequel::Session(Box::new(WorkOrder { run, bead, context })))
@@ -167,6 +169,14 @@ impl Shift<'_> {
         }
         Ok(sequel)
     }
+}
+
+/// The commit in the tree of a run; empty if it has none, or nobody can say.
+pub(crate) fn head_of(town: &Town, rig: &Rig, run: &Run) -> String {
+    let name = run.place.as_ref().and_then(WorkerPlace::polecat_name);
+    let (Some(trees), Some(name)) = (Trees::of(town, rig), name) else { return String::new() };
+    let head = trees.tree(name).head().ok().flatten();
+    head.map(|head| head.to_string()).unwrap_or_default()
 }
 
 /// What stands in a prompt was put before its reader, and is not typed into the session as well.

@@ -29,10 +29,7 @@ pub(super) enum Settled {
 /// Ends a run of which no process is left as its supervisor would have ended it: what its end means is decided where
 /// the supervisor decides it, and in its tree nobody else does anything meanwhile.
 pub(super) fn settle(town: &Town, world: &dyn World, run: &Run) -> Result<Settled> {
-    let (rig, context) = match look_up(town, run)? {
-        Some(found) => found,
-        None => return Ok(Settled::Already),
-    };
+    let Some((rig, context)) = look_up(town, run)? else { return Ok(Settled::Already) };
     match rig.filter(|rig| has_trees(rig) && !run.workplace.tree.is_empty()) {
         Some(rig) => {
             let _lock = match occupy(town, &rig, run) {

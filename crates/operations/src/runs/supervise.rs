@@ -17,6 +17,7 @@ use super::insist::insist;
 use super::remote::{self, Home};
 use super::sessions::{Shift, Worked};
 use super::spawner::with_causes;
+use super::usage::{note_usage, usage_of};
 use crate::dispatch::SchedulerSettings;
 use crate::settings::{file_layers, layers_over};
 use crate::trees::{NotPrepared, Prepared, take_prepared};
@@ -121,6 +122,9 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
     };
     match shift.work(*order, supervision)? {
         Worked::Ended(end, runtime) => {
+            let usage = usage_of(town, &run, &runtime, supervision.take_peak_mb());
+            // Before the end, so that whoever waits for that finds it.
+            insist(|| note_usage(town, &run, &usage))?;
             insist(|| conclude(town, &rig, &run, &context, &runtime, end))?;
         }
         Worked::NotContinued(why) => insist(|| not_continued(town, &rig, &run, &why))?,

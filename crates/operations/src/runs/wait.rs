@@ -14,7 +14,6 @@ use crate::beads::BeadFacts;
 use crate::dispatch::{Caller, Overrides, Scene};
 use crate::events::Follower;
 use crate::schedule::{Meaning, meaning};
-use crate::settings::file_layers;
 use crate::{Result, Town};
 
 /// What is waited for.
@@ -244,9 +243,9 @@ impl<'a, F: FnMut(Notice<'_>)> Waiting<'a, F> {
 
     /// How every bead that is waited for stands.
     fn standing(&self) -> Result<Vec<Watched>> {
-        let files = file_layers(self.town)?;
+        let around = self.town.surroundings()?;
         self.town.read(|reader| {
-            let scene = self.town.scene(reader, &files, &Overrides::default(), Caller::Daemon)?;
+            let scene = self.town.scene(reader, &around, &Overrides::default(), Caller::Daemon)?;
             let mut judge = Judge { reader, scene, known: HashMap::new() };
             match &self.named {
                 Some(named) => named.iter().map(|id| judge.watched(id)).collect(),

@@ -9,8 +9,8 @@ use gt_core::decide::Traces;
 use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_core::{ExecutorKind, Timestamp};
 use gt_executors::runs::{
-    AgentEnd, Liveness, RunFiles, Suspect, end_strays, host_identity, lost_its_session,
-    rebooted_since, starter_is_alive,
+    AgentEnd, Liveness, RunFiles, Suspect, awake_since, end_strays, host_identity,
+    lost_its_session, rebooted_since, starter_is_alive,
 };
 
 use super::cancel::end_processes;
@@ -38,9 +38,9 @@ pub trait World: Sync {
     fn starter_of(&self, run: &Run) -> Alive;
     /// Whether any process of this run is left.
     fn worker_of(&self, run: &Run) -> Alive;
-    /// Since when this machine has been awake, if it is known to have slept, or its clock to have been set: nobody could
-    /// do anything in the time before, so that none of it counts.
-    fn awake_since(&self) -> Option<Timestamp> {
+    /// When this machine woke, if whoever looks has seen it sleep, or its clock being set: nobody could do anything in
+    /// the time before, so that none of it counts.
+    fn woke_at(&self) -> Option<Timestamp> {
         None
     }
     /// Sees to it that somebody here stays with this run, if it goes on elsewhere and nobody does. Returns at once.
@@ -62,6 +62,14 @@ pub trait World: Sync {
     fn end_of(&self, run: &Run) -> Option<RunEnd> {
         self.agent_end_of(run).map(run_end)
     }
+    /// When the worker of this run said something last.
+    fn last_output_of(&self, _run: &Run) -> Option<Timestamp> {
+        None
+    }
+    /// Since when this machine goes on without a gap, as far as anybody knows who looked before.
+    fn awake_since(&self, _now: Timestamp) -> Option<Timestamp> {
+        None
+    }
     /// What is known of the end of this run, of which no process is left.
     fn traces_of(&self, _run: &Run) -> Traces {
         Traces::default()
@@ -77,6 +85,9 @@ pub(super) fn strays_do_not_end(run: &RunId, left: &[i32]) -> String {
     format!("processes of {run} do not end ({}); end them by hand", left.join(", "))
 }
 
+/// The file that says since when this machine goes on without a gap.
+const AWAKE: &str = "awake";
+
 /// The file that tells this directory apart from all others that share its store.
 const HOST: &str = "host";
 
@@ -88,41 +99,46 @@ pub struct RealWorld {
     starters: PathBuf,
     runs: PathBuf,
     /// Nanoseconds since 1970; nothing is known of any sleep while it is 0.
-    awake_since: Arc<AtomicI64>,
+    woke_at: Arc<AtomicI64>,
 }
 
 impl RealWorld {
     /// Takes note that the machine has just woken, or that its clock was set.
     pub(crate) fn woke_at(&self, now: Timestamp) {
-        self.awake_since.store(now.as_nanos(), Ordering::SeqCst);
+        self.woke_at.store(now.as_nanos(), Ordering::SeqCst);
     }
 
     /// The world as this town sees it.
     pub fn of(town: &Town) -> Result<Self> {
-        let mut host = gt_executors::process::host_name();
-        // Where there is no directory there are no locks to be mistaken for those of another.
-        if town.has_directory() {
-            let path = town.root().join(DIRECTORY).join(HOST);
-            let identity = host_identity(&path).map_err(|source| OperationError::File {
-                action: "read or make",
-                path,
-                source,
-            })?;
-            host = format!("{host}/{identity}");
-        }
-        let root = town.root().to_owned();
+        let (host, root) = (host_of(town)?, town.root().to_owned());
         Ok(Self {
             host,
             root,
             starters: town.starters_directory(),
             runs: town.runs_directory(),
-            awake_since: Arc::default(),
+            woke_at: Arc::default(),
         })
     }
 
     pub(crate) fn files_of(&self, run: &Run) -> RunFiles {
         RunFiles::of(&self.runs, &run.id.to_string())
     }
+}
+
+/// This machine, as the runs of a town name it.
+pub(crate) fn host_of(town: &Town) -> Result<String> {
+    let host = gt_executors::process::host_name();
+    // Where there is no directory there are no locks to be mistaken for those of another.
+    if !town.has_directory() {
+        return Ok(host);
+    }
+    let path = town.root().join(DIRECTORY).join(HOST);
+    let identity = host_identity(&path).map_err(|source| OperationError::File {
+        action: "read or make",
+        path,
+        source,
+    })?;
+    Ok(format!("{host}/{identity}"))
 }
 
 impl World for RealWorld {
@@ -161,8 +177,8 @@ impl World for RealWorld {
         }
     }
 
-    fn awake_since(&self) -> Option<Timestamp> {
-        let nanos = self.awake_since.load(Ordering::SeqCst);
+    fn woke_at(&self) -> Option<Timestamp> {
+        let nanos = self.woke_at.load(Ordering::SeqCst);
         (nanos != 0).then_some(Timestamp::from_nanos(nanos))
     }
 
@@ -210,6 +226,15 @@ impl World for RealWorld {
             return None;
         }
         self.files_of(run).agent_end().ok().flatten()
+    }
+
+    fn last_output_of(&self, run: &Run) -> Option<Timestamp> {
+        self.files_of(run).last_output().ok().flatten()
+    }
+
+    fn awake_since(&self, now: Timestamp) -> Option<Timestamp> {
+        // What cannot be written down is not known, and a silence too many is told.
+        awake_since(&self.root.join(DIRECTORY).join(AWAKE), now).ok().flatten()
     }
 
     fn traces_of(&self, run: &Run) -> Traces {

@@ -1,6 +1,6 @@
 //! Where runtimes are written down: in this program, and in the town's directory over it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -81,6 +81,33 @@ pub fn list(town: &Town) -> Result<Vec<(String, Result<KnownRuntime>)>> {
 /// The runtime of this name.
 pub fn get(town: &Town, name: &str) -> Result<KnownRuntime> {
     Shelf { town, instead: None }.find(&RuntimeName::parse(name)?)
+}
+
+/// What a runtime says about how much of it there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RuntimeNumbers {
+    /// How much memory one of it takes, until that is known better.
+    pub(crate) memory_mb: u32,
+    /// Most of it at once; 0 for no limit.
+    pub(crate) max_runs: u32,
+}
+
+/// What the town's own files say about that. One that cannot be used limits nothing: nothing can be started with it.
+pub(crate) fn own_numbers(town: &Town) -> Result<BTreeMap<String, RuntimeNumbers>> {
+    let own = own_names(town)?;
+    let numbers = own.into_iter().filter_map(|name| {
+        let Runtime { memory_mb, max_runs, .. } = get(town, &name).ok()?.runtime;
+        Some((name, RuntimeNumbers { memory_mb, max_runs }))
+    });
+    Ok(numbers.collect())
+}
+
+/// How much memory a runtime takes that came with this program, if one of this name did. Reads no file.
+pub(crate) fn memory_of_preset(name: &str) -> Option<u32> {
+    let (_, text) = PRESETS.iter().find(|(known, _)| *known == name)?;
+    // What every file but those of programs without a model says for itself.
+    let line = text.lines().find_map(|line| line.strip_prefix("memory_mb = "))?;
+    line.trim().parse().ok()
 }
 
 /// Changes one key of a runtime in the town's file for it. Nothing is written unless the runtime can be used then.
@@ -252,6 +279,13 @@ fn preset_layer(town: &Town, name: &RuntimeName) -> Result<RuntimeLayer> {
 /// The names of all runtimes.
 fn names(town: &Town) -> Result<BTreeSet<String>> {
     let mut names: BTreeSet<String> = PRESETS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    names.extend(own_names(town)?);
+    Ok(names)
+}
+
+/// The names of those that the town has files for.
+fn own_names(town: &Town) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
     if !town.has_directory() {
         return Ok(names);
     }

@@ -5,8 +5,11 @@ mod scripted;
 mod trial;
 
 pub use files::{KnownRuntime, RuntimeOrigin, get, list, set, unset};
+pub(crate) use files::{RuntimeNumbers, memory_of_preset, own_numbers};
 pub use scripted::{Ended, Stage, follow, script_of};
 pub use trial::{Answer, Tested, test};
+
+use std::collections::BTreeMap;
 
 use gt_core::runtime::{LimitUntil, Runtime, Zones};
 use gt_core::{RigSlug, Timestamp};
@@ -46,6 +49,13 @@ pub(crate) fn known_in(
 /// The runtime that a run names; one that names none has the command of its rig.
 pub(crate) fn named(town: &Town, name: &str) -> Result<Runtime> {
     Ok(get(town, if name.is_empty() { CUSTOM } else { name })?.runtime)
+}
+
+/// How much memory runs with each runtime are expected to take, in megabytes, as far as that was learned. The own command
+/// of a rig is called `<rig>/command`.
+pub fn learned_memory(town: &Town) -> Result<BTreeMap<String, u32>> {
+    let estimates = town.read(|reader| Ok(reader.estimates()?))?;
+    Ok(estimates.into_iter().map(|estimate| (estimate.name, estimate.memory_mb)).collect())
 }
 
 /// The usage limit that the end of an output tells of, if it does, with the time zones of this machine.

@@ -8,7 +8,6 @@ use super::check;
 use super::rehearse::rehearse;
 use crate::beads::{refuse_if_over, reopen_in, resolve_in};
 use crate::dispatch::{Caller, Overrides, Scene};
-use crate::settings::file_layers;
 use crate::{OperationError, Result, Town};
 
 /// A bead that is scheduled again.
@@ -26,7 +25,7 @@ pub struct Retried {
 /// everything that waits for a person: circuit-broken, quarantined, failed in its last run, or out of
 /// attempts. What could not start anyway is refused, as by a sling.
 pub fn retry(town: &Town, inputs: &[String], all: bool) -> Result<Vec<Result<Retried>>> {
-    let files = file_layers(town)?;
+    let around = town.surroundings()?;
     let mut names = inputs.to_vec();
     if all {
         names.extend(town.read(|reader| {
@@ -45,7 +44,7 @@ pub fn retry(town: &Town, inputs: &[String], all: bool) -> Result<Vec<Result<Ret
         let scene = match &mut scene {
             Some(scene) => scene,
             unread => {
-                unread.insert(town.scene(writer, &files, &Overrides::default(), Caller::Daemon)?)
+                unread.insert(town.scene(writer, &around, &Overrides::default(), Caller::Daemon)?)
             }
         };
         retry_in(town, writer, scene, &name, recipe)

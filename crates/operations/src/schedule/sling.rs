@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use gt_core::schedule::{Context, Origin, Run, SlingParameters};
-use gt_core::settings::Layers;
 use gt_core::{Bead, BeadId, Rig, RigSlug, Status};
 use gt_store::{BeadRow, NewContext, Pause, Reader, Writer};
 
@@ -13,9 +12,8 @@ use super::expand::{Meaning, Target, Words, meaning, named, unfold, words};
 use super::rehearse::rehearse;
 use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
 use crate::beads::BeadFacts;
-use crate::dispatch::{Caller, DEFAULT_FORMULA, Overrides, Scene};
+use crate::dispatch::{Caller, DEFAULT_FORMULA, Overrides, Scene, Surroundings};
 use crate::landing::merging_in;
-use crate::settings::file_layers;
 use crate::{OperationError, Result, Town};
 
 /// A bead to be scheduled, or why it is not.
@@ -44,10 +42,10 @@ type Recipes = HashMap<RigSlug, std::result::Result<(), String>>;
 /// Schedules what the request names. Nothing is started here; in direct mode the caller runs a cycle over the
 /// contexts that were made.
 pub fn sling(town: &Town, request: &SlingRequest) -> Result<SlingReport> {
-    let files = file_layers(town)?;
+    let around = town.surroundings()?;
     let (load, scene) = town.read(|reader| {
         let load = load(town, reader, request)?;
-        let scene = look(town, reader, &files)?;
+        let scene = look(town, reader, &around)?;
         Ok((load, scene))
     })?;
     let parameters = parameters(request, &load.words);
@@ -55,14 +53,14 @@ pub fn sling(town: &Town, request: &SlingRequest) -> Result<SlingReport> {
     let recipes = try_recipes(town, &scene, &load, &parameters, &request.flags);
     town.write_or_rehearse(request.rehearsal, |writer| {
         // What was read before the transaction may be old by now.
-        let scene = look(town, writer, &files)?;
+        let scene = look(town, writer, &around)?;
         Scheduling { town, request, scene, parameters: &parameters, recipes: &recipes }
             .run(writer, load)
     })
 }
 
-fn look(town: &Town, reader: &Reader<'_>, files: &Layers) -> Result<Scene> {
-    town.scene(reader, files, &Overrides::default(), Caller::Daemon)
+fn look(town: &Town, reader: &Reader<'_>, around: &Surroundings) -> Result<Scene> {
+    town.scene(reader, around, &Overrides::default(), Caller::Daemon)
 }
 
 fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load> {

@@ -11,6 +11,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gt_core::decide::MachineFacts;
 use gt_core::schedule::RunId;
 use gt_core::settings::Layers;
 use gt_core::{Clock, Rig, Timestamp};
@@ -21,7 +22,7 @@ use self::database::Database;
 use crate::hooks::{Calls, Hooks};
 use crate::outbox::tell_news;
 use crate::settings::file_layers;
-use crate::{Actor, Environment, OperationError, Result};
+use crate::{Actor, Environment, Machine, OperationError, RealMachine, Result};
 
 /// The directory inside a town that is ours.
 pub(crate) const DIRECTORY: &str = ".gt";
@@ -29,6 +30,9 @@ pub(crate) const DIRECTORY: &str = ".gt";
 pub(crate) const STORE: &str = "gt.db";
 /// The backups inside that directory; the store puts its own there before it migrates.
 const BACKUPS: &str = "backups";
+
+/// The variable with the directory where a machine is described, for tests: `/` if it is not set.
+const MACHINE: &str = "GT_MACHINE";
 
 /// The root of a town without a directory.
 const NOWHERE: &str = "/nonexistent";
@@ -47,6 +51,7 @@ pub struct Town {
     seam: Option<Arc<dyn Fn() + Send + Sync>>,
     /// The bell of this town's daemon, which is rung after every commit.
     bell: Option<PathBuf>,
+    machine: Option<Arc<dyn Machine>>,
 }
 
 impl fmt::Debug for Town {
@@ -108,6 +113,9 @@ impl Town {
             notices: false,
             seam: None,
             bell: Some(bell_path(&root.join(DIRECTORY))),
+            machine: Some(Arc::new(RealMachine::at(
+                environment.path(MACHINE).unwrap_or_else(|| PathBuf::from("/")),
+            ))),
         })
     }
 
@@ -150,6 +158,7 @@ impl Town {
             notices: false,
             seam: None,
             bell: None,
+            machine: None,
         }
     }
 
@@ -158,6 +167,18 @@ impl Town {
     pub fn acting_as(mut self, actor: Actor, run: Option<RunId>) -> Self {
         (self.actor, self.acting_run) = (actor, run);
         self
+    }
+
+    /// Has runs on this machine. A town without a directory does not know its own, and nothing is held up by it.
+    #[must_use]
+    pub fn with_machine(mut self, machine: Arc<dyn Machine>) -> Self {
+        self.machine = Some(machine);
+        self
+    }
+
+    /// What is known of the machine that runs are started on.
+    pub(crate) fn machine(&self) -> MachineFacts {
+        self.machine.as_ref().map(|machine| machine.facts()).unwrap_or_default()
     }
 
     /// Calls this before every transaction, when none is open: there the simulator lets others go first, or

@@ -52,7 +52,7 @@ pub(crate) struct Prepared {
 }
 
 /// Makes the tree of a run ready: on a fresh branch that begins where its base is now. What an earlier run left there
-/// is saved, and moved away if it was not clean. Only the holder of the run's lock calls this.
+/// is saved, and moved away if it was not clean. Only the holder of the tree's lock calls this.
 pub(crate) fn prepare(
     town: &Town,
     rig: &Rig,

@@ -279,6 +279,7 @@ impl Keeper<'_> {
         let is_left = polecat.last_run.as_ref().is_none_or(|last| {
             let files = RunFiles::of(&self.town().runs_directory(), &last.to_string());
             matches!(files.liveness(), Ok(Liveness::Free | Liveness::NeverTaken))
+                && !files.was_cut_off()
         });
         Ok(Some(lock).filter(|_| is_unchanged && is_left))
     }
@@ -370,9 +371,9 @@ impl Keeper<'_> {
     fn circumstances(&self) -> Result<String> {
         let rig = self.rig();
         let base = self.trees.repository().tip(&rig.default_branch).ok().flatten();
-        let base = base.map(|base| base.to_string()).unwrap_or_default();
         let wishes = Wishes::of(self.town(), rig)?;
-        Ok(format!("{:?}", (&rig.repo, base, wishes)))
+        let mark = base.as_ref().and_then(|base| wishes.mark(base).ok());
+        Ok(format!("{:?}", (&rig.repo, base, wishes, mark)))
     }
 
     /// When it did not work, under the circumstances of now, and why.

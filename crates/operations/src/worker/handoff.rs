@@ -1,14 +1,16 @@
 //! A fresh session for the same run: same tree, same branch, same attempt.
 
-use gt_core::message::{HANDOVER, MessageBody, MessageKind, NewMessage};
+use gt_core::decide::{SessionNews, sessions_in_vain};
+use gt_core::message::{HANDOVER, MessageBody, MessageKind, NewMessage, Severity};
 use gt_core::schedule::{Run, RunId, RunState};
-use gt_core::{Address, ExecutorKind, Message};
+use gt_core::{Address, Event, EventKind, ExecutorKind, Message, Sender};
 use gt_executors::runs::{Asked, RunFiles, ask_to_hand_over, somebody_listens};
-use gt_store::Reader;
+use gt_store::{EventFilter, Reader};
 
 use super::acting::chosen_run;
-use crate::messages::{Party, subject};
-use crate::runs::{RealWorld, World as _};
+use crate::messages::{Party, escalate_in, needs_you_in, subject};
+use crate::runs::{RealWorld, World as _, head_of};
+use crate::settings::{file_layers, layers_over};
 use crate::{OperationError, Result, Town};
 
 /// What is left for the next session.
@@ -46,6 +48,7 @@ pub fn hand_off(
     if !somebody_listens(&files).map_err(|source| unheard(&files, source))? {
         return Err(nobody(&run, None));
     }
+    refuse_in_vain(town, &run)?;
     let note = if about.is_none() && body.is_empty() {
         None
     } else {
@@ -76,6 +79,58 @@ pub fn hand_off(
         return Ok(HandedOff { run: run.id, note });
     }
     Err(nobody(&run, note.as_ref()))
+}
+
+/// A run that is handed over again and again, and in which nothing is done, would go on like that for ever, at a price: a
+/// person is asked instead, once.
+fn refuse_in_vain(town: &Town, run: &Run) -> Result<()> {
+    let files = file_layers(town)?;
+    let (limit, rig, events) = town.read(|reader| {
+        let limit = layers_over(&files, reader)?.get("worker.max_handoffs")?.value;
+        let limit: usize = limit.parse().unwrap_or(0);
+        let filter = EventFilter {
+            bead: Some(run.id.bead.clone()),
+            kinds: vec![EventKind::HandedOver, EventKind::StepDone],
+            ..EventFilter::default()
+        };
+        let events = if limit == 0 { Vec::new() } else { reader.latest_events(&filter, limit)? };
+        Ok((limit, reader.rig(run.rig.as_str())?, events))
+    })?;
+    let own = run.id.to_string();
+    let is_own = |event: &&Event| event.run.as_deref() == Some(own.as_str());
+    let news: Vec<SessionNews> = events
+        .iter()
+        .rev()
+        .filter(is_own)
+        .map(|event| match event.kind {
+            EventKind::HandedOver => {
+                SessionNews::Begun(event.payload.string_field("head").unwrap_or_default())
+            }
+            _ => SessionNews::StepDone,
+        })
+        .collect();
+    let head = rig.map(|rig| head_of(town, &rig, run)).unwrap_or_default();
+    if limit == 0 || sessions_in_vain(&news, &head) < limit {
+        return Ok(());
+    }
+    let (id, bead) = (&run.id, &run.id.bead);
+    let what = format!("{id} was handed over {limit} times without a commit or a step done");
+    town.write(|writer| {
+        let asks = needs_you_in(writer, Some(bead))?;
+        if asks.iter().any(|message| message.body.as_str().starts_with(&what)) {
+            return Ok(());
+        }
+        let body = MessageBody::parse(&format!(
+            "{what}, and is not handed over any more. Look at it with gt run log {bead}; gt run cancel {bead} ends it"
+        ))?;
+        let from = Sender::Worker(id.clone());
+        escalate_in(writer, from, Some(bead.clone()), body, Severity::High)?;
+        Ok(())
+    })?;
+    Err(OperationError::rejected(format!(
+        "{what}, so a fresh session would do nothing either, and a person is asked; commit what you have, or say what you \
+         need with gt done --status escalated -m \"…\""
+    )))
 }
 
 /// Asks the supervisor of a run for a fresh session; `false` if there is none who could be asked.

@@ -213,6 +213,7 @@ macro_rules! for_each_conformance_case {
                 what_is_held_reads_back_exactly_as_it_was_written,
                 a_run_finds_what_is_held_against_its_own_means,
                 a_trial_is_written_down_beside_the_rest,
+                a_ramp_is_told_as_the_end_of_a_limit_and_its_own_end_is_not,
                 parking_and_its_end_are_told_and_suspicion_is_not,
                 a_forgiven_attempt_wakes_its_context,
             }
@@ -311,6 +312,12 @@ macro_rules! for_each_conformance_case {
                 a_read_sees_one_state_while_somebody_writes,
                 nothing_is_wrong_with_the_file_of_a_healthy_store,
             }
+            usage {
+                what_a_run_has_used_is_kept_and_told,
+                starts_are_counted_unless_they_failed,
+                estimates_and_guards_read_back_as_they_were_written,
+                a_bead_stays_with_the_account_of_its_last_run,
+            }
             waiting {
                 a_target_without_children_is_waited_for_by_itself,
                 an_open_target_is_waited_for_whatever_its_children_do,
@@ -336,6 +343,7 @@ macro_rules! for_each_conformance_case {
                 polecats_are_kept_by_name_and_the_rested_come_first,
                 a_tree_is_moved_away_with_a_number_and_told_when_it_was,
                 what_was_saved_of_a_run_is_kept_once,
+                the_silence_of_a_worker_is_written_down_once,
                 accepted_work_is_on_its_way_until_it_has_landed,
             }
         }

@@ -43,6 +43,7 @@ mod scans;
 mod settings;
 mod texts;
 mod transactions;
+mod usage;
 mod waiting;
 mod workplaces;
 

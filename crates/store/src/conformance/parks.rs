@@ -14,7 +14,14 @@ fn claude() -> Means {
 
 fn suspected(means: Means) -> Park {
     let strikes = vec![id("gt-a"), id("gt-b")];
-    Park { means, strikes, closed: None, reason: "exit \"1\"".to_owned(), trial: None }
+    Park {
+        means,
+        strikes,
+        closed: None,
+        reason: "exit \"1\"".to_owned(),
+        trial: None,
+        ramp_since: None,
+    }
 }
 
 fn closed(means: Means) -> Park {
@@ -71,6 +78,26 @@ pub(super) fn a_trial_is_written_down_beside_the_rest(subject: &dyn Subject) {
     town.write(|writer| writer.set_trial(&claude(), &run.id));
     let tried = Park { trial: Some(run.id), ..closed(claude()) };
     assert_eq!(town.read(|reader| reader.parks()), [tried]);
+}
+
+pub(super) fn a_ramp_is_told_as_the_end_of_a_limit_and_its_own_end_is_not(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let run = run(&town);
+    let limit = Park { strikes: Vec::new(), ..closed(Means::account("work")) };
+    town.write(|writer| writer.park(&limit, &run, false));
+    let before = town.last_event();
+    town.write(|writer| writer.set_ramp(&limit, at(800), Some(&run)));
+    let ramping = Park { ramp_since: Some(at(800)), ..limit.clone() };
+    assert_eq!(town.read(|reader| reader.parks()), std::slice::from_ref(&ramping));
+    town.write(|writer| writer.clear_park(&ramping, None));
+    let told: Vec<String> =
+        town.events_since(before).iter().map(|event| event.kind.to_string()).collect();
+    assert_eq!(told, ["unparked"]);
+
+    // Another limit begins anew.
+    town.write(|writer| writer.suspect(&ramping));
+    town.write(|writer| writer.park(&limit, &run, false));
+    assert_eq!(town.read(|reader| reader.parks()), [limit]);
 }
 
 pub(super) fn parking_and_its_end_are_told_and_suspicion_is_not(subject: &dyn Subject) {

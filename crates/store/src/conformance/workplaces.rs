@@ -1,7 +1,8 @@
 //! Polecats, the trees that were moved away, what was saved of them, and how far work is on its way.
 
+use gt_core::decide::SilenceChange;
 use gt_core::schedule::{
-    AwaitedOrigin, Landing, LandingState, Polecat, Rescued, RunEnd, RunId, RunState, Said,
+    AwaitedOrigin, Landing, LandingState, Polecat, Rescued, RunEnd, RunId, RunState, Said, Silence,
     TrashState, Trashed, TreeState, Workplace,
 };
 
@@ -115,6 +116,33 @@ pub(super) fn what_was_saved_of_a_run_is_kept_once(subject: &dyn Subject) {
     }
     assert_eq!(town.read(|reader| reader.rescues()), [again]);
     assert_eq!(town.read(|reader| reader.rescue_of(&run_id("gt-b"))), None);
+}
+
+pub(super) fn the_silence_of_a_worker_is_written_down_once(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    let run = begin(&town, "gt-a", |_| ());
+    let silence = Silence { since: run.created_at.floor_to_second() };
+    let change = |change| town.write(|writer| writer.change_silence(&run, change));
+    let read = || town.read(|reader| reader.run(&run.id)).expect("the run is there");
+    // Nobody is at work yet.
+    assert!(!change(SilenceChange::Begins(silence)));
+    assert!(town.write(|writer| {
+        set_status(writer, "gt-a", Status::InProgress)?;
+        writer.claim_run(&run, &Workplace::default())
+    }));
+
+    let story = town.story_of(|_| {
+        assert!(!change(SilenceChange::Ends(silence)));
+        assert!(change(SilenceChange::Begins(silence)));
+        assert!(!change(SilenceChange::Begins(silence)));
+        assert_eq!(read().silence(), Some(silence));
+        assert!(change(SilenceChange::Ends(silence)));
+        assert!(!change(SilenceChange::Ends(silence)));
+        assert_eq!(read().silence(), None);
+    });
+
+    assert_eq!(story, ["run_silent gt-a", "run_goes_on gt-a"]);
 }
 
 pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subject) {

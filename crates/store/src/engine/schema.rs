@@ -37,6 +37,7 @@ migrations! {
     (3, 3, "0003_scheduler.sql"),
     // An older program would start runs beside their trees.
     (4, 4, "0004_workers.sql"),
+    (5, 4, "0005_capacity.sql"),
 }
 
 /// The schema this program knows.

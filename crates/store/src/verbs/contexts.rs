@@ -282,7 +282,8 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Schedules each of these. None of the beads has an open context.
+    /// Schedules each of these. None of the beads has an open context. A bead stays with the account of its last run,
+    /// as long as that is there, unless another one is named.
     pub fn insert_contexts(&mut self, new: Vec<NewContext>) -> Result<Vec<Context>, StoreError> {
         let before = count(self.number(LAST_NUMBER, &[])?);
         // Names that came with an import stay with whoever had them first.
@@ -297,6 +298,7 @@ impl Writer<'_> {
                 format!("UPDATE contexts SET latest = 0 WHERE bead IN ({list}) AND latest = 1");
             self.apply(&sql, &params)?;
         }
+        let accounts = self.last_accounts(&new)?;
         let mut number = before;
         let mut made = Vec::with_capacity(new.len());
         for new in new {
@@ -304,13 +306,14 @@ impl Writer<'_> {
             while taken.contains(ContextId::of_number(number).as_str()) {
                 number += 1;
             }
+            let account = new.account.or_else(|| accounts.get(&new.bead).cloned());
             let context = Context {
                 number,
                 id: ContextId::of_number(number),
                 bead: new.bead,
                 rig: new.rig,
                 place: new.place,
-                account: new.account,
+                account,
                 gated: new.gated,
                 forced: new.forced,
                 priority: new.priority,
@@ -338,6 +341,25 @@ impl Writer<'_> {
             self.refresh_statistics()?;
         }
         Ok(made)
+    }
+
+    /// The account of the last run of each bead for which none is named.
+    fn last_accounts(&self, new: &[NewContext]) -> Result<HashMap<BeadId, String>, StoreError> {
+        let open = new.iter().filter(|new| new.account.is_none());
+        let beads: Vec<BeadId> = open.map(|new| new.bead.clone()).collect();
+        let mut accounts = HashMap::new();
+        for page in beads.chunks(PAGE) {
+            let (list, params) = placeholders(page);
+            let sql = format!(
+                "SELECT r.bead, r.account FROM runs r JOIN accounts a ON a.handle = r.account \
+                 WHERE r.bead IN ({list}) \
+                 AND r.epoch = (SELECT MAX(n.epoch) FROM runs n WHERE n.bead = r.bead)"
+            );
+            let found =
+                self.rows(&sql, &params, |row| Ok((id_from(row, 0)?, row.text(1)?.to_owned())))?;
+            accounts.extend(found);
+        }
+        Ok(accounts)
     }
 
     /// Writes the row as if it were being started, so that no lane counts it before it is known what keeps it.

@@ -31,6 +31,7 @@ mod statistics;
 mod steps;
 mod trash;
 mod upkeep;
+mod usage;
 
 pub use beads::{BlockerFacts, differing_fields};
 pub use bulk::Bulk;
@@ -47,6 +48,7 @@ pub use settings::Scope;
 pub use statistics::Statistics;
 pub use steps::{DoneStep, LiveSteps};
 pub use upkeep::{Growth, Totals};
+pub use usage::{Estimate, Guard, Spent};
 
 /// Names the statements of a module and lists them, so that a test can prepare every one.
 macro_rules! statements {
@@ -88,6 +90,7 @@ pub fn all_statements() -> Vec<&'static str> {
         steps::STATEMENTS,
         trash::STATEMENTS,
         upkeep::STATEMENTS,
+        usage::STATEMENTS,
     ]
     .concat()
 }

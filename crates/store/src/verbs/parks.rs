@@ -10,7 +10,7 @@ use crate::{Reader, StoreError, Writer};
 /// The columns of a park, in the order [`park_from`] reads them.
 macro_rules! park_columns {
     () => {
-        "kind, name, beads, since, until, reason, trial"
+        "kind, name, beads, since, until, reason, trial, ramp_since"
     };
 }
 
@@ -18,10 +18,12 @@ statements! {
     ALL = concat!("SELECT ", park_columns!(), " FROM parks ORDER BY kind, name");
     OF_RUN = concat!("SELECT ", park_columns!(), " FROM parks WHERE (kind = 'account' AND name = ?1) \
         OR (kind = 'runtime' AND name = ?2) ORDER BY kind, name");
-    PUT = concat!("INSERT INTO parks (", park_columns!(), ", strikes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
+    PUT = concat!("INSERT INTO parks (", park_columns!(), ", strikes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
         ON CONFLICT (kind, name) DO UPDATE SET beads = excluded.beads, since = excluded.since, \
-        until = excluded.until, reason = excluded.reason, trial = excluded.trial, strikes = excluded.strikes");
+        until = excluded.until, reason = excluded.reason, trial = excluded.trial, ramp_since = excluded.ramp_since, \
+        strikes = excluded.strikes");
     SET_TRIAL = "UPDATE parks SET trial = ?3 WHERE kind = ?1 AND name = ?2";
+    SET_RAMP = "UPDATE parks SET ramp_since = ?3 WHERE kind = ?1 AND name = ?2";
     DELETE = "DELETE FROM parks WHERE kind = ?1 AND name = ?2";
 }
 
@@ -67,26 +69,45 @@ impl Writer<'_> {
         self.apply(SET_TRIAL, &params)
     }
 
+    /// Writes down that the usage limit of something has passed, and since when more and more is started with it. That it
+    /// is over is told now, and by which run that was found out, if by one.
+    pub fn set_ramp(
+        &mut self,
+        park: &Park,
+        since: Timestamp,
+        run: Option<&Run>,
+    ) -> Result<(), StoreError> {
+        let means = &park.means;
+        let params = [means.kind.as_str().into(), (&means.name).into(), since.into()];
+        self.apply(SET_RAMP, &params)?;
+        self.record_over(park, run);
+        Ok(())
+    }
+
     /// Holds nothing against something any more. Whoever was only suspected is cleared without a word; of what was
-    /// parked is told that it is over, and by which run that was found out, if by one.
+    /// parked is told that it is over, and by which run that was found out, if by one, unless that was told already.
     pub fn clear_park(&mut self, park: &Park, run: Option<&Run>) -> Result<(), StoreError> {
         let means = &park.means;
         self.apply(DELETE, &[means.kind.as_str().into(), (&means.name).into()])?;
-        if park.closed.is_some() {
-            let mut fields = named(means);
-            if park.is_limit() {
-                fields.push(("limit".to_owned(), Json::trusted("true".to_owned())));
-            }
-            self.record_park(EventKind::Unparked, run, &fields);
+        if park.closed.is_some() && park.ramp_since.is_none() {
+            self.record_over(park, run);
         }
         Ok(())
+    }
+
+    fn record_over(&mut self, park: &Park, run: Option<&Run>) {
+        let mut fields = named(&park.means);
+        if park.is_limit() {
+            fields.push(("limit".to_owned(), Json::trusted("true".to_owned())));
+        }
+        self.record_park(EventKind::Unparked, run, &fields);
     }
 
     fn put_park(&mut self, park: &Park) -> Result<(), StoreError> {
         let beads: Vec<&str> = park.strikes.iter().map(BeadId::as_str).collect();
         let beads = beads.join(" ");
         let trial = park.trial.as_ref().map(ToString::to_string).unwrap_or_default();
-        let params: [Param<'_>; 8] = [
+        let params: [Param<'_>; 9] = [
             park.means.kind.as_str().into(),
             (&park.means.name).into(),
             (&beads).into(),
@@ -94,6 +115,7 @@ impl Writer<'_> {
             park.closed.map(|closed| closed.until).into(),
             (&park.reason).into(),
             (&trial).into(),
+            park.ramp_since.into(),
             i64::try_from(park.strikes.len()).unwrap_or(i64::MAX).into(),
         ];
         self.apply(PUT, &params)
@@ -129,5 +151,6 @@ fn park_from(row: &dyn Row) -> Result<Park, StoreError> {
         closed: instant(3)?.zip(instant(4)?).map(|(since, until)| Closed { since, until }),
         reason: row.text(5)?.to_owned(),
         trial: trial.map(RunId::parse).transpose()?,
+        ramp_since: instant(7)?,
     })
 }

@@ -1,8 +1,9 @@
 //! Runs: attempts of workers.
 
+use gt_core::decide::SilenceChange;
 use gt_core::schedule::{
-    AwaitedOrigin, Landing, LandingState, Run, RunEnd, RunId, RunState, Said, WorkerPlace,
-    Workplace,
+    AwaitedOrigin, Landing, LandingState, Money, Run, RunEnd, RunId, RunState, Said, Usage,
+    WorkerPlace, Workplace,
 };
 use gt_core::{BeadId, EventKind, ExecutorKind, Json, NewEvent, RigSlug, Timestamp, Uid};
 
@@ -23,7 +24,8 @@ macro_rules! run_columns {
              state, starter, formula, ",
             $steps,
             ", created_at, created_by, running_at, ended_at, ended_by, exit_code, exit_signal, reason, \
-             session, tree, branch, base, base_commit, said, accepted_commit, landing, landing_commit"
+             session, tree, branch, base, base_commit, said, accepted_commit, landing, landing_commit, \
+             peak_memory_mb, tokens, cost"
         )
     };
 }
@@ -64,6 +66,7 @@ statements! {
         reason = CASE WHEN ", live!(), " THEN '' ELSE reason END \
         WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended'");
     AWAIT = concat!("UPDATE runs SET reason = ?3 WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended' AND ", live!());
+    SILENCE = "UPDATE runs SET reason = ?3 WHERE bead = ?1 AND epoch = ?2 AND state = 'running' AND landing = '' AND reason = ?4";
     LANDING = concat!("SELECT ", run_columns!(), " FROM runs WHERE landing = 'intended' ORDER BY bead, epoch");
     INTEND = concat!("UPDATE runs SET ended_by = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     END = concat!("UPDATE runs SET state = ?3, ended_at = ?4, ended_by = ?5, exit_code = ?6, \
@@ -226,6 +229,23 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Writes down that the worker of a run is silent, or goes on. `false` if that is known, or it is not at work any more.
+    pub fn change_silence(&mut self, run: &Run, change: SilenceChange) -> Result<bool, StoreError> {
+        let (kind, silence, is_new) = match change {
+            SilenceChange::Begins(silence) => (EventKind::RunSilent, silence, true),
+            SilenceChange::Ends(silence) => (EventKind::RunGoesOn, silence, false),
+        };
+        let text = silence.to_string();
+        let (new, old) = if is_new { (text.as_str(), "") } else { ("", text.as_str()) };
+        let id = &run.id;
+        let params = [(&id.bead).into(), i64::from(id.epoch).into(), new.into(), old.into()];
+        if self.execute(SILENCE, &params)? == 0 {
+            return Ok(false);
+        }
+        self.record_run(run, kind, &[("since", Json::string(&silence.since.to_string()))]);
+        Ok(true)
+    }
+
     /// Writes down that what was about to be pushed has not arrived, and is not on its way any more: nothing of the run
     /// is accepted.
     pub fn give_up_landing(&mut self, run: &Run) -> Result<(), StoreError> {
@@ -348,6 +368,11 @@ fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
                 .map(LandingState::parse)
                 .transpose()?,
             commit: text(32)?,
+        },
+        usage: Usage {
+            peak_memory_mb: row.int_or_null(33)?.map(|mb| u32::try_from(mb).unwrap_or(u32::MAX)),
+            tokens: row.int_or_null(34)?.map(count),
+            cost: row.int_or_null(35)?.map(|cost| Money(count(cost))),
         },
     })
 }

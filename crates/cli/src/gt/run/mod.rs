@@ -60,6 +60,15 @@ pub(super) fn write_run(object: &mut ObjectWriter<'_>, run: &Run) {
     object.text_unless_empty("runtime", &run.runtime);
     object.text("host", &run.host);
     object.text_unless_empty("account", &run.account);
+    if let Some(mb) = run.usage.peak_memory_mb {
+        object.count("peak_memory_mb", mb.into());
+    }
+    if let Some(tokens) = run.usage.tokens {
+        object.count("tokens", tokens);
+    }
+    if let Some(cost) = run.usage.cost {
+        object.text("cost", &cost.to_string());
+    }
     object.text_unless_empty("formula", &run.formula);
     object.timestamp("created_at", run.created_at);
     object.text("created_by", &run.created_by);

@@ -1,7 +1,7 @@
 //! `gt run show`.
 
 use clap::Args;
-use gt_core::schedule::{Context as SlingContext, Run};
+use gt_core::schedule::{Context as SlingContext, Run, Usage};
 use gt_operations::runs::{self, Alive, RealWorld, ShownRun};
 use gt_records::ObjectWriter;
 
@@ -44,6 +44,7 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     row("runtime", run.runtime.clone());
     row("host", run.host_name().to_owned());
     row("account", run.account.clone());
+    row("used", used(&run.usage));
     row(
         "begun",
         format!("{} ({}) by {}", run.created_at, ago(run.created_at, now), run.created_by),
@@ -72,6 +73,16 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     printer.line("")?;
     printer.heading("Steps", &format!("  {}", shown.steps.progress))?;
     print_steps(printer, &shown.steps)
+}
+
+/// What a run has used, as far as anybody knows.
+fn used(usage: &Usage) -> String {
+    let known = [
+        usage.tokens.map(|tokens| format!("{tokens} tokens")),
+        usage.cost.map(|cost| format!("{cost} in money")),
+        usage.peak_memory_mb.map(|mb| format!("{mb} MB of memory at most")),
+    ];
+    known.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn state(shown: &ShownRun) -> String {
@@ -133,7 +144,9 @@ fn json(shown: &ShownRun) -> String {
         object.text("away", elsewhere.away.as_deref().unwrap_or_default());
     }
     object.array("needs_you", |array| {
-        needs.iter().for_each(|need| array.object(|object| write_need(object, need)));
+        for need in needs {
+            array.object(|object| write_need(object, need));
+        }
     });
     object.raw("steps", run.steps.as_str());
     if !steps.steps.is_empty() {

@@ -17,7 +17,7 @@ use gt_records::ObjectWriter;
 use crate::context::Context;
 use crate::error::CliError;
 
-pub(super) use status::{parked_line, write_parked};
+pub(super) use status::{budget_line, parked_line, write_budgets, write_parked};
 
 /// Look at the scheduler, and steer it
 #[derive(Debug, Args)]
@@ -99,6 +99,9 @@ pub(super) fn write_reasons(object: &mut ObjectWriter<'_>, reasons: &[WaitReason
             array.object(|object| {
                 object.text("code", reason.code());
                 object.text("text", &reason.to_string());
+                if let Some(until) = reason.until() {
+                    object.timestamp("until", until);
+                }
             });
         }
     });

@@ -119,6 +119,12 @@ pub(super) fn tell_recovered(printer: &Printer, recovered: &Recovered) -> Result
     for (run, awaited) in &recovered.waiting {
         printer.line(format!("Landing: {run} {awaited}"))?;
     }
+    for run in &recovered.silent {
+        printer.done(format!(
+            "Silent: {run} has said nothing for long; gt why {run} says what to do",
+            run = run.bead
+        ))?;
+    }
     for run in &recovered.restarted {
         printer.done(format!("Taken back: the start of {run} came to nothing"))?;
     }

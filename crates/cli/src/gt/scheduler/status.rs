@@ -1,6 +1,7 @@
 //! `gt scheduler status`.
 
-use gt_core::decide::{Hold, Slots};
+use gt_core::decide::{Budget, BudgetKind, Hold, Slots};
+use gt_core::schedule::Money;
 use gt_operations::Town;
 use gt_operations::dispatch::Caller;
 use gt_operations::queue::{QueueStatus, list, status};
@@ -53,6 +54,12 @@ fn text(printer: &Printer, town: &Town, status: &QueueStatus) -> Result<(), CliE
     for parked in &status.parked {
         printer.line(parked_line(parked))?;
     }
+    for budget in &status.budgets {
+        printer.line(budget_line(budget))?;
+    }
+    for reason in &status.short {
+        printer.line(format!("Waits for {reason}"))?;
+    }
     if let Some((at, count)) = status.last_dispatch {
         printer.line(format!("Last dispatch: {count}, {}", ago(at, town.now())))?;
     }
@@ -72,6 +79,36 @@ fn text(printer: &Printer, town: &Town, status: &QueueStatus) -> Result<(), CliE
     }
     printer.line("")?;
     printer.table(table)
+}
+
+/// What was used of a budget, and until when nothing is left.
+pub(in super::super) fn budget_line(budget: &Budget) -> String {
+    let until = if budget.is_spent() { format!("; until {}", budget.until) } else { String::new() };
+    format!("Budget: {budget}{until}")
+}
+
+/// The field `budgets`.
+pub(in super::super) fn write_budgets(object: &mut ObjectWriter<'_>, budgets: &[Budget]) {
+    object.array("budgets", |array| {
+        for budget in budgets {
+            array.object(|object| {
+                object.text("setting", budget.kind.setting());
+                if let Some(rig) = &budget.rig {
+                    object.text("rig", rig.as_str());
+                }
+                if budget.kind == BudgetKind::CostPerDay {
+                    object.text("limit", &Money(budget.limit).to_string());
+                    object.text("used", &Money(budget.used).to_string());
+                } else {
+                    object.count("limit", budget.limit);
+                    object.count("used", budget.used);
+                }
+                if budget.is_spent() {
+                    object.timestamp("until", budget.until);
+                }
+            });
+        }
+    });
 }
 
 /// What is parked, how long, and why.
@@ -98,8 +135,13 @@ pub(in super::super) fn write_parked(object: &mut ObjectWriter<'_>, parked: &[Pa
                     object.timestamp("since", closed.since);
                     object.timestamp("until", closed.until);
                 }
-                if let Hold::Trial(run) = hold {
-                    object.text("trial", &run.to_string());
+                match hold {
+                    Hold::Trial(run) => object.text("trial", &run.to_string()),
+                    Hold::Ramp(most, next) => {
+                        object.count("max_runs", (*most).into());
+                        object.timestamp("more_at", *next);
+                    }
+                    Hold::Until(_) | Hold::Once => {}
                 }
             });
         }
@@ -129,6 +171,8 @@ fn json(status: &QueueStatus, beads: &[String]) -> String {
     write_limit(&mut object, "capacity", status.cap);
     write_limit(&mut object, "free_slots", free(status.slots()));
     write_parked(&mut object, &status.parked);
+    write_budgets(&mut object, &status.budgets);
+    super::write_reasons(&mut object, &status.short);
     object.array("rigs", |array| {
         for (name, rig) in &status.rigs {
             array.object(|object| {

@@ -47,6 +47,9 @@ fn after(mut park: Option<Park>, story: &[(&str, Testimony)]) -> (Option<Park>, 
         match change {
             ParkChange::Keep => {}
             ParkChange::Clear => park = None,
+            ParkChange::Ramp => {
+                park = park.map(|park| Park { ramp_since: Some(NOW), ..park });
+            }
             ParkChange::Suspect(next) | ParkChange::Close { park: next, .. } => park = Some(next),
         }
     }
@@ -171,7 +174,7 @@ fn a_limit_lasts_as_long_as_it_was_said_within_reason() {
         (NOW.minus(hour), LIMIT_MIN),
         (NOW.plus(hour * 24 * 365), LIMIT_MAX),
     ] {
-        let park = limited(claude(), said, "limit", NOW);
+        let park = limited(claude(), said, "limit", false, NOW);
         assert_eq!(park.closed.unwrap().until, NOW.plus(lasts));
         assert!(park.is_limit());
     }
@@ -181,7 +184,59 @@ fn testimonies() -> impl Strategy<Value = Testimony> {
     prop_oneof![Just(Testimony::Works), Just(Testimony::Strike), Just(Testimony::Nothing)]
 }
 
+#[test]
+fn after_a_limit_one_goes_then_two_then_twice_as_many_each_minute() {
+    let until = NOW.minus(SECOND * 600);
+    let closed = Some(Closed { since: until.minus(SECOND), until });
+    let park = Park { closed, ..limited(claude(), NOW, "limit", false, NOW) };
+    assert_eq!(hold(&park, None, NOW), Some(Hold::Once));
+    // The run that tries it has not lasted long enough,
+    let trial = Run { running_at: Some(NOW.minus(SECOND * 59)), ..run("w-1", SECOND * 59) };
+    assert_eq!(hold(&park, Some(&trial), NOW), Some(Hold::Trial(trial.id.clone())));
+    // it has,
+    let later = NOW.plus(SECOND);
+    assert_eq!(hold(&park, Some(&trial), later), Some(Hold::Ramp(2, later.plus(SECOND * 60))));
+    // or it ended well, which is written down.
+    let tried = Park { trial: Some(trial.id.clone()), ..park };
+    let (ramping, blame) = after(Some(tried), &[("w-1", Testimony::Works)]);
+    let ramping = ramping.unwrap();
+    assert_eq!((ramping.ramp_since, blame), (Some(NOW), Blame::Bead));
+    for (seconds, most) in [(0, 2), (59, 2), (60, 4), (120, 8), (180, 16), (299, 32)] {
+        let now = NOW.plus(SECOND * seconds);
+        let held = hold(&ramping, None, now);
+        assert!(
+            matches!(held, Some(Hold::Ramp(now_most, next)) if now_most == most && next > now),
+            "{held:?}"
+        );
+    }
+    assert_eq!(hold(&ramping, None, NOW.plus(SECOND * 300)), None);
+    // Others that end meanwhile change nothing.
+    let (after_others, _) = after(Some(ramping.clone()), &THREE);
+    assert_eq!(after_others, Some(ramping));
+}
+
+#[test]
+fn a_limit_that_was_tried_and_met_again_lasts_at_least_a_minute() {
+    let until = |again| limited(claude(), NOW, "limit", again, NOW).closed.unwrap().until;
+    assert_eq!((until(false), until(true)), (NOW.plus(LIMIT_MIN), NOW.plus(LIMIT_AGAIN_MIN)));
+}
+
 proptest! {
+    #[test]
+    fn a_ramp_only_ever_lets_more_go_and_has_an_end(since: i64, passed in proptest::collection::vec(0_u32..400, 1..8)) {
+        let since = Timestamp::from_nanos(since / 2);
+        let closed = Some(Closed { since: since.minus(SECOND * 2), until: since.minus(SECOND) });
+        let park = Park { closed, ramp_since: Some(since), ..limited(claude(), since, "", false, since) };
+        let mut passed = passed;
+        passed.sort_unstable();
+        let most = |seconds: u32| match hold(&park, None, since.plus(SECOND * seconds)) {
+            Some(Hold::Ramp(most, _)) => most,
+            held => { assert_eq!(held, None); u32::MAX }
+        };
+        prop_assert!(passed.iter().map(|seconds| most(*seconds)).is_sorted());
+        prop_assert_eq!((most(0), most(400)), (2, u32::MAX));
+    }
+
     #[test]
     fn it_is_parked_only_by_three_different_beads_with_nothing_that_works_between(
         story in prop::collection::vec((0_u8..6, testimonies()), 0..40),
@@ -212,7 +267,8 @@ proptest! {
         let (since, now) = (Timestamp::from_nanos(since), Timestamp::from_nanos(now));
         let lasts = Duration::from_secs(lasts.into());
         let closed = Some(Closed { since, until: since.plus(lasts) });
-        let park = Park { means: claude(), strikes: Vec::new(), closed, reason: String::new(), trial: None };
+        let (strikes, reason) = (Vec::new(), String::new());
+        let park = Park { means: claude(), strikes, closed, reason, trial: None, ramp_since: None };
         match hold(&park, None, now) {
             Some(Hold::Until(until)) => prop_assert!(until > now && until.since(now) <= lasts),
             held => prop_assert_eq!(held, Some(Hold::Once)),

@@ -1,0 +1,233 @@
+//! What holds up starts besides slots: usage limits, budgets, memory, and the caps of runtimes and accounts.
+
+use gt_testkit::{Sandbox, wait_until};
+use serde_json::json;
+
+use crate::agents::Stage as _;
+use crate::support::{
+    Steps as _, assert_says, gastown_that_takes_time, gastown_with, let_work_end, wait_for_status,
+};
+
+/// Says what a program prints that has no time left, or has used something.
+fn understand_output(town: &Sandbox) {
+    let file = "[usage]\ntokens = 'tokens used: (\\d+)'\ncost = 'cost: (\\S+)'\n\n\
+                [[limit]]\npattern = 'try again in (?<after>\\d)'\n";
+    town.write(".gt/runtimes/custom.toml", file);
+}
+
+/// Schedules these beads without starting them.
+fn scheduled(town: &Sandbox, beads: &[&str]) {
+    town.gt(["config", "set", "scheduler.max_polecats", "9"]).ok();
+    for bead in beads {
+        town.bead(bead, &[]);
+        town.gt(["sling", bead]).ok();
+    }
+}
+
+fn states_end(town: &Sandbox, bead: &str, state: &str) {
+    wait_until(&format!("the last run of {bead} is {state}"), || {
+        town.states(bead).iter().any(|found| found == state)
+    });
+}
+
+#[test]
+fn a_usage_limit_is_a_schedule_and_not_a_failure() {
+    // Given an account whose limit is reached,
+    let town = gastown_with(
+        "if [ -e \"$GT_TOWN_ROOT/limited\" ]; then echo 'try again in 1s'; exit 1; fi",
+    );
+    understand_output(&town);
+    town.gt(["config", "account", "add", "work"]).ok();
+    town.gt(["config", "account", "add", "lab"]).ok();
+    town.gt(["config", "account", "default", "work"]).ok();
+    town.write("limited", "");
+    scheduled(&town, &["gt-a"]);
+    town.cycle().ok();
+    states_end(&town, "gt-a", "lost");
+
+    // its work waits for the reset, has used no attempt, and stays with the account,
+    town.gt(["config", "account", "default", "lab"]).ok();
+    let why = town.why("gt-a");
+    assert_eq!(why["reasons"][0]["code"], "account-limited");
+    assert!(why["reasons"][0]["until"].is_string(), "{why}");
+    assert_eq!(why["attempts"], 0);
+
+    // while what is on another account goes on,
+    std::fs::remove_file(town.cwd().join("limited")).unwrap();
+    town.bead("gt-b", &[]);
+    town.gt(["sling", "gt-b", "--account", "lab"]).ok();
+    town.cycle().ok();
+    wait_for_status(&town, "gt-b", "closed");
+
+    // and resumes by itself when the time has come.
+    wait_until("gt-a is closed", || {
+        town.cycle().ok();
+        town.show("gt-a")["status"] == "closed"
+    });
+    assert_eq!(town.run_of("gt-a#2")["account"], "work");
+    // What follows ramps up instead of storming.
+    let status = town.gt_json(&["scheduler", "status"]);
+    assert_eq!(status["parked"][0]["max_runs"], 2, "{status}");
+}
+
+#[test]
+fn a_budget_of_runs_queues_what_is_beyond_it_and_says_until_when() {
+    let town = gastown_with("exit 0");
+    town.gt(["config", "set", "budget.runs_per_hour", "2"]).ok();
+    scheduled(&town, &["gt-a", "gt-b", "gt-c"]);
+
+    let rehearsed = town.gt_json(&["scheduler", "run", "--dry-run"]);
+    town.cycle().ok();
+    for bead in ["gt-a", "gt-b"] {
+        wait_for_status(&town, bead, "closed");
+    }
+    town.cycle().ok();
+
+    assert_eq!(rehearsed["dispatched"].as_array().map(Vec::len), Some(2), "{rehearsed}");
+    assert_eq!(town.reasons("gt-c"), ["budget"]);
+    let list = town.gt_json(&["scheduler", "list"]);
+    assert!(list[0]["reasons"][0]["until"].is_string(), "{list}");
+    let budget = &town.gt_json(&["scheduler", "status"])["budgets"][0];
+    assert_eq!((&budget["used"], &budget["limit"]), (&json!(2), &json!(2)));
+    assert_says(&town.gt(["why", "gt-c"]).ok().stdout, &["budget until", "budget.runs_per_hour"]);
+
+    town.gt(["config", "set", "budget.runs_per_hour", "0"]).ok();
+    town.cycle().ok();
+    wait_for_status(&town, "gt-c", "closed");
+}
+
+#[test]
+fn what_an_agent_says_it_used_is_kept_and_counts() {
+    let town = gastown_with("echo 'tokens used: 600'; echo 'cost: 0.25'");
+    understand_output(&town);
+    town.gt(["config", "set", "budget.tokens_per_day", "500"]).ok();
+    town.gt(["config", "set", "budget.cost_per_day", "1.5"]).ok();
+    scheduled(&town, &["gt-a"]);
+    town.cycle().ok();
+    wait_for_status(&town, "gt-a", "closed");
+
+    let run = town.run_of("gt-a#1");
+    assert_eq!((&run["tokens"], &run["cost"]), (&json!(600), &json!("0.25")));
+    assert_says(&town.gt(["run", "show", "gt-a#1"]).ok().stdout, &["600 tokens, 0.25 in money"]);
+    scheduled(&town, &["gt-b"]);
+    town.cycle().ok();
+    assert_eq!(town.reasons("gt-b"), ["budget"]);
+    let said = town.gt(["status"]).ok().stdout;
+    assert_says(&said, &["used 600 of 500 tokens in a day", "spent 0.25 of 1.50 in a day"]);
+}
+
+#[test]
+fn nothing_starts_while_memory_is_short_unless_nothing_runs() {
+    // Given a machine with 100 MB left of 10,000 MB,
+    let town = gastown_that_takes_time();
+    let remains = |mb: u32| {
+        let kilobytes = mb * 1024;
+        let text = format!("MemTotal: 10240000 kB\nMemAvailable: {kilobytes} kB\n");
+        let directory = town.root().join("machine/proc");
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("meminfo"), text).unwrap();
+    };
+    remains(100);
+    scheduled(&town, &["gt-a", "gt-b"]);
+
+    // one starts, because nothing runs, and no other,
+    town.cycle().ok();
+    assert_eq!(town.states("gt-a"), ["running"]);
+    assert_eq!(town.reasons("gt-b"), ["memory"]);
+    assert_says(&town.gt(["scheduler", "status"]).ok().stdout, &["100 MB left of the 750 MB"]);
+    town.cycle().ok();
+
+    // nor when it is only just enough again,
+    remains(600);
+    town.cycle().ok();
+    assert_eq!(town.reasons("gt-b"), ["memory"]);
+
+    // but when there is clearly more, or nobody is to look.
+    remains(800);
+    town.cycle().ok();
+    assert_eq!(town.states("gt-b"), ["running"]);
+    remains(100);
+    scheduled(&town, &["gt-c"]);
+    town.cycle().ok();
+    assert_eq!(town.reasons("gt-c"), ["memory"]);
+    town.gt(["config", "set", "guard.memory", "off"]).ok();
+    town.cycle().ok();
+    assert_eq!(town.states("gt-c"), ["running"]);
+    let_work_end(&town);
+    for bead in ["gt-a", "gt-b", "gt-c"] {
+        wait_for_status(&town, bead, "closed");
+    }
+}
+
+#[test]
+fn a_runtime_has_a_cap_of_its_own() {
+    let town = gastown_with("exit 0");
+    town.gt(["config", "agent", "set", "scripted", "max_runs", "1"]).ok();
+    assert_eq!(town.gt_json(&["config", "agent", "show", "scripted"])["max_runs"], 1);
+    town.gt(["config", "set", "scheduler.max_polecats", "9"]).ok();
+    let go = town.cwd().join("go");
+    let script = format!("```gt-script\nwait-for {}\n```", go.display());
+    for bead in ["gt-a", "gt-b"] {
+        town.bead(bead, &["--description", &script]);
+        town.gt(["sling", bead, "--agent", "scripted"]).ok();
+    }
+    // Another runtime is not concerned.
+    scheduled(&town, &["gt-c"]);
+
+    town.cycle().ok();
+
+    wait_for_status(&town, "gt-c", "closed");
+    assert_eq!(town.states("gt-a"), ["running"]);
+    let why = town.why("gt-b");
+    let text = why["reasons"][0]["text"].as_str().unwrap_or_default();
+    assert_says(text, &["no slot: the cap of 1 of the runtime scripted"]);
+    let_work_end(&town);
+    wait_for_status(&town, "gt-a", "closed");
+    town.cycle().ok();
+    wait_for_status(&town, "gt-b", "closed");
+}
+
+#[test]
+fn work_that_names_no_account_gets_another_one_if_they_are_spread() {
+    let town = gastown_that_takes_time();
+    for handle in ["lab", "work"] {
+        town.gt(["config", "account", "add", handle, "--max-runs", "1"]).ok();
+    }
+    town.gt(["config", "account", "default", "work"]).ok();
+    scheduled(&town, &["gt-a", "gt-b", "gt-c"]);
+    town.cycle().ok();
+    assert_eq!(town.reasons("gt-b"), ["no-slot"], "only the default, unless somebody says so");
+
+    town.gt(["config", "set", "accounts.spread", "on"]).ok();
+    town.cycle().ok();
+
+    assert_eq!(town.run_of("gt-a#1")["account"], "work");
+    assert_eq!(town.run_of("gt-b#1")["account"], "lab");
+    assert_eq!(town.reasons("gt-c"), ["no-slot", "no-slot"]);
+    let_work_end(&town);
+    for bead in ["gt-a", "gt-b"] {
+        wait_for_status(&town, bead, "closed");
+    }
+    town.cycle().ok();
+    wait_for_status(&town, "gt-c", "closed");
+}
+
+#[test]
+fn drain_waits_for_what_runs_and_keeps_what_waits_and_what_is_slung() {
+    let town = gastown_that_takes_time();
+    town.bead("gt-a", &[]);
+    town.gt(["sling", "gt-a"]).ok();
+    let refused = town.gt(["scheduler", "drain", "--timeout", "1s"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    // A direct sling is scheduled and waits.
+    town.bead("gt-b", &[]);
+    town.gt(["sling", "gt-b"]).ok();
+    assert_eq!(town.reasons("gt-b"), ["paused"]);
+    let_work_end(&town);
+    town.gt(["scheduler", "drain", "--timeout", "30s"]).ok();
+    assert_eq!(town.show("gt-a")["status"], "closed");
+    assert_eq!(town.reasons("gt-b"), ["paused"]);
+    town.gt(["scheduler", "resume"]).ok();
+    town.cycle().ok();
+    wait_for_status(&town, "gt-b", "closed");
+}

@@ -1,0 +1,48 @@
+//! `gt demo`: a whole town, from nothing to everything landed, with nothing left behind.
+
+use std::fs;
+
+use crate::support::{assert_says, nowhere};
+
+#[test]
+fn everything_lands_although_one_crashes_and_one_reaches_a_limit() {
+    let sandbox = nowhere();
+    let temporary = sandbox.root().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+
+    let demo = sandbox.start_gt(&["demo", "--json"]).env("TMPDIR", &temporary).run().ok();
+
+    let told = demo.json();
+    assert_eq!((&told["beads"], &told["landed"]), (&11.into(), &11.into()), "{told}");
+    // Two of them needed a second worker, and nobody was more than there was room for.
+    assert_eq!(told["runs"], 13, "{told}");
+    assert!(told["most_at_once"].as_u64() <= told["cap"].as_u64(), "{told}");
+    let recovered = told["recovered_ms"].as_object().unwrap();
+    assert_eq!(recovered.keys().collect::<Vec<_>>(), ["api-search", "web-cart"]);
+    let left: Vec<_> = fs::read_dir(&temporary).unwrap().flatten().map(|e| e.path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_town_that_is_kept_can_be_looked_at() {
+    let sandbox = nowhere();
+    let temporary = sandbox.root().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    // Another program's database is not drawn into it.
+    let demo = sandbox
+        .start_gt(&["demo", "--keep"])
+        .env("TMPDIR", &temporary)
+        .env("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nothing")
+        .run()
+        .ok();
+
+    assert_says(
+        &demo.stdout,
+        &["11 of 11 beads landed", "api-search stumbled", "Look around: cd "],
+    );
+    let root = demo.stdout.lines().find_map(|line| line.strip_prefix("Look around: cd ")).unwrap();
+    let status = sandbox.start_gt(&["-C", root, "run", "list", "--json"]).run().ok().json();
+    assert_eq!(status.as_array().unwrap().len(), 13, "{status}");
+    let daemon = sandbox.start_gt(&["-C", root, "daemon", "status"]).run();
+    assert_says(&daemon.stdout, &["o daemon runs"]);
+}

@@ -1,0 +1,211 @@
+//! Whether the machine has room for one more worker.
+//!
+//! A cap counts workers; these look at what they take. Both only ever hold up starts, and never when nothing runs: a
+//! machine that is full of other things must not stop the town for good.
+
+use std::time::Duration;
+
+/// A start younger than this has not taken yet what it will, and counts at what its runtime usually takes.
+pub const YOUNG: Duration = Duration::from_mins(1);
+
+/// The memory of a machine, or of the part of it that is ours, in megabytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// All of it.
+    pub total_mb: u64,
+    /// What can still be had without making anybody suffer.
+    pub available_mb: u64,
+}
+
+/// How busy a machine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// How many wanted to run on average over the last minute, in hundredths.
+    pub hundredths: u64,
+    /// How many can at once.
+    pub cores: u32,
+}
+
+/// What is known of a machine; what is not known holds up nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MachineFacts {
+    /// Its memory.
+    pub memory: Option<Memory>,
+    /// How busy it is.
+    pub load: Option<Load>,
+}
+
+/// How much must be left, as settings say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryFloor {
+    /// So many hundredths of all memory,
+    pub percent: u32,
+    /// and so many megabytes.
+    pub mb: u64,
+}
+
+/// The memory guard as it stands at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryGuard {
+    /// What is available, without regard to starts that have not taken theirs yet.
+    pub available_mb: u64,
+    /// Nothing starts while less than this is available.
+    pub minimum_mb: u64,
+    /// It held up starts when somebody last looked, so it takes clearly more to let them go on.
+    pub was_shut: bool,
+    /// What clearly more is.
+    reopens_mb: u64,
+}
+
+impl MemoryGuard {
+    /// The guard over this memory. Both parts of the floor must be kept.
+    pub fn new(memory: Memory, floor: MemoryFloor, was_shut: bool) -> Self {
+        let part = memory.total_mb.saturating_mul(floor.percent.into()) / 100;
+        let minimum_mb = part.max(floor.mb);
+        // Half as much again, but never more than a machine with nothing on it could have.
+        let above = memory.total_mb.saturating_sub(minimum_mb) / 2;
+        let reopens_mb = minimum_mb.saturating_add(above.min(minimum_mb / 2));
+        Self { available_mb: memory.available_mb, minimum_mb, was_shut, reopens_mb }
+    }
+
+    /// What must be available now.
+    pub fn wanted_mb(&self) -> u64 {
+        if self.was_shut { self.reopens_mb } else { self.minimum_mb }
+    }
+
+    /// Whether nothing may start, if so much of what is available is spoken for.
+    pub fn is_shut(&self, pledged_mb: u64) -> bool {
+        self.available_mb.saturating_sub(pledged_mb) < self.wanted_mb()
+    }
+}
+
+/// The load guard as it stands at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadGuard {
+    /// The load for each core, in hundredths.
+    pub per_core: u64,
+    /// Nothing starts while it is at least this.
+    pub maximum: u64,
+    /// It held up starts when somebody last looked, so it takes clearly less to let them go on.
+    pub was_shut: bool,
+}
+
+impl LoadGuard {
+    /// The guard over this load; nothing if it is switched off with a maximum of 0.
+    pub fn new(load: Load, maximum: u64, was_shut: bool) -> Option<Self> {
+        let per_core = load.hundredths / u64::from(load.cores.max(1));
+        (maximum > 0).then_some(Self { per_core, maximum, was_shut })
+    }
+
+    /// What the load must be below now.
+    pub fn wanted(&self) -> u64 {
+        if self.was_shut { self.maximum - self.maximum / 5 } else { self.maximum }
+    }
+
+    /// Whether nothing may start.
+    pub fn is_shut(&self) -> bool {
+        self.per_core >= self.wanted()
+    }
+}
+
+/// What a runtime is believed to take, after a run that took `peak_mb` at most: as much as the largest of late. What was
+/// larger once is forgotten by an eighth with each run.
+pub fn learn_memory(believed_mb: Option<u32>, peak_mb: u32) -> u32 {
+    match believed_mb {
+        Some(believed) if believed > peak_mb => believed - (believed - peak_mb).div_ceil(8),
+        _ => peak_mb,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FLOOR: MemoryFloor = MemoryFloor { percent: 5, mb: 256 };
+
+    fn guard(total_mb: u64, available_mb: u64, was_shut: bool) -> MemoryGuard {
+        MemoryGuard::new(Memory { total_mb, available_mb }, FLOOR, was_shut)
+    }
+
+    #[test]
+    fn five_in_a_hundred_and_256_megabytes_must_be_left() {
+        // On a large machine the part counts, on a small one the number.
+        assert!(guard(64_000, 3_199, false).is_shut(0));
+        assert!(!guard(64_000, 3_200, false).is_shut(0));
+        assert!(guard(2_000, 255, false).is_shut(0));
+        assert!(!guard(2_000, 256, false).is_shut(0));
+    }
+
+    #[test]
+    fn what_was_just_started_counts_before_it_has_taken_anything() {
+        let guard = guard(64_000, 6_000, false);
+        assert!(!guard.is_shut(2_800));
+        assert!(guard.is_shut(2_801));
+    }
+
+    #[test]
+    fn once_shut_it_opens_only_when_there_is_clearly_more() {
+        assert!(guard(64_000, 4_799, true).is_shut(0));
+        assert!(!guard(64_000, 4_800, true).is_shut(0));
+        // Also where the floor is most of what there is.
+        let floor = MemoryFloor { percent: 0, mb: 900 };
+        let small = |available_mb| {
+            MemoryGuard::new(Memory { total_mb: 1_000, available_mb }, floor, true).is_shut(0)
+        };
+        assert!(small(949) && !small(950));
+    }
+
+    #[test]
+    fn the_load_guard_is_off_unless_somebody_says_a_number() {
+        let load = Load { hundredths: 1_000, cores: 4 };
+        assert_eq!(LoadGuard::new(load, 0, false), None);
+        let shut = |maximum, was_shut| LoadGuard::new(load, maximum, was_shut).unwrap().is_shut();
+        assert!(shut(250, false) && !shut(251, false));
+        assert!(shut(300, true) && !shut(320, true));
+        assert!(LoadGuard::new(Load { hundredths: 300, cores: 0 }, 200, false).unwrap().is_shut());
+    }
+
+    #[test]
+    fn what_was_large_once_is_forgotten_slowly_and_what_is_larger_believed_at_once() {
+        assert_eq!(learn_memory(None, 700), 700);
+        assert_eq!(learn_memory(Some(700), 1_400), 1_400);
+        assert_eq!(learn_memory(Some(1_400), 600), 1_300);
+    }
+
+    proptest! {
+        #[test]
+        fn it_never_lets_through_with_less_than_the_floor_and_always_reopens(
+            total in 0_u64..1 << 40, available in 0_u64..1 << 40, pledged in 0_u64..1 << 40,
+            percent in 0_u32..100, mb in 0_u64..1 << 20, was_shut in any::<bool>(),
+        ) {
+            let floor = MemoryFloor { percent, mb };
+            let available = available.min(total);
+            let guard =
+                |available_mb, was_shut| MemoryGuard::new(Memory { total_mb: total, available_mb }, floor, was_shut);
+            let now = guard(available, was_shut);
+            if !now.is_shut(pledged) {
+                prop_assert!(available.saturating_sub(pledged) >= now.minimum_mb);
+                // One that was shut is at least as strict, and less spoken for is never worse.
+                prop_assert!(!guard(available, false).is_shut(pledged));
+                prop_assert!(!now.is_shut(pledged / 2));
+            }
+            // Whatever the floor, as long as a machine can have it, an empty machine has it.
+            if now.minimum_mb <= total {
+                prop_assert!(!guard(total, true).is_shut(0));
+            }
+        }
+
+        #[test]
+        fn what_is_believed_comes_down_to_what_is_seen(start in any::<u32>(), peak in any::<u32>()) {
+            let mut believed = Some(start);
+            for _ in 0..400 {
+                let next = learn_memory(believed, peak);
+                prop_assert!(next >= peak && (next == peak || Some(next) < believed));
+                believed = Some(next);
+            }
+            prop_assert_eq!(believed, Some(peak));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! "Tokens used: 12,345": what programs say that they have used.
+
+use super::Pattern;
+use super::limit::plain;
+use crate::Invalid;
+use crate::schedule::{Money, Usage};
+
+/// What a program says about what it has used. The first group of each pattern is the number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UsageReport {
+    /// How it says how many tokens it used.
+    pub tokens: Option<Pattern>,
+    /// How it says what it cost.
+    pub cost: Option<Pattern>,
+}
+
+/// Reads a pattern with a group around the number.
+pub fn parse_usage_pattern(text: &str) -> Result<Pattern, Invalid> {
+    let pattern = Pattern::parse(text)?;
+    if pattern.regex().captures_len() < 2 {
+        return Err(Invalid::new("put the number in parentheses, like 'tokens used: ([0-9,]+)'"));
+    }
+    Ok(pattern)
+}
+
+impl UsageReport {
+    /// Whether nothing is looked for.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_none() && self.cost.is_none()
+    }
+
+    /// What the sessions of a run say that they used. Programs count up, so the last number of a session counts; each
+    /// session counts anew.
+    pub fn of_sessions<'a>(&self, sessions: impl IntoIterator<Item = &'a str>) -> Usage {
+        let mut usage = Usage::default();
+        for session in sessions {
+            let text = plain(session);
+            if let Some(tokens) = last(self.tokens.as_ref(), &text, number) {
+                usage.tokens = Some(usage.tokens.unwrap_or(0).saturating_add(tokens));
+            }
+            if let Some(Money(cost)) = last(self.cost.as_ref(), &text, Money::parse) {
+                let sum = usage.cost.unwrap_or_default().0.saturating_add(cost);
+                usage.cost = Some(Money(sum));
+            }
+        }
+        usage
+    }
+}
+
+fn last<T>(pattern: Option<&Pattern>, text: &str, read: fn(&str) -> Option<T>) -> Option<T> {
+    let captures = pattern?.regex().captures_iter(text);
+    captures.filter_map(|captures| read(captures.get(1)?.as_str())).last()
+}
+
+/// Reads `12345`, `12,345`, `12_345`, `2.5k` and `1.2M`.
+fn number(text: &str) -> Option<u64> {
+    let (digits, factor) = match text.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1_000),
+        None => match text.strip_suffix(['m', 'M']) {
+            Some(digits) => (digits, 1_000_000),
+            None => (text, 1),
+        },
+    };
+    let digits = digits.replace('_', "");
+    Some(Money::parse(&digits)?.0.checked_mul(factor)? / 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn report(tokens: &str, cost: &str) -> UsageReport {
+        let pattern = |text| Some(parse_usage_pattern(text).unwrap());
+        UsageReport { tokens: pattern(tokens), cost: pattern(cost) }
+    }
+
+    #[test]
+    fn the_last_number_of_each_session_counts() {
+        let report = report(r"tokens used: ([\d.,]+k?)", r"cost: \$([\d.]+)");
+        let first = "tokens used: 1,000\nmore work\ntokens used: 2.5k\ncost: $0.10\n";
+        let second = "\u{1b}[1mTokens used: 300\u{1b}[0m\nCost: $0.05\n";
+        let usage = report.of_sessions([first, second, "nothing"]);
+        assert_eq!((usage.tokens, usage.cost), (Some(2_800), Some(Money(150_000))));
+        assert!(report.of_sessions(["tokens used: ,\n"]).is_unknown());
+    }
+
+    #[test]
+    fn a_pattern_without_a_place_for_the_number_is_refused() {
+        assert!(
+            parse_usage_pattern("tokens used").unwrap_err().to_string().contains("parentheses")
+        );
+    }
+
+    #[test]
+    fn numbers_are_read_as_programs_write_them() {
+        for (text, expected) in [
+            ("12345", Some(12_345)),
+            ("12,345", Some(12_345)),
+            ("12_345", Some(12_345)),
+            ("2.5k", Some(2_500)),
+            ("1.2M", Some(1_200_000)),
+            ("k", None),
+            ("99999999999999999999", None),
+        ] {
+            assert_eq!(number(text), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_output_makes_it_panic(output in ".{0,80}") {
+            let _ = report("(.+)", "([0-9.,]+)").of_sessions([output.as_str()]);
+        }
+    }
+}

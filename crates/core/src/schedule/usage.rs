@@ -1,0 +1,90 @@
+//! What runs have used.
+
+use std::fmt;
+
+/// What a run has used, as far as anybody knows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The most memory that its processes had at once, in megabytes.
+    pub peak_memory_mb: Option<u32>,
+    /// The tokens that its agent said it used.
+    pub tokens: Option<u64>,
+    /// What its agent said it cost.
+    pub cost: Option<Money>,
+}
+
+impl Usage {
+    /// Whether nothing is known.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// An amount of whatever money an agent counts in, in millionths.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Money(pub u64);
+
+/// Millionths in one.
+const MILLION: u64 = 1_000_000;
+
+impl Money {
+    /// Reads `0.25`, `12` or `1,204.5`; what is smaller than a millionth is dropped.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+        let whole: String = whole.chars().filter(|c| *c != ',').collect();
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if (whole.is_empty() && part.is_empty()) || !is_number(&whole) || !is_number(part) {
+            return None;
+        }
+        let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+        let part: u64 = format!("{part:0<6}").get(..6)?.parse().ok()?;
+        Some(Self(whole.checked_mul(MILLION)?.checked_add(part)?))
+    }
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = format!("{:06}", self.0 % MILLION);
+        // Cents are always there, the rest if it is.
+        let part = part.trim_end_matches('0');
+        write!(f, "{}.{part:0<2}", self.0 / MILLION)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn money_is_read_as_people_write_it() {
+        for (text, millionths, shown) in [
+            ("0.25", 250_000, "0.25"),
+            ("12", 12_000_000, "12.00"),
+            ("1,204.5", 1_204_500_000, "1204.50"),
+            (".5", 500_000, "0.50"),
+            ("0.0123459", 12_345, "0.012345"),
+            ("3.", 3_000_000, "3.00"),
+        ] {
+            let money = Money::parse(text).unwrap();
+            assert_eq!((money.0, money.to_string().as_str()), (millionths, shown), "{text}");
+        }
+        for wrong in ["", ".", "-1", "1e3", "a", "1.2.3", "99999999999999999999"] {
+            assert_eq!(Money::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_is_read_again(millionths in any::<u64>()) {
+            let money = Money(millionths);
+            prop_assert_eq!(Money::parse(&money.to_string()), Some(money));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,30}") {
+            let _ = Money::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What runs have used, what is expected of them, and what holds up starts.
+
+use gt_core::schedule::{Account, Money, Run, RunEnd, RunState, Usage};
+use gt_core::{ExecutorKind, Status};
+
+use super::Subject;
+use super::contexts::{new, schedule};
+use super::kit::{Town, at, slug};
+use super::runs::{begin, set_status};
+use crate::{Estimate, Guard, NewContext};
+
+pub(super) fn what_a_run_has_used_is_kept_and_told(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a", "gt-b"]);
+    let [a, b] = ["gt-a", "gt-b"].map(|bead| begin(&town, bead, |_| ()));
+    let usage =
+        Usage { peak_memory_mb: Some(700), tokens: Some(12_345), cost: Some(Money(250_000)) };
+    let before = town.last_event();
+    town.write(|writer| writer.note_usage(&a, &usage));
+    town.write(|writer| {
+        writer.note_usage(&b, &Usage { peak_memory_mb: Some(9), ..Usage::default() })
+    });
+
+    assert_eq!(town.read(|reader| reader.run(&a.id)).expect("it is there").usage, usage);
+    let told: Vec<String> = town
+        .events_since(before)
+        .iter()
+        .map(|event| format!("{} {}", event.kind, event.payload))
+        .collect();
+    let expected = [
+        r#"run_used {"peak_memory_mb":700,"tokens":12345,"cost":"0.25"}"#,
+        r#"run_used {"peak_memory_mb":9}"#,
+    ];
+    assert_eq!(told, expected);
+    // Only tokens and money are spent.
+    let spent = town.read(|reader| reader.spent_since(at(0)));
+    assert_eq!(spent.len(), 1);
+    assert_eq!((spent[0].tokens, spent[0].cost), (Some(12_345), Some(Money(250_000))));
+    assert_eq!(town.read(|reader| reader.spent_since(spent[0].at)), []);
+}
+
+pub(super) fn starts_are_counted_unless_they_failed(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let beads = ["gt-a", "gt-b", "gt-c", "gt-d", "gt-e"];
+    town.add_open(&beads);
+    let starting = begin(&town, "gt-a", |_| ());
+    let taken = begin(&town, "gt-b", |_| ());
+    let failed = begin(&town, "gt-c", |run| run.rig = slug("other"));
+    begin(&town, "gt-d", |run| run.executor = ExecutorKind::None);
+    let later = begin(&town, "gt-e", |_| ());
+    town.write(|writer| {
+        writer.claim_run(&taken, &taken.workplace)?;
+        let end = RunEnd::without_status(RunState::Done, "");
+        writer.end_run(&taken, &end, "")?;
+        writer.fail_start(&failed, "no such program", "")?;
+        writer.claim_run(&later, &later.workplace)?;
+        for bead in ["gt-b", "gt-c"] {
+            set_status(writer, bead, Status::Open)?;
+        }
+        set_status(writer, "gt-e", Status::InProgress)
+    });
+    let mut starts = town.read(|reader| reader.starts_since(at(0)));
+    starts.sort();
+    assert_eq!(starts.len(), 3);
+    assert!(starts.iter().all(|(_, rig)| *rig == starting.rig));
+    let last = starts.iter().map(|(at, _)| *at).max().expect("there are some");
+    assert_eq!(town.read(|reader| reader.starts_since(last)), []);
+}
+
+pub(super) fn estimates_and_guards_read_back_as_they_were_written(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let estimate = |memory_mb, runs| Estimate { name: "codex".to_owned(), memory_mb, runs };
+    assert_eq!(town.read(|reader| reader.estimates()), []);
+    for estimate in [estimate(700, 1), estimate(650, 2)] {
+        town.write(|writer| writer.put_estimate(&estimate));
+    }
+    assert_eq!(town.read(|reader| reader.estimates()), [estimate(650, 2)]);
+
+    for (host, guard, is_shut) in [
+        ("here", Guard::Load, true),
+        ("here", Guard::Memory, true),
+        ("here", Guard::Memory, true),
+        ("there", Guard::Memory, true),
+        ("here", Guard::Load, false),
+    ] {
+        town.write(|writer| writer.set_guard(host, guard, is_shut));
+    }
+    let shut = |host| town.read(|reader| reader.shut_guards(host));
+    assert_eq!((shut("here"), shut("there")), (vec![Guard::Memory], vec![Guard::Memory]));
+    assert_eq!(shut("elsewhere"), []);
+}
+
+fn account(handle: &str) -> Account {
+    Account {
+        handle: handle.to_owned(),
+        config_dir: String::new(),
+        environment: Vec::new(),
+        max_runs: 0,
+        is_default: false,
+        created_at: at(1),
+    }
+}
+
+pub(super) fn a_bead_stays_with_the_account_of_its_last_run(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a", "gt-b", "gt-c"]);
+    for handle in ["work", "lab"] {
+        town.write(|writer| writer.put_account(&account(handle)));
+    }
+    let ended = |bead: &str, handle: &str| {
+        let run: Run = begin(&town, bead, |run| handle.clone_into(&mut run.account));
+        let end = RunEnd::without_status(RunState::Lost, "");
+        town.write(|writer| writer.end_run(&run, &end, ""));
+        town.set_status(bead, Status::Open);
+    };
+    ended("gt-a", "lab");
+    ended("gt-a", "work");
+    ended("gt-b", "gone");
+    let scheduled = |new: NewContext| schedule(&town, new).account;
+
+    // The last one counts; one that is gone does not, and neither do other beads.
+    assert_eq!(scheduled(new("gt-a")).as_deref(), Some("work"));
+    assert_eq!(scheduled(new("gt-b")), None);
+    assert_eq!(scheduled(new("gt-c")), None);
+    // Its lane is that of the account.
+    let lanes = town.read(|reader| reader.lanes());
+    let awake = |handle: Option<&str>| -> u64 {
+        lanes.iter().filter(|lane| lane.account.as_deref() == handle).map(|lane| lane.awake).sum()
+    };
+    assert_eq!((awake(Some("work")), awake(None)), (1, 2));
+    // Whoever names one gets it.
+    town.add_open(&["gt-d"]);
+    ended("gt-d", "work");
+    let named = NewContext { account: Some("lab".to_owned()), ..new("gt-d") };
+    assert_eq!(scheduled(named).as_deref(), Some("lab"));
+    town.check();
+}
