@@ -16,7 +16,7 @@ Measures gt against baselines in the same run and prints a Markdown table.
   --quick        small stores and few rounds: does it work, not how fast is it
   --only NAME    only this one (can be repeated): ready, create, import, grouped,
                  server, contention, million, queue, pipeline, workers,
-                 memory
+                 daemon, memory
   --write FILE   also put the table between the markers in FILE; rows of others stay
   --help         this text
 ";
@@ -52,7 +52,7 @@ pub(crate) enum Part {
     Copy { from: PathBuf, to: PathBuf },
     /// Writes as fast as the store can until standard input ends.
     Saturate { store: PathBuf },
-    /// Is a worker that writes down when it began, and then waits if it is to.
+    /// Is a worker that writes down when it began and ended, and waits in between if it is to.
     Arrive { directory: PathBuf, name: String },
     /// Runs a command and prints the KiB it had in memory at most.
     Peak { command: Vec<OsString> },

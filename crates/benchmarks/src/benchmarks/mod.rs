@@ -2,6 +2,7 @@
 
 mod contention;
 mod create;
+mod daemon;
 mod grouped;
 mod import;
 mod memory;
@@ -10,10 +11,11 @@ mod pipeline;
 mod queue;
 mod ready;
 mod server;
+mod site;
 mod workers;
 
 pub(crate) use contention::saturate;
-pub(crate) use workers::arrive;
+pub(crate) use site::arrive;
 
 use crate::Result;
 use crate::lab::Lab;
@@ -80,6 +82,11 @@ pub(crate) const ALL: &[Benchmark] = &[
         name: "workers",
         about: "from gt sling to a worker in its tree and session, and the list of many of them",
         run: workers::run,
+    },
+    Benchmark {
+        name: "daemon",
+        about: "from the end of a run to the next, ten starts at once, deaths, idleness, and many at once",
+        run: daemon::run,
     },
     Benchmark {
         name: "memory",

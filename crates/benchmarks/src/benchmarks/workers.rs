@@ -1,12 +1,12 @@
 //! From `gt sling` to the first instruction of a worker in its tree and session, and the list of many workers.
 
 use std::fs::{self, File};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use super::queue::gt;
+use super::site::{HOLD, began, wait_until};
 use crate::Result;
 use crate::lab::{Lab, Town};
 use crate::measure::{Arm, alternate, median};
@@ -16,12 +16,6 @@ use crate::report::Row;
 const FILES: u32 = 2_000;
 /// How many sessions the list has.
 const SESSIONS: u32 = 200;
-/// How long anything may take before it is taken for stuck.
-const LIMIT: Duration = Duration::from_mins(2);
-const PAUSE: Duration = Duration::from_millis(2);
-
-/// What a worker of [`arrive`] waits for, where there is one: a pipe that somebody opens and closes.
-const HOLD: &str = "hold";
 /// What keeps a tmux server from ending between two rounds.
 const KEEPER: &str = "keeper";
 
@@ -67,20 +61,6 @@ impl Ground {
             Self::Warm => "warm",
         }
     }
-}
-
-/// What the worker of a run does: it writes down when it began, and waits if there is a pipe to wait for.
-pub(crate) fn arrive(directory: &Path, name: &str) -> Result<()> {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
-    let beside = directory.join(format!("{name}.next"));
-    fs::write(&beside, now.as_nanos().to_string())?;
-    fs::rename(&beside, directory.join(name))?;
-    let hold = directory.join(HOLD);
-    if hold.exists() {
-        // Opened when somebody writes, and at its end when they are gone.
-        File::open(hold)?.read_to_end(&mut Vec::new())?;
-    }
-    Ok(())
 }
 
 /// From the start of `gt sling` to the first instruction of the worker, against a bare `git worktree add` (or `git
@@ -144,20 +124,20 @@ fn list(lab: &Lab, sessions: u32) -> Result<Row> {
 }
 
 /// A town whose workers have trees and sessions, and the same by hand beside it.
-struct Place<'l> {
+pub(super) struct Place<'l> {
     lab: &'l Lab,
-    town: Town,
+    pub(super) town: Town,
     /// Where workers write down when they began.
-    arrivals: PathBuf,
+    pub(super) arrivals: PathBuf,
     /// The sockets of tmux, ours and that of the baseline.
-    sockets: PathBuf,
+    pub(super) sockets: PathBuf,
     /// A shared repository like ours, and trees of it, by hand.
-    bare: PathBuf,
-    bare_trees: PathBuf,
+    pub(super) bare: PathBuf,
+    pub(super) bare_trees: PathBuf,
 }
 
 impl<'l> Place<'l> {
-    fn new(lab: &'l Lab, what: &str, files: u32) -> Result<Self> {
+    pub(super) fn new(lab: &'l Lab, what: &str, files: u32) -> Result<Self> {
         let directory = lab.path().join(format!("workers-{what}"));
         let town = lab.empty_town(&format!("workers-{what}"))?;
         let origin = lab.path().join(format!("origin-{what}"));
@@ -211,7 +191,7 @@ impl<'l> Place<'l> {
     }
 
     /// A program of the system, in the same environment.
-    fn program_of_system(&self, name: &str) -> Result<Command> {
+    pub(super) fn program_of_system(&self, name: &str) -> Result<Command> {
         self.lab.system(name, self.lab.path()).map(|mut command| {
             command.env("TMUX_TMPDIR", &self.sockets);
             command
@@ -231,7 +211,7 @@ impl<'l> Place<'l> {
         Ok(command)
     }
 
-    fn git(&self, directory: &Path, arguments: &[&str], paths: &[&Path]) -> Result<()> {
+    pub(super) fn git(&self, directory: &Path, arguments: &[&str], paths: &[&Path]) -> Result<()> {
         let mut command = self.program_of_system("git")?;
         self.lab.time(command.current_dir(directory).args(arguments).args(paths)).map(drop)
     }
@@ -310,11 +290,8 @@ impl<'l> Place<'l> {
     }
 
     /// When the worker of this name began.
-    fn arrival(&self, name: &str) -> Result<SystemTime> {
-        let file = self.arrivals.join(name);
-        wait_until(&format!("{name} has begun"), || file.exists())?;
-        let nanos: u64 = fs::read_to_string(&file)?.parse()?;
-        Ok(SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos))
+    pub(super) fn arrival(&self, name: &str) -> Result<SystemTime> {
+        began(&self.arrivals, name)
     }
 
     /// Waits until a bead is closed and nothing of its run is left.
@@ -332,7 +309,7 @@ impl<'l> Place<'l> {
     }
 
     /// Ends everything that was started here.
-    fn end(&self) -> Result<()> {
+    pub(super) fn end(&self) -> Result<()> {
         if self.arrivals.join(HOLD).exists() {
             self.release()?;
         }
@@ -356,15 +333,4 @@ impl Drop for Place<'_> {
             let _ = server.arg("kill-server").status();
         }
     }
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) -> Result<()> {
-    let start = Instant::now();
-    while !holds() {
-        if start.elapsed() > LIMIT {
-            return Err(format!("waited too long until {what}").into());
-        }
-        std::thread::sleep(PAUSE);
-    }
-    Ok(())
 }

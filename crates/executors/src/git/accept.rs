@@ -47,7 +47,12 @@ impl Tree {
             return Err(GitError::Nested { paths: nested });
         }
         let base = limits.base.as_ref().or(report.head.as_ref());
-        let mut looked_at = self.changed_since(base)?;
+        let mut looked_at = if changes.is_empty() && base == report.head.as_ref() {
+            // What is not as in the base would be a change.
+            Vec::new()
+        } else {
+            self.changed_since(base)?
+        };
         looked_at.extend(changes.untracked.iter().chain(&changes.conflicts).cloned());
         looked_at.sort();
         looked_at.dedup();

@@ -123,8 +123,25 @@ impl Tree {
         checked_out(&directory, head.trim())
     }
 
+    /// What is checked out. Git is not asked, unless only git can say.
+    pub fn head_quickly(&self) -> Result<Option<Commit>, GitError> {
+        self.head_in_files().map_or_else(|| self.head(), |head| Ok(Some(head)))
+    }
+
+    /// The branch, if that can be read without asking git.
+    fn branch_in_files(&self) -> Option<String> {
+        let directory = self.git_directory().ok()?;
+        let head = std::fs::read_to_string(directory.join("HEAD")).ok()?;
+        // One that there is: where git keeps references otherwise, this file names one that there is not.
+        checked_out(&directory, head.trim())?;
+        head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
+    }
+
     /// The branch, unless `HEAD` is detached.
     pub fn branch(&self) -> Result<Option<String>, GitError> {
+        if let Some(branch) = self.branch_in_files() {
+            return Ok(Some(branch));
+        }
         let mut asked = self.call("find the branch")?.args(["symbolic-ref", "--quiet", "HEAD"]);
         let answer = asked.answer()?;
         let text = String::from_utf8_lossy(&answer.output);
@@ -252,11 +269,7 @@ impl Tree {
 
     /// Makes sure that nobody has checked out something else meanwhile.
     fn require_head(&self, base: &Commit) -> Result<(), GitError> {
-        let head = match self.head_in_files() {
-            Some(head) => Some(head),
-            None => self.head()?,
-        };
-        if head.as_ref() == Some(base) {
+        if self.head_quickly()?.as_ref() == Some(base) {
             return Ok(());
         }
         Err(GitError::Failed {

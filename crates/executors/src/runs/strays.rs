@@ -49,8 +49,15 @@ impl RunFiles {
 /// Looks once through all processes for what is left of these runs of the town at `root`. Finds nothing where the kernel
 /// does not tell.
 pub fn strays_of(root: &Path, suspects: &[Suspect]) -> Vec<Strays> {
+    by_suspect(suspects, look(root, suspects))
+}
+
+/// A process that has to do with a suspect, with which, and whether it bears its name.
+type Found = (Process, usize, bool);
+
+fn by_suspect(suspects: &[Suspect], processes: Vec<Found>) -> Vec<Strays> {
     let mut found = vec![Strays::default(); suspects.len()];
-    for (process, at, is_of_run) in look(root, suspects) {
+    for (process, at, is_of_run) in processes {
         let strays = &mut found[at];
         let list = if is_of_run { &mut strays.of_run } else { &mut strays.in_tree };
         list.push(process.pid.as_raw_pid());
@@ -61,6 +68,11 @@ pub fn strays_of(root: &Path, suspects: &[Suspect]) -> Vec<Strays> {
 /// Ends what bears the name of one of these runs: `TERM`, `grace`, `KILL`. Returns what is left of them then; others
 /// that are in their trees are left alone.
 pub fn end_strays(root: &Path, suspects: &[Suspect], grace: Duration) -> Vec<Strays> {
+    // Most often there is nothing, and a look takes its time where there are many processes.
+    let found = look(root, suspects);
+    if !found.iter().any(|(_, _, is_of_run)| *is_of_run) {
+        return by_suspect(suspects, found);
+    }
     end_all(grace, Some(KILLED_PATIENCE), || {
         let found = look(root, suspects).into_iter();
         let processes = found.filter(|(_, _, is_of_run)| *is_of_run).map(|(one, ..)| one).collect();
@@ -69,8 +81,8 @@ pub fn end_strays(root: &Path, suspects: &[Suspect], grace: Duration) -> Vec<Str
     strays_of(root, suspects)
 }
 
-/// The processes that have to do with one of the suspects, with which, and whether they bear its name.
-fn look(root: &Path, suspects: &[Suspect]) -> Vec<(Process, usize, bool)> {
+/// The processes that have to do with one of the suspects.
+fn look(root: &Path, suspects: &[Suspect]) -> Vec<Found> {
     if suspects.is_empty() {
         return Vec::new();
     }
@@ -81,13 +93,17 @@ fn look(root: &Path, suspects: &[Suspect]) -> Vec<(Process, usize, bool)> {
         .iter()
         .map(|suspect| suspect.tree.as_ref().and_then(|tree| tree.canonicalize().ok()))
         .collect();
+    let our_name = program_name(Path::new("/proc/self"));
     let mut found = Vec::new();
     for process in all.iter().filter(|process| !process.is_over) {
         let directory = format!("/proc/{}", process.pid.as_raw_pid());
         let directory = Path::new(&directory);
         let is_ours = fs::metadata(directory).is_ok_and(|file| file.uid() == user);
         // Whoever asks is not what is left of anything.
-        if !is_ours || ancestors.contains(&process.pid) || is_machinery(directory) {
+        if !is_ours
+            || ancestors.contains(&process.pid)
+            || is_machinery(directory, our_name.as_deref())
+        {
             continue;
         }
         let environment = fs::read(directory.join("environ")).unwrap_or_default();
@@ -126,15 +142,17 @@ fn is_of(environment: &[u8], run: &str, root: &Path) -> bool {
 }
 
 /// Whether a process is one that works for all runs, whoever started it: our own program, or a server of sessions.
-fn is_machinery(directory: &Path) -> bool {
-    let name = |path: &Path| -> Option<Vec<u8>> {
-        let program = fs::read_link(path.join("exe")).ok()?;
-        let name = program.file_name()?.as_bytes();
-        // What was replaced while it runs is called like this.
-        Some(name.strip_suffix(b" (deleted)").unwrap_or(name).to_vec())
-    };
-    let Some(theirs) = name(directory) else { return false };
-    theirs.starts_with(b"tmux") || Some(theirs) == name(Path::new("/proc/self"))
+fn is_machinery(directory: &Path, our_name: Option<&[u8]>) -> bool {
+    let Some(theirs) = program_name(directory) else { return false };
+    theirs.starts_with(b"tmux") || Some(theirs.as_slice()) == our_name
+}
+
+/// What the program of a process is called.
+fn program_name(directory: &Path) -> Option<Vec<u8>> {
+    let program = fs::read_link(directory.join("exe")).ok()?;
+    let name = program.file_name()?.as_bytes();
+    // What was replaced while it runs is called like this.
+    Some(name.strip_suffix(b" (deleted)").unwrap_or(name).to_vec())
 }
 
 /// This process, and those that it comes from.

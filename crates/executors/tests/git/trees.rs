@@ -117,3 +117,23 @@ fn a_worker_cannot_push_and_is_told_what_to_do() {
     assert_eq!(rig.at_origin("main"), rig.base().as_str());
     git(tree.path(), ["fetch", "origin"]);
 }
+
+#[test]
+fn the_branch_and_the_commit_of_a_tree_are_known_wherever_git_keeps_them() {
+    let rig = Rig::new();
+    let tree = rig.tree("nux");
+    let head = tree.head().unwrap();
+    for packed in [false, true] {
+        if packed {
+            git(tree.path(), &["pack-refs", "--all"]);
+        }
+        assert_eq!(tree.branch().unwrap().as_deref(), Some("polecat/nux/1"));
+        assert_eq!(tree.head_quickly().unwrap(), head);
+    }
+    git(tree.path(), &["switch", "--quiet", "--detach"]);
+    assert_eq!(tree.branch().unwrap(), None);
+    assert_eq!(tree.head_quickly().unwrap(), head);
+    git(tree.path(), &["switch", "--quiet", "--orphan", "unborn"]);
+    assert_eq!(tree.branch().unwrap().as_deref(), Some("unborn"));
+    assert_eq!(tree.head_quickly().unwrap(), None);
+}

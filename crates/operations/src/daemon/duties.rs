@@ -1,6 +1,7 @@
 //! What the daemon has to do.
 
 use std::fmt;
+use std::time::Duration;
 
 /// One thing that the daemon sees to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,6 +57,20 @@ impl Duty {
             | Self::Stalls
             | Self::Trees
             | Self::Retention => 1,
+        }
+    }
+
+    /// How long after something happened it is seen to. Trees are made ready when whatever is about to start has started:
+    /// a start needs the disk and the processors more, and perhaps one of those very trees.
+    pub(super) const fn delay(self) -> Duration {
+        match self {
+            Self::Dispatch
+            | Self::Liveness
+            | Self::Landing
+            | Self::Outbox
+            | Self::Stalls
+            | Self::Retention => Duration::ZERO,
+            Self::Trees => Duration::from_secs(1),
         }
     }
 }

@@ -202,7 +202,7 @@ impl Heart {
             for duty in Duty::ALL.into_iter().filter(|duty| concerns[*duty as usize]) {
                 // Starts begin when everything that is alive is known.
                 if duty != Duty::Dispatch || self.recovered {
-                    self.office.wake(duty).ring();
+                    self.office.wake(duty).ring_after(duty.delay());
                 }
             }
             for event in &events {

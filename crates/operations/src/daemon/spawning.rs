@@ -4,6 +4,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use gt_core::schedule::Run;
 
+use crate::Town;
 use crate::dispatch::{SpawnError, Spawner};
 
 /// So many may be at something at once.
@@ -45,6 +46,11 @@ pub(super) struct Permitted<'a> {
 }
 
 impl Spawner for Permitted<'_> {
+    fn spawn_from(&self, town: &Town, run: &Run) -> Result<(), SpawnError> {
+        let _permit = self.permits.take();
+        self.spawner.spawn_from(town, run)
+    }
+
     fn spawn(&self, run: &Run) -> Result<(), SpawnError> {
         let _permit = self.permits.take();
         self.spawner.spawn(run)

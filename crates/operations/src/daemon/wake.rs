@@ -43,6 +43,11 @@ impl Wake {
         self.pend(|causes| causes.told = true);
     }
 
+    /// The same, but so much later.
+    pub(super) fn ring_after(&self, delay: Duration) {
+        if delay.is_zero() { self.ring() } else { self.wake_at(Instant::now() + delay) }
+    }
+
     /// It is time to look at everything; `unprompted` if nothing has happened lately.
     pub(super) fn scan(&self, unprompted: bool) {
         self.pend(|causes| {

@@ -261,7 +261,7 @@ impl Keeper<'_> {
     /// Whether a run could begin in a tree at once. Git is not asked, unless only git can say.
     fn is_as_wanted(&self, polecat: &Polecat, standard: &Standard) -> bool {
         let tree = self.trees.tree(&polecat.name);
-        let head = || tree.head_in_files().or_else(|| tree.head().ok().flatten());
+        let head = || tree.head_quickly().ok().flatten();
         let mark = || fs::read_to_string(mark_path(self.trees, &polecat.name));
         is_warm(polecat)
             && mark().is_ok_and(|mark| mark == standard.mark)

@@ -1,9 +1,12 @@
 //! The hooks that ask `gt`.
 
+use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::super::Repository;
 use super::super::call::{Call, path_of};
@@ -58,10 +61,15 @@ impl Repository {
             }
         }
         write_file(&repository.join(SETTINGS), &settings(&ours), PLAIN)?;
+        let changed = changed_at(&repository);
+        if was_looked_at_lately(&repository, changed) {
+            return Ok(());
+        }
         if self.hooks_are_elsewhere(&ours)? {
             // Whoever sets `core.hooksPath` changes it where it stands, further up, and the last one counts.
             self.set_last("include.path", SETTINGS)?;
         }
+        note_look(repository, changed);
         Ok(())
     }
 
@@ -102,6 +110,32 @@ impl Repository {
         let mut in_files = words.chunks_exact(2).filter(|pair| pair[0] != b"command");
         Ok(in_files.next_back().is_some_and(|pair| path_of(pair[1]) != ours))
     }
+}
+
+/// How long it is not asked again where git looks for hooks, by the same process and while the settings of the repository
+/// have not changed. Those of a user seldom do, and a worker is behind the fence all the same: see
+/// [`Repository::fence_variables`].
+const ASK_AGAIN_AFTER: Duration = Duration::from_mins(1);
+
+/// When this process asked last, and what the time of the settings was then, for each repository.
+static LOOKS: Mutex<BTreeMap<PathBuf, (Instant, SystemTime)>> = Mutex::new(BTreeMap::new());
+
+fn was_looked_at_lately(repository: &Path, changed: Option<SystemTime>) -> bool {
+    let looks = LOOKS.lock().unwrap_or_else(PoisonError::into_inner);
+    looks.get(repository).is_some_and(|(asked, changed_then)| {
+        asked.elapsed() < ASK_AGAIN_AFTER && changed == Some(*changed_then)
+    })
+}
+
+fn note_look(repository: PathBuf, changed: Option<SystemTime>) {
+    let Some(changed) = changed else { return };
+    let mut looks = LOOKS.lock().unwrap_or_else(PoisonError::into_inner);
+    looks.insert(repository, (Instant::now(), changed));
+}
+
+/// When the settings of a repository changed.
+fn changed_at(repository: &Path) -> Option<SystemTime> {
+    fs::metadata(repository.join("config")).and_then(|file| file.modified()).ok()
 }
 
 /// The permissions of what git executes, and of what it reads.
