@@ -125,15 +125,15 @@ fn the_branch_and_the_commit_of_a_tree_are_known_wherever_git_keeps_them() {
     let head = tree.head().unwrap();
     for packed in [false, true] {
         if packed {
-            git(tree.path(), &["pack-refs", "--all"]);
+            git(tree.path(), ["pack-refs", "--all"]);
         }
         assert_eq!(tree.branch().unwrap().as_deref(), Some("polecat/nux/1"));
         assert_eq!(tree.head_quickly().unwrap(), head);
     }
-    git(tree.path(), &["switch", "--quiet", "--detach"]);
+    git(tree.path(), ["switch", "--quiet", "--detach"]);
     assert_eq!(tree.branch().unwrap(), None);
     assert_eq!(tree.head_quickly().unwrap(), head);
-    git(tree.path(), &["switch", "--quiet", "--orphan", "unborn"]);
+    git(tree.path(), ["switch", "--quiet", "--orphan", "unborn"]);
     assert_eq!(tree.branch().unwrap().as_deref(), Some("unborn"));
     assert_eq!(tree.head_quickly().unwrap(), None);
 }
