@@ -25,6 +25,10 @@ const DISPLAY_PATIENCE: Duration = Duration::from_secs(1);
 /// How long what is left is read when the agent has ended. Far longer than it takes, unless somebody is left who prints.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 
+/// Makes a display empty, and forgets that its last agent wanted to be told of pasted text. What an earlier agent of the
+/// same session has shown must not be taken for what this one shows: it would be typed at before it listens.
+const CLEAR: &[u8] = b"\x1b[?2004l\x1b[2J\x1b[H";
+
 /// How much is copied at once.
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -62,6 +66,10 @@ impl Terminal {
         let (told, over) = io::pipe()?;
         let terminal = Arc::new(self);
         let display = display.map(Arc::new);
+        if let Some(display) = &display {
+            // Where it cannot be cleared, it is gone or takes nothing, and that shows soon enough.
+            let _ = display.file().write_all(CLEAR);
+        }
         let typed = match &display {
             None => None,
             Some(display) => {

@@ -96,6 +96,8 @@ pub(super) fn until_done(
         wait(town, &bell, &mut news)?;
         tell_events(context, town, &mut log, &mut sum)?;
     }
+    // The last ones may have ended after the last look at the log, and before that at what is live.
+    tell_events(context, town, &mut log, &mut sum)?;
     finish(context, town, sum)
 }
 
