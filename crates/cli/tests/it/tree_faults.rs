@@ -148,7 +148,9 @@ fn whoever_starts_work_may_be_killed_at_any_moment() {
         assert_not_lost(&town, "any", "work.txt", &format!("precious {round}"));
         assert_not_lost(&town, "any", "build.log", &format!("precious {round}"));
     }
-    assert_eq!(texts(&town.polecats(), "name"), ["furiosa"]);
+    // Where something of a killed one is still at work, the next one goes elsewhere; but not every kill costs a place.
+    let polecats = texts(&town.polecats(), "name");
+    assert!(polecats.len() <= 4, "{polecats:?}");
 }
 
 #[test]
