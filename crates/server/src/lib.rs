@@ -1,0 +1,1 @@
+//! The work queue over HTTP.
