@@ -28,6 +28,7 @@ mod rig;
 mod run;
 mod scheduler;
 mod scripted;
+mod serve;
 mod sling;
 mod status;
 mod step;
@@ -87,6 +88,7 @@ enum Verb {
     Mail(mail::MailArgs),
     Escalate(escalate::EscalateArgs),
     Why(why::WhyArgs),
+    Serve(serve::ServeArgs),
     Up(daemon::UpArgs),
     Down(daemon::DownArgs),
     Daemon(daemon::DaemonArgs),
@@ -143,6 +145,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Mail(args) => mail::run(&context, &args),
         Verb::Escalate(args) => escalate::run(&context, &args),
         Verb::Why(args) => why::run(&context, &args),
+        Verb::Serve(args) => serve::run(&context, &args),
         Verb::Up(_) => daemon::up(&context),
         Verb::Down(_) => daemon::down(&context),
         Verb::Daemon(args) => daemon::run(&context, &args),
