@@ -29,6 +29,7 @@ pub mod settings;
 pub mod time;
 pub mod web_address;
 pub mod words;
+pub mod work;
 
 pub use bead::{
     Bead, BeadId, Carried, Comment, Dependency, DependencyType, IssueType, Outcome, Priority,
