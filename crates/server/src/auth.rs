@@ -2,6 +2,8 @@
 
 use axum::http::{HeaderMap, Method};
 
+use gt_operations::Actor;
+
 use crate::connections::Client;
 use crate::problem::Problem;
 use crate::service::Service;
@@ -16,6 +18,12 @@ impl Caller {
     /// Nobody is known yet.
     pub(crate) fn nobody() -> Self {
         Self { token: None }
+    }
+
+    /// Who that is in the store; nothing for whoever showed no token.
+    pub(crate) fn actor(&self) -> Option<Actor> {
+        let name = self.token.clone()?;
+        Some(Actor { name, owner: String::new() })
     }
 
     /// The name of the token that was shown; empty if none was.

@@ -64,7 +64,8 @@ pub(crate) async fn gate(
     };
     if let Some(Pending(problem)) = response.extensions_mut().remove::<Pending>() {
         response = problem.render(&id);
-        error = problem.status.is_server_error().then(|| problem.detail.clone());
+        let said = problem.cause.as_ref().unwrap_or(&problem.detail);
+        error = problem.status.is_server_error().then(|| said.clone());
     }
     drop(counted);
     if let Ok(id) = HeaderValue::from_str(&id) {

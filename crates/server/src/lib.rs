@@ -12,7 +12,9 @@
 //! - The description at `/openapi.json` is made from the routes themselves.
 
 mod access_log;
+mod answer;
 mod auth;
+mod body;
 mod config;
 mod connections;
 mod gate;
@@ -21,6 +23,7 @@ mod news;
 mod problem;
 mod query;
 mod routes;
+mod schema;
 mod server;
 mod service;
 

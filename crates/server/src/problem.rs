@@ -33,6 +33,8 @@ pub(crate) struct Problem {
     pub(crate) header: Option<(HeaderName, HeaderValue)>,
     /// The connection cannot be used any more.
     pub(crate) closes: bool,
+    /// What only whoever reads the log is told.
+    pub(crate) cause: Option<String>,
 }
 
 impl Problem {
@@ -50,6 +52,7 @@ impl Problem {
             about: Vec::new(),
             header: None,
             closes: false,
+            cause: None,
         })
     }
 
@@ -122,6 +125,12 @@ impl Problem {
         value: impl Into<String>,
     ) -> Box<Self> {
         self.about.push((key, value.into()));
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn caused_by(mut self: Box<Self>, cause: String) -> Box<Self> {
+        self.cause = Some(cause);
         self
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::access_log::AccessLog;
-use crate::auth::Keys;
+use crate::auth::{Caller, Keys};
 use crate::config::Limits;
 use crate::metrics::Metrics;
 use crate::news::News;
@@ -71,6 +71,24 @@ impl Rooms {
 impl Service {
     pub(crate) fn now(&self) -> Timestamp {
         self.town.now()
+    }
+
+    /// The same for something that changes anything: it is done in the name of the caller, and whoever listens hears of it.
+    pub(crate) async fn change<T: Send + 'static, E: Into<Box<Problem>> + Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(&Town) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, Box<Problem>> {
+        let actor = caller.actor();
+        let done = match actor {
+            None => self.ask(work).await?,
+            Some(actor) => {
+                let town = Town::clone(&self.town).acting_as(actor, None);
+                self.ask(move |_| work(&town)).await?
+            }
+        };
+        self.news.ring();
+        Ok(done)
     }
 
     /// Has something done that may wait for the store, on a thread that may.

@@ -2,6 +2,9 @@
 
 mod about;
 mod events;
+mod next;
+mod projects;
+mod work;
 
 use axum::Router;
 use axum::http::{HeaderName, Method, header};
@@ -31,6 +34,13 @@ struct Head;
 
 fn described() -> OpenApiRouter<Shared> {
     OpenApiRouter::with_openapi(Head::openapi())
+        .routes(routes!(projects::create, projects::list))
+        .routes(routes!(projects::get, projects::change))
+        .routes(routes!(work::submit, work::list))
+        .routes(routes!(next::next))
+        .routes(routes!(work::get, work::change, work::cancel))
+        .routes(routes!(next::heartbeat))
+        .routes(routes!(work::why))
         .routes(routes!(about::health))
         .routes(routes!(about::metrics))
         .routes(routes!(events::events))
