@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
 use gt_operations::OperationError;
+use gt_operations::work::WorkError;
 
 /// The port that is listened on when nobody names one.
 pub const DEFAULT_PORT: u16 = 8080;
@@ -32,6 +33,15 @@ pub enum ServeError {
     /// The store or the town cannot be used.
     #[error(transparent)]
     Operation(#[from] OperationError),
+}
+
+impl From<WorkError> for ServeError {
+    fn from(error: WorkError) -> Self {
+        match error {
+            WorkError::Operation(error) => Self::Operation(error),
+            other => Self::Rejected(other.to_string()),
+        }
+    }
 }
 
 /// An address to listen on.

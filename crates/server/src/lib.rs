@@ -26,6 +26,7 @@ mod routes;
 mod schema;
 mod server;
 mod service;
+mod upkeep;
 
 pub use config::{Bind, DEFAULT_PORT, Limits, LogSink, Origin, ServeError, Serving};
 pub use routes::openapi_json;

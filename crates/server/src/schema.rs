@@ -189,7 +189,7 @@ pub(crate) struct NewWorkDocument {
 #[derive(ToSchema)]
 #[serde(untagged)]
 pub(crate) enum SubmissionDocument {
-    One(NewWorkDocument),
+    One(Box<NewWorkDocument>),
     Many(Vec<NewWorkDocument>),
 }
 
@@ -197,7 +197,7 @@ pub(crate) enum SubmissionDocument {
 #[derive(ToSchema)]
 #[serde(untagged)]
 pub(crate) enum SubmittedDocument {
-    One(WorkItemDocument),
+    One(Box<WorkItemDocument>),
     Many(Vec<WorkItemDocument>),
 }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use gt_operations::Town;
+use gt_operations::{Town, tokens};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -16,6 +16,7 @@ use crate::metrics::Metrics;
 use crate::news::News;
 use crate::routes;
 use crate::service::{Rooms, Service, Shared};
+use crate::upkeep::keep_up;
 
 /// Threads that may wait for the store. More would only wait in another place.
 const STORE_THREADS_MAX: usize = 128;
@@ -48,20 +49,28 @@ impl Stopper {
 impl Server {
     /// Takes the addresses and gets everything ready.
     pub fn bind(town: Town, how: Serving) -> Result<Self, ServeError> {
+        let wants_tokens = how.require_token || (how.is_exposed() && !how.insecure);
+        if wants_tokens && !tokens::any(&town).map_err(ServeError::from)? {
+            return Err(ServeError::Rejected(
+                "there is no token yet, so that nobody could use this server; make one with gt token create, or say \
+                 --insecure if everybody who can reach it may do everything"
+                    .to_owned(),
+            ));
+        }
         let mut listeners = Vec::new();
         for bind in &how.bind {
             listeners.extend(listen(*bind)?);
         }
         let addresses = listeners.iter().filter_map(|(listener, _)| listener.local_addr().ok());
         let addresses = addresses.collect();
-        let town = Arc::new(town);
+        let town = Arc::new(town.with_shared_commits());
         let stopping = CancellationToken::new();
         let metrics = Arc::new(Metrics::default());
         let service = Arc::new(Service {
             news: News::start(&town)?,
             town,
             metrics: Arc::clone(&metrics),
-            keys: Keys::new(how.insecure),
+            keys: Keys::new(how.insecure, how.require_token),
             log: AccessLog::start(how.log).map_err(ServeError::Begin)?,
             limits: how.limits,
             stopping: stopping.clone(),
@@ -134,6 +143,7 @@ impl Server {
                 tokio::net::TcpListener::from_std(listener).map_err(ServeError::Begin)?;
             doors.push(tokio::spawn(reception.clone().receive(listener, *is_local)));
         }
+        tokio::spawn(keep_up(Arc::clone(&self.service)));
         tokio::select! {
             () = told => reception.stopping.cancel(),
             () = reception.stopping.cancelled() => {}

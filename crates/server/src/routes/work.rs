@@ -354,7 +354,7 @@ pub(super) async fn get(
 
 /// Change an item
 ///
-/// Moves it (queued → dispatched → in_progress → completed, failed or blocked), reports on it, or corrects it. Without
+/// Moves it (queued → dispatched → in progress → completed, failed or blocked), reports on it, or corrects it. Without
 /// `run_id` or `If-Match` this concerns whoever has it now.
 #[utoipa::path(
     patch,
