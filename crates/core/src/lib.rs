@@ -13,6 +13,7 @@ pub mod command_template;
 pub mod decide;
 pub mod event;
 pub mod formula;
+mod hexadecimal;
 pub mod histogram;
 pub mod json;
 pub mod latency;

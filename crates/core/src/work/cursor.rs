@@ -1,9 +1,10 @@
 //! Where a list of work items goes on.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use super::filter::{WorkFilter, WorkOrder};
 use super::item::WorkItem;
+use crate::hexadecimal::{bytes_of, digits_of};
 use crate::{BeadId, Invalid, Priority, Timestamp};
 
 /// The place of an item in a list; what follows comes after it.
@@ -57,15 +58,7 @@ impl Cursor {
     }
 
     fn decode(text: &str) -> Option<Self> {
-        let digits = text.as_bytes().chunks_exact(2);
-        if !digits.remainder().is_empty() {
-            return None;
-        }
-        let byte = |pair: &[u8]| {
-            let is_digit = pair.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));
-            is_digit.then(|| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())?
-        };
-        let plain = String::from_utf8(digits.map(byte).collect::<Option<Vec<u8>>>()?).ok()?;
+        let plain = String::from_utf8(bytes_of(text)?).ok()?;
         let mut parts = plain.splitn(6, ' ');
         let mut part = || parts.next();
         let version = part()?;
@@ -107,11 +100,7 @@ impl fmt::Display for Cursor {
             priority.number(),
             created_at.as_nanos()
         );
-        let mut text = String::with_capacity(plain.len() * 2);
-        for byte in plain.bytes() {
-            write!(text, "{byte:02x}")?;
-        }
-        f.write_str(&text)
+        f.write_str(&digits_of(plain.as_bytes()))
     }
 }
 

@@ -1,9 +1,10 @@
 //! Who may ask for what: tokens and their scopes.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use sha2::{Digest, Sha256};
 
+use crate::hexadecimal::{bytes_of, digits_of};
 use crate::schedule::names;
 use crate::{Invalid, Timestamp};
 
@@ -79,21 +80,13 @@ impl TokenSecret {
 
     /// Reads what a holder shows. What is wrong with it is not said, because it may be nearly right.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix(PREFIX)?;
-        let is_lower_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if digits.len() != 64 || !digits.bytes().all(is_lower_hex) {
-            return None;
-        }
-        let mut bytes = [0; 32];
-        for (at, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).ok()?;
-        }
-        Some(Self(bytes))
+        let bytes = bytes_of(text.strip_prefix(PREFIX)?)?;
+        bytes.try_into().ok().map(Self)
     }
 
     /// The text, to be shown to its holder.
     pub fn reveal(&self) -> String {
-        format!("{PREFIX}{}", hexadecimal(&self.0))
+        format!("{PREFIX}{}", digits_of(&self.0))
     }
 
     /// What is stored of it.
@@ -125,7 +118,7 @@ impl TokenHash {
 
     /// What people call the token. It says nothing about the secret.
     pub fn id(&self) -> TokenId {
-        TokenId(hexadecimal(&self.0[..6]))
+        TokenId(digits_of(&self.0[..6]))
     }
 
     /// Whether both are the same, found out in the same time whatever they are.
@@ -194,15 +187,6 @@ impl Token {
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|until| now < until)
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        // Writing to a text does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 #[cfg(test)]

@@ -297,6 +297,15 @@ impl Town {
         self.store.read(work)
     }
 
+    /// Like [`Town::read`], for work that has errors of its own.
+    pub(crate) fn read_for<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.pass_seam();
+        self.store.read(work)
+    }
+
     pub(crate) fn write<T>(&self, work: impl FnOnce(&mut Writer<'_>) -> Result<T>) -> Result<T> {
         self.write_or_rehearse(false, work)
     }
