@@ -124,7 +124,7 @@ impl Keys {
         }
         Err(Problem::new(
             StatusCode::FORBIDDEN,
-            "wrong_host",
+            "wrong-host",
             "without a token this machine is called localhost or by its address, not by another name; show a token",
         ))
     }

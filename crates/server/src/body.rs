@@ -45,7 +45,7 @@ fn check_type(headers: &HeaderMap) -> Result<(), Box<Problem>> {
     }
     Err(Problem::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "not_json",
+        "not-json",
         "the body must be JSON and say so with Content-Type: application/json",
     ))
 }
@@ -66,7 +66,7 @@ async fn read(body: Body, limits: &Limits) -> Result<String, Box<Problem>> {
 fn too_large(limits: &Limits) -> Box<Problem> {
     Problem::new(
         StatusCode::PAYLOAD_TOO_LARGE,
-        "too_large",
+        "too-large",
         format!(
             "the body is larger than {} bytes; send less, in several requests",
             limits.body_bytes
@@ -78,7 +78,7 @@ fn too_large(limits: &Limits) -> Box<Problem> {
 fn too_slow(limits: &Limits) -> Box<Problem> {
     Problem::new(
         StatusCode::REQUEST_TIMEOUT,
-        "too_slow",
+        "too-slow",
         format!("the body did not arrive within {} s", limits.body.as_secs()),
     )
     .closing()

@@ -14,6 +14,7 @@
 mod access_log;
 mod answer;
 mod auth;
+mod beside;
 mod body;
 mod config;
 mod connections;
@@ -28,6 +29,7 @@ mod server;
 mod service;
 mod upkeep;
 
+pub use beside::{Beside, Tell};
 pub use config::{Bind, DEFAULT_PORT, Limits, LogSink, Origin, ServeError, Serving};
 pub use routes::openapi_json;
 pub use server::{Server, Stopper};

@@ -84,7 +84,7 @@ impl Problem {
     }
 
     pub(crate) fn not_found(detail: impl Into<String>) -> Box<Self> {
-        Self::new(StatusCode::NOT_FOUND, "not_found", detail)
+        Self::new(StatusCode::NOT_FOUND, "not-found", detail)
     }
 
     pub(crate) fn conflict(detail: impl Into<String>) -> Box<Self> {

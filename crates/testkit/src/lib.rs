@@ -23,6 +23,7 @@
 
 mod certificates;
 mod clock;
+pub mod http;
 mod invocation;
 mod pooler;
 mod postgres;

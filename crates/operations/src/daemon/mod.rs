@@ -29,7 +29,7 @@ pub use duties::Duty;
 pub use gt_executors::daemon::make_room_for_files;
 pub use journal::{Entry, log_files, log_path};
 pub use report::{DutyReport, LatencyReport, Report};
-pub use run::{Surroundings, detach, run};
+pub use run::{Surroundings, Tell, detach, run};
 pub use unit::{Unit, install_unit, unit};
 
 use std::path::{Path, PathBuf};

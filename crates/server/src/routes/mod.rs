@@ -76,7 +76,7 @@ async fn no_route() -> Pending {
 async fn no_method(method: Method) -> Pending {
     Pending(Problem::new(
         axum::http::StatusCode::METHOD_NOT_ALLOWED,
-        "method_not_allowed",
+        "method-not-allowed",
         format!("{method} is not possible here; the header Allow says what is"),
     ))
 }
