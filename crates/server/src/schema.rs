@@ -110,7 +110,8 @@ pub(crate) struct WorkItemDocument {
     /// Who has it, or is to have it.
     #[schema(required)]
     assigned_agent: Option<String>,
-    created_by: String,
+    #[schema(required)]
+    created_by: Option<String>,
     created_at: String,
     updated_at: String,
     /// Set when it is completed, failed or cancelled.
@@ -128,7 +129,7 @@ pub(crate) struct WorkItemDocument {
     lease_expires_at: Option<String>,
     /// Why it is not offered to anybody although it is queued.
     #[schema(required)]
-    held: Option<String>,
+    reason: Option<String>,
 }
 
 /// A work item with its history.
@@ -249,8 +250,6 @@ pub(crate) struct NextAnswerDocument {
     item: Option<WorkItemDocument>,
     /// What the agent shows when it reports.
     run_id: Option<String>,
-    /// Its other name, `<bead>#<number>`.
-    run: Option<String>,
     /// When somebody else gets it unless the agent says something before.
     lease_expires_at: Option<String>,
     /// Why there is nothing.

@@ -382,7 +382,8 @@ fn an_agent_pulls_its_work_and_speaks_for_it() {
     };
     let until = beat(&taken["run_id"]).is(200).json();
     assert!(text(&until["lease_expires_at"]) > text(&taken["lease_expires_at"]));
-    beat(&taken["run"]).is(200);
+    let log = server.get(&format!("/work/{urgent}")).json()["dispatch_log"].clone();
+    beat(&log[0]["run"]).is(200);
     assert_problem(&beat(&json!("wq-zzz#9")), 409, "stale-run");
     let done = json!({"status": "completed", "outcome": "success", "run_id": taken["run_id"]});
     server.patch(&format!("/work/{urgent}"), &done).is(200);

@@ -11,7 +11,7 @@ use crate::serving::{Served, assert_problem, text};
 use crate::support::{Steps as _, assert_says, town};
 
 fn token(town: &Sandbox, name: &str, scopes: &str) -> String {
-    text(&town.gt_json(&["token", "create", name, "--scope", scopes])["secret"])
+    text(&town.gt_json(&["token", "create", name, "--scope", scopes])["token"])
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_token_opens_what_its_scopes_say() {
 fn others_are_served_only_with_tokens_or_on_purpose() {
     let town = town();
     let refused = town.gt(["serve", "--bind", "0.0.0.0:0"]).fails(1);
-    assert_says(&refused.stderr, "gt token create");
+    assert_says(&refused.stderr, &["gt token create"]);
     let running =
         town.start_gt(&["serve", "--bind", "0.0.0.0:0", "--json"]).env("GT_INSECURE", "1").start();
     let server = Served::once_it_listens(town, running);
@@ -247,14 +247,14 @@ fn the_command_line_is_checked_before_anything_listens() {
         [(["--bind", "nowhere at all"], "no address"), (["--cors", "board.example"], "no origin")]
     {
         let ran = town.gt(["serve"].iter().chain(&flags)).fails(1);
-        assert_says(&ran.stderr, says);
+        assert_says(&ran.stderr, &[says]);
     }
     let ran = town.start_gt(&["serve"]).env("PORT", "many").run().fails(1);
-    assert_says(&ran.stderr, "PORT");
+    assert_says(&ran.stderr, &["PORT"]);
     town.gt(["serve", "--log", "loud"]).fails(2);
     let server = Served::of(town, &[]);
     let taken = server.town.gt(["serve", "--bind", &server.address]).fails(1);
-    assert_says(&taken.stderr, "cannot listen on");
+    assert_says(&taken.stderr, &["cannot listen on"]);
     server.stop();
 }
 

@@ -20,7 +20,7 @@ pub use change::{cancel, change};
 pub use error::{Conflict, Thing, WorkError, WorkResult};
 pub use heartbeat::heartbeat;
 pub use list::{for_each, list};
-pub use next::next;
+pub use next::{next, next_within};
 pub use overdue::check_overdue;
 pub use projects::{change_project, create_project, project, project_rig, projects};
 pub use requests::{

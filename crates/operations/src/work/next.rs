@@ -1,5 +1,7 @@
 //! An agent asks for work.
 
+use std::time::Duration;
+
 use gt_core::work::{WorkItem, check_agent};
 use gt_core::{ExecutorKind, Invalid, Rig, RigSlug, RigState, limits};
 use gt_store::{Ask, Writer};
@@ -20,6 +22,35 @@ pub fn next(town: &Town, request: NextRequest) -> WorkResult<Next> {
         return Err(WorkError::invalid("types", &why));
     }
     town.submit(move |_, writer| next_in(writer, &request))
+}
+
+/// How often one looks for news where no bell rings: one read of a counter.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often one looks for work although there is no news: something may have been put off until now.
+const LOOK_ANYWAY: Duration = Duration::from_secs(5);
+
+/// Like [`next`]; if there is nothing, waits for it, at most so long.
+pub fn next_within(town: &Town, request: &NextRequest, wait: Duration) -> WorkResult<Next> {
+    let began = town.now();
+    let bell = town.bell();
+    loop {
+        let seen = town.read(|reader| Ok(reader.last_event_number()?))?;
+        let looked = town.now();
+        let found = next(town, request.clone())?;
+        if matches!(found, Next::Item(_)) || town.now().since(began) >= wait {
+            return Ok(found);
+        }
+        loop {
+            let left = wait.saturating_sub(town.now().since(began));
+            if left.is_zero() || town.now().since(looked) >= LOOK_ANYWAY {
+                break;
+            }
+            bell.wait(LOOK_EVERY.min(left));
+            if town.read(|reader| Ok(reader.last_event_number()?))? != seen {
+                break;
+            }
+        }
+    }
 }
 
 fn next_in(writer: &mut Writer<'_>, request: &NextRequest) -> WorkResult<Next> {

@@ -12,4 +12,7 @@ pub use event::event_json;
 pub use layout::{escape_html, pretty, sorted_object};
 pub use object::{ArrayWriter, ObjectWriter};
 pub use view::{BeadView, Counts};
-pub use work::{project_json, work_details_json, work_item_json, write_work_item};
+pub use work::{
+    new_token_json, no_work_json, project_json, taken_json, token_json, work_details_json,
+    work_item_json,
+};

@@ -10,7 +10,7 @@ use axum::response::Response;
 use gt_core::Json;
 use gt_core::work::{Lease, ProjectRef, RunRef, work_type};
 use gt_operations::work::{self, Heartbeat, Next, NextRequest};
-use gt_records::{ObjectWriter, write_work_item};
+use gt_records::{ObjectWriter, no_work_json, taken_json};
 use tokio::time::Instant;
 
 use super::work::reference;
@@ -59,14 +59,8 @@ pub(super) async fn next(
             service.change(&caller, move |town| work::next(town, asked).map_err(in_body)).await?;
         let nothing = match found {
             Next::Item(taken) => {
-                let mut out = String::with_capacity(640);
-                let mut object = ObjectWriter::new(&mut out);
-                object.object("item", |object| write_work_item(object, &taken.item));
-                object.text("run_id", &taken.run_uid.to_string());
-                object.text("run", &taken.run.to_string());
-                object.timestamp("lease_expires_at", taken.lease_expires_at);
-                object.finish();
-                return Ok(json(StatusCode::OK, out));
+                let text = taken_json(&taken.item, taken.run_uid, taken.lease_expires_at);
+                return Ok(json(StatusCode::OK, text));
             }
             Next::Nothing(nothing) => nothing,
         };
@@ -80,13 +74,8 @@ pub(super) async fn next(
             changed = chances.changed() => changed.is_ok(),
         };
         if !may_be_more {
-            let mut out = String::new();
-            let mut object = ObjectWriter::new(&mut out);
-            object.raw("item", "null");
-            object.text("reason", &nothing.to_string());
-            object.text("code", nothing.code());
-            object.finish();
-            return Ok(json(StatusCode::OK, out));
+            let text = no_work_json(nothing.code(), &nothing.to_string());
+            return Ok(json(StatusCode::OK, text));
         }
     }
 }
