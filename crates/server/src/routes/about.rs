@@ -10,6 +10,7 @@ use gt_records::ObjectWriter;
 
 use super::openapi_json;
 use crate::problem::{Pending, Problem};
+use crate::schema::HealthDocument;
 use crate::service::Shared;
 
 /// The page to try things; it needs nothing but this server.
@@ -48,7 +49,7 @@ async fn page() -> Response {
     path = "/health",
     tag = "server",
     responses(
-        (status = 200, description = "It can.", content_type = "application/json"),
+        (status = 200, description = "It can.", body = HealthDocument),
         (status = 503, description = "The store cannot be read.", content_type = "application/problem+json"),
     )
 )]

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
 use gt_operations::EventFilter;
 use gt_operations::events::{Follower, last_number};
@@ -82,7 +83,7 @@ pub(super) async fn events(
         // A proxy that collects answers before it passes them on would keep the news to itself.
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
     ];
-    Ok((headers, Body::from_stream(stream)).into_response())
+    Ok((headers, Body::from_stream(stream.fuse())).into_response())
 }
 
 fn number_of(field: &str, text: &str) -> Result<u64, Box<Problem>> {

@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::extract::{OriginalUri, Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
+use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
 use gt_core::bead::RequestKey;
 use gt_core::work::{
@@ -285,7 +286,8 @@ impl Listing {
                 Err(problem) => Some((Err(std::io::Error::other(problem.detail)), None)),
             }
         });
-        let mut response = Response::new(Body::from_stream(stream));
+        // Who compresses it asks once more after the end.
+        let mut response = Response::new(Body::from_stream(stream.fuse()));
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
         response
