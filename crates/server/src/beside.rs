@@ -8,7 +8,7 @@ use std::time::Duration;
 use gt_operations::events::last_number;
 use gt_operations::{Town, settings, with_causes};
 
-use crate::config::{Bind, DEFAULT_PORT, ServeError, Serving};
+use crate::config::{Bind, DEFAULT_PORT, LogSink, ServeError, Serving};
 use crate::server::{Server, Stopper};
 
 /// The setting with the address; nothing means that there is no server.
@@ -18,8 +18,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How many looks it takes until one tries again what has failed.
 const TRIES_EVERY: u32 = 15;
 
-/// Is told what a server does: where it listens, or why it does not.
-pub type Tell = Box<dyn Fn(&str, &str) + Send>;
+/// Is told what a server does: where it listens, why it does not, and what it could not do.
+pub type Tell = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// A server that comes and goes with the setting, and is gone when this is dropped.
 #[derive(Debug)]
@@ -104,7 +104,13 @@ impl Attendant {
             return Ok(());
         }
         let begin = || -> Result<Running, ServeError> {
-            let serving = Serving::on(vec![Bind::parse(&wanted, DEFAULT_PORT)?]);
+            let tell = Arc::clone(&self.tell);
+            let log: LogSink = Box::new(move |lines| {
+                let failed = lines.lines().filter(|line| line.contains("\"error\":"));
+                failed.for_each(|line| tell("request failed", line));
+            });
+            let bind = vec![Bind::parse(&wanted, DEFAULT_PORT)?];
+            let serving = Serving { log: Some(log), ..Serving::on(bind) };
             let server = Server::bind(self.town.clone(), serving)?;
             let stopper = server.stopper();
             for address in server.addresses() {

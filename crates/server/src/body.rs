@@ -157,7 +157,7 @@ impl Fields {
     /// A whole number, unless it is missing or `null`.
     pub(crate) fn integer(&mut self, name: &'static str) -> Option<i64> {
         let json = self.any(name)?;
-        let number = json.as_str().parse().ok();
+        let number = whole(json.as_str());
         if number.is_none() {
             self.wrong(name, "this must be a whole number");
         }
@@ -201,6 +201,18 @@ impl Fields {
     }
 }
 
+/// Programs that know only one kind of number write 3 as 3.0.
+fn whole(text: &str) -> Option<i64> {
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
+    let number: f64 = text.parse().ok()?;
+    // Beyond this, neighbours are more than one apart.
+    let fits = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+    #[expect(clippy::cast_possible_truncation, reason = "it is whole and fits")]
+    fits.then_some(number as i64)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -223,6 +235,18 @@ mod tests {
         let names: Vec<&str> = wrong.iter().map(|wrong| wrong.field.as_str()).collect();
         assert_eq!(names, ["type", "priority", "description", "colour"]);
         assert!(wrong[3].detail.contains("type, priority, notes, description"));
+    }
+
+    #[test]
+    fn a_whole_number_is_one_however_it_is_written() {
+        for (text, number) in
+            [("3", Some(3)), ("3.0", Some(3)), ("3e2", Some(300)), ("-1", Some(-1))]
+        {
+            assert_eq!(whole(text), number, "{text}");
+        }
+        for text in ["3.5", "1e300", "\"3\"", "true", "[]", "NaN"] {
+            assert_eq!(whole(text), None, "{text}");
+        }
     }
 
     #[test]

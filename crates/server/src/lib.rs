@@ -19,6 +19,7 @@ mod body;
 mod config;
 mod connections;
 mod gate;
+mod line;
 mod metrics;
 mod news;
 mod problem;

@@ -57,13 +57,15 @@ pub(crate) enum WorkOutcome {
 /// A project.
 #[derive(ToSchema)]
 pub(crate) struct ProjectDocument {
-    /// A UUID.
+    #[schema(format = "uuid")]
     id: String,
     name: String,
     /// Its name in another system.
     #[schema(required)]
     external_ref: Option<String>,
+    #[schema(format = DateTime)]
     created_at: String,
+    #[schema(format = DateTime)]
     updated_at: String,
     /// The rig that it is.
     rig: String,
@@ -73,8 +75,10 @@ pub(crate) struct ProjectDocument {
 
 /// A project to be made.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewProjectDocument {
     /// Any text; need not be unique.
+    #[schema(min_length = 1)]
     name: String,
     /// Its name in another system.
     external_ref: Option<String>,
@@ -82,7 +86,9 @@ pub(crate) struct NewProjectDocument {
 
 /// What is to change about a project.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ProjectChangeDocument {
+    #[schema(min_length = 1)]
     name: Option<String>,
     /// Null takes it away.
     external_ref: Option<String>,
@@ -91,11 +97,11 @@ pub(crate) struct ProjectChangeDocument {
 /// A work item.
 #[derive(ToSchema)]
 pub(crate) struct WorkItemDocument {
-    /// A UUID.
+    #[schema(format = "uuid")]
     id: String,
     /// The bead that it is; its id can be used like the UUID.
     bead: String,
-    #[schema(required)]
+    #[schema(required, format = "uuid")]
     project_id: Option<String>,
     /// What kind of work it is.
     r#type: String,
@@ -112,10 +118,12 @@ pub(crate) struct WorkItemDocument {
     assigned_agent: Option<String>,
     #[schema(required)]
     created_by: Option<String>,
+    #[schema(format = DateTime)]
     created_at: String,
+    #[schema(format = DateTime)]
     updated_at: String,
     /// Set when it is completed, failed or cancelled.
-    #[schema(required)]
+    #[schema(required, format = DateTime)]
     completed_at: Option<String>,
     #[schema(required)]
     outcome: Option<WorkOutcome>,
@@ -125,7 +133,7 @@ pub(crate) struct WorkItemDocument {
     #[schema(required)]
     run_id: Option<String>,
     /// When somebody else gets it if its agent says nothing.
-    #[schema(required)]
+    #[schema(required, format = DateTime)]
     lease_expires_at: Option<String>,
     /// Why it is not offered to anybody although it is queued.
     #[schema(required)]
@@ -153,11 +161,12 @@ pub(crate) struct DispatchDocument {
     /// Its other name, `<bead>#<number>`; `run_id` takes it too.
     run: String,
     work_item_id: String,
+    #[schema(format = DateTime)]
     dispatched_at: String,
     agent: String,
     executor: String,
     state: String,
-    #[schema(required)]
+    #[schema(required, format = DateTime)]
     completed_at: Option<String>,
     #[schema(required)]
     outcome: Option<WorkOutcome>,
@@ -165,12 +174,14 @@ pub(crate) struct DispatchDocument {
 
 /// A work item to be submitted. It is queued whoever it is assigned to.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewWorkDocument {
     /// What kind of work it is.
     #[schema(min_length = 1, max_length = 50)]
     r#type: String,
     #[schema(min_length = 1)]
     description: String,
+    #[schema(format = "uuid")]
     project_id: Option<String>,
     /// Any JSON object.
     #[schema(value_type = Option<Object>)]
@@ -204,6 +215,7 @@ pub(crate) enum SubmittedDocument {
 
 /// What is to change about a work item.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct WorkChangeDocument {
     status: Option<WorkStatus>,
     /// Needed with completed and failed, and has to fit.
@@ -220,19 +232,23 @@ pub(crate) struct WorkChangeDocument {
     description: Option<String>,
     #[schema(value_type = Option<Object>)]
     payload: Option<()>,
+    #[schema(format = "uuid")]
     project_id: Option<String>,
     /// Refuse this unless that run still has it.
+    #[schema(format = "uuid")]
     run_id: Option<String>,
 }
 
 /// An agent that asks for work.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NextDocument {
     #[schema(min_length = 1)]
     agent: String,
     /// Only these kinds of work.
     types: Option<Vec<String>>,
     /// Only work of this project.
+    #[schema(format = "uuid")]
     project_id: Option<String>,
     /// How long to wait for work if there is none.
     #[schema(minimum = 0, maximum = 60)]
@@ -260,7 +276,9 @@ pub(crate) struct NextAnswerDocument {
 
 /// An agent that speaks for its work.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct HeartbeatDocument {
+    #[schema(format = "uuid")]
     run_id: String,
     /// How long it is the agent's from now on; as long as before if nothing is said.
     #[schema(minimum = 30, maximum = 3600)]
@@ -270,6 +288,7 @@ pub(crate) struct HeartbeatDocument {
 /// Until when an agent has its work now.
 #[derive(ToSchema)]
 pub(crate) struct HeartbeatAnswerDocument {
+    #[schema(format = DateTime)]
     lease_expires_at: String,
 }
 
@@ -290,7 +309,7 @@ pub(crate) struct ReasonDocument {
     reason: String,
     /// What takes it away.
     remedy: String,
-    #[schema(required)]
+    #[schema(required, format = DateTime)]
     until: Option<String>,
 }
 

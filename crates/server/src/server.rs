@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gt_operations::{Town, tokens};
 use tokio::sync::Semaphore;
@@ -12,6 +13,7 @@ use crate::access_log::AccessLog;
 use crate::auth::Keys;
 use crate::config::{Bind, ServeError, Serving};
 use crate::connections::Reception;
+use crate::line::Lines;
 use crate::metrics::Metrics;
 use crate::news::News;
 use crate::routes;
@@ -20,6 +22,9 @@ use crate::upkeep::keep_up;
 
 /// Threads that may wait for the store. More would only wait in another place.
 const STORE_THREADS_MAX: usize = 128;
+
+/// How long whoever is still at the store has when everything else has ended.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// A server that listens. Nothing is answered before [`Server::run`].
 pub struct Server {
@@ -75,6 +80,7 @@ impl Server {
             limits: how.limits,
             stopping: stopping.clone(),
             rooms: Rooms::of(&how.limits),
+            lines: Lines::default(),
         });
         let reception = Reception {
             router: routes::router(Arc::clone(&service), &how.cors),
@@ -126,11 +132,10 @@ impl Server {
             .enable_all()
             .build()
             .map_err(ServeError::Begin)?;
-        let limits = self.reception.limits;
         let served = runtime.block_on(self.serve(told));
         self.service.news.stop();
         // Whoever is still at something after all that time is left behind: a write is in the store or is not.
-        runtime.shutdown_timeout(limits.stop);
+        runtime.shutdown_timeout(LAST_WAIT);
         served
     }
 

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access_log::AccessLog;
 use crate::auth::{Caller, Keys};
 use crate::config::Limits;
+use crate::line::Lines;
 use crate::metrics::Metrics;
 use crate::news::News;
 use crate::problem::Problem;
@@ -24,6 +25,7 @@ pub(crate) struct Service {
     pub(crate) limits: Limits,
     pub(crate) stopping: CancellationToken,
     pub(crate) rooms: Rooms,
+    pub(crate) lines: Lines,
 }
 
 /// All handlers share one.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// How long an answer may take. Generous, as a busy machine must not make a test fail.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An answer.
 #[derive(Debug, Clone)]
@@ -40,6 +40,7 @@ impl Answer {
 
     /// The same, if it has this status.
     #[track_caller]
+    #[expect(clippy::return_self_not_must_use, reason = "often the status is all that matters")]
     pub fn is(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text());
         self
@@ -66,21 +67,25 @@ pub fn try_to_ask(
     headers: &[(&str, &str)],
     body: &str,
 ) -> std::io::Result<Answer> {
-    let mut text = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+    let length = body.len().to_string();
+    let mut lines = vec![("connection", "close")];
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-        text.push_str(&format!("host: {address}\r\n"));
+        lines.push(("host", address));
     }
-    for (name, value) in headers {
-        text.push_str(&format!("{name}: {value}\r\n"));
-    }
+    lines.extend(headers);
     if !body.is_empty() {
-        text.push_str(&format!("content-length: {}\r\n", body.len()));
+        lines.push(("content-length", &length));
     }
-    text.push_str("\r\n");
-    text.push_str(body);
+    let text = format!("{}{body}", head(method, path, &lines));
     let mut stream = connect(address)?;
     stream.write_all(text.as_bytes())?;
     read_answer(stream)
+}
+
+fn head(method: &str, path: &str, headers: &[(&str, &str)]) -> String {
+    let mut lines = vec![format!("{method} {path} HTTP/1.1")];
+    lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
+    format!("{}\r\n\r\n", lines.join("\r\n"))
 }
 
 /// A connection to the server at `address`.
@@ -160,20 +165,22 @@ impl Listener {
     /// Begins to listen.
     #[track_caller]
     pub fn to(address: &str, path: &str, headers: &[(&str, &str)]) -> Self {
-        let mut text = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n");
-        for (name, value) in headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
-        }
+        let mut lines = vec![("host", address)];
+        lines.extend(headers);
         let mut stream = connect(address).expect("the server listens");
-        stream.write_all(format!("{text}\r\n").as_bytes()).expect("the server reads");
+        stream.write_all(head("GET", path, &lines).as_bytes()).expect("the server reads");
         let mut reader = BufReader::new(stream);
         let (status, headers) = read_head(&mut reader).expect("the server answers");
         assert_eq!(status, 200, "{headers:?}");
         Self { reader, text: String::new() }
     }
+}
+
+impl Iterator for Listener {
+    type Item = Heard;
 
     /// Waits for the next event; nothing when the stream has ended.
-    pub fn next(&mut self) -> Option<Heard> {
+    fn next(&mut self) -> Option<Heard> {
         loop {
             if let Some(end) = self.text.find("\n\n") {
                 let block: String = self.text.drain(..end + 2).collect();

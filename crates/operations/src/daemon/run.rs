@@ -66,7 +66,7 @@ pub struct Surroundings<'a> {
 }
 
 /// Writes into the daemon's log what somebody beside it does: a word or two, and more about it.
-pub type Tell = Box<dyn Fn(&str, &str) + Send>;
+pub type Tell = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Leaves the terminal and the session of whoever started us.
 pub fn detach() -> std::io::Result<()> {
@@ -152,7 +152,7 @@ pub fn run(town: Town, around: &Surroundings<'_>, on_ready: &mut dyn FnMut(&Repo
     let tell = move |what: &str, more: &str| {
         log.tell(Level::Info, what, &[("detail", Json::string(more))]);
     };
-    let companion = (around.beside)(office.town.clone(), Box::new(tell));
+    let companion = (around.beside)(office.town.clone(), Arc::new(tell));
     let beaten = heart.beat(on_ready);
     drop(companion);
     beaten

@@ -1,6 +1,7 @@
 //! What can be asked for.
 
 mod about;
+mod description;
 mod events;
 mod next;
 mod projects;
@@ -20,6 +21,8 @@ use crate::config::Origin;
 use crate::gate::{REQUEST_ID, gate};
 use crate::problem::{Pending, Problem};
 use crate::service::Shared;
+
+pub use description::openapi_json;
 
 /// Smaller answers are sent as they are: compressing them costs more than sending them.
 const COMPRESSED_BYTES_MIN: u64 = 1024;
@@ -44,16 +47,6 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(about::health))
         .routes(routes!(about::metrics))
         .routes(routes!(events::events))
-}
-
-/// The description of everything that can be asked for, as JSON.
-pub fn openapi_json() -> String {
-    let (_, mut description) = described().split_for_parts();
-    env!("CARGO_PKG_VERSION").clone_into(&mut description.info.version);
-    let json = serde_json::to_value(&description).unwrap_or_default();
-    let mut text = serde_json::to_string_pretty(&json).unwrap_or_default();
-    text.push('\n');
-    text
 }
 
 /// All routes, behind the gate.

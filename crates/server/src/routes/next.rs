@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use gt_core::Json;
 use gt_core::work::{Lease, ProjectRef, RunRef, work_type};
-use gt_operations::work::{self, Heartbeat, Next, NextRequest};
+use gt_operations::work::{self, Heartbeat, Next, NextRequest, NoWork, Taken};
 use gt_records::{ObjectWriter, no_work_json, taken_json};
 use tokio::time::Instant;
 
@@ -23,7 +23,7 @@ use crate::problem::{Pending, Problem};
 use crate::schema::{
     HeartbeatAnswerDocument, HeartbeatDocument, NextAnswerDocument, NextDocument, ProblemDocument,
 };
-use crate::service::{Room, Shared};
+use crate::service::{Room, Service, Shared};
 
 /// Ask for the next thing to do
 ///
@@ -49,24 +49,17 @@ pub(super) async fn next(
     let (request, wait) = next_request(&body)?;
     let _place = service.rooms.enter(Room::Waiting)?;
     let until = Instant::now() + wait;
-    let mut waiting = None;
-    // First, so that nothing that happens while one looks is missed.
+    let wanted = request.kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
+    let line = service.lines.join((wanted, request.project.as_ref().map(ToString::to_string)));
     let mut chances = service.news.chances();
+    // First, so that nothing that happens while one looks is missed.
+    let mut seen = *chances.borrow_and_update();
+    let mut nothing = match look(&service, &caller, &request).await? {
+        Next::Item(taken) => return Ok(given(&taken)),
+        Next::Nothing(nothing) => nothing,
+    };
+    let _waiting = Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.waiting);
     loop {
-        chances.mark_unchanged();
-        let asked = request.clone();
-        let found =
-            service.change(&caller, move |town| work::next(town, asked).map_err(in_body)).await?;
-        let nothing = match found {
-            Next::Item(taken) => {
-                let text = taken_json(&taken.item, taken.run_uid, taken.lease_expires_at);
-                return Ok(json(StatusCode::OK, text));
-            }
-            Next::Nothing(nothing) => nothing,
-        };
-        waiting.get_or_insert_with(|| {
-            Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.waiting)
-        });
         let may_be_more = tokio::select! {
             biased;
             () = service.stopping.cancelled() => false,
@@ -74,10 +67,34 @@ pub(super) async fn next(
             changed = chances.changed() => changed.is_ok(),
         };
         if !may_be_more {
-            let text = no_work_json(nothing.code(), &nothing.to_string());
-            return Ok(json(StatusCode::OK, text));
+            return Ok(json(StatusCode::OK, no_work_json(nothing.code(), &nothing.to_string())));
+        }
+        seen = (*chances.borrow_and_update()).max(seen);
+        let Some(_turn) = line.turn(seen).await else { continue };
+        match look(&service, &caller, &request).await? {
+            Next::Item(taken) => return Ok(given(&taken)),
+            Next::Nothing(none) => {
+                // Work that is meant for others is a reason of its own: what is not for this agent may be for the next.
+                if none == NoWork::Empty {
+                    line.found_nothing(seen);
+                }
+                nothing = none;
+            }
         }
     }
+}
+
+async fn look(
+    service: &Service,
+    caller: &Caller,
+    request: &NextRequest,
+) -> Result<Next, Box<Problem>> {
+    let asked = request.clone();
+    service.change(caller, move |town| work::next(town, asked).map_err(in_body)).await
+}
+
+fn given(taken: &Taken) -> Response {
+    json(StatusCode::OK, taken_json(&taken.item, taken.run_uid, taken.lease_expires_at))
 }
 
 fn next_request(body: &Json) -> Result<(NextRequest, Duration), Box<Problem>> {
@@ -116,7 +133,7 @@ fn lease(fields: &mut Fields) -> Option<Lease> {
     post,
     path = "/work/{id}/heartbeat",
     tag = "agents",
-    params(("id" = String, Path, description = "A UUID, or the id of the bead")),
+    params(("id" = String, Path, format = "uuid", description = "A UUID, or the id of the bead")),
     request_body = HeartbeatDocument,
     responses(
         (status = 200, description = "Until when it is the agent's now.", body = HeartbeatAnswerDocument),

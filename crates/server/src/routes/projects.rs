@@ -66,7 +66,7 @@ pub(super) async fn list(State(service): State<Shared>, query: Query) -> Result<
     get,
     path = "/projects/{id}",
     tag = "projects",
-    params(("id" = String, Path, description = "A UUID, or the name of the rig")),
+    params(("id" = String, Path, format = "uuid", description = "A UUID, or the name of the rig")),
     responses(
         (status = 200, description = "The project.", body = ProjectDocument),
         (status = 400, description = "That is no id.", body = ProblemDocument, content_type = "application/problem+json"),
@@ -87,7 +87,7 @@ pub(super) async fn get(
     patch,
     path = "/projects/{id}",
     tag = "projects",
-    params(("id" = String, Path, description = "A UUID, or the name of the rig")),
+    params(("id" = String, Path, format = "uuid", description = "A UUID, or the name of the rig")),
     request_body = ProjectChangeDocument,
     responses(
         (status = 200, description = "The project as it is now.", body = ProjectDocument),

@@ -34,7 +34,7 @@ use crate::service::Shared;
 /// The header with the name of a request that may be repeated.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The most items that are submitted at once.
-const ITEMS_MAX: usize = 1000;
+pub(super) const ITEMS_MAX: usize = 1000;
 /// The most items of a page.
 const LIMIT_MAX: u64 = 1000;
 /// How many items are read at a time when all of them are wanted.
@@ -65,7 +65,7 @@ pub(super) fn reference(text: &str) -> Result<ItemRef, Box<Problem>> {
     post,
     path = "/work",
     tag = "work",
-    params(("Idempotency-Key" = Option<String>, Header, description = "A name for the request, so that it can be repeated")),
+    params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 200, description = "A name for the request, so that it can be repeated")),
     request_body = SubmissionDocument,
     responses(
         (status = 201, description = "Queued: one item, or a list of them.", body = SubmittedDocument),
@@ -160,16 +160,16 @@ fn new_item(json: &Json, place: &str) -> Result<(NewItem, Vec<FieldProblem>), Bo
     path = "/work",
     tag = "work",
     params(
-        ("status" = Option<String>, Query, description = "Only those that stand like this; several are separated by commas"),
+        ("status" = Option<String>, Query, pattern = "^(queued|dispatched|in_progress|blocked|completed|failed|cancelled)(,(queued|dispatched|in_progress|blocked|completed|failed|cancelled))*$", description = "Only those that stand like this; several are separated by commas"),
         ("agent" = Option<String>, Query, description = "Only what this agent has, or is to have"),
-        ("project_id" = Option<String>, Query, description = "Only what belongs to this project"),
-        ("since" = Option<String>, Query, description = "Only what was created after this (RFC 3339); with statuses that are an end, what ended after this"),
-        ("type" = Option<String>, Query, description = "Only this kind of work"),
+        ("project_id" = Option<String>, Query, format = "uuid", description = "Only what belongs to this project"),
+        ("since" = Option<String>, Query, format = DateTime, description = "Only what was created after this (RFC 3339); with statuses that are an end, what ended after this"),
+        ("type" = Option<String>, Query, min_length = 1, max_length = 50, description = "Only this kind of work"),
         ("created_by" = Option<String>, Query, description = "Only what this one submitted"),
         ("q" = Option<String>, Query, description = "Only those with this in their description"),
-        ("executor" = Option<String>, Query, description = "Only what is carried out like this: pull, none, tmux, process or ssh"),
-        ("limit" = Option<u64>, Query, description = "At most so many, 1 to 1000; the header Link says where the next page is"),
-        ("cursor" = Option<String>, Query, description = "Where to go on, from Link"),
+        ("executor" = Option<String>, Query, pattern = "^(pull|none|tmux|process|ssh)$", description = "Only what is carried out like this: pull, none, tmux, process or ssh"),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most so many, 1 to 1000; the header Link says where the next page is"),
+        ("cursor" = Option<String>, Query, pattern = "^([0-9a-f]{2})+$", description = "Where to go on, from Link"),
     ),
     responses(
         (status = 200, description = "The items.", body = Vec<WorkItemDocument>),
@@ -326,7 +326,7 @@ impl Listing {
     path = "/work/{id}",
     tag = "work",
     params(
-        ("id" = String, Path, description = "A UUID, or the id of the bead"),
+        ("id" = String, Path, format = "uuid", description = "A UUID, or the id of the bead"),
         ("If-None-Match" = Option<String>, Header, description = "The ETag that is known already"),
     ),
     responses(
@@ -363,8 +363,8 @@ pub(super) async fn get(
     path = "/work/{id}",
     tag = "work",
     params(
-        ("id" = String, Path, description = "A UUID, or the id of the bead"),
-        ("If-Match" = Option<String>, Header, description = "Refuse this unless the item still has this ETag"),
+        ("id" = String, Path, format = "uuid", description = "A UUID, or the id of the bead"),
+        ("If-Match" = Option<String>, Header, pattern = "^(\\*|\"[0-9a-f]{16}\")$", description = "Refuse this unless the item still has this ETag"),
     ),
     request_body = WorkChangeDocument,
     responses(
@@ -449,8 +449,8 @@ fn item_change(body: &Json, version: Option<Version>) -> Result<ItemChange, Box<
     path = "/work/{id}",
     tag = "work",
     params(
-        ("id" = String, Path, description = "A UUID, or the id of the bead"),
-        ("If-Match" = Option<String>, Header, description = "Refuse this unless the item still has this ETag"),
+        ("id" = String, Path, format = "uuid", description = "A UUID, or the id of the bead"),
+        ("If-Match" = Option<String>, Header, pattern = "^(\\*|\"[0-9a-f]{16}\")$", description = "Refuse this unless the item still has this ETag"),
     ),
     responses(
         (status = 204, description = "It is cancelled."),
@@ -476,7 +476,7 @@ pub(super) async fn cancel(
     get,
     path = "/work/{id}/why",
     tag = "work",
-    params(("id" = String, Path, description = "A UUID, or the id of the bead")),
+    params(("id" = String, Path, format = "uuid", description = "A UUID, or the id of the bead")),
     responses(
         (status = 200, description = "The reasons.", body = WhyDocument),
         (status = 400, description = "That is no id.", body = ProblemDocument, content_type = "application/problem+json"),
