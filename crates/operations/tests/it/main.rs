@@ -11,3 +11,4 @@ mod parking;
 mod recovery;
 mod scheduling;
 mod town;
+mod work;

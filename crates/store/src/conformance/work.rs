@@ -14,7 +14,7 @@ use gt_core::{
 use super::Subject;
 use super::contest::Contest;
 use super::kit::{ACTOR, Town, at, bead, id, kind, priority, rig, slug};
-use crate::{Ask, Authorship, Offer, Offered, StoreError, Writer};
+use crate::{Ask, Authorship, Offer, Offered, Pause, StoreError, Writer};
 
 /// When agents ask, in the cases that do not care.
 const NOW: Timestamp = at(50_000);
@@ -351,8 +351,9 @@ pub(super) fn a_pause_is_told_to_agents_that_ask(subject: &dyn Subject) {
     let town = pull_town(subject);
     town.add(item("gr-a", 1000));
     assert_eq!(offer(&town, &ask("ann")).paused, None);
-    town.write(|writer| writer.pause_scheduler());
-    assert_eq!(offer(&town, &ask("ann")).paused.map(|pause| pause.by).as_deref(), Some(ACTOR));
+    let pause = Pause { by: ACTOR.to_owned(), at: at(5) };
+    town.write(|writer| writer.set_paused(Some(&pause)));
+    assert_eq!(offer(&town, &ask("ann")).paused, Some(pause));
 }
 
 pub(super) fn what_is_taken_is_told_and_has_a_lease(subject: &dyn Subject) {

@@ -52,7 +52,7 @@ pub(super) struct WhichArgs {
     #[arg(long, value_name = "NAME")]
     created_by: Option<String>,
     /// Only those with this in their description
-    #[arg(short = 'q', long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     /// Only what is carried out like this: tmux, process, ssh, pull or none
     #[arg(long, value_parser = ExecutorKind::parse)]

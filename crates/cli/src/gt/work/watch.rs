@@ -36,9 +36,7 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &WatchArgs) -> Resul
     let mut follower = Follower::from_now(town, EventFilter::default())?;
     let mut news_of = News::new(context, town, true);
     let mut shown: HashMap<BeadId, Version> = HashMap::new();
-    if !printer.json() {
-        printer.note("note: watching; what changes is shown here");
-    }
+    printer.note("note: watching; what changes is shown here");
     loop {
         let Some(news) = news_of.next(&mut follower)? else { continue };
         if news.is_empty() {
