@@ -9,8 +9,18 @@ use crate::{Invalid, Json, Timestamp, bead::Uid};
 pub struct RigSlug(String);
 
 /// Names that mean something else in addresses or directories.
-const RESERVED_SLUGS: [&str; 10] =
-    ["hq", "wq", "mayor", "deacon", "settings", RigSlug::INBOX, "crew", "polecats", "witness", "refinery"];
+const RESERVED_SLUGS: [&str; 10] = [
+    "hq",
+    "wq",
+    "mayor",
+    "deacon",
+    "settings",
+    RigSlug::INBOX,
+    "crew",
+    "polecats",
+    "witness",
+    "refinery",
+];
 
 impl RigSlug {
     /// The rig of work items that were submitted without a project.

@@ -38,7 +38,7 @@ pub use store::{Address, Authorship, Options, SCHEMA_LEVEL, Store};
 pub use transaction::{Reader, Writer};
 pub use verbs::{
     Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CountGroup, DependencyChange,
-    Difference, DoneStep, Due, Estimate, EventFilter, Growth, Guard, Lane, LiveSteps, NewContext, Offer,
-    Offered, Pause, Readiness, RigCounts, SchedulerState, Scope, Spent, Statistics, StatusFilter, Totals,
-    UnsentNotices, all_statements, differing_fields,
+    Difference, DoneStep, Due, Estimate, EventFilter, Growth, Guard, Lane, LiveSteps, NewContext,
+    Offer, Offered, Pause, Readiness, RigCounts, SchedulerState, Scope, Spent, Statistics,
+    StatusFilter, Totals, UnsentNotices, all_statements, differing_fields,
 };

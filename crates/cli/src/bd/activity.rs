@@ -117,10 +117,7 @@ impl<'t> News<'t> {
     }
 
     /// The next events; nothing if the store is away and may come back. A follower is meant to stay.
-    pub(crate) fn next(
-        &mut self,
-        follower: &mut Follower,
-    ) -> Result<Option<Vec<Event>>, CliError> {
+    pub(crate) fn next(&mut self, follower: &mut Follower) -> Result<Option<Vec<Event>>, CliError> {
         match follower.next(self.town) {
             Ok(news) => {
                 self.cut_off = false;

@@ -76,7 +76,9 @@ fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
     }
     printer.done(format!("✓ Made the token {} for {} ({})", token.id, token.name, token.scopes))?;
     printer.data(secret.reveal())?;
-    printer.note("note: this is the only time it is shown; whoever holds it may do what its scopes allow");
+    printer.note(
+        "note: this is the only time it is shown; whoever holds it may do what its scopes allow",
+    );
     Ok(())
 }
 

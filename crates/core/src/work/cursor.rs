@@ -71,8 +71,7 @@ impl Cursor {
         let priority = Priority::new(part()?.parse().ok()?).ok()?;
         let created_at = Timestamp::from_nanos(part()?.parse().ok()?);
         let bead = BeadId::parse(part()?).ok()?;
-        let cursor =
-            Self { fingerprint, order, position: Position { priority, created_at, bead } };
+        let cursor = Self { fingerprint, order, position: Position { priority, created_at, bead } };
         // One spelling for each.
         (version == VERSION && cursor.to_string() == text).then_some(cursor)
     }

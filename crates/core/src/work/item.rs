@@ -364,7 +364,8 @@ mod tests {
         for kind in ["code_review", "bug", "gitea_issue", "Infra", "task"] {
             assert_eq!(work_type(kind).unwrap().as_str(), kind);
         }
-        for kind in ["", " ", "epic", "convoy", "message", "merge-request", "a\nb", &"x".repeat(51)] {
+        for kind in ["", " ", "epic", "convoy", "message", "merge-request", "a\nb", &"x".repeat(51)]
+        {
             assert!(work_type(kind).is_err(), "{kind}");
         }
     }

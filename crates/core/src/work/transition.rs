@@ -108,7 +108,9 @@ pub enum Refusal {
     #[error("it is pinned, and pinned items are never dispatched")]
     Pinned,
     /// Another has it.
-    #[error("{agent} has it in the run {run}; dispatch it to another agent while it is dispatched, or queue it first")]
+    #[error(
+        "{agent} has it in the run {run}; dispatch it to another agent while it is dispatched, or queue it first"
+    )]
     HeldBy {
         /// Which run.
         run: RunId,
@@ -191,7 +193,10 @@ pub fn decide(situation: &Situation<'_>, wish: &Wish) -> Result<Step, Refusal> {
         WorkStatus::Dispatched => dispatch(situation, wanted_agent, agent_changes),
         WorkStatus::Queued => Ok(Step::Requeue(wanted_agent.unwrap_or_default().to_owned())),
         // Whoever begins, waits or ends is the one who has it.
-        WorkStatus::InProgress | WorkStatus::Blocked | WorkStatus::Completed | WorkStatus::Failed => {
+        WorkStatus::InProgress
+        | WorkStatus::Blocked
+        | WorkStatus::Completed
+        | WorkStatus::Failed => {
             if agent_changes && let Some(holder) = situation.holder {
                 let (run, agent) = (holder.run.clone(), holder.agent.to_owned());
                 return Err(Refusal::HeldBy { run, agent });

@@ -24,7 +24,8 @@ fn situations(mut each: impl FnMut(&Situation<'_>)) {
     for status in STATUSES {
         for executor in EXECUTORS {
             for agent in ["", "steve"] {
-                for (blockers, pinned) in [(&blocker[..0], false), (&blocker[..], false), (&[], true)]
+                for (blockers, pinned) in
+                    [(&blocker[..0], false), (&blocker[..], false), (&[], true)]
                 {
                     let is_held = matches!(
                         status,
@@ -67,10 +68,8 @@ fn expected(situation: &Situation<'_>, wish: &Wish) -> Result<&'static str, &'st
     };
     let changes = agent != situation.agent;
     let executor = situation.holder.map(|holder| holder.executor);
-    let ours = matches!(
-        executor,
-        Some(ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh)
-    );
+    let ours =
+        matches!(executor, Some(ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh));
     if ours && (wish.status.is_some() || changes) {
         return Err("supervised");
     }
@@ -137,9 +136,9 @@ fn name(answer: &Result<Step, Refusal>) -> Result<&'static str, &'static str> {
         Err(Refusal::Pinned) => Err("pinned"),
         Err(Refusal::HeldBy { .. }) => Err("held"),
         Err(Refusal::NeedsAgent) => Err("agent"),
-        Err(
-            Refusal::NeedsOutcome(_) | Refusal::WrongOutcome { .. } | Refusal::OutcomeAlone,
-        ) => Err("outcome"),
+        Err(Refusal::NeedsOutcome(_) | Refusal::WrongOutcome { .. } | Refusal::OutcomeAlone) => {
+            Err("outcome")
+        }
     }
 }
 
@@ -174,9 +173,9 @@ fn a_refusal_says_what_is_allowed_from_here_or_which_field_is_wrong() {
                 Refusal::HeldBy { .. } => assert!(text.contains("wq-abc#1"), "{text}"),
                 Refusal::Pinned => {}
                 Refusal::NeedsAgent => assert_eq!(refusal.field(), Some("assigned_agent")),
-                Refusal::NeedsOutcome(_)
-                | Refusal::WrongOutcome { .. }
-                | Refusal::OutcomeAlone => assert_eq!(refusal.field(), Some("outcome")),
+                Refusal::NeedsOutcome(_) | Refusal::WrongOutcome { .. } | Refusal::OutcomeAlone => {
+                    assert_eq!(refusal.field(), Some("outcome"))
+                }
             }
         });
     });

@@ -12,8 +12,8 @@ use gt_store::Writer;
 use super::error::{Conflict, WorkError, WorkResult};
 use super::heartbeat::held_in;
 use super::projects::home_in;
-use super::require_item;
 use super::requests::{ItemChange, Precondition};
+use super::require_item;
 use crate::beads::{Close, Edit, close_in, enter};
 use crate::dispatch::{begin_in, give_in};
 use crate::runs::{cancel_in, finish_in, release_in};
@@ -110,16 +110,11 @@ fn ask(
     let situation = Situation {
         status: item.status,
         agent: &bead.assignee,
-        holder: live.map(|run| Holder {
-            run: &run.id,
-            executor: run.executor,
-            agent: &run.agent,
-        }),
+        holder: live.map(|run| Holder { run: &run.id, executor: run.executor, agent: &run.agent }),
         blockers: &blockers,
         pinned: bead.pinned || bead.status == Status::Pinned,
     };
-    decide(&situation, &wish)
-        .map_err(|refusal| WorkError::refused(&bead.id, item.status, refusal))
+    decide(&situation, &wish).map_err(|refusal| WorkError::refused(&bead.id, item.status, refusal))
 }
 
 /// Changes what has nothing to do with where the item stands.

@@ -73,7 +73,9 @@ pub enum Conflict {
         refusal: Refusal,
     },
     /// An agent has one item in progress at a time.
-    #[error("{agent} has {item} ({bead}) in progress; it can begin another when that is completed, failed or blocked")]
+    #[error(
+        "{agent} has {item} ({bead}) in progress; it can begin another when that is completed, failed or blocked"
+    )]
     AgentBusy {
         /// Who.
         agent: String,

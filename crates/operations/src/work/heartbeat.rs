@@ -7,18 +7,14 @@ use gt_store::Reader;
 
 use super::error::{Conflict, WorkResult};
 use super::overdue::stale_after;
-use super::require_item;
 use super::requests::Heartbeat;
+use super::require_item;
 use crate::Town;
 use crate::settings::{file_layers, layers_over};
 
 /// An agent speaks for its work; until when it has it now. Work that was not asked for has no lease unless it gets one
 /// here: then this only counts as a sign of life, and the answer is when the stale check would miss the next.
-pub fn heartbeat(
-    town: &Town,
-    reference: &ItemRef,
-    heartbeat: Heartbeat,
-) -> WorkResult<Timestamp> {
+pub fn heartbeat(town: &Town, reference: &ItemRef, heartbeat: Heartbeat) -> WorkResult<Timestamp> {
     let reference = reference.clone();
     let files = file_layers(town)?;
     town.submit(move |_, writer| {

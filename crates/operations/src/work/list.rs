@@ -19,8 +19,9 @@ pub fn list(
     let after = after.map(|cursor| cursor.position_in(filter)).transpose();
     let after = after.map_err(|error| WorkError::invalid("cursor", &error))?;
     // One more than is shown says whether there are more.
-    let mut items = town
-        .read_for(|reader| Ok::<_, WorkError>(reader.work_items(filter, after, limit.saturating_add(1))?))?;
+    let mut items = town.read_for(|reader| {
+        Ok::<_, WorkError>(reader.work_items(filter, after, limit.saturating_add(1))?)
+    })?;
     let more = items.len() > limit;
     items.truncate(limit);
     let next = items.last().filter(|_| more).map(|last| Cursor::after(filter, last));

@@ -17,7 +17,8 @@ pub fn create_project(town: &Town, new: NewProject) -> WorkResult<Project> {
     check_external_ref(new.external_ref.as_deref())?;
     town.submit(move |_, writer| {
         let rigs = writer.rigs()?;
-        let slug = RigSlug::derive(&new.name, |slug| rigs.iter().any(|rig| rig.slug.as_str() == slug));
+        let slug =
+            RigSlug::derive(&new.name, |slug| rigs.iter().any(|rig| rig.slug.as_str() == slug));
         let prefix = Prefix::derive(slug.as_str(), |prefix| {
             rigs.iter().any(|rig| rig.prefix.as_str() == prefix)
         });

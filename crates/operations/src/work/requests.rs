@@ -193,9 +193,9 @@ impl std::fmt::Display for NoWork {
                 let names: Vec<&str> = rigs.iter().map(RigSlug::as_str).collect();
                 write!(f, "nothing begins in {}: parked or docked", names.join(", "))
             }
-            Self::AllWait => f.write_str(
-                "everything that fits is blocked, put off or meant for another agent",
-            ),
+            Self::AllWait => {
+                f.write_str("everything that fits is blocked, put off or meant for another agent")
+            }
             Self::Empty => f.write_str("nothing that fits is queued"),
         }
     }

@@ -3,8 +3,8 @@
 use gt_core::work::{Attempt, ItemRef};
 
 use super::error::WorkResult;
-use super::require_item;
 use super::requests::{ItemDetails, ItemReason, ItemWhy};
+use super::require_item;
 use crate::{Town, queue};
 
 /// One item with its dispatch log.

@@ -92,11 +92,7 @@ fn once(
     Ok(Submitted { items, before: false })
 }
 
-fn write(
-    actor: &Actor,
-    writer: &mut Writer<'_>,
-    checked: &[Checked],
-) -> WorkResult<Vec<WorkItem>> {
+fn write(actor: &Actor, writer: &mut Writer<'_>, checked: &[Checked]) -> WorkResult<Vec<WorkItem>> {
     let mut home: Option<(&NewItem, Rig)> = None;
     let mut items = Vec::with_capacity(checked.len());
     for (at, item) in checked.iter().enumerate() {

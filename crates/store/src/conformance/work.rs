@@ -114,8 +114,10 @@ fn listed(town: &Town, filter: &WorkFilter) -> Vec<String> {
 
 pub(super) fn every_bead_that_is_no_container_or_machinery_is_an_item(subject: &dyn Subject) {
     let town = pull_town(subject);
-    let statuses = ["open", "hooked", "in_progress", "blocked", "deferred", "pinned", "staged_ready"];
-    let kinds = ["task", "code_review", "epic", "convoy", "molecule", "gate", "event", "merge-request"];
+    let statuses =
+        ["open", "hooked", "in_progress", "blocked", "deferred", "pinned", "staged_ready"];
+    let kinds =
+        ["task", "code_review", "epic", "convoy", "molecule", "gate", "event", "merge-request"];
     let mut beads = Vec::new();
     for (at, status) in statuses.iter().enumerate() {
         let status = Status::parse(status).expect("a status");
@@ -519,7 +521,10 @@ pub(super) fn a_token_is_kept_without_its_secret_and_revoked_once(subject: &dyn 
         assert!(!town.read(|reader| reader.any_token(NOW)), "it has expired by then");
         let kept = town.read(|reader| reader.token(&token.id)).expect("it is there");
         assert!(kept.hash.matches(&secret.hash()));
-        assert_eq!((kept.name.as_str(), kept.scopes.to_string().as_str()), ("steve-w", "read,work"));
+        assert_eq!(
+            (kept.name.as_str(), kept.scopes.to_string().as_str()),
+            ("steve-w", "read,work")
+        );
         assert!(town.write(|writer| writer.revoke_token(&token)));
         assert!(!town.write(|writer| writer.revoke_token(&token)));
     });

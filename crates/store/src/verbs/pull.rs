@@ -2,9 +2,7 @@
 
 use gt_core::schedule::{Run, RunId, RunState};
 use gt_core::work::Lease;
-use gt_core::{
-    Bead, BeadId, EventKind, ExecutorKind, IssueType, Json, RigSlug, Timestamp, Uid,
-};
+use gt_core::{Bead, BeadId, EventKind, ExecutorKind, IssueType, Json, RigSlug, Timestamp, Uid};
 
 use super::beads::{COLUMNS, bead_from, id_from};
 use super::find::{Clauses, Value};
@@ -334,11 +332,5 @@ fn offered_from(row: &dyn Row, after: usize) -> Result<Offered, StoreError> {
     let given = row.int_or_null(after + 1)?.map(epoch).transpose()?.map(run);
     let next_run = run(epoch(row.int(after + 2)? + 1)?);
     let context = row.int_or_null(after + 3)?.and_then(|number| u64::try_from(number).ok());
-    Ok(Offered {
-        project: uid_from(row, after)?,
-        given,
-        next_run,
-        context,
-        bead,
-    })
+    Ok(Offered { project: uid_from(row, after)?, given, next_run, context, bead })
 }

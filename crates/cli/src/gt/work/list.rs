@@ -88,8 +88,15 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &ListArgs) -> Result
         return list.finish();
     }
     let now = door.now();
-    let mut table =
-        Table::with_header(&["ITEM", "STATUS", "PRIORITY", "TYPE", "AGENT", "UPDATED", "DESCRIPTION"]);
+    let mut table = Table::with_header(&[
+        "ITEM",
+        "STATUS",
+        "PRIORITY",
+        "TYPE",
+        "AGENT",
+        "UPDATED",
+        "DESCRIPTION",
+    ]);
     let mut count = 0;
     let next = door.list(&filter, args.cursor.as_ref(), limit, |item| {
         count += 1;

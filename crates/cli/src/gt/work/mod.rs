@@ -24,7 +24,8 @@ use crate::output::{Printer, ago};
 
 /// Submit, take, report and watch work
 #[derive(Debug, Args)]
-#[command(after_help = "A work item is queued, dispatched, in_progress, blocked, and at last completed, failed or cancelled.
+#[command(
+    after_help = "A work item is queued, dispatched, in_progress, blocked, and at last completed, failed or cancelled.
 
 Examples:
   gt work add code_review \"Review PR #3\" --agent steve-w --priority 2
@@ -32,7 +33,8 @@ Examples:
   gt work next --agent steve-w
   gt work update wq-abc --status completed --notes \"merged\"
   gt work list --status blocked
-  gt work watch")]
+  gt work watch"
+)]
 pub(super) struct WorkArgs {
     #[command(subcommand)]
     verb: WorkVerb,
@@ -96,5 +98,8 @@ fn until(lease: Timestamp, now: Timestamp) -> String {
         return format!("ended {}", ago(lease, now));
     }
     let left = lease.since(now);
-    format!("for another {}", gt_core::time::format_duration(std::time::Duration::from_secs(left.as_secs())))
+    format!(
+        "for another {}",
+        gt_core::time::format_duration(std::time::Duration::from_secs(left.as_secs()))
+    )
 }

@@ -16,13 +16,15 @@ use crate::values::comma_separated;
 
 /// Take the next thing to do, if there is one
 #[derive(Debug, Args)]
-#[command(after_help = "What was dispatched to the agent comes first, then the most urgent and oldest of what is ready. Whoever \
+#[command(
+    after_help = "What was dispatched to the agent comes first, then the most urgent and oldest of what is ready. Whoever \
 takes something has it for the time of its lease; gt work heartbeat renews that.
 
 Examples:
   gt work next --agent steve-w
   gt work next --agent steve-w --type code_review,bug_fix --wait 30s
-  gt work next --agent steve-w --project web --lease 10m --json")]
+  gt work next --agent steve-w --project web --lease 10m --json"
+)]
 pub(super) struct NextArgs {
     /// Who asks
     #[arg(long, value_name = "NAME")]

@@ -15,14 +15,16 @@ use crate::values::json_argument;
 
 /// Report on an item, or change it
 #[derive(Debug, Args)]
-#[command(after_help = "From queued it goes to dispatched or cancelled; from dispatched to in_progress, back to queued, to
+#[command(
+    after_help = "From queued it goes to dispatched or cancelled; from dispatched to in_progress, back to queued, to
 another agent, or cancelled; from in_progress to blocked, completed or failed; from blocked to in_progress, queued or failed.
 
 Examples:
   gt work update wq-abc --status in_progress
   gt work update wq-abc --status blocked --notes \"waiting for the vendor\"
   gt work update wq-abc --status completed --notes \"merged to main\"
-  gt work update wq-abc --priority 1 --run-id wq-abc#2")]
+  gt work update wq-abc --priority 1 --run-id wq-abc#2"
+)]
 pub(super) struct UpdateArgs {
     /// Which item: its UUID or its bead
     item: String,
