@@ -276,6 +276,12 @@ impl Tree {
         Err(GitError::NotClean { path: self.path.clone(), left })
     }
 
+    /// Has git write down what it sees in a tree whose `HEAD` is at `base`, so that whoever uses it next need not ask.
+    /// Only for whoever has the tree alone.
+    pub fn remember(&self, base: &Commit) -> Result<(), GitError> {
+        self.left_at(base, &self.git_directory()?).map(drop)
+    }
+
     /// What is not committed, where `HEAD` is at `base`. Only for whoever has the tree alone.
     fn left_at(&self, base: &Commit, git_directory: &Path) -> Result<Vec<PathBuf>, GitError> {
         if let Some(sight) = index::look(&self.path, git_directory)
