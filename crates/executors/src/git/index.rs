@@ -224,7 +224,8 @@ fn parse_tree(content: &[u8]) -> Option<String> {
         return None;
     }
     let hash = rest.get(end + 1..)?.get(..HASH_LEN)?;
-    Some(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    let digit = |half: u8| char::from_digit(u32::from(half), 16);
+    hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn take<'b>(bytes: &mut &'b [u8], length: usize) -> Option<&'b [u8]> {
