@@ -79,9 +79,8 @@ impl<'p> Context<'p> {
     pub(crate) fn town_or_database(&self) -> Result<Town, CliError> {
         let name = self.actor.clone().unwrap_or_else(|| SERVER.to_owned());
         let actor = Actor { name, owner: String::new() };
-        let none = match self.root() {
-            Ok(_) => return self.town_as(actor, StoreOptions::default()),
-            Err(none) => none,
+        let Err(none) = self.root() else {
+            return self.town_as(actor, StoreOptions::default());
         };
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
         let options = StoreOptions::default();
