@@ -63,12 +63,16 @@ pub(super) async fn events(
         (None, Some(number)) => Some(number_of("since", &number)?),
         (None, None) => None,
     };
+    let place = service.rooms.enter(Room::Listener)?;
+    // First, so that what happens while the past is read is not missed.
+    let frames = service.news.listen();
+    let now = service.ask(|town| last_number(town).map_err(|_| unreadable())).await?;
     let listener = Listener {
-        _place: service.rooms.enter(Room::Listener)?,
+        _place: place,
         _counted: Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.listeners),
-        // First, so that what happens while the past is read is not missed.
-        frames: service.news.listen(),
-        cursor: cursor.unwrap_or_else(|| service.news.reached()),
+        frames,
+        // What the reader of the log has not come to yet is past all the same.
+        cursor: cursor.unwrap_or(now),
         is_behind: cursor.is_some(),
         greeted: false,
         service,
@@ -93,6 +97,10 @@ fn number_of(field: &str, text: &str) -> Result<u64, Box<Problem>> {
             "this is the number of an event, such as the id of one that was sent",
         )
     })
+}
+
+fn unreadable() -> Box<Problem> {
+    Problem::busy("the store cannot be read at the moment; try again")
 }
 
 /// Somebody who listens.
@@ -190,9 +198,7 @@ impl Listener {
             .service
             .ask(move |town| {
                 let events = Follower::after(from, EventFilter::default()).next(town);
-                events
-                    .and_then(|events| Ok((events, last_number(town)?)))
-                    .map_err(|_| Problem::busy("the store cannot be read at the moment"))
+                events.and_then(|events| Ok((events, last_number(town)?))).map_err(|_| unreadable())
             })
             .await?;
         self.service.metrics.catch_ups.fetch_add(1, Ordering::Relaxed);
