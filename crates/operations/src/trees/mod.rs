@@ -83,6 +83,11 @@ pub(crate) fn has_trees(rig: &Rig) -> bool {
     !rig.repo.is_empty() && Run::takes_slot(rig.executor)
 }
 
+/// The repository that the trees of a rig share, once there is one.
+pub(crate) fn shared_repository(town: &Town, rig: &Rig) -> Option<Repository> {
+    Trees::of(town, rig).map(|trees| trees.repository()).filter(Repository::exists)
+}
+
 /// Who makes commits for a run.
 pub(crate) fn signature_of(run: &Run) -> Signature {
     Signature {
