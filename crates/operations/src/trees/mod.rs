@@ -32,7 +32,8 @@ pub use show::{Glimpse, PolecatState, ShownPolecat, attach, peek, polecat, polec
 pub(crate) use trash::complete_moves;
 pub(crate) use trash::{WARNING, delete_for_good};
 pub use trash::{is_due_soon, nuke, purge, trash, undelete};
-pub use warm::{Warmed, keep_warm};
+pub use warm::Warmed;
+pub(crate) use warm::keep_warm;
 
 use crate::{OperationError, Result, Town};
 
