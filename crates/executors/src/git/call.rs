@@ -140,12 +140,12 @@ impl Call {
         let (ended, end) = mpsc::channel::<()>();
         // Git may answer before it has read everything, so somebody must listen while we speak.
         let (output, is_late) = std::thread::scope(|scope| {
-            scope.spawn(move || {
-                if let Some(mut stdin) = stdin {
+            if let Some(mut stdin) = stdin {
+                scope.spawn(move || {
                     // It ended without reading all; its exit status says why.
                     let _ = stdin.write_all(input);
-                }
-            });
+                });
+            }
             let watch = limit.map(|limit| {
                 scope.spawn(move || {
                     let is_late = end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);

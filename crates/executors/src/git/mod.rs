@@ -14,6 +14,7 @@ mod commit;
 mod error;
 pub mod fence;
 mod identity;
+mod index;
 mod landing;
 mod large_files;
 mod links;

@@ -1,11 +1,13 @@
 //! A worktree.
 
 use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::call::Call;
 use super::commit::Commit;
 use super::error::GitError;
+use super::index;
 use super::links;
 use super::references;
 use super::repository::Repository;
@@ -180,6 +182,14 @@ impl Tree {
     }
 
     pub(super) fn report(&self, ignored: Ignored) -> Result<Report, GitError> {
+        self.report_with(ignored, |call| call)
+    }
+
+    fn report_with(
+        &self,
+        ignored: Ignored,
+        change: impl FnOnce(Call) -> Call,
+    ) -> Result<Report, GitError> {
         let call = self
             .call(format!("look at {}", self.path.display()))?
             .args(["status", "--porcelain=v2", "--branch", "-z", "--no-renames"])
@@ -188,7 +198,7 @@ impl Tree {
             Ignored::Hidden => call,
             Ignored::Shown => call.arg("--ignored=matching"),
         };
-        Ok(status::parse(&call.done()?))
+        Ok(status::parse(&change(call).done()?))
     }
 
     /// How the tree stands.
@@ -244,27 +254,80 @@ impl Tree {
         let directory = self.git_directory()?;
         let head = directory.join("HEAD");
         let before = std::fs::read_to_string(&head).map_err(GitError::file("read", &head))?;
-        let report = if checked_out(&directory, before.trim()).as_ref() == Some(base) {
+        let left = if checked_out(&directory, before.trim()).as_ref() == Some(base) {
             // Nothing but the name of the branch changes, so one need not wait for the other.
-            let (switched, report) = std::thread::scope(|scope| {
+            let (switched, left) = std::thread::scope(|scope| {
                 let switched = scope.spawn(|| switch(FilesStay::Yes));
-                let report = self.report(Ignored::Hidden);
-                (switched.join(), report)
+                let left = self.left_at(base, &directory);
+                (switched.join(), left)
             });
             switched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             self.require_head(base)?;
-            report?
+            left?
         } else {
             switch(FilesStay::No)?;
             // Afterwards is when it counts, and a change that was there before is still there.
-            self.report(Ignored::Hidden)?
+            self.left_at(base, &directory)?
         };
-        if report.changes.is_empty() {
+        if left.is_empty() {
             return Ok(());
         }
         undo(before.trim())?;
-        let left = report.changes.paths().cloned().collect();
         Err(GitError::NotClean { path: self.path.clone(), left })
+    }
+
+    /// Has git write down what it sees in a tree whose `HEAD` is at `base`, so that whoever uses it next need not ask.
+    /// Only for whoever has the tree alone.
+    pub fn remember(&self, base: &Commit) -> Result<(), GitError> {
+        self.left_at(base, &self.git_directory()?).map(drop)
+    }
+
+    /// What is not committed, where `HEAD` is at `base`. Only for whoever has the tree alone.
+    fn left_at(&self, base: &Commit, git_directory: &Path) -> Result<Vec<PathBuf>, GitError> {
+        if let Some(sight) = index::look(&self.path, git_directory)
+            && sight.tree == self.tree_of(base, git_directory)?
+            && self.are_ignored(&sight.others)?
+        {
+            return Ok(Vec::new());
+        }
+        // Git may write down what it sees, so that next time looking is enough.
+        let report =
+            self.report_with(Ignored::Hidden, |call| call.env("GIT_OPTIONAL_LOCKS", "1"))?;
+        Ok(report.changes.paths().cloned().collect())
+    }
+
+    /// The hash of the tree of a commit: that is asked once, and kept beside the index.
+    fn tree_of(&self, commit: &Commit, git_directory: &Path) -> Result<String, GitError> {
+        let kept = git_directory.join("gt-base-tree");
+        let known = std::fs::read_to_string(&kept).unwrap_or_default();
+        if let Some((of, tree)) = known.split_once(' ')
+            && of == commit.as_str()
+        {
+            return Ok(tree.to_owned());
+        }
+        let call = self.call(format!("find the tree of {commit}"))?;
+        let output = call.args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).done()?;
+        let tree = String::from_utf8_lossy(&output).trim().to_owned();
+        links::replace(&kept, format!("{commit} {tree}").as_bytes())?;
+        Ok(tree)
+    }
+
+    /// Whether git would pass over all of these.
+    fn are_ignored(&self, paths: &[PathBuf]) -> Result<bool, GitError> {
+        if paths.is_empty() {
+            return Ok(true);
+        }
+        let mut call = self.call("find what is ignored")?.args(["check-ignore", "--stdin", "-z"]);
+        let mut input = Vec::new();
+        for path in paths {
+            input.extend_from_slice(path.as_os_str().as_bytes());
+            input.push(0);
+        }
+        call = call.input(input);
+        let answer = call.answer()?;
+        // It says nothing, and 1, of those that are not. What it cannot say is found out the long way.
+        let count = answer.output.iter().filter(|byte| **byte == 0).count();
+        Ok(answer.code == Some(0) && count == paths.len())
     }
 
     /// Makes sure that nobody has checked out something else meanwhile.

@@ -46,6 +46,8 @@ const LOOK_AFTER_EVERY: Duration = Duration::from_secs(1);
 pub struct Passes<'a> {
     town: &'a Town,
     is_dry_run: bool,
+    /// How many contexts are to start, if they were named.
+    wanted: Option<usize>,
     world: RealWorld,
     spawner: RunSpawner,
     starts: Starts<'a>,
@@ -58,12 +60,12 @@ impl<'a> Passes<'a> {
     pub fn new(town: &'a Town, how: Pass<'a>) -> Result<Self> {
         let world = RealWorld::of(town)?;
         let spawner = RunSpawner::new(town, how.program.to_owned(), how.on_end.clone());
-        let is_dry_run = how.dry_run;
+        let (is_dry_run, wanted) = (how.dry_run, how.only.as_ref().map(Vec::len));
         let starts = Starts::new(town, how, world.host());
-        Ok(Self { town, is_dry_run, world, spawner, starts, looked_after: None })
+        Ok(Self { town, is_dry_run, wanted, world, spawner, starts, looked_after: None })
     }
 
-    /// Recovers what died, starts what may start, puts nudges before those who sit at a screen, has notices sent that
+    /// Recovers what died, starts what may start (first, if that is named), puts nudges before those who sit at a screen, has notices sent that
     /// are due, and old things looked after. Of passes that follow upon each other at once, only the first does more than
     /// recover and start.
     ///
@@ -76,16 +78,28 @@ impl<'a> Passes<'a> {
         }
         self.spawner.refresh(town)?;
         if self.looked_after.is_some_and(|at| at.elapsed() < LOOK_AFTER_EVERY) {
-            return Ok((reconcile::liveness(town, &self.world)?, self.dispatch()?));
+            return self.round();
         }
         self.looked_after = Some(Instant::now());
+        // Whoever asks for certain contexts waits for them, and nearly always nothing has to be recovered for that.
+        let first = match self.wanted {
+            Some(_) => self.dispatch()?,
+            None => Dispatched::default(),
+        };
         reconcile::housekeeping(town, &self.world)?;
-        let (mut recovered, mut dispatched) = self.round()?;
+        let (mut recovered, mut dispatched) = if self.wanted == Some(first.dispatched.len()) {
+            (reconcile::liveness(town, &self.world)?, first)
+        } else {
+            let (recovered, later) = self.round()?;
+            (recovered, first.followed_by(later))
+        };
+        reconcile::letters(town)?;
         let on_their_way = reconcile::landings(town)?;
         if on_their_way > 0 {
             let problems = reconcile::landing(town, &self.world)?;
             if reconcile::landings(town)? < on_their_way {
                 let later = self.round()?;
+                reconcile::letters(town)?;
                 recovered = followed_by(recovered, later.0);
                 dispatched = dispatched.followed_by(later.1);
             }
@@ -97,9 +111,7 @@ impl<'a> Passes<'a> {
 
     fn round(&mut self) -> Result<(Recovered, Dispatched)> {
         let recovered = reconcile::liveness(self.town, &self.world)?;
-        let dispatched = self.dispatch()?;
-        reconcile::letters(self.town)?;
-        Ok((recovered, dispatched))
+        Ok((recovered, self.dispatch()?))
     }
 
     fn dispatch(&mut self) -> Result<Dispatched> {

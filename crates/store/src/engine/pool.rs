@@ -74,6 +74,11 @@ impl<C> Pool<C> {
         self.state().idle.pop()
     }
 
+    /// Whether the next one to come needs a new connection.
+    pub(crate) fn has_no_idle(&self) -> bool {
+        self.state().idle.is_empty()
+    }
+
     fn state(&self) -> MutexGuard<'_, State<C>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -123,7 +123,7 @@ impl FilePlace {
         writes: Writes,
         work: impl FnOnce(&mut Group<'_>) -> Result<(T, bool), E>,
     ) -> Result<T, E> {
-        let guard = self.writer(Access::Write)?;
+        let mut guard = self.writer(Access::Write)?;
         let turnstile = self.turnstile()?;
         let _turn = turnstile.enter(self.options.on_wait.as_ref())?;
         let connection = connected(&guard)?;
@@ -133,6 +133,14 @@ impl FilePlace {
                 Writes::Alone => LOG_BYTES_ALONE,
                 Writes::Grouped => LOG_BYTES_GROUPED,
             });
+        }
+        if writes == Writes::Alone
+            && self.readers.has_no_idle()
+            && let Some(connection) = guard.take()
+        {
+            // What is read next is read with it: another connection would read the whole schema, and prepare every
+            // statement again, which is most of what a short command costs.
+            self.readers.keep(connection);
         }
         Ok(value)
     }

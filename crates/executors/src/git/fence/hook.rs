@@ -1,12 +1,12 @@
 //! The hooks that ask `gt`.
 
-use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use rustix::time::{ClockId, clock_gettime};
 
 use super::super::Repository;
 use super::super::call::{Call, path_of};
@@ -69,7 +69,7 @@ impl Repository {
             // Whoever sets `core.hooksPath` changes it where it stands, further up, and the last one counts.
             self.set_last("include.path", SETTINGS)?;
         }
-        note_look(repository, changed);
+        note_look(&repository, changed);
         Ok(())
     }
 
@@ -112,25 +112,36 @@ impl Repository {
     }
 }
 
-/// How long it is not asked again where git looks for hooks, by the same process and while the settings of the repository
-/// have not changed. Those of a user seldom do, and a worker is behind the fence all the same: see
-/// [`Repository::fence_variables`].
+/// How long it is not asked again where git looks for hooks while the settings of the repository have not changed. Those
+/// of a user seldom do, and a worker is behind the fence all the same: see [`Repository::fence_variables`].
 const ASK_AGAIN_AFTER: Duration = Duration::from_mins(1);
 
-/// When this process asked last, and what the time of the settings was then, for each repository.
-static LOOKS: Mutex<BTreeMap<PathBuf, (Instant, SystemTime)>> = Mutex::new(BTreeMap::new());
+/// The file that says when that was asked last, by the time since the machine was started, and how old the settings were.
+const LAST_LOOK: &str = "gt-fence.look";
 
 fn was_looked_at_lately(repository: &Path, changed: Option<SystemTime>) -> bool {
-    let looks = LOOKS.lock().unwrap_or_else(PoisonError::into_inner);
-    looks.get(repository).is_some_and(|(asked, changed_then)| {
-        asked.elapsed() < ASK_AGAIN_AFTER && changed == Some(*changed_then)
-    })
+    let noted = fs::read_to_string(repository.join(LAST_LOOK)).unwrap_or_default();
+    let Some((asked_ns, settings)) = noted.split_once(' ') else { return false };
+    let Ok(asked) = asked_ns.parse().map(Duration::from_nanos) else { return false };
+    // After the machine was started again, it may seem to have been in the future.
+    let age = uptime().checked_sub(asked);
+    settings == noted_time(changed) && age.is_some_and(|age| age < ASK_AGAIN_AFTER)
 }
 
-fn note_look(repository: PathBuf, changed: Option<SystemTime>) {
-    let Some(changed) = changed else { return };
-    let mut looks = LOOKS.lock().unwrap_or_else(PoisonError::into_inner);
-    looks.insert(repository, (Instant::now(), changed));
+fn note_look(repository: &Path, changed: Option<SystemTime>) {
+    let text = format!("{} {}", uptime().as_nanos(), noted_time(changed));
+    // Without it, it is asked again.
+    let _ = fs::write(repository.join(LAST_LOOK), text);
+}
+
+/// How long the machine has been awake since it was started.
+fn uptime() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default()
+}
+
+fn noted_time(time: Option<SystemTime>) -> String {
+    let since = time.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    since.map_or_else(|| "never".to_owned(), |since| since.as_nanos().to_string())
 }
 
 /// When the settings of a repository changed.

@@ -30,6 +30,7 @@ pub(crate) enum Access {
 pub(crate) struct Connection {
     inner: rusqlite::Connection,
     path: PathBuf,
+    may_write: bool,
 }
 
 /// Every statement of the verbs stays prepared.
@@ -52,7 +53,7 @@ pub(crate) fn open_connection(path: &Path, access: Access) -> Result<Connection,
         };
     let inner = rusqlite::Connection::open_with_flags(path, flags)
         .map_err(|error| explain(path, "open the store", error))?;
-    let connection = Connection { inner, path: path.to_owned() };
+    let connection = Connection { inner, path: path.to_owned(), may_write: access != Access::Read };
     connection.configure(access).map_err(|error| explain(path, "set up the store", error))?;
     Ok(connection)
 }
@@ -62,7 +63,7 @@ pub(crate) fn memory_connection() -> Result<Connection, StoreError> {
     let path = PathBuf::from(":memory:");
     let inner = rusqlite::Connection::open_in_memory()
         .map_err(|error| explain(&path, "open the store", error))?;
-    let connection = Connection { inner, path };
+    let connection = Connection { inner, path, may_write: true };
     connection
         .configure(Access::Create)
         .map_err(|error| explain(&connection.path, "set up the store", error))?;
@@ -104,8 +105,11 @@ impl Connection {
     }
 
     /// Turns a connection for reading into one for writing, which is cheaper than to open another.
-    pub(crate) fn into_writer(self) -> Result<Self, StoreError> {
-        self.allow_writing().map_err(|error| self.explain("set up the store", error))?;
+    pub(crate) fn into_writer(mut self) -> Result<Self, StoreError> {
+        if !self.may_write {
+            self.allow_writing().map_err(|error| self.explain("set up the store", error))?;
+            self.may_write = true;
+        }
         Ok(self)
     }
 
