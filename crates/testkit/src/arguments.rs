@@ -83,30 +83,34 @@ pub fn read_arguments(
 mod tests {
     use super::*;
 
-    fn read(words: &[&str]) -> Result<(bool, Vec<(String, Option<u32>)>), String> {
-        let mut taken = Vec::new();
+    #[derive(Debug, Default, PartialEq, Eq)]
+    struct Taken {
+        help: bool,
+        keep: bool,
+        many: u32,
+    }
+
+    fn read(words: &[&str]) -> Result<Taken, String> {
+        let mut taken = Taken::default();
         let words = words.iter().map(|word| (*word).to_owned());
-        let help = read_arguments(words, &["--keep"], |argument| match argument.name() {
-            "--keep" => {
-                taken.push((argument.name().to_owned(), None));
-                Ok(())
+        taken.help = read_arguments(words, &["--keep"], |argument| {
+            match argument.name() {
+                "--keep" => taken.keep = true,
+                "--many" => taken.many = argument.positive()?,
+                "--engine" => drop(argument.engine()?),
+                _ => return Err(argument.unknown()),
             }
-            "--many" => {
-                taken.push((argument.name().to_owned(), Some(argument.positive()?)));
-                Ok(())
-            }
-            "--engine" => argument.engine().map(drop),
-            _ => Err(argument.unknown()),
+            Ok(())
         })?;
-        Ok((help, taken))
+        Ok(taken)
     }
 
     #[test]
     fn arguments_are_read_either_way() {
-        let (many, keep) = (("--many".to_owned(), Some(3)), ("--keep".to_owned(), None));
-        assert_eq!(read(&["--many=3", "--keep"]), Ok((false, vec![many.clone(), keep.clone()])));
-        assert_eq!(read(&["--keep", "--many", "3"]), Ok((false, vec![keep, many])));
-        assert_eq!(read(&["-h", "--nonsense"]), Ok((true, Vec::new())));
+        let both = Taken { keep: true, many: 3, help: false };
+        assert_eq!(read(&["--many=3", "--keep"]).as_ref(), Ok(&both));
+        assert_eq!(read(&["--keep", "--many", "3"]).as_ref(), Ok(&both));
+        assert!(read(&["-h", "--nonsense"]).unwrap().help);
     }
 
     #[test]
