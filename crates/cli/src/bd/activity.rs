@@ -6,7 +6,7 @@ use clap::Args;
 use gt_core::{Event, EventKind, Json};
 use gt_operations::events::{Follower, bead_with_history};
 use gt_operations::{Bell, EventFilter, Town, rigs};
-use gt_records::ObjectWriter;
+use gt_records::event_json;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -207,28 +207,6 @@ fn filter(town: &Town, args: &ActivityArgs) -> Result<EventFilter, CliError> {
         kinds: kinds.iter().map(|kind| EventKind::from_name(kind)).collect(),
         since: since.transpose()?,
     })
-}
-
-/// An event as JSON.
-pub(crate) fn event_json(event: &Event) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.count("number", event.number);
-    object.text("event_type", event.kind.as_str());
-    if let Some(bead) = &event.bead {
-        object.text("issue_id", bead.as_str());
-    }
-    if let Some(rig) = &event.rig {
-        object.text("rig", rig.as_str());
-    }
-    if let Some(run) = &event.run {
-        object.text("run", run);
-    }
-    object.text("actor", &event.actor);
-    object.timestamp("created_at", event.at);
-    object.raw("payload", event.payload.as_str());
-    object.finish();
-    out
 }
 
 /// An event as a line: `[12:34:56] ✓ gt-abc closed · Fix the login`.

@@ -28,6 +28,7 @@ mod rig;
 mod run;
 mod scheduler;
 mod scripted;
+mod serve;
 mod sling;
 mod status;
 mod step;
@@ -91,6 +92,7 @@ enum Verb {
     Why(why::WhyArgs),
     Work(work::WorkArgs),
     Token(token::TokenArgs),
+    Serve(serve::ServeArgs),
     Up(daemon::UpArgs),
     Down(daemon::DownArgs),
     Daemon(daemon::DaemonArgs),
@@ -149,6 +151,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Why(args) => why::run(&context, &args),
         Verb::Work(args) => work::run(&context, &args),
         Verb::Token(args) => token::run(&context, &args),
+        Verb::Serve(args) => serve::run(&context, &args),
         Verb::Up(_) => daemon::up(&context),
         Verb::Down(_) => daemon::down(&context),
         Verb::Daemon(args) => daemon::run(&context, &args),

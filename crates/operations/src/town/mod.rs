@@ -123,6 +123,25 @@ impl Town {
         })
     }
 
+    /// A town without a directory: the database that `DATABASE_URL` names and nothing else, made if it is not there.
+    /// Nothing if the variable names none, or one of a kind that we do not know.
+    pub fn of_database(
+        working_directory: &Path,
+        environment: &Environment,
+        actor: Actor,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<Option<Self>> {
+        let Some(database) = Database::of_environment(environment, working_directory)? else {
+            return Ok(None);
+        };
+        let store = database.create(clock.now(), options)?;
+        let by = Authorship { actor: actor.name.clone(), at: clock.now() };
+        let (id, _) = database.town_id(&store, &by)?;
+        let working_directory = working_directory.to_owned();
+        Ok(Some(Self { id, working_directory, ..Self::over(store, actor, clock) }))
+    }
+
     /// Runs the hooks of the town after every change, unless the environment says no. The program that
     /// asks for this must call [`crate::hooks::run`] when it is started with [`crate::hooks::HELPER`].
     #[must_use]
