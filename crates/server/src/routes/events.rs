@@ -16,6 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::about::unreadable;
 use crate::metrics::{Counted, Metrics};
 use crate::news::Frame;
 use crate::problem::{Pending, Problem};
@@ -97,10 +98,6 @@ fn number_of(field: &str, text: &str) -> Result<u64, Box<Problem>> {
             "this is the number of an event, such as the id of one that was sent",
         )
     })
-}
-
-fn unreadable() -> Box<Problem> {
-    Problem::busy("the store cannot be read at the moment; try again")
 }
 
 /// Somebody who listens.
