@@ -212,7 +212,7 @@ fn the_flow_of_a_dispatcher_and_an_agent() {
         statuses: vec![WorkStatus::Dispatched],
         ..WorkFilter::default()
     };
-    assert_eq!(stage.list(&of_steve), [dispatched.clone()]);
+    assert_eq!(stage.list(&of_steve), std::slice::from_ref(&dispatched));
 
     stage.pass(MINUTE);
     assert_eq!(stage.to(&item, WorkStatus::InProgress).unwrap().status, WorkStatus::InProgress);
