@@ -263,6 +263,8 @@ fn ours_needs_no_more_of_root_than_it_is_given() {
     // A backup is made while it runs.
     let backup = ["gt", "store", "backup", "backup.db"];
     enter(&server.town, before, &environment, &backup).run().ok();
+    let backup = enter(&server.town, before, &environment, &backup[..3]).run().fails(1);
+    assert!(backup.stderr.contains("name the file"), "{backup}");
     let check = ["gt", "store", "check"];
     enter(&server.town, before, &environment, &check).run().ok();
     assert_eq!(data(&server.town).join("backup.db").metadata().unwrap().uid(), {
