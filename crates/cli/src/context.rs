@@ -78,10 +78,7 @@ impl<'p> Context<'p> {
     /// The town around the working directory or, if there is none, what `DATABASE_URL` names: a server needs no town,
     /// nor do those who look after its database.
     pub(crate) fn town_or_database(&self) -> Result<Town, CliError> {
-        self.town_or_database_as(
-            self.actor()?,
-            StoreOptions { on_wait: Some(Arc::new(waiting)) },
-        )
+        self.town_or_database_as(self.actor()?, StoreOptions { on_wait: Some(Arc::new(waiting)) })
     }
 
     /// The same for the server itself.
@@ -91,9 +88,8 @@ impl<'p> Context<'p> {
     }
 
     fn town_or_database_as(&self, actor: Actor, options: StoreOptions) -> Result<Town, CliError> {
-        let none = match self.root() {
-            Ok(_) => return self.town_as(actor, options),
-            Err(none) => none,
+        let Err(none) = self.root() else {
+            return self.town_as(actor, options);
         };
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
         let town = Town::of_database(&self.directory, environment, actor, clock, options)?;

@@ -105,10 +105,9 @@ async fn admit(
 ) -> Result<(Caller, Place), Box<Problem>> {
     let caller = service.keys.check(service, route, client, method, headers).await?;
     let place = match route {
-        // Whoever listens or waits finds a place of another kind when they begin to.
-        EVENTS | NEXT => None,
-        // A server that is busy is not ill, and whoever watches it should see that.
-        HEALTH | METRICS => None,
+        // Whoever listens or waits finds a place of another kind when they begin to; and a server that is busy is not
+        // ill, which whoever watches it should see.
+        EVENTS | NEXT | HEALTH | METRICS => None,
         _ => Some(service.rooms.enter(Room::Request)?),
     };
     Ok((caller, place))

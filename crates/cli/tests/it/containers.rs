@@ -280,8 +280,7 @@ fn a_container_that_is_given_a_user_stays_that_user() {
     let user = format!("--reuid={NOBODY}");
     let group = format!("--regid={NOBODY}");
     let is_root = is_root(&place);
-    let before: &[&str] =
-        if is_root { &["setpriv", &user, &group, "--clear-groups"] } else { &[] };
+    let before: &[&str] = if is_root { &["setpriv", &user, &group, "--clear-groups"] } else { &[] };
     let environment = image_environment();
 
     if is_root {
