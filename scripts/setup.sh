@@ -51,6 +51,8 @@ install_system_packages() {
     # The tests play the other machine themselves.
     PATH="$PATH:/usr/sbin" command -v sshd >/dev/null || missing+=(openssh-server)
     command -v ssh >/dev/null || missing+=(openssh-client)
+    # Projects of the tests keep large files.
+    command -v git-lfs >/dev/null || missing+=(git-lfs)
     # The tests set clocks wrong.
     command -v faketime >/dev/null || missing+=(faketime)
     # What a container is asked with, and what coding agents speak to the work queue with.

@@ -51,6 +51,7 @@ mod import_problems;
 mod kv;
 mod labels_comments;
 mod landing;
+mod large_files;
 mod list;
 mod list_order;
 mod list_views;
