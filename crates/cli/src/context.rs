@@ -12,6 +12,8 @@ use crate::output::Printer;
 
 /// Who acts when a supervisor is not told for whom it does.
 const WORKER: &str = "gt";
+/// Who acts when a server is not told for whom it does.
+const SERVER: &str = "api";
 
 /// Where a command runs and for whom.
 pub(crate) struct Context<'p> {
@@ -71,6 +73,19 @@ impl<'p> Context<'p> {
     pub(crate) fn town_of_worker(&self) -> Result<Town, CliError> {
         let name = self.actor.clone().unwrap_or_else(|| WORKER.to_owned());
         self.town_as(Actor { name, owner: String::new() }, StoreOptions::default())
+    }
+
+    /// The town around the working directory or, if there is none, what `DATABASE_URL` names: a server needs no town.
+    pub(crate) fn town_or_database(&self) -> Result<Town, CliError> {
+        let name = self.actor.clone().unwrap_or_else(|| SERVER.to_owned());
+        let actor = Actor { name, owner: String::new() };
+        let Err(none) = self.root() else {
+            return self.town_as(actor, StoreOptions::default());
+        };
+        let (environment, clock) = (&self.environment, Arc::new(SystemClock));
+        let options = StoreOptions::default();
+        let town = Town::of_database(&self.directory, environment, actor, clock, options)?;
+        town.ok_or(none)
     }
 
     fn town_as(&self, actor: Actor, options: StoreOptions) -> Result<Town, CliError> {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use gt_operations::work::WorkError;
 use gt_operations::{OperationError, with_causes};
 
 /// Why a command did not do what it was asked.
@@ -10,6 +11,9 @@ pub(crate) enum CliError {
     /// An operation said no.
     #[error(transparent)]
     Operation(#[from] OperationError),
+    /// The work queue said no.
+    #[error(transparent)]
+    Work(WorkError),
     /// Something in the request is wrong.
     #[error("{0}")]
     Request(String),
@@ -53,6 +57,15 @@ impl From<io::Error> for CliError {
             Self::ClosedPipe
         } else {
             Self::Output(error)
+        }
+    }
+}
+
+impl From<WorkError> for CliError {
+    fn from(error: WorkError) -> Self {
+        match error {
+            WorkError::Operation(error) => Self::Operation(error),
+            other => Self::Work(other),
         }
     }
 }

@@ -96,6 +96,10 @@ event_kinds! {
     RunSilent = "run_silent",
     /// The worker of a run that was silent goes on.
     RunGoesOn = "run_goes_on",
+    /// The agent of a run waits for something outside, or has been silent for too long.
+    RunBlocked = "run_blocked",
+    /// The agent of a run that was blocked goes on.
+    RunUnblocked = "run_unblocked",
     /// A run ended well.
     RunDone = "run_done",
     /// A run ended badly.
@@ -148,6 +152,8 @@ event_kinds! {
     MessagesPurged = "messages_purged",
     /// A worker or a person asks for a person.
     HelpWanted = "help_wanted",
+    /// A token was made or revoked.
+    TokenChanged = "token_changed",
 }
 
 impl fmt::Display for EventKind {

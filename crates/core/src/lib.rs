@@ -13,6 +13,7 @@ pub mod command_template;
 pub mod decide;
 pub mod event;
 pub mod formula;
+mod hexadecimal;
 pub mod histogram;
 pub mod json;
 pub mod latency;
@@ -29,6 +30,7 @@ pub mod settings;
 pub mod time;
 pub mod web_address;
 pub mod words;
+pub mod work;
 
 pub use bead::{
     Bead, BeadId, Carried, Comment, Dependency, DependencyType, IssueType, Outcome, Priority,

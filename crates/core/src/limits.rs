@@ -43,3 +43,9 @@ pub const FORMULA_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const FORMULA_EDGES_MAX: usize = 50_000;
 /// Longest formula file, in bytes.
 pub const FORMULA_FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Most work items that are submitted at a time.
+pub const WORK_BULK_MAX: usize = 1_000;
+/// Most things that a new work item depends on.
+pub const WORK_DEPENDENCIES_MAX: usize = 100;
+/// Most types of work that an agent asks for at a time.
+pub const WORK_TYPES_MAX: usize = 20;

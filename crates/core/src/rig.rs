@@ -9,10 +9,28 @@ use crate::{Invalid, Json, Timestamp, bead::Uid};
 pub struct RigSlug(String);
 
 /// Names that mean something else in addresses or directories.
-const RESERVED_SLUGS: [&str; 10] =
-    ["hq", "wq", "mayor", "deacon", "settings", "inbox", "crew", "polecats", "witness", "refinery"];
+const RESERVED_SLUGS: [&str; 10] = [
+    "hq",
+    "wq",
+    "mayor",
+    "deacon",
+    "settings",
+    RigSlug::INBOX,
+    "crew",
+    "polecats",
+    "witness",
+    "refinery",
+];
 
 impl RigSlug {
+    /// The rig of work items that were submitted without a project.
+    pub const INBOX: &str = "inbox";
+
+    /// The name of the rig of work items that were submitted without a project.
+    pub fn inbox() -> Self {
+        Self(Self::INBOX.to_owned())
+    }
+
     /// Checks a name a person gave.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let well_formed = (1..=50).contains(&text.len())
@@ -29,6 +47,21 @@ impl RigSlug {
             return Err(Invalid(format!("the rig name \"{shown}\" is reserved; choose another")));
         }
         Ok(Self(text.to_owned()))
+    }
+
+    /// A name for a rig that people call `title`: what can be kept of that, with a number if `taken` says so.
+    pub fn derive(title: &str, taken: impl Fn(&str) -> bool) -> Self {
+        let plain = title.to_ascii_lowercase();
+        let words: Vec<&str> =
+            plain.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();
+        let mut name = words.join("-");
+        // Room for a number; every byte of it is a character.
+        name.truncate(40);
+        let name = name.trim_end_matches('-');
+        let name = if Self::parse(name).is_ok() { name } else { "project" };
+        let numbered = (2_u64..).map(|number| format!("{name}-{number}"));
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
+        Self(names.find(|name| !taken(name)).unwrap_or_else(|| name.to_owned()))
     }
 
     /// Wraps text that was a valid name when it was stored.
@@ -55,8 +88,10 @@ pub struct Prefix(String);
 impl Prefix {
     /// The prefix of beads that belong to the town itself.
     pub const TOWN: &str = "hq";
+    /// The prefix of work items that were submitted without a project.
+    pub const INBOX: &str = "wq";
     /// Prefixes no rig may take.
-    pub const RESERVED: [&str; 2] = [Self::TOWN, "wq"];
+    pub const RESERVED: [&str; 2] = [Self::TOWN, Self::INBOX];
 
     /// Checks a prefix; a trailing `-` is not part of it.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
@@ -77,6 +112,11 @@ impl Prefix {
     /// The prefix of the town's own beads.
     pub fn town() -> Self {
         Self(Self::TOWN.to_owned())
+    }
+
+    /// The prefix of work items that were submitted without a project.
+    pub fn inbox() -> Self {
+        Self(Self::INBOX.to_owned())
     }
 
     /// Wraps text that was a valid prefix when it was stored.
@@ -267,7 +307,28 @@ mod tests {
         assert!(derive("--", &[]).is_err());
     }
 
+    #[test]
+    fn a_name_is_derived_from_a_title_and_numbered_when_taken() {
+        let derive = |title: &str, taken: &[&str]| {
+            RigSlug::derive(title, |slug| taken.contains(&slug)).to_string()
+        };
+        assert_eq!(derive("Shopping List API", &[]), "shopping-list-api");
+        assert_eq!(derive("Shopping List API", &["shopping-list-api"]), "shopping-list-api-2");
+        assert_eq!(derive("日本語", &["project", "project-2"]), "project-3");
+        assert_eq!(derive("Inbox", &[]), "project");
+        assert_eq!(derive(&"x ".repeat(100), &[]).len(), 39);
+    }
+
     proptest! {
+        #[test]
+        fn every_derived_name_is_a_valid_one(title in ".{0,80}", taken in any::<bool>()) {
+            let first = RigSlug::derive(&title, |_| false);
+            prop_assert!(RigSlug::parse(first.as_str()).is_ok());
+            let second = RigSlug::derive(&title, |slug| taken && slug == first.as_str());
+            prop_assert!(RigSlug::parse(second.as_str()).is_ok());
+            prop_assert_eq!(taken, first != second);
+        }
+
         #[test]
         fn no_text_makes_the_parsers_panic(text in ".{0,60}") {
             let _ = RigSlug::parse(&text);

@@ -9,6 +9,11 @@ use crate::{OperationError, Result, Town};
 /// How many events are read at a time.
 const PAGE_EVENTS: usize = 500;
 
+/// The number of the last event.
+pub fn last_number(town: &Town) -> Result<u64> {
+    town.read(|reader| Ok(reader.last_event_number()?))
+}
+
 /// The last `limit` events that the filter admits, oldest first.
 pub fn latest(town: &Town, filter: &EventFilter, limit: usize) -> Result<Vec<Event>> {
     town.read(|reader| Ok(reader.latest_events(filter, limit)?))
@@ -46,8 +51,7 @@ pub struct Follower {
 impl Follower {
     /// Begins after what has happened so far.
     pub fn from_now(town: &Town, filter: EventFilter) -> Result<Self> {
-        let reached = town.read(|reader| Ok(reader.last_event_number()?))?;
-        Ok(Self { filter, reached })
+        Ok(Self { filter, reached: last_number(town)? })
     }
 
     /// The last `limit` events of the past that the filter admits, oldest first.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use gt_core::ExecutorKind;
 use gt_core::schedule::{TrashState, Trashed};
 use gt_executors::git::LargeFiles;
 use gt_executors::process;
@@ -204,7 +205,9 @@ fn rig_directories(town: &Town) -> Result<Vec<Check>> {
     for (rig, _) in rigs::list(town)? {
         let directory = town.root().join(&rig.path);
         let is_local = rig.repo.starts_with('/');
-        checks.push(if !directory.is_dir() {
+        // Agents that ask for work have places of their own.
+        let needs_directory = rig.executor != ExecutorKind::Pull || !rig.repo.is_empty();
+        checks.push(if needs_directory && !directory.is_dir() {
             let detail = format!("{}: its directory {} is gone", rig.slug, directory.display());
             Check::bad("rig", Grade::Warning, detail, format!("mkdir {}", directory.display()))
         } else if is_local && !Path::new(&rig.repo).exists() {

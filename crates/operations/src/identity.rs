@@ -13,8 +13,9 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 31] = [
+const VARIABLES: [&str; 33] = [
     "PATH",
+    "PORT",
     "DATABASE_URL",
     "PGPASSWORD",
     "GT_TOWN_ROOT",
@@ -24,6 +25,7 @@ const VARIABLES: [&str; 31] = [
     "GT_ROLE",
     "GT_SCRIPT",
     "GT_DAEMON",
+    "GT_INSECURE",
     "GT_MACHINE",
     "GT_NOTICE_KEY",
     "NOTIFY_SOCKET",

@@ -42,8 +42,10 @@ pub mod runtimes;
 pub mod schedule;
 pub mod settings;
 pub mod store;
+pub mod tokens;
 mod town;
 pub mod trees;
+pub mod work;
 pub mod worker;
 
 pub use clock::SystemClock;

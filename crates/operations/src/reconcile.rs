@@ -12,7 +12,8 @@ use crate::runs::{
     stalls::{self, Stalls},
 };
 use crate::trees::{Warmed, complete_moves, keep_warm};
-use crate::{OperationError, Result, Town, outbox, retention};
+use crate::work::{Overdue, WorkError};
+use crate::{OperationError, Result, Town, outbox, retention, work};
 
 /// Runs and starts that died, and contexts whose bead is over.
 pub(crate) fn liveness(town: &Town, world: &RealWorld) -> Result<Recovered> {
@@ -22,6 +23,14 @@ pub(crate) fn liveness(town: &Town, world: &RealWorld) -> Result<Recovered> {
 /// Workers that say nothing.
 pub(crate) fn stalls(town: &Town, world: &RealWorld) -> Result<Stalls> {
     stalls::look(town, world)
+}
+
+/// Agents that asked for work and say nothing any more.
+pub(crate) fn work(town: &Town) -> Result<Overdue> {
+    work::check_overdue(town).map_err(|error| match error {
+        WorkError::Operation(error) => error,
+        other => OperationError::rejected(other.to_string()),
+    })
 }
 
 /// Accepted work that was on its way when its worker died. Asks origins, which may take their time. Returns the runs for

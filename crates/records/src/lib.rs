@@ -40,6 +40,8 @@ pub use tables::{
 };
 pub use tokens::contains_nul;
 pub use write::{
-    ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, export_line, export_memory_line,
-    pretty, sorted_object, write_bead, write_comment, write_dependency,
+    ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, event_json, export_line,
+    export_memory_line, new_token_json, no_work_json, pretty, project_json, sorted_object,
+    taken_json, token_json, work_details_json, work_item_json, write_bead, write_comment,
+    write_dependency,
 };

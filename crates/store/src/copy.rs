@@ -158,7 +158,11 @@ pub const TABLES: &[Table] = &[
         ],
         "scope, key",
     ),
-    Table::new("requests", &[("key", Text), ("bead", Text), ("at", Number)], "key"),
+    Table::new(
+        "requests",
+        &[("key", Text), ("bead", Text), ("at", Number), ("fingerprint", Text)],
+        "key",
+    ),
     Table::new(
         "contexts",
         &[
@@ -246,6 +250,8 @@ pub const TABLES: &[Table] = &[
             ("tokens", Number),
             ("cost", Number),
             ("used_at", Number),
+            ("lease_s", Number),
+            ("lease_expires_at", Number),
         ],
         "bead, epoch",
     ),
@@ -382,6 +388,20 @@ pub const TABLES: &[Table] = &[
     ),
     Table::new("estimates", &[("name", Text), ("memory_mb", Number), ("runs", Number)], "name"),
     Table::new("guards", &[("host", Text), ("kind", Text), ("since", Number)], "host, kind"),
+    Table::new(
+        "tokens",
+        &[
+            ("id", Text),
+            ("name", Text),
+            ("hash", Bytes),
+            ("scopes", Text),
+            ("created_at", Number),
+            ("created_by", Text),
+            ("expires_at", Number),
+            ("revoked_at", Number),
+        ],
+        "id",
+    ),
 ];
 
 /// Told how much is done, and of how much.

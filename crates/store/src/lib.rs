@@ -37,8 +37,8 @@ pub(crate) use store::Writes;
 pub use store::{Address, Authorship, Options, SCHEMA_LEVEL, Store};
 pub use transaction::{Reader, Writer};
 pub use verbs::{
-    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CountGroup, DependencyChange,
+    Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CountGroup, DependencyChange,
     Difference, DoneStep, Due, Estimate, EventFilter, Growth, Guard, Lane, LiveSteps, NewContext,
-    Pause, Readiness, RigCounts, SchedulerState, Scope, Spent, Statistics, StatusFilter, Totals,
-    UnsentNotices, all_statements, differing_fields,
+    Offer, Offered, Pause, Readiness, RigCounts, SchedulerState, Scope, Spent, Statistics,
+    StatusFilter, Totals, UnsentNotices, all_statements, differing_fields,
 };

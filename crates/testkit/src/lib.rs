@@ -24,6 +24,7 @@
 mod arguments;
 mod certificates;
 mod clock;
+pub mod http;
 mod invocation;
 mod pooler;
 mod postgres;

@@ -48,8 +48,13 @@ pub const LAYERS: &[Layer] = &[
         why: "an operation is the same whether a person or a program asks for it",
     },
     Layer {
-        package: "gt-cli",
+        package: "gt-server",
         may_use: MayUse::Only(&["gt-core", "gt-records", "gt-operations"]),
+        why: "a handler asks an operation, as a command does; it prints nothing and knows no command",
+    },
+    Layer {
+        package: "gt-cli",
+        may_use: MayUse::Only(&["gt-core", "gt-records", "gt-operations", "gt-server"]),
         why: "a command asks an operation; with the store at hand it would go around them",
     },
     Layer {

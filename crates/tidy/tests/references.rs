@@ -55,6 +55,11 @@ fn the_reference_of_commands_is_current() {
     check("docs/reference/commands.md", &gt_cli::reference::commands_markdown());
 }
 
+#[test]
+fn the_description_of_the_http_service_is_current() {
+    check("docs/reference/openapi.json", &gt_server::openapi_json());
+}
+
 /// The tests of the store that only one engine has, by where they are.
 const ONLY_ON: [(&str, &[&str]); 2] = [
     ("SQLite", &["crates/store/tests/it/sqlite/"]),

@@ -6,7 +6,7 @@ use clap::Args;
 use gt_core::{Event, EventKind, Json};
 use gt_operations::events::{Follower, bead_with_history};
 use gt_operations::{Bell, EventFilter, Town, rigs};
-use gt_records::ObjectWriter;
+use gt_records::event_json;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -102,7 +102,7 @@ pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliE
 }
 
 /// Where a follower hears of news, and what it does while there is nobody to ask.
-struct News<'t> {
+pub(crate) struct News<'t> {
     printer: &'t Printer,
     town: &'t Town,
     /// Nothing for somebody who only looks once.
@@ -111,13 +111,13 @@ struct News<'t> {
 }
 
 impl<'t> News<'t> {
-    fn new(context: &Context<'t>, town: &'t Town, follow: bool) -> Self {
+    pub(crate) fn new(context: &Context<'t>, town: &'t Town, follow: bool) -> Self {
         let bell = follow.then(|| town.bell());
         Self { printer: context.printer, town, bell, cut_off: false }
     }
 
     /// The next events; nothing if the store is away and may come back. A follower is meant to stay.
-    fn next(&mut self, follower: &mut Follower) -> Result<Option<Vec<Event>>, CliError> {
+    pub(crate) fn next(&mut self, follower: &mut Follower) -> Result<Option<Vec<Event>>, CliError> {
         match follower.next(self.town) {
             Ok(news) => {
                 self.cut_off = false;
@@ -136,7 +136,7 @@ impl<'t> News<'t> {
     }
 
     /// Waits until there may be news. Whether anybody still reads is looked at in between.
-    fn wait(&self) -> Result<(), CliError> {
+    pub(crate) fn wait(&self) -> Result<(), CliError> {
         let Some(bell) = self.bell.as_ref().filter(|bell| bell.rings()) else {
             return self.printer.wait(LOOK_EVERY);
         };
@@ -209,28 +209,6 @@ fn filter(town: &Town, args: &ActivityArgs) -> Result<EventFilter, CliError> {
     })
 }
 
-/// An event as JSON.
-pub(crate) fn event_json(event: &Event) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.count("number", event.number);
-    object.text("event_type", event.kind.as_str());
-    if let Some(bead) = &event.bead {
-        object.text("issue_id", bead.as_str());
-    }
-    if let Some(rig) = &event.rig {
-        object.text("rig", rig.as_str());
-    }
-    if let Some(run) = &event.run {
-        object.text("run", run);
-    }
-    object.text("actor", &event.actor);
-    object.timestamp("created_at", event.at);
-    object.raw("payload", event.payload.as_str());
-    object.finish();
-    out
-}
-
 /// An event as a line: `[12:34:56] ✓ gt-abc closed · Fix the login`.
 pub(crate) fn event_line(event: &Event) -> String {
     let symbol = match event.kind {
@@ -238,7 +216,7 @@ pub(crate) fn event_line(event: &Event) -> String {
             "+"
         }
         EventKind::Closed | EventKind::RunDone | EventKind::StepDone | EventKind::Landed => "✓",
-        EventKind::HelpWanted | EventKind::RunSilent => "!",
+        EventKind::HelpWanted | EventKind::RunSilent | EventKind::RunBlocked => "!",
         EventKind::StartFailed
         | EventKind::RunFailed
         | EventKind::RunLost
@@ -276,7 +254,9 @@ fn detail(event: &Event) -> String {
         EventKind::Unscheduled | EventKind::CircuitBroken | EventKind::Quarantined => {
             joined(&[field("context"), field("reason"), field("why")])
         }
-        EventKind::RunStarting | EventKind::Dispatched => joined(&[run_of(event), field("agent")]),
+        EventKind::RunStarting | EventKind::Dispatched | EventKind::RunUnblocked => {
+            joined(&[run_of(event), field("agent")])
+        }
         EventKind::StartFailed | EventKind::HandedOver => joined(&[run_of(event), field("why")]),
         EventKind::RunDone
         | EventKind::RunFailed
@@ -284,6 +264,8 @@ fn detail(event: &Event) -> String {
         | EventKind::RunCancelled
         | EventKind::Escalated => joined(&[run_of(event), field("reason")]),
         EventKind::RunSilent | EventKind::RunGoesOn => joined(&[run_of(event), field("since")]),
+        EventKind::RunBlocked => joined(&[run_of(event), field("pulled_by"), field("why")]),
+        EventKind::TokenChanged => joined(&[field("token"), field("name"), field("change")]),
         EventKind::StepDone => joined(&[run_of(event), field("title")]),
         EventKind::MessageSent
         | EventKind::MessageDelivered

@@ -28,13 +28,16 @@ mod rig;
 mod run;
 mod scheduler;
 mod scripted;
+mod serve;
 mod sling;
 mod status;
 mod step;
 mod store;
+mod token;
 mod unsling;
 mod wait;
 mod why;
+mod work;
 mod worker;
 
 use clap::{Args as _, Parser, Subcommand};
@@ -87,6 +90,9 @@ enum Verb {
     Mail(mail::MailArgs),
     Escalate(escalate::EscalateArgs),
     Why(why::WhyArgs),
+    Work(work::WorkArgs),
+    Token(token::TokenArgs),
+    Serve(serve::ServeArgs),
     Up(daemon::UpArgs),
     Down(daemon::DownArgs),
     Daemon(daemon::DaemonArgs),
@@ -143,6 +149,9 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Mail(args) => mail::run(&context, &args),
         Verb::Escalate(args) => escalate::run(&context, &args),
         Verb::Why(args) => why::run(&context, &args),
+        Verb::Work(args) => work::run(&context, &args),
+        Verb::Token(args) => token::run(&context, &args),
+        Verb::Serve(args) => serve::run(&context, &args),
         Verb::Up(_) => daemon::up(&context),
         Verb::Down(_) => daemon::down(&context),
         Verb::Daemon(args) => daemon::run(&context, &args),

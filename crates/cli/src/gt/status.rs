@@ -4,12 +4,12 @@ use clap::Args;
 use gt_core::Message;
 use gt_operations::recovery::{self, Need};
 use gt_operations::{EventFilter, beads, events, messages, outbox, queue, rigs, worker};
-use gt_records::ObjectWriter;
+use gt_records::{ObjectWriter, event_json};
 
 use super::mail::{print_asking, write_message};
 use super::prime::{print_running, write_running};
 use super::scheduler::{budget_line, parked_line, write_budgets, write_parked};
-use crate::bd::{event_json, event_line};
+use crate::bd::event_line;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural};

@@ -102,6 +102,11 @@ impl Uid {
         Self(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
     }
 
+    /// The alias of a run that was begun at `created_at`, derived in the same way.
+    pub fn of_run(id: &crate::schedule::RunId, created_at: Timestamp) -> Self {
+        Self::of_bead(&BeadId(id.to_string()), created_at)
+    }
+
     /// A fresh alias for something that is never exported.
     pub fn fresh() -> Self {
         Self(uuid::Uuid::now_v7())

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use sha2::{Digest, Sha256};
+
+use crate::hexadecimal::digits_of;
 use crate::{Invalid, limits};
 
 /// 1 to 200 bytes without control characters, told apart byte by byte.
@@ -23,6 +26,26 @@ impl RequestKey {
         Ok(Self(text.to_owned()))
     }
 
+    /// The key under which the thing at this place is remembered, of several that one request made; the first has the
+    /// key itself.
+    #[must_use]
+    pub fn nth(&self, at: usize) -> Self {
+        if at == 0 {
+            return self.clone();
+        }
+        Self(format!("{} {at}", digits_of(&Sha256::digest(self.0.as_bytes()))))
+    }
+
+    /// What tells apart what requests asked for, from all that they said.
+    pub fn fingerprint<T: AsRef<str>>(said: &[T]) -> String {
+        let mut hash = Sha256::new();
+        for part in said {
+            hash.update((part.as_ref().len() as u64).to_le_bytes());
+            hash.update(part.as_ref().as_bytes());
+        }
+        digits_of(&hash.finalize())
+    }
+
     /// The key as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -38,6 +61,17 @@ impl fmt::Display for RequestKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_of_several_has_a_key_of_its_own() {
+        let key = RequestKey::parse("job").unwrap();
+        assert_eq!(key.nth(0), key);
+        let keys: std::collections::HashSet<String> =
+            (0..100).map(|at| key.nth(at).to_string()).collect();
+        assert_eq!(keys.len(), 100);
+        assert!(keys.iter().all(|key| RequestKey::parse(key).is_ok()));
+        assert_ne!(RequestKey::fingerprint(&["ab", "c"]), RequestKey::fingerprint(&["a", "bc"]));
+    }
 
     #[test]
     fn a_key_is_short_and_printable() {

@@ -184,7 +184,12 @@ pub fn unscheduled_reasons(
     if let Some(convoy) = staged {
         reasons.push(WaitReason::ConvoyStaged(convoy.clone()));
     }
-    let after = latest.and_then(|context| after_context(context, last_run, max_attempts));
+    // Agents that ask for work are offered it whether it was scheduled or not.
+    let is_pulled = rig.is_some_and(|(_, rig)| {
+        rig.executor == ExecutorKind::Pull && issue_type.is_slingable(rig.executor)
+    });
+    let after = latest.filter(|_| !is_pulled);
+    let after = after.and_then(|context| after_context(context, last_run, max_attempts));
     if matches!(after, Some(WaitReason::PutOff(_))) {
         // Who did it says more than that it was done.
         reasons.retain(|reason| *reason != WaitReason::Deferred);
@@ -192,7 +197,11 @@ pub fn unscheduled_reasons(
     reasons.extend(after);
     // When all these are gone it still does not start.
     if reasons.iter().all(goes_away_unasked) {
-        reasons.push(WaitReason::NotScheduled);
+        reasons.push(if is_pulled {
+            WaitReason::WaitsForPullAgent
+        } else {
+            WaitReason::NotScheduled
+        });
     }
     // And scheduling it would be refused, or not help.
     if let Some((slug, rig)) = rig.filter(|(_, rig)| issue_type.is_slingable(rig.executor)) {

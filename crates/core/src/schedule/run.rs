@@ -5,6 +5,7 @@ use std::fmt;
 use super::context::names;
 use super::place::WorkerPlace;
 use super::usage::Usage;
+use crate::work::Lease;
 use crate::{BeadId, ExecutorKind, Invalid, Json, RigSlug, Timestamp, Uid};
 
 /// The name of a run: `<bead>#<epoch>`.
@@ -216,6 +217,10 @@ pub struct Run {
     pub landing: Landing,
     /// What it has used, as far as anybody knows.
     pub usage: Usage,
+    /// How long its agent has it without another word, if it asked for it.
+    pub lease: Option<Lease>,
+    /// When that ends.
+    pub lease_expires_at: Option<Timestamp>,
 }
 
 impl Run {
@@ -256,6 +261,8 @@ impl Run {
             said: None,
             landing: Landing::default(),
             usage: Usage::default(),
+            lease: None,
+            lease_expires_at: None,
         }
     }
 

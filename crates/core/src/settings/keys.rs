@@ -106,6 +106,8 @@ settings! {
         "How often the daemon looks at everything, whether anybody has told it of a change or not";
     "daemon.log_size": SettingKind::Bytes, "8MiB",
         "How large the daemon's log grows before it is put aside; five older ones are kept";
+    "serve.bind": SettingKind::Text, "",
+        "Where the daemon serves the work queue over HTTP, such as 127.0.0.1:8080; nothing means that it does not";
     "events.keep": SettingKind::Duration, "90d",
         "How long events are kept";
     "trash.keep": SettingKind::Duration, "30d",

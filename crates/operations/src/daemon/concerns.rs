@@ -45,7 +45,9 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         | EventKind::SettingChanged
         | EventKind::Other(_) => &Duty::ALL,
         // Somebody may sit at a screen now who can be told something, may fall silent, and has taken a tree.
-        EventKind::Dispatched => &[Duty::Outbox, Duty::Stalls, Duty::Trees],
+        EventKind::Dispatched => &[Duty::Outbox, Duty::Stalls, Duty::Trees, Duty::Work],
+        // An agent is at work again, and may fall silent.
+        EventKind::RunUnblocked => &[Duty::Work],
         EventKind::HandedOver | EventKind::MessageSent => &[Duty::Outbox],
         EventKind::Created
         | EventKind::Claimed
@@ -64,6 +66,8 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         | EventKind::MessageSeen
         | EventKind::MessagesPurged
         | EventKind::HelpWanted
+        | EventKind::RunBlocked
+        | EventKind::TokenChanged
         | EventKind::RunSilent
         | EventKind::RunGoesOn
         | EventKind::RunUsed => &[],

@@ -16,6 +16,8 @@ pub enum Duty {
     Outbox,
     /// Workers that say nothing.
     Stalls,
+    /// Agents that asked for work and say nothing any more.
+    Work,
     /// Trees that stand ready before anybody needs them.
     Trees,
     /// What is old.
@@ -24,12 +26,13 @@ pub enum Duty {
 
 impl Duty {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Dispatch,
         Self::Liveness,
         Self::Landing,
         Self::Outbox,
         Self::Stalls,
+        Self::Work,
         Self::Trees,
         Self::Retention,
     ];
@@ -42,6 +45,7 @@ impl Duty {
             Self::Landing => "landing",
             Self::Outbox => "outbox",
             Self::Stalls => "stalls",
+            Self::Work => "work",
             Self::Trees => "trees",
             Self::Retention => "retention",
         }
@@ -55,6 +59,7 @@ impl Duty {
             | Self::Landing
             | Self::Outbox
             | Self::Stalls
+            | Self::Work
             | Self::Trees
             | Self::Retention => 1,
         }
@@ -69,6 +74,7 @@ impl Duty {
             | Self::Landing
             | Self::Outbox
             | Self::Stalls
+            | Self::Work
             | Self::Retention => Duration::ZERO,
             Self::Trees => Duration::from_secs(1),
         }

@@ -26,9 +26,10 @@ mod watch;
 
 pub use control::{Standing, Started, Stopped, standing, start, stop};
 pub use duties::Duty;
+pub use gt_executors::daemon::make_room_for_files;
 pub use journal::{Entry, log_files, log_path};
 pub use report::{DutyReport, LatencyReport, Report};
-pub use run::{Surroundings, detach, run};
+pub use run::{Surroundings, Tell, detach, run};
 pub use unit::{Unit, install_unit, unit};
 
 use std::path::{Path, PathBuf};

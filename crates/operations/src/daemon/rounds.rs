@@ -66,6 +66,7 @@ fn attend(office: &Office, duty: Duty, hand: usize) {
             Duty::Landing => landing(office),
             Duty::Outbox => outbox(office),
             Duty::Stalls => stalls(office),
+            Duty::Work => work(office),
             Duty::Trees => trees(office),
             Duty::Retention => retention(office),
         });
@@ -258,6 +259,22 @@ fn stalls(office: &Office) -> Result<Round> {
     let anybody = office.town.read(|reader| Ok(!reader.live_runs()?.is_empty()))?;
     let due = anybody.then(|| office.now().plus(LISTEN_EVERY));
     Ok(Round { done: 0, due, again: false })
+}
+
+fn work(office: &Office) -> Result<Round> {
+    let overdue = reconcile::work(&office.town)?;
+    for (event, runs) in [("stale", &overdue.stale), ("lease ended", &overdue.lost)] {
+        for run in runs {
+            let more = [
+                ("bead", Json::string(run.bead.as_str())),
+                ("run", Json::string(&run.to_string())),
+            ];
+            office.tell(Level::Warning, event, &more);
+        }
+    }
+    // Nothing tells of silence, so that what is found here is no news that nobody told.
+    office.tally(Duty::Work).report.done += overdue.count() as u64;
+    Ok(Round { done: 0, due: overdue.due, again: false })
 }
 
 fn retention(office: &Office) -> Result<Round> {

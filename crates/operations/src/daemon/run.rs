@@ -1,5 +1,6 @@
 //! Being the daemon, from its beginning to its end.
 
+use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +61,12 @@ pub struct Surroundings<'a> {
     pub version: &'a str,
     /// Who keeps it running, perhaps.
     pub environment: &'a Environment,
+    /// Starts what is there beside the daemon for as long as it runs.
+    pub beside: &'a dyn Fn(Town, Tell) -> Box<dyn Any>,
 }
+
+/// Writes into the daemon's log what somebody beside it does: a word or two, and more about it.
+pub type Tell = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Leaves the terminal and the session of whoever started us.
 pub fn detach() -> std::io::Result<()> {
@@ -142,7 +148,14 @@ pub fn run(town: Town, around: &Surroundings<'_>, on_ready: &mut dyn FnMut(&Repo
     let mut heart = Heart::new(Arc::clone(&office), beginnings)?;
     listen_to_server(&office).map_err(failed("begin in", root.clone()))?;
     rounds::begin(&office).map_err(failed("begin in", root))?;
-    heart.beat(on_ready)
+    let log = Arc::clone(&office);
+    let tell = move |what: &str, more: &str| {
+        log.tell(Level::Info, what, &[("detail", Json::string(more))]);
+    };
+    let companion = (around.beside)(office.town.clone(), Arc::new(tell));
+    let beaten = heart.beat(on_ready);
+    drop(companion);
+    beaten
 }
 
 /// A store on a server tells of what other machines write.

@@ -85,6 +85,7 @@ pub(crate) fn start_in(
         Some(place) => place.to_string(),
         None => format!("{}/{}", context.rig, executor.as_str()),
     };
+    let uid = Uid::of_run(&id, writer.now());
     let run = Run {
         runtime: scene.runtime_of(&context).to_owned(),
         agent,
@@ -96,7 +97,7 @@ pub(crate) fn start_in(
         formula: recipe.formula.clone(),
         steps: recipe.steps.clone(),
         created_by: writer.actor().to_owned(),
-        ..Run::begun(id, Uid::fresh(), context.number, context.rig.clone(), executor, writer.now())
+        ..Run::begun(id, uid, context.number, context.rig.clone(), executor, writer.now())
     };
     writer.insert_run(&run)?;
     if executor == ExecutorKind::None {

@@ -121,6 +121,9 @@ impl Occasion {
             | EventKind::MessageSeen
             | EventKind::MessagesPurged
             | EventKind::HelpWanted
+            | EventKind::RunBlocked
+            | EventKind::RunUnblocked
+            | EventKind::TokenChanged
             | EventKind::Other(_) => None,
         }
     }

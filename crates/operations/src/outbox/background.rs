@@ -47,6 +47,14 @@ pub(crate) fn catch_up(town: &Town) -> Result<()> {
     Ok(())
 }
 
+/// Sends what is due here and now, if the town has no directory in which a helper could work.
+pub fn deliver_without_directory(town: &Town) -> Result<()> {
+    if !town.has_directory() && is_due(town)? {
+        deliver(town, &Outside::of(town), NOTICES_MAX)?;
+    }
+    Ok(())
+}
+
 /// The helper's side: sends what is due in the town at `root`.
 pub fn run(root: &Path, environment: &Environment) -> Result<Delivered> {
     let actor = Actor { name: "gt".to_owned(), owner: String::new() };

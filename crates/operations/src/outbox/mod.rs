@@ -13,7 +13,7 @@ mod outside;
 #[cfg(test)]
 mod tests;
 
-pub use background::{HELPER, deliver_in_background, run};
+pub use background::{HELPER, deliver_in_background, deliver_without_directory, run};
 pub(crate) use background::{catch_up, start as start_helper};
 pub use deliver::{Delivered, SENDING_MAX, deliver};
 pub(crate) use news::tell_news;

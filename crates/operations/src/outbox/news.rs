@@ -36,8 +36,8 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
         let about = match event.kind {
             EventKind::HelpWanted => said("message"),
             EventKind::TreeDue => said("path"),
-            // A worker may be silent more than once.
-            EventKind::RunSilent | EventKind::RunGoesOn => {
+            // A worker may be silent more than once, and wait more than once.
+            EventKind::RunSilent | EventKind::RunGoesOn | EventKind::RunBlocked => {
                 format!("{}:{}", run.clone().unwrap_or_default(), said("since"))
             }
             _ => run.clone().unwrap_or_else(|| said("context")),
@@ -48,6 +48,12 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
             EventKind::RunFailed => {
                 format!("{bead} failed{why}. Try it again with gt scheduler retry {bead}")
             }
+            EventKind::RunBlocked => format!(
+                "{bead} is blocked{why}. gt work show {bead} says more; gt work update {bead} --status in_progress lets {} \
+                 go on, and --status queued gives it to another",
+                said("pulled_by")
+            ),
+            EventKind::RunDone => format!("{bead} is completed by {}{why}", said("pulled_by")),
             EventKind::Parked => {
                 let (kind, name) = (said("kind"), said("name"));
                 format!(
@@ -114,6 +120,9 @@ fn kind_of(event: &NewEvent) -> Option<&'static str> {
         EventKind::Quarantined => Some("quarantined"),
         EventKind::Escalated => Some("escalated"),
         EventKind::RunFailed => Some("failed"),
+        EventKind::RunBlocked => Some("blocked"),
+        // Whoever dispatches work to agents elsewhere has nothing else to hear it by.
+        EventKind::RunDone if has(event, "pulled_by") => Some("completed"),
         EventKind::HelpWanted => Some("help-wanted"),
         EventKind::TreeDue => Some("tree-due"),
         EventKind::RunSilent => Some("stalled"),

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use gt_core::Uid;
-use gt_store::{Address, Authorship, Scope, Server, Store, StoreError};
+use gt_core::{Timestamp, Uid};
+use gt_store::{Address, Authorship, Options, Scope, Server, Store, StoreError};
 
 use super::file::TownFile;
 use super::{DIRECTORY, STORE};
@@ -59,16 +59,40 @@ impl Database {
         environment: &Environment,
         directory: &Path,
     ) -> Result<Self> {
+        let own = || Address::File(root.join(DIRECTORY).join(STORE));
+        let named = Self::of_environment(environment, directory)?;
+        Ok(named.unwrap_or_else(|| Self { address: own(), origin: Origin::Own }))
+    }
+
+    /// The store that the environment names, if it names one.
+    pub(super) fn of_environment(
+        environment: &Environment,
+        directory: &Path,
+    ) -> Result<Option<Self>> {
         // Other programs use the variable too; a database of a kind that we do not know is theirs.
         let named = match environment.get(VARIABLE) {
             Some(url) => read(url, directory, environment)?,
             None => None,
         };
-        let own = || Address::File(root.join(DIRECTORY).join(STORE));
-        Ok(named.map_or_else(
-            || Self { address: own(), origin: Origin::Own },
-            |address| Self { address, origin: Origin::Environment },
-        ))
+        Ok(named.map(|address| Self { address, origin: Origin::Environment }))
+    }
+
+    /// Opens the store, or makes it and the directory it is to be in.
+    pub(super) fn create(&self, now: Timestamp, options: Options) -> Result<Store> {
+        if let Address::File(path) = &self.address
+            && let Some(directory) = path.parent()
+        {
+            std::fs::create_dir_all(directory).map_err(|source| OperationError::File {
+                action: "create",
+                path: directory.to_owned(),
+                source,
+            })?;
+        }
+        Store::create(&self.address, now, options).map_err(|source| OperationError::Database {
+            variable: VARIABLE,
+            fix: "name a path, sqlite:<path> or postgres://user@host/database".to_owned(),
+            source: Box::new(source),
+        })
     }
 
     /// What `town.toml` has to say so that the store is found again without the variable.

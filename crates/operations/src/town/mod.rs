@@ -37,7 +37,8 @@ const MACHINE: &str = "GT_MACHINE";
 /// The root of a town without a directory.
 const NOWHERE: &str = "/nonexistent";
 
-/// An open town: everything an operation needs.
+/// An open town: everything an operation needs. Cheap to clone; every clone is the same town.
+#[derive(Clone)]
 pub struct Town {
     id: String,
     root: PathBuf,
@@ -49,6 +50,8 @@ pub struct Town {
     hooks: bool,
     notices: bool,
     seam: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// Whether those who write at the same time share a commit.
+    shares_commits: bool,
     /// The bell of this town's daemon, which is rung after every commit.
     bell: Option<PathBuf>,
     machine: Option<Arc<dyn Machine>>,
@@ -112,11 +115,31 @@ impl Town {
             hooks: false,
             notices: false,
             seam: None,
+            shares_commits: false,
             bell: Some(bell_path(&root.join(DIRECTORY))),
             machine: Some(Arc::new(RealMachine::at(
                 environment.path(MACHINE).unwrap_or_else(|| PathBuf::from("/")),
             ))),
         })
+    }
+
+    /// A town without a directory: the database that `DATABASE_URL` names and nothing else, made if it is not there.
+    /// Nothing if the variable names none, or one of a kind that we do not know.
+    pub fn of_database(
+        working_directory: &Path,
+        environment: &Environment,
+        actor: Actor,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<Option<Self>> {
+        let Some(database) = Database::of_environment(environment, working_directory)? else {
+            return Ok(None);
+        };
+        let store = database.create(clock.now(), options)?;
+        let by = Authorship { actor: actor.name.clone(), at: clock.now() };
+        let (id, _) = database.town_id(&store, &by)?;
+        let working_directory = working_directory.to_owned();
+        Ok(Some(Self { id, working_directory, ..Self::over(store, actor, clock) }))
     }
 
     /// Runs the hooks of the town after every change, unless the environment says no. The program that
@@ -157,6 +180,7 @@ impl Town {
             hooks: false,
             notices: false,
             seam: None,
+            shares_commits: false,
             bell: None,
             machine: None,
         }
@@ -186,6 +210,14 @@ impl Town {
     #[must_use]
     pub fn with_seam(mut self, seam: Arc<dyn Fn() + Send + Sync>) -> Self {
         self.seam = Some(seam);
+        self
+    }
+
+    /// Lets those who write at the same time share a commit, where the operation allows it; for a program that serves
+    /// many.
+    #[must_use]
+    pub fn with_shared_commits(mut self) -> Self {
+        self.shares_commits = true;
         self
     }
 
@@ -265,6 +297,15 @@ impl Town {
         self.store.read(work)
     }
 
+    /// Like [`Town::read`], for work that has errors of its own.
+    pub(crate) fn read_for<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.pass_seam();
+        self.store.read(work)
+    }
+
     pub(crate) fn write<T>(&self, work: impl FnOnce(&mut Writer<'_>) -> Result<T>) -> Result<T> {
         self.write_or_rehearse(false, work)
     }
@@ -287,6 +328,37 @@ impl Town {
         if !rehearsal {
             self.deliver(notices);
         }
+        Ok(done)
+    }
+
+    /// Like [`Town::write`], together with whatever else is waiting to be written if this town shares commits. Each
+    /// stands and falls alone.
+    pub(crate) fn submit<T, E>(
+        &self,
+        work: impl FnOnce(&Self, &mut Writer<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + From<OperationError> + Send + 'static,
+    {
+        self.pass_seam();
+        let hooks = self.hooks(false);
+        let files = self.settings_for_news();
+        let town = self.clone();
+        let job = move |writer: &mut Writer<'_>| {
+            let done = work(&town, writer)?;
+            tell_news(writer, &files)?;
+            let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
+            Ok::<_, E>((done, calls, writer.notices_written()))
+        };
+        let (done, calls, notices) = if self.shares_commits {
+            self.store.submit(self.authorship(), job).wait()?
+        } else {
+            self.store.write(&self.authorship(), job)?
+        };
+        self.ring();
+        calls.into_iter().for_each(Calls::launch);
+        self.deliver(notices);
         Ok(done)
     }
 

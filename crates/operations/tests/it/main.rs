@@ -12,3 +12,4 @@ mod parking;
 mod recovery;
 mod scheduling;
 mod town;
+mod work;

@@ -4,10 +4,11 @@ use crate::copy::{ColumnKind, TABLES, Table};
 use crate::{Reader, StoreError};
 
 /// What a database computes by itself and a copy leaves out.
-const COMPUTED: (&str, (&str, ColumnKind)) = ("beads", ("workable", ColumnKind::Number));
+const COMPUTED: [(&str, (&str, ColumnKind)); 2] =
+    [("beads", ("workable", ColumnKind::Number)), ("beads", ("work_status", ColumnKind::Text))];
 
 fn columns(table: &Table) -> Vec<(&'static str, ColumnKind)> {
-    let computed = Some(COMPUTED).filter(|(name, _)| *name == table.name);
+    let computed = COMPUTED.into_iter().filter(|(name, _)| *name == table.name);
     table.columns.iter().copied().chain(computed.map(|(_, column)| column)).collect()
 }
 

@@ -339,6 +339,23 @@ macro_rules! for_each_conformance_case {
                 other_edges_do_not_look_at_children,
                 a_part_may_wait_for_its_siblings,
             }
+            work {
+                every_bead_that_is_no_container_or_machinery_is_an_item,
+                an_item_without_a_project_has_none,
+                items_are_listed_by_urgency_and_age_whatever_is_asked_for,
+                since_when_is_when_it_was_made_or_when_it_ended,
+                an_agent_is_offered_the_most_urgent_and_oldest,
+                what_is_not_ready_or_meant_for_others_is_not_offered,
+                an_agent_may_be_particular,
+                what_was_given_to_an_agent_comes_first_and_only_to_it,
+                a_pause_is_told_to_agents_that_ask,
+                what_is_taken_is_told_and_has_a_lease,
+                a_lease_that_is_not_renewed_ends,
+                who_waits_is_not_missed_and_who_is_silent_is,
+                of_two_agents_that_ask_at_once_one_gets_the_item,
+                an_agent_that_asks_twice_at_once_gets_one_item,
+                a_token_is_kept_without_its_secret_and_revoked_once,
+            }
             workplaces {
                 polecats_are_kept_by_name_and_the_rested_come_first,
                 a_tree_is_moved_away_with_a_number_and_told_when_it_was,

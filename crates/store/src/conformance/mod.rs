@@ -45,6 +45,7 @@ mod texts;
 mod transactions;
 mod usage;
 mod waiting;
+mod work;
 mod workplaces;
 
 pub use dump::dump;

@@ -80,8 +80,14 @@ pub trait Row {
     fn int_or_null(&self, column: usize) -> Result<Option<i64>, StoreError>;
     /// Text, or nothing for NULL.
     fn text_or_null(&self, column: usize) -> Result<Option<&str>, StoreError>;
+    /// Bytes, or nothing for NULL.
+    fn blob_or_null(&self, column: usize) -> Result<Option<&[u8]>, StoreError>;
+
     /// Bytes.
-    fn blob(&self, column: usize) -> Result<&[u8], StoreError>;
+    fn blob(&self, column: usize) -> Result<&[u8], StoreError> {
+        self.blob_or_null(column)?
+            .ok_or_else(|| StoreError::Corrupt(format!("column {column} is empty")))
+    }
 
     /// A number.
     fn int(&self, column: usize) -> Result<i64, StoreError> {

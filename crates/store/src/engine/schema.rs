@@ -38,6 +38,7 @@ migrations! {
     // An older program would start runs beside their trees.
     (4, 4, "0004_workers.sql"),
     (5, 4, "0005_capacity.sql"),
+    (6, 4, "0006_work.sql"),
 }
 
 /// The schema this program knows.

@@ -45,6 +45,7 @@ statements! {
     LAST_CHILD = "SELECT last_child FROM beads WHERE id = ?1";
     SET_LAST_CHILD = "UPDATE beads SET last_child = ?2 WHERE id = ?1";
     KEEP_LAST_CHILD = "UPDATE beads SET last_child = ?2 WHERE id = ?1 AND last_child < ?2";
+    TAKE = "UPDATE beads SET status = ?2, assignee = ?3, started_at = ?4, updated_at = ?5 WHERE id = ?1";
     CHILD_IDS = "SELECT id FROM beads WHERE id > ?1 AND id < ?2";
 }
 
@@ -168,8 +169,7 @@ impl Writer<'_> {
         new: &Bead,
         kind: EventKind,
     ) -> Result<bool, StoreError> {
-        let changes = changes(old, new);
-        if changes.is_empty() {
+        if changes(old, new).is_empty() {
             return Ok(false);
         }
         refuse_contradiction(new)?;
@@ -181,16 +181,35 @@ impl Writer<'_> {
         if written == 0 {
             return Err(StoreError::Corrupt(format!("{} is gone and cannot be changed", new.id)));
         }
-        let payload = Json::object(&[
-            ("title".to_owned(), Json::string(new.title.as_str())),
-            ("changes".to_owned(), Json::object(&changes)),
-        ]);
         // The cause before its effects: what the change unblocks is told after it.
-        self.record(bead_event(new, kind, payload));
+        self.record_changes(old, new, kind);
         if (&old.status, old.outcome) != (&new.status, new.outcome) {
             self.refresh_after_state_of(&new.id)?;
         }
         Ok(true)
+    }
+
+    /// Writes that somebody has a bead now that was open: of what [`Writer::save_bead`] writes only that, because no
+    /// edge asks whether an open bead is being worked on.
+    pub(super) fn take_bead(&mut self, old: &Bead, new: &Bead) -> Result<(), StoreError> {
+        let params = [
+            (&new.id).into(),
+            new.status.as_str().into(),
+            (&new.assignee).into(),
+            new.started_at.into(),
+            new.updated_at.into(),
+        ];
+        self.apply(TAKE, &params)?;
+        self.record_changes(old, new, EventKind::StatusChanged);
+        Ok(())
+    }
+
+    fn record_changes(&mut self, old: &Bead, new: &Bead, kind: EventKind) {
+        let payload = Json::object(&[
+            ("title".to_owned(), Json::string(new.title.as_str())),
+            ("changes".to_owned(), Json::object(&changes(old, new))),
+        ]);
+        self.record(bead_event(new, kind, payload));
     }
 
     /// Removes a bead, its labels, comments and every edge from and to it, and forgets the requests

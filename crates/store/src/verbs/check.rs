@@ -8,7 +8,8 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use gt_core::decide::{ChildrenFacts, edge_blocks};
-use gt_core::{BeadId, IssueType, Timestamp, Uid};
+use gt_core::work::WorkStatus;
+use gt_core::{BeadId, ExecutorKind, IssueType, Timestamp, Uid};
 
 use super::beads::{facts_from, id_from};
 use super::dependencies::dependency_from;
@@ -29,7 +30,7 @@ statements! {
     WITHOUT_EDGES = "SELECT b.id, b.open_blockers FROM beads b WHERE b.open_blockers <> 0 \
         AND NOT EXISTS (SELECT 1 FROM dependencies d WHERE d.issue_id = b.id) ORDER BY b.id";
     BEADS = "SELECT id, status, outcome, closed_at, ephemeral, pinned, issue_type, workable, \
-        last_child FROM beads ORDER BY id";
+        last_child, work_status, is_template FROM beads ORDER BY id";
     ALIASES = "SELECT id, uid, created_at FROM beads ORDER BY id";
     POSITIONS = "SELECT l.bead, l.position, COUNT(*) FROM labels l GROUP BY l.bead, l.position \
         HAVING COUNT(*) > 1 OR l.position < 1 ORDER BY l.bead, l.position";
@@ -271,6 +272,16 @@ fn check_bead(row: &dyn Row, id: &BeadId, found: Found<'_>) -> Result<(), StoreE
     let stored = row.flag(7)?;
     if stored != workable {
         tell(found, id, "workable", i64::from(stored), i64::from(workable));
+    }
+    let facts = facts_from(row, 1)?;
+    let kind = IssueType::trusted(row.text(6)?.to_owned());
+    let is_item = !row.flag(4)? && !row.flag(10)? && kind.is_slingable(ExecutorKind::Pull);
+    let work_status =
+        is_item.then(|| WorkStatus::of(&facts.status, facts.outcome)).map(WorkStatus::as_str);
+    let stored = row.text_or_null(9)?;
+    if stored != work_status {
+        let shown = |status: Option<&str>| status.unwrap_or("empty").to_owned();
+        tell(found, id, "work_status", shown(stored), shown(work_status));
     }
     let last_child = row.int(8)?;
     if last_child < 0 {

@@ -41,7 +41,7 @@ impl Clauses {
         texts.map(|text| self.text(text)).collect::<Vec<_>>().join(", ")
     }
 
-    fn add(&mut self, condition: impl Into<String>) {
+    pub(super) fn add(&mut self, condition: impl Into<String>) {
         self.conditions.push(condition.into());
     }
 
@@ -82,11 +82,11 @@ impl Clauses {
         }
     }
 
-    fn where_clause(&self) -> String {
+    pub(super) fn where_clause(&self) -> String {
         if self.conditions.is_empty() { "1 = 1".to_owned() } else { self.conditions.join(" AND ") }
     }
 
-    fn params(&self) -> Vec<Param<'_>> {
+    pub(super) fn params(&self) -> Vec<Param<'_>> {
         self.params
             .iter()
             .map(|value| match value {

@@ -21,6 +21,7 @@ mod outbox;
 mod parameters;
 mod parks;
 mod polecats;
+mod pull;
 mod query;
 mod requests;
 mod rigs;
@@ -29,9 +30,11 @@ mod scheduler;
 mod settings;
 mod statistics;
 mod steps;
+mod tokens;
 mod trash;
 mod upkeep;
 mod usage;
+mod work;
 
 pub use beads::{BlockerFacts, differing_fields};
 pub use bulk::Bulk;
@@ -42,6 +45,7 @@ pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
 pub use hydrate::BeadRow;
 pub use outbox::{Due, UnsentNotices};
+pub use pull::{Ask, Offer, Offered};
 pub use rigs::RigCounts;
 pub use scheduler::{Pause, SchedulerState};
 pub use settings::Scope;
@@ -81,6 +85,7 @@ pub fn all_statements() -> Vec<&'static str> {
         old_queues::STATEMENTS,
         parks::STATEMENTS,
         polecats::STATEMENTS,
+        pull::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,
         runs::STATEMENTS,
@@ -88,9 +93,11 @@ pub fn all_statements() -> Vec<&'static str> {
         settings::STATEMENTS,
         statistics::STATEMENTS,
         steps::STATEMENTS,
+        tokens::STATEMENTS,
         trash::STATEMENTS,
         upkeep::STATEMENTS,
         usage::STATEMENTS,
+        work::STATEMENTS,
     ]
     .concat()
 }

@@ -9,7 +9,8 @@ use crate::{Reader, StoreError, Writer};
 
 statements! {
     FIND = "SELECT bead FROM requests WHERE key = ?1";
-    REMEMBER = "INSERT INTO requests (key, bead, at) VALUES (?1, ?2, ?3)";
+    FIND_FINGERPRINT = "SELECT bead, fingerprint FROM requests WHERE key = ?1";
+    REMEMBER = "INSERT INTO requests (key, bead, at, fingerprint) VALUES (?1, ?2, ?3, ?4)";
     FORGET = "DELETE FROM requests WHERE bead = ?1";
 }
 
@@ -18,13 +19,31 @@ impl Reader<'_> {
     pub fn bead_of_request(&self, key: &RequestKey) -> Result<Option<BeadId>, StoreError> {
         self.first(FIND, &[key.as_str().into()], |row| id_from(row, 0))
     }
+
+    /// The same, with what tells apart what was asked for; empty if nobody said.
+    pub fn request_made(&self, key: &RequestKey) -> Result<Option<(BeadId, String)>, StoreError> {
+        self.first(FIND_FINGERPRINT, &[key.as_str().into()], |row| {
+            Ok((id_from(row, 0)?, row.text(1)?.to_owned()))
+        })
+    }
 }
 
 impl Writer<'_> {
     /// Remembers that the request of this name, which is new, made this bead. Nobody needs to hear
     /// of it, so there is no event.
     pub fn remember_request(&mut self, key: &RequestKey, bead: &BeadId) -> Result<(), StoreError> {
-        self.apply(REMEMBER, &[key.as_str().into(), bead.into(), self.now().into()])
+        self.remember_request_for(key, bead, "")
+    }
+
+    /// The same, with what tells apart what was asked for.
+    pub fn remember_request_for(
+        &mut self,
+        key: &RequestKey,
+        bead: &BeadId,
+        fingerprint: &str,
+    ) -> Result<(), StoreError> {
+        let params = [key.as_str().into(), bead.into(), self.now().into(), fingerprint.into()];
+        self.apply(REMEMBER, &params)
     }
 
     /// Forgets whatever made this bead, which is going away.

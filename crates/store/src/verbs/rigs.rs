@@ -19,9 +19,10 @@ macro_rules! rig_columns {
 statements! {
     ALL = concat!("SELECT ", rig_columns!(), " FROM rigs ORDER BY slug");
     ONE = concat!("SELECT ", rig_columns!(), " FROM rigs WHERE slug = ?1");
+    BY_UID = concat!("SELECT ", rig_columns!(), " FROM rigs WHERE uid = ?1");
     INSERT = concat!("INSERT INTO rigs (", rig_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
     SET_STATE = "UPDATE rigs SET state = ?2, updated_at = ?3 WHERE slug = ?1";
-    CHANGE = "UPDATE rigs SET title = ?2, default_branch = ?3, executor = ?4, updated_at = ?5 WHERE slug = ?1";
+    CHANGE = "UPDATE rigs SET title = ?2, default_branch = ?3, executor = ?4, external_ref = ?5, updated_at = ?6 WHERE slug = ?1";
     DELETE = "DELETE FROM rigs WHERE slug = ?1";
     WITHOUT_RIG = "SELECT id FROM beads WHERE rig IS NULL AND id > ?1 AND id < ?2 ORDER BY id";
     ADOPT = "UPDATE beads SET rig = ?2 WHERE id = ?1";
@@ -40,6 +41,11 @@ impl Reader<'_> {
     /// The rig of this name.
     pub fn rig(&self, slug: &str) -> Result<Option<Rig>, StoreError> {
         self.first(ONE, &[slug.into()], rig_from)
+    }
+
+    /// The rig with this alias.
+    pub fn rig_by_uid(&self, uid: &Uid) -> Result<Option<Rig>, StoreError> {
+        self.first(BY_UID, &[Param::Blob(uid.as_bytes())], rig_from)
     }
 
     /// How many beads of a rig have each status.
@@ -105,7 +111,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Gives a rig another title, branch or executor, with an event for each that is another one.
+    /// Gives a rig another title, branch, executor or name elsewhere, with an event for each that is another one.
     pub fn change_rig(&mut self, old: &Rig, new: &Rig) -> Result<(), StoreError> {
         self.execute(
             CHANGE,
@@ -114,6 +120,7 @@ impl Writer<'_> {
                 (&new.title).into(),
                 (&new.default_branch).into(),
                 new.executor.as_str().into(),
+                (&new.external_ref).into(),
                 self.now().into(),
             ],
         )?;
@@ -121,6 +128,7 @@ impl Writer<'_> {
             ("title", old.title.as_str(), new.title.as_str()),
             ("default_branch", &old.default_branch, &new.default_branch),
             ("executor", old.executor.as_str(), new.executor.as_str()),
+            ("external_ref", &old.external_ref, &new.external_ref),
         ] {
             if old_value == new_value {
                 continue;

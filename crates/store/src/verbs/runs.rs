@@ -5,6 +5,7 @@ use gt_core::schedule::{
     AwaitedOrigin, Landing, LandingState, Money, Run, RunEnd, RunId, RunState, Said, Usage,
     WorkerPlace, Workplace,
 };
+use gt_core::work::Lease;
 use gt_core::{BeadId, EventKind, ExecutorKind, Json, NewEvent, RigSlug, Timestamp, Uid};
 
 use super::beads::id_from;
@@ -25,7 +26,7 @@ macro_rules! run_columns {
             $steps,
             ", created_at, created_by, running_at, ended_at, ended_by, exit_code, exit_signal, reason, \
              session, tree, branch, base, base_commit, said, accepted_commit, landing, landing_commit, \
-             peak_memory_mb, tokens, cost"
+             peak_memory_mb, tokens, cost, lease_s, lease_expires_at"
         )
     };
 }
@@ -35,6 +36,7 @@ macro_rules! live {
         "state IN ('starting', 'running', 'blocked')"
     };
 }
+pub(super) use {live, run_columns};
 
 statements! {
     ONE = concat!("SELECT ", run_columns!(), " FROM runs WHERE bead = ?1 AND epoch = ?2");
@@ -297,7 +299,12 @@ impl Writer<'_> {
         if self.execute(END, &params)? == 0 {
             return Ok(false);
         }
-        self.record_run(run, kind, &[("reason", Json::string(&end.reason))]);
+        let mut fields = vec![("reason", Json::string(&end.reason))];
+        if run.executor == ExecutorKind::Pull {
+            // Whoever tells people of it tells only those of work that was pulled.
+            fields.push(("pulled_by", Json::string(&run.agent)));
+        }
+        self.record_run(run, kind, &fields);
         Ok(true)
     }
 
@@ -315,7 +322,7 @@ impl Writer<'_> {
     }
 }
 
-fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
+pub(super) fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
     let text = |column| -> Result<String, StoreError> { Ok(row.text(column)?.to_owned()) };
     let instant = |column| -> Result<Option<Timestamp>, StoreError> {
         Ok(row.int_or_null(column)?.map(Timestamp::from_nanos))
@@ -374,5 +381,7 @@ fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
             tokens: row.int_or_null(34)?.map(count),
             cost: row.int_or_null(35)?.map(|cost| Money(count(cost))),
         },
+        lease: row.int_or_null(36)?.map(Lease::of_seconds).transpose()?,
+        lease_expires_at: instant(37)?,
     })
 }

@@ -83,6 +83,8 @@ fn be_daemon(context: &Context<'_>, detached: bool) -> Result<(), CliError> {
         program: &program,
         version: env!("CARGO_PKG_VERSION"),
         environment: &context.environment,
+        // Without it there is only no server; whoever wants one finds that in the log.
+        beside: &|town, tell| Box::new(gt_server::Beside::start(town, tell)),
     };
     let printer = context.printer;
     daemon::run(town, &around, &mut |report: &Report| {

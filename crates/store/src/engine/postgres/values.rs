@@ -91,7 +91,7 @@ impl Row for ServerRow<'_> {
         self.0.try_get(column).map_err(|error| unexpected(column, &error))
     }
 
-    fn blob(&self, column: usize) -> Result<&[u8], StoreError> {
+    fn blob_or_null(&self, column: usize) -> Result<Option<&[u8]>, StoreError> {
         self.0.try_get(column).map_err(|error| unexpected(column, &error))
     }
 }

@@ -299,9 +299,10 @@ impl Row for SqliteRow<'_> {
         }
     }
 
-    fn blob(&self, column: usize) -> Result<&[u8], StoreError> {
+    fn blob_or_null(&self, column: usize) -> Result<Option<&[u8]>, StoreError> {
         match self.value(column)? {
-            ValueRef::Blob(bytes) => Ok(bytes),
+            ValueRef::Null => Ok(None),
+            ValueRef::Blob(bytes) => Ok(Some(bytes)),
             other => Err(unexpected(column, "bytes", other)),
         }
     }

@@ -102,6 +102,7 @@ fn a_store_says_what_it_is_and_how_it_grows() {
             ("runs", 0),
             ("scheduler", 1),
             ("settings", 1),
+            ("tokens", 0),
             ("trash", 0),
         ];
         assert_eq!(counted, BTreeMap::from(expected));

@@ -1,0 +1,134 @@
+//! `gt serve`.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use clap::{Args, ValueEnum};
+use gt_operations::daemon::make_room_for_files;
+use gt_records::ObjectWriter;
+use gt_server::{Bind, DEFAULT_PORT, LogSink, Origin, ServeError, Server, Serving};
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Serve the work queue over HTTP
+///
+/// Answers under /work, /projects and /events until somebody ends it; /docs is a page to try it. It needs no daemon, and
+/// no town if `DATABASE_URL` names a database, which is made if it is not there. Only this machine is served unless --bind says
+/// otherwise; whoever comes from elsewhere needs a token (gt token create).
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt serve                              # http://127.0.0.1:8080, or PORT
+  gt serve --bind 0.0.0.0:9000          # others too, with a token
+  DATABASE_URL=/data/work_queue.db PORT=8080 gt serve
+  gt serve --cors https://board.example --log json")]
+pub(super) struct ServeArgs {
+    /// Listen there: an address, a port (:9000) or both; loopback and PORT, or 8080, where nothing is said (can be repeated)
+    #[arg(long, value_name = "ADDRESS")]
+    bind: Vec<String>,
+    /// Answer everybody without a token, also from other machines; the same as `GT_INSECURE=1`
+    #[arg(long)]
+    insecure: bool,
+    /// Want a token of this machine's own users, too
+    #[arg(long, conflicts_with = "insecure")]
+    require_token: bool,
+    /// Let pages from there ask in a browser, such as `https://board.example`; * for all (can be repeated)
+    #[arg(long, value_name = "ORIGIN")]
+    cors: Vec<String>,
+    /// What is said about requests on standard error
+    #[arg(long, value_enum, default_value_t = LogChoice::Auto)]
+    log: LogChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LogChoice {
+    /// Nothing on a terminal, else a line of JSON for each
+    Auto,
+    /// A line of JSON for each
+    Json,
+    /// Nothing
+    Off,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &ServeArgs) -> Result<(), CliError> {
+    let serving = serving(context, args)?;
+    let (is_exposed, insecure) = (serving.is_exposed(), serving.insecure);
+    let town = context.town_or_database()?;
+    let place = town.store_place();
+    make_room_for_files();
+    let server = Server::bind(town, serving)?;
+    let printer = context.printer;
+    let addresses: Vec<String> =
+        server.addresses().iter().map(|address| format!("http://{address}")).collect();
+    if insecure && is_exposed {
+        printer.note(
+            "warning: everybody who can reach this server can read and change everything; --bind 127.0.0.1 or tokens keep \
+             others out",
+        );
+    }
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.array("addresses", |list| addresses.iter().for_each(|address| list.text(address)));
+        object.text("store", &place);
+        object.count("pid", std::process::id().into());
+        object.finish();
+        printer.object(&out)?;
+    } else {
+        for address in &addresses {
+            printer.done(format!("Listening on {address}"))?;
+        }
+        printer.done(format!("The work is in {place}; Ctrl-C ends this"))?;
+    }
+    printer.flush()?;
+    server.run_until_told()?;
+    printer.done("Stopped")
+}
+
+/// How to serve, from what was said and from the environment.
+fn serving(context: &Context<'_>, args: &ServeArgs) -> Result<Serving, CliError> {
+    let environment = &context.environment;
+    let port = match environment.get("PORT") {
+        None => DEFAULT_PORT,
+        Some(port) => port.parse().map_err(|_| {
+            CliError::request(format!(
+                "PORT is \"{port}\", which is no port; it is a number up to 65535"
+            ))
+        })?,
+    };
+    let bind = if args.bind.is_empty() {
+        vec![Bind::loopback(port)]
+    } else {
+        args.bind.iter().map(|text| Bind::parse(text, port)).collect::<Result<_, _>>()?
+    };
+    let insecure =
+        environment.get("GT_INSECURE").is_some_and(|value| !matches!(value, "0" | "false"));
+    let cors = args.cors.iter().map(|text| Origin::parse(text)).collect::<Result<_, _>>()?;
+    let wants_log = match args.log {
+        LogChoice::Auto => !std::io::stderr().is_terminal(),
+        LogChoice::Json => true,
+        LogChoice::Off => false,
+    };
+    Ok(Serving {
+        insecure: args.insecure || (insecure && !args.require_token),
+        require_token: args.require_token,
+        cors,
+        log: wants_log.then(log_to_standard_error),
+        ..Serving::on(bind)
+    })
+}
+
+/// Whoever does not take the lines loses them; the server goes on.
+fn log_to_standard_error() -> LogSink {
+    Box::new(|lines| {
+        let _ = std::io::stderr().write_all(lines.as_bytes());
+    })
+}
+
+impl From<ServeError> for CliError {
+    fn from(error: ServeError) -> Self {
+        match error {
+            ServeError::Operation(error) => error.into(),
+            other => Self::request(gt_operations::with_causes(&other)),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `gt token`.
+
+use clap::{Args, Subcommand};
+use gt_core::time::parse_duration;
+use gt_core::work::{Scopes, TokenId};
+use gt_operations::tokens::{self, NewToken};
+use gt_records::{new_token_json, token_json};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Table, ago};
+
+/// Tokens for those who speak to the server
+#[derive(Debug, Args)]
+#[command(after_help = "Scopes:
+  read    look at everything
+  submit  submit work, change and cancel it, and dispatch it; and look at everything
+  work    take work and report on it; and look at everything
+  admin   everything
+
+Examples:
+  gt token create steve-w --scope work
+  gt token create gitea-watcher --scope submit --expires 90d
+  gt token list
+  gt token revoke 3f9a1c0b77de")]
+pub(super) struct TokenArgs {
+    #[command(subcommand)]
+    verb: TokenVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum TokenVerb {
+    /// Make a token; its secret is shown once
+    Create(CreateArgs),
+    /// List the tokens, without their secrets
+    List,
+    /// End a token
+    Revoke {
+        /// Its id
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct CreateArgs {
+    /// Who will hold it; what they do is told under this name
+    name: String,
+    /// What its holder may do: read, submit, work or admin; several are separated by commas
+    #[arg(long, value_name = "SCOPES", default_value = "read", value_parser = Scopes::parse)]
+    scope: Scopes,
+    /// How long it is valid, such as 12h or 90d; for good unless said
+    #[arg(long, value_name = "TIME")]
+    expires: Option<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &TokenArgs) -> Result<(), CliError> {
+    match &args.verb {
+        TokenVerb::Create(args) => create(context, args),
+        TokenVerb::List => list(context),
+        TokenVerb::Revoke { id } => revoke(context, id),
+    }
+}
+
+fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let lasts = args.expires.as_deref().map(parse_duration).transpose()?;
+    let new = NewToken {
+        name: args.name.clone(),
+        scopes: args.scope.clone(),
+        expires_at: lasts.map(|lasts| town.now().plus(lasts)),
+    };
+    let (token, secret) = tokens::create(&town, new)?;
+    if printer.json() {
+        return printer.object(&new_token_json(&token, &secret.reveal(), town.now()));
+    }
+    printer.done(format!("✓ Made the token {} for {} ({})", token.id, token.name, token.scopes))?;
+    printer.data(secret.reveal())?;
+    printer.note(
+        "note: this is the only time it is shown; whoever holds it may do what its scopes allow",
+    );
+    Ok(())
+}
+
+fn list(context: &Context<'_>) -> Result<(), CliError> {
+    let town = context.town()?;
+    let (printer, now) = (context.printer, town.now());
+    let tokens = tokens::list(&town)?;
+    if printer.json() {
+        let mut list = printer.list();
+        for token in &tokens {
+            list.push(&token_json(token, now))?;
+        }
+        return list.finish();
+    }
+    if tokens.is_empty() {
+        return printer.done("No tokens yet; make one with gt token create <name>");
+    }
+    let mut table = Table::with_header(&["TOKEN", "NAME", "SCOPES", "MADE", "STATE"]);
+    for token in &tokens {
+        let state = match (token.revoked_at, token.expires_at) {
+            (Some(at), _) => format!("revoked {}", ago(at, now)),
+            (None, Some(until)) if until <= now => format!("expired {}", ago(until, now)),
+            (None, Some(until)) => format!("valid until {until}"),
+            (None, None) => "valid".to_owned(),
+        };
+        table.row(vec![
+            Cell::bold(token.id.as_str()),
+            Cell::new(token.name.as_str()),
+            Cell::new(token.scopes.to_string()),
+            Cell::new(ago(token.created_at, now)),
+            Cell::new(state),
+        ]);
+    }
+    printer.table(table)
+}
+
+fn revoke(context: &Context<'_>, id: &str) -> Result<(), CliError> {
+    let id = TokenId::parse(id)?;
+    let town = context.town()?;
+    let printer = context.printer;
+    let (token, ended) = tokens::revoke(&town, &id)?;
+    if printer.json() {
+        return printer.object(&token_json(&token, town.now()));
+    }
+    printer.done(if ended {
+        format!("✓ Revoked the token {id} of {}", token.name)
+    } else {
+        format!("The token {id} of {} was revoked already; nothing to do", token.name)
+    })
+}

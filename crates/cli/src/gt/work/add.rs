@@ -1,0 +1,83 @@
+//! `gt work add`.
+
+use clap::Args;
+use gt_core::bead::RequestKey;
+use gt_core::work::{ProjectRef, WorkPriority};
+use gt_operations::work::{NewItem, Submission};
+
+use super::door::Door;
+use super::print_item;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::values::{comma_separated, json_argument};
+
+/// Submit work; it is queued until somebody dispatches or takes it
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt work add code_review \"Review PR #3 in shopping-list-api\" --agent steve-w --priority 2
+  gt work add bug_fix \"Fix the login\" --project web --payload '{\"issue\":7}'
+  gt work add infra_setup \"Renew the certificate\" --depends-on wq-abc --idempotency-key renew-7")]
+pub(super) struct AddArgs {
+    /// What kind of work it is: a word of your own
+    #[arg(value_name = "TYPE")]
+    kind: String,
+    /// What is to be done; its first line is the title
+    description: String,
+    /// Whatever its kind needs, as JSON or @file
+    #[arg(long, value_name = "JSON")]
+    payload: Option<String>,
+    /// Who is to have it when it is dispatched
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// The project it belongs to: a UUID or the name of a rig
+    #[arg(long, value_name = "PROJECT", value_parser = ProjectRef::parse)]
+    project: Option<ProjectRef>,
+    /// How urgent it is, from 1 (highest) to 5
+    #[arg(short, long, value_name = "1-5", default_value = "3", value_parser = priority)]
+    priority: WorkPriority,
+    /// Notes that it has from the beginning
+    #[arg(long, value_name = "TEXT")]
+    notes: Option<String>,
+    /// What must be done first; may be repeated
+    #[arg(long, value_name = "ITEM")]
+    depends_on: Vec<String>,
+    /// Who submits it; you unless said
+    #[arg(long, value_name = "NAME")]
+    created_by: Option<String>,
+    /// A name for this request: however often it is repeated, the item is made once
+    #[arg(long, value_name = "KEY", value_parser = RequestKey::parse)]
+    idempotency_key: Option<RequestKey>,
+}
+
+/// Reads a priority.
+pub(super) fn priority(text: &str) -> Result<WorkPriority, gt_core::Invalid> {
+    let number = text.parse::<i64>();
+    let number = number.map_err(|_| {
+        let shown = text.chars().take(60).collect::<String>();
+        gt_core::Invalid(format!("\"{}\" is not a priority; write 1 to 5", shown.escape_debug()))
+    })?;
+    WorkPriority::new(number)
+}
+
+pub(super) fn run(context: &Context<'_>, door: &Door, args: &AddArgs) -> Result<(), CliError> {
+    let depends_on = comma_separated(&args.depends_on);
+    let depends_on = depends_on.iter().map(|input| door.item_named(input));
+    let item = NewItem {
+        project: args.project.clone(),
+        kind: args.kind.clone(),
+        description: args.description.clone(),
+        payload: args.payload.as_deref().map(json_argument).transpose()?,
+        priority: args.priority,
+        agent: args.agent.clone(),
+        created_by: args.created_by.clone(),
+        notes: args.notes.clone().unwrap_or_default(),
+        depends_on: depends_on.collect::<Result<_, _>>()?,
+    };
+    let submission = Submission { items: vec![item], key: args.idempotency_key.clone() };
+    let submitted = door.submit(submission)?;
+    let Some(item) = submitted.items.first() else {
+        return Err(CliError::request("what this request made is gone; give it another key"));
+    };
+    let how = if submitted.before { "was submitted before as" } else { "is queued as" };
+    print_item(context.printer, item, &format!("It {how} {} ({})", item.bead, item.uid))
+}

@@ -1,0 +1,43 @@
+//! `gt work dispatch`.
+
+use clap::Args;
+use gt_core::work::WorkStatus;
+use gt_operations::beads::Edit;
+use gt_operations::work::ItemChange;
+
+use super::door::Door;
+use super::print_item;
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Give an item to an agent, and say that it has picked it up
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt work dispatch wq-abc steve-w
+  gt work dispatch wq-abc steve-w --no-start")]
+pub(super) struct DispatchArgs {
+    /// Which item: its UUID or its bead
+    item: String,
+    /// Who gets it; whoever it was submitted for unless said
+    agent: Option<String>,
+    /// Only give it to the agent, who says itself when it picks it up
+    #[arg(long)]
+    no_start: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, door: &Door, args: &DispatchArgs) -> Result<(), CliError> {
+    let reference = door.item_named(&args.item)?;
+    let given = ItemChange {
+        status: Some(WorkStatus::Dispatched),
+        agent: args.agent.clone().map_or(Edit::Keep, Edit::Set),
+        ..ItemChange::default()
+    };
+    let mut item = door.change(&reference, given)?;
+    if !args.no_start {
+        let begun = ItemChange { status: Some(WorkStatus::InProgress), ..ItemChange::default() };
+        item = door.change(&reference, begun)?;
+    }
+    let agent = item.agent.as_deref().unwrap_or_default();
+    let done = format!("{} is {}, with {agent}", item.bead, item.status);
+    print_item(context.printer, &item, &done)
+}

@@ -1,0 +1,47 @@
+//! `gt work heartbeat`.
+
+use clap::Args;
+use gt_core::work::{Lease, RunRef};
+use gt_operations::work::Heartbeat;
+use gt_records::ObjectWriter;
+
+use super::door::Door;
+use super::next::lease;
+use super::until;
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Say that an agent is still at its item
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt work heartbeat wq-abc --run-id wq-abc#1
+  gt work heartbeat wq-abc --run-id wq-abc#1 --lease 10m")]
+pub(super) struct HeartbeatArgs {
+    /// Which item: its UUID or its bead
+    item: String,
+    /// The run in which it was taken: a UUID or <bead>#<number>
+    #[arg(long, value_name = "RUN", value_parser = RunRef::parse)]
+    run_id: RunRef,
+    /// How long it is the agent's from now on; as long as before unless said
+    #[arg(long, value_name = "TIME", value_parser = lease)]
+    lease: Option<Lease>,
+}
+
+pub(super) fn run(
+    context: &Context<'_>,
+    door: &Door,
+    args: &HeartbeatArgs,
+) -> Result<(), CliError> {
+    let reference = door.item_named(&args.item)?;
+    let heartbeat = Heartbeat { run: args.run_id.clone(), lease: args.lease };
+    let lease = door.heartbeat(&reference, heartbeat)?;
+    let printer = context.printer;
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.timestamp("lease_expires_at", lease);
+        object.finish();
+        return printer.object(&out);
+    }
+    printer.done(format!("✓ {} has it, {}", args.run_id, until(lease, door.now())))
+}

@@ -1,0 +1,105 @@
+//! `gt work`: the work queue, for those who submit, take and watch work.
+
+mod add;
+mod dispatch;
+mod door;
+mod heartbeat;
+mod list;
+mod next;
+mod show;
+mod stale_check;
+mod update;
+mod watch;
+
+use clap::{Args, Subcommand};
+use comfy_table::Color;
+use gt_core::Timestamp;
+use gt_core::work::{WorkItem, WorkStatus};
+use gt_records::work_item_json;
+
+use self::door::Door;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Printer, ago};
+
+/// Submit, take, report and watch work
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A work item is queued, dispatched, in_progress, blocked, and at last completed, failed or cancelled.
+
+Examples:
+  gt work add code_review \"Review PR #3\" --agent steve-w --priority 2
+  gt work dispatch wq-abc steve-w
+  gt work next --agent steve-w
+  gt work update wq-abc --status completed --notes \"merged\"
+  gt work list --status blocked
+  gt work watch"
+)]
+pub(super) struct WorkArgs {
+    #[command(subcommand)]
+    verb: WorkVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum WorkVerb {
+    Add(add::AddArgs),
+    Dispatch(dispatch::DispatchArgs),
+    Update(update::UpdateArgs),
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Next(next::NextArgs),
+    Heartbeat(heartbeat::HeartbeatArgs),
+    StaleCheck(stale_check::StaleCheckArgs),
+    Watch(watch::WatchArgs),
+}
+
+pub(super) fn run(context: &Context<'_>, args: &WorkArgs) -> Result<(), CliError> {
+    let door = Door::open(context)?;
+    match &args.verb {
+        WorkVerb::Add(args) => add::run(context, &door, args),
+        WorkVerb::Dispatch(args) => dispatch::run(context, &door, args),
+        WorkVerb::Update(args) => update::run(context, &door, args),
+        WorkVerb::List(args) => list::run(context, &door, args),
+        WorkVerb::Show(args) => show::run(context, &door, args),
+        WorkVerb::Next(args) => next::run(context, &door, args),
+        WorkVerb::Heartbeat(args) => heartbeat::run(context, &door, args),
+        WorkVerb::StaleCheck(args) => stale_check::run(context, &door, args),
+        WorkVerb::Watch(args) => watch::run(context, &door, args),
+    }
+}
+
+/// Prints an item that was just changed: for programs all of it, for people what became of it.
+fn print_item(printer: &Printer, item: &WorkItem, done: &str) -> Result<(), CliError> {
+    if printer.json() {
+        return printer.object(&work_item_json(item));
+    }
+    printer.done(format!("✓ {done}"))
+}
+
+/// The colour that goes with a status.
+fn colour(status: WorkStatus) -> Option<Color> {
+    match status {
+        WorkStatus::Queued => None,
+        WorkStatus::Dispatched | WorkStatus::InProgress => Some(Color::Yellow),
+        WorkStatus::Blocked | WorkStatus::Failed => Some(Color::Red),
+        WorkStatus::Completed => Some(Color::Green),
+        WorkStatus::Cancelled => Some(Color::DarkGrey),
+    }
+}
+
+/// The first line of what is to be done.
+fn first_line(item: &WorkItem) -> &str {
+    item.description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+}
+
+/// Until when an agent has its work.
+fn until(lease: Timestamp, now: Timestamp) -> String {
+    if lease <= now {
+        return format!("ended {}", ago(lease, now));
+    }
+    let left = lease.since(now);
+    format!(
+        "for another {}",
+        gt_core::time::format_duration(std::time::Duration::from_secs(left.as_secs()))
+    )
+}

@@ -1,0 +1,59 @@
+//! `gt work stale-check`.
+
+use clap::Args;
+use gt_core::schedule::RunId;
+use gt_records::{ArrayWriter, ObjectWriter};
+
+use super::door::Door;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::plural;
+
+/// Block what agents have been silent about for too long, and queue again what leases have ended for
+///
+/// The daemon and the server do the same by themselves.
+#[derive(Debug, Args)]
+#[command(after_help = "How long is too long: gt config get work.stale_after
+
+Examples:\n  gt work stale-check\n  gt work stale-check --json")]
+pub(super) struct StaleCheckArgs {}
+
+pub(super) fn run(
+    context: &Context<'_>,
+    door: &Door,
+    StaleCheckArgs {}: &StaleCheckArgs,
+) -> Result<(), CliError> {
+    let found = door.check_overdue()?;
+    let printer = context.printer;
+    if printer.json() {
+        let mut out = String::new();
+        let mut object = ObjectWriter::new(&mut out);
+        object.array("stale", |array| write(array, &found.stale));
+        object.array("lost", |array| write(array, &found.lost));
+        match found.due {
+            Some(due) => object.timestamp("due", due),
+            None => object.raw("due", "null"),
+        }
+        object.finish();
+        return printer.object(&out);
+    }
+    for run in &found.stale {
+        printer.line(format!("{} is blocked: nobody has heard of {run} for too long", run.bead))?;
+    }
+    for run in &found.lost {
+        printer.line(format!("{} is queued again: the lease of {run} has ended", run.bead))?;
+    }
+    if found.count() == 0 {
+        return printer.done("✓ Nothing is stale");
+    }
+    printer.done(format!("✓ Found {}", plural(found.count() as u64, "stale item")))
+}
+
+fn write(array: &mut ArrayWriter<'_>, runs: &[RunId]) {
+    for run in runs {
+        array.object(|object| {
+            object.text("bead", run.bead.as_str());
+            object.text("run", &run.to_string());
+        });
+    }
+}

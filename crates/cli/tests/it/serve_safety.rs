@@ -1,0 +1,308 @@
+//! Who may ask a server for what, and what it survives.
+
+use std::io::{Read as _, Write as _};
+
+use gt_testkit::http::{self, try_to_ask};
+use gt_testkit::{Sandbox, wait_until};
+use serde_json::{Value, json};
+
+use crate::agents::Stage as _;
+use crate::serving::{Served, assert_problem, text};
+use crate::support::{Steps as _, assert_says, town};
+
+fn token(town: &Sandbox, name: &str, scopes: &str) -> String {
+    text(&town.gt_json(&["token", "create", name, "--scope", scopes])["token"])
+}
+
+#[test]
+fn a_token_opens_what_its_scopes_say() {
+    let town = town();
+    let tokens: Vec<(&str, String)> = ["read", "submit", "work", "admin"]
+        .map(|scope| (scope, token(&town, &format!("{scope}er"), scope)))
+        .to_vec();
+    let server = Served::of(town, &["--require-token"]);
+    let item = json!({"type": "task", "description": "x"}).to_string();
+    let next = json!({"agent": "a"}).to_string();
+    let ask = |secret: &str, method: &str, path: &str, body: &str| {
+        let bearer = format!("Bearer {secret}");
+        let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+        server.ask(method, path, &headers, body)
+    };
+    let table = [
+        ("GET", "/work", "", [true, true, true, true]),
+        ("GET", "/metrics", "", [true, true, true, true]),
+        ("POST", "/work", item.as_str(), [false, true, false, true]),
+        ("POST", "/projects", r#"{"name": "P"}"#, [false, true, false, true]),
+        ("POST", "/work/next", next.as_str(), [false, false, true, true]),
+    ];
+    for (method, path, body, allowed) in table {
+        for ((scope, secret), allowed) in tokens.iter().zip(allowed) {
+            let answer = ask(secret, method, path, body);
+            assert_eq!(
+                answer.status != 403,
+                allowed,
+                "{method} {path} with {scope}: {}",
+                answer.text()
+            );
+            if !allowed {
+                assert_problem(&answer, 403, "forbidden");
+            }
+        }
+    }
+    // Who submitted is known by the token.
+    let made = ask(&tokens[1].1, "POST", "/work", &item).is(201).json();
+    assert_eq!(made["created_by"], "submiter");
+
+    let without = server.get("/work");
+    assert_problem(&without, 401, "unauthorized");
+    assert_eq!(without.header("www-authenticate"), Some("Bearer"));
+    let unknown = format!("gtw_{}", "0".repeat(64));
+    let refused = ask(&unknown, "GET", "/work", "");
+    assert_problem(&refused, 401, "unauthorized");
+    assert!(!refused.text().contains(&unknown));
+    for public in ["/health", "/openapi.json", "/docs"] {
+        server.get(public).is(200);
+    }
+
+    // A token that is revoked opens nothing any more.
+    let list = server.town.gt_json(&["token", "list"]);
+    let id = list.as_array().unwrap().iter().find(|token| token["name"] == "reader").unwrap();
+    server.town.gt(["token", "revoke", &text(&id["id"])]).ok();
+    wait_until("the server has heard of it", || {
+        ask(&tokens[0].1, "GET", "/work", "").status == 401
+    });
+    let log = server.running.stderr();
+    assert!(
+        log.contains("\"caller\":\"admin")
+            && tokens.iter().all(|(_, secret)| !log.contains(secret)),
+        "{log}"
+    );
+    server.stop();
+}
+
+#[test]
+fn others_are_served_only_with_tokens_or_on_purpose() {
+    let town = town();
+    let refused = town.gt(["serve", "--bind", "0.0.0.0:0"]).fails(1);
+    assert_says(&refused.stderr, &["gt token create"]);
+    let running =
+        town.start_gt(&["serve", "--bind", "0.0.0.0:0", "--json"]).env("GT_INSECURE", "1").start();
+    let server = Served::once_it_listens(town, running);
+    let port = server.address.rsplit(':').next().unwrap();
+    let address = format!("127.0.0.1:{port}");
+    http::ask(&address, "GET", "/work", &[("host", "queue.example")], "").is(200);
+    assert_eq!(server.running.stderr().matches("warning:").count(), 1);
+    let town = server.stop();
+
+    let secret = token(&town, "ci", "read");
+    let running = town.start_gt(&["serve", "--bind", "0.0.0.0:0", "--json"]).start();
+    let server = Served::once_it_listens(town, running);
+    let address = format!("127.0.0.1:{}", server.address.rsplit(':').next().unwrap());
+    assert_problem(&http::ask(&address, "GET", "/work", &[], ""), 401, "unauthorized");
+    let bearer = format!("Bearer {secret}");
+    http::ask(&address, "GET", "/work", &[("authorization", &bearer)], "").is(200);
+    server.stop();
+}
+
+#[test]
+fn a_page_of_others_gets_nothing_unless_it_may() {
+    let server = Served::new();
+    let origin = [("origin", "https://evil.example")];
+    assert_eq!(
+        server.ask("GET", "/work", &origin, "").is(200).header("access-control-allow-origin"),
+        None
+    );
+    let preflight = [
+        ("origin", "https://board.example"),
+        ("access-control-request-method", "POST"),
+        ("access-control-request-headers", "content-type"),
+    ];
+    assert_problem(&server.ask("OPTIONS", "/work", &preflight, ""), 405, "method-not-allowed");
+    // Nor if it has its own name point here.
+    assert_problem(&server.ask("GET", "/work", &[("host", "evil.example")], ""), 403, "wrong-host");
+    server.ask("GET", "/work", &[("host", "localhost:1234")], "").is(200);
+    let town = server.stop();
+
+    let server = Served::of(town, &["--cors", "https://board.example"]);
+    let allowed = server.ask("OPTIONS", "/work", &preflight, "").is(200);
+    assert_eq!(allowed.header("access-control-allow-origin"), Some("https://board.example"));
+    assert_eq!(server.ask("GET", "/work", &origin, "").header("access-control-allow-origin"), None);
+    server.stop();
+}
+
+#[test]
+fn whatever_is_sent_the_server_answers_the_next_one() {
+    let server = Served::new();
+    let long_line = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(200_000));
+    let many_headers = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(5_000));
+    for garbage in [
+        "\r\n\r\n\r\n",
+        "GET\r\n\r\n",
+        "hello\r\n\r\n",
+        "GET / HTTP/9.9\r\n\r\n",
+        "POST /work HTTP/1.1\r\ncontent-length: -5\r\n\r\n",
+        "POST /work HTTP/1.1\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n",
+        "POST /work HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nZZZ\r\n",
+        "GET /\u{0} HTTP/1.1\r\n\r\n",
+        "\u{16}\u{3}\u{1}\u{2}\u{0}",
+        long_line.as_str(),
+        many_headers.as_str(),
+    ] {
+        let mut stream = http::connect(&server.address).unwrap();
+        let _ = stream.write_all(garbage.as_bytes());
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut said = Vec::new();
+        let _ = stream.read_to_end(&mut said);
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 4"), "{garbage:.40}: {said}");
+    }
+    let headers = [("content-type", "application/json"), ("content-length", "99999999999")];
+    assert_problem(&server.ask("POST", "/work", &headers, ""), 413, "too-large");
+    // A body whose size nobody has announced.
+    let mut stream = http::connect(&server.address).unwrap();
+    let head = "POST /work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
+    for _ in 0..80 {
+        // It may have said no already.
+        let _ = stream.write_all(chunk.as_bytes());
+    }
+    if let Ok(answer) = http::read_answer(stream) {
+        assert_problem(&answer, 413, "too-large");
+    }
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let answer = server.ask("POST", "/work", &[("content-type", "application/json")], &deep);
+    assert!([400, 422].contains(&answer.status), "{}", answer.status);
+    server.submit("All is well");
+    server.stop();
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_a_kill() {
+    let server = Served::of(town(), &["--log", "off"]);
+    let address = server.address.clone();
+    let clients: Vec<_> = (0..8)
+        .map(|client| {
+            let address = address.clone();
+            std::thread::spawn(move || {
+                let mut acknowledged = Vec::new();
+                for at in 0.. {
+                    let body = json!({"type": "task", "description": format!("{client}-{at}")})
+                        .to_string();
+                    let headers = [("content-type", "application/json")];
+                    match try_to_ask(&address, "POST", "/work", &headers, &body) {
+                        Ok(answer) if answer.status == 201 => {
+                            acknowledged.push(text(&answer.json()["id"]));
+                        }
+                        _ => break,
+                    }
+                }
+                acknowledged
+            })
+        })
+        .collect();
+    wait_until("some of it is written", || {
+        server.get("/work?limit=100").json().as_array().is_some_and(|list| list.len() >= 100)
+    });
+    let Served { town, running, .. } = server;
+    running.kill();
+    let acknowledged: Vec<String> =
+        clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
+    assert!(acknowledged.len() >= 50);
+
+    let server = Served::of(town, &[]);
+    let list = server.get("/work").is(200).json();
+    let there: std::collections::HashSet<&str> =
+        list.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
+    let lost: Vec<&String> =
+        acknowledged.iter().filter(|id| !there.contains(id.as_str())).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+    let town = server.stop();
+    town.gt(["doctor"]).ok();
+}
+
+#[test]
+fn a_server_that_stops_answers_what_it_is_at_and_says_so() {
+    let server = Served::of(town(), &["--log", "json"]);
+    server.submit("One");
+    let idle = http::connect(&server.address).unwrap();
+    let mut listener = server.listen("/events", &[]);
+    server.town.signal("TERM", &server.running.id().to_string());
+    assert_eq!(listener.next(), None);
+    let ran = server.running.wait().ok();
+    drop(idle);
+    let lines: Vec<Value> = ran
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    assert_eq!((&lines[0]["method"], &lines[0]["path"]), (&json!("POST"), &json!("/work")));
+    assert_eq!(lines[0]["status"], 201);
+}
+
+#[test]
+fn the_command_line_is_checked_before_anything_listens() {
+    let town = town();
+    for (flags, says) in
+        [(["--bind", "nowhere at all"], "no address"), (["--cors", "board.example"], "no origin")]
+    {
+        let ran = town.gt(["serve"].iter().chain(&flags)).fails(1);
+        assert_says(&ran.stderr, &[says]);
+    }
+    let ran = town.start_gt(&["serve"]).env("PORT", "many").run().fails(1);
+    assert_says(&ran.stderr, &["PORT"]);
+    town.gt(["serve", "--log", "loud"]).fails(2);
+    let server = Served::of(town, &[]);
+    let taken = server.town.gt(["serve", "--bind", &server.address]).fails(1);
+    assert_says(&taken.stderr, &["cannot listen on"]);
+    server.stop();
+}
+
+#[test]
+fn a_daemon_serves_where_the_setting_says() {
+    let town = town();
+    town.gt(["up"]).ok();
+    let is_there = |address: &str| {
+        try_to_ask(address, "GET", "/health", &[], "").is_ok_and(|answer| answer.status == 200)
+    };
+    let free = || {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().to_string()
+    };
+    let (first, second) = (free(), free());
+    town.gt(["config", "set", "serve.bind", &first]).ok();
+    wait_until("it serves", || is_there(&first));
+    town.gt(["config", "set", "serve.bind", &second]).ok();
+    wait_until("it serves elsewhere", || is_there(&second) && !is_there(&first));
+    town.gt(["config", "unset", "serve.bind"]).ok();
+    wait_until("it does not serve any more", || !is_there(&second));
+    town.gt(["config", "set", "serve.bind", &second]).ok();
+    wait_until("it serves again", || is_there(&second));
+    town.gt(["down"]).ok();
+    assert!(!is_there(&second));
+}
+
+#[test]
+fn the_page_to_try_it_needs_nothing_from_elsewhere() {
+    let server = Served::new();
+    let page = server.get("/docs").is(200);
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    let text = page.text();
+    assert!(
+        text.contains("openapi.json") && !text.contains("http://") && !text.contains("https://")
+    );
+    let description = server.get("/openapi.json").is(200).json();
+    for path in [
+        "/projects",
+        "/projects/{id}",
+        "/work",
+        "/work/{id}",
+        "/work/next",
+        "/work/{id}/heartbeat",
+        "/work/{id}/why",
+        "/events",
+    ] {
+        assert!(description["paths"][path].is_object(), "{path}");
+    }
+    server.stop();
+}

@@ -1,0 +1,48 @@
+//! Bytes as hexadecimal digits.
+
+use std::fmt::Write as _;
+
+/// Two small digits for each byte.
+pub(crate) fn digits_of(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing to a text does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// The bytes that are written like this; nothing if they are not, or not in small digits.
+pub(crate) fn bytes_of(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks_exact(2);
+    if !pairs.remainder().is_empty() {
+        return None;
+    }
+    let value = |digit: u8| match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    };
+    pairs.map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            prop_assert_eq!(bytes_of(&digits_of(&bytes)), Some(bytes));
+        }
+
+        #[test]
+        fn nothing_else_reads(text in ".{0,20}") {
+            if let Some(bytes) = bytes_of(&text) {
+                prop_assert_eq!(digits_of(&bytes), text);
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Beads as clients of the work queue see them: a work item, its status and how that changes, who may ask for what.
+
+mod cursor;
+mod filter;
+mod item;
+mod lease;
+mod reference;
+mod status;
+mod token;
+mod transition;
+
+pub use cursor::{Cursor, Position};
+pub use filter::{WorkFilter, WorkOrder};
+pub use item::{
+    Attempt, Held, NewWork, Project, Version, WorkItem, WorkPriority, check_agent, work_title,
+    work_type,
+};
+pub use lease::Lease;
+pub use reference::{ItemRef, ProjectRef, RunRef};
+pub use status::WorkStatus;
+pub use token::{Scope, Scopes, Token, TokenHash, TokenId, TokenSecret};
+pub use transition::{AgentWish, Holder, Refusal, Situation, Step, Wish, allowed_from, decide};

@@ -1,0 +1,266 @@
+//! Who may ask for what: tokens and their scopes.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+use crate::hexadecimal::{bytes_of, digits_of};
+use crate::schedule::names;
+use crate::{Invalid, Timestamp};
+
+names! {
+    /// What the holder of a token may do.
+    Scope, "a scope; write read, submit, work or admin" {
+        /// Look at everything.
+        Read = "read",
+        /// Submit work, change and cancel it, and give it to agents.
+        Submit = "submit",
+        /// Take work, and report on it.
+        Work = "work",
+        /// Everything.
+        Admin = "admin",
+    }
+}
+
+/// What the holder of a token may do, at least one thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scopes(Vec<Scope>);
+
+impl Scopes {
+    /// These, each once; an error if there are none.
+    pub fn of(scopes: &[Scope]) -> Result<Self, Invalid> {
+        let given = |scope: &&Scope| scopes.contains(scope);
+        let scopes: Vec<Scope> = Scope::ALL.iter().filter(given).copied().collect();
+        if scopes.is_empty() {
+            return Err(Invalid::new("a token needs a scope: read, submit, work or admin"));
+        }
+        Ok(Self(scopes))
+    }
+
+    /// Reads names that are separated by commas or blanks.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let names = text.split([',', ' ']).filter(|name| !name.is_empty());
+        Self::of(&names.map(Scope::parse).collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// Whether the holder may do this. Who submits or does work may look at it; an administrator may do everything.
+    pub fn allow(&self, wanted: Scope) -> bool {
+        self.0.iter().any(|scope| match scope {
+            Scope::Admin => true,
+            Scope::Submit | Scope::Work => *scope == wanted || wanted == Scope::Read,
+            Scope::Read => wanted == Scope::Read,
+        })
+    }
+
+    /// Each of them.
+    pub fn each(&self) -> impl Iterator<Item = Scope> {
+        self.0.iter().copied()
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.0.iter().map(|scope| scope.as_str()).collect();
+        f.write_str(&names.join(","))
+    }
+}
+
+/// What every token begins with, so that people and scanners know what leaked.
+const PREFIX: &str = "gtw_";
+
+/// The text that its holder shows: 256 random bits. It is shown once and never stored or printed by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenSecret([u8; 32]);
+
+impl TokenSecret {
+    /// A secret of these bytes, which nobody can guess.
+    pub fn from_random(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Reads what a holder shows. What is wrong with it is not said, because it may be nearly right.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = bytes_of(text.strip_prefix(PREFIX)?)?;
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The text, to be shown to its holder.
+    pub fn reveal(&self) -> String {
+        format!("{PREFIX}{}", digits_of(&self.0))
+    }
+
+    /// What is stored of it.
+    pub fn hash(&self) -> TokenHash {
+        TokenHash(Sha256::digest(self.0).into())
+    }
+}
+
+impl fmt::Debug for TokenSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenSecret(…)")
+    }
+}
+
+/// What is stored of a token: its SHA-256.
+#[derive(Clone, Copy)]
+pub struct TokenHash([u8; 32]);
+
+impl TokenHash {
+    /// A hash by its bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// What people call the token. It says nothing about the secret.
+    pub fn id(&self) -> TokenId {
+        TokenId(digits_of(&self.0[..6]))
+    }
+
+    /// Whether both are the same, found out in the same time whatever they are.
+    pub fn matches(&self, other: &Self) -> bool {
+        let differences = self.0.iter().zip(&other.0).fold(0, |all, (a, b)| all | (a ^ b));
+        std::hint::black_box(differences) == 0
+    }
+}
+
+impl fmt::Debug for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TokenHash({})", self.id())
+    }
+}
+
+/// What people call a token: the head of its hash.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TokenId(String);
+
+impl TokenId {
+    /// Reads twelve hexadecimal digits.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let is_one = text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if is_one {
+            return Ok(Self(text.to_ascii_lowercase()));
+        }
+        // Who gives the secret instead must not see it in a log.
+        Err(Invalid::new("that is not the id of a token; gt token list shows them"))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A token, as it is stored.
+#[derive(Debug, Clone)]
+pub struct Token {
+    /// What people call it.
+    pub id: TokenId,
+    /// Who holds it.
+    pub name: String,
+    /// What is stored of its secret.
+    pub hash: TokenHash,
+    /// What its holder may do.
+    pub scopes: Scopes,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// By whom.
+    pub created_by: String,
+    /// When it ends by itself.
+    pub expires_at: Option<Timestamp>,
+    /// When somebody ended it.
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl Token {
+    /// Whether its holder may still use it.
+    pub fn is_valid(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|until| now < until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn who_submits_or_works_may_look_and_an_administrator_may_do_everything() {
+        let table = [
+            ("read", [true, false, false, false]),
+            ("submit", [true, true, false, false]),
+            ("work", [true, false, true, false]),
+            ("submit,work", [true, true, true, false]),
+            ("admin", [true, true, true, true]),
+        ];
+        for (text, allowed) in table {
+            let scopes = Scopes::parse(text).unwrap();
+            assert_eq!(scopes.to_string(), text);
+            let found: Vec<bool> = Scope::ALL.iter().map(|scope| scopes.allow(*scope)).collect();
+            assert_eq!(found, allowed, "{text}");
+        }
+        assert_eq!(Scopes::parse("work read work").unwrap().to_string(), "read,work");
+        for wrong in ["", ",", "write", "read,write"] {
+            assert!(Scopes::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_not_printed_by_accident() {
+        let secret = TokenSecret::from_random([7; 32]);
+        assert!(!format!("{secret:?} {:?}", secret.hash()).contains("0707"));
+        assert!(!secret.reveal().contains(secret.hash().id().as_str()));
+        let error = TokenId::parse(&secret.reveal()).unwrap_err();
+        assert!(!error.to_string().contains("0707"));
+    }
+
+    #[test]
+    fn a_token_is_valid_until_it_expires_or_is_revoked() {
+        let at = Timestamp::from_nanos;
+        let secret = TokenSecret::from_random([1; 32]);
+        let token = Token {
+            id: secret.hash().id(),
+            name: "ci".to_owned(),
+            hash: secret.hash(),
+            scopes: Scopes::parse("read").unwrap(),
+            created_at: at(1),
+            created_by: "me".to_owned(),
+            expires_at: Some(at(10)),
+            revoked_at: None,
+        };
+        assert!(token.is_valid(at(9)));
+        assert!(!token.is_valid(at(10)));
+        assert!(!Token { revoked_at: Some(at(2)), ..token }.is_valid(at(9)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_is_what_is_read(bytes in any::<[u8; 32]>(), other in any::<[u8; 32]>()) {
+            let secret = TokenSecret::from_random(bytes);
+            let read = TokenSecret::parse(&secret.reveal()).unwrap();
+            prop_assert!(read.hash().matches(&secret.hash()));
+            let differs = !TokenSecret::from_random(other).hash().matches(&secret.hash());
+            prop_assert_eq!(differs, bytes != other);
+        }
+
+        #[test]
+        fn no_text_makes_the_parsers_panic(text in "(gtw_)?[0-9a-f]{0,70}|.{0,80}") {
+            if let Some(secret) = TokenSecret::parse(&text) {
+                prop_assert_eq!(secret.reveal(), text.clone());
+            }
+            let _ = Scopes::parse(&text);
+            let _ = TokenId::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What the work queue can answer instead of a result, by class, so that a server need not guess.
+
+use gt_core::schedule::RunId;
+use gt_core::work::{Refusal, RunRef, Version, WorkStatus, allowed_from};
+use gt_core::{BeadId, Invalid, RigSlug, RigState, Uid};
+use gt_store::StoreError;
+
+use crate::OperationError;
+
+/// The result of an operation of the work queue.
+pub type WorkResult<T> = Result<T, WorkError>;
+
+/// Why an operation of the work queue did nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// Nothing goes by this name.
+    #[error("there is no {} {name}", what.name())]
+    NotFound {
+        /// What was looked for.
+        what: Thing,
+        /// The name that was given.
+        name: String,
+    },
+    /// The request is well-formed, and cannot be done as things stand.
+    #[error(transparent)]
+    Conflict(Box<Conflict>),
+    /// A field is wrong.
+    #[error("{field}: {message}")]
+    Invalid {
+        /// Which field, as clients spell it.
+        field: &'static str,
+        /// What is wrong with it, and what would be right.
+        message: String,
+    },
+    /// Something else, which is nobody's request.
+    #[error(transparent)]
+    Operation(#[from] OperationError),
+}
+
+/// What something may be that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thing {
+    /// A work item.
+    Item,
+    /// A project.
+    Project,
+    /// A token.
+    Token,
+}
+
+impl Thing {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Item => "work item",
+            Self::Project => "project",
+            Self::Token => "token",
+        }
+    }
+}
+
+/// Why something cannot be done as things stand.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    /// The table of statuses said no.
+    #[error("{bead}: {refusal}")]
+    Refused {
+        /// Which item.
+        bead: BeadId,
+        /// Where it stands.
+        status: WorkStatus,
+        /// Why not.
+        refusal: Refusal,
+    },
+    /// An agent has one item in progress at a time.
+    #[error(
+        "{agent} has {item} ({bead}) in progress; it can begin another when that is completed, failed or blocked"
+    )]
+    AgentBusy {
+        /// Who.
+        agent: String,
+        /// What it has.
+        item: Uid,
+        /// The bead of it.
+        bead: BeadId,
+    },
+    /// Another run has the item now, or none has.
+    #[error("the run {given} does not have {bead} any more{}", now_has(live.as_ref()))]
+    StaleRun {
+        /// Which item.
+        bead: BeadId,
+        /// The run that was named.
+        given: RunRef,
+        /// The run that has it.
+        live: Option<RunId>,
+    },
+    /// The item has changed since it was read.
+    #[error("{bead} has changed since it was read; it is at version {current} now: read it again")]
+    StaleVersion {
+        /// Which item.
+        bead: BeadId,
+        /// How it is now.
+        current: Version,
+    },
+    /// Nothing begins in its project.
+    #[error("the project {rig} is {}; gt rig {} {rig} opens it", state.as_str(), opening(*state))]
+    RigClosed {
+        /// Which project.
+        rig: RigSlug,
+        /// How it is.
+        state: RigState,
+    },
+    /// It cannot be moved while a run has it.
+    #[error("{run} is at work on it where it is; it can be moved when that is over")]
+    Running {
+        /// Which run.
+        run: RunId,
+    },
+    /// Nobody need speak for a run that waits or has not begun.
+    #[error("the run {run} of {bead} is not in progress, so that nobody need speak for it")]
+    NotInProgress {
+        /// Which item.
+        bead: BeadId,
+        /// Which run.
+        run: RunId,
+    },
+}
+
+impl Conflict {
+    /// Where the item can go from where it stands, if the request was about that.
+    pub fn allowed(&self) -> Option<&'static [WorkStatus]> {
+        match self {
+            Self::Refused { status, .. } => Some(allowed_from(*status)),
+            Self::AgentBusy { .. }
+            | Self::StaleRun { .. }
+            | Self::StaleVersion { .. }
+            | Self::RigClosed { .. }
+            | Self::Running { .. }
+            | Self::NotInProgress { .. } => None,
+        }
+    }
+
+    /// A short name that programs can rely on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Refused { refusal, .. } => match refusal {
+                Refusal::BlockedBy(_) => "blocked-by",
+                Refusal::Supervised { .. } | Refusal::HeldBy { .. } => "held-by-run",
+                Refusal::NotAllowed { .. }
+                | Refusal::Pinned
+                | Refusal::NeedsAgent
+                | Refusal::NeedsOutcome(_)
+                | Refusal::WrongOutcome { .. }
+                | Refusal::OutcomeAlone => "not-allowed",
+            },
+            Self::AgentBusy { .. } => "agent-busy",
+            Self::StaleRun { .. } => "stale-run",
+            Self::StaleVersion { .. } => "stale-version",
+            Self::RigClosed { .. } => "project-closed",
+            Self::Running { .. } => "running",
+            Self::NotInProgress { .. } => "not-in-progress",
+        }
+    }
+}
+
+impl WorkError {
+    /// A field that is wrong for this reason.
+    pub(crate) fn invalid(field: &'static str, why: &Invalid) -> Self {
+        Self::Invalid { field, message: why.to_string() }
+    }
+
+    /// What the table of statuses said about an item.
+    pub(crate) fn refused(bead: &BeadId, status: WorkStatus, refusal: Refusal) -> Self {
+        match refusal.field() {
+            Some(field) => Self::Invalid { field, message: refusal.to_string() },
+            None => Conflict::Refused { bead: bead.clone(), status, refusal }.into(),
+        }
+    }
+}
+
+impl From<Conflict> for WorkError {
+    fn from(conflict: Conflict) -> Self {
+        Self::Conflict(Box::new(conflict))
+    }
+}
+
+impl From<StoreError> for WorkError {
+    fn from(error: StoreError) -> Self {
+        Self::Operation(error.into())
+    }
+}
+
+fn now_has(live: Option<&RunId>) -> String {
+    live.map_or_else(
+        || "; no run has it now: stop, whatever you did is over".to_owned(),
+        |live| format!("; {live} has it now: stop, whatever you did is over"),
+    )
+}
+
+fn opening(state: RigState) -> &'static str {
+    match state {
+        RigState::Active | RigState::Parked => "unpark",
+        RigState::Docked => "undock",
+    }
+}

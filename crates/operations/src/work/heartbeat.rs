@@ -1,0 +1,46 @@
+//! An agent speaks for its work.
+
+use gt_core::schedule::{Run, RunState};
+use gt_core::work::{ItemRef, RunRef, WorkItem};
+use gt_core::{ExecutorKind, Timestamp};
+use gt_store::Reader;
+
+use super::error::{Conflict, WorkResult};
+use super::overdue::stale_after;
+use super::requests::Heartbeat;
+use super::require_item;
+use crate::Town;
+use crate::settings::{file_layers, layers_over};
+
+/// An agent speaks for its work; until when it has it now. Work that was not asked for has no lease unless it gets one
+/// here: then this only counts as a sign of life, and the answer is when the stale check would miss the next.
+pub fn heartbeat(town: &Town, reference: &ItemRef, heartbeat: Heartbeat) -> WorkResult<Timestamp> {
+    let reference = reference.clone();
+    let files = file_layers(town)?;
+    town.submit(move |_, writer| {
+        let item = require_item(writer, &reference)?;
+        let run = held_in(writer, &item, &heartbeat.run)?;
+        if run.state != RunState::Running || run.executor != ExecutorKind::Pull {
+            return Err(Conflict::NotInProgress { bead: item.bead, run: run.id }.into());
+        }
+        if let Some(lease) = heartbeat.lease.or(run.lease) {
+            return Ok(writer.renew_lease(&run.id, lease)?);
+        }
+        writer.touch_bead(&item.bead)?;
+        Ok(writer.now().plus(stale_after(&layers_over(&files, writer)?)?))
+    })
+}
+
+/// The run that has an item, if it is the one that somebody named.
+pub(super) fn held_in(reader: &Reader<'_>, item: &WorkItem, named: &RunRef) -> WorkResult<Run> {
+    let live = reader.live_run(&item.bead)?;
+    match live {
+        Some(run) if named.is(&run.id, run.uid) => Ok(run),
+        other => Err(Conflict::StaleRun {
+            bead: item.bead.clone(),
+            given: named.clone(),
+            live: other.map(|run| run.id),
+        }
+        .into()),
+    }
+}

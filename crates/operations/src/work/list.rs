@@ -1,0 +1,51 @@
+//! Lists of work items, part by part.
+
+use std::ops::ControlFlow;
+
+use gt_core::limits;
+use gt_core::work::{Cursor, WorkFilter, WorkItem};
+
+use super::error::{WorkError, WorkResult};
+use super::requests::ItemPage;
+use crate::Town;
+
+/// At most `limit` items that the filter admits, from a place in its list on.
+pub fn list(
+    town: &Town,
+    filter: &WorkFilter,
+    after: Option<&Cursor>,
+    limit: usize,
+) -> WorkResult<ItemPage> {
+    let after = after.map(|cursor| cursor.position_in(filter)).transpose();
+    let after = after.map_err(|error| WorkError::invalid("cursor", &error))?;
+    // One more than is shown says whether there are more.
+    let mut items = town.read_for(|reader| {
+        Ok::<_, WorkError>(reader.work_items(filter, after, limit.saturating_add(1))?)
+    })?;
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| Cursor::after(filter, last));
+    Ok(ItemPage { items, next })
+}
+
+/// Hands every item that the filter admits to `each`, until that stops. Nothing waits for it: each part of the list is
+/// read by itself.
+pub fn for_each(
+    town: &Town,
+    filter: &WorkFilter,
+    mut each: impl FnMut(WorkItem) -> ControlFlow<()>,
+) -> WorkResult<()> {
+    let mut after: Option<Cursor> = None;
+    loop {
+        let page = list(town, filter, after.as_ref(), limits::PAGE_BEADS)?;
+        for item in page.items {
+            if each(item).is_break() {
+                return Ok(());
+            }
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(()),
+        }
+    }
+}

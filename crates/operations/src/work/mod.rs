@@ -1,0 +1,41 @@
+//! The work queue: submitting, pulling, reporting and monitoring work, for commands and servers alike.
+//!
+//! Every operation takes a typed request and answers with a typed result or a [`WorkError`] that says which class it
+//! is. Who acts is the actor of the [`crate::Town`]; whoever serves many clones it for each of them
+//! ([`crate::Town::acting_as`]), and opens it with [`crate::Town::with_shared_commits`]: then those that write at the
+//! same time share a commit.
+
+mod change;
+mod error;
+mod heartbeat;
+mod list;
+mod next;
+mod overdue;
+mod projects;
+mod requests;
+mod show;
+mod submit;
+
+pub use change::{cancel, change};
+pub use error::{Conflict, Thing, WorkError, WorkResult};
+pub use heartbeat::heartbeat;
+pub use list::{for_each, list};
+pub use next::{next, next_within};
+pub use overdue::check_overdue;
+pub use projects::{change_project, create_project, project, project_rig, projects};
+pub use requests::{
+    Heartbeat, ItemChange, ItemDetails, ItemPage, ItemReason, ItemWhy, NewItem, NewProject, Next,
+    NextRequest, NoWork, Overdue, Precondition, ProjectChange, Submission, Submitted, Taken,
+};
+pub use show::{item, why};
+pub use submit::submit;
+
+use gt_core::work::{ItemRef, WorkItem};
+use gt_store::Reader;
+
+/// The item that goes by this name.
+fn require_item(reader: &Reader<'_>, reference: &ItemRef) -> WorkResult<WorkItem> {
+    reader
+        .work_item(reference)?
+        .ok_or_else(|| WorkError::NotFound { what: Thing::Item, name: reference.to_string() })
+}

@@ -1,0 +1,100 @@
+//! An agent asks for work.
+
+use std::time::Duration;
+
+use gt_core::work::{WorkItem, check_agent};
+use gt_core::{ExecutorKind, Invalid, Rig, RigSlug, RigState, limits};
+use gt_store::{Ask, Writer};
+
+use super::error::{Conflict, WorkError, WorkResult};
+use super::projects::require_rig;
+use super::requests::{Next, NextRequest, NoWork, Taken};
+use crate::Town;
+use crate::dispatch::take_in;
+
+/// Gives an agent the next thing to do, if there is one: first what was dispatched to it, then the most urgent and oldest
+/// of what is ready and meant for it or for anybody.
+pub fn next(town: &Town, request: NextRequest) -> WorkResult<Next> {
+    check_agent(&request.agent).map_err(|error| WorkError::invalid("agent", &error))?;
+    if request.kinds.len() > limits::WORK_TYPES_MAX {
+        let most = limits::WORK_TYPES_MAX;
+        let why = Invalid(format!("an agent asks for at most {most} types at a time"));
+        return Err(WorkError::invalid("types", &why));
+    }
+    town.submit(move |_, writer| next_in(writer, &request))
+}
+
+/// How often one looks for news where no bell rings: one read of a counter.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often one looks for work although there is no news: something may have been put off until now.
+const LOOK_ANYWAY: Duration = Duration::from_secs(5);
+
+/// Like [`next`]; if there is nothing, waits for it, at most so long.
+pub fn next_within(town: &Town, request: &NextRequest, wait: Duration) -> WorkResult<Next> {
+    let began = town.now();
+    let bell = town.bell();
+    loop {
+        let seen = town.read(|reader| Ok(reader.last_event_number()?))?;
+        let looked = town.now();
+        let found = next(town, request.clone())?;
+        if matches!(found, Next::Item(_)) || town.now().since(began) >= wait {
+            return Ok(found);
+        }
+        loop {
+            let left = wait.saturating_sub(town.now().since(began));
+            if left.is_zero() || town.now().since(looked) >= LOOK_ANYWAY {
+                break;
+            }
+            bell.wait(LOOK_EVERY.min(left));
+            if town.read(|reader| Ok(reader.last_event_number()?))? != seen {
+                break;
+            }
+        }
+    }
+}
+
+fn next_in(writer: &mut Writer<'_>, request: &NextRequest) -> WorkResult<Next> {
+    let rig = match &request.project {
+        Some(reference) => Some(require_rig(writer, reference)?),
+        None => None,
+    };
+    let NextRequest { agent, kinds, lease, .. } = request;
+    let ask = Ask { agent, kinds, rig: rig.as_ref().map(|rig| &rig.slug), now: writer.now() };
+    let offer = writer.offer(&ask)?;
+    if let Some(bead) = offer.busy_with {
+        let item = super::require_item(writer, &bead.clone().into())?.uid;
+        return Err(Conflict::AgentBusy { agent: agent.clone(), item, bead }.into());
+    }
+    if let Some(pause) = offer.paused {
+        return Ok(Next::Nothing(NoWork::Paused(pause.by, pause.at)));
+    }
+    let Some(offered) = offer.first else {
+        return Ok(Next::Nothing(nothing(writer, rig, request)?));
+    };
+    let (run, bead) = take_in(writer, &offered, agent, *lease)?;
+    let lease_expires_at = lease.ends(writer.now());
+    let item = WorkItem::of(bead, offered.project, Some((run.uid, Some(lease_expires_at))));
+    let taken = Taken { item, run: run.id, run_uid: run.uid, lease_expires_at };
+    Ok(Next::Item(Box::new(taken)))
+}
+
+/// Why there is nothing.
+fn nothing(writer: &Writer<'_>, rig: Option<Rig>, request: &NextRequest) -> WorkResult<NoWork> {
+    let rigs = match rig {
+        Some(rig) => vec![rig],
+        None => writer.rigs()?,
+    };
+    let mut closed: Vec<RigSlug> = Vec::new();
+    for rig in rigs.iter().filter(|rig| rig.executor == ExecutorKind::Pull) {
+        let mut queued = request.kinds.is_empty() && writer.any_queued_in(&rig.slug)?;
+        for kind in &request.kinds {
+            queued = queued || writer.any_queued_of(&rig.slug, kind)?;
+        }
+        match rig.state {
+            RigState::Active if queued => return Ok(NoWork::AllWait),
+            RigState::Parked | RigState::Docked if queued => closed.push(rig.slug.clone()),
+            RigState::Active | RigState::Parked | RigState::Docked => {}
+        }
+    }
+    Ok(if closed.is_empty() { NoWork::Empty } else { NoWork::ProjectsClosed(closed) })
+}

@@ -1,0 +1,251 @@
+//! What clients of the work queue ask for, and what they are told.
+
+use gt_core::bead::RequestKey;
+use gt_core::schedule::RunId;
+use gt_core::work::{
+    Attempt, Cursor, ItemRef, Lease, ProjectRef, RunRef, Version, WorkItem, WorkPriority,
+    WorkStatus,
+};
+use gt_core::{IssueType, Json, Outcome, RigSlug, Timestamp, Uid};
+
+use crate::beads::Edit;
+
+/// A project to be made.
+#[derive(Debug, Clone, Default)]
+pub struct NewProject {
+    /// Its name, any text.
+    pub name: String,
+    /// Its name in another system.
+    pub external_ref: Option<String>,
+}
+
+/// What is to change about a project.
+#[derive(Debug, Clone, Default)]
+pub struct ProjectChange {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its name in another system.
+    pub external_ref: Edit<String>,
+}
+
+/// A work item to be submitted.
+#[derive(Debug, Clone, Default)]
+pub struct NewItem {
+    /// The project it belongs to.
+    pub project: Option<ProjectRef>,
+    /// What kind of work it is; see [`gt_core::work::work_type`].
+    pub kind: String,
+    /// What is to be done.
+    pub description: String,
+    /// Whatever its kind needs.
+    pub payload: Option<Json>,
+    /// How urgent it is.
+    pub priority: WorkPriority,
+    /// Who is to have it when it is dispatched. It is queued all the same.
+    pub agent: Option<String>,
+    /// Who submits it; whoever acts if nothing is said.
+    pub created_by: Option<String>,
+    /// Notes that it has from the beginning.
+    pub notes: String,
+    /// What must be done first.
+    pub depends_on: Vec<ItemRef>,
+}
+
+/// Work items to be submitted, all of them or none.
+#[derive(Debug, Clone, Default)]
+pub struct Submission {
+    /// The items.
+    pub items: Vec<NewItem>,
+    /// A name for the request, so that repeating it does no harm.
+    pub key: Option<RequestKey>,
+}
+
+/// Work items that were submitted.
+#[derive(Debug, Clone)]
+pub struct Submitted {
+    /// The items, in the order of the submission.
+    pub items: Vec<WorkItem>,
+    /// The same request had been made before; nothing was done now.
+    pub before: bool,
+}
+
+/// A work item with its dispatch log.
+#[derive(Debug, Clone)]
+pub struct ItemDetails {
+    /// The item.
+    pub item: WorkItem,
+    /// Every run of it, oldest first.
+    pub dispatch_log: Vec<Attempt>,
+    /// What it waits for or waited for: what was given as `depends_on`.
+    pub depends_on: Vec<Uid>,
+}
+
+/// A part of a list of work items.
+#[derive(Debug, Clone)]
+pub struct ItemPage {
+    /// The items, in the order of the list.
+    pub items: Vec<WorkItem>,
+    /// Where it goes on; nothing if this was the end.
+    pub next: Option<Cursor>,
+}
+
+/// What must still be true of an item for a change to be made.
+#[derive(Debug, Clone, Default)]
+pub struct Precondition {
+    /// This run has it.
+    pub run: Option<RunRef>,
+    /// It is at this version.
+    pub version: Option<Version>,
+}
+
+/// What is to change about a work item.
+#[derive(Debug, Clone, Default)]
+pub struct ItemChange {
+    /// Where it should stand.
+    pub status: Option<WorkStatus>,
+    /// How it ended.
+    pub outcome: Option<Outcome>,
+    /// Notes in place of the old ones; empty for none.
+    pub notes: Option<String>,
+    /// Who should have it.
+    pub agent: Edit<String>,
+    /// How urgent it is.
+    pub priority: Option<WorkPriority>,
+    /// What kind of work it is; see [`gt_core::work::work_type`].
+    pub kind: Option<String>,
+    /// What is to be done.
+    pub description: Option<String>,
+    /// Whatever its kind needs.
+    pub payload: Edit<Json>,
+    /// The project it belongs to.
+    pub project: Edit<ProjectRef>,
+    /// What must still be true.
+    pub precondition: Precondition,
+}
+
+/// An agent that asks for work.
+#[derive(Debug, Clone)]
+pub struct NextRequest {
+    /// Who asks.
+    pub agent: String,
+    /// Only these kinds of work; empty for all.
+    pub kinds: Vec<IssueType>,
+    /// Only work of this project.
+    pub project: Option<ProjectRef>,
+    /// How long it is the agent's without another word.
+    pub lease: Lease,
+}
+
+/// What an agent that asked for work is told.
+#[derive(Debug, Clone)]
+pub enum Next {
+    /// This is to be done.
+    Item(Box<Taken>),
+    /// There is nothing, for this reason.
+    Nothing(NoWork),
+}
+
+/// Work that an agent has now.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// The item, which is in progress.
+    pub item: WorkItem,
+    /// The run in which the agent has it.
+    pub run: RunId,
+    /// The alias of that run.
+    pub run_uid: Uid,
+    /// When somebody else gets it if the agent does not speak for it before.
+    pub lease_expires_at: Timestamp,
+}
+
+/// Why there is no work for an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoWork {
+    /// Nothing is started: by whom, since when.
+    Paused(String, Timestamp),
+    /// Nothing begins in these projects.
+    ProjectsClosed(Vec<RigSlug>),
+    /// Something is queued, but none of it can be done now: it is blocked, put off or meant for others.
+    AllWait,
+    /// Nothing that fits is queued.
+    Empty,
+}
+
+impl NoWork {
+    /// A short name that programs can rely on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Paused(..) => "paused",
+            Self::ProjectsClosed(_) => "project-closed",
+            Self::AllWait => "all-wait",
+            Self::Empty => "empty",
+        }
+    }
+}
+
+impl std::fmt::Display for NoWork {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Paused(by, at) => {
+                write!(f, "paused by {by} since {at}; gt scheduler resume ends it")
+            }
+            Self::ProjectsClosed(rigs) => {
+                let names: Vec<&str> = rigs.iter().map(RigSlug::as_str).collect();
+                write!(f, "nothing begins in {}: parked or docked", names.join(", "))
+            }
+            Self::AllWait => {
+                f.write_str("everything that fits is blocked, put off or meant for another agent")
+            }
+            Self::Empty => f.write_str("nothing that fits is queued"),
+        }
+    }
+}
+
+/// An agent that speaks for its work.
+#[derive(Debug, Clone)]
+pub struct Heartbeat {
+    /// In which run.
+    pub run: RunRef,
+    /// How long the work is its own from now on; as long as before if nothing is said.
+    pub lease: Option<Lease>,
+}
+
+/// What a look at all work that agents have found.
+#[derive(Debug, Clone, Default)]
+pub struct Overdue {
+    /// Items that are blocked now, because their agents have been silent for too long.
+    pub stale: Vec<RunId>,
+    /// Runs that are lost, because their leases have ended; their items are queued again.
+    pub lost: Vec<RunId>,
+    /// When the next one is due.
+    pub due: Option<Timestamp>,
+}
+
+impl Overdue {
+    /// How much was found.
+    pub fn count(&self) -> usize {
+        self.stale.len() + self.lost.len()
+    }
+}
+
+/// Why a work item is where it is.
+#[derive(Debug, Clone)]
+pub struct ItemWhy {
+    /// The item.
+    pub item: WorkItem,
+    /// Every reason, the most telling first; none if the next agent that asks gets it.
+    pub reasons: Vec<ItemReason>,
+}
+
+/// A reason why a work item does not go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemReason {
+    /// A short name that programs can rely on.
+    pub code: &'static str,
+    /// In words.
+    pub reason: String,
+    /// What takes it away.
+    pub remedy: String,
+    /// When it goes away by itself, if that is known.
+    pub until: Option<Timestamp>,
+}

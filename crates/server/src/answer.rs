@@ -1,0 +1,138 @@
+//! What operations answer, as HTTP.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use gt_core::work::{Version, WorkItem};
+use gt_operations::work::{Conflict, Thing, WorkError};
+use gt_operations::{OperationError, with_causes};
+use gt_records::work_item_json;
+
+use crate::problem::Problem;
+
+/// The header that says that an answer was given before.
+pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// JSON with this status.
+pub(crate) fn json(status: StatusCode, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+/// A work item and the version that it is at.
+pub(crate) fn item(status: StatusCode, item: &WorkItem) -> Response {
+    let mut response = json(status, work_item_json(item));
+    response.headers_mut().insert(header::ETAG, etag(item.version()));
+    response
+}
+
+/// The version of an item as a header.
+pub(crate) fn etag(version: Version) -> HeaderValue {
+    HeaderValue::from_str(&format!("\"{version}\"")).unwrap_or(HeaderValue::from_static("\"\""))
+}
+
+/// Adds where something is.
+pub(crate) fn located(mut response: Response, path: &str) -> Response {
+    if let Ok(path) = HeaderValue::from_str(path) {
+        response.headers_mut().insert(header::LOCATION, path);
+    }
+    response
+}
+
+/// The version that the client wants to change, if it names one.
+pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<Version>, Box<Problem>> {
+    let Some(given) = headers.get(header::IF_MATCH) else { return Ok(None) };
+    let given = given.to_str().unwrap_or("?").trim();
+    if given == "*" {
+        return Ok(None);
+    }
+    let version = given.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let version = version.and_then(|version| Version::parse(version).ok());
+    version.map(Some).ok_or_else(|| {
+        Problem::malformed_field(
+            "If-Match",
+            "this must be one ETag, as the item was read with, or *",
+        )
+    })
+}
+
+/// Whether the client has this version already.
+pub(crate) fn is_known(headers: &HeaderMap, version: Version) -> bool {
+    let etag = format!("\"{version}\"");
+    let given = headers.get(header::IF_NONE_MATCH).and_then(|given| given.to_str().ok());
+    given.is_some_and(|given| {
+        given.split(',').map(str::trim).any(|one| {
+            // Weak or strong makes no difference to somebody who reads.
+            one == "*" || one.strip_prefix("W/").unwrap_or(one) == etag
+        })
+    })
+}
+
+impl From<WorkError> for Box<Problem> {
+    fn from(error: WorkError) -> Self {
+        let detail = error.to_string();
+        match error {
+            WorkError::NotFound { .. } => Problem::not_found(detail),
+            WorkError::Invalid { field, message } => Problem::invalid_field(field, message),
+            WorkError::Conflict(conflict) => conflicting(&conflict),
+            WorkError::Operation(error) => error.into(),
+        }
+    }
+}
+
+fn conflicting(conflict: &Conflict) -> Box<Problem> {
+    let mut problem = Problem::conflict(conflict.to_string());
+    problem.code = conflict.code();
+    if let Some(allowed) = conflict.allowed() {
+        problem = problem.with_allowed(allowed.iter().map(ToString::to_string).collect());
+    }
+    match conflict {
+        Conflict::AgentBusy { item, .. } => problem.about("item", item.to_string()),
+        Conflict::StaleRun { live: Some(live), .. } => problem.about("run", live.to_string()),
+        Conflict::StaleVersion { current, .. } => problem.about("version", current.to_string()),
+        Conflict::Refused { .. }
+        | Conflict::StaleRun { live: None, .. }
+        | Conflict::RigClosed { .. }
+        | Conflict::Running { .. }
+        | Conflict::NotInProgress { .. } => problem,
+    }
+}
+
+impl From<OperationError> for Box<Problem> {
+    fn from(error: OperationError) -> Self {
+        if error.may_pass() {
+            return Problem::busy("the store cannot be used at the moment; try again")
+                .caused_by(with_causes(&error));
+        }
+        match error {
+            OperationError::NoBead(_) | OperationError::NoRig { .. } => {
+                Problem::not_found(error.to_string())
+            }
+            OperationError::Invalid(wrong) => {
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", wrong.to_string())
+            }
+            // Names of files and hosts are nobody's business but of those who read the log.
+            OperationError::Store(_)
+            | OperationError::File { .. }
+            | OperationError::Process(_)
+            | OperationError::Database { .. } => {
+                Problem::broken("the store could not do this; the log of the server says more")
+                    .caused_by(with_causes(&error))
+            }
+            other => Problem::conflict(with_causes(&other)),
+        }
+    }
+}
+
+/// What is named in the body of a request and is not there is a wrong field, not a wrong address.
+pub(crate) fn in_body(error: WorkError) -> Box<Problem> {
+    let field = match &error {
+        WorkError::NotFound { what: Thing::Project, .. } => "project_id",
+        WorkError::NotFound { what: Thing::Item, .. } => "depends_on",
+        _ => return error.into(),
+    };
+    Problem::invalid_field(field, error.to_string())
+}

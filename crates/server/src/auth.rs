@@ -1,0 +1,245 @@
+//! Who may ask for what.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use gt_core::work::{Scope, Token, TokenSecret};
+use gt_operations::{Actor, tokens};
+
+use crate::connections::Client;
+use crate::gate::NEXT;
+use crate::metrics::NO_ROUTE;
+use crate::problem::Problem;
+use crate::service::Service;
+
+/// For how long a token that was looked up is not looked up again. What is revoked is forgotten as soon as the event of
+/// it is read; this is for when nobody reads events.
+const KNOWN_FOR: Duration = Duration::from_secs(1);
+/// The most tokens that are remembered.
+const KNOWN_MAX: usize = 1024;
+
+/// What can be asked for without a token: nothing of it says anything about the work.
+const PUBLIC: [&str; 5] = ["/", "/docs", "/health", "/openapi.json", NO_ROUTE];
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    token: Option<String>,
+}
+
+impl Caller {
+    /// Somebody who showed no token.
+    pub(crate) fn nobody() -> Self {
+        Self { token: None }
+    }
+
+    /// Who that is in the store; nothing for whoever showed no token.
+    pub(crate) fn actor(&self) -> Option<Actor> {
+        let name = self.token.clone()?;
+        Some(Actor { name, owner: String::new() })
+    }
+
+    /// The name of the token that was shown; empty if none was.
+    pub(crate) fn name(&self) -> &str {
+        self.token.as_deref().unwrap_or_default()
+    }
+}
+
+/// What is asked of whoever comes in.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    insecure: bool,
+    require_token: bool,
+    known: Mutex<Known>,
+}
+
+/// Tokens that were looked up a moment ago.
+#[derive(Debug, Default)]
+struct Known {
+    /// How often tokens had changed when the first of these was looked up.
+    changes: u64,
+    tokens: HashMap<[u8; 32], (Instant, Token)>,
+}
+
+impl Keys {
+    pub(crate) fn new(insecure: bool, require_token: bool) -> Self {
+        Self { insecure, require_token, known: Mutex::default() }
+    }
+
+    /// Who asks, if they may.
+    pub(crate) async fn check(
+        &self,
+        service: &Service,
+        route: &str,
+        client: Option<Client>,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Caller, Box<Problem>> {
+        if PUBLIC.contains(&route) {
+            return Ok(Caller::nobody());
+        }
+        let Some(shown) = headers.get(header::AUTHORIZATION) else {
+            return self.without_token(client, headers).map(|()| Caller::nobody());
+        };
+        let secret = bearer(shown)
+            .ok_or_else(|| unknown("the header Authorization must be: Bearer <token>"))?;
+        let token = self.look_up(service, secret).await?;
+        let wanted = scopes_for(method, route);
+        if !wanted.iter().any(|scope| token.scopes.allow(*scope)) {
+            let names: Vec<&str> = wanted.iter().map(|scope| scope.as_str()).collect();
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "forbidden",
+                format!(
+                    "the token {} may not do this: it needs the scope {}, and has {}; gt token create makes another",
+                    token.name,
+                    names.join(" or "),
+                    token.scopes
+                ),
+            ));
+        }
+        Ok(Caller { token: Some(token.name) })
+    }
+
+    fn without_token(
+        &self,
+        client: Option<Client>,
+        headers: &HeaderMap,
+    ) -> Result<(), Box<Problem>> {
+        if self.insecure {
+            return Ok(());
+        }
+        if self.require_token || !client.is_some_and(|client| client.is_local) {
+            return Err(unknown(
+                "this needs a token: gt token create makes one, and the header Authorization: Bearer <token> shows it",
+            ));
+        }
+        // A page of others could have its own name point here; then the browser would ask us in that name.
+        let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
+        if host.is_none_or(is_this_machine) {
+            return Ok(());
+        }
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "wrong-host",
+            "without a token this machine is called localhost or by its address, not by another name; show a token",
+        ))
+    }
+
+    async fn look_up(&self, service: &Service, secret: TokenSecret) -> Result<Token, Box<Problem>> {
+        let changes = service.news.token_changes();
+        let hash = *secret.hash().as_bytes();
+        if let Some(token) = self.remembered(changes, &hash)
+            && token.is_valid(service.now())
+        {
+            return Ok(token);
+        }
+        let found = service.ask(move |town| tokens::authenticate(town, &secret)).await?;
+        let token =
+            found.ok_or_else(|| unknown("this token is not known, or not valid any more"))?;
+        self.remember(changes, hash, &token);
+        Ok(token)
+    }
+
+    fn remembered(&self, changes: u64, hash: &[u8; 32]) -> Option<Token> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, token) = known.tokens.get(hash).filter(|_| known.changes == changes)?;
+        (at.elapsed() < KNOWN_FOR).then(|| token.clone())
+    }
+
+    fn remember(&self, changes: u64, hash: [u8; 32], token: &Token) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.changes != changes || known.tokens.len() >= KNOWN_MAX {
+            *known = Known { changes, tokens: HashMap::new() };
+        }
+        known.tokens.insert(hash, (Instant::now(), token.clone()));
+    }
+}
+
+/// What a token must allow, one of these.
+fn scopes_for(method: &Method, route: &str) -> &'static [Scope] {
+    match (method.as_str(), route) {
+        ("GET" | "HEAD", _) => &[Scope::Read],
+        (_, NEXT | "/work/{id}/heartbeat") => &[Scope::Work],
+        // Dispatchers and agents both move items.
+        ("PATCH", "/work/{id}") => &[Scope::Submit, Scope::Work],
+        _ => &[Scope::Submit],
+    }
+}
+
+fn bearer(shown: &HeaderValue) -> Option<TokenSecret> {
+    let (scheme, token) = shown.to_str().ok()?.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return None;
+    }
+    TokenSecret::parse(token.trim())
+}
+
+fn unknown(detail: &str) -> Box<Problem> {
+    Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+        .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+}
+
+/// Whether a host, perhaps with a port, is written as an address or as a name that always means the machine itself.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
+    let name = name.to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_nobody_else_can_have_are_this_machine() {
+        for host in
+            ["localhost", "LOCALHOST:8080", "127.0.0.1:80", "[::1]:8080", "a.localhost", "10.0.0.7"]
+        {
+            assert!(is_this_machine(host), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "evil.example:8080",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+        ] {
+            assert!(!is_this_machine(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn who_only_reads_changes_nothing() {
+        for (method, route, wanted) in [
+            ("GET", "/work", &[Scope::Read][..]),
+            ("POST", "/work", &[Scope::Submit]),
+            ("DELETE", "/work/{id}", &[Scope::Submit]),
+            ("PATCH", "/work/{id}", &[Scope::Submit, Scope::Work]),
+            ("POST", "/work/next", &[Scope::Work]),
+            ("POST", "/work/{id}/heartbeat", &[Scope::Work]),
+            ("PATCH", "/projects/{id}", &[Scope::Submit]),
+        ] {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            assert_eq!(scopes_for(&method, route), wanted, "{method} {route}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_shown_in_one_way() {
+        let secret = TokenSecret::from_random([7; 32]).reveal();
+        let shown = |text: &str| bearer(&HeaderValue::from_str(text).unwrap()).is_some();
+        assert!(shown(&format!("Bearer {secret}")));
+        assert!(shown(&format!("bearer  {secret}")));
+        for wrong in [secret.clone(), format!("Basic {secret}"), "Bearer x".to_owned()] {
+            assert!(!shown(&wrong));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A server beside a daemon: it is there while the setting `serve.bind` says where.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use gt_operations::events::last_number;
+use gt_operations::{Town, settings, with_causes};
+
+use crate::config::{Bind, DEFAULT_PORT, LogSink, ServeError, Serving};
+use crate::server::{Server, Stopper};
+
+/// The setting with the address; nothing means that there is no server.
+const SETTING: &str = "serve.bind";
+/// How often one looks whether it has changed. It costs one lookup.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How many looks it takes until one tries again what has failed.
+const TRIES_EVERY: u32 = 15;
+
+/// Is told what a server does: where it listens, why it does not, and what it could not do.
+pub type Tell = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
+/// A server that comes and goes with the setting, and is gone when this is dropped.
+#[derive(Debug)]
+pub struct Beside {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Beside {
+    /// Begins to look at the setting.
+    pub fn start(town: Town, tell: Tell) -> std::io::Result<Self> {
+        let over = Arc::new(AtomicBool::new(false));
+        let attendant = Attendant { town, tell, over: Arc::clone(&over), running: None };
+        let builder = std::thread::Builder::new().name("gt-serve-beside".to_owned());
+        let thread = builder.spawn(move || attendant.attend())?;
+        Ok(Self { over, thread: Some(thread) })
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It has nothing to say.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Running {
+    bind: String,
+    stopper: Stopper,
+    thread: JoinHandle<Result<(), ServeError>>,
+}
+
+struct Attendant {
+    town: Town,
+    tell: Tell,
+    over: Arc<AtomicBool>,
+    running: Option<Running>,
+}
+
+impl Attendant {
+    fn attend(mut self) {
+        let mut seen = None;
+        let mut said = String::new();
+        let mut looks = 0;
+        while !self.over.load(Ordering::Relaxed) {
+            let last = last_number(&self.town).ok();
+            let is_failing = !said.is_empty() && looks % TRIES_EVERY == 0;
+            if (last.is_some() && last != seen) || is_failing {
+                seen = last;
+                match self.look() {
+                    Ok(()) => said.clear(),
+                    // The same trouble is told once.
+                    Err(trouble) if trouble == said => {}
+                    Err(trouble) => {
+                        (self.tell)("cannot serve", &trouble);
+                        said = trouble;
+                    }
+                }
+            }
+            looks += 1;
+            std::thread::park_timeout(LOOK_EVERY);
+        }
+        self.end();
+    }
+
+    /// Has the server be where the setting says.
+    fn look(&mut self) -> Result<(), String> {
+        let wanted = settings::get(&self.town, SETTING).map_err(|error| with_causes(&error))?.value;
+        let is_there = self
+            .running
+            .as_ref()
+            .is_some_and(|running| running.bind == wanted && !running.thread.is_finished());
+        if is_there {
+            return Ok(());
+        }
+        self.end();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let begin = || -> Result<Running, ServeError> {
+            let tell = Arc::clone(&self.tell);
+            let log: LogSink = Box::new(move |lines| {
+                let failed = lines.lines().filter(|line| line.contains("\"error\":"));
+                failed.for_each(|line| tell("request failed", line));
+            });
+            let bind = vec![Bind::parse(&wanted, DEFAULT_PORT)?];
+            let serving = Serving { log: Some(log), ..Serving::on(bind) };
+            let server = Server::bind(self.town.clone(), serving)?;
+            let stopper = server.stopper();
+            for address in server.addresses() {
+                (self.tell)("serves", &format!("http://{address}"));
+            }
+            let builder = std::thread::Builder::new().name("gt-serve".to_owned());
+            let thread = builder.spawn(move || server.run()).map_err(ServeError::Begin)?;
+            Ok(Running { bind: wanted.clone(), stopper, thread })
+        };
+        self.running = Some(begin().map_err(|error| with_causes(&error))?);
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.stopper.stop();
+            if let Ok(Err(error)) = running.thread.join() {
+                (self.tell)("cannot serve", &with_causes(&error));
+            }
+        }
+    }
+}

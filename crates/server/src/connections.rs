@@ -1,0 +1,210 @@
+//! Connections: taking them in, keeping slow ones from staying, and letting them go.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::Service as _;
+
+use crate::config::Limits;
+use crate::metrics::{Counted, Metrics};
+
+/// How long one waits before the next connection if the machine has no room for it.
+const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
+/// The most bytes of a request's first line and headers.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// What somebody hears who comes when there is no place left. Nothing of the request was read.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
+retry-after: 1\r\nconnection: close\r\ncontent-length: 122\r\n\r\n\
+{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\"detail\":\"too many connections; try again\",\
+\"code\":\"busy\"}";
+
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
+    /// Came in by a door that only this machine's own users can reach.
+    pub(crate) is_local: bool,
+}
+
+/// What all connections share.
+#[derive(Clone)]
+pub(crate) struct Reception {
+    pub(crate) router: Router,
+    pub(crate) limits: Limits,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) stopping: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+impl Reception {
+    /// Takes connections in until the server stops.
+    pub(crate) async fn receive(self, listener: TcpListener, is_local: bool) {
+        loop {
+            let accepted = tokio::select! {
+                () = self.stopping.cancelled() => return,
+                accepted = listener.accept() => accepted,
+            };
+            let (stream, address) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) if is_of_one_connection(&error) => continue,
+                // No file descriptors, most often: some will be free soon.
+                Err(_) => {
+                    sleep(NO_ROOM_PAUSE).await;
+                    continue;
+                }
+            };
+            let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+                self.metrics.refused.fetch_add(1, Ordering::Relaxed);
+                self.tasks.spawn(refuse(stream));
+                continue;
+            };
+            // An answer is one small packet; nobody should wait for more to come.
+            let _ = stream.set_nodelay(true);
+            let reception = self.clone();
+            self.tasks.spawn(async move {
+                reception.serve(stream, Client { address, is_local }).await;
+                drop(place);
+            });
+        }
+    }
+
+    async fn serve(&self, stream: TcpStream, client: Client) {
+        let _counted = Counted::new(Arc::clone(&self.metrics), |metrics| &metrics.connections);
+        let io = TokioIo::new(Patient::new(stream, self.limits.stall));
+        let router = &self.router;
+        let service = service_fn(|mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(client);
+            router.clone().call(request)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.head)
+            .max_buf_size(HEAD_BYTES_MAX)
+            .serve_connection(io, service);
+        let mut connection = std::pin::pin!(connection);
+        // A connection that breaks concerns nobody but its client.
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = self.stopping.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        let _ = connection.await;
+    }
+}
+
+/// Whether only the connection that was about to come is concerned, and not the listener.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+    )
+}
+
+async fn refuse(mut stream: TcpStream) {
+    // Whoever does not read it is not waited for.
+    let _ = tokio::time::timeout(NO_ROOM_PAUSE, stream.write_all(FULL)).await;
+}
+
+/// A connection whose other side must take what it is sent in time.
+struct Patient<S> {
+    stream: S,
+    stall: Duration,
+    /// When the other side will have taken nothing for too long, while it takes nothing.
+    until: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Patient<S> {
+    fn new(stream: S, stall: Duration) -> Self {
+        Self { stream, stall, until: None }
+    }
+
+    /// What became of an attempt to write.
+    fn judge<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.until = None;
+            return written;
+        }
+        let stall = self.stall;
+        let until = self.until.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + stall)));
+        ready!(until.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.judge(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.judge(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_turned_away_gets_a_whole_answer() {
+        let text = std::str::from_utf8(FULL).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
+        assert!(serde_json::from_str::<serde_json::Value>(body).is_ok());
+    }
+}

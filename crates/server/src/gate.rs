@@ -1,0 +1,169 @@
+//! What every request passes: an id, a place, who asks, a time limit, and a line in the log.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use uuid::Uuid;
+
+use crate::access_log::Entry;
+use crate::auth::Caller;
+use crate::connections::Client;
+use crate::metrics::{Counted, NO_ROUTE};
+use crate::problem::{Pending, Problem};
+use crate::service::{Room, Service, Shared};
+
+/// The header that a request is told apart by.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The longest id that we take over from a client.
+const REQUEST_ID_BYTES_MAX: usize = 64;
+/// The longest that `wait_s` can be, and so how much longer such an answer may take.
+pub(crate) const WAIT_MAX: Duration = Duration::from_mins(1);
+
+/// The route of the events, which go on for as long as somebody listens.
+pub(crate) const EVENTS: &str = "/events";
+/// The route of the next item, which may be waited for.
+pub(crate) const NEXT: &str = "/work/next";
+
+/// The routes of those who watch the server.
+const HEALTH: &str = "/health";
+const METRICS: &str = "/metrics";
+
+/// Passes a request on and its answer back.
+pub(crate) async fn gate(
+    State(service): State<Shared>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let began = Instant::now();
+    let id = request_id(request.headers());
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let route = matched.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
+    let client = request.extensions().get::<Client>().copied();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let counted = Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.in_flight);
+
+    let mut caller = Caller::nobody();
+    let answered = match admit(&service, route, client, request.method(), request.headers()).await {
+        Err(problem) => Err(problem),
+        Ok((found, place)) => {
+            caller = found;
+            request.extensions_mut().insert(caller.clone());
+            let answer = within(time_limit(&service, route), next.run(request)).await;
+            drop(place);
+            answer
+        }
+    };
+    let mut error = None;
+    let mut response = match answered {
+        Ok(response) => response,
+        Err(problem) => Pending(problem).into_response(),
+    };
+    if let Some(Pending(problem)) = response.extensions_mut().remove::<Pending>() {
+        response = problem.render(&id);
+        let said = problem.cause.as_ref().unwrap_or(&problem.detail);
+        error = problem.status.is_server_error().then(|| said.clone());
+    }
+    drop(counted);
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    let (time, status) = (began.elapsed(), response.status().as_u16());
+    service.metrics.answered(route, method.as_str(), status, time);
+    let entry = Entry {
+        at: service.now(),
+        request_id: &id,
+        client: client.map(|client| client.address),
+        caller: caller.name(),
+        method: method.as_str(),
+        path: &path,
+        status,
+        time,
+        error: error.as_deref(),
+    };
+    if !service.log.write(&entry) {
+        service.metrics.unlogged.fetch_add(1, Ordering::Relaxed);
+    }
+    response
+}
+
+type Place = Option<tokio::sync::OwnedSemaphorePermit>;
+
+async fn admit(
+    service: &Service,
+    route: &str,
+    client: Option<Client>,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<(Caller, Place), Box<Problem>> {
+    let caller = service.keys.check(service, route, client, method, headers).await?;
+    let place = match route {
+        // Whoever listens or waits finds a place of another kind when they begin to; and a server that is busy is not
+        // ill, which whoever watches it should see.
+        EVENTS | NEXT | HEALTH | METRICS => None,
+        _ => Some(service.rooms.enter(Room::Request)?),
+    };
+    Ok((caller, place))
+}
+
+fn time_limit(service: &Service, route: &str) -> Duration {
+    match route {
+        NEXT => service.limits.answer + WAIT_MAX,
+        _ => service.limits.answer,
+    }
+}
+
+/// The answer, if there is one in time and nothing panics on the way.
+async fn within(
+    limit: Duration,
+    answer: impl Future<Output = Response>,
+) -> Result<Response, Box<Problem>> {
+    match tokio::time::timeout(limit, AssertUnwindSafe(answer).catch_unwind()).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(_)) => Err(Problem::broken(
+            "something went wrong here that should not have; the log of the server says more",
+        )),
+        Err(_) => Err(Problem::busy(format!(
+            "this took longer than {} s, and whether it was done is not known; ask for the state, or repeat it with \
+             the same Idempotency-Key",
+            limit.as_secs()
+        ))),
+    }
+}
+
+/// The id that the client gave its request, if it can be printed, or a new one.
+fn request_id(headers: &HeaderMap) -> String {
+    let given = headers.get(REQUEST_ID).and_then(|given| given.to_str().ok());
+    let is_fine = |text: &&str| {
+        (1..=REQUEST_ID_BYTES_MAX).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_graphic())
+    };
+    given.filter(is_fine).map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_keeps_the_id_that_its_client_gave_it_if_that_is_harmless() {
+        let with = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(REQUEST_ID, HeaderValue::from_static(value));
+            request_id(&headers)
+        };
+        assert_eq!(with("run-17"), "run-17");
+        for (name, value) in [("empty", ""), ("two words", "a b")] {
+            assert_ne!(with(value), value, "{name}");
+        }
+        let long = HeaderValue::from_str(&"x".repeat(65)).unwrap();
+        assert_eq!(request_id(&HeaderMap::from_iter([(REQUEST_ID, long)])).len(), 36);
+    }
+}

@@ -1,0 +1,36 @@
+//! The work queue over HTTP: what seed 002 calls its API, and what clients of such services expect besides.
+//!
+//! # Architecture invariants
+//!
+//! - A handler reads the request, asks one operation, and writes the answer. What work *means* is decided below.
+//! - Nothing waits for the store on a thread that serves connections: reads go to threads that may wait, writes of many
+//!   callers share a commit.
+//! - One thread reads the event log, however many listen; whoever falls behind reads the store for itself, so that
+//!   nothing is skipped and nothing comes twice.
+//! - Every error is `application/problem+json` and says what to do next. No secret is in an answer or in the log.
+//! - Everything has a limit: connections, requests at a time, bytes, time. Whatever is over it gets an answer that says so.
+//! - The description at `/openapi.json` is made from the routes themselves.
+
+mod access_log;
+mod answer;
+mod auth;
+mod beside;
+mod body;
+mod config;
+mod connections;
+mod gate;
+mod line;
+mod metrics;
+mod news;
+mod problem;
+mod query;
+mod routes;
+mod schema;
+mod server;
+mod service;
+mod upkeep;
+
+pub use beside::{Beside, Tell};
+pub use config::{Bind, DEFAULT_PORT, Limits, LogSink, Origin, ServeError, Serving};
+pub use routes::openapi_json;
+pub use server::{Server, Stopper};

@@ -1,0 +1,94 @@
+//! Those who wait for the same work stand in one line, so that a thousand of them do not ask the store a thousand times
+//! about one item.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// How many of a line look at the same time. More than one, because those who write together share a commit.
+const AT_ONCE: usize = 16;
+/// How many lines there are before those that nobody stands in are forgotten.
+const FORGET_AFTER: usize = 64;
+
+/// What somebody waits for: kinds of work and a project, as they were named.
+pub(crate) type Wanted = (Vec<String>, Option<String>);
+
+/// All lines that somebody stands in.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    lines: Mutex<HashMap<Wanted, Weak<Line>>>,
+}
+
+impl Lines {
+    fn lines(&self) -> MutexGuard<'_, HashMap<Wanted, Weak<Line>>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The line of those who wait for this.
+    pub(crate) fn join(&self, wanted: Wanted) -> Arc<Line> {
+        let mut lines = self.lines();
+        if let Some(line) = lines.get(&wanted).and_then(Weak::upgrade) {
+            return line;
+        }
+        if lines.len() >= FORGET_AFTER {
+            lines.retain(|_, line| line.strong_count() > 0);
+        }
+        let line = Arc::new(Line { turns: Semaphore::new(AT_ONCE), nothing_at: AtomicU64::new(0) });
+        lines.insert(wanted, Arc::downgrade(&line));
+        line
+    }
+}
+
+/// Those who wait for the same.
+#[derive(Debug)]
+pub(crate) struct Line {
+    turns: Semaphore,
+    /// How many chances there had been when somebody of this line looked last and there was nothing for anybody.
+    nothing_at: AtomicU64,
+}
+
+impl Line {
+    /// Waits for a turn to look. Nothing if somebody has looked meanwhile, after `chances` of them, and there was nothing
+    /// for anybody of this line.
+    pub(crate) async fn turn(&self, chances: u64) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        let turn = self.turns.acquire().await.ok()?;
+        (self.nothing_at.load(Ordering::Acquire) < chances).then_some(turn)
+    }
+
+    /// There was nothing for anybody of this line after so many chances.
+    pub(crate) fn found_nothing(&self, chances: u64) {
+        self.nothing_at.fetch_max(chances, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn whoever_comes_after_somebody_who_found_nothing_need_not_look() {
+        let lines = Lines::default();
+        let (one, other) = (lines.join((vec![], None)), lines.join((vec![], None)));
+        let looks = |line: &Line, chances| line.turn(chances).now_or_never().unwrap().is_some();
+        assert!(looks(&one, 1));
+        one.found_nothing(1);
+        assert!(!looks(&other, 1));
+        assert!(looks(&other, 2));
+        // Another line wants something else.
+        assert!(looks(&lines.join((vec!["deploy".to_owned()], None)), 1));
+    }
+
+    #[test]
+    fn lines_that_nobody_stands_in_are_forgotten() {
+        let lines = Lines::default();
+        for at in 0..1000 {
+            drop(lines.join((vec![at.to_string()], None)));
+        }
+        assert!(lines.lines().len() <= FORGET_AFTER);
+    }
+}

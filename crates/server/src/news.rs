@@ -1,0 +1,222 @@
+//! The event log, read once for everybody who listens.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use gt_core::{Event, EventKind};
+use gt_operations::events::{self, Follower};
+use gt_operations::{EventFilter, Result, Town};
+use gt_records::event_json;
+use tokio::sync::{broadcast, watch};
+
+/// Events that a listener may be behind before it has to read the store for itself.
+const BEHIND_MAX: usize = 2048;
+/// How often one looks for what others have written while somebody listens. It costs one lookup.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The same while nobody does.
+const LOOK_IDLE: Duration = Duration::from_secs(1);
+/// How long one waits for a store that cannot be read.
+const AWAY_PAUSE: Duration = Duration::from_secs(1);
+
+/// An event as it is sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame {
+    pub(crate) number: u64,
+    pub(crate) text: Bytes,
+}
+
+impl Frame {
+    pub(crate) fn of(event: &Event) -> Self {
+        let (number, kind) = (event.number, event.kind.as_str());
+        // JSON on one line has no line breaks, so that one data field holds it.
+        let text = format!("id: {number}\nevent: {kind}\ndata: {}\n\n", event_json(event));
+        Self { number, text: Bytes::from(text) }
+    }
+}
+
+/// Rung when something was written.
+#[derive(Debug, Default)]
+struct Doorbell {
+    rung: Mutex<bool>,
+    heard: Condvar,
+}
+
+impl Doorbell {
+    fn ring(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.heard.notify_one();
+    }
+
+    fn wait(&self, at_most: Duration) {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.heard.wait_timeout_while(rung, at_most, |rung| !*rung);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
+}
+
+/// Tells everybody what happens.
+#[derive(Debug)]
+pub(crate) struct News {
+    frames: broadcast::Sender<Frame>,
+    /// Changes when there may be work for somebody who found none.
+    chances: watch::Sender<u64>,
+    /// Changes when a token may not be what it was.
+    tokens: AtomicU64,
+    reached: AtomicU64,
+    bell: Doorbell,
+    stopped: AtomicBool,
+}
+
+impl News {
+    /// Starts whoever reads the log, from now on.
+    pub(crate) fn start(town: &Arc<Town>) -> Result<Arc<Self>> {
+        let reached = events::last_number(town)?;
+        let news = Arc::new(Self {
+            frames: broadcast::Sender::new(BEHIND_MAX),
+            chances: watch::Sender::new(0),
+            tokens: AtomicU64::new(0),
+            reached: AtomicU64::new(reached),
+            bell: Doorbell::default(),
+            stopped: AtomicBool::new(false),
+        });
+        let (town, reader) = (Arc::clone(town), Arc::clone(&news));
+        let begin = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            let failed = |error| {
+                gt_operations::OperationError::rejected(format!("cannot start a thread: {error}"))
+            };
+            std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(failed).map(drop)
+        };
+        let server = town.bell();
+        if server.rings() {
+            let news = Arc::clone(&news);
+            begin(
+                "gt-serve-bell",
+                Box::new(move || {
+                    while !news.stopped.load(Ordering::Relaxed) {
+                        if server.wait(LOOK_IDLE) {
+                            news.ring();
+                        }
+                    }
+                }),
+            )?;
+        }
+        begin("gt-serve-news", Box::new(move || reader.follow(&town, reached)))?;
+        Ok(news)
+    }
+
+    /// Something was written here: nobody needs to wait for it to be found.
+    pub(crate) fn ring(&self) {
+        self.bell.ring();
+    }
+
+    /// Ends whoever reads the log.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        self.ring();
+    }
+
+    /// The number of the last event that was told.
+    pub(crate) fn reached(&self) -> u64 {
+        self.reached.load(Ordering::Acquire)
+    }
+
+    /// Whatever happens from now on.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<Frame> {
+        self.frames.subscribe()
+    }
+
+    /// When there may be work.
+    pub(crate) fn chances(&self) -> watch::Receiver<u64> {
+        self.chances.subscribe()
+    }
+
+    /// Another number than before if tokens may have changed since.
+    pub(crate) fn token_changes(&self) -> u64 {
+        self.tokens.load(Ordering::Acquire)
+    }
+
+    fn follow(&self, town: &Town, from: u64) {
+        let mut follower = Follower::after(from, EventFilter::default());
+        while !self.stopped.load(Ordering::Relaxed) {
+            match follower.next(town) {
+                Ok(events) if events.is_empty() => self.bell.wait(self.patience()),
+                Ok(events) => self.tell(&events),
+                // Whoever asks for something hears why. Nothing is lost: it is read when the store is back.
+                Err(_) => self.bell.wait(AWAY_PAUSE),
+            }
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        let listened = self.frames.receiver_count() > 0 || self.chances.receiver_count() > 0;
+        if listened { LOOK_EVERY } else { LOOK_IDLE }
+    }
+
+    fn tell(&self, events: &[Event]) {
+        let listened = self.frames.receiver_count() > 0;
+        for event in events {
+            if listened {
+                // Somebody may have gone meanwhile.
+                let _ = self.frames.send(Frame::of(event));
+            }
+            self.reached.store(event.number, Ordering::Release);
+        }
+        if events.iter().any(|event| is_chance(&event.kind)) {
+            self.chances.send_modify(|chances| *chances += 1);
+        }
+        if events.iter().any(|event| is_about_tokens(&event.kind)) {
+            self.tokens.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// Whether there may be work after this for somebody who found none before. Kinds that are not known here may mean
+/// anything.
+fn is_chance(kind: &EventKind) -> bool {
+    !matches!(
+        kind,
+        EventKind::Commented
+            | EventKind::RunStarting
+            | EventKind::Dispatched
+            | EventKind::Claimed
+            | EventKind::StepDone
+            | EventKind::RunUsed
+            | EventKind::MessageSent
+            | EventKind::MessageDelivered
+            | EventKind::MessageSeen
+            | EventKind::MessagesPurged
+    )
+}
+
+fn is_about_tokens(kind: &EventKind) -> bool {
+    kind.as_str().starts_with("token")
+}
+
+#[cfg(test)]
+mod tests {
+    use gt_core::{Json, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn an_event_is_sent_in_one_piece_with_its_number() {
+        let event = Event {
+            number: 7,
+            at: Timestamp::from_nanos(0),
+            kind: EventKind::Closed,
+            bead: None,
+            rig: None,
+            run: None,
+            actor: "ann\nid: 9".to_owned(),
+            payload: Json::trusted("{}".to_owned()),
+        };
+        let frame = Frame::of(&event);
+        let text = String::from_utf8(frame.text.to_vec()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..2], ["id: 7", "event: closed"]);
+        assert!(lines[2].starts_with("data: {\"number\":7,"));
+        assert_eq!(lines[3..], [""]);
+    }
+}

@@ -1,0 +1,201 @@
+//! What is answered instead of a result: RFC 9457.
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use gt_records::ObjectWriter;
+
+/// The media type of every error.
+pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// Something that is wrong with one field of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FieldProblem {
+    pub(crate) field: String,
+    pub(crate) detail: String,
+}
+
+/// Why a request was not done.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    /// What kind of problem it is, in a word for programs.
+    pub(crate) code: &'static str,
+    /// What happened, to what, and what to do next.
+    pub(crate) detail: String,
+    /// The fields that are wrong.
+    pub(crate) fields: Vec<FieldProblem>,
+    /// What would be possible instead.
+    pub(crate) allowed: Option<Vec<String>>,
+    /// What the problem is about besides: the item that an agent already has, for example.
+    pub(crate) about: Vec<(&'static str, String)>,
+    /// A header that belongs to the answer.
+    pub(crate) header: Option<(HeaderName, HeaderValue)>,
+    /// The connection cannot be used any more.
+    pub(crate) closes: bool,
+    /// What only whoever reads the log is told.
+    pub(crate) cause: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn new(
+        status: StatusCode,
+        code: &'static str,
+        detail: impl Into<String>,
+    ) -> Box<Self> {
+        Box::new(Self {
+            status,
+            code,
+            detail: detail.into(),
+            fields: Vec::new(),
+            allowed: None,
+            about: Vec::new(),
+            header: None,
+            closes: false,
+            cause: None,
+        })
+    }
+
+    /// It does not parse.
+    pub(crate) fn malformed(detail: impl Into<String>) -> Box<Self> {
+        Self::new(StatusCode::BAD_REQUEST, "malformed", detail)
+    }
+
+    /// It does not parse, because of this part of it.
+    pub(crate) fn malformed_field(field: &str, detail: impl Into<String>) -> Box<Self> {
+        let detail = detail.into();
+        let mut problem = Self::malformed(format!("{field}: {detail}"));
+        problem.fields.push(FieldProblem { field: field.to_owned(), detail });
+        problem
+    }
+
+    /// It parses, and these fields are wrong.
+    pub(crate) fn invalid(fields: Vec<FieldProblem>) -> Box<Self> {
+        let said: Vec<String> =
+            fields.iter().map(|wrong| format!("{}: {}", wrong.field, wrong.detail)).collect();
+        let mut problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", said.join("; "));
+        problem.fields = fields;
+        problem
+    }
+
+    /// It parses, and this field is wrong.
+    pub(crate) fn invalid_field(field: &str, detail: impl Into<String>) -> Box<Self> {
+        Self::invalid(vec![FieldProblem { field: field.to_owned(), detail: detail.into() }])
+    }
+
+    pub(crate) fn not_found(detail: impl Into<String>) -> Box<Self> {
+        Self::new(StatusCode::NOT_FOUND, "not-found", detail)
+    }
+
+    pub(crate) fn conflict(detail: impl Into<String>) -> Box<Self> {
+        Self::new(StatusCode::CONFLICT, "conflict", detail)
+    }
+
+    /// Too much at a time; it is worth trying again soon.
+    pub(crate) fn busy(detail: impl Into<String>) -> Box<Self> {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
+            .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
+    }
+
+    /// Something of ours is broken. What exactly is in the log, not in the answer.
+    pub(crate) fn broken(detail: impl Into<String>) -> Box<Self> {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+    }
+
+    #[must_use]
+    pub(crate) fn with_header(
+        mut self: Box<Self>,
+        name: HeaderName,
+        value: HeaderValue,
+    ) -> Box<Self> {
+        self.header = Some((name, value));
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_allowed(mut self: Box<Self>, allowed: Vec<String>) -> Box<Self> {
+        self.allowed = Some(allowed);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn about(
+        mut self: Box<Self>,
+        key: &'static str,
+        value: impl Into<String>,
+    ) -> Box<Self> {
+        self.about.push((key, value.into()));
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn caused_by(mut self: Box<Self>, cause: String) -> Box<Self> {
+        self.cause = Some(cause);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn closing(mut self: Box<Self>) -> Box<Self> {
+        self.closes = true;
+        self
+    }
+
+    /// The answer to the request of this id.
+    pub(crate) fn render(&self, request_id: &str) -> Response {
+        let mut body = String::new();
+        let mut object = ObjectWriter::new(&mut body);
+        object.text("type", "about:blank");
+        object.text("title", self.status.canonical_reason().unwrap_or("Error"));
+        object.count("status", self.status.as_u16().into());
+        object.text("detail", &self.detail);
+        object.text("code", self.code);
+        if !self.fields.is_empty() {
+            object.array("errors", |errors| {
+                for wrong in &self.fields {
+                    errors.object(|error| {
+                        error.text("field", &wrong.field);
+                        error.text("detail", &wrong.detail);
+                    });
+                }
+            });
+        }
+        if let Some(allowed) = &self.allowed {
+            object.array("allowed", |list| allowed.iter().for_each(|one| list.text(one)));
+        }
+        for (key, value) in &self.about {
+            object.text(key, value);
+        }
+        object.text("request_id", request_id);
+        object.finish();
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, PROBLEM_JSON);
+        if let Some((name, value)) = &self.header {
+            headers.insert(name, value.clone());
+        }
+        if self.closes {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+/// A problem on its way to the gate, which knows the request's id and writes it.
+#[derive(Debug, Clone)]
+pub(crate) struct Pending(pub(crate) Box<Problem>);
+
+impl IntoResponse for Pending {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = self.0.status;
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<Box<Problem>> for Pending {
+    fn from(problem: Box<Problem>) -> Self {
+        Self(problem)
+    }
+}

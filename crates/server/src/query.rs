@@ -1,0 +1,63 @@
+//! What stands behind the question mark.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use crate::problem::Problem;
+
+/// The parameters of a request. Each is taken once; what is left over was not understood.
+#[derive(Debug, Default)]
+pub(crate) struct Query {
+    values: BTreeMap<String, Vec<String>>,
+}
+
+impl Query {
+    /// Takes a parameter that may be there once.
+    pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, Box<Problem>> {
+        let mut values = self.values.remove(name).unwrap_or_default();
+        if values.len() > 1 {
+            return Err(Problem::malformed_field(
+                name,
+                "this is given more than once; give it once",
+            ));
+        }
+        Ok(values.pop())
+    }
+
+    /// Takes a number.
+    pub(crate) fn take_number(&mut self, name: &str) -> Result<Option<u64>, Box<Problem>> {
+        let wrong =
+            |text: &str| Problem::malformed_field(name, format!("\"{text}\" is no whole number"));
+        self.take(name)?.map(|text| text.parse().map_err(|_| wrong(&text))).transpose()
+    }
+
+    /// Refuses what nobody took. `known` is what can be given.
+    pub(crate) fn finish(self, known: &[&str]) -> Result<(), Box<Problem>> {
+        match self.values.into_keys().next() {
+            None => Ok(()),
+            Some(name) => {
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                Err(Problem::malformed_field(
+                    &name,
+                    format!("there is no such parameter here; possible are: {known}"),
+                ))
+            }
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Query {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let mut query = Self::default();
+        let text = parts.uri.query().unwrap_or_default();
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            query.values.entry(name.into_owned()).or_default().push(value.into_owned());
+        }
+        Ok(query)
+    }
+}

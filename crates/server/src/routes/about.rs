@@ -1,0 +1,81 @@
+//! The server about itself.
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use gt_operations::events::last_number;
+use gt_records::ObjectWriter;
+
+use super::openapi_json;
+use crate::problem::{Pending, Problem};
+use crate::schema::HealthDocument;
+use crate::service::Shared;
+
+/// The page to try things; it needs nothing but this server.
+const PAGE: &str = include_str!("../page.html");
+/// What the page may do: nothing but ask this server.
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// What only people look at, and so is not described.
+pub(super) fn pages() -> Router<Shared> {
+    Router::new()
+        .route("/openapi.json", get(|| async { json(openapi_json()) }))
+        .route("/docs", get(page))
+        .route("/", get(|| async { axum::response::Redirect::temporary("/docs") }))
+}
+
+pub(super) fn json(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+async fn page() -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, PAGE_POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    (headers, PAGE).into_response()
+}
+
+/// Whether the server can do its work.
+///
+/// Needs no token. It has read the store when it says ok.
+#[utoipa::path(
+    get,
+    path = "/health",
+    tag = "server",
+    responses(
+        (status = 200, description = "It can.", body = HealthDocument),
+        (status = 503, description = "The store cannot be read.", content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn health(State(service): State<Shared>) -> Result<Response, Pending> {
+    let last = service.ask(|town| last_number(town).map_err(|_| unreadable())).await?;
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("status", "ok");
+    object.text("version", env!("CARGO_PKG_VERSION"));
+    object.count("last_event", last);
+    object.finish();
+    Ok(json(out))
+}
+
+fn unreadable() -> Box<Problem> {
+    Problem::busy("the store cannot be read at the moment")
+}
+
+/// Numbers for whoever watches the server, in the text format of Prometheus.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "server",
+    responses((status = 200, description = "The numbers.", content_type = "text/plain"))
+)]
+pub(super) async fn metrics(State(service): State<Shared>) -> Response {
+    let text = service.metrics.render(service.news.reached());
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}

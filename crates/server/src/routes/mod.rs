@@ -1,0 +1,106 @@
+//! What can be asked for.
+
+mod about;
+mod description;
+mod events;
+mod next;
+mod projects;
+mod work;
+
+use axum::Router;
+use axum::http::{HeaderName, Method, header};
+use axum::middleware::from_fn_with_state;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::config::Origin;
+use crate::gate::{REQUEST_ID, gate};
+use crate::problem::{Pending, Problem};
+use crate::service::Shared;
+
+pub use description::openapi_json;
+
+/// Smaller answers are sent as they are: compressing them costs more than sending them.
+const COMPRESSED_BYTES_MIN: u64 = 1024;
+
+/// The head of the description; its paths come from the routes.
+#[derive(OpenApi)]
+#[openapi(info(
+    title = "gt work queue",
+    description = "Submit, pull, report and monitor work. Every error is application/problem+json (RFC 9457).",
+))]
+struct Head;
+
+fn described() -> OpenApiRouter<Shared> {
+    OpenApiRouter::with_openapi(Head::openapi())
+        .routes(routes!(projects::create, projects::list))
+        .routes(routes!(projects::get, projects::change))
+        .routes(routes!(work::submit, work::list))
+        .routes(routes!(next::next))
+        .routes(routes!(work::get, work::change, work::cancel))
+        .routes(routes!(next::heartbeat))
+        .routes(routes!(work::why))
+        .routes(routes!(about::health))
+        .routes(routes!(about::metrics))
+        .routes(routes!(events::events))
+}
+
+/// All routes, behind the gate.
+pub(crate) fn router(service: Shared, cors: &[Origin]) -> Router {
+    let (router, _) = described().split_for_parts();
+    let router = router
+        .merge(about::pages())
+        .fallback(no_route)
+        .method_not_allowed_fallback(no_method)
+        .layer(from_fn_with_state(service.clone(), gate))
+        .layer(compression())
+        .with_state(service);
+    if cors.is_empty() { router } else { router.layer(allow(cors)) }
+}
+
+async fn no_route() -> Pending {
+    Pending(Problem::not_found("there is nothing here; GET /openapi.json lists what there is"))
+}
+
+async fn no_method(method: Method) -> Pending {
+    Pending(Problem::new(
+        axum::http::StatusCode::METHOD_NOT_ALLOWED,
+        "method-not-allowed",
+        format!("{method} is not possible here; the header Allow says what is"),
+    ))
+}
+
+fn compression() -> CompressionLayer<impl tower_http::compression::Predicate> {
+    // Events must not wait in a compressor.
+    let worthwhile =
+        SizeAbove::new(COMPRESSED_BYTES_MIN).and(NotForContentType::const_new("text/event-stream"));
+    CompressionLayer::new().compress_when(worthwhile)
+}
+
+fn allow(cors: &[Origin]) -> CorsLayer {
+    let origins = if cors.contains(&Origin::Any) {
+        AllowOrigin::any()
+    } else {
+        AllowOrigin::list(cors.iter().filter_map(|origin| match origin {
+            Origin::Any => None,
+            Origin::Exactly(origin) => origin.parse().ok(),
+        }))
+    };
+    CorsLayer::new()
+        .allow_origin(origins)
+        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            header::IF_MATCH,
+            header::IF_NONE_MATCH,
+            HeaderName::from_static("idempotency-key"),
+            HeaderName::from_static("last-event-id"),
+            REQUEST_ID,
+        ])
+        .expose_headers([header::ETAG, header::LINK, header::LOCATION, REQUEST_ID])
+}

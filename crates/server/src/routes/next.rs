@@ -1,0 +1,167 @@
+//! Agents that pull: the next thing to do, and word that it is still being done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use gt_core::Json;
+use gt_core::work::{Lease, ProjectRef, RunRef, work_type};
+use gt_operations::work::{self, Heartbeat, Next, NextRequest, NoWork, Taken};
+use gt_records::{ObjectWriter, no_work_json, taken_json};
+use tokio::time::Instant;
+
+use super::work::reference;
+use crate::answer::{in_body, json};
+use crate::auth::Caller;
+use crate::body::{Fields, JsonBody};
+use crate::gate::WAIT_MAX;
+use crate::metrics::Counted;
+use crate::problem::{Pending, Problem};
+use crate::schema::{
+    HeartbeatAnswerDocument, HeartbeatDocument, NextAnswerDocument, NextDocument, ProblemDocument,
+};
+use crate::service::{Room, Service, Shared};
+
+/// Ask for the next thing to do
+///
+/// The most urgent item that fits and can be done now is in progress from then on, and the agent's for as long as its lease
+/// holds: a heartbeat renews it, and what is not renewed is queued again. If there is nothing, `wait_s` waits for it.
+#[utoipa::path(
+    post,
+    path = "/work/next",
+    tag = "agents",
+    request_body = NextDocument,
+    responses(
+        (status = 200, description = "An item, or null and why.", body = NextAnswerDocument),
+        (status = 400, description = "That is no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 409, description = "The agent has something in progress.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn next(
+    State(service): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Pending> {
+    let (request, wait) = next_request(&body)?;
+    let _place = service.rooms.enter(Room::Waiting)?;
+    let until = Instant::now() + wait;
+    let wanted = request.kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
+    let line = service.lines.join((wanted, request.project.as_ref().map(ToString::to_string)));
+    let mut chances = service.news.chances();
+    // First, so that nothing that happens while one looks is missed.
+    let mut seen = *chances.borrow_and_update();
+    let mut nothing = match look(&service, &caller, &request).await? {
+        Next::Item(taken) => return Ok(given(&taken)),
+        Next::Nothing(nothing) => nothing,
+    };
+    let _waiting = Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.waiting);
+    loop {
+        let may_be_more = tokio::select! {
+            biased;
+            () = service.stopping.cancelled() => false,
+            () = tokio::time::sleep_until(until) => false,
+            changed = chances.changed() => changed.is_ok(),
+        };
+        if !may_be_more {
+            return Ok(json(StatusCode::OK, no_work_json(nothing.code(), &nothing.to_string())));
+        }
+        seen = (*chances.borrow_and_update()).max(seen);
+        let Some(_turn) = line.turn(seen).await else { continue };
+        match look(&service, &caller, &request).await? {
+            Next::Item(taken) => return Ok(given(&taken)),
+            Next::Nothing(none) => {
+                // Work that is meant for others is a reason of its own: what is not for this agent may be for the next.
+                if none == NoWork::Empty {
+                    line.found_nothing(seen);
+                }
+                nothing = none;
+            }
+        }
+    }
+}
+
+async fn look(
+    service: &Service,
+    caller: &Caller,
+    request: &NextRequest,
+) -> Result<Next, Box<Problem>> {
+    let asked = request.clone();
+    service.change(caller, move |town| work::next(town, asked).map_err(in_body)).await
+}
+
+fn given(taken: &Taken) -> Response {
+    json(StatusCode::OK, taken_json(&taken.item, taken.run_uid, taken.lease_expires_at))
+}
+
+fn next_request(body: &Json) -> Result<(NextRequest, Duration), Box<Problem>> {
+    let mut fields = Fields::of(body, "")?;
+    let agent = fields.required("agent");
+    let mut kinds = Vec::new();
+    for kind in fields.texts("types") {
+        kinds.extend(fields.read("types", work_type(&kind)));
+    }
+    let project = fields.text("project_id");
+    let project = project.and_then(|id| fields.read("project_id", ProjectRef::parse(&id)));
+    let lease = lease(&mut fields).unwrap_or_default();
+    let wait = match fields.integer("wait_s") {
+        None => Duration::ZERO,
+        Some(seconds) => u64::try_from(seconds)
+            .map(Duration::from_secs)
+            .ok()
+            .filter(|wait| *wait <= WAIT_MAX)
+            .unwrap_or_else(|| {
+                let most = WAIT_MAX.as_secs();
+                fields.wrong("wait_s", format!("{seconds} seconds are not between 0 and {most}"));
+                Duration::ZERO
+            }),
+    };
+    fields.check()?;
+    Ok((NextRequest { agent, kinds, project, lease }, wait))
+}
+
+fn lease(fields: &mut Fields) -> Option<Lease> {
+    let seconds = fields.integer("lease_s")?;
+    fields.read("lease_s", Lease::of_seconds(seconds))
+}
+
+/// Say that an item is still being done
+#[utoipa::path(
+    post,
+    path = "/work/{id}/heartbeat",
+    tag = "agents",
+    params(("id" = String, Path, format = "uuid", description = "A UUID, or the id of the bead")),
+    request_body = HeartbeatDocument,
+    responses(
+        (status = 200, description = "Until when it is the agent's now.", body = HeartbeatAnswerDocument),
+        (status = 400, description = "That is no id or no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 404, description = "There is none.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 409, description = "It is not the agent's any more: stop.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn heartbeat(
+    State(service): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Pending> {
+    let reference = reference(&id)?;
+    let mut fields = Fields::of(&body, "")?;
+    let run = fields.required("run_id");
+    let run = if run.is_empty() { None } else { fields.read("run_id", RunRef::parse(&run)) };
+    let lease = lease(&mut fields);
+    fields.check()?;
+    let run = run.ok_or_else(|| Problem::invalid_field("run_id", "this is required"))?;
+    let beat = Heartbeat { run, lease };
+    let until =
+        service.change(&caller, move |town| work::heartbeat(town, &reference, beat)).await?;
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.timestamp("lease_expires_at", until);
+    object.finish();
+    Ok(json(StatusCode::OK, out))
+}

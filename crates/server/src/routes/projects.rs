@@ -1,0 +1,119 @@
+//! Projects.
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use gt_core::work::ProjectRef;
+use gt_operations::beads::Edit;
+use gt_operations::work::{self, NewProject, ProjectChange};
+use gt_records::project_json;
+
+use crate::answer::{json, located};
+use crate::auth::Caller;
+use crate::body::{Fields, JsonBody};
+use crate::problem::{Pending, Problem};
+use crate::query::Query;
+use crate::schema::{NewProjectDocument, ProblemDocument, ProjectChangeDocument, ProjectDocument};
+use crate::service::Shared;
+
+fn reference(text: &str) -> Result<ProjectRef, Box<Problem>> {
+    ProjectRef::parse(text).map_err(|wrong| Problem::malformed_field("id", wrong.to_string()))
+}
+
+/// Make a project
+#[utoipa::path(
+    post,
+    path = "/projects",
+    tag = "projects",
+    request_body = NewProjectDocument,
+    responses(
+        (status = 201, description = "It is made.", body = ProjectDocument),
+        (status = 400, description = "That is no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn create(
+    State(service): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Pending> {
+    let mut fields = Fields::of(&body, "")?;
+    let new =
+        NewProject { name: fields.required("name"), external_ref: fields.text("external_ref") };
+    fields.check()?;
+    let project = service.change(&caller, |town| work::create_project(town, new)).await?;
+    let path = format!("/projects/{}", project.uid);
+    Ok(located(json(StatusCode::CREATED, project_json(&project)), &path))
+}
+
+/// List all projects
+#[utoipa::path(
+    get,
+    path = "/projects",
+    tag = "projects",
+    responses((status = 200, description = "All of them, oldest first.", body = Vec<ProjectDocument>))
+)]
+pub(super) async fn list(State(service): State<Shared>, query: Query) -> Result<Response, Pending> {
+    query.finish(&[])?;
+    let projects = service.ask(work::projects).await?;
+    let texts: Vec<String> = projects.iter().map(project_json).collect();
+    Ok(json(StatusCode::OK, format!("[{}]", texts.join(","))))
+}
+
+/// Get a project
+#[utoipa::path(
+    get,
+    path = "/projects/{id}",
+    tag = "projects",
+    params(("id" = String, Path, format = "uuid", description = "A UUID, or the name of the rig")),
+    responses(
+        (status = 200, description = "The project.", body = ProjectDocument),
+        (status = 400, description = "That is no id.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 404, description = "There is none.", body = ProblemDocument, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn get(
+    State(service): State<Shared>,
+    Path(id): Path<String>,
+) -> Result<Response, Pending> {
+    let reference = reference(&id)?;
+    let project = service.ask(move |town| work::project(town, &reference)).await?;
+    Ok(json(StatusCode::OK, project_json(&project)))
+}
+
+/// Rename a project, or give it another name in another system
+#[utoipa::path(
+    patch,
+    path = "/projects/{id}",
+    tag = "projects",
+    params(("id" = String, Path, format = "uuid", description = "A UUID, or the name of the rig")),
+    request_body = ProjectChangeDocument,
+    responses(
+        (status = 200, description = "The project as it is now.", body = ProjectDocument),
+        (status = 400, description = "That is no id or no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 404, description = "There is none.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn change(
+    State(service): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Pending> {
+    let reference = reference(&id)?;
+    let mut fields = Fields::of(&body, "")?;
+    let change = ProjectChange {
+        name: fields.text("name"),
+        external_ref: match fields.clearable("external_ref") {
+            None => Edit::Keep,
+            Some(None) => Edit::Clear,
+            Some(Some(json)) => fields.text_in("external_ref", &json).map_or(Edit::Keep, Edit::Set),
+        },
+    };
+    fields.check()?;
+    let project =
+        service.change(&caller, move |town| work::change_project(town, &reference, change)).await?;
+    Ok(json(StatusCode::OK, project_json(&project)))
+}

@@ -1,0 +1,109 @@
+//! What every handler can ask for.
+
+use std::sync::Arc;
+
+use gt_core::Timestamp;
+use gt_operations::Town;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::access_log::AccessLog;
+use crate::auth::{Caller, Keys};
+use crate::config::Limits;
+use crate::line::Lines;
+use crate::metrics::Metrics;
+use crate::news::News;
+use crate::problem::Problem;
+
+/// What every handler can ask for.
+pub(crate) struct Service {
+    pub(crate) town: Arc<Town>,
+    pub(crate) news: Arc<News>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) keys: Keys,
+    pub(crate) log: AccessLog,
+    pub(crate) limits: Limits,
+    pub(crate) stopping: CancellationToken,
+    pub(crate) rooms: Rooms,
+    pub(crate) lines: Lines,
+}
+
+/// All handlers share one.
+pub(crate) type Shared = Arc<Service>;
+
+/// How many of each kind of request there may be at a time. Whoever only waits takes no place from those who work.
+#[derive(Debug, Clone)]
+pub(crate) struct Rooms {
+    requests: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+    listeners: Arc<Semaphore>,
+}
+
+/// What a place is needed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    Request,
+    Waiting,
+    Listener,
+}
+
+impl Rooms {
+    pub(crate) fn of(limits: &Limits) -> Self {
+        let places = |count| Arc::new(Semaphore::new(count));
+        Self {
+            requests: places(limits.requests),
+            waiting: places(limits.waiting),
+            listeners: places(limits.listeners),
+        }
+    }
+
+    /// Takes a place, if there is one.
+    pub(crate) fn enter(&self, room: Room) -> Result<OwnedSemaphorePermit, Box<Problem>> {
+        let (places, what) = match room {
+            Room::Request => (&self.requests, "requests"),
+            Room::Waiting => (&self.waiting, "requests that wait for work"),
+            Room::Listener => (&self.listeners, "listeners"),
+        };
+        Arc::clone(places).try_acquire_owned().map_err(|_| {
+            Problem::busy(format!("there are too many {what} at the moment; try again"))
+        })
+    }
+}
+
+impl Service {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.town.now()
+    }
+
+    /// The same for something that changes anything: it is done in the name of the caller, and whoever listens hears of it.
+    pub(crate) async fn change<T: Send + 'static, E: Into<Box<Problem>> + Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(&Town) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, Box<Problem>> {
+        let actor = caller.actor();
+        let done = match actor {
+            None => self.ask(work).await?,
+            Some(actor) => {
+                let town = Town::clone(&self.town).acting_as(actor, None);
+                self.ask(move |_| work(&town)).await?
+            }
+        };
+        self.news.ring();
+        Ok(done)
+    }
+
+    /// Has something done that may wait for the store, on a thread that may.
+    pub(crate) async fn ask<T: Send + 'static, E: Into<Box<Problem>> + Send + 'static>(
+        &self,
+        work: impl FnOnce(&Town) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, Box<Problem>> {
+        let town = Arc::clone(&self.town);
+        match tokio::task::spawn_blocking(move || work(&town)).await {
+            Ok(done) => done.map_err(Into::into),
+            Err(_) => Err(Problem::broken(
+                "something went wrong here that should not have; the log of the server says more",
+            )),
+        }
+    }
+}

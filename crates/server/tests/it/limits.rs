@@ -1,0 +1,166 @@
+//! What is too much gets an answer that says so, and takes nothing from others.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use gt_server::Limits;
+use gt_testkit::http::{self, Listener};
+use gt_testkit::wait_until;
+
+use crate::support::Served;
+
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Whatever the server says until it closes the connection.
+fn to_the_end(mut stream: TcpStream) -> String {
+    let mut said = Vec::new();
+    // A connection that is cut is at its end, too.
+    let _ = stream.read_to_end(&mut said);
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+#[test]
+fn whoever_does_not_ask_in_time_is_not_waited_for() {
+    let server = Served::with(Limits { head: SHORT, ..Limits::default() });
+    let silent = http::connect(&server.address).unwrap();
+    let mut slow = http::connect(&server.address).unwrap();
+    slow.write_all(b"GET /health HT").unwrap();
+    assert!(!to_the_end(silent).contains("200 OK"));
+    assert!(!to_the_end(slow).contains("200 OK"));
+    server.get("/health").is(200);
+}
+
+#[test]
+fn a_body_that_does_not_arrive_is_not_waited_for() {
+    let server = Served::with(Limits { body: SHORT, ..Limits::default() });
+    let mut stream = http::connect(&server.address).unwrap();
+    let head = "POST /work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{\"ty";
+    stream.write_all(head.as_bytes()).unwrap();
+    let answer = http::read_answer(stream).unwrap();
+    assert_eq!((answer.status, answer.json()["code"].as_str()), (408, Some("too-slow")));
+    assert_eq!(answer.header("connection"), Some("close"));
+}
+
+#[test]
+fn a_body_that_is_too_large_is_not_read() {
+    let server = Served::with(Limits { body_bytes: 100, ..Limits::default() });
+    let body = format!("{{\"type\": \"task\", \"description\": \"{}\"}}", "x".repeat(100));
+    assert_eq!(server.post("/work", &body).status, 413);
+    server.post("/work", "{\"type\": \"task\", \"description\": \"short\"}").is(201);
+}
+
+#[test]
+fn more_listeners_and_waiting_agents_than_there_is_room_for_are_told_so() {
+    let server = Served::with(Limits { listeners: 1, waiting: 1, ..Limits::default() });
+    let listener = Listener::to(&server.address, "/events", &[]);
+    let refused = server.get("/events");
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+    drop(listener);
+    let address = server.address.clone();
+    let waiting = std::thread::spawn(move || {
+        let headers = [("content-type", "application/json")];
+        http::ask(&address, "POST", "/work/next", &headers, "{\"agent\": \"a\", \"wait_s\": 60}")
+    });
+    wait_until("somebody waits", || {
+        server.get("/metrics").text().contains("gt_http_waiting_for_work 1")
+    });
+    assert_eq!(server.post("/work/next", "{\"agent\": \"b\"}").status, 503);
+    // Whoever waits takes no place from those who work.
+    server.post("/work", "{\"type\": \"task\", \"description\": \"for a\"}").is(201);
+    assert_eq!(waiting.join().unwrap().is(200).json()["item"]["assigned_agent"], "a");
+}
+
+#[test]
+fn more_requests_than_there_is_room_for_are_told_so() {
+    let server = Served::with(Limits { requests: 1, ..Limits::default() });
+    // It is at work on a request whose body has not arrived.
+    let mut stream = http::connect(&server.address).unwrap();
+    let body = "{\"type\": \"task\", \"description\": \"x\"}";
+    let head = format!(
+        "POST /work HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    wait_until("it is at work on that", || {
+        // That and the question itself.
+        server.get("/metrics").is(200).text().contains("gt_http_requests_in_flight 2\n")
+    });
+    assert_eq!(server.get("/work").status, 503);
+    // Whoever watches the server is answered all the same.
+    server.get("/health").is(200);
+    stream.write_all(body.as_bytes()).unwrap();
+    assert_eq!(http::read_answer(stream).unwrap().status, 201);
+    wait_until("there is room again", || server.get("/work").status == 200);
+}
+
+#[test]
+fn more_connections_than_there_is_room_for_are_turned_away_with_an_answer() {
+    let server = Served::with(Limits { connections: 2, ..Limits::default() });
+    let held: Vec<TcpStream> = (0..2).map(|_| http::connect(&server.address).unwrap()).collect();
+    wait_until("somebody is turned away", || {
+        http::connect(&server.address).is_ok_and(|stream| {
+            let said = to_the_end(stream);
+            said.starts_with("HTTP/1.1 503") && said.contains("too many connections")
+        })
+    });
+    drop(held);
+    wait_until("there is room again", || {
+        http::try_to_ask(&server.address, "GET", "/health", &[], "")
+            .is_ok_and(|answer| answer.status == 200)
+    });
+}
+
+#[test]
+fn whoever_takes_nothing_of_what_is_there_is_let_go() {
+    let server = Served::with(Limits { stall: SHORT, ..Limits::default() });
+    for _ in 0..20 {
+        let items: Vec<String> = (0..500)
+            .map(|_| format!("{{\"type\": \"task\", \"description\": \"{}\"}}", "x".repeat(2000)))
+            .collect();
+        server.post("/work", &format!("[{}]", items.join(","))).is(201);
+    }
+    // More than a connection holds, asked for by somebody who does not read.
+    let mut stream = http::connect(&server.address).unwrap();
+    stream.write_all(b"GET /work HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    stream.read_exact(&mut [0]).unwrap();
+    wait_until("the server has let go of it", || {
+        server.get("/metrics").text().contains("gt_http_connections 1\n")
+    });
+    assert!(!to_the_end(stream).ends_with("0\r\n\r\n"), "the list has no end");
+}
+
+#[test]
+fn a_listener_that_falls_behind_reads_what_it_missed() {
+    let server = Served::with(Limits::default());
+    let mut listener = Listener::to(&server.address, "/events?since=0", &[]);
+    // Far more than is kept for those who are behind, while nobody reads.
+    let items: Vec<String> =
+        (0..1000).map(|at| format!("{{\"type\": \"task\", \"description\": \"{at}\"}}")).collect();
+    for _ in 0..5 {
+        server.post("/work", &format!("[{}]", items.join(","))).is(201);
+    }
+    let mut last = 0;
+    let mut created = 0;
+    while created < 5000 {
+        let heard = listener.next().unwrap();
+        assert_eq!(heard.id, Some(last + 1));
+        last += 1;
+        created += u32::from(heard.event == "created");
+    }
+}
+
+#[test]
+fn what_is_silent_is_kept_alive() {
+    let server =
+        Served::with(Limits { keep_alive: Duration::from_millis(20), ..Limits::default() });
+    let mut stream = http::connect(&server.address).unwrap();
+    stream.write_all(b"GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut said = String::new();
+    let mut bytes = [0; 4096];
+    wait_until("it says that it is there", || {
+        let length = stream.read(&mut bytes).unwrap();
+        said.push_str(&String::from_utf8_lossy(&bytes[..length]));
+        said.matches(": still here").count() >= 3
+    });
+}

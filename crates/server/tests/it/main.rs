@@ -1,0 +1,7 @@
+//! What a server promises about limits and its description, with limits that a test can reach.
+
+#![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
+
+mod description;
+mod limits;
+mod support;

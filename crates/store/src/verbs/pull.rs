@@ -1,0 +1,336 @@
+//! Work that agents ask for: what they are offered, that they take it, and how long it is theirs.
+
+use gt_core::schedule::{Run, RunId, RunState};
+use gt_core::work::Lease;
+use gt_core::{Bead, BeadId, EventKind, ExecutorKind, IssueType, Json, RigSlug, Timestamp, Uid};
+
+use super::beads::{COLUMNS, bead_from, id_from};
+use super::find::{Clauses, Value};
+use super::runs::{live, run_columns, run_from};
+use super::work::uid_from;
+use super::{Pause, statements};
+use crate::engine::{Param, Row};
+use crate::{Reader, StoreError, Writer};
+
+/// The runs that agents have asked for, or taken, and are at.
+macro_rules! at_work {
+    () => {
+        "executor = 'pull' AND state = 'running'"
+    };
+}
+
+/// When something last happened to what a run is at.
+macro_rules! heard {
+    () => {
+        "(SELECT b.updated_at FROM beads b WHERE b.id = runs.bead)"
+    };
+}
+
+statements! {
+    OF_AGENT = concat!("SELECT ", run_columns!(), " FROM runs WHERE agent = ?1 AND ", at_work!());
+    BY_UID = concat!("SELECT ", run_columns!(), " FROM runs WHERE uid = ?1");
+    INSERT = "INSERT INTO runs (bead, epoch, uid, context, rig, executor, runtime, agent, place, host, account, \
+        gated, state, starter, formula, steps, created_at, created_by, session, tree, branch, reason, ended_by, \
+        accepted_commit, running_at, lease_s, lease_expires_at) VALUES (?1, ?2, ?3, ?4, ?5, 'pull', '', ?6, '', \
+        ?7, '', 0, 'running', '', '', '{}', ?8, ?9, '', '', '', '', '', '', ?8, ?10, ?11)";
+    BEGIN = "UPDATE runs SET state = 'running', running_at = ?3, lease_s = ?4, lease_expires_at = ?5 \
+        WHERE bead = ?1 AND epoch = ?2 AND state = 'starting'";
+    BLOCK = "UPDATE runs SET state = 'blocked', lease_expires_at = NULL \
+        WHERE bead = ?1 AND epoch = ?2 AND state = 'running'";
+    UNBLOCK = "UPDATE runs SET state = 'running', lease_expires_at = ?3 \
+        WHERE bead = ?1 AND epoch = ?2 AND state = 'blocked'";
+    RENEW = "UPDATE runs SET lease_s = ?3, lease_expires_at = ?4 \
+        WHERE bead = ?1 AND epoch = ?2 AND state = 'running'";
+    EXPIRED = concat!("SELECT ", run_columns!(), " FROM runs WHERE state = 'running' \
+        AND lease_expires_at IS NOT NULL AND lease_expires_at <= ?1 ORDER BY lease_expires_at, bead LIMIT ?2");
+    NEXT_EXPIRY = "SELECT MIN(lease_expires_at) FROM runs WHERE state = 'running' AND lease_expires_at IS NOT NULL";
+    SILENT = concat!("SELECT ", run_columns!(), " FROM runs WHERE ", at_work!(), " AND lease_expires_at IS NULL \
+        AND ", heard!(), " <= ?1 ORDER BY bead LIMIT ?2");
+    LONGEST_SILENT = concat!("SELECT MIN(", heard!(), ") FROM runs WHERE ", at_work!(), " AND lease_expires_at IS NULL");
+}
+
+/// What an agent asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// Who asks.
+    pub agent: &'a str,
+    /// Only these types; empty for all.
+    pub kinds: &'a [IssueType],
+    /// Only this rig.
+    pub rig: Option<&'a RigSlug>,
+    /// The current time.
+    pub now: Timestamp,
+}
+
+/// What there is for an agent that asks, and what decides whether it gets it.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// The bead that the agent is at already.
+    pub busy_with: Option<BeadId>,
+    /// Nothing is started.
+    pub paused: Option<Pause>,
+    /// The first in line.
+    pub first: Option<Offered>,
+}
+
+/// A bead that is offered to an agent.
+#[derive(Debug, Clone)]
+pub struct Offered {
+    /// The bead.
+    pub bead: Bead,
+    /// The alias of its project, unless it has none of its own.
+    pub project: Option<Uid>,
+    /// The run in which it was given to this very agent, if it was.
+    pub given: Option<RunId>,
+    /// The run that it would be taken in if it was not.
+    pub next_run: RunId,
+    /// The open context that it was scheduled with, if it was.
+    pub context: Option<u64>,
+}
+
+impl Reader<'_> {
+    /// The run that an agent is at.
+    pub fn run_of_agent(&self, agent: &str) -> Result<Option<Run>, StoreError> {
+        self.first(OF_AGENT, &[agent.into()], run_from)
+    }
+
+    /// The run with this alias.
+    pub fn run_by_uid(&self, uid: &Uid) -> Result<Option<Run>, StoreError> {
+        self.first(BY_UID, &[Param::Blob(uid.as_bytes())], run_from)
+    }
+
+    /// What there is for an agent: first what was given to it, then the most urgent and oldest of what is ready and
+    /// meant for it or for anybody. One question, however much there is.
+    pub fn offer(&self, ask: &Ask<'_>) -> Result<Offer, StoreError> {
+        let (sql, clauses) = offer_statement(ask);
+        let offer = self.first(&sql, &clauses.params(), offer_from)?;
+        offer.ok_or_else(|| StoreError::Corrupt("the scheduler has no row".to_owned()))
+    }
+
+    /// The statement behind [`Reader::offer`], for tests that ask the engine about it.
+    #[cfg(feature = "conformance")]
+    #[doc(hidden)]
+    pub fn offer_statement_of(&self, ask: &Ask<'_>) -> String {
+        offer_statement(ask).0
+    }
+
+    /// Runs whose leases have ended, the longest ago first.
+    pub fn expired_runs(&self, now: Timestamp, limit: usize) -> Result<Vec<Run>, StoreError> {
+        self.rows(EXPIRED, &[now.into(), limited(limit).into()], run_from)
+    }
+
+    /// When the next lease ends.
+    pub fn next_expiry(&self) -> Result<Option<Timestamp>, StoreError> {
+        let next = self.first(NEXT_EXPIRY, &[], |row| row.int_or_null(0))?;
+        Ok(next.flatten().map(Timestamp::from_nanos))
+    }
+
+    /// Runs of agents without a lease that nothing has been heard of since.
+    pub fn silent_runs(&self, since: Timestamp, limit: usize) -> Result<Vec<Run>, StoreError> {
+        self.rows(SILENT, &[since.into(), limited(limit).into()], run_from)
+    }
+
+    /// When the agent without a lease that has been silent for longest was last heard of.
+    pub fn longest_silent(&self) -> Result<Option<Timestamp>, StoreError> {
+        let oldest = self.first(LONGEST_SILENT, &[], |row| row.int_or_null(0))?;
+        Ok(oldest.flatten().map(Timestamp::from_nanos))
+    }
+}
+
+impl Writer<'_> {
+    /// An agent takes an open bead that it was offered, in this run, which is new. Nobody else can have it: whoever
+    /// calls this was offered it in the same transaction.
+    pub fn take_offered(&mut self, run: &Run, old: &Bead, new: &Bead) -> Result<(), StoreError> {
+        let params = [
+            (&run.id.bead).into(),
+            i64::from(run.id.epoch).into(),
+            Param::Blob(run.uid.as_bytes()),
+            i64::try_from(run.context).unwrap_or(i64::MAX).into(),
+            run.rig.as_str().into(),
+            (&run.agent).into(),
+            (&run.host).into(),
+            run.created_at.into(),
+            (&run.created_by).into(),
+            run.lease.map(Lease::seconds).into(),
+            run.lease_expires_at.into(),
+        ];
+        debug_assert!(run.executor == ExecutorKind::Pull && run.state == RunState::Running);
+        self.apply(INSERT, &params)?;
+        self.record_taken(run);
+        self.take_bead(old, new)
+    }
+
+    /// The agent of a run that was given to it begins. `false` if it is not starting any more.
+    pub fn begin_given(&mut self, run: &Run) -> Result<bool, StoreError> {
+        let params = [
+            (&run.id.bead).into(),
+            i64::from(run.id.epoch).into(),
+            self.now().into(),
+            run.lease.map(Lease::seconds).into(),
+            run.lease_expires_at.into(),
+        ];
+        if self.execute(BEGIN, &params)? == 0 {
+            return Ok(false);
+        }
+        self.record_taken(run);
+        Ok(true)
+    }
+
+    fn record_taken(&mut self, run: &Run) {
+        let mut fields = vec![("agent", Json::string(&run.agent))];
+        if let Some(until) = run.lease_expires_at {
+            fields.push(("lease_expires_at", Json::string(&until.to_string())));
+        }
+        self.record_run(run, EventKind::Dispatched, &fields);
+    }
+
+    /// The agent of a run waits, for this reason; `stale` if nobody has heard of it for too long. `false` if it is not
+    /// at work.
+    pub fn block_run(&mut self, run: &Run, why: &str, stale: bool) -> Result<bool, StoreError> {
+        if self.execute(BLOCK, &[(&run.id.bead).into(), i64::from(run.id.epoch).into()])? == 0 {
+            return Ok(false);
+        }
+        let mut fields = vec![
+            ("pulled_by", Json::string(&run.agent)),
+            ("since", Json::string(&self.now().to_string())),
+            ("why", Json::string(why)),
+        ];
+        if stale {
+            fields.push(("stale", Json::trusted("true".to_owned())));
+        }
+        self.record_run(run, EventKind::RunBlocked, &fields);
+        Ok(true)
+    }
+
+    /// The agent of a run that waited goes on. `false` if it did not wait.
+    pub fn unblock_run(&mut self, run: &Run) -> Result<bool, StoreError> {
+        let until = run.lease.map(|lease| lease.ends(self.now()));
+        let id = &run.id;
+        let params = [(&id.bead).into(), i64::from(id.epoch).into(), until.into()];
+        if self.execute(UNBLOCK, &params)? == 0 {
+            return Ok(false);
+        }
+        let fields = [("agent", Json::string(&run.agent))];
+        self.record_run(run, EventKind::RunUnblocked, &fields);
+        Ok(true)
+    }
+
+    /// A run that is at work is its agent's for so long from now on. Nobody need hear of it, so there is no event.
+    pub fn renew_lease(&mut self, run: &RunId, lease: Lease) -> Result<Timestamp, StoreError> {
+        let until = lease.ends(self.now());
+        let params =
+            [(&run.bead).into(), i64::from(run.epoch).into(), lease.seconds().into(), until.into()];
+        self.apply(RENEW, &params)?;
+        Ok(until)
+    }
+}
+
+fn limited(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// What keeps a bead `x` from being offered that no index knows: rows of others that say not now.
+fn also_ready(now: &str) -> String {
+    format!(
+        "x.pinned = 0 AND (x.defer_until IS NULL OR x.defer_until <= {now}) \
+         AND NOT EXISTS (SELECT 1 FROM dependencies d JOIN beads p ON p.id = d.depends_on_id \
+            WHERE d.issue_id = x.id AND d.type = 'parent-child' AND p.defer_until > {now}) \
+         AND NOT EXISTS (SELECT 1 FROM contexts c WHERE c.bead = x.id AND c.closed_at IS NULL \
+            AND c.asleep_until > {now}) \
+         AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.bead = x.id AND r.{})",
+        live!()
+    )
+}
+
+fn offer_statement(ask: &Ask<'_>) -> (String, Clauses) {
+    let mut clauses = Clauses::default();
+    let agent = clauses.text(ask.agent);
+    let now = clauses.bind(Value::Int(ask.now.as_nanos()));
+    let rig = ask.rig.map(|rig| clauses.text(rig.as_str()));
+    let kinds: Vec<String> = ask.kinds.iter().map(|kind| clauses.text(kind.as_str())).collect();
+    let ready = also_ready(&now);
+    let in_rig = |column: &str| match &rig {
+        Some(rig) => format!(" AND {column} = {rig}"),
+        None => String::new(),
+    };
+    let of_kinds = |column: &str| {
+        if kinds.is_empty() {
+            String::new()
+        } else {
+            format!(" AND {column} IN ({})", kinds.join(", "))
+        }
+    };
+    let given = format!(
+        "SELECT x.id AS candidate, 0 AS rank, x.priority AS p, x.created_at AS c FROM runs g \
+         JOIN beads x ON x.id = g.bead WHERE g.executor = 'pull' AND g.state = 'starting' \
+         AND g.agent = {agent}{}{}",
+        in_rig("x.rig"),
+        of_kinds("x.issue_type")
+    );
+    // For each rig, for whom it is meant and, if the agent is particular, each type: the head of an index.
+    let head = |who: &str, kind: Option<&String>| {
+        let kind = kind.map(|kind| format!(" AND x.issue_type = {kind}")).unwrap_or_default();
+        format!(
+            "SELECT q.id, 1, q.priority, q.created_at FROM rigs g JOIN beads q ON q.id = (SELECT x.id FROM beads x \
+             WHERE x.rig = g.slug AND x.assignee = {who}{kind} AND x.work_status = 'queued' AND x.status = 'open' \
+             AND x.open_blockers = 0 AND {ready} ORDER BY x.priority, x.created_at, x.id LIMIT 1) \
+             WHERE g.executor = 'pull' AND g.state = 'active'{}",
+            in_rig("g.slug")
+        )
+    };
+    let woken = format!(
+        "SELECT x.id, 1, x.priority, x.created_at FROM beads x JOIN rigs g ON g.slug = x.rig \
+         WHERE x.status = 'deferred' AND x.defer_until IS NOT NULL AND x.defer_until <= {now} \
+         AND x.work_status = 'queued' AND x.open_blockers = 0 AND (x.assignee = '' OR x.assignee = {agent}) \
+         AND g.executor = 'pull' AND g.state = 'active' AND {ready}{}{}",
+        in_rig("g.slug"),
+        of_kinds("x.issue_type")
+    );
+    let mut branches = vec![given, woken];
+    for who in ["''", &agent] {
+        if kinds.is_empty() {
+            branches.push(head(who, None));
+        }
+        branches.extend(kinds.iter().map(|kind| head(who, Some(kind))));
+    }
+    let sql = format!(
+        "SELECT {COLUMNS}, (SELECT g.uid FROM rigs g WHERE g.slug = beads.rig AND g.slug <> 'inbox'), \
+         (SELECT r.epoch FROM runs r WHERE r.bead = beads.id AND r.executor = 'pull' AND r.state = 'starting'), \
+         (SELECT COALESCE(MAX(r.epoch), 0) FROM runs r WHERE r.bead = beads.id), \
+         (SELECT c.number FROM contexts c WHERE c.bead = beads.id AND c.closed_at IS NULL), \
+         busy, paused_by, paused_at FROM (SELECT paused_by, paused_at, \
+         (SELECT r.bead FROM runs r WHERE r.agent = {agent} AND r.executor = 'pull' AND r.state = 'running') AS busy \
+         FROM scheduler) facts LEFT JOIN beads ON id = (SELECT candidate FROM ({}) every \
+         ORDER BY rank, p, c, candidate LIMIT 1)",
+        branches.join(" UNION ALL ")
+    );
+    (sql, clauses)
+}
+
+fn offer_from(row: &dyn Row) -> Result<Offer, StoreError> {
+    const AFTER: usize = 31;
+    let first = match row.text_or_null(0)? {
+        Some(_) => Some(offered_from(row, AFTER)?),
+        None => None,
+    };
+    let busy_with = match row.text_or_null(AFTER + 4)? {
+        Some(_) => Some(id_from(row, AFTER + 4)?),
+        None => None,
+    };
+    let by = row.text_or_null(AFTER + 5)?.map(str::to_owned);
+    let at = row.int_or_null(AFTER + 6)?.map(Timestamp::from_nanos);
+    Ok(Offer { busy_with, paused: by.zip(at).map(|(by, at)| Pause { by, at }), first })
+}
+
+fn offered_from(row: &dyn Row, after: usize) -> Result<Offered, StoreError> {
+    let bead = bead_from(row)?;
+    let epoch = |number: i64| {
+        u32::try_from(number)
+            .map_err(|_| StoreError::Corrupt(format!("{} has no number left for a run", bead.id)))
+    };
+    let run = |epoch| RunId { bead: bead.id.clone(), epoch };
+    let given = row.int_or_null(after + 1)?.map(epoch).transpose()?.map(run);
+    let next_run = run(epoch(row.int(after + 2)? + 1)?);
+    let context = row.int_or_null(after + 3)?.and_then(|number| u64::try_from(number).ok());
+    Ok(Offered { project: uid_from(row, after)?, given, next_run, context, bead })
+}

@@ -1,0 +1,101 @@
+//! Tokens: who may speak to the server.
+
+use gt_core::work::{Scopes, Token, TokenHash, TokenId};
+use gt_core::{EventKind, Json, NewEvent, Timestamp};
+
+use super::statements;
+use crate::engine::{Param, Row};
+use crate::{Reader, StoreError, Writer};
+
+/// The columns of a token, in the order [`token_from`] reads them.
+macro_rules! token_columns {
+    () => {
+        "id, name, hash, scopes, created_at, created_by, expires_at, revoked_at"
+    };
+}
+
+statements! {
+    ALL = concat!("SELECT ", token_columns!(), " FROM tokens ORDER BY created_at, id");
+    ONE = concat!("SELECT ", token_columns!(), " FROM tokens WHERE id = ?1");
+    ANY = "SELECT 1 FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?1) LIMIT 1";
+    INSERT = concat!("INSERT INTO tokens (", token_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+    REVOKE = "UPDATE tokens SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
+}
+
+impl Reader<'_> {
+    /// Every token, oldest first.
+    pub fn tokens(&self) -> Result<Vec<Token>, StoreError> {
+        self.rows(ALL, &[], token_from)
+    }
+
+    /// The token of this name.
+    pub fn token(&self, id: &TokenId) -> Result<Option<Token>, StoreError> {
+        self.first(ONE, &[id.as_str().into()], token_from)
+    }
+
+    /// Whether any token is valid now.
+    pub fn any_token(&self, now: Timestamp) -> Result<bool, StoreError> {
+        self.any(ANY, &[now.into()])
+    }
+}
+
+impl Writer<'_> {
+    /// Adds a token.
+    pub fn insert_token(&mut self, token: &Token) -> Result<(), StoreError> {
+        let scopes = token.scopes.to_string();
+        let params = [
+            token.id.as_str().into(),
+            (&token.name).into(),
+            Param::Blob(token.hash.as_bytes()),
+            (&scopes).into(),
+            token.created_at.into(),
+            (&token.created_by).into(),
+            token.expires_at.into(),
+            token.revoked_at.into(),
+        ];
+        self.execute(INSERT, &params)?;
+        self.record_token(token, "created");
+        Ok(())
+    }
+
+    /// Ends a token; `false` if it had ended already.
+    pub fn revoke_token(&mut self, token: &Token) -> Result<bool, StoreError> {
+        if self.execute(REVOKE, &[token.id.as_str().into(), self.now().into()])? == 0 {
+            return Ok(false);
+        }
+        self.record_token(token, "revoked");
+        Ok(true)
+    }
+
+    /// Tells what happened to a token, but nothing of its hash.
+    fn record_token(&mut self, token: &Token, change: &str) {
+        let payload = Json::object(&[
+            ("token".to_owned(), Json::string(token.id.as_str())),
+            ("name".to_owned(), Json::string(&token.name)),
+            ("scopes".to_owned(), Json::string(&token.scopes.to_string())),
+            ("change".to_owned(), Json::string(change)),
+        ]);
+        let kind = EventKind::TokenChanged;
+        self.record(NewEvent { kind, bead: None, rig: None, run: None, payload });
+    }
+}
+
+fn token_from(row: &dyn Row) -> Result<Token, StoreError> {
+    let instant = |column| -> Result<Option<Timestamp>, StoreError> {
+        Ok(row.int_or_null(column)?.map(Timestamp::from_nanos))
+    };
+    let hash = row
+        .blob(2)?
+        .try_into()
+        .map_err(|_| StoreError::Corrupt("the hash of a token is not 32 bytes long".to_owned()))?;
+    Ok(Token {
+        id: TokenId::parse(row.text(0)?)?,
+        name: row.text(1)?.to_owned(),
+        hash: TokenHash::from_bytes(hash),
+        scopes: Scopes::parse(row.text(3)?)?,
+        created_at: Timestamp::from_nanos(row.int(4)?),
+        created_by: row.text(5)?.to_owned(),
+        expires_at: instant(6)?,
+        revoked_at: instant(7)?,
+    })
+}
