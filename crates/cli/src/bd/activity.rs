@@ -254,7 +254,9 @@ fn detail(event: &Event) -> String {
         EventKind::Unscheduled | EventKind::CircuitBroken | EventKind::Quarantined => {
             joined(&[field("context"), field("reason"), field("why")])
         }
-        EventKind::RunStarting | EventKind::Dispatched => joined(&[run_of(event), field("agent")]),
+        EventKind::RunStarting | EventKind::Dispatched | EventKind::RunUnblocked => {
+            joined(&[run_of(event), field("agent")])
+        }
         EventKind::StartFailed | EventKind::HandedOver => joined(&[run_of(event), field("why")]),
         EventKind::RunDone
         | EventKind::RunFailed
@@ -263,7 +265,6 @@ fn detail(event: &Event) -> String {
         | EventKind::Escalated => joined(&[run_of(event), field("reason")]),
         EventKind::RunSilent | EventKind::RunGoesOn => joined(&[run_of(event), field("since")]),
         EventKind::RunBlocked => joined(&[run_of(event), field("pulled_by"), field("why")]),
-        EventKind::RunUnblocked => joined(&[run_of(event), field("agent")]),
         EventKind::TokenChanged => joined(&[field("token"), field("name"), field("change")]),
         EventKind::StepDone => joined(&[run_of(event), field("title")]),
         EventKind::MessageSent

@@ -42,9 +42,25 @@ fn an_item_has_the_fields_of_the_specification() {
     assert_eq!(
         keys(&item),
         [
-            "assigned_agent", "bead", "completed_at", "created_at", "created_by", "description", "id",
-            "lease_expires_at", "notes", "outcome", "payload", "priority", "project_id", "reason",
-            "run_id", "schema_version", "status", "type", "updated_at",
+            "assigned_agent",
+            "bead",
+            "completed_at",
+            "created_at",
+            "created_by",
+            "description",
+            "id",
+            "lease_expires_at",
+            "notes",
+            "outcome",
+            "payload",
+            "priority",
+            "project_id",
+            "reason",
+            "run_id",
+            "schema_version",
+            "status",
+            "type",
+            "updated_at",
         ]
     );
     assert_eq!(item["status"], "queued");
@@ -164,7 +180,10 @@ fn what_a_worker_has_is_changed_through_its_run_only() {
         assert_says(&refusal(&refused), &[&format!("{id}#1"), "gt "]);
     }
     let noted = update(&town, &id, &["--notes", "look at the log"]);
-    assert_eq!((&noted["notes"], &noted["status"]), (&json!("look at the log"), &json!("in_progress")));
+    assert_eq!(
+        (&noted["notes"], &noted["status"]),
+        (&json!("look at the log"), &json!("in_progress"))
+    );
     crate::support::let_work_end(&town);
     crate::support::wait_for_status(&town, &id, "closed");
     assert_eq!(show(&town, &id)["status"], "completed");
@@ -213,7 +232,8 @@ fn items_are_listed_as_asked_and_part_by_part() {
     let part = town.gt(["work", "list", "--limit", "2"]).ok();
     let cursor = part.stderr.split("--cursor ").nth(1).expect("it goes on").trim().to_owned();
     assert_eq!(listed(&town, &["--limit", "2", "--cursor", &cursor]), [bead(&first)]);
-    let other = town.gt(["work", "list", "--status", "queued", "--limit", "2", "--cursor", &cursor]);
+    let other =
+        town.gt(["work", "list", "--status", "queued", "--limit", "2", "--cursor", &cursor]);
     assert_says(&refusal(&other), &["a list with other filters"]);
 }
 

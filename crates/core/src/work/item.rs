@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// How urgent a work item is: 1 (highest) to 5.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct WorkPriority(Priority);
 
 impl WorkPriority {
@@ -37,12 +37,6 @@ impl WorkPriority {
     /// The priority of the bead.
     pub fn of_bead(self) -> Priority {
         self.0
-    }
-}
-
-impl Default for WorkPriority {
-    fn default() -> Self {
-        Self(Priority::default())
     }
 }
 

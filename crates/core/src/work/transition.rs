@@ -258,7 +258,7 @@ fn without_status(
 /// Whether it has to be said how something ended, and was said rightly.
 fn check_outcome(to: WorkStatus, given: Option<Outcome>) -> Result<(), Refusal> {
     match (to.outcome(), given) {
-        (None, None) | (Some(Outcome::Cancelled), None) => Ok(()),
+        (None | Some(Outcome::Cancelled), None) => Ok(()),
         (None, Some(_)) => Err(Refusal::OutcomeAlone),
         (Some(_), None) => Err(Refusal::NeedsOutcome(to)),
         (Some(right), Some(given)) if right == given => Ok(()),

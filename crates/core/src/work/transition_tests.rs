@@ -83,9 +83,8 @@ fn expected(situation: &Situation<'_>, wish: &Wish) -> Result<&'static str, &'st
         };
     };
     let step = match (situation.status, to) {
-        (Queued, Dispatched) => "dispatch",
+        (Queued | Dispatched, Dispatched) => "dispatch",
         (Queued | Dispatched, Cancelled) => "cancel",
-        (Dispatched, Dispatched) => "dispatch",
         (Dispatched | Blocked, Queued) => "requeue",
         (Dispatched, InProgress) => "start",
         (Blocked, InProgress) => "resume",
@@ -174,7 +173,7 @@ fn a_refusal_says_what_is_allowed_from_here_or_which_field_is_wrong() {
                 Refusal::Pinned => {}
                 Refusal::NeedsAgent => assert_eq!(refusal.field(), Some("assigned_agent")),
                 Refusal::NeedsOutcome(_) | Refusal::WrongOutcome { .. } | Refusal::OutcomeAlone => {
-                    assert_eq!(refusal.field(), Some("outcome"))
+                    assert_eq!(refusal.field(), Some("outcome"));
                 }
             }
         });

@@ -224,7 +224,8 @@ fn parse_tree(content: &[u8]) -> Option<String> {
         return None;
     }
     let hash = rest.get(end + 1..)?.get(..HASH_LEN)?;
-    Some(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    let digit = |half: u8| char::from_digit(u32::from(half), 16);
+    hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn take<'b>(bytes: &mut &'b [u8], length: usize) -> Option<&'b [u8]> {
@@ -248,7 +249,7 @@ fn numbers<const COUNT: usize>(bytes: &mut &[u8]) -> Option<[u32; COUNT]> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
-    use std::time::{Duration, SystemTime};
+    use std::time::Duration;
 
     use proptest::prelude::*;
     use tempfile::TempDir;
@@ -271,18 +272,22 @@ mod tests {
         for (name, text) in [("a", "1"), ("folder/b", "2"), ("folder/deep/c", "3"), ("run", "4")] {
             fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             fs::write(root.join(name), text).unwrap();
-            let file = File::options().write(true).open(root.join(name)).unwrap();
-            file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
         }
         fs::set_permissions(root.join("run"), fs::Permissions::from_mode(0o755)).unwrap();
         symlink("a", root.join("link")).unwrap();
         fs::write(root.join(".gitignore"), "target/\n").unwrap();
         git(root, &["add", "--all"]);
         git(root, &["commit", "--quiet", "--message", "All"]);
-        // The link and the list have just been made: an index is trusted that was written a good while later.
-        let index = File::options().write(true).open(root.join(".git/index")).unwrap();
-        index.set_modified(SystemTime::now() + Duration::from_secs(60)).unwrap();
+        // They have just been made, and an index is trusted that was written a good while later.
+        date_index(root, Duration::from_mins(1));
         place
+    }
+
+    /// Has the index be written so long after the last file.
+    fn date_index(root: &Path, after: Duration) {
+        let index = File::options().write(true).open(root.join(".git/index")).unwrap();
+        let last = fs::metadata(root.join(".gitignore")).unwrap().modified().unwrap();
+        index.set_modified(last + after).unwrap();
     }
 
     fn seen(place: &TempDir) -> Option<Sight> {
@@ -359,9 +364,7 @@ mod tests {
     #[test]
     fn an_index_that_is_not_newer_than_its_files_is_not_trusted() {
         let place = repository();
-        let index = File::options().write(true).open(place.path().join(".git/index")).unwrap();
-        let age = fs::metadata(place.path().join(".gitignore")).unwrap().modified().unwrap();
-        index.set_modified(age + Duration::from_millis(10)).unwrap();
+        date_index(place.path(), Duration::from_millis(10));
         assert_eq!(seen(&place), None);
     }
 

@@ -276,6 +276,12 @@ impl Tree {
         Err(GitError::NotClean { path: self.path.clone(), left })
     }
 
+    /// Has git write down what it sees in a tree whose `HEAD` is at `base`, so that whoever uses it next need not ask.
+    /// Only for whoever has the tree alone.
+    pub fn remember(&self, base: &Commit) -> Result<(), GitError> {
+        self.left_at(base, &self.git_directory()?).map(drop)
+    }
+
     /// What is not committed, where `HEAD` is at `base`. Only for whoever has the tree alone.
     fn left_at(&self, base: &Commit, git_directory: &Path) -> Result<Vec<PathBuf>, GitError> {
         if let Some(sight) = index::look(&self.path, git_directory)
@@ -320,8 +326,8 @@ impl Tree {
         call = call.input(input);
         let answer = call.answer()?;
         // It says nothing, and 1, of those that are not. What it cannot say is found out the long way.
-        let count = answer.output.iter().filter(|byte| **byte == 0).count();
-        Ok(answer.code == Some(0) && count == paths.len())
+        let ignored = answer.output.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(answer.code == Some(0) && ignored.count() == paths.len())
     }
 
     /// Makes sure that nobody has checked out something else meanwhile.

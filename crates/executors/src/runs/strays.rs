@@ -100,10 +100,12 @@ fn look(root: &Path, suspects: &[Suspect]) -> Vec<Found> {
         let directory = Path::new(&directory);
         let is_ours = fs::metadata(directory).is_ok_and(|file| file.uid() == user);
         // Whoever asks is not what is left of anything.
-        if !is_ours
-            || ancestors.contains(&process.pid)
-            || is_machinery(directory, our_name.as_deref())
-        {
+        if !is_ours || ancestors.contains(&process.pid) {
+            continue;
+        }
+        // What has no program is of the kernel.
+        let Some(name) = program_name(directory) else { continue };
+        if is_machinery(&name, our_name.as_deref()) {
             continue;
         }
         let environment = fs::read(directory.join("environ")).unwrap_or_default();
@@ -141,10 +143,9 @@ fn is_of(environment: &[u8], run: &str, root: &Path) -> bool {
     })
 }
 
-/// Whether a process is one that works for all runs, whoever started it: our own program, or a server of sessions.
-fn is_machinery(directory: &Path, our_name: Option<&[u8]>) -> bool {
-    let Some(theirs) = program_name(directory) else { return false };
-    theirs.starts_with(b"tmux") || Some(theirs.as_slice()) == our_name
+/// Whether a program is one that works for all runs, whoever started it: our own, or a server of sessions.
+fn is_machinery(name: &[u8], our_name: Option<&[u8]>) -> bool {
+    name.starts_with(b"tmux") || Some(name) == our_name
 }
 
 /// What the program of a process is called.

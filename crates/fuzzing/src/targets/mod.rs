@@ -8,6 +8,7 @@ mod plans;
 mod records;
 mod runtimes;
 mod values;
+mod work;
 
 /// A parser, or several that read the same kind of text, and what they promise.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +51,7 @@ pub const TARGETS: &[Target] = &[
         values::web_address,
         &["https://", "http://", "[::1]", ":80", "@", "?", "#"],
     ),
+    target("work", work::words, work::WORDS),
     target("condition", formulas::condition, &["{{", "}}", "!", " == ", " != ", "\"\"", "''", "v"]),
     target("query", values::query, values::QUERIES),
     target("settings", values::settings, values::SETTINGS).costing(2),

@@ -18,7 +18,7 @@ use super::office::Office;
 use super::report::{LatencyReport, Report};
 use super::rounds::number;
 use super::run::DaemonSettings;
-use super::watch::{is_unexpected, take_ended, watch_all, watch_news};
+use super::watch::{Ended, take_ended, unexpected, watch_all, watch_news};
 use crate::Result;
 use crate::error::with_causes;
 use crate::events::Follower;
@@ -154,13 +154,7 @@ impl Heart {
             self.office.tell(Level::Info, "log reopened", &[]);
             self.scan();
         }
-        let ended = take_ended(&self.office);
-        if !ended.is_empty() && is_unexpected(&self.office, &ended).unwrap_or(true) {
-            self.last_news = Instant::now();
-            self.office.wake(Duty::Liveness).ring();
-            self.office.wake(Duty::Liveness).wake_at(Instant::now() + LOOK_AGAIN);
-            self.office.wake(Duty::Landing).ring();
-        }
+        self.hear_of_ends();
         let rung = self.bell.as_ref().is_some_and(DoorBell::was_rung);
         let rung = self.office.was_rung() || rung;
         let is_time = Instant::now() >= self.next_look;
@@ -179,6 +173,28 @@ impl Heart {
                 }
                 Err(error) => self.is_away(&with_causes(&error)),
             }
+        }
+    }
+
+    fn hear_of_ends(&mut self) {
+        let ended = take_ended(&self.office);
+        if ended.is_empty() {
+            return;
+        }
+        // A store that cannot say is asked again by whoever looks.
+        let unexpected = unexpected(&self.office, ended.clone()).unwrap_or(ended);
+        for one in &unexpected {
+            if let Ended::Run(run) = one {
+                let bead = ("bead", Json::string(run.bead.as_str()));
+                let more = [bead, ("run", Json::string(&run.to_string()))];
+                self.office.tell(Level::Warning, "cut off", &more);
+            }
+        }
+        if !unexpected.is_empty() {
+            self.last_news = Instant::now();
+            self.office.wake(Duty::Liveness).ring();
+            self.office.wake(Duty::Liveness).wake_at(Instant::now() + LOOK_AGAIN);
+            self.office.wake(Duty::Landing).ring();
         }
     }
 

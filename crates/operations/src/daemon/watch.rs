@@ -112,19 +112,19 @@ pub(super) fn take_ended(office: &Office) -> Vec<Ended> {
     std::mem::take(&mut office.ended.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Whether any of those is something that nobody has written down: most often its supervisor has, before it went.
-pub(super) fn is_unexpected(office: &Office, ended: &[Ended]) -> Result<bool> {
+/// Those that nobody has written down: most often a supervisor has, before it went.
+pub(super) fn unexpected(office: &Office, ended: Vec<Ended>) -> Result<Vec<Ended>> {
     office.town.read(|reader| {
+        let mut unexpected = Vec::new();
         for one in ended {
-            match one {
-                Ended::Starter => return Ok(true),
-                Ended::Run(id) => {
-                    if reader.run(id)?.is_some_and(|run| run.state.is_live()) {
-                        return Ok(true);
-                    }
-                }
+            let is_unexpected = match &one {
+                Ended::Starter => true,
+                Ended::Run(id) => reader.run(id)?.is_some_and(|run| run.state.is_live()),
+            };
+            if is_unexpected {
+                unexpected.push(one);
             }
         }
-        Ok(false)
+        Ok(unexpected)
     })
 }

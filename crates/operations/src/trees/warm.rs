@@ -345,6 +345,7 @@ impl Keeper<'_> {
     fn finish(&self, name: &str, standard: &Standard) -> Result<()> {
         let (tree, place) = (self.trees.tree(name), self.place(name)?);
         set_up(self.trees, &standard.wishes, &tree, &place.to_string(), "")?;
+        tree.remember(&standard.base).map_err(git_failed(self.rig()))?;
         let path = mark_path(self.trees, name);
         let failed = |source| OperationError::File { action: "write", path: path.clone(), source };
         fs::write(&path, &standard.mark).map_err(failed)?;

@@ -77,7 +77,7 @@ fn change_in(
     }
     let bead = bead_in(writer, &item.bead)?;
     let step = ask(writer, &item, &bead, live.as_ref(), change)?;
-    let bead = edit(writer, bead, live.as_ref(), change, &step)?;
+    let bead = edit(writer, &bead, live.as_ref(), change, &step)?;
     let said = change.notes.as_deref().unwrap_or_default();
     perform(town, writer, &bead, live, &step, said)?;
     require_item(writer, &item.bead.into())
@@ -120,7 +120,7 @@ fn ask(
 /// Changes what has nothing to do with where the item stands.
 fn edit(
     writer: &mut Writer<'_>,
-    old: Bead,
+    old: &Bead,
     live: Option<&Run>,
     change: &ItemChange,
     step: &Step,
@@ -161,9 +161,9 @@ fn edit(
     if let Step::Assign(agent) = step {
         new.assignee.clone_from(agent);
     }
-    if new != old {
+    if new != *old {
         new.updated_at = writer.now().max(old.updated_at);
-        writer.save_bead(&old, &new, EventKind::Updated)?;
+        writer.save_bead(old, &new, EventKind::Updated)?;
     }
     Ok(new)
 }

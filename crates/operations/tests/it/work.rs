@@ -187,10 +187,8 @@ fn what_is_wrong_with_a_submission_is_named_and_nothing_is_kept() {
 fn a_request_that_is_repeated_makes_its_items_once() {
     let stage = Stage::new();
     let key = RequestKey::parse("job-7").unwrap();
-    let two = || Submission {
-        items: vec![new("The same"), new("The same")],
-        key: Some(key.clone()),
-    };
+    let two =
+        || Submission { items: vec![new("The same"), new("The same")], key: Some(key.clone()) };
     let first = work::submit(&stage.town, two()).unwrap();
     let again = work::submit(&stage.town, two()).unwrap();
     assert!(!first.before && again.before);
@@ -214,7 +212,7 @@ fn the_flow_of_a_dispatcher_and_an_agent() {
         statuses: vec![WorkStatus::Dispatched],
         ..WorkFilter::default()
     };
-    assert_eq!(stage.list(&of_steve), [dispatched.clone()]);
+    assert_eq!(stage.list(&of_steve), std::slice::from_ref(&dispatched));
 
     stage.pass(MINUTE);
     assert_eq!(stage.to(&item, WorkStatus::InProgress).unwrap().status, WorkStatus::InProgress);
@@ -222,7 +220,10 @@ fn the_flow_of_a_dispatcher_and_an_agent() {
     let notes = Some("merged to main".to_owned());
     let done = stage.change(&item, ItemChange { notes, ..to(WorkStatus::Completed) }).unwrap();
     assert_eq!((done.status, done.outcome), (WorkStatus::Completed, Some(Outcome::Success)));
-    assert_eq!((done.notes.as_str(), done.completed_at), ("merged to main", Some(stage.clock.now())));
+    assert_eq!(
+        (done.notes.as_str(), done.completed_at),
+        ("merged to main", Some(stage.clock.now()))
+    );
 
     let details = work::item(&stage.town, &ItemRef::Uid(item.uid)).unwrap();
     let [attempt] = details.dispatch_log.as_slice() else { panic!("{details:?}") };
@@ -262,7 +263,10 @@ fn an_agent_has_one_item_in_progress() {
     // One that waits for something frees its agent, and cannot go on while that is at something else.
     stage.to(&first, WorkStatus::Blocked).unwrap();
     stage.to(&second, WorkStatus::InProgress).unwrap();
-    assert!(matches!(conflict(stage.to(&first, WorkStatus::InProgress)), Conflict::AgentBusy { .. }));
+    assert!(matches!(
+        conflict(stage.to(&first, WorkStatus::InProgress)),
+        Conflict::AgentBusy { .. }
+    ));
     stage.to(&second, WorkStatus::Completed).unwrap();
     stage.to(&first, WorkStatus::InProgress).unwrap();
 }
@@ -349,7 +353,9 @@ fn nothing_is_handed_out_while_paused_or_where_nothing_begins() {
 
     rigs::set_state(&stage.town, "web", &[RigState::Active], RigState::Parked).unwrap();
     let closed = stage.next("ann").unwrap();
-    assert!(matches!(&closed, Next::Nothing(NoWork::ProjectsClosed(rigs)) if rigs[0] == project.rig));
+    assert!(
+        matches!(&closed, Next::Nothing(NoWork::ProjectsClosed(rigs)) if rigs[0] == project.rig)
+    );
     let agent = Edit::Set("ann".to_owned());
     let dispatched = stage.change(&item, ItemChange { agent, ..to(WorkStatus::Dispatched) });
     assert!(matches!(conflict(dispatched), Conflict::RigClosed { .. }));
@@ -456,7 +462,9 @@ fn an_item_that_has_changed_since_it_was_read_is_not_changed() {
     let changed = change(only_if(item.version()), "one").unwrap();
     assert_ne!(changed.version(), item.version());
     let stale = conflict(change(only_if(item.version()), "two"));
-    assert!(matches!(stale, Conflict::StaleVersion { current, .. } if current == changed.version()));
+    assert!(
+        matches!(stale, Conflict::StaleVersion { current, .. } if current == changed.version())
+    );
     assert_eq!(stage.get(&item).notes, "one");
 }
 
@@ -478,7 +486,10 @@ fn every_field_can_be_changed_and_notes_replace() {
     };
     let changed = stage.change(&item, change).unwrap();
     assert_eq!((changed.priority.number(), changed.kind.as_str()), (5, "bug_fix"));
-    assert_eq!((changed.description.as_str(), changed.notes.as_str()), ("Fix that\nand this", "new"));
+    assert_eq!(
+        (changed.description.as_str(), changed.notes.as_str()),
+        ("Fix that\nand this", "new")
+    );
     assert_eq!((changed.project, changed.agent.as_deref()), (Some(project.uid), Some("ann")));
     assert_eq!(changed.payload.unwrap().as_str(), "[1]");
     stage.to(&item, WorkStatus::Dispatched).unwrap();
@@ -601,7 +612,10 @@ fn a_token_is_valid_for_its_holder_until_it_is_revoked() {
     let (_, short) = tokens::create(&stage.town, new("ann")).unwrap();
     stage.pass(MINUTE);
     assert!(tokens::authenticate(&stage.town, &short).unwrap().is_none(), "it has expired");
-    assert_eq!(wrong_field(tokens::create(&stage.town, NewToken { name: String::new(), ..new("x") })), "name");
+    assert_eq!(
+        wrong_field(tokens::create(&stage.town, NewToken { name: String::new(), ..new("x") })),
+        "name"
+    );
     assert_eq!(tokens::list(&stage.town).unwrap().len(), 2);
 }
 

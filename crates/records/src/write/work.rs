@@ -20,10 +20,14 @@ pub fn work_details_json(item: &WorkItem, log: &[Attempt], depends_on: &[Uid]) -
     let mut object = ObjectWriter::new(&mut out);
     write_item(&mut object, item);
     object.array("depends_on", |array| {
-        depends_on.iter().for_each(|uid| array.text(&uid.to_string()));
+        for uid in depends_on {
+            array.text(&uid.to_string());
+        }
     });
     object.array("dispatch_log", |array| {
-        log.iter().for_each(|attempt| array.object(|object| write_attempt(object, attempt)));
+        for attempt in log {
+            array.object(|object| write_attempt(object, attempt));
+        }
     });
     object.finish();
     out

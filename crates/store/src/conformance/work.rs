@@ -186,8 +186,8 @@ pub(super) fn items_are_listed_by_urgency_and_age_whatever_is_asked_for(subject:
     town.change("gr-5", EventKind::Updated, |bead| {
         bead.rig = Some(slug("web"));
         bead.issue_type = kind("bug");
-        bead.created_by = "carl".to_owned();
-        bead.description = "Mend 100% of it".to_owned();
+        "carl".clone_into(&mut bead.created_by);
+        "Mend 100% of it".clone_into(&mut bead.description);
     });
     let all = WorkFilter::default;
 

@@ -18,7 +18,7 @@ use crate::values::{comma_separated, json_argument};
   gt work add bug_fix \"Fix the login\" --project web --payload '{\"issue\":7}'
   gt work add infra_setup \"Renew the certificate\" --depends-on wq-abc --idempotency-key renew-7")]
 pub(super) struct AddArgs {
-    /// What kind of work it is, such as code_review or bug_fix
+    /// What kind of work it is: a word of your own
     #[arg(value_name = "TYPE")]
     kind: String,
     /// What is to be done; its first line is the title

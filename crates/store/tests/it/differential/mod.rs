@@ -6,8 +6,9 @@ mod question;
 use std::fmt::Debug;
 
 use gt_core::EventKind;
+use gt_core::work::{Position, WorkFilter};
 use gt_store::conformance::{Subject, dump};
-use gt_store::{Authorship, EventFilter, Reader, Store, StoreError};
+use gt_store::{Ask, Authorship, EventFilter, Reader, Store, StoreError};
 use proptest::prelude::*;
 
 use self::deed::{Deed, deed, deed_apart};
@@ -126,7 +127,10 @@ proptest! {
             history.chunks(4).map(|deeds| Batch::Together(deeds.to_vec())).collect();
         engines.live_through(&pieces)?;
         ask_about_everything(&engines)?;
-        for Question { filter, part, limit } in questions {
+        for Question { filter, part, limit, work, agent, kinds, asked_at } in questions {
+            ask_about_work(&engines, &work, limit)?;
+            let ask = Ask { agent, kinds: &kinds, rig: work.project.as_ref(), now: asked_at };
+            engines.ask(&format!("{ask:?}"), |r| Ok(format!("{:?}", r.offer(&ask)?)))?;
             let asked = format!("{filter:?}");
             engines.ask(&asked, |reader| reader.find(&filter))?;
             engines.ask(&format!("count of {asked}"), |reader| reader.count(&filter))?;
@@ -150,6 +154,16 @@ proptest! {
             }
         }
     }
+}
+
+/// Asks for work items, whole and part by part: what comes after the first of them.
+fn ask_about_work(engines: &Engines, work: &WorkFilter, limit: usize) -> Result<(), TestCaseError> {
+    engines.ask(&format!("{work:?}"), |reader| {
+        let whole = reader.work_items(work, None, limit)?;
+        let after = whole.first().map(Position::of);
+        let rest = reader.work_items(work, after.as_ref(), limit)?;
+        Ok(format!("{whole:?} {rest:?}"))
+    })
 }
 
 fn ask_about_everything(engines: &Engines) -> Result<(), TestCaseError> {

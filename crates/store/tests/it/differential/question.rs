@@ -1,6 +1,7 @@
 //! What can be asked with a filter.
 
-use gt_core::{IssueType, Outcome, Priority, RigSlug, Status, Timestamp};
+use gt_core::work::{WorkFilter, WorkStatus};
+use gt_core::{ExecutorKind, IssueType, Outcome, Priority, RigSlug, Status, Timestamp};
 use gt_store::{BeadFilter, Between, Readiness, StatusFilter};
 use proptest::prelude::*;
 
@@ -16,6 +17,12 @@ pub(super) struct Question {
     pub(super) part: String,
     /// How many events.
     pub(super) limit: usize,
+    /// Which work items.
+    pub(super) work: WorkFilter,
+    /// An agent that asks for work: who, of which types, and when.
+    pub(super) agent: &'static str,
+    pub(super) kinds: Vec<IssueType>,
+    pub(super) asked_at: Timestamp,
 }
 
 /// Names that people can ask for; the commands refuse those that SQLite would take for a path.
@@ -181,12 +188,42 @@ fn filter() -> impl Strategy<Value = BeadFilter> {
     )
 }
 
+/// One change for everything that can be asked of the work queue.
+const WORK_CHANGES: &[fn(&mut WorkFilter, Pick)] = &[
+    |filter, pick| filter.statuses = vec![pick.of(WorkStatus::ALL), pick.other_of(WorkStatus::ALL)],
+    |filter, pick| filter.agent = Some(pick.of(&PEOPLE).to_owned()),
+    |filter, pick| filter.project = Some(RigSlug::trusted(pick.of(&RIGS).0.to_owned())),
+    |filter, pick| filter.since = pick.after.map(moment),
+    |filter, pick| filter.kind = pick.types().pop(),
+    |filter, pick| filter.created_by = Some(pick.of(&PEOPLE).to_owned()),
+    |filter, pick| filter.text = Some(pick.piece()),
+    |filter, pick| {
+        filter.executor = Some(pick.of(&[ExecutorKind::Pull, ExecutorKind::Tmux]));
+    },
+];
+
+fn work_filter() -> impl Strategy<Value = WorkFilter> {
+    let changes = prop::collection::vec((0..WORK_CHANGES.len(), pick()), 0..3);
+    changes.prop_map(|changes| {
+        changes.into_iter().fold(WorkFilter::default(), |mut filter, (change, pick)| {
+            WORK_CHANGES[change](&mut filter, pick);
+            filter
+        })
+    })
+}
+
 pub(super) fn question() -> impl Strategy<Value = Question> {
     let part = prop::sample::select(vec!["", "g", "gt", "1", "-", "T-1", "%", "_", ".", "\\", "ä"]);
     let limit = prop_oneof![Just(0), Just(1), Just(5), Just(1_000)];
-    (filter(), part, limit).prop_map(|(filter, part, limit)| Question {
-        filter,
-        part: part.to_owned(),
-        limit,
+    (filter(), part, limit, work_filter(), pick()).prop_map(|(filter, part, limit, work, pick)| {
+        Question {
+            filter,
+            part: part.to_owned(),
+            limit,
+            work,
+            agent: pick.of(&PEOPLE),
+            kinds: if pick.on { pick.types() } else { Vec::new() },
+            asked_at: moment(pick.after.unwrap_or(0)),
+        }
     })
 }

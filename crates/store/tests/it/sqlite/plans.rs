@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use gt_core::query::Query;
+use gt_core::work::{Position, WorkFilter, WorkStatus};
 use gt_core::{Status, Timestamp};
-use gt_store::{BeadFilter, Readiness, StatusFilter, Store, all_statements};
+use gt_store::{Ask, BeadFilter, Readiness, StatusFilter, Store, all_statements};
 
 use crate::history::plain_bead;
 use crate::subjects::{NOW, author, place, store_at};
@@ -156,4 +157,82 @@ fn a_scan_of_another_index_is_noticed() {
     let store = store_at(&path);
     let by_title = BeadFilter { order: gt_store::BeadOrder::Title, ..BeadFilter::default() };
     assert!(plan(&store, &path, &by_title).contains("TEMP B-TREE"));
+}
+
+/// How SQLite would carry out a list of work items.
+fn plan_of_work(filter: &WorkFilter, after: Option<&Position>) -> String {
+    let (_directory, path) = place();
+    let store = store_at(&path);
+    let sql =
+        store.read(|reader| Ok::<_, gt_store::StoreError>(reader.work_statement_of(filter, after)));
+    plan_of(&path, &sql.expect("the filter makes a statement"))
+}
+
+#[test]
+fn lists_of_work_items_are_scans_of_their_indexes_whatever_is_asked_for() {
+    let all = WorkFilter::default;
+    let agent = || Some("ann".to_owned());
+    let queued = || vec![WorkStatus::Queued];
+    let gear = || Some(gt_core::RigSlug::trusted("gear".to_owned()));
+    let after = Position {
+        priority: gt_core::Priority::default(),
+        created_at: NOW,
+        bead: gt_core::BeadId::trusted("gr-a".to_owned()),
+    };
+    for (filter, index) in [
+        (all(), "beads_work (work_status=?"),
+        (WorkFilter { statuses: queued(), ..all() }, "beads_work (work_status=?"),
+        (
+            WorkFilter { statuses: queued(), agent: agent(), ..all() },
+            "beads_work_agent (assignee=? AND work_status=?",
+        ),
+        (
+            WorkFilter { statuses: queued(), project: gear(), ..all() },
+            "beads_work_rig (rig=? AND work_status=?",
+        ),
+        (WorkFilter { since: Some(NOW), ..all() }, "beads_work_created (created_at>?"),
+    ] {
+        for after in [None, Some(&after)] {
+            let plan = plan_of_work(&filter, after);
+            let scans: Vec<&str> =
+                plan.lines().filter(|line| line.contains("beads USING")).collect();
+            let (lookups, lists): (Vec<&str>, Vec<&str>) =
+                scans.iter().partition(|line| line.contains("sqlite_autoindex"));
+            assert!(!lookups.is_empty() && !lists.is_empty(), "{plan}");
+            assert!(lists.iter().all(|line| line.contains(index)), "not on {index}:\n{plan}");
+        }
+    }
+    let ended = WorkFilter { statuses: vec![WorkStatus::Completed], since: Some(NOW), ..all() };
+    let plan = plan_of_work(&ended, None);
+    assert!(plan.contains("beads_work_ended (work_status=? AND closed_at>?"), "{plan}");
+}
+
+#[test]
+fn what_agents_are_offered_is_the_head_of_an_index() {
+    let (_directory, path) = place();
+    let store = store_at(&path);
+    let kinds = [gt_core::IssueType::default()];
+    for (kinds, index) in [
+        (&kinds[..0], "beads_offered (rig=? AND assignee=?)"),
+        (&kinds[..], "beads_offered_type (rig=? AND assignee=? AND issue_type=?)"),
+    ] {
+        let ask = Ask { agent: "ann", kinds, rig: None, now: NOW };
+        let sql =
+            store.read(|reader| Ok::<_, gt_store::StoreError>(reader.offer_statement_of(&ask)));
+        let plan = plan_of(&path, &sql.expect("the question makes a statement"));
+        for expected in [index, "beads_wake", "runs_given", "runs_pulling"] {
+            assert!(plan.contains(expected), "{expected} is not used:\n{plan}");
+        }
+        assert!(!plan.contains("SCAN x"), "{plan}");
+    }
+}
+
+#[test]
+fn leases_that_end_are_looked_up_by_time() {
+    let (_directory, path) = place();
+    drop(store_at(&path));
+    for sql in all_statements().iter().filter(|sql| sql.contains("lease_expires_at <= ?1")) {
+        let plan = plan_of(&path, sql);
+        assert!(plan.contains("INDEX runs_lease (lease_expires_at"), "{plan}");
+    }
 }
