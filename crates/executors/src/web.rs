@@ -154,7 +154,7 @@ struct Begun<'a> {
     rest: Vec<u8>,
 }
 
-impl<'a> Request<'a> {
+impl Request<'_> {
     /// Sends the request and waits for the answer, of which only the beginning matters. Redirects are told, not
     /// followed.
     pub fn tell(&self) -> Result<Answer, WebError> {
@@ -162,7 +162,7 @@ impl<'a> Request<'a> {
     }
 
     fn tell_trusting(&self, roots: impl FnOnce() -> RootCertStore) -> Result<Answer, WebError> {
-        let Begun { head, rest, .. } = self.begin(roots)?;
+        let Begun { head, rest, .. } = self.begin(self.interrupt, roots)?;
         let location = head.field("location").map(|place| one_line(place.as_bytes()));
         let words = one_line(&rest[..rest.len().min(WORDS_BYTES_MAX)]);
         Ok(Answer { status: head.status, location, words })
@@ -170,7 +170,7 @@ impl<'a> Request<'a> {
 
     /// Sends the request and waits for all of the answer. Redirects are told, not followed.
     pub fn ask(&self, bytes_max: usize) -> Result<Reply, WebError> {
-        let Begun { mut channel, head, rest } = self.begin(system_roots)?;
+        let Begun { mut channel, head, rest } = self.begin(self.interrupt, system_roots)?;
         let mut decoder = Decoder::of(&head);
         let mut body = Vec::new();
         let mut part = rest;
@@ -196,9 +196,9 @@ impl<'a> Request<'a> {
     }
 
     /// Sends the request and waits for the head of an answer that has no end. If it does not begin well, the answer is
-    /// read like any other.
-    pub fn listen(&self, bytes_max: usize) -> Result<Listening<'a>, WebError> {
-        let Begun { mut channel, head, rest } = self.begin(system_roots)?;
+    /// read like any other. Nothing interrupts this; how long to wait for what follows is said each time.
+    pub fn listen(&self, bytes_max: usize) -> Result<Listening, WebError> {
+        let Begun { mut channel, head, rest } = self.begin(None, system_roots)?;
         let mut decoder = Decoder::of(&head);
         let mut heard = Vec::new();
         decoder.feed(&rest, &mut heard).map_err(|_| self.strange())?;
@@ -216,10 +216,14 @@ impl<'a> Request<'a> {
         Ok(Listening::Refused(Reply { head, body: heard }))
     }
 
-    fn begin(&self, roots: impl FnOnce() -> RootCertStore) -> Result<Begun<'a>, WebError> {
+    fn begin<'i>(
+        &self,
+        interrupt: Option<BorrowedFd<'i>>,
+        roots: impl FnOnce() -> RootCertStore,
+    ) -> Result<Begun<'i>, WebError> {
         let text = self.head()?;
         let deadline = Deadline::after(self.limit);
-        let mut channel = Channel::open(self.address, deadline, self.interrupt, roots)?;
+        let mut channel = Channel::open(self.address, deadline, interrupt, roots)?;
         let body = self.content.map_or(&[][..], |content| content.body);
         let asked = channel
             .write_all(text.as_bytes())
@@ -286,17 +290,17 @@ fn failed(origin: String, error: io::Error) -> WebError {
 
 /// What came of an attempt to listen.
 #[derive(Debug)]
-pub enum Listening<'a> {
+pub enum Listening {
     /// The service speaks.
-    Begun(Box<Stream<'a>>),
+    Begun(Box<Stream>),
     /// It said something else instead.
     Refused(Reply),
 }
 
 /// An answer that comes bit by bit, and may have no end.
 #[derive(Debug)]
-pub struct Stream<'a> {
-    channel: Channel<'a>,
+pub struct Stream {
+    channel: Channel<'static>,
     decoder: Decoder,
     /// What has come and was not handed out.
     heard: Vec<u8>,
@@ -314,7 +318,7 @@ pub enum Heard {
     End,
 }
 
-impl Stream<'_> {
+impl Stream {
     /// Waits for the service to say something, but no longer than this.
     pub fn next_within(&mut self, limit: Duration) -> Result<Heard, WebError> {
         self.channel.set_deadline(Deadline::after(limit));

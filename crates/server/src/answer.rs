@@ -79,6 +79,8 @@ impl From<WorkError> for Box<Problem> {
             WorkError::Invalid { field, message } => Problem::invalid_field(field, message),
             WorkError::Conflict(conflict) => conflicting(&conflict),
             WorkError::Operation(error) => error.into(),
+            // This server is the queue; nothing that it does is done elsewhere.
+            WorkError::Remote(_) => Problem::broken("the queue is elsewhere").caused_by(detail),
         }
     }
 }
@@ -97,7 +99,8 @@ fn conflicting(conflict: &Conflict) -> Box<Problem> {
         | Conflict::StaleRun { live: None, .. }
         | Conflict::RigClosed { .. }
         | Conflict::Running { .. }
-        | Conflict::NotInProgress { .. } => problem,
+        | Conflict::NotInProgress { .. }
+        | Conflict::Leased { .. } => problem,
     }
 }
 

@@ -3,9 +3,8 @@
 use clap::Args;
 use gt_core::bead::RequestKey;
 use gt_core::work::{ProjectRef, WorkPriority};
-use gt_operations::work::{NewItem, Submission};
+use gt_operations::work::{Door, NewItem, Submission};
 
-use super::door::Door;
 use super::print_item;
 use crate::context::Context;
 use crate::error::CliError;
