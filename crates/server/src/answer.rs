@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use gt_core::work::{Version, WorkItem};
 use gt_operations::work::{Conflict, Thing, WorkError};
-use gt_operations::{OperationError, with_causes};
+use gt_operations::{OperationError, StoreError, with_causes};
 use gt_records::work_item_json;
 
 use crate::problem::Problem;
@@ -117,6 +117,11 @@ impl From<OperationError> for Box<Problem> {
             OperationError::Invalid(wrong) => {
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", wrong.to_string())
             }
+            OperationError::Store(StoreError::Unsettled(_)) => Problem::busy(
+                "the database went away while this was being done, and whether it was done is not known; ask for the \
+                 state, or repeat it with the same Idempotency-Key",
+            )
+            .caused_by(with_causes(&error)),
             // Names of files and hosts are nobody's business but of those who read the log.
             OperationError::Store(_)
             | OperationError::File { .. }

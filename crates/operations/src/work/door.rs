@@ -7,13 +7,13 @@ use gt_core::work::{Cursor, ItemRef, Project, ProjectRef, RunRef, WorkFilter, Wo
 use gt_core::{Clock as _, Timestamp};
 use gt_executors::daemon::Signals;
 
-use super::error::WorkResult;
+use super::error::{Thing, WorkError, WorkResult};
 use super::remote::Remote;
 use super::requests::{
     Heartbeat, ItemChange, ItemDetails, Next, NextRequest, Overdue, Submission, Submitted, Taken,
 };
 use super::{change, check_overdue, heartbeat, item, list, next_while, project, release, submit};
-use crate::{SystemClock, Town, beads};
+use crate::{OperationError, SystemClock, Town, beads};
 
 /// How many items are asked for at a time when all of them are wanted.
 const PAGE_ITEMS: usize = 256;
@@ -42,7 +42,13 @@ impl Door {
     pub fn item_named(&self, input: &str) -> WorkResult<ItemRef> {
         match (self, ItemRef::parse(input)) {
             (_, Ok(reference @ ItemRef::Uid(_))) => Ok(reference),
-            (Self::Local(town), _) => Ok(ItemRef::Bead(beads::resolve(town, input)?)),
+            (Self::Local(town), _) => match beads::resolve(town, input) {
+                // In the words of the queue, whichever way one asks.
+                Err(OperationError::NoBead(name)) => {
+                    Err(WorkError::NotFound { what: Thing::Item, name })
+                }
+                resolved => Ok(ItemRef::Bead(resolved?)),
+            },
             (Self::Remote(_), named) => Ok(named?),
         }
     }
@@ -80,7 +86,7 @@ impl Door {
     }
 
     /// Hands out what the filter admits, at most `limit`, until `each` says no; says where it goes on.
-    pub fn list<E: From<super::WorkError>>(
+    pub fn list<E: From<WorkError>>(
         &self,
         filter: &WorkFilter,
         after: Option<&Cursor>,
@@ -116,7 +122,7 @@ impl Door {
         let remote = match self {
             Self::Local(town) => {
                 let go_on = || !signals.is_some_and(Signals::is_rung);
-                return next_while(town, request, wait, go_on);
+                return next_while(town, request, wait, go_on).map_err(as_of_request);
             }
             Self::Remote(remote) => remote,
         };
@@ -168,5 +174,15 @@ impl Door {
             Self::Local(town) => check_overdue(town),
             Self::Remote(remote) => remote.check_overdue(),
         }
+    }
+}
+
+/// What is named in a request and is not there is a wrong field of it, whichever way one asks.
+fn as_of_request(error: WorkError) -> WorkError {
+    match error {
+        WorkError::NotFound { what: Thing::Project, .. } => {
+            WorkError::Invalid { field: "project_id", message: error.to_string() }
+        }
+        other => other,
     }
 }
