@@ -10,6 +10,8 @@ use crate::Result;
 
 /// The tables and indexes of the product itself.
 const SCHEMA: &str = include_str!("../../store/migrations/sqlite/0001_foundation.sql");
+/// The step that gave beads more indexes.
+const MORE_INDEXES: &str = include_str!("../../store/migrations/sqlite/0006_work.sql");
 
 /// Adds a bead with every column the product fills in.
 pub(crate) const INSERT_BEAD: &str = "INSERT INTO beads (id, uid, rig, status, outcome, priority, issue_type, \
@@ -42,6 +44,12 @@ pub(crate) fn create(path: &Path) -> Result<Connection> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     settle(&connection)?;
     connection.execute_batch(SCHEMA)?;
+    let plain: Vec<&str> = MORE_INDEXES.lines().filter(|line| !line.starts_with("--")).collect();
+    for statement in plain.join("\n").split_inclusive(';') {
+        if ["TABLE beads", "ON beads"].iter().any(|part| statement.contains(part)) {
+            connection.execute_batch(statement)?;
+        }
+    }
     Ok(connection)
 }
 

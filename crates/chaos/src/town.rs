@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Cluster, Invocation, Ran, Random, Sandbox};
+use gt_testkit::{Cluster, Engine, Invocation, Ran, Random, Sandbox};
 use serde_json::{Value, json};
 
-use crate::arguments::{Engine, Request};
+use crate::arguments::Request;
 use crate::clock::Clock;
 
 /// A rig: what it is called, the prefix of its beads, and how its workers are carried out.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use gt_core::ExecutorKind;
 use gt_core::schedule::{TrashState, Trashed};
+use gt_executors::git::LargeFiles;
 use gt_executors::process;
 
 use crate::{Result, Town, UnsentNotices, outbox, rigs, settings, store, trees};
@@ -73,6 +74,7 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
     checks.push(notices(town)?);
     checks.push(moved_trees(town)?);
     checks.extend(rig_directories(town)?);
+    checks.extend(large_files(town)?);
     checks.push(match process::version_of("git", "--version") {
         Some(version) => Check::good("git", version),
         None => Check::bad("git", Grade::Problem, "not found", "install git"),
@@ -215,6 +217,32 @@ fn rig_directories(town: &Town) -> Result<Vec<Check>> {
         } else {
             Check::good("rig", format!("{} ({})", rig.slug, rig.state.as_str()))
         });
+    }
+    Ok(checks)
+}
+
+/// A project that keeps files with git-lfs needs it here: otherwise workers see pointers instead of files, or commit what
+/// should have become one.
+fn large_files(town: &Town) -> Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    for (rig, _) in rigs::list(town)? {
+        let Some(repository) = trees::shared_repository(town, &rig) else { continue };
+        let Ok(Some(tip)) = repository.tip(&rig.default_branch) else { continue };
+        let bad = |detail: &str, fix: &str| {
+            let detail = format!("{} keeps files with git-lfs, {detail}", rig.slug);
+            Check::bad("git-lfs", Grade::Problem, detail, fix)
+        };
+        match repository.large_files(&tip) {
+            Ok(LargeFiles::None) | Err(_) => {}
+            Ok(LargeFiles::Ready) => checks.push(Check::good("git-lfs", rig.slug.to_string())),
+            Ok(LargeFiles::NotInstalled) => checks.push(bad(
+                "which is not installed here",
+                "install git-lfs and run git lfs install",
+            )),
+            Ok(LargeFiles::NotSetUp) => {
+                checks.push(bad("which git does not use yet", "git lfs install"));
+            }
+        }
     }
     Ok(checks)
 }

@@ -51,7 +51,7 @@ pub(crate) fn letters(town: &Town) -> Result<()> {
 }
 
 /// Trees that stand ready before anybody needs them. Takes its time where a rig has a setup command.
-pub(crate) fn warm_trees(town: &Town, world: &RealWorld) -> Result<Warmed> {
+pub fn warm_trees(town: &Town, world: &RealWorld) -> Result<Warmed> {
     keep_warm(town, world)
 }
 

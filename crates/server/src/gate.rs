@@ -32,6 +32,10 @@ pub(crate) const EVENTS: &str = "/events";
 /// The route of the next item, which may be waited for.
 pub(crate) const NEXT: &str = "/work/next";
 
+/// The routes of those who watch the server.
+const HEALTH: &str = "/health";
+const METRICS: &str = "/metrics";
+
 /// Passes a request on and its answer back.
 pub(crate) async fn gate(
     State(service): State<Shared>,
@@ -100,9 +104,12 @@ async fn admit(
     headers: &HeaderMap,
 ) -> Result<(Caller, Place), Box<Problem>> {
     let caller = service.keys.check(service, route, client, method, headers).await?;
-    // Whoever listens or waits finds a place of another kind when they begin to.
-    let waits = matches!(route, EVENTS | NEXT);
-    let place = if waits { None } else { Some(service.rooms.enter(Room::Request)?) };
+    let place = match route {
+        // Whoever listens or waits finds a place of another kind when they begin to; and a server that is busy is not
+        // ill, which whoever watches it should see.
+        EVENTS | NEXT | HEALTH | METRICS => None,
+        _ => Some(service.rooms.enter(Room::Request)?),
+    };
     Ok((caller, place))
 }
 

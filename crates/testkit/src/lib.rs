@@ -21,6 +21,7 @@
     reason = "tests run the product as a user does; gt-executors is part of what they test"
 )]
 
+mod arguments;
 mod certificates;
 mod clock;
 pub mod http;
@@ -33,6 +34,7 @@ mod sandbox;
 mod sshd;
 mod wait;
 
+pub use arguments::{Argument, Engine, read_arguments};
 pub use certificates::Certificates;
 pub use clock::clock_library;
 pub use invocation::{Invocation, Running, TIME_LIMIT};

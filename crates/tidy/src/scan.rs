@@ -12,9 +12,15 @@ const LEFT_BEHIND_MACROS: &[&str] =
 /// The attribute of a test that does not run.
 const IGNORED: &str = concat!("#[", "ignore");
 
-/// Where the files of developers and of build machines lie.
-const MACHINE_PATHS: &[&str] =
-    &[concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/")];
+/// Where the files of developers and of build machines lie. Addresses of the work queue begin like the first of them.
+const MACHINE_PATHS: &[&str] = &[
+    concat!("/wo", "rk/main"),
+    concat!("/wo", "rk/wt"),
+    concat!("/wo", "rk/shared"),
+    concat!("/ho", "me/"),
+    concat!("/ro", "ot/"),
+    concat!("/Us", "ers/"),
+];
 
 /// What a string with SQL begins with, after white space. `UPDATE` is looked at separately: it is
 /// an English word as well.

@@ -4,8 +4,8 @@ use std::io::IsTerminal as _;
 
 use clap::Args;
 use gt_core::schedule::{RunId, Said};
-use gt_operations::Town;
 use gt_operations::landing::{self, Done, DoneRequest, Fate};
+use gt_operations::{Town, runs};
 use gt_records::ObjectWriter;
 
 use crate::context::Context;
@@ -28,7 +28,7 @@ pub(super) struct DoneArgs {
     /// What the commit of what is not committed yet says
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
-    /// The run, if this is not said by its worker
+    /// The run, or a bead for its live or last run, if this is not said by its worker
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
 }
@@ -37,12 +37,15 @@ pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError
     let own = context.environment.acting_run();
     let town = context.town()?;
     let run = match (&args.run, &own) {
-        (Some(named), Some(own)) if RunId::parse(named)? != *own => {
-            return Err(CliError::request(format!(
-                "GT_RUN says that this is the worker of {own}, which cannot finish {named}"
-            )));
+        (Some(named), own) => {
+            let run = runs::resolve(&town, named)?.id;
+            if let Some(own) = own.as_ref().filter(|own| **own != run) {
+                return Err(CliError::request(format!(
+                    "GT_RUN says that this is the worker of {own}, which cannot finish {run}; leave --run out"
+                )));
+            }
+            run
         }
-        (Some(named), _) => RunId::parse(named)?,
         (None, Some(own)) => own.clone(),
         (None, None) => run_of_person(context, &town)?,
     };
@@ -62,7 +65,7 @@ pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError
 fn run_of_person(context: &Context<'_>, town: &Town) -> Result<RunId, CliError> {
     let unknown = |why: &str| {
         CliError::request(format!(
-            "GT_RUN is not set, so nobody knows whose work is done{why}; a worker's shell has it, and a person names \
+            "GT_RUN names no run, so nobody knows whose work is done{why}; a worker's shell has it, and a person names \
              the run: gt done --run <bead>#<number> (gt run list shows them)"
         ))
     };

@@ -55,7 +55,7 @@ pub(super) fn run(context: &Context<'_>, args: &PrimeArgs) -> Result<(), CliErro
 fn print_overview(printer: &Printer, town: &Town, overview: &Overview) -> Result<(), CliError> {
     let queue = &overview.queue;
     printer.line(format!(
-        "You are {} in the town {}. You are no worker: GT_RUN is not set.",
+        "You are {} in the town {}. You are no worker: GT_RUN names no run.",
         town.actor().name,
         town.root().display()
     ))?;

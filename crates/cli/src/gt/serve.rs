@@ -13,7 +13,7 @@ use crate::error::CliError;
 /// Serve the work queue over HTTP
 ///
 /// Answers under /work, /projects and /events until somebody ends it; /docs is a page to try it. It needs no daemon, and
-/// no town if DATABASE_URL names a database, which is made if it is not there. Only this machine is served unless --bind says
+/// no town if `DATABASE_URL` names a database, which is made if it is not there. Only this machine is served unless --bind says
 /// otherwise; whoever comes from elsewhere needs a token (gt token create).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -25,13 +25,13 @@ pub(super) struct ServeArgs {
     /// Listen there: an address, a port (:9000) or both; loopback and PORT, or 8080, where nothing is said (can be repeated)
     #[arg(long, value_name = "ADDRESS")]
     bind: Vec<String>,
-    /// Answer everybody without a token, also from other machines; the same as GT_INSECURE=1
+    /// Answer everybody without a token, also from other machines; the same as `GT_INSECURE=1`
     #[arg(long)]
     insecure: bool,
     /// Want a token of this machine's own users, too
     #[arg(long, conflicts_with = "insecure")]
     require_token: bool,
-    /// Let pages from there ask in a browser, such as https://board.example; * for all (can be repeated)
+    /// Let pages from there ask in a browser, such as `https://board.example`; * for all (can be repeated)
     #[arg(long, value_name = "ORIGIN")]
     cors: Vec<String>,
     /// What is said about requests on standard error
@@ -52,7 +52,7 @@ enum LogChoice {
 pub(super) fn run(context: &Context<'_>, args: &ServeArgs) -> Result<(), CliError> {
     let serving = serving(context, args)?;
     let (is_exposed, insecure) = (serving.is_exposed(), serving.insecure);
-    let town = context.town_or_database()?;
+    let town = context.town_to_serve()?;
     let place = town.store_place();
     make_room_for_files();
     let server = Server::bind(town, serving)?;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use gt_testkit::{Invocation, Ran, Sandbox, wait_until};
+use gt_testkit::{Invocation, Ran, Sandbox, clock_library, wait_until};
 use serde_json::Value;
 
 use crate::support::{Steps as _, town_with_rigs};
@@ -86,6 +86,8 @@ pub(crate) trait Stage {
     fn reasons(&self, bead: &str) -> Vec<String>;
     /// One cycle by hand.
     fn cycle(&self) -> Ran;
+    /// `gt`, so much later by the clock than it is; where clocks cannot be made wrong, at the time that it is.
+    fn start_gt_later(&self, arguments: &[&str], seconds: u64) -> Invocation;
     /// Waits until nothing is live, and expects that no bead ever had two agents at once.
     fn assert_quiet(&self);
 }
@@ -130,6 +132,14 @@ impl Stage for Sandbox {
     fn signal(&self, signal: &str, process: &str) {
         let script = format!("kill -{signal} {process} 2>/dev/null || true");
         self.command("/bin/sh").args(["-c", &script]).run().ok();
+    }
+
+    fn start_gt_later(&self, arguments: &[&str], seconds: u64) -> Invocation {
+        let gt = self.start_gt(arguments);
+        match clock_library() {
+            Some(library) => gt.env("LD_PRELOAD", library).env("FAKETIME", format!("+{seconds}s")),
+            None => gt,
+        }
     }
 
     #[track_caller]

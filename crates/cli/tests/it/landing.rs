@@ -58,6 +58,15 @@ fn work_lands_on_the_branch_it_was_slung_for() {
     assert_eq!(town.landed("next"), ["First commit", "Tea"]);
     assert_eq!(town.landed("main"), ["First commit"]);
     assert_eq!(town.show("we-a")["status"], "closed");
+
+    // The run says where that was, and what came of it.
+    let landed = town.origin_git(&["rev-parse", "next"]).ok().line().to_owned();
+    let run = town.run_of("we-a#1");
+    assert_eq!((&run["branch"], &run["base_branch"]), (&json!(worker.branch), &json!("next")));
+    assert_eq!(run["tree"], worker.tree.strip_prefix(town.cwd()).unwrap().display().to_string());
+    assert_eq!(run["landed_commit"], json!(landed));
+    let shown = town.gt(["run", "show", "we-a"]).ok().stdout;
+    assert_says(&shown, &["tree", "web/polecats/", &worker.branch, &landed]);
 }
 
 #[test]

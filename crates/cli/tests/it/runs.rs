@@ -343,6 +343,32 @@ fn a_worker_may_give_its_own_work_back() {
 }
 
 #[test]
+fn a_worker_ends_nobody_elses_work() {
+    let town = town_with_agent("wait_for end");
+    for id in ["we-a", "we-b"] {
+        town.bead(id, &[]);
+        town.gt(["sling", id]).ok();
+        town.wait_for_agent(&format!("{id}#1"));
+    }
+    let as_worker = |run: &str, arguments: &[&str]| {
+        refusal(&town.command(town.gt_path()).env("GT_RUN", run).args(arguments).run())
+    };
+
+    for arguments in [&["unsling", "we-b"][..], &["run", "cancel", "we-b#1"]] {
+        let error = as_worker("we-a#1", arguments);
+        assert_says(&error, &["the worker of we-a#1", "its own work only", "gt nudge we-b"]);
+    }
+
+    // Least of all when its own is over.
+    town.gt(["unsling", "we-a"]).ok();
+    for arguments in [&["unsling", "we-b"][..], &["run", "cancel", "we-b#1", "--force"]] {
+        assert_says(&as_worker("we-a#1", arguments), &["we-a#1 was cancelled", "stop working"]);
+    }
+    assert_eq!(town.states("we-b"), ["running"]);
+    town.gt(["unsling", "we-b"]).ok();
+}
+
+#[test]
 fn a_supervisor_takes_only_what_is_starting() {
     let town = town_with_agent("");
     town.bead("we-a", &[]);

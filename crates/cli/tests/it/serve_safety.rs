@@ -192,7 +192,7 @@ fn what_was_acknowledged_is_there_after_a_kill() {
                     let headers = [("content-type", "application/json")];
                     match try_to_ask(&address, "POST", "/work", &headers, &body) {
                         Ok(answer) if answer.status == 201 => {
-                            acknowledged.push(text(&answer.json()["id"]))
+                            acknowledged.push(text(&answer.json()["id"]));
                         }
                         _ => break,
                     }

@@ -329,10 +329,12 @@ fn a_worker_that_floods_its_session_is_kept_whole_in_little_memory() {
         town.gt(["config", "set", "rig.web.runtime", runtime]).ok();
         let bead = town.create("Flood", &["--rig", "web", "--description", &script]);
         town.gt(["sling", &bead]).ok();
-        let run = format!("{bead}#1");
-        let supervisor = town.supervisor_of(&run);
-        let polecat = town.polecats()[0]["name"].as_str().unwrap().to_owned();
-        let flooded = town.tree(&polecat).join("flooded");
+        // While a session still shows the last flood, the next worker may have gone elsewhere.
+        let run = town.run_of(&bead);
+        let (run, polecat) = (run["id"].as_str().unwrap(), run["agent"].as_str().unwrap());
+        let polecat = polecat.rsplit('/').next().unwrap();
+        let supervisor = town.supervisor_of(run);
+        let flooded = town.tree(polecat).join("flooded");
         wait_until("everything was printed", || flooded.exists());
 
         let status = fs::read_to_string(format!("/proc/{supervisor}/status")).unwrap();
@@ -341,8 +343,8 @@ fn a_worker_that_floods_its_session_is_kept_whole_in_little_memory() {
         assert!(peak < MEMORY_KB_MAX, "the supervisor took {peak} kB ({runtime})");
 
         fs::remove_file(flooded).unwrap();
-        fs::write(town.tree(&polecat).join("go"), "").unwrap();
-        wait_until("the work is done", || town.states(&bead) == ["done"]);
+        fs::write(town.tree(polecat).join("go"), "").unwrap();
+        wait_until("the work is done", || town.states(&bead)[0] == "done");
         let log = town.cwd().join(format!(".gt/runs/{run}.log"));
         let printed = FLOOD_MEGABYTES * 1024 * line_bytes;
         let kept = log.metadata().unwrap().len();

@@ -142,7 +142,7 @@ fn a_person_can_begin_a_fresh_session_too() {
 fn what_has_no_session_of_ours_is_not_handed_over() {
     let town = town_with_agent("exit 0");
     town.bead("we-1", &[]);
-    assert_says(&refusal(&town.gt(["handoff"])), &["GT_RUN is not set", "--run"]);
+    assert_says(&refusal(&town.gt(["handoff"])), &["GT_RUN names no run", "--run"]);
     town.gt(["sling", "we-1", "web/crew/max"]).ok();
     let message = refusal(&town.gt(["handoff", "--run", "we-1", "-m", "x"]));
     assert_says(&message, &["we-1#1 has no session of ours", "bd comments add we-1"]);

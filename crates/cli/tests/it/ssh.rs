@@ -7,7 +7,7 @@ use gt_testkit::{Sandbox, Sshd, wait_until};
 use serde_json::json;
 
 use crate::agents::{Stage as _, is_alive, set_agent};
-use crate::support::{Steps as _, assert_says, refusal, town};
+use crate::support::{Steps as _, assert_says, refusal, texts, town};
 
 /// A town whose rig `web` works on another machine.
 struct Elsewhere {
@@ -102,6 +102,33 @@ fn a_bead_is_done_on_another_machine() {
     assert!(!environment.contains("GT_TOWN_ROOT"), "{environment}");
     assert!(!environment.contains("DATABASE_URL"), "{environment}");
     assert_says(&fs::read_to_string(there.stage("prompt")).unwrap(), &["This is the run we-a#1."]);
+    there.assert_quiet();
+}
+
+#[test]
+fn a_worker_over_there_that_says_nothing_is_reported_while_it_can_be_heard() {
+    let there = Elsewhere::with_agent("wait_for speak; echo hello; wait_for go");
+    there.bead("we-a", &[]);
+    there.gt(["sling", "we-a"]).ok();
+    there.wait_for_agent("we-a#1");
+    let needs = || texts(&there.gt_json(&["status"])["needs_you"], "code");
+    there.cycle().ok();
+    assert_eq!(needs(), [] as [&str; 0]);
+
+    there.gt(["config", "set", "worker.stall_after", "1s"]).ok();
+    wait_until("it is told", || {
+        there.cycle().ok();
+        needs() == ["stalled"]
+    });
+
+    there.gt(["config", "set", "worker.stall_after", "1h"]).ok();
+    there.allow("speak");
+    wait_until("it goes on", || {
+        there.cycle().ok();
+        needs().is_empty()
+    });
+    there.allow("go");
+    wait_until("the bead is closed", || there.show("we-a")["status"] == "closed");
     there.assert_quiet();
 }
 

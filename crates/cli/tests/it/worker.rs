@@ -373,7 +373,7 @@ fn a_person_names_the_run_and_a_worker_has_only_its_own() {
     town.bead("gt-b", &[]);
     town.gt(["sling", "gt-b", MAX, "--hook-raw-bead"]).ok();
 
-    assert_says(&refusal(&town.gt(["step", "list"])), &["GT_RUN is not set", "--run <run>"]);
+    assert_says(&refusal(&town.gt(["step", "list"])), &["GT_RUN names no run", "--run <run>"]);
     assert_says(&refusal(&town.gt(["step", "done", "boil"])), &["--run <run>"]);
     let other = refusal(&worker(&town, &["step", "done", "boil", "--run", "gt-b#1"]));
     assert_says(&other, &["worker of gt-a#1", "its own run only"]);

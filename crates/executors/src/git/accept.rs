@@ -56,7 +56,8 @@ impl Tree {
         looked_at.extend(changes.untracked.iter().chain(&changes.conflicts).cloned());
         looked_at.sort();
         looked_at.dedup();
-        self.demand_small(&looked_at, limits.file_bytes_max)?;
+        let kept_elsewhere = self.demand_small(&looked_at, limits.file_bytes_max)?;
+        looked_at.retain(|path| !kept_elsewhere.contains(path));
         self.demand_published(&looked_at)?;
         self.demand_resolved(&looked_at, base)?;
         if changes.is_empty() && unfinished.is_none() {
@@ -99,13 +100,20 @@ impl Tree {
         Ok(entries(&call.done()?).map(path_of).collect())
     }
 
-    fn demand_small(&self, paths: &[PathBuf], bytes_max: u64) -> Result<(), GitError> {
+    /// Gives the files that are too large and do not count, because a commit only points to them.
+    fn demand_small(&self, paths: &[PathBuf], bytes_max: u64) -> Result<Vec<PathBuf>, GitError> {
         let large = |path: &&PathBuf| {
             let file = self.path().join(path).symlink_metadata();
             file.is_ok_and(|file| file.is_file() && file.len() > bytes_max)
         };
-        let paths: Vec<PathBuf> = paths.iter().filter(large).cloned().collect();
-        if paths.is_empty() { Ok(()) } else { Err(GitError::Oversize { paths, bytes_max }) }
+        let mut paths: Vec<PathBuf> = paths.iter().filter(large).cloned().collect();
+        let kept_elsewhere = self.kept_by_lfs(&paths)?;
+        paths.retain(|path| !kept_elsewhere.contains(path));
+        if paths.is_empty() {
+            Ok(kept_elsewhere)
+        } else {
+            Err(GitError::Oversize { paths, bytes_max })
+        }
     }
 
     /// Every submodule that changed must be at a commit that others can get.

@@ -222,6 +222,9 @@ impl Call {
     /// The error of an answer that was not wanted.
     pub(super) fn failed(&self, answer: &Answer) -> GitError {
         let deed = self.deed.clone();
+        if answer.lacks_lfs() {
+            return GitError::NoLfs { deed };
+        }
         match answer.lock() {
             Some(lock) => GitError::Locked { deed, lock: lock.to_owned() },
             None => GitError::Failed { deed, message: answer.reason() },
@@ -239,6 +242,13 @@ impl Answer {
         let (before, _) = self.complaint.split_once(".lock': File exists")?;
         let begin = before.rfind('\'')? + 1;
         self.complaint.get(begin..before.len() + ".lock".len())
+    }
+
+    /// Whether it failed because git is set up to use git-lfs, and there is none. It ends in the middle of a talk with
+    /// git, which then only knows that the talk has ended.
+    fn lacks_lfs(&self) -> bool {
+        let mut lines = self.complaint.lines();
+        lines.any(|line| line.contains("git-lfs") && line.contains("not found"))
     }
 
     /// Whether it failed because another process was changing the same thing.
@@ -302,6 +312,19 @@ mod tests {
         let mut call = Call::anywhere("say its version").limited(Duration::from_mins(10));
         call.command.arg("--version");
         assert!(call.answer_once().unwrap().succeeded());
+    }
+
+    #[test]
+    fn that_git_lfs_is_not_there_is_told_instead_of_what_came_of_it() {
+        let complaint =
+            "git-lfs filter-process: 1: git-lfs: not found\nfatal: the remote end hung up";
+        let answer =
+            Answer { code: Some(128), output: Vec::new(), complaint: complaint.to_owned() };
+        let error = Call::anywhere("look at a tree").failed(&answer).to_string();
+        assert!(
+            error.starts_with("git cannot look at a tree: git-lfs is not installed"),
+            "{error}"
+        );
     }
 
     #[test]

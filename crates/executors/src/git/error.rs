@@ -28,6 +28,15 @@ pub enum GitError {
         /// The file that is the lock.
         lock: String,
     },
+    /// Git gives files to git-lfs, and there is none.
+    #[error(
+        "git cannot {deed}: git-lfs is not installed on this machine, and git is set up to use it; install it (apt install \
+             git-lfs, brew install git-lfs)"
+    )]
+    NoLfs {
+        /// What it should have done.
+        deed: String,
+    },
     /// The origin does not answer, or does not let us in.
     #[error("cannot reach {origin}: {message}")]
     Unreachable {
@@ -90,7 +99,7 @@ pub enum GitError {
         paths: Vec<PathBuf>,
     },
     /// Files are larger than what may be committed.
-    #[error("larger than {bytes_max} bytes: {}; remove them or add them to .gitignore", listed(.paths))]
+    #[error("larger than {bytes_max} bytes: {}; remove them, add them to .gitignore, or give them to git-lfs (git lfs track)", listed(.paths))]
     Oversize {
         /// Which files.
         paths: Vec<PathBuf>,

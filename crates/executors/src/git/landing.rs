@@ -3,6 +3,7 @@
 use super::call::{Answer, Call};
 use super::commit::Commit;
 use super::error::GitError;
+use super::large_files::Uploaded;
 use super::repository::Repository;
 
 /// What came of a push.
@@ -15,6 +16,11 @@ pub enum Push {
     LostRace(String),
     /// The origin does not want it, for this reason. Trying again does not help.
     Rejected(String),
+    /// Large files of the commit cannot be brought to where they are kept, for this reason, so the commit was not pushed
+    /// either. Trying again does not help.
+    Incomplete(String),
+    /// Nobody on this machine can bring the large files of the commit to where they are kept.
+    Unable(String),
     /// The origin did not answer, or not to the end: whether the branch moved is not known.
     Unreachable(String),
 }
@@ -22,6 +28,8 @@ pub enum Push {
 impl Repository {
     /// Pushes a commit to a branch of the origin, and nothing else. With `expected`, only if the branch is
     /// there; without, only if the branch is new or the commit contains it.
+    ///
+    /// What git-lfs keeps for the commit arrives before it does.
     ///
     /// A commit that does not contain `expected` is [`GitError::NotForward`]: nothing of the branch is
     /// ever forgotten.
@@ -49,6 +57,12 @@ impl Repository {
                 });
             }
             call = call.arg(format!("--force-with-lease=refs/heads/{branch}:{expected}"));
+        }
+        match self.upload_large_files(commit, branch, expected)? {
+            Uploaded::All => {}
+            Uploaded::Refused(why) => return Ok(Push::Incomplete(why)),
+            Uploaded::Unreachable(why) => return Ok(Push::Unreachable(why)),
+            Uploaded::Nobody(why) => return Ok(Push::Unable(why)),
         }
         let mut call = call.arg("--").arg(&origin).arg(format!("{commit}:refs/heads/{branch}"));
         let outcome = read_push(&call.answer_once()?);

@@ -133,7 +133,8 @@ impl Rebase<'_> {
     }
 
     fn within(&self, deed: &str) -> Call {
-        Call::within(self.tree, deed).committed(self.committer)
+        // What git-lfs keeps need not be here to be brought along.
+        Call::within(self.tree, deed).committed(self.committer).env("GIT_LFS_SKIP_SMUDGE", "1")
     }
 
     fn make_tree(&self) -> Result<(), GitError> {

@@ -98,12 +98,12 @@ impl RunFiles {
 
     /// When the agent printed something last, if it ever did.
     pub fn last_output(&self) -> io::Result<Option<Timestamp>> {
-        let modified = match std::fs::metadata(self.output_path()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?.modified()?,
-        };
-        let since = modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        Ok(Some(Timestamp::from_nanos(0).plus(since)))
+        changed_at(&self.output_path())
+    }
+
+    /// When whoever stays with a run on another machine last began to reach it, or failed to.
+    pub fn line_changed(&self) -> io::Result<Option<Timestamp>> {
+        changed_at(&self.unreachable_path())
     }
 
     /// Where the complaints of all supervisors go.
@@ -317,6 +317,16 @@ fn file_name(run: &str) -> PathBuf {
     // A part that begins in the middle of a run could be one of the names that mean a files.
     path.push(if rest.starts_with('.') { format!("%{rest}") } else { rest.to_owned() });
     path
+}
+
+/// When a file was written to last, if it is there.
+fn changed_at(path: &Path) -> io::Result<Option<Timestamp>> {
+    let modified = match std::fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?.modified()?,
+    };
+    let since = modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Ok(Some(Timestamp::from_nanos(0).plus(since)))
 }
 
 #[cfg(test)]

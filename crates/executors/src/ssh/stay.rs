@@ -142,14 +142,10 @@ impl Stay<'_> {
         Ok(Box::new(line))
     }
 
-    /// Says to others whether the machine can be reached.
+    /// Says to others why the machine cannot be reached, or, with an empty file, since when it can.
     fn mark(&self, broken: Option<&str>) {
-        let path = self.files.unreachable_path();
-        // It is shown to people; nothing depends on it.
-        let _ = match broken {
-            Some(why) => fs::write(path, why),
-            None => fs::remove_file(path),
-        };
+        // It is told to people; no end of a run depends on it.
+        let _ = fs::write(self.files.unreachable_path(), broken.unwrap_or_default());
     }
 }
 
@@ -190,8 +186,11 @@ impl Visit<'_> {
                 };
                 match message {
                     FromThere::Started | FromThere::Alive => {
+                        // Said once for each line: it tells since when the machine can be reached.
+                        if !is_there {
+                            self.stay.mark(None);
+                        }
                         (is_there, was_of_use) = (true, true);
-                        self.stay.mark(None);
                         started();
                     }
                     FromThere::Output => {

@@ -279,8 +279,6 @@ impl Heart {
             let more = [("time", Json::string(&format_duration(time)))];
             self.office.tell(Level::Warning, what, &more);
             self.report.clock_jumps += 1;
-            // Nobody could do anything meanwhile, so that nothing is late.
-            self.office.world.woke_at(now);
             self.scan();
         }
         if Instant::now() >= self.next_scan {

@@ -60,9 +60,7 @@ fn attend(office: &Office, duty: Duty, hand: usize) {
     let how = Pass { caller: Caller::Daemon, ..Pass::by_hand(&program) };
     let mut starts = Starts::new(&office.town, how, office.world.host());
     while let Some(causes) = office.wake(duty).wait() {
-        office.tally(duty).busy_since[hand] = Some(Instant::now());
-        // What it had begun is in the store or is not; nothing else is kept.
-        let round = catch_unwind(AssertUnwindSafe(|| match duty {
+        make_round(office, duty, hand, causes, || match duty {
             Duty::Dispatch => dispatch(office, &mut starts),
             Duty::Liveness => liveness(office),
             Duty::Landing => landing(office),
@@ -71,13 +69,30 @@ fn attend(office: &Office, duty: Duty, hand: usize) {
             Duty::Work => work(office),
             Duty::Trees => trees(office),
             Duty::Retention => retention(office),
-        }));
-        match round {
-            Ok(Ok(round)) => went_well(office, duty, hand, causes, &round),
-            Ok(Err(error)) => failed(office, duty, hand, &with_causes(&error)),
-            Err(_) => failed(office, duty, hand, "it panicked; the log says where"),
-        }
+        });
         office.nudge_heart();
+    }
+}
+
+/// Makes one round, and writes down what came of it. Whoever panics has failed like any other: what it had begun is in the
+/// store or is not, and nothing else is kept.
+fn make_round(
+    office: &Office,
+    duty: Duty,
+    hand: usize,
+    causes: Causes,
+    round: impl FnOnce() -> Result<Round>,
+) {
+    office.tally(duty).busy_since[hand] = Some(Instant::now());
+    match catch_unwind(AssertUnwindSafe(round)) {
+        Ok(Ok(round)) => went_well(office, duty, hand, causes, &round),
+        Ok(Err(error)) => failed(office, duty, hand, &with_causes(&error)),
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+            let what = text.map(|text| format!(": {text}")).unwrap_or_default();
+            failed(office, duty, hand, &format!("it panicked{what}; the log says where"));
+        }
     }
 }
 
@@ -278,4 +293,65 @@ fn trees(office: &Office) -> Result<Round> {
     // That the base has moved elsewhere nobody tells, so that nothing found here is news.
     office.tally(Duty::Trees).report.done += done as u64;
     Ok(Round::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use gt_core::Clock;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::daemon::journal::{Journal, log_path};
+    use crate::runs::RealWorld;
+    use crate::{Actor, Environment, StoreOptions, SystemClock, install};
+
+    /// The office of a town of its own, in which nobody works yet.
+    fn office(directory: &TempDir) -> Office {
+        let actor = Actor { name: "tester".to_owned(), owner: String::new() };
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let environment = Environment::default();
+        let root = install(directory.path(), &environment, &actor, &*clock).unwrap().root;
+        let options = StoreOptions::default();
+        let town = Town::open(&root, &root, &environment, actor, clock, options).unwrap();
+        let (world, journal) =
+            (RealWorld::of(&town).unwrap(), Journal::open(&root, 1 << 20).unwrap());
+        let office = Office::new(town, world, "gt".into(), journal).unwrap();
+        for duty in Duty::ALL {
+            office.tally(duty).busy_since = vec![None; duty.hands()];
+        }
+        office
+    }
+
+    #[test]
+    fn a_reconciler_that_panics_says_so_and_goes_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let office = office(&directory);
+        let told = Causes { told: true, unprompted: false };
+
+        // In the middle of a transaction, and with the turn of those who start something.
+        make_round(&office, Duty::Dispatch, 0, told, || {
+            let _turn = office.turn.take();
+            office.town.write(|_| -> Result<Round> { panic!("no luck") })
+        });
+
+        {
+            let tally = office.tally(Duty::Dispatch);
+            assert_eq!((tally.report.errors, tally.failed_in_a_row), (1, 1));
+            assert_eq!(tally.report.last_error, "it panicked: no luck; the log says where");
+        }
+        assert!(office.is_quiet(), "nobody seems to be at it any more");
+        let log = std::fs::read_to_string(log_path(office.town.root())).unwrap();
+        assert!(log.contains("it panicked: no luck"), "{log}");
+        // It is woken again by itself,
+        assert_eq!(office.wake(Duty::Dispatch).wait(), Some(told));
+
+        // and nothing is in its way.
+        make_round(&office, Duty::Dispatch, 0, told, || {
+            let _turn = office.turn.take();
+            office.town.write(|_| Ok(Round { done: 1, ..Round::default() }))
+        });
+        let tally = office.tally(Duty::Dispatch);
+        assert_eq!((tally.report.done, tally.failed_in_a_row), (1, 0));
+        assert_eq!(tally.report.last_error, "");
+    }
 }

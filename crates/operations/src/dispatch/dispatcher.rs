@@ -468,15 +468,31 @@ impl<'a> Dispatcher<'a> {
         mut proposals: Vec<Proposal>,
         done: &mut Dispatched,
     ) -> Result<()> {
+        let delay = scene.settings.spawn_delay;
         while !proposals.is_empty() {
             let rest = proposals.split_off(proposals.len().min(RESERVED_AT_ONCE));
-            let delay = scene.settings.spawn_delay;
-            if !delay.is_zero() && !done.dispatched.is_empty() {
-                (self.pause)(delay);
+            if !delay.is_zero() {
+                let left = if done.dispatched.is_empty() { self.left_of(delay)? } else { delay };
+                if !left.is_zero() {
+                    (self.pause)(left);
+                }
             }
             self.start_some(around, scene, std::mem::replace(&mut proposals, rest), done)?;
         }
         Ok(())
+    }
+
+    /// How much is left of the delay after the last start of an earlier cycle. Whoever makes one cycle after the other keeps
+    /// to it; a person who asks for one waits only between those that it starts.
+    fn left_of(&self, delay: Duration) -> Result<Duration> {
+        if self.caller != Caller::Daemon {
+            return Ok(Duration::ZERO);
+        }
+        let last = self.town.read(|reader| Ok(reader.scheduler_state()?.last_dispatch))?;
+        Ok(match last {
+            Some((at, count)) if count > 0 => delay.saturating_sub(self.town.now().since(at)),
+            _ => Duration::ZERO,
+        })
     }
 
     /// Starts what was proposed. Without a delay between starts all of them get their slots in one

@@ -14,6 +14,8 @@ use crate::{Result, Town};
 /// something that is parked may be tried or used more, or a budget has something left again. A machine that has no room is
 /// looked at again soon. Nothing if only an event can change anything.
 ///
+/// The delay between starts is no such moment: whoever starts something waits for it.
+///
 /// It is a hint for a timer: a cycle at that moment may still find nothing to start,
 /// and whatever happens until then may make it wrong. So whoever uses it asks again after every cycle.
 pub fn next_due(town: &Town) -> Result<Option<Timestamp>> {

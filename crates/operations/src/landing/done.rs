@@ -245,17 +245,17 @@ fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit,
             "{branch} is not at the origin any more, and what {} did was to land there; it is committed on {} and safe",
             run.id, run.workplace.branch
         ))),
-        Landed::Rejected(why) => Err(Refused::Work(format!(
-            "the origin does not take it: {why}; do what it asks for and say gt done again"
-        ))),
+        Landed::Rejected(why) => {
+            Err(Refused::Work(format!("{why}; put that right and say gt done again")))
+        }
         Landed::Unreachable(why) => Err(Refused::Later(format!(
             "the origin cannot be reached: {why}; your work is committed on {} and safe; say gt done again later, or \
              end, and gt lands it when the origin is there again",
             run.workplace.branch
         ))),
         Landed::Stuck(why) => Err(Refused::Later(format!(
-            "the origin does not move {branch}: {why}; your work is committed on {} and safe; say gt done again \
-             later, or end, and gt lands it when the origin takes it",
+            "{why}; your work is committed on {} and safe; say gt done again later, or end, and gt lands it when that \
+             is over",
             run.workplace.branch
         ))),
         Landed::Over => Err(over(run)),

@@ -26,11 +26,11 @@ pub(super) enum Landed {
     },
     /// The origin has no such branch any more. Whoever deleted it does not look there.
     Gone,
-    /// The origin does not want it.
+    /// It cannot be brought there as it is, for this reason.
     Rejected(String),
     /// The origin cannot be reached: whether it has it is not known. It is on its way until somebody knows.
     Unreachable(String),
-    /// The origin answers, and does not move its branch. It is on its way until it does.
+    /// The origin answers, and something else is in the way: this. It is on its way until that is over.
     Stuck(String),
     /// The run has ended meanwhile, and nothing of it leaves the town any more.
     Over,
@@ -131,9 +131,14 @@ impl Delivery<'_> {
                     Push::Done => return Ok(Landed::There(ready)),
                     Push::LostRace(why) => why,
                     Push::Rejected(why) => {
-                        self.give_up()?;
-                        return Ok(Landed::Rejected(why));
+                        return self.reject(format!("the origin does not take it: {why}"));
                     }
+                    Push::Incomplete(why) => {
+                        return self.reject(format!(
+                            "what git-lfs keeps for it cannot be brought to the origin: {why}"
+                        ));
+                    }
+                    Push::Unable(why) => return Ok(Landed::Stuck(why)),
                     Push::Unreachable(why) => return Ok(Landed::Unreachable(why)),
                 };
             if let Some(why) = self.fetch()? {
@@ -146,10 +151,19 @@ impl Delivery<'_> {
             } else if let Some(pause) = pauses.next() {
                 std::thread::sleep(*pause);
             } else {
-                return Ok(Landed::Stuck(why));
+                return Ok(self.stuck(&why));
             }
         }
-        Ok(Landed::Stuck(format!("somebody else was faster {RACES_MAX} times")))
+        Ok(self.stuck(&format!("somebody else was faster {RACES_MAX} times")))
+    }
+
+    fn stuck(&self, why: &str) -> Landed {
+        Landed::Stuck(format!("the origin does not move {}: {why}", self.branch))
+    }
+
+    fn reject(&self, why: String) -> Result<Landed> {
+        self.give_up()?;
+        Ok(Landed::Rejected(why))
     }
 
     /// Asks the origin whether it has what was about to be pushed before.

@@ -12,6 +12,7 @@ use super::settle::{Settled, settle};
 use super::show::resolve;
 use super::world::{Alive, RealWorld, World};
 use crate::beads::refuse_if_over;
+use crate::worker::require_own_work;
 use crate::{OperationError, Result, Town};
 
 /// What came of a wish to cancel a run.
@@ -56,7 +57,10 @@ fn cancel_how(town: &Town, world: &dyn World, input: &str, force: bool) -> Resul
     if !run.state.is_live() {
         return Ok(Cancelled { run: id, state: run.state, already: true, left_on: None });
     }
-    town.read(|reader| refuse_if_over(town, reader, &id.bead, "cancel the run of"))?;
+    town.read(|reader| {
+        refuse_if_over(town, reader, &id.bead, "cancel the run of")?;
+        require_own_work(town, reader, &id.bead)
+    })?;
     let out_of_reach = out_of_reach(town, world, &run);
     let in_store_alone = match out_of_reach {
         Some(why) if !force => return Err(OperationError::rejected(why)),

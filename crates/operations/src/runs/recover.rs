@@ -1,5 +1,6 @@
 //! What is left of starts and runs that died.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 
 use gt_core::schedule::{AwaitedOrigin, LandingState, Run, RunId, RunState};
@@ -74,6 +75,9 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
     })?;
     polecats.retain(|polecat| !runs.iter().any(|run| polecat.last_run.as_ref() == Some(&run.id)));
     let now = town.now();
+    // Since when a start has been under way, as far as anybody could do something for it.
+    let awake_since = LazyCell::new(|| world.awake_since(now));
+    let began = |run: &Run| awake_since.map_or(run.created_at, |awake| awake.max(run.created_at));
     let mut recovered = Recovered::default();
     let mut wrong: Vec<(Run, Wrong)> = Vec::new();
     for run in runs {
@@ -89,10 +93,10 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
             }
             continue;
         }
-        match diagnose(world, &run, &settings, now) {
+        match diagnose(world, &run, &settings, &began, now) {
             Some(found) => wrong.push((run, found)),
             None if run.state == RunState::Starting && run.is_on(world.host()) => {
-                let late = began(world, &run).plus(settings.start_timeout);
+                let late = began(&run).plus(settings.start_timeout);
                 recovered.due = Some(recovered.due.map_or(late, |due| due.min(late)));
             }
             None => {}
@@ -156,16 +160,12 @@ fn is_elsewhere(run: &Run) -> bool {
     run.executor == ExecutorKind::Ssh && matches!(run.state, RunState::Running | RunState::Blocked)
 }
 
-/// Since when a start has been under way, as far as anybody could do something for it.
-fn began(world: &dyn World, run: &Run) -> Timestamp {
-    world.woke_at().map_or(run.created_at, |woke| run.created_at.max(woke))
-}
-
 /// What is wrong with a live run, as far as this machine can say.
 fn diagnose(
     world: &dyn World,
     run: &Run,
     settings: &SchedulerSettings,
+    began: &dyn Fn(&Run) -> Timestamp,
     now: Timestamp,
 ) -> Option<Wrong> {
     match run.executor {
@@ -177,7 +177,7 @@ fn diagnose(
         RunState::Starting => match world.starter_of(run) {
             Alive::No => Some(Wrong::StarterDied),
             Alive::Yes | Alive::Unknown => {
-                let too_long = now.since(began(world, run)) > settings.start_timeout;
+                let too_long = now.since(began(run)) > settings.start_timeout;
                 (run.is_on(world.host()) && too_long).then_some(Wrong::TooLong)
             }
         },

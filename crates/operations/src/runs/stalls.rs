@@ -5,7 +5,7 @@ use gt_core::decide::{Heard, SilenceChange, silence_change};
 use gt_core::schedule::{Run, RunId, RunState};
 use gt_core::time::parse_duration;
 
-use super::world::World;
+use super::world::{Alive, World};
 use crate::settings::{file_layers, layers_over};
 use crate::{Result, Town};
 
@@ -60,11 +60,16 @@ pub fn look(town: &Town, world: &dyn World) -> Result<Stalls> {
     })
 }
 
-/// Whether the worker of a run is on this machine and speaks into a file that we see. How long one on another machine
-/// was silent cannot be told from how long it could not be reached.
+/// Whether the worker of a run speaks into a file of this machine. Of one on another machine nobody can say anything while
+/// that cannot be reached.
 fn is_at_work_here(run: &Run, world: &dyn World) -> bool {
+    let is_heard = match run.executor {
+        ExecutorKind::Tmux | ExecutorKind::Process => true,
+        ExecutorKind::Ssh => world.worker_of(run) == Alive::Yes,
+        ExecutorKind::Pull | ExecutorKind::None => false,
+    };
     run.state == RunState::Running
-        && matches!(run.executor, ExecutorKind::Tmux | ExecutorKind::Process)
         && run.landing.state.is_none()
         && run.is_on(world.host())
+        && is_heard
 }

@@ -6,6 +6,7 @@ use gt_core::{BeadId, Status};
 use super::cancel::{Cancelled, cancel};
 use crate::beads::{refuse_if_over, resolve_in};
 use crate::queue::clear;
+use crate::worker::require_own_work;
 use crate::{OperationError, Result, Town};
 
 /// What became of a bead that was taken back.
@@ -24,6 +25,7 @@ pub fn unsling(town: &Town, input: &str) -> Result<Unslung> {
     let (bead, live, context) = town.read(|reader| {
         let id = resolve_in(town, reader, input)?;
         refuse_if_over(town, reader, &id, "take back")?;
+        require_own_work(town, reader, &id)?;
         let bead = reader.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))?;
         Ok((bead, reader.live_run(&id)?, reader.open_context(&id)?))
     })?;

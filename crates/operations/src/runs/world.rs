@@ -1,8 +1,6 @@
 //! What the world says about runs, when nobody has written it down.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use gt_core::decide::Traces;
@@ -38,11 +36,6 @@ pub trait World: Sync {
     fn starter_of(&self, run: &Run) -> Alive;
     /// Whether any process of this run is left.
     fn worker_of(&self, run: &Run) -> Alive;
-    /// When this machine woke, if whoever looks has seen it sleep, or its clock being set: nobody could do anything in
-    /// the time before, so that none of it counts.
-    fn woke_at(&self) -> Option<Timestamp> {
-        None
-    }
     /// Sees to it that somebody here stays with this run, if it goes on elsewhere and nobody does. Returns at once.
     fn rejoin(&self, _run: &Run) -> Result<()> {
         Ok(())
@@ -62,11 +55,12 @@ pub trait World: Sync {
     fn end_of(&self, run: &Run) -> Option<RunEnd> {
         self.agent_end_of(run).map(run_end)
     }
-    /// When the worker of this run said something last.
+    /// When the worker of this run said something last, or could be heard again.
     fn last_output_of(&self, _run: &Run) -> Option<Timestamp> {
         None
     }
-    /// Since when this machine goes on without a gap, as far as anybody knows who looked before.
+    /// Since when this machine goes on without a gap, as far as anybody knows who looked before: while it slept nobody
+    /// could do anything, and while its clock was wrong nobody could tell, so that nothing before counts.
     fn awake_since(&self, _now: Timestamp) -> Option<Timestamp> {
         None
     }
@@ -98,26 +92,13 @@ pub struct RealWorld {
     root: PathBuf,
     starters: PathBuf,
     runs: PathBuf,
-    /// Nanoseconds since 1970; nothing is known of any sleep while it is 0.
-    woke_at: Arc<AtomicI64>,
 }
 
 impl RealWorld {
-    /// Takes note that the machine has just woken, or that its clock was set.
-    pub(crate) fn woke_at(&self, now: Timestamp) {
-        self.woke_at.store(now.as_nanos(), Ordering::SeqCst);
-    }
-
     /// The world as this town sees it.
     pub fn of(town: &Town) -> Result<Self> {
         let (host, root) = (host_of(town)?, town.root().to_owned());
-        Ok(Self {
-            host,
-            root,
-            starters: town.starters_directory(),
-            runs: town.runs_directory(),
-            woke_at: Arc::default(),
-        })
+        Ok(Self { host, root, starters: town.starters_directory(), runs: town.runs_directory() })
     }
 
     pub(crate) fn files_of(&self, run: &Run) -> RunFiles {
@@ -177,11 +158,6 @@ impl World for RealWorld {
         }
     }
 
-    fn woke_at(&self) -> Option<Timestamp> {
-        let nanos = self.woke_at.load(Ordering::SeqCst);
-        (nanos != 0).then_some(Timestamp::from_nanos(nanos))
-    }
-
     fn rejoin(&self, run: &Run) -> Result<()> {
         if !run.is_on(&self.host) || run.executor != ExecutorKind::Ssh {
             return Ok(());
@@ -229,7 +205,10 @@ impl World for RealWorld {
     }
 
     fn last_output_of(&self, run: &Run) -> Option<Timestamp> {
-        self.files_of(run).last_output().ok().flatten()
+        let files = self.files_of(run);
+        // What a worker on another machine said while it could not be reached comes when it can.
+        let line = if run.executor == ExecutorKind::Ssh { files.line_changed() } else { Ok(None) };
+        files.last_output().ok().flatten().max(line.ok().flatten())
     }
 
     fn awake_since(&self, now: Timestamp) -> Option<Timestamp> {

@@ -32,7 +32,8 @@ pub use show::{Glimpse, PolecatState, ShownPolecat, attach, peek, polecat, polec
 pub(crate) use trash::complete_moves;
 pub(crate) use trash::{WARNING, delete_for_good};
 pub use trash::{is_due_soon, nuke, purge, trash, undelete};
-pub use warm::{Warmed, keep_warm};
+pub use warm::Warmed;
+pub(crate) use warm::keep_warm;
 
 use crate::{OperationError, Result, Town};
 
@@ -81,6 +82,11 @@ impl<'a> Trees<'a> {
 /// Whether the runs of a rig have trees: it has a repository, and its workers are ours.
 pub(crate) fn has_trees(rig: &Rig) -> bool {
     !rig.repo.is_empty() && Run::takes_slot(rig.executor)
+}
+
+/// The repository that the trees of a rig share, once there is one.
+pub(crate) fn shared_repository(town: &Town, rig: &Rig) -> Option<Repository> {
+    Trees::of(town, rig).map(|trees| trees.repository()).filter(Repository::exists)
 }
 
 /// Who makes commits for a run.

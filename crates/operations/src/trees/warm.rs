@@ -51,7 +51,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 /// newest base that is known here: those that will be given to runs next. May be called at any time, by anybody; where
 /// somebody else is at it already nothing happens. Whoever dispatches does it afterwards, and better on a thread of its own:
 /// the command of a rig takes its time.
-pub fn keep_warm(town: &Town, world: &dyn World) -> Result<Warmed> {
+pub(crate) fn keep_warm(town: &Town, world: &dyn World) -> Result<Warmed> {
     let mut warmed = Warmed::default();
     if !town.has_directory() {
         return Ok(warmed);

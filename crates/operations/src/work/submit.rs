@@ -68,8 +68,7 @@ fn once(
     checked: &[Checked],
     key: &RequestKey,
 ) -> WorkResult<Submitted> {
-    let asked: Vec<String> = checked.iter().map(|item| format!("{:?}", item.new)).collect();
-    let fingerprint = RequestKey::fingerprint(&asked);
+    let fingerprint = fingerprint(checked);
     if let Some((first, before)) = writer.request_made(key)? {
         if before != fingerprint {
             let message = format!(
@@ -90,6 +89,29 @@ fn once(
         writer.remember_request_for(&key.nth(at), &item.bead, &fingerprint)?;
     }
     Ok(Submitted { items, before: false })
+}
+
+/// What tells apart what was asked for; the same in every version of this program.
+fn fingerprint(checked: &[Checked]) -> String {
+    // Something that is empty is not the same as nothing.
+    let optional =
+        |value: Option<String>| value.map_or_else(String::new, |value| format!("={value}"));
+    let mut said: Vec<String> = Vec::new();
+    for Checked { new, .. } in checked {
+        said.extend([
+            optional(new.project.as_ref().map(ToString::to_string)),
+            optional(new.payload.as_ref().map(ToString::to_string)),
+            optional(new.agent.clone()),
+            optional(new.created_by.clone()),
+            new.kind.clone(),
+            new.description.clone(),
+            new.priority.to_string(),
+            new.notes.clone(),
+            new.depends_on.len().to_string(),
+        ]);
+        said.extend(new.depends_on.iter().map(ToString::to_string));
+    }
+    RequestKey::fingerprint(&said)
 }
 
 fn write(actor: &Actor, writer: &mut Writer<'_>, checked: &[Checked]) -> WorkResult<Vec<WorkItem>> {

@@ -1,5 +1,6 @@
 //! Whether somebody may still speak for a run.
 
+use gt_core::BeadId;
 use gt_core::schedule::{Run, RunId, RunState};
 use gt_store::Reader;
 
@@ -27,6 +28,20 @@ pub(crate) fn current_run(reader: &Reader<'_>, id: &RunId) -> Result<Run> {
             format!("{id} {}; nothing that you do counts any more, so {stop}", how_it_ended(&run))
         }
     }))
+}
+
+/// Refuses to let a worker end the work of another, and to let one whose run is over end any.
+pub(crate) fn require_own_work(town: &Town, reader: &Reader<'_>, bead: &BeadId) -> Result<()> {
+    let Some(own) = town.acting_run() else { return Ok(()) };
+    let run = current_run(reader, own)?;
+    if run.id.bead == *bead {
+        return Ok(());
+    }
+    Err(OperationError::rejected(format!(
+        "GT_RUN says that you are the worker of {}, and a worker gives back its own work only; say what you need with gt nudge \
+         {bead} \"…\", or ask a person with gt escalate {bead} \"…\"",
+        run.id
+    )))
 }
 
 fn how_it_ended(run: &Run) -> String {
@@ -59,7 +74,7 @@ pub(super) fn chosen_run(town: &Town, reader: &Reader<'_>, asked: Option<&str>) 
         }
         (None, Some(asked)) => resolve_run(town, reader, asked),
         (None, None) => Err(OperationError::rejected(
-            "GT_RUN is not set, so this is no worker; name a run with --run <run>, gt run list shows which there are",
+            "GT_RUN names no run, so this is no worker; name a run with --run <run>, gt run list shows which there are",
         )),
     }
 }

@@ -7,7 +7,7 @@ mod hook;
 mod prime;
 mod steps;
 
-pub(crate) use acting::current_run;
+pub(crate) use acting::{current_run, require_own_work};
 pub use briefing::{Briefing, briefing};
 pub use handoff::{HandedOff, HandoffNote, begin_fresh_session, hand_off};
 pub use hook::{Hooked, hook};

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use gt_core::decide::WaitReason;
+use gt_core::decide::{Load, MachineFacts, Memory, WaitReason};
 use gt_core::schedule::{RunEnd, RunId, RunState, Workplace};
 use gt_core::{
     Clock, DependencyType, ExecutorKind, IssueType, Priority, RigState, Status, Timestamp,
 };
+use gt_operations::accounts::{self, NewAccount};
 use gt_operations::beads::{self, BeadChanges, NewBead};
-use gt_operations::dispatch::{Caller, Dispatcher, MemorySpawner};
+use gt_operations::dispatch::{Caller, Dispatcher, MemorySpawner, next_due};
+use gt_operations::runs::World as _;
 use gt_operations::schedule::{Flags, SlingRequest, sling};
 use gt_operations::{Actor, Town, dependencies, queue, rigs, runs, settings};
 use proptest::prelude::*;
@@ -48,6 +50,10 @@ struct Plan {
     forced: bool,
     /// Whether a worker was named: of those only one runs at a time.
     place: Option<bool>,
+    /// The account that was named.
+    account: Option<usize>,
+    /// It is done by an agent that takes much memory.
+    heavy: bool,
     /// The first start fails, so that the next one waits.
     fails: bool,
     fortune: Fortune,
@@ -63,6 +69,7 @@ struct World {
     paused: bool,
     /// The command of a rig has not worked for a while: it is parked, or about to be tried.
     sick: Option<u64>,
+    limits: Limits,
     batch: u32,
     /// How long the town is left alone before anybody looks.
     idle: u64,
@@ -71,6 +78,24 @@ struct World {
     plans: Vec<Plan>,
 }
 
+/// What holds up starts besides slots.
+#[derive(Debug, Clone)]
+struct Limits {
+    /// Most starts in an hour: in the town, and in the rig `web`.
+    runs_per_hour: (u32, u32),
+    /// What is left of 16 GB.
+    memory_mb: u64,
+    /// How busy the one core is, in hundredths; one that has two to do is too busy.
+    load: u64,
+    /// Most runs on each account.
+    accounts: [u32; ACCOUNTS.len()],
+    /// Which of them is the default.
+    default_account: Option<usize>,
+    /// Whether others are used while that has no room.
+    spread: bool,
+}
+
+const ACCOUNTS: [&str; 3] = ["home", "lab", "work"];
 const RIGS: [&str; 5] = ["web", "api", "parked", "docked", "asked"];
 
 fn fortune() -> impl Strategy<Value = Fortune> {
@@ -91,11 +116,34 @@ fn fortune() -> impl Strategy<Value = Fortune> {
 fn plan() -> impl Strategy<Value = Plan> {
     let rig = prop_oneof![4 => 0_usize..2, 1 => 2_usize..5];
     let place = prop_oneof![3 => Just(None), 1 => Just(Some(true)), 1 => Just(Some(false))];
-    let flags = (any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.2));
-    (rig, 0_u8..5, place, flags, fortune()).prop_map(|(rig, priority, place, flags, fortune)| {
-        let (queued, forced, fails) = flags;
-        Plan { rig, priority, queued, forced, place, fails, fortune }
-    })
+    let flags = (
+        any::<bool>(),
+        prop::bool::weighted(0.2),
+        prop::bool::weighted(0.2),
+        prop::bool::weighted(0.3),
+    );
+    let account = prop::option::weighted(0.3, 0..ACCOUNTS.len());
+    (rig, 0_u8..5, place, account, flags, fortune()).prop_map(
+        |(rig, priority, place, account, flags, fortune)| {
+            let (queued, forced, fails, heavy) = flags;
+            Plan { rig, priority, queued, forced, place, account, heavy, fails, fortune }
+        },
+    )
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    let budget = || prop_oneof![2 => Just(0_u32), 1 => 1_u32..6];
+    let accounts = prop::array::uniform3(prop_oneof![2 => Just(0_u32), 1 => 1_u32..3]);
+    let default = prop::option::of(0..ACCOUNTS.len());
+    // Nothing of a floor of 800 MB is left, or room for a few heavy ones, or for all.
+    let memory = prop_oneof![1 => Just(500_u64), 2 => 900_u64..4000, 2 => Just(15_000_u64)];
+    let load = prop_oneof![3 => Just(50_u64), 1 => 150_u64..300];
+    (budget(), budget(), memory, load, accounts, default, any::<bool>()).prop_map(
+        |(town, web, memory_mb, load, accounts, default_account, spread)| {
+            let runs_per_hour = (town, web);
+            Limits { runs_per_hour, memory_mb, load, accounts, default_account, spread }
+        },
+    )
 }
 
 fn world() -> impl Strategy<Value = World> {
@@ -107,11 +155,12 @@ fn world() -> impl Strategy<Value = World> {
     let flags = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.1));
     let sick = prop_oneof![2 => Just(None), 1 => (0_u64..1000).prop_map(Some)];
     let numbers = (0_u32..4, 0_u64..400, 0_usize..6, sick);
-    (caps, flags, numbers, prop::collection::vec(plan(), 1..14)).prop_map(
+    (caps, flags, numbers, limits(), prop::collection::vec(plan(), 1..14)).prop_map(
         |(
             (max_polecats, queue_max_polecats, rig_cap),
             flags,
             (batch, idle, first, sick),
+            limits,
             plans,
         )| {
             let (fifo, queue_enabled, paused) = flags;
@@ -123,6 +172,7 @@ fn world() -> impl Strategy<Value = World> {
                 queue_enabled,
                 paused,
                 sick,
+                limits,
                 batch,
                 idle,
                 first,
@@ -152,7 +202,13 @@ fn live_through(town: &Town, number: usize, plan: &Plan) {
         let place = if polecat { "nux" } else { "crew/ann" };
         arguments.push(format!("{}/{place}", RIGS[plan.rig]));
     }
-    let flags = Flags { force: plan.forced, no_convoy: true, ..Flags::default() };
+    let flags = Flags {
+        force: plan.forced,
+        no_convoy: true,
+        account: plan.account.map(|at| ACCOUNTS[at].to_owned()),
+        runtime: plan.heavy.then(|| "claude".to_owned()),
+        ..Flags::default()
+    };
     let request = SlingRequest { arguments, flags, queue: plan.queued, ..SlingRequest::default() };
     sling(town, &request).unwrap();
     let other = |suffix: &str| {
@@ -216,11 +272,28 @@ fn fall_sick(town: &Town) {
     }
 }
 
-fn build(world: &World) -> Town {
+/// This machine: what runs on it is weighed.
+fn host(town: &Town) -> String {
+    runs::RealWorld::of(town).unwrap().host().to_owned()
+}
+
+fn build(world: &World) -> (Town, Arc<StillClock>) {
     let clock = Arc::new(StillClock(AtomicI64::new(1_000_000_000_000_000_000)));
     let actor = Actor { name: "tester".to_owned(), owner: String::new() };
     let shared: Arc<dyn Clock> = Arc::<StillClock>::clone(&clock);
-    let town = Town::in_memory(actor, shared).unwrap();
+    let limits = &world.limits;
+    let machine = MachineFacts {
+        memory: Some(Memory { total_mb: 16_000, available_mb: limits.memory_mb }),
+        load: Some(Load { hundredths: limits.load, cores: 1 }),
+    };
+    let town = Town::in_memory(actor, shared).unwrap().with_machine(Arc::new(machine));
+    for (handle, max_runs) in ACCOUNTS.iter().zip(limits.accounts) {
+        let handle = (*handle).to_owned();
+        accounts::add(&town, &NewAccount { handle, max_runs, ..NewAccount::default() }).unwrap();
+    }
+    if let Some(at) = limits.default_account {
+        accounts::set_default(&town, Some(ACCOUNTS[at])).unwrap();
+    }
     for name in RIGS {
         let executor = if name == "asked" { ExecutorKind::Pull } else { ExecutorKind::Process };
         let (repository, branch) = (None, None);
@@ -239,6 +312,10 @@ fn build(world: &World) -> Town {
         ("rig.web.max_polecats", world.rig_cap.to_string()),
         ("scheduler.order", if world.fifo { "fifo" } else { "priority" }.to_owned()),
         ("queue.enabled", world.queue_enabled.to_string()),
+        ("budget.runs_per_hour", limits.runs_per_hour.0.to_string()),
+        ("rig.web.budget.runs_per_hour", limits.runs_per_hour.1.to_string()),
+        ("guard.load_per_core", "2".to_owned()),
+        ("accounts.spread", limits.spread.to_string()),
     ] {
         settings::set(&town, name, &value).unwrap();
     }
@@ -251,7 +328,9 @@ fn build(world: &World) -> Town {
         }
     }
     // Some run from now on, and some wait for another try.
-    Dispatcher::new(&town, &spawner).with_limit(2).dispatch().unwrap();
+    let host = host(&town);
+    let first_cycle = Dispatcher::new(&town, &spawner).with_starter("", &host);
+    first_cycle.with_limit(2).dispatch().unwrap();
     for (number, plan) in world.plans.iter().enumerate().skip(first) {
         live_through(&town, number, plan);
     }
@@ -263,7 +342,7 @@ fn build(world: &World) -> Town {
     }
     let idle = i64::try_from(world.idle).unwrap() * 1_000_000_000;
     clock.0.fetch_add(idle, Ordering::Relaxed);
-    town
+    (town, clock)
 }
 
 /// What the daemon sees is what a person sees, and the gate; who has room follows from that.
@@ -293,7 +372,7 @@ fn check_gate(world: &World, by_hand: &[queue::Queued], town: &Town) -> Result<(
 }
 
 fn check(world: &World, caller: Caller) -> Result<(), TestCaseError> {
-    let town = build(world);
+    let (town, _) = build(world);
     let list = queue::list(&town, caller).unwrap();
     let status = queue::status(&town).unwrap();
     prop_assert_eq!(status.queued, list.len() as u64);
@@ -310,8 +389,10 @@ fn check(world: &World, caller: Caller) -> Result<(), TestCaseError> {
     let startable: Vec<_> = list.iter().filter(|entry| entry.reasons.is_empty()).collect();
     let startable: Vec<_> = startable.iter().map(|entry| entry.context.bead.clone()).collect();
     let spawner = MemorySpawner::default();
+    let host = host(&town);
     let cycle = |limit: u32, dry_run: bool| {
         let dispatcher = Dispatcher::new(&town, &spawner).with_caller(caller);
+        let dispatcher = dispatcher.with_starter("", &host);
         dispatcher.with_limit(limit).with_dry_run(dry_run).dispatch().unwrap()
     };
     let beads = |done: &gt_operations::dispatch::Dispatched| {
@@ -333,11 +414,38 @@ fn check(world: &World, caller: Caller) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// What starts because time has passed starts at the moment that was named for it, or later, and never before.
+fn check_due(world: &World) -> Result<(), TestCaseError> {
+    let (town, clock) = build(world);
+    let spawner = MemorySpawner::default();
+    let host = host(&town);
+    let daemon = Dispatcher::new(&town, &spawner).with_caller(Caller::Daemon);
+    daemon.with_starter("", &host).dispatch().unwrap();
+    let now = town.now();
+    let due = next_due(&town).unwrap();
+    let last = due.map_or(now.plus(Duration::from_hours(48)), |due| {
+        Timestamp::from_nanos(due.as_nanos() - 1)
+    });
+    for part in 1..=4 {
+        let step = (last.as_nanos() - now.as_nanos()).max(0) / 4 * part;
+        clock.0.store(now.as_nanos() + step, Ordering::Relaxed);
+        let list = queue::list(&town, Caller::Daemon).unwrap();
+        let early = list.iter().find(|entry| entry.reasons.is_empty());
+        prop_assert!(early.is_none(), "{early:#?} before {due:?}");
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_listed_without_a_reason_is_what_starts(world in world(), by_hand: bool) {
         check(&world, if by_hand { Caller::Hand } else { Caller::Daemon })?;
+    }
+
+    #[test]
+    fn nothing_starts_by_time_alone_before_its_moment(world in world()) {
+        check_due(&world)?;
     }
 }

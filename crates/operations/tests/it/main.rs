@@ -4,6 +4,7 @@
 mod adopt;
 mod agreement;
 mod damage;
+mod due;
 mod import;
 mod kept;
 mod live_runs;

@@ -82,7 +82,13 @@ fn more_requests_than_there_is_room_for_are_told_so() {
         body.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
-    wait_until("there is no room", || server.get("/work").status == 503);
+    wait_until("it is at work on that", || {
+        // That and the question itself.
+        server.get("/metrics").is(200).text().contains("gt_http_requests_in_flight 2\n")
+    });
+    assert_eq!(server.get("/work").status, 503);
+    // Whoever watches the server is answered all the same.
+    server.get("/health").is(200);
     stream.write_all(body.as_bytes()).unwrap();
     assert_eq!(http::read_answer(stream).unwrap().status, 201);
     wait_until("there is room again", || server.get("/work").status == 200);
@@ -117,6 +123,7 @@ fn whoever_takes_nothing_of_what_is_there_is_let_go() {
     // More than a connection holds, asked for by somebody who does not read.
     let mut stream = http::connect(&server.address).unwrap();
     stream.write_all(b"GET /work HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    stream.read_exact(&mut [0]).unwrap();
     wait_until("the server has let go of it", || {
         server.get("/metrics").text().contains("gt_http_connections 1\n")
     });

@@ -7,7 +7,7 @@ mod show;
 
 use clap::{Args, Subcommand};
 use gt_core::Timestamp;
-use gt_core::schedule::Run;
+use gt_core::schedule::{LandingState, Run, Workplace};
 use gt_core::time::format_duration;
 use gt_records::ObjectWriter;
 
@@ -87,6 +87,24 @@ pub(super) fn write_run(object: &mut ObjectWriter<'_>, run: &Run) {
     }
     object.text_unless_empty("reason", &run.reason);
     write_awaited_origin(object, run);
+    write_workplace(object, run);
+}
+
+/// Where the worker of a run works, and what became of it.
+fn write_workplace(object: &mut ObjectWriter<'_>, run: &Run) {
+    let Workplace { session, tree, branch, base, .. } = &run.workplace;
+    object.text_unless_empty("session", session);
+    object.text_unless_empty("tree", tree);
+    object.text_unless_empty("branch", branch);
+    object.text_unless_empty("base_branch", base);
+    object.text_unless_empty("accepted_commit", &run.landing.accepted);
+    object.text_unless_empty("landed_commit", landed_commit(run).unwrap_or_default());
+}
+
+/// The commit that the origin has of the work of a run.
+pub(super) fn landed_commit(run: &Run) -> Option<&str> {
+    let is_there = run.landing.state == Some(LandingState::Confirmed);
+    is_there.then_some(run.landing.commit.as_str())
 }
 
 /// What the work of a run waits for, if it does.

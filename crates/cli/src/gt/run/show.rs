@@ -7,7 +7,7 @@ use gt_records::ObjectWriter;
 
 use super::super::status::{print_needs, write_need};
 use super::super::step::{print_steps, write_progress};
-use super::{lasted, write_run};
+use super::{landed_commit, lasted, write_run};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago};
@@ -64,6 +64,10 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
         row("machine", elsewhere.machine.clone());
     }
     row("formula", run.formula.clone());
+    row("session", run.workplace.session.clone());
+    row("tree", run.workplace.tree.clone());
+    row("branch", run.workplace.branch.clone());
+    row("landed", landed_commit(run).unwrap_or_default().to_owned());
     row("output", log.display().to_string());
     printer.table(table)?;
     print_needs(printer, &shown.needs)?;

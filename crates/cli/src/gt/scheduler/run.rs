@@ -3,10 +3,10 @@
 use clap::Args;
 use gt_core::BeadId;
 use gt_core::schedule::RunId;
-use gt_operations::Town;
 use gt_operations::dispatch::{Dispatched, NotStarted, Overrides, Pass, SpawnError, Started, pass};
 use gt_operations::runs::{RealWorld, Recovered};
-use gt_operations::trees::{self, Warmed};
+use gt_operations::trees::Warmed;
+use gt_operations::{Town, warm_trees};
 use gt_records::ObjectWriter;
 
 use super::status::{free, write_limit};
@@ -65,7 +65,7 @@ pub(super) fn run(context: &Context<'_>, args: &RunArgs) -> Result<(), CliError>
     let printer = context.printer;
     note_unrecovered(printer, &recovered.errors);
     // Whoever could start has started, so nobody waits for this.
-    let warmed = if args.dry_run { Warmed::default() } else { keep_warm(&town)? };
+    let warmed = if args.dry_run { Warmed::default() } else { made_ahead(&town)? };
     for (rig, why) in &warmed.problems {
         printer.note(format!("note: no tree can be made ahead in {rig}: {why}"));
     }
@@ -77,8 +77,8 @@ pub(super) fn run(context: &Context<'_>, args: &RunArgs) -> Result<(), CliError>
     verdict(printer, &done.errors)
 }
 
-fn keep_warm(town: &Town) -> Result<Warmed, CliError> {
-    Ok(trees::keep_warm(town, &RealWorld::of(town)?)?)
+fn made_ahead(town: &Town) -> Result<Warmed, CliError> {
+    Ok(warm_trees(town, &RealWorld::of(town)?)?)
 }
 
 /// Says what could not be started. What turned out to have to wait is no error.

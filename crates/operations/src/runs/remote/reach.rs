@@ -27,7 +27,7 @@ pub(in crate::runs) fn alive(files: &RunFiles, run: &Run) -> Alive {
 
 /// Why the machine of a run cannot be reached, if it could not when it was last tried.
 pub(in crate::runs) fn unreachable(files: &RunFiles) -> Option<String> {
-    fs::read_to_string(files.unreachable_path()).ok()
+    fs::read_to_string(files.unreachable_path()).ok().filter(|why| !why.is_empty())
 }
 
 /// Where a run with these files was sent, if it was sent anywhere.
