@@ -277,7 +277,8 @@ fn is_cut(error: &io::Error) -> bool {
 
 fn failed(origin: String, error: io::Error) -> WebError {
     let inner = error.get_ref();
-    if inner.is_some_and(|inner| inner.is::<Interrupted>()) {
+    let interrupted: Option<&Interrupted> = inner.and_then(|inner| inner.downcast_ref());
+    if interrupted.is_some() {
         return WebError::Interrupted(origin);
     }
     match inner.and_then(|inner| inner.downcast_ref()) {
