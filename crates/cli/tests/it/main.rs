@@ -103,4 +103,7 @@ mod wait;
 mod warm_trees;
 mod why;
 mod work;
+mod work_history;
+mod work_poll;
+mod work_remote;
 mod worker;
