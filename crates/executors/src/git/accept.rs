@@ -33,6 +33,13 @@ impl Tree {
         if let Some(operation) = unfinished.filter(|operation| *operation != Unfinished::Merge) {
             return Err(GitError::Unfinished { operation: operation.command() });
         }
+        if let Some(base) = &limits.base
+            && unfinished.is_none()
+            && self.head_in_files().as_ref() == Some(base)
+            && self.is_seen_at(base, &self.git_directory()?)?
+        {
+            return Ok(None);
+        }
         let report = self.report(Ignored::Hidden)?;
         let changes = &report.changes;
         if !changes.dirty_submodules.is_empty() {

@@ -284,16 +284,19 @@ impl Tree {
 
     /// What is not committed, where `HEAD` is at `base`. Only for whoever has the tree alone.
     fn left_at(&self, base: &Commit, git_directory: &Path) -> Result<Vec<PathBuf>, GitError> {
-        if let Some(sight) = index::look(&self.path, git_directory)
-            && sight.tree == self.tree_of(base, git_directory)?
-            && self.are_ignored(&sight.others)?
-        {
+        if self.is_seen_at(base, git_directory)? {
             return Ok(Vec::new());
         }
         // Git may write down what it sees, so that next time looking is enough.
         let report =
             self.report_with(Ignored::Hidden, |call| call.env("GIT_OPTIONAL_LOCKS", "1"))?;
         Ok(report.changes.paths().cloned().collect())
+    }
+
+    /// Whether everything can be seen to be as in this commit, which `HEAD` is at, without asking git how it is.
+    pub(super) fn is_seen_at(&self, base: &Commit, git_directory: &Path) -> Result<bool, GitError> {
+        let Some(sight) = index::look(&self.path, git_directory) else { return Ok(false) };
+        Ok(sight.tree == self.tree_of(base, git_directory)? && self.are_ignored(&sight.others)?)
     }
 
     /// The hash of the tree of a commit: that is asked once, and kept beside the index.
@@ -308,7 +311,8 @@ impl Tree {
         let call = self.call(format!("find the tree of {commit}"))?;
         let output = call.args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).done()?;
         let tree = String::from_utf8_lossy(&output).trim().to_owned();
-        links::replace(&kept, format!("{commit} {tree}").as_bytes())?;
+        // Otherwise it is asked again.
+        let _ = links::replace(&kept, format!("{commit} {tree}").as_bytes());
         Ok(tree)
     }
 
