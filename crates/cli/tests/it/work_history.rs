@@ -455,6 +455,55 @@ fn play(town: Sandbox, trouble: impl Fn(&Arena) + Sync) {
 }
 
 #[test]
+fn whoever_checks_a_history_sees_what_is_wrong_with_it() {
+    let logged = |run: &str, state: &str| json!({"id": run, "agent": "ann", "state": state});
+    let item = |status: &str, log: Vec<Value>| {
+        let item = json!({"status": status, "completed_at": "then", "dispatch_log": log});
+        BTreeMap::from([("a".to_owned(), item)])
+    };
+    let taken = |agent: &str| {
+        let (item, run) = ("a".to_owned(), "r".to_owned());
+        Fact::Taken { agent: agent.to_owned(), item, run }
+    };
+    let ended = |run: &str, end, told| {
+        let (item, run) = ("a".to_owned(), run.to_owned());
+        Fact::Ended { item, run, end, told }
+    };
+    let submitted = |item: &str| Fact::Submitted { item: item.to_owned() };
+    let is_right = |facts: Vec<Fact>, items: BTreeMap<String, Value>| {
+        std::panic::catch_unwind(|| check(&facts, &items, true)).is_ok()
+    };
+    let done = || item("completed", vec![logged("r", "done")]);
+    let completed = || ended("r", End::Completed, true);
+    assert!(is_right(vec![submitted("a"), taken("ann"), completed()], done()));
+    // An answer that nobody heard of may mean either.
+    assert!(is_right(vec![ended("r", End::Completed, false)], done()));
+    assert!(is_right(vec![ended("r", End::Failed, false), completed()], done()));
+
+    assert!(!is_right(vec![submitted("b"), completed()], done()), "an item is lost");
+    assert!(!is_right(vec![taken("bob"), completed()], done()), "somebody else has it");
+    assert!(!is_right(vec![taken("ann"), taken("ann"), completed()], done()), "handed out twice");
+    assert!(!is_right(vec![], done()), "nobody completed it");
+    let lost = item("completed", vec![logged("r", "lost"), logged("s", "done")]);
+    let both = vec![completed(), ended("s", End::Completed, true)];
+    assert!(!is_right(both.clone(), lost), "a completion is lost");
+    let twice = item("completed", vec![logged("r", "done"), logged("s", "done")]);
+    assert!(!is_right(both, twice), "completed twice");
+    let open = item("queued", vec![logged("r", "done")]);
+    assert!(!is_right(vec![completed()], open), "it is done and queued");
+
+    let event = |number: u64, kind: &str, run: &str| {
+        let payload = json!({"agent": "ann"});
+        json!({"number": number, "event_type": kind, "run": run, "payload": payload})
+    };
+    let happens = |events: Vec<Value>| std::panic::catch_unwind(|| replay(&events)).is_ok();
+    let (first, second) = (event(1, "dispatched", "a#1"), event(3, "dispatched", "b#1"));
+    assert!(happens(vec![first.clone(), event(2, "run_lost", "a#1"), second.clone()]));
+    assert!(!happens(vec![first.clone(), second]), "a gap");
+    assert!(!happens(vec![first, event(2, "dispatched", "b#1")]), "two at once");
+}
+
+#[test]
 fn nothing_acknowledged_is_lost_or_done_twice_on_a_file() {
     play(town_on_file(), |arena| {
         arena.kill();

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::runs::processes;
 
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_mins(1);
 
     struct Started {
         directory: tempfile::TempDir,

@@ -12,10 +12,10 @@ use crate::values::text_of;
 /// Which work queue.
 #[derive(Debug, Args)]
 pub(super) struct DoorArgs {
-    /// Ask the server at this address, such as http://127.0.0.1:8080, instead of the town around; GT_WORK_URL says the same
+    /// Ask the server at this address instead of the town around; the same as `GT_WORK_URL`
     #[arg(long, global = true, value_name = "URL", help_heading = "Which queue", value_parser = WebAddress::parse)]
     url: Option<WebAddress>,
-    /// Show this token there; others on this machine can see it, unlike GT_WORK_TOKEN
+    /// Show this token there; others on this machine can see it, unlike `GT_WORK_TOKEN`
     #[arg(
         long,
         global = true,

@@ -18,18 +18,22 @@ use crate::values::comma_separated;
 
 /// Take work, one item after the other, and have a command do it
 ///
-/// The command gets the item as JSON on its standard input. In its arguments {} stands for the id of the item; in its
-/// environment are GT_WORK_ID, GT_WORK_BEAD, GT_WORK_TYPE, GT_WORK_AGENT, GT_RUN_ID and, unless it is very long, GT_WORK_ITEM with
-/// the same JSON. If it ends with 0 the item is completed, else it has failed; the last lines of its output are noted, and
-/// all of it is kept in a file. A command may report itself (gt work update --run-id "$GT_RUN_ID"): then that counts.
+/// The command gets the item as JSON on its standard input, and its id wherever {} stands in its arguments. If it ends with 0
+/// the item is completed, else it has failed; the last lines of its output are noted, and all of it is kept in a file. A command
+/// may report itself with gt work update: then that counts.
 ///
-/// The lease is renewed while the command is at work. If the item becomes somebody else's, the command is ended. TERM, INT and HUP
-/// end the command and give the item back. A server that is away is waited for.
+/// The lease is renewed while the command is at work. If the item becomes somebody else's, the command is ended. TERM, INT and
+/// HUP end the command and give the item back. A server that is away is waited for.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "In the environment of the command are GT_WORK_ID, GT_WORK_BEAD, GT_WORK_TYPE, GT_WORK_AGENT, GT_RUN_ID and, \
+unless it is longer than 100 KB, GT_WORK_ITEM with the item as JSON; with a server also GT_WORK_URL and GT_WORK_TOKEN.
+
+Examples:
   gt work poll --agent steve-w -- ./review.sh {}
   gt work poll --agent ci --type deploy --once --wait 0 -- make deploy
-  gt work poll --agent steve-w --url https://queue.example -- claude -p \"Do the work item on standard input\"")]
+  gt work poll --agent steve-w --url https://queue.example -- claude -p \"Do the work item on standard input\""
+)]
 pub(super) struct PollArgs {
     /// Who asks for work
     #[arg(long, value_name = "NAME")]
@@ -56,7 +60,7 @@ pub(super) struct PollArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     grace: Duration,
     /// Keep the output of commands in this directory; .gt/work in the town or, with a server, gt/work in
-    /// XDG_STATE_HOME (~/.local/state) unless said
+    /// ~/.local/state unless said
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// The command and its arguments

@@ -183,7 +183,7 @@ fn report(
         Err(error) if error.code() == Some("not-found") => {
             return Ok(PollEnd::Lost(error.to_string()));
         }
-        Err(error) => return Err(unreported(error, failure.as_deref(), output)),
+        Err(error) => return Err(unreported(&error, failure.as_deref(), output)),
     };
     if let Some(said) = reported(&details, held.run) {
         return Ok(PollEnd::Reported(said));
@@ -207,15 +207,15 @@ fn report(
                 return Ok(PollEnd::Lost(error.to_string()));
             }
         }
-        Err(error) => return Err(unreported(error, failure.as_deref(), output)),
+        Err(error) => return Err(unreported(&error, failure.as_deref(), output)),
     }
     Ok(failure.map_or(PollEnd::Completed, PollEnd::Failed))
 }
 
 /// Nobody could be told what became of the work, so whoever sees this is.
-fn unreported(error: WorkError, failure: Option<&str>, output: &Path) -> WorkError {
+fn unreported(error: &WorkError, failure: Option<&str>, output: &Path) -> WorkError {
     let came = failure.unwrap_or("the command ended well");
-    let (output, why) = (output.display(), crate::with_causes(&error));
+    let (output, why) = (output.display(), crate::with_causes(error));
     OperationError::rejected(format!(
         "{came}, and the queue could not be told: {why}; the output is in {output}, and the item is queued again when \
          its lease has ended"

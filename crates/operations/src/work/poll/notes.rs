@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn the_last_lines_say_what_happened() {
         assert_eq!(last_lines(b"one\r\n\x1b[31mtwo\x1b[0m  \n\n"), "one\n[31mtwo[0m");
-        let many: String = (0..50).map(|line| format!("line {line}\n")).collect();
-        let last = last_lines(many.as_bytes());
+        let many: Vec<String> = (0..50).map(|line| format!("line {line}")).collect();
+        let last = last_lines(many.join("\n").as_bytes());
         assert_eq!((last.lines().count(), last.lines().last()), (LINES_MAX, Some("line 49")));
         assert_eq!(tail(Path::new("/there/is/none")), "");
     }

@@ -51,16 +51,16 @@ impl RemoteError {
             return Self::Told { status, code, detail, item };
         }
         let origin = address.origin();
-        let detail = match reply.head.field("location").filter(|_| (300..400).contains(&status)) {
-            Some(place) => format!(
+        let place = reply.head.field("location").filter(|_| (300..400).contains(&status));
+        let detail = if let Some(place) = place {
+            format!(
                 "{origin} answered {status} and points to {place}; redirects are not followed, so give the address where it leads"
-            ),
-            None => {
-                let words: String = text.chars().take(WORDS_CHARACTERS_MAX).collect();
-                let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-                let words = if words.is_empty() { words } else { format!(": {words}") };
-                format!("{origin} answered {status}, and not as a server of gt does{words}")
-            }
+            )
+        } else {
+            let words: String = text.chars().take(WORDS_CHARACTERS_MAX).collect();
+            let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+            let words = if words.is_empty() { words } else { format!(": {words}") };
+            format!("{origin} answered {status}, and not as a server of gt does{words}")
         };
         Self::Told { status, code: String::new(), detail, item: None }
     }

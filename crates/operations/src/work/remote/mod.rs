@@ -82,7 +82,7 @@ impl Remote {
         self.token.as_ref()
     }
 
-    fn ask(&self, question: Question<'_>) -> WorkResult<Reply> {
+    fn ask(&self, question: &Question<'_>) -> WorkResult<Reply> {
         let address = self.below(question.target)?;
         let shown = self.authorization();
         let mut headers = question.headers.to_vec();
@@ -144,7 +144,7 @@ impl Remote {
             key.as_deref().map(|key| ("Idempotency-Key", key)).into_iter().collect();
         let question =
             Question { headers: &headers, ..Question::with_body(Method::Post, "/work", body) };
-        let reply = self.ask(question)?;
+        let reply = self.ask(&question)?;
         let before = reply.head.field("idempotent-replayed").is_some();
         let items = self.read(&reply, |text| {
             if text.starts_with('[') {
@@ -157,13 +157,13 @@ impl Remote {
     }
 
     pub(super) fn item(&self, reference: &ItemRef) -> WorkResult<ItemDetails> {
-        let reply = self.ask(Question::get(&format!("/work/{reference}")))?;
+        let reply = self.ask(&Question::get(&format!("/work/{reference}")))?;
         let (item, dispatch_log, depends_on) = self.read(&reply, read_work_details)?;
         Ok(ItemDetails { item, dispatch_log, depends_on })
     }
 
     pub(super) fn project(&self, reference: &ProjectRef) -> WorkResult<Project> {
-        let reply = self.ask(Question::get(&format!("/projects/{reference}")))?;
+        let reply = self.ask(&Question::get(&format!("/projects/{reference}")))?;
         self.read(&reply, read_project)
     }
 
@@ -174,7 +174,7 @@ impl Remote {
         let target = format!("/work/{reference}");
         let body = requests::change_json(change);
         let question = Question::with_body(Method::Patch, &target, body);
-        let reply = self.ask(Question { headers: &headers, ..question })?;
+        let reply = self.ask(&Question { headers: &headers, ..question })?;
         self.read(&reply, read_work_item)
     }
 
@@ -190,7 +190,7 @@ impl Remote {
         if let Some(cursor) = after {
             query.append_pair("cursor", &cursor.to_string());
         }
-        let reply = self.ask(Question::get(&format!("/work?{}", query.finish())))?;
+        let reply = self.ask(&Question::get(&format!("/work?{}", query.finish())))?;
         let next = reply.head.field("link").and_then(requests::next_cursor);
         Ok(ItemPage { items: self.read(&reply, read_work_items)?, next })
     }
@@ -206,7 +206,7 @@ impl Remote {
         let body = requests::next_json(request, wait_s);
         let question = Question::with_body(Method::Post, "/work/next", body);
         let limit = ANSWER_MAX + Duration::from_secs(wait_s);
-        let reply = self.ask(Question { limit, interrupt, ..question })?;
+        let reply = self.ask(&Question { limit, interrupt, ..question })?;
         Ok(match self.read(&reply, read_next_answer)? {
             NextAnswer::Nothing { code, reason } => Next::Nothing(NoWork::Told { code, reason }),
             NextAnswer::Item { item, run, lease_expires_at } => {
@@ -225,7 +225,7 @@ impl Remote {
         let target = format!("/work/{reference}/heartbeat");
         let body = requests::heartbeat_json(&heartbeat.run, heartbeat.lease, heartbeat.adopts);
         let question = Question::with_body(Method::Post, &target, body);
-        let reply = self.ask(Question { limit: SHORT_MAX, ..question })?;
+        let reply = self.ask(&Question { limit: SHORT_MAX, ..question })?;
         self.read(&reply, read_lease_answer)
     }
 
@@ -233,13 +233,13 @@ impl Remote {
         let target = format!("/work/{reference}/release");
         let body = requests::heartbeat_json(run, None::<Lease>, false);
         let question = Question::with_body(Method::Post, &target, body);
-        let reply = self.ask(Question { limit: SHORT_MAX, ..question })?;
+        let reply = self.ask(&Question { limit: SHORT_MAX, ..question })?;
         self.read(&reply, read_work_item)
     }
 
     pub(super) fn check_overdue(&self) -> WorkResult<Overdue> {
         let question = Question::with_body(Method::Post, "/work/stale-check", "{}".to_owned());
-        let found = self.read(&self.ask(question)?, read_overdue_answer)?;
+        let found = self.read(&self.ask(&question)?, read_overdue_answer)?;
         Ok(Overdue { stale: found.stale, lost: found.lost, due: found.due })
     }
 }

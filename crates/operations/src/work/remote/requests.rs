@@ -1,8 +1,8 @@
 //! What is asked of a server of the work queue, as it wants to be asked.
 
 use form_urlencoded::Serializer;
-use gt_core::Json;
-use gt_core::work::{Cursor, Lease, RunRef, WorkFilter};
+use gt_core::work::{Cursor, Lease, RunRef, WorkFilter, WorkStatus};
+use gt_core::{ExecutorKind, IssueType, Json, Outcome, RigSlug};
 use gt_records::ObjectWriter;
 
 use crate::beads::Edit;
@@ -40,7 +40,9 @@ pub(super) fn new_item_json(item: &NewItem, actor: Option<&str>) -> String {
         object.text_unless_empty("notes", notes);
         if !depends_on.is_empty() {
             object.array("depends_on", |array| {
-                depends_on.iter().for_each(|target| array.text(&target.to_string()));
+                for target in depends_on {
+                    array.text(&target.to_string());
+                }
             });
         }
     })
@@ -62,8 +64,8 @@ pub(super) fn change_json(change: &ItemChange) -> String {
     } = change;
     written(|object| {
         let fixed = [
-            ("status", status.map(|status| status.as_str())),
-            ("outcome", outcome.map(|outcome| outcome.as_str())),
+            ("status", status.map(WorkStatus::as_str)),
+            ("outcome", outcome.map(Outcome::as_str)),
             ("notes", notes.as_deref()),
             ("type", kind.as_deref()),
             ("description", description.as_deref()),
@@ -136,12 +138,12 @@ pub(super) fn filter_query(query: &mut Serializer<'_, String>, filter: &WorkFilt
     let since = since.map(|since| since.to_string());
     for (name, value) in [
         ("agent", agent.as_deref()),
-        ("project_id", project.as_ref().map(|rig| rig.as_str())),
+        ("project_id", project.as_ref().map(RigSlug::as_str)),
         ("since", since.as_deref()),
-        ("type", kind.as_ref().map(|kind| kind.as_str())),
+        ("type", kind.as_ref().map(IssueType::as_str)),
         ("created_by", created_by.as_deref()),
         ("q", text.as_deref()),
-        ("executor", executor.map(|executor| executor.as_str())),
+        ("executor", executor.map(ExecutorKind::as_str)),
     ] {
         if let Some(value) = value {
             query.append_pair(name, value);
@@ -172,7 +174,7 @@ fn written(write: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
 #[cfg(test)]
 mod tests {
     use gt_core::Timestamp;
-    use gt_core::work::{WorkItem, WorkStatus};
+    use gt_core::work::WorkItem;
 
     use super::*;
 

@@ -12,7 +12,7 @@ use crate::work::error::WorkResult;
 use crate::work::watch::Seen;
 
 /// How long a server may say nothing at all. It says something every fifteen seconds, and the network may be slow.
-const SILENCE_MAX: Duration = Duration::from_secs(60);
+const SILENCE_MAX: Duration = Duration::from_mins(1);
 
 /// The event log of a server. Whoever loses the connection goes on after the last event that they have heard of.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ struct Connection {
 impl EventStream {
     /// From now on.
     pub(in crate::work) fn from_now(remote: &Remote) -> WorkResult<Self> {
-        let reply = remote.ask(Question::get("/health"))?;
+        let reply = remote.ask(&Question::get("/health"))?;
         let reached = remote.read(&reply, read_last_event)?;
         Ok(Self { remote: remote.clone(), reached, connection: None })
     }
