@@ -55,12 +55,12 @@ fn sixteen_creates_at_once_all_succeed() {
 #[test]
 fn sixteen_creates_beside_a_saturated_writer_all_succeed() {
     let town = town();
-    town.write("in.jsonl", beads(2000, "im"));
+    town.write("in.jsonl", beads(600, "im"));
     let script = format!(
         "while [ ! -e stop ]; do '{0}' delete --from-file ids --force --quiet && '{0}' import in.jsonl --quiet || exit 1; done",
         town.bd_path().display()
     );
-    let ids: Vec<String> = (0..2000).map(|number| format!("im-{number}")).collect();
+    let ids: Vec<String> = (0..600).map(|number| format!("im-{number}")).collect();
     town.write("ids", ids.join("\n"));
     town.bd(["import", "in.jsonl"]).ok();
     let writer = town.command("bash").args(["-c", &script]).start();
@@ -82,7 +82,7 @@ fn sixteen_creates_beside_a_saturated_writer_all_succeed() {
     town.write("stop", "");
     writer.wait().ok();
     assert_eq!(town.ids(&["list", "--label", "created", "-n", "0"]).len(), 32);
-    assert_eq!(town.ids(&["list", "--label", "imported", "-n", "0"]).len(), 2000);
+    assert_eq!(town.ids(&["list", "--label", "imported", "-n", "0"]).len(), 600);
     assert_gapless(&town);
     town.gt(["doctor"]).ok();
 }

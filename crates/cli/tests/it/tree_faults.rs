@@ -29,8 +29,10 @@ fn assert_not_lost(town: &Sandbox, bead: &str, file: &str, text: &str) {
     };
     assert!(
         found || is_saved(),
-        "{text:?} of {bead} is nowhere: {:?}",
-        files_in(town.cwd().join("web"))
+        "{text:?} of {bead} is nowhere: {:?}\n{}\n{}",
+        files_in(town.cwd().join("web")),
+        town.gt(["run", "list", "--all", "--json"]).stdout,
+        town.gt(["feed", "--limit", "0"]).stdout,
     );
 }
 
