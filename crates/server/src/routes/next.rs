@@ -129,6 +129,16 @@ fn lease(fields: &mut Fields) -> Option<Lease> {
     fields.read("lease_s", Lease::of_seconds(seconds))
 }
 
+/// The run that an agent speaks for; nothing if that is missing or wrong, which `fields` knows then.
+fn run(fields: &mut Fields) -> Option<RunRef> {
+    let run = fields.required("run_id");
+    if run.is_empty() { None } else { fields.read("run_id", RunRef::parse(&run)) }
+}
+
+fn run_is_missing() -> Box<Problem> {
+    Problem::invalid_field("run_id", "this is required")
+}
+
 /// Say that an item is still being done
 #[utoipa::path(
     post,
@@ -152,12 +162,11 @@ pub(super) async fn heartbeat(
 ) -> Result<Response, Pending> {
     let reference = reference(&id)?;
     let mut fields = Fields::of(&body, "")?;
-    let run = fields.required("run_id");
-    let run = if run.is_empty() { None } else { fields.read("run_id", RunRef::parse(&run)) };
+    let run = run(&mut fields);
     let lease = lease(&mut fields);
     let adopts = fields.flag("adopt");
     fields.check()?;
-    let run = run.ok_or_else(|| Problem::invalid_field("run_id", "this is required"))?;
+    let run = run.ok_or_else(run_is_missing)?;
     let beat = Heartbeat { run, lease, adopts };
     let until =
         service.change(&caller, move |town| work::heartbeat(town, &reference, beat)).await?;
@@ -190,10 +199,9 @@ pub(super) async fn release(
 ) -> Result<Response, Pending> {
     let reference = reference(&id)?;
     let mut fields = Fields::of(&body, "")?;
-    let run = fields.required("run_id");
-    let run = if run.is_empty() { None } else { fields.read("run_id", RunRef::parse(&run)) };
+    let run = run(&mut fields);
     fields.check()?;
-    let run = run.ok_or_else(|| Problem::invalid_field("run_id", "this is required"))?;
+    let run = run.ok_or_else(run_is_missing)?;
     let given = service.change(&caller, move |town| work::release(town, &reference, run)).await?;
     Ok(answer::item(StatusCode::OK, &given))
 }
