@@ -53,8 +53,6 @@ install_system_packages() {
     command -v ssh >/dev/null || missing+=(openssh-client)
     # Projects of the tests keep large files.
     command -v git-lfs >/dev/null || missing+=(git-lfs)
-    # The tests set clocks wrong.
-    command -v faketime >/dev/null || missing+=(faketime)
     # What a container is asked with, and what coding agents speak to the work queue with.
     command -v wget >/dev/null || missing+=(wget)
     command -v curl >/dev/null || missing+=(curl)

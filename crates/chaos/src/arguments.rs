@@ -24,7 +24,7 @@ process is left.
   --pause MS      the longest pause between two faults, in milliseconds (500)
   --engine E      where the records are: sqlite (the default), or postgres, whose
                   server is restarted too
-  --clock         set the clock of the town forward and back, too; needs faketime
+  --clock         set the clock of the town forward and back, too
   --keep          keep the last town, whatever became of it
   --help          this text
 

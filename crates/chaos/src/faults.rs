@@ -10,7 +10,6 @@ use gt_testkit::Random;
 use rustix::process::Signal;
 
 use crate::arguments::Request;
-use crate::clock::Clock;
 use crate::processes::{Kind, Process, Table};
 use crate::town::ChaosTown;
 
@@ -19,6 +18,9 @@ const STOPPED_MS_MAX: u64 = 1500;
 
 /// How often a person looks after the town.
 const PERSON_EVERY: Duration = Duration::from_secs(2);
+
+/// By how many seconds a clock may be wrong: a little, by more than any backoff, by more than a day, and not at all.
+const WRONG_BY: [i64; 9] = [3, -3, 400, -400, 7200, -7200, 100_000, -100_000, 0];
 
 /// One thing that happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,7 +134,10 @@ pub(crate) fn happen(town: &ChaosTown, random: &mut Random, request: &Request) -
                     }
                     is_hit
                 }
-                Fault::SetClock => town.clock.as_ref().is_some_and(|clock| clock.step(chosen)),
+                Fault::SetClock => town.clock.as_ref().is_some_and(|clock| {
+                    clock.set(wrong_by(chosen));
+                    true
+                }),
             };
             *happened.entry(fault).or_default() += u64::from(is_hit);
             let is_being_started = starting.as_ref().is_some_and(|thread| !thread.is_finished());
@@ -142,7 +147,7 @@ pub(crate) fn happen(town: &ChaosTown, random: &mut Random, request: &Request) -
             }
         }
         is_over.store(true, Ordering::Relaxed);
-        town.clock.iter().for_each(Clock::set_right);
+        town.clock.iter().for_each(|clock| clock.set(0));
         happened
     })
 }
@@ -156,6 +161,11 @@ fn hit(table: &mut Table, kind: Kind, chosen: u64, signal: Signal) -> Option<Pro
 fn pick(mut processes: Vec<Process>, chosen: u64) -> Option<Process> {
     let at = chosen.checked_rem(processes.len() as u64)?;
     Some(processes.swap_remove(usize::try_from(at).ok()?))
+}
+
+/// By how many seconds the clock is wrong next.
+fn wrong_by(chosen: u64) -> i64 {
+    WRONG_BY[usize::try_from(chosen % WRONG_BY.len() as u64).unwrap_or(0)]
 }
 
 /// What somebody does who looks after a town: a cycle by hand, beside the daemon, and a runtime that was parked because so

@@ -9,7 +9,6 @@
 
 mod arguments;
 mod check;
-mod clock;
 mod faults;
 mod peace;
 mod processes;

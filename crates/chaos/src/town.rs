@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Cluster, Engine, Invocation, Ran, Random, Sandbox};
+use gt_testkit::{Clock, Cluster, Engine, Invocation, Ran, Random, Sandbox};
 use serde_json::{Value, json};
 
 use crate::arguments::Request;
-use crate::clock::Clock;
 
 /// A rig: what it is called, the prefix of its beads, and how its workers are carried out.
 pub(crate) const RIGS: [(&str, &str, &str); 2] = [("web", "we", "tmux"), ("api", "ap", "process")];
@@ -37,7 +36,7 @@ impl ChaosTown {
                 Sandbox::town_on(gt, &url)
             }
         };
-        let clock = request.clock.then(|| Clock::of(&sandbox));
+        let clock = request.clock.then(|| Clock::wrong_by(&sandbox, 0));
         let mut town = Self { sandbox, cluster, clock, beads: BTreeMap::new() };
         let cap = request.cap.to_string();
         // Now and then starts are given up while whoever was started is stopped, and goes on later.

@@ -3,10 +3,55 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// The library that makes clocks wrong for programs that it is loaded into, where Debian's `faketime` is installed. The
-/// program of that name leaves a semaphore behind for every process it was, and fails when a number comes again.
-pub fn clock_library() -> Option<PathBuf> {
-    let places = fs::read_dir("/usr/lib").ok()?.flatten();
-    let mut libraries = places.map(|place| place.path().join("faketime/libfaketimeMT.so.1"));
-    libraries.find(|library| library.exists())
+use crate::{Invocation, Sandbox};
+
+/// The library that stands before that of the system, made from `clock.c`.
+const LIBRARY: &str = concat!(env!("OUT_DIR"), "/clock.so");
+
+/// A clock that everybody reads who was started with it, and that can be set while they do.
+#[derive(Debug)]
+pub struct Clock(PathBuf);
+
+impl Clock {
+    /// A clock of a sandbox, and by how many seconds it is wrong.
+    pub fn wrong_by(sandbox: &Sandbox, seconds: i64) -> Self {
+        let clock = Self(sandbox.root().join("clock"));
+        clock.set(seconds);
+        clock
+    }
+
+    /// By how many seconds it is wrong from now on. The next clock of the same sandbox is the same one.
+    pub fn set(&self, seconds: i64) {
+        // In one step: whoever reads a file that is being written has another time.
+        let next = self.0.with_extension("next");
+        fs::write(&next, seconds.to_string()).expect("write how wrong the clock is");
+        fs::rename(&next, &self.0).expect("set the clock");
+    }
+
+    /// The same program, reading this clock. Time passes as it does for others.
+    pub fn read_by(&self, invocation: Invocation) -> Invocation {
+        invocation.env("LD_PRELOAD", LIBRARY).env("TEST_CLOCK", &self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The year that a program says it is.
+    fn year(sandbox: &Sandbox, clock: &Clock) -> i32 {
+        let date = clock.read_by(sandbox.command("date").arg("+%Y")).run().ok();
+        date.line().parse().expect("date says the year")
+    }
+
+    #[test]
+    fn whoever_reads_a_clock_sees_how_it_is_set() {
+        let sandbox = Sandbox::new("gt");
+        let clock = Clock::wrong_by(&sandbox, 0);
+        let right = year(&sandbox, &clock);
+        for years in [2, -2, 0] {
+            clock.set(i64::from(years) * 366 * 24 * 60 * 60);
+            assert_eq!(year(&sandbox, &clock), right + years);
+        }
+    }
 }

@@ -36,7 +36,7 @@ mod wait;
 
 pub use arguments::{Argument, Engine, read_arguments};
 pub use certificates::Certificates;
-pub use clock::clock_library;
+pub use clock::Clock;
 pub use invocation::{Invocation, Running, TIME_LIMIT};
 pub use pooler::Pooler;
 pub use postgres::Cluster;

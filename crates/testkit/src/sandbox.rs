@@ -5,6 +5,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,6 +54,29 @@ impl Drop for Directory {
             let mut tmux = std::process::Command::new("tmux");
             // There may be none behind it any more.
             let _ = tmux.arg("-S").arg(socket.path()).arg("kill-server").output();
+        }
+    }
+}
+
+/// A test that fails tells what became of the work in its town, for those who only have its output.
+impl Drop for Sandbox {
+    #[expect(
+        clippy::print_stderr,
+        reason = "the output of a failed test is all that is left of it"
+    )]
+    fn drop(&mut self) {
+        if !std::thread::panicking()
+            || Arc::strong_count(&self.directory) > 1
+            || !self.cwd.join(".gt").exists()
+        {
+            return;
+        }
+        for arguments in [["run", "list", "--all"].as_slice(), &["feed", "--limit", "40"]] {
+            // A second panic on the way out would end the program with all of its tests.
+            let shown = panic::catch_unwind(panic::AssertUnwindSafe(|| self.gt(arguments)));
+            if let Ok(shown) = shown {
+                eprintln!("{shown}");
+            }
         }
     }
 }
@@ -140,7 +164,9 @@ impl Sandbox {
     pub fn in_dir(&self, directory: impl AsRef<Path>) -> Self {
         let cwd = self.cwd.join(directory);
         assert!(cwd.is_dir(), "there is no directory {}", cwd.display());
-        Self { cwd, ..self.clone() }
+        let mut there = self.clone();
+        there.cwd = cwd;
+        there
     }
 
     /// Makes a directory, with those above it, and returns its path. A relative path starts from

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use gt_testkit::{Invocation, Ran, Sandbox, clock_library, wait_until};
+use gt_testkit::{Clock, Invocation, Ran, Sandbox, wait_until};
 use serde_json::Value;
 
 use crate::support::{Steps as _, town_with_rigs};
@@ -87,7 +87,7 @@ pub(crate) trait Stage {
     /// One cycle by hand.
     fn cycle(&self) -> Ran;
     /// `gt`, so much later by the clock than it is; where clocks cannot be made wrong, at the time that it is.
-    fn start_gt_later(&self, arguments: &[&str], seconds: u64) -> Invocation;
+    fn start_gt_later(&self, arguments: &[&str], seconds: i64) -> Invocation;
     /// Waits until nothing is live, and expects that no bead ever had two agents at once.
     fn assert_quiet(&self);
 }
@@ -134,12 +134,8 @@ impl Stage for Sandbox {
         self.command("/bin/sh").args(["-c", &script]).run().ok();
     }
 
-    fn start_gt_later(&self, arguments: &[&str], seconds: u64) -> Invocation {
-        let gt = self.start_gt(arguments);
-        match clock_library() {
-            Some(library) => gt.env("LD_PRELOAD", library).env("FAKETIME", format!("+{seconds}s")),
-            None => gt,
-        }
+    fn start_gt_later(&self, arguments: &[&str], seconds: i64) -> Invocation {
+        Clock::wrong_by(self, seconds).read_by(self.start_gt(arguments))
     }
 
     #[track_caller]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gt_testkit::{Cluster, Sandbox, clock_library, wait_until};
+use gt_testkit::{Clock, Cluster, Sandbox, wait_until};
 
 use crate::agents::{Stage as _, set_agent};
 use crate::daemon::{has_logged, process, status};
@@ -84,51 +84,21 @@ fn work_that_ends_while_the_database_server_is_away_is_done_once() {
     town.gt(["down"]).ok();
 }
 
-/// How wrong the clock of a town is, for everybody who was started with it.
-struct Clock {
-    library: std::path::PathBuf,
-    file: std::path::PathBuf,
-}
-
-impl Clock {
-    fn of(town: &Sandbox, library: std::path::PathBuf) -> Self {
-        let clock = Self { library, file: town.root().join("clock") };
-        clock.set("+0");
-        clock
-    }
-
-    fn set(&self, wrong_by: &str) {
-        let next = self.file.with_extension("next");
-        fs::write(&next, wrong_by).unwrap();
-        fs::rename(&next, &self.file).unwrap();
-    }
-
-    fn gt(&self, town: &Sandbox, arguments: &[&str]) {
-        let gt = town.start_gt(arguments).env("LD_PRELOAD", &self.library);
-        let gt = gt.env("FAKETIME_TIMESTAMP_FILE", &self.file).env("FAKETIME_NO_CACHE", "1");
-        gt.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1").run().ok();
-    }
-}
-
 #[test]
-#[expect(clippy::print_stderr, reason = "whoever reads the log is to know that it was not tried")]
 fn a_clock_that_is_set_while_a_daemon_works_loses_nothing_and_makes_nobody_wait() {
     let town = crate::agents::town_with_agent("wait_for \"go-$bead\"");
-    let Some(library) = clock_library() else {
-        eprintln!("not tried: faketime is not installed");
-        return;
-    };
-    let clock = Clock::of(&town, library);
+    let clock = Clock::wrong_by(&town, 0);
+    let gt = |arguments: &[&str]| clock.read_by(town.start_gt(arguments)).run().ok();
     town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
-    clock.gt(&town, &["up"]);
+    gt(&["up"]);
     let daemon = process(&town);
-    let steps = [("+100000", "clock set forward"), ("-100000", "clock set back")];
+    let steps = [(100_000, "clock set forward"), (-100_000, "clock set back")];
     for (round, (wrong_by, event)) in steps.into_iter().enumerate() {
         // Given one at work and one in line,
         let (first, second) = (format!("we-{round}-a"), format!("we-{round}-b"));
         for id in [&first, &second] {
             town.bead(id, &[]);
-            clock.gt(&town, &["sling", id]);
+            gt(&["sling", id]);
         }
         town.wait_for_agent(&format!("{first}#1"));
 
