@@ -1,6 +1,5 @@
 //! `gt worker`: what the scheduler starts around an agent.
 
-use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -36,13 +35,6 @@ enum WorkerVerb {
         /// Speak into this pipe instead of standard output
         #[arg(long, value_name = "PIPE", conflicts_with = "stay")]
         voice: Option<PathBuf>,
-    },
-    /// Take the terminal on standard input, and become a program
-    #[command(hide = true)]
-    Become {
-        /// The program and its arguments
-        #[arg(last = true, required = true)]
-        argv: Vec<OsString>,
     },
     /// Serve a line from another machine on standard input and output
     #[command(hide = true)]
@@ -83,11 +75,6 @@ pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliErr
                 runs::say_failed(&error.chain());
             }
             done
-        }
-        WorkerVerb::Become { argv } => {
-            let Err(error) = runs::become_agent(argv);
-            // Whoever started us was told already.
-            Err(CliError::AlreadyTold(error.to_string()))
         }
         WorkerVerb::Remote { keep } => {
             let (program, home) = (this_program()?, context.directory.clone());
