@@ -1,6 +1,7 @@
 //! One sling: everything is checked, and what passes is scheduled in one transaction.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use gt_core::schedule::{Context, Origin, Run, SlingParameters};
 use gt_core::{Bead, BeadId, Rig, RigSlug, Status};
@@ -14,6 +15,8 @@ use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
 use crate::beads::BeadFacts;
 use crate::dispatch::{Caller, DEFAULT_FORMULA, Overrides, Scene, Surroundings};
 use crate::landing::merging_in;
+use crate::runs::SessionAhead;
+use crate::trees::expected_session;
 use crate::{OperationError, Result, Town};
 
 /// A bead to be scheduled, or why it is not.
@@ -42,12 +45,38 @@ type Recipes = HashMap<RigSlug, std::result::Result<(), String>>;
 /// Schedules what the request names. Nothing is started here; in direct mode the caller runs a cycle over the
 /// contexts that were made.
 pub fn sling(town: &Town, request: &SlingRequest) -> Result<SlingReport> {
+    sling_with(town, request, |_| ())
+}
+
+/// The same for whoever starts it right afterwards with this program: if it is known which session its worker will have,
+/// that is begun while everything else is decided.
+pub fn sling_to_start(
+    town: &Town,
+    request: &SlingRequest,
+    program: &Path,
+) -> Result<(SlingReport, Option<SessionAhead>)> {
+    let mut ahead = None;
+    let report = sling_with(town, request, |session| {
+        ahead = SessionAhead::begin(town, program, session);
+    })?;
+    Ok((report, ahead))
+}
+
+fn sling_with(
+    town: &Town,
+    request: &SlingRequest,
+    expect: impl FnOnce(&str),
+) -> Result<SlingReport> {
     let around = town.surroundings()?;
-    let (load, scene) = town.read(|reader| {
+    let (load, scene, session) = town.read(|reader| {
         let load = load(town, reader, request)?;
         let scene = look(town, reader, &around)?;
-        Ok((load, scene))
+        let session = session_of_only(reader, request, &load, &scene)?;
+        Ok((load, scene, session))
     })?;
+    if let Some(session) = &session {
+        expect(session);
+    }
     let parameters = parameters(request, &load.words);
     // Before the transaction, because it reads files.
     let recipes = try_recipes(town, &scene, &load, &parameters, &request.flags);
@@ -57,6 +86,24 @@ pub fn sling(town: &Town, request: &SlingRequest) -> Result<SlingReport> {
         Scheduling { town, request, scene, parameters: &parameters, recipes: &recipes }
             .run(writer, load)
     })
+}
+
+/// The session that the worker of a single bead will have, if nothing seems to keep it from starting now.
+fn session_of_only(
+    reader: &Reader<'_>,
+    request: &SlingRequest,
+    load: &Load,
+    scene: &Scene,
+) -> Result<Option<String>> {
+    let [Item { bead: Ok(bead), .. }] = load.items.as_slice() else { return Ok(None) };
+    let is_held = scene.settings.is_deferred() || scene.control.paused.is_some();
+    let is_free = bead.status == Status::Open && bead.assignee.is_empty();
+    if is_held || request.queue || request.rehearsal || !is_free || bead.open_blockers > 0 {
+        return Ok(None);
+    }
+    let target = load.words.target.as_ref();
+    let Ok(rig) = check::rig(scene, bead, target, &request.flags) else { return Ok(None) };
+    expected_session(reader, scene, rig, target.and_then(|target| target.place.as_ref()))
 }
 
 fn look(town: &Town, reader: &Reader<'_>, around: &Surroundings) -> Result<Scene> {
