@@ -11,10 +11,16 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 /// A file that changed within this time of the writing of the index may have changed after it unseen: clocks of file
 /// systems have ticks.
 const TICK_NS: i128 = 20_000_000;
+
+/// How many files are worth a thread that looks at them, and how many threads at most look: whoever waits for a start or
+/// for an end waits for this.
+const WORTH_A_THREAD: usize = 500;
+const THREADS_MAX: usize = 4;
 
 const FIXED_LEN: usize = 62;
 const HASH_LEN: usize = 20;
@@ -64,8 +70,31 @@ pub(super) fn look(tree: &Path, git_directory: &Path) -> Option<Sight> {
     file.read_to_end(&mut bytes).ok()?;
     let index = parse(&bytes)?;
     let folders = folders(&index.entries);
+    let all: Vec<_> = folders.iter().collect();
+    let parts = (index.entries.len() / WORTH_A_THREAD).clamp(1, THREADS_MAX);
+    let look = |some: &[_]| look_into(some, tree, written, &folders);
+    let others = thread::scope(|scope| {
+        let chunks: Vec<_> = all.chunks(all.len().div_ceil(parts)).collect();
+        let (mine, theirs) = chunks.split_first()?;
+        let theirs: Vec<_> = theirs.iter().map(|some| scope.spawn(|| look(some))).collect();
+        let mut others = look(mine)?;
+        for part in theirs {
+            others.extend(part.join().ok()??);
+        }
+        Some(others)
+    })?;
+    Some(Sight { tree: index.tree?, others })
+}
+
+/// Looks at the files of some folders; what is there that git does not know, or nothing if only git can say.
+fn look_into(
+    some: &[(&&[u8], &Folder<'_, '_>)],
+    tree: &Path,
+    written: i128,
+    folders: &HashMap<&[u8], Folder<'_, '_>>,
+) -> Option<Vec<PathBuf>> {
     let mut others = Vec::new();
-    for (folder, known) in &folders {
+    for (folder, known) in some {
         let mut found_count = 0;
         for found in fs::read_dir(tree.join(OsStr::from_bytes(folder))).ok()? {
             let found = found.ok()?;
@@ -87,7 +116,7 @@ pub(super) fn look(tree: &Path, git_directory: &Path) -> Option<Sight> {
             return None;
         }
     }
-    Some(Sight { tree: index.tree?, others })
+    Some(others)
 }
 
 /// Everything that has a file, and everything around that.
