@@ -15,4 +15,5 @@ pub(crate) use redispatch::redispatch_in;
 pub use request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
 pub(crate) use retry::try_recipe;
 pub use retry::{Retried, retry};
-pub use sling::{sling, sling_to_start};
+pub use sling::sling;
+pub(crate) use sling::{SlungToStart, sling_to_start};

@@ -13,7 +13,10 @@ use super::expand::{Meaning, Target, Words, meaning, named, unfold, words};
 use super::rehearse::rehearse;
 use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
 use crate::beads::BeadFacts;
-use crate::dispatch::{Caller, DEFAULT_FORMULA, Overrides, Scene, Surroundings};
+use crate::dispatch::{
+    Begun, Caller, DEFAULT_FORMULA, Overrides, Recipe, Scene, Start, Starter, Surroundings,
+    start_in,
+};
 use crate::landing::merging_in;
 use crate::runs::SessionAhead;
 use crate::trees::expected_session;
@@ -39,34 +42,44 @@ struct Load {
     as_of: u64,
 }
 
-/// The rigs that a formula was tried in, and what is wrong with it there.
-type Recipes = HashMap<RigSlug, std::result::Result<(), String>>;
+/// The rigs that a formula was tried in, with what it came to for a bead, or what is wrong with it there.
+type Recipes = HashMap<RigSlug, std::result::Result<(BeadId, Recipe), String>>;
 
 /// Schedules what the request names. Nothing is started here; in direct mode the caller runs a cycle over the
 /// contexts that were made.
 pub fn sling(town: &Town, request: &SlingRequest) -> Result<SlingReport> {
-    sling_with(town, request, |_| ())
+    sling_with(town, request, None, |_| ()).map(|(report, _)| report)
 }
 
-/// The same for whoever starts it right afterwards with this program: if it is known which session its worker will have,
-/// that is begun while everything else is decided.
-pub fn sling_to_start(
+/// What is slung by whoever starts it right afterwards.
+pub(crate) struct SlungToStart {
+    pub(crate) report: SlingReport,
+    /// A single bead that may start has its run and its slot with the same commit.
+    pub(crate) begun: Option<Begun>,
+    /// The session of its worker, if that could be told before, is begun while everything else is decided.
+    pub(crate) ahead: Option<SessionAhead>,
+}
+
+/// The same for a starter, who starts it right afterwards with this program.
+pub(crate) fn sling_to_start(
     town: &Town,
     request: &SlingRequest,
     program: &Path,
-) -> Result<(SlingReport, Option<SessionAhead>)> {
+    starter: Starter<'_>,
+) -> Result<SlungToStart> {
     let mut ahead = None;
-    let report = sling_with(town, request, |session| {
+    let (report, begun) = sling_with(town, request, Some(starter), |session| {
         ahead = SessionAhead::begin(town, program, session);
     })?;
-    Ok((report, ahead))
+    Ok(SlungToStart { report, begun, ahead })
 }
 
 fn sling_with(
     town: &Town,
     request: &SlingRequest,
+    starter: Option<Starter<'_>>,
     expect: impl FnOnce(&str),
-) -> Result<SlingReport> {
+) -> Result<(SlingReport, Option<Begun>)> {
     let around = town.surroundings()?;
     let (load, scene, session) = town.read(|reader| {
         let load = load(town, reader, request)?;
@@ -83,8 +96,11 @@ fn sling_with(
     town.write_or_rehearse(request.rehearsal, |writer| {
         // What was read before the transaction may be old by now.
         let scene = look(town, writer, &around)?;
-        Scheduling { town, request, scene, parameters: &parameters, recipes: &recipes }
-            .run(writer, load)
+        let (parameters, recipes) = (&parameters, &recipes);
+        let mut scheduling =
+            Scheduling { town, request, scene, parameters, recipes, starter, begun: None };
+        let report = scheduling.run(writer, load)?;
+        Ok((report, scheduling.begun))
     })
 }
 
@@ -245,6 +261,7 @@ fn try_recipes(
         if !tried.contains_key(&rig.slug) {
             let place = load.words.target.as_ref().and_then(|target| target.place.as_ref());
             let said = rehearse(town, &scene.settings, rig, place, bead, parameters);
+            let said = said.map(|recipe| (bead.id.clone(), recipe));
             tried.insert(rig.slug.clone(), said.map_err(|error| error.to_string()));
         }
     }
@@ -293,10 +310,14 @@ struct Scheduling<'a> {
     scene: Scene,
     parameters: &'a SlingParameters,
     recipes: &'a Recipes,
+    /// Who starts a single bead at once, if anybody does.
+    starter: Option<Starter<'a>>,
+    /// What was started.
+    begun: Option<Begun>,
 }
 
 impl Scheduling<'_> {
-    fn run(mut self, writer: &mut Writer<'_>, mut load: Load) -> Result<SlingReport> {
+    fn run(&mut self, writer: &mut Writer<'_>, mut load: Load) -> Result<SlingReport> {
         let flags = &self.request.flags;
         if let Some(account) = &flags.account {
             self.require_account(account)?;
@@ -463,18 +484,44 @@ impl Scheduling<'_> {
         made.sort_by(|(a, _), (b, _)| {
             order.compare(&Scene::place_in_line(a), &Scene::place_in_line(b), self.scene.now)
         });
+        let is_single = made.len() == 1 && !report.deferred;
+        let starter = self.starter.filter(|_| is_single && !self.request.rehearsal);
         for (context, Going { entry, row, .. }) in made {
             let facts = BeadFacts::of_row(writer, &row)?;
             let mut reasons = self.scene.reasons(&context, &row.bead, &facts);
             if reasons.is_empty() {
                 reasons = self.scene.admission(&context);
-                if reasons.is_empty() {
+                if reasons.is_empty() && !self.begin(writer, &context, &row.bead, starter)? {
                     self.scene.suppose_started(&context);
                 }
             }
             report.entries[entry].fate = Fate::Scheduled(context.id, reasons);
         }
         Ok(())
+    }
+}
+
+impl Scheduling<'_> {
+    /// Gives a context its run and its slot, if somebody starts it at once. What cannot be begun here is looked at again by
+    /// whoever starts it.
+    fn begin(
+        &mut self,
+        writer: &mut Writer<'_>,
+        context: &Context,
+        bead: &Bead,
+        starter: Option<Starter<'_>>,
+    ) -> Result<bool> {
+        let cooked = self.recipes.get(&context.rig).and_then(|cooked| cooked.as_ref().ok());
+        let cooked = cooked.filter(|(of, _)| *of == bead.id);
+        let (Some(starter), Some((_, recipe))) = (starter, cooked) else { return Ok(false) };
+        let (number, recipe) = (context.number, Ok(recipe.clone()));
+        let Start::Begun(run) = start_in(writer, &mut self.scene, number, &recipe, starter)? else {
+            return Ok(false);
+        };
+        writer.note_dispatch(1)?;
+        let title = bead.title.to_string();
+        self.begun = Some(Begun { context: context.clone(), title, recipe, run: *run });
+        Ok(true)
     }
 }
 

@@ -4,12 +4,11 @@ mod flags;
 mod report;
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use clap::Args;
-use gt_operations::dispatch::{Dispatched, NotStarted, Pass, pass};
+use gt_operations::dispatch::{Dispatched, NotStarted, Pass, Passes};
 use gt_operations::queue::why;
-use gt_operations::schedule::{Fate, SlingReport, SlingRequest, sling_to_start};
+use gt_operations::schedule::{Fate, SlingReport, SlingRequest};
 use gt_operations::{Environment, Town, daemon};
 
 use crate::context::{Context, this_program};
@@ -67,11 +66,10 @@ pub(super) fn sling_words(
     };
     let town = context.town()?;
     let program = this_program()?;
-    let (mut slung, ahead) = sling_to_start(&town, &request, &program)?;
-    if !slung.deferred && !flags.dry_run && !slung.contexts.is_empty() {
-        start(&town, &program, &mut slung)?;
+    let (mut slung, started) = Passes::new(&town, Pass::by_hand(&program))?.sling(&request)?;
+    if let Some(dispatched) = started {
+        note_starts(&town, &mut slung, dispatched)?;
     }
-    drop(ahead);
     report::print(context.printer, &slung, flags.dry_run)?;
     // In direct mode too: what is blocked starts later, and this command is over by then.
     let waits_for_daemon = report::has_scheduled(&slung) && !flags.dry_run;
@@ -97,10 +95,12 @@ pub(super) fn refuse_workers(environment: &Environment) -> Result<(), CliError> 
     )))
 }
 
-/// Starts what was scheduled just now, and notes down what became of each.
-fn start(town: &Town, program: &Path, slung: &mut SlingReport) -> Result<(), CliError> {
-    let how = Pass { only: Some(slung.contexts.clone()), ..Pass::by_hand(program) };
-    let (_, Dispatched { dispatched, errors, paused, .. }) = pass(town, how)?;
+/// Notes down what became of each that was to start at once.
+fn note_starts(
+    town: &Town,
+    slung: &mut SlingReport,
+    Dispatched { dispatched, errors, paused, .. }: Dispatched,
+) -> Result<(), CliError> {
     slung.paused = paused.or(slung.paused.take());
     let mut runs: HashMap<_, _> = dispatched
         .into_iter()
