@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, Metadata};
 use std::io::Read as _;
+use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -17,10 +18,8 @@ use std::thread;
 /// systems have ticks.
 const TICK_NS: i128 = 20_000_000;
 
-/// How many files are worth a thread that looks at them, and how many threads at most look: whoever waits for a start or
-/// for an end waits for this.
+/// How many files are worth a thread that looks at them: whoever waits for a start or for an end waits for this.
 const WORTH_A_THREAD: usize = 500;
-const THREADS_MAX: usize = 4;
 
 const FIXED_LEN: usize = 62;
 const HASH_LEN: usize = 20;
@@ -71,7 +70,8 @@ pub(super) fn look(tree: &Path, git_directory: &Path) -> Option<Sight> {
     let index = parse(&bytes)?;
     let folders = folders(&index.entries);
     let all: Vec<_> = folders.iter().collect();
-    let parts = (index.entries.len() / WORTH_A_THREAD).clamp(1, THREADS_MAX);
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let parts = (index.entries.len() / WORTH_A_THREAD).clamp(1, cores);
     let look = |some: &[_]| look_into(some, tree, written, &folders);
     let others = thread::scope(|scope| {
         let chunks: Vec<_> = all.chunks(all.len().div_ceil(parts)).collect();
