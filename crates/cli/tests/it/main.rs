@@ -90,6 +90,7 @@ mod sling;
 mod slow_landings;
 mod ssh;
 mod standalone;
+mod standing_by;
 mod status_doctor;
 mod store;
 mod support;

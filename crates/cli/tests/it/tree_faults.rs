@@ -131,9 +131,15 @@ fn some_moment(round: u64) {
 
 #[test]
 fn whoever_starts_work_may_be_killed_at_any_moment() {
-    let town = town_with_trees("process");
+    for (executor, rounds) in [("process", 14), ("tmux", 10)] {
+        starts_are_killed(executor, rounds);
+    }
+}
+
+fn starts_are_killed(executor: &str, rounds: u64) {
+    let town = town_with_trees(executor);
     town.gt(["config", "set", "recovery.cooldown", "0s"]).ok();
-    for round in 0..14 {
+    for round in 0..rounds {
         let bead = format!("we-{round}");
         // The first one fails and leaves something, so that every start finds a tree that has to be moved away.
         let text = format!("precious {round}");
@@ -150,7 +156,7 @@ fn whoever_starts_work_may_be_killed_at_any_moment() {
             town.show(&bead)["status"] == "closed"
         });
     }
-    for round in 0..14 {
+    for round in 0..rounds {
         assert_not_lost(&town, "any", "work.txt", &format!("precious {round}"));
         assert_not_lost(&town, "any", "build.log", &format!("precious {round}"));
     }
