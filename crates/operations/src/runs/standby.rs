@@ -127,6 +127,9 @@ pub fn supervise_on_order<E: From<OperationError>>(
 /// Reads what every run asks for, so that it need not be found out how when there is one.
 fn get_ready(town: &Town) -> Result<()> {
     town.scheduler_settings()?;
-    town.read(|reader| Ok(reader.rigs()?))?;
-    Ok(())
+    town.read(|reader| {
+        reader.rigs()?;
+        reader.live_runs()?;
+        Ok(reader.prepare_claim()?)
+    })
 }

@@ -122,7 +122,7 @@ pub trait Session {
     /// Runs a statement whose answer nobody needs. It may be sent later, together with the next one;
     /// if it fails, whatever comes next does.
     fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError>;
-    /// Only prepares a statement, to see whether the engine understands it.
+    /// Only prepares a statement: to see whether the engine understands it, or because it is about to be needed.
     fn prepare(&self, sql: &str) -> Result<(), StoreError>;
     /// Looks again at how the rows are distributed, after very many came.
     fn refresh_statistics(&self) -> Result<(), StoreError>;

@@ -57,7 +57,7 @@ pub use usage::{Estimate, Guard, Spent};
 /// Names the statements of a module and lists them, so that a test can prepare every one.
 macro_rules! statements {
     ($($name:ident = $sql:expr;)*) => {
-        $(const $name: &str = $sql;)*
+        $(pub(super) const $name: &str = $sql;)*
         /// The statements of this module.
         pub(crate) const STATEMENTS: &[&str] = &[$($name),*];
     };

@@ -213,7 +213,7 @@ impl Session for Connection {
 
     fn prepare(&self, sql: &str) -> Result<(), StoreError> {
         self.inner
-            .prepare(sql)
+            .prepare_cached(sql)
             .map(drop)
             .map_err(|error| self.explain(&format!("prepare: {sql}"), error))
     }
