@@ -254,10 +254,12 @@ fn fetch_once(
     }
     let began = town.now();
     repository.fetch().map_err(failed)?;
-    let written = file
-        .set_len(0)
-        .and_then(|()| file.rewind())
-        .and_then(|()| file.write_all(format!("{began}\n{origin}").as_bytes()));
+    let (before, text) = (text.len(), format!("{began}\n{origin}"));
+    let mut written = file.rewind().and_then(|()| file.write_all(text.as_bytes()));
+    // File systems take their time to cut a file, and it is nearly always as long as it was.
+    if text.len() < before {
+        written = written.and_then(|()| file.set_len(text.len() as u64));
+    }
     written.map_err(wrong("write"))
 }
 

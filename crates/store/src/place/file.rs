@@ -1,6 +1,7 @@
 //! A store in a file that many processes share.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -23,11 +24,15 @@ pub(crate) struct FilePlace {
     turnstile: Mutex<Option<Arc<Turnstile>>>,
     writer: Mutex<Option<Connection>>,
     readers: Pool<Connection>,
+    /// Something was written here.
+    has_written: AtomicBool,
 }
 
-/// How long the log may get when writers come and go, each reading it when it opens the store.
-const LOG_BYTES_ALONE: u64 = 1024 * 1024;
-/// How long the log may get under a writer that stays.
+/// How long a log may be left by a writer that goes: whoever comes next and is alone reads it.
+const LOG_BYTES_LEFT: u64 = 1024 * 1024;
+/// How long the log may get meanwhile: nobody who has just committed wants to wait for the fold.
+const LOG_BYTES_ALONE: u64 = 4 * 1024 * 1024;
+/// How long the log may get under a writer that stays and has others wait in groups.
 const LOG_BYTES_GROUPED: u64 = 32 * 1024 * 1024;
 
 impl FilePlace {
@@ -70,6 +75,7 @@ impl FilePlace {
             writer: Mutex::default(),
             // Every reader has a file of its own to read; there is nothing to run out of.
             readers: Pool::new(usize::MAX, Duration::ZERO),
+            has_written: AtomicBool::new(false),
         }
     }
 
@@ -129,6 +135,7 @@ impl FilePlace {
         let connection = connected(&guard)?;
         let (value, committed) = group(connection, work)?;
         if committed {
+            self.has_written.store(true, Ordering::Relaxed);
             connection.shorten_log(match writes {
                 Writes::Alone => LOG_BYTES_ALONE,
                 Writes::Grouped => LOG_BYTES_GROUPED,
@@ -172,6 +179,18 @@ impl FilePlace {
             });
         }
         Ok(guard)
+    }
+}
+
+impl Drop for FilePlace {
+    fn drop(&mut self) {
+        if !self.has_written.load(Ordering::Relaxed) {
+            return;
+        }
+        let writer = lock(&self.writer).take().or_else(|| self.readers.take()?.into_writer().ok());
+        if let Some(connection) = writer {
+            connection.shorten_log(LOG_BYTES_LEFT);
+        }
     }
 }
 
