@@ -1,5 +1,6 @@
 # What scripts/test and scripts/demo share: finding Rust, installing what is missing, a clean
 # environment. Sourced by them, never run by itself. Callers have `set -euo pipefail`.
+# shellcheck shell=bash
 
 # What the messages start with.
 program=scripts/$(basename -- "$0")
@@ -54,6 +55,11 @@ install_system_packages() {
     command -v git-lfs >/dev/null || missing+=(git-lfs)
     # The tests set clocks wrong.
     command -v faketime >/dev/null || missing+=(faketime)
+    # What a container is asked with, and what coding agents speak to the work queue with.
+    command -v wget >/dev/null || missing+=(wget)
+    command -v curl >/dev/null || missing+=(curl)
+    # Linters and Schemathesis come from PyPI, into a directory of their own.
+    python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
     [ "${#missing[@]}" -gt 0 ] || return 0
 
     command -v apt-get >/dev/null || fail "please install: ${missing[*]} (no apt-get here)"
@@ -85,6 +91,21 @@ ensure_rust_component() {
     ! cargo "$subcommand" --version >/dev/null 2>&1 || return 0
     command -v rustup >/dev/null || fail "please install the Rust component $component"
     quietly rustup component add "$component" || fail "could not add the Rust component $component"
+}
+
+# Has the tools of scripts/python-tools.txt in front of everything on PATH. They are installed below the
+# target directory, and again when the file has changed.
+ensure_python_tools() {
+    local directory=${CARGO_TARGET_DIR:-target}/python-tools
+    if ! cmp --silent scripts/python-tools.txt "$directory/installed.txt"; then
+        printf '%s: installing linters and Schemathesis from PyPI\n' "$program" >&2
+        python3 -m venv --clear "$directory"
+        quietly "$directory/bin/pip" install --disable-pip-version-check --requirement scripts/python-tools.txt ||
+            fail "could not install scripts/python-tools.txt"
+        cp scripts/python-tools.txt "$directory/installed.txt"
+    fi
+    PATH=$(cd -- "$directory/bin" && pwd):$PATH
+    export PATH
 }
 
 # A developer's own town, or the git hook this runs in, must not leak into what we start.

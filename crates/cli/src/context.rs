@@ -75,15 +75,23 @@ impl<'p> Context<'p> {
         self.town_as(Actor { name, owner: String::new() }, StoreOptions::default())
     }
 
-    /// The town around the working directory or, if there is none, what `DATABASE_URL` names: a server needs no town.
+    /// The town around the working directory or, if there is none, what `DATABASE_URL` names: a server needs no town,
+    /// nor do those who look after its database.
     pub(crate) fn town_or_database(&self) -> Result<Town, CliError> {
+        self.town_or_database_as(self.actor()?, StoreOptions { on_wait: Some(Arc::new(waiting)) })
+    }
+
+    /// The same for the server itself.
+    pub(crate) fn town_to_serve(&self) -> Result<Town, CliError> {
         let name = self.actor.clone().unwrap_or_else(|| SERVER.to_owned());
-        let actor = Actor { name, owner: String::new() };
+        self.town_or_database_as(Actor { name, owner: String::new() }, StoreOptions::default())
+    }
+
+    fn town_or_database_as(&self, actor: Actor, options: StoreOptions) -> Result<Town, CliError> {
         let Err(none) = self.root() else {
-            return self.town_as(actor, StoreOptions::default());
+            return self.town_as(actor, options);
         };
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
-        let options = StoreOptions::default();
         let town = Town::of_database(&self.directory, environment, actor, clock, options)?;
         town.ok_or(none)
     }

@@ -26,6 +26,7 @@ pub mod queue_block;
 pub mod rig;
 pub mod runtime;
 pub mod schedule;
+pub mod server_events;
 pub mod settings;
 pub mod time;
 pub mod web_address;

@@ -94,6 +94,12 @@ impl WebAddress {
         &self.target
     }
 
+    /// The address of something below this one: a path, which begins with a slash, and perhaps a query.
+    pub fn below(&self, target: &str) -> Result<Self, Invalid> {
+        let base = self.target.split('?').next().unwrap_or_default().trim_end_matches('/');
+        Self::parse(&format!("{}{base}{target}", self.origin()))
+    }
+
     /// The part that can be shown to everybody: many services put a key into the path.
     pub fn origin(&self) -> String {
         let scheme = if self.secure { "https" } else { "http" };
@@ -148,6 +154,19 @@ mod tests {
         let address = WebAddress::parse("https://[::1]/x").unwrap();
         assert_eq!((address.host(), address.port(), address.is_secure()), ("::1", 443, true));
         assert_eq!((address.target(), address.origin().as_str()), ("/x", "https://[::1]"));
+    }
+
+    #[test]
+    fn something_below_an_address_is_at_the_same_host() {
+        for (base, below) in [
+            ("http://a:81", "http://a:81/work?x=1"),
+            ("https://a/queue/", "https://a/queue/work?x=1"),
+            ("https://[::1]/queue?old=1", "https://[::1]/queue/work?x=1"),
+        ] {
+            let base = WebAddress::parse(base).unwrap();
+            assert_eq!(base.below("/work?x=1").unwrap().to_string(), below);
+            assert!(base.below("/work\r\n").is_err());
+        }
     }
 
     #[test]

@@ -1,42 +1,78 @@
-//! Telling a web service something: one request, one answer, a limited time.
+//! Speaking to a web service: one request, one answer, a limited time.
 //!
-//! A client of our own, because all we need is one request without redirects, cookies, proxies or reuse of
+//! A client of our own, because all we need is one request at a time without redirects, cookies, proxies or reuse of
 //! connections, over the TLS that is there for PostgreSQL anyway.
 
+mod answer;
+mod body;
+mod connection;
+
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
-use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::io::{self, Write as _};
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use gt_core::WebAddress;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use rustls::crypto::ring;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::RootCertStore;
 use sha2::Sha256;
 
-/// Longest head of an answer that is read, in bytes.
-const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// How much of the text of an answer is kept, in bytes.
+pub use self::answer::Head;
+use self::answer::{one_line, read_head};
+use self::body::Decoder;
+use self::connection::{Channel, Deadline, Interrupted, system_roots};
+
+/// How much of the text of an answer to somebody who only tells something is kept, in bytes.
 const WORDS_BYTES_MAX: usize = 200;
 
-/// A request that brings something.
+/// What is wanted of a web service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// To know something.
+    Get,
+    /// To have something done.
+    Post,
+    /// To have something changed.
+    Patch,
+}
+
+impl Method {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+        }
+    }
+}
+
+/// What a request brings.
 #[derive(Debug, Clone, Copy)]
-pub struct Post<'a> {
+pub struct Content<'a> {
+    /// What it is.
+    pub kind: &'a str,
+    /// All of it.
+    pub body: &'a [u8],
+}
+
+/// A request.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// What is wanted.
+    pub method: Method,
     /// Where it goes.
     pub address: &'a WebAddress,
-    /// What the body is.
-    pub content_type: &'a str,
     /// Further fields of the head; what cannot stand there is refused.
     pub headers: &'a [(&'a str, &'a str)],
     /// What is brought.
-    pub body: &'a [u8],
+    pub content: Option<Content<'a>>,
     /// How long everything together may take.
     pub limit: Duration,
+    /// Whoever waits for the answer stops when something can be read from this.
+    pub interrupt: Option<BorrowedFd<'a>>,
 }
 
-/// What a web service said.
+/// What a web service said to somebody who told it something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The status.
@@ -45,6 +81,15 @@ pub struct Answer {
     pub location: Option<String>,
     /// The beginning of its text, on one line.
     pub words: String,
+}
+
+/// What a web service said to somebody who asked for something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The status and the fields.
+    pub head: Head,
+    /// All that was asked for.
+    pub body: Vec<u8>,
 }
 
 /// Why there is no answer.
@@ -88,35 +133,124 @@ pub enum WebError {
     /// What came back is not HTTP.
     #[error("{0} does not answer as a web service does")]
     Strange(String),
+    /// The answer is longer than anybody wants to read.
+    #[error("the answer of {origin} is longer than {bytes_max} bytes")]
+    TooLong {
+        /// Where.
+        origin: String,
+        /// How long it may be.
+        bytes_max: usize,
+    },
+    /// Whoever waited was called away.
+    #[error("{0} was not waited for any longer")]
+    Interrupted(String),
 }
 
-impl Post<'_> {
-    /// Sends the request and waits for the answer. Redirects are told, not followed.
-    pub fn send(&self) -> Result<Answer, WebError> {
-        self.send_trusting(system_roots)
+/// An answer of which only the head has been read.
+struct Begun<'a> {
+    channel: Channel<'a>,
+    head: Head,
+    /// What came with the head.
+    rest: Vec<u8>,
+}
+
+impl Request<'_> {
+    /// Sends the request and waits for the answer, of which only the beginning matters. Redirects are told, not
+    /// followed.
+    pub fn tell(&self) -> Result<Answer, WebError> {
+        self.tell_trusting(system_roots)
     }
 
-    fn send_trusting(&self, roots: impl FnOnce() -> RootCertStore) -> Result<Answer, WebError> {
-        let head = self.head()?;
-        let deadline = Deadline(Instant::now() + self.limit);
-        let stream = Timed { stream: self.connect(deadline)?, deadline };
-        if self.address.is_secure() {
-            let stream = self.encrypt(stream, roots())?;
-            self.converse(stream, &head)
-        } else {
-            self.converse(stream, &head)
+    fn tell_trusting(&self, roots: impl FnOnce() -> RootCertStore) -> Result<Answer, WebError> {
+        let Begun { head, rest, .. } = self.begin(self.interrupt, roots)?;
+        let location = head.field("location").map(|place| one_line(place.as_bytes()));
+        let words = one_line(&rest[..rest.len().min(WORDS_BYTES_MAX)]);
+        Ok(Answer { status: head.status, location, words })
+    }
+
+    /// Sends the request and waits for all of the answer. Redirects are told, not followed.
+    pub fn ask(&self, bytes_max: usize) -> Result<Reply, WebError> {
+        let Begun { mut channel, head, rest } = self.begin(self.interrupt, system_roots)?;
+        let mut decoder = Decoder::of(&head);
+        let mut body = Vec::new();
+        let mut part = rest;
+        loop {
+            decoder.feed(&part, &mut body).map_err(|_| self.strange())?;
+            if body.len() > bytes_max {
+                return Err(WebError::TooLong { origin: self.address.origin(), bytes_max });
+            }
+            if decoder.is_over() {
+                return Ok(Reply { head, body });
+            }
+            part = match channel.read_some() {
+                Ok(part) if part.is_empty() && decoder.may_end() => {
+                    return Ok(Reply { head, body });
+                }
+                Ok(part) if part.is_empty() => {
+                    return Err(self.failed(io::ErrorKind::UnexpectedEof.into()));
+                }
+                Ok(part) => part,
+                Err(error) => return Err(self.failed(error)),
+            };
+        }
+    }
+
+    /// Sends the request and waits for the head of an answer that has no end. If it does not begin well, the answer is
+    /// read like any other. Nothing interrupts this; how long to wait for what follows is said each time.
+    pub fn listen(&self, bytes_max: usize) -> Result<Listening, WebError> {
+        let Begun { mut channel, head, rest } = self.begin(None, system_roots)?;
+        let mut decoder = Decoder::of(&head);
+        let mut heard = Vec::new();
+        decoder.feed(&rest, &mut heard).map_err(|_| self.strange())?;
+        if head.status == 200 {
+            let stream = Stream { channel, decoder, heard, origin: self.address.origin() };
+            return Ok(Listening::Begun(Box::new(stream)));
+        }
+        while !decoder.is_over() && heard.len() <= bytes_max {
+            match channel.read_some() {
+                Ok(part) if part.is_empty() => break,
+                Ok(part) => decoder.feed(&part, &mut heard).map_err(|_| self.strange())?,
+                Err(error) => return Err(self.failed(error)),
+            }
+        }
+        Ok(Listening::Refused(Reply { head, body: heard }))
+    }
+
+    fn begin<'i>(
+        &self,
+        interrupt: Option<BorrowedFd<'i>>,
+        roots: impl FnOnce() -> RootCertStore,
+    ) -> Result<Begun<'i>, WebError> {
+        let text = self.head()?;
+        let deadline = Deadline::after(self.limit);
+        let mut channel = Channel::open(self.address, deadline, interrupt, roots)?;
+        let body = self.content.map_or(&[][..], |content| content.body);
+        let asked = channel
+            .write_all(text.as_bytes())
+            .and_then(|()| channel.write_all(body))
+            .and_then(|()| channel.flush());
+        let answered = match &asked {
+            // A service that refuses early has answered before it has read everything.
+            Err(error) if !is_cut(error) => Ok(None),
+            Ok(()) | Err(_) => read_head(&mut channel),
+        };
+        match (answered, asked) {
+            (Ok(Some((head, rest))), _) => Ok(Begun { channel, head, rest }),
+            (_, Err(error)) | (Err(error), Ok(())) => Err(self.failed(error)),
+            (Ok(None), Ok(())) => Err(self.strange()),
         }
     }
 
     fn head(&self) -> Result<String, WebError> {
         let mut head = format!(
-            "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: gt\r\nContent-Type: {}\r\n\
-             Content-Length: {}\r\nAccept: */*\r\nConnection: close\r\n",
+            "{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: gt\r\nAccept: */*\r\nConnection: close\r\n",
+            self.method.as_str(),
             self.address.target(),
             self.address.authority(),
-            self.content_type,
-            self.body.len()
         );
+        if let Some(Content { kind, body }) = self.content {
+            let _ = write!(head, "Content-Type: {kind}\r\nContent-Length: {}\r\n", body.len());
+        }
         for (name, value) in self.headers {
             // A line break would begin a field, or a request, of somebody else's making.
             if value.chars().any(char::is_control) {
@@ -128,81 +262,12 @@ impl Post<'_> {
         Ok(head)
     }
 
-    fn connect(&self, deadline: Deadline) -> Result<TcpStream, WebError> {
-        let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for address in self.resolve(deadline)? {
-            let connected =
-                deadline.left().and_then(|left| TcpStream::connect_timeout(&address, left));
-            match connected {
-                Ok(stream) => return Ok(stream),
-                Err(error) => last = error,
-            }
-        }
-        Err(WebError::Unreachable { origin: self.address.origin(), source: last })
+    fn strange(&self) -> WebError {
+        WebError::Strange(self.address.origin())
     }
 
-    /// The addresses of the host. The system cannot be told how long it may take, so it is asked by a
-    /// thread that we need not wait for.
-    fn resolve(&self, deadline: Deadline) -> Result<Vec<SocketAddr>, WebError> {
-        let (host, port) = (self.address.host().to_owned(), self.address.port());
-        let unknown = |why: String| WebError::Unknown { host: self.address.host().to_owned(), why };
-        let (tell, told) = mpsc::channel();
-        std::thread::spawn(move || {
-            let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
-            // Nobody listens when the time was up first.
-            let _ = tell.send(found);
-        });
-        let left = deadline.left().map_err(|error| unknown(error.to_string()))?;
-        match told.recv_timeout(left) {
-            Ok(Ok(found)) => Ok(found),
-            Ok(Err(error)) => Err(unknown(error.to_string())),
-            Err(_) => Err(unknown("the system did not answer in time".to_owned())),
-        }
-    }
-
-    fn encrypt(
-        &self,
-        stream: Timed,
-        roots: RootCertStore,
-    ) -> Result<StreamOwned<ClientConnection, Timed>, WebError> {
-        let untrusted = |why: String| WebError::Untrusted { origin: self.address.origin(), why };
-        if roots.is_empty() {
-            return Err(untrusted("the system has no certificates".to_owned()));
-        }
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| untrusted(error.to_string()))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let name = ServerName::try_from(self.address.host().to_owned())
-            .map_err(|error| untrusted(error.to_string()))?;
-        let connection = ClientConnection::new(Arc::new(config), name)
-            .map_err(|error| untrusted(error.to_string()))?;
-        Ok(StreamOwned::new(connection, stream))
-    }
-
-    fn converse(&self, mut stream: impl Read + Write, head: &str) -> Result<Answer, WebError> {
-        let origin = || self.address.origin();
-        let failed = |error: io::Error| match error.get_ref().and_then(|e| e.downcast_ref()) {
-            Some(rustls::Error::InvalidCertificate(why)) => {
-                WebError::Untrusted { origin: origin(), why: format!("its certificate: {why}") }
-            }
-            _ => WebError::Silent { origin: origin(), source: error },
-        };
-        let asked = stream
-            .write_all(head.as_bytes())
-            .and_then(|()| stream.write_all(self.body))
-            .and_then(|()| stream.flush());
-        let answered = match &asked {
-            // A service that refuses early has answered before it has read everything.
-            Err(error) if !is_cut(error) => Ok(None),
-            Ok(()) | Err(_) => read_answer(&mut stream),
-        };
-        match (answered, asked) {
-            (Ok(Some(answer)), _) => Ok(answer),
-            (_, Err(error)) | (Err(error), Ok(())) => Err(failed(error)),
-            (Ok(None), Ok(())) => Err(WebError::Strange(origin())),
-        }
+    fn failed(&self, error: io::Error) -> WebError {
+        failed(self.address.origin(), error)
     }
 }
 
@@ -210,111 +275,71 @@ fn is_cut(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
-/// Reads an answer up to the end of its head, and what came with it; nothing if it is none.
-fn read_answer(stream: &mut impl Read) -> io::Result<Option<Answer>> {
-    let mut seen = Vec::new();
-    loop {
-        if let Some(end) = find(&seen, b"\r\n\r\n") {
-            let rest = seen.split_off(end + 4);
-            let head = String::from_utf8_lossy(&seen).into_owned();
-            let Some(status) = status_of(&head) else { return Ok(None) };
-            // What comes before the answer is no answer.
-            if (100..200).contains(&status) {
-                seen = rest;
-                continue;
-            }
-            return Ok(Some(Answer { status, location: location(&head), words: words(&rest) }));
+fn failed(origin: String, error: io::Error) -> WebError {
+    let inner = error.get_ref();
+    let interrupted: Option<&Interrupted> = inner.and_then(|inner| inner.downcast_ref());
+    if interrupted.is_some() {
+        return WebError::Interrupted(origin);
+    }
+    match inner.and_then(|inner| inner.downcast_ref()) {
+        Some(rustls::Error::InvalidCertificate(why)) => {
+            WebError::Untrusted { origin, why: format!("its certificate: {why}") }
         }
-        if seen.len() > HEAD_BYTES_MAX {
-            return Ok(None);
-        }
-        let mut chunk = [0; 4096];
-        match stream.read(&mut chunk) {
-            Ok(0) if seen.is_empty() => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(0) => return Ok(None),
-            Ok(count) => seen.extend_from_slice(&chunk[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+        _ => WebError::Silent { origin, source: error },
     }
 }
 
-fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
-    bytes.windows(part.len()).position(|window| window == part)
-}
-
-/// The number in `HTTP/1.1 204 No Content`.
-fn status_of(head: &str) -> Option<u16> {
-    let mut words = head.lines().next()?.split(' ');
-    let version = words.next()?;
-    let status = words.next()?;
-    let plain = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
-    if version.starts_with("HTTP/1.") && plain { status.parse().ok() } else { None }
-}
-
-fn location(head: &str) -> Option<String> {
-    let fields = head.lines().skip(1).filter_map(|line| line.split_once(':'));
-    let mut found = fields.filter(|(name, _)| name.eq_ignore_ascii_case("location"));
-    found.next().map(|(_, value)| one_line(value.as_bytes()))
-}
-
-fn words(bytes: &[u8]) -> String {
-    one_line(&bytes[..bytes.len().min(WORDS_BYTES_MAX)])
-}
-
-fn one_line(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn system_roots() -> RootCertStore {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    roots
-}
-
-/// When everything must be over.
-#[derive(Debug, Clone, Copy)]
-struct Deadline(Instant);
-
-impl Deadline {
-    fn left(self) -> io::Result<Duration> {
-        let left = self.0.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
-    }
-}
-
-/// A connection whose every step ends at the deadline, so that a service that trickles does not hold us.
+/// What came of an attempt to listen.
 #[derive(Debug)]
-struct Timed {
-    stream: TcpStream,
-    deadline: Deadline,
+pub enum Listening {
+    /// The service speaks.
+    Begun(Box<Stream>),
+    /// It said something else instead.
+    Refused(Reply),
 }
 
-impl Read for Timed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(self.deadline.left()?))?;
-        self.stream.read(buffer).map_err(as_timeout)
-    }
+/// An answer that comes bit by bit, and may have no end.
+#[derive(Debug)]
+pub struct Stream {
+    channel: Channel<'static>,
+    decoder: Decoder,
+    /// What has come and was not handed out.
+    heard: Vec<u8>,
+    origin: String,
 }
 
-impl Write for Timed {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(Some(self.deadline.left()?))?;
-        self.stream.write(buffer).map_err(as_timeout)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
+/// What a service said within some time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// This.
+    Bytes(Vec<u8>),
+    /// Nothing.
+    Nothing,
+    /// That it has nothing more to say.
+    End,
 }
 
-/// A socket whose time is up says that it would block.
-fn as_timeout(error: io::Error) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
-        _ => error,
+impl Stream {
+    /// Waits for the service to say something, but no longer than this.
+    pub fn next_within(&mut self, limit: Duration) -> Result<Heard, WebError> {
+        self.channel.set_deadline(Deadline::after(limit));
+        loop {
+            if !self.heard.is_empty() {
+                return Ok(Heard::Bytes(std::mem::take(&mut self.heard)));
+            }
+            if self.decoder.is_over() {
+                return Ok(Heard::End);
+            }
+            match self.channel.read_some() {
+                Ok(part) if part.is_empty() => return Ok(Heard::End),
+                Ok(part) => {
+                    let fed = self.decoder.feed(&part, &mut self.heard);
+                    fed.map_err(|_| WebError::Strange(self.origin.clone()))?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(Heard::Nothing),
+                Err(error) => return Err(failed(self.origin.clone(), error)),
+            }
+        }
     }
 }
 

@@ -13,7 +13,7 @@ pub struct Environment {
 }
 
 /// Every variable we look at.
-const VARIABLES: [&str; 33] = [
+const VARIABLES: [&str; 36] = [
     "PATH",
     "PORT",
     "DATABASE_URL",
@@ -28,6 +28,8 @@ const VARIABLES: [&str; 33] = [
     "GT_INSECURE",
     "GT_MACHINE",
     "GT_NOTICE_KEY",
+    "GT_WORK_URL",
+    "GT_WORK_TOKEN",
     "NOTIFY_SOCKET",
     "WATCHDOG_PID",
     "WATCHDOG_USEC",
@@ -42,6 +44,7 @@ const VARIABLES: [&str; 33] = [
     "GIT_AUTHOR_EMAIL",
     "GIT_CONFIG_GLOBAL",
     "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
     "HOME",
     "LOGNAME",
     "USER",

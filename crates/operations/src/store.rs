@@ -79,6 +79,11 @@ pub fn backup(
 }
 
 fn default_place(town: &Town, now: Timestamp) -> Result<PathBuf> {
+    if !town.has_directory() {
+        return Err(OperationError::rejected(
+            "there is no town here that has a place for backups; name the file, as in gt store backup /data/backup.db",
+        ));
+    }
     let directory = town.backups();
     std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
         action: "create",

@@ -30,8 +30,10 @@ pub use formula::{FormulaFormat, ReadFormula, cooked_json, formula_json, read_fo
 pub use gas_town::{RigEntry, pause_remark, rig_entries};
 pub use places::{Route, flat_settings, parse_route, redirect_target};
 pub use read::{
-    DependencyLine, Line, Record, parse_dependency_lines, parse_line, parse_plan_graph,
-    parse_plan_lines,
+    DependencyLine, Line, NextAnswer, OverdueAnswer, ProblemAnswer, Record, parse_dependency_lines,
+    parse_line, parse_plan_graph, parse_plan_lines, read_event_bead, read_last_event,
+    read_lease_answer, read_next_answer, read_overdue_answer, read_problem, read_project,
+    read_work_details, read_work_item, read_work_items,
 };
 pub use runtime::{ReadRuntime, read_runtime, set_runtime_key};
 pub use settings::{JsonSettings, json_settings};
@@ -41,7 +43,7 @@ pub use tables::{
 pub use tokens::contains_nul;
 pub use write::{
     ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, event_json, export_line,
-    export_memory_line, new_token_json, no_work_json, pretty, project_json, sorted_object,
-    taken_json, token_json, work_details_json, work_item_json, write_bead, write_comment,
-    write_dependency,
+    export_memory_line, lease_json, new_token_json, no_work_json, overdue_json, pretty,
+    project_json, sorted_object, taken_json, token_json, work_details_json, work_item_json,
+    write_bead, write_comment, write_dependency,
 };

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use gt_core::work::{Version, WorkItem};
 use gt_operations::work::{Conflict, Thing, WorkError};
-use gt_operations::{OperationError, with_causes};
+use gt_operations::{OperationError, StoreError, with_causes};
 use gt_records::work_item_json;
 
 use crate::problem::Problem;
@@ -79,6 +79,8 @@ impl From<WorkError> for Box<Problem> {
             WorkError::Invalid { field, message } => Problem::invalid_field(field, message),
             WorkError::Conflict(conflict) => conflicting(&conflict),
             WorkError::Operation(error) => error.into(),
+            // This server is the queue; nothing that it does is done elsewhere.
+            WorkError::Remote(_) => Problem::broken("the queue is elsewhere").caused_by(detail),
         }
     }
 }
@@ -97,7 +99,8 @@ fn conflicting(conflict: &Conflict) -> Box<Problem> {
         | Conflict::StaleRun { live: None, .. }
         | Conflict::RigClosed { .. }
         | Conflict::Running { .. }
-        | Conflict::NotInProgress { .. } => problem,
+        | Conflict::NotInProgress { .. }
+        | Conflict::Leased { .. } => problem,
     }
 }
 
@@ -114,6 +117,11 @@ impl From<OperationError> for Box<Problem> {
             OperationError::Invalid(wrong) => {
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", wrong.to_string())
             }
+            OperationError::Store(StoreError::Unsettled(_)) => Problem::busy(
+                "the database went away while this was being done, and whether it was done is not known; ask for the \
+                 state, or repeat it with the same Idempotency-Key",
+            )
+            .caused_by(with_causes(&error)),
             // Names of files and hosts are nobody's business but of those who read the log.
             OperationError::Store(_)
             | OperationError::File { .. }

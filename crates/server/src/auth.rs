@@ -163,7 +163,7 @@ impl Keys {
 fn scopes_for(method: &Method, route: &str) -> &'static [Scope] {
     match (method.as_str(), route) {
         ("GET" | "HEAD", _) => &[Scope::Read],
-        (_, NEXT | "/work/{id}/heartbeat") => &[Scope::Work],
+        (_, NEXT | "/work/{id}/heartbeat" | "/work/{id}/release") => &[Scope::Work],
         // Dispatchers and agents both move items.
         ("PATCH", "/work/{id}") => &[Scope::Submit, Scope::Work],
         _ => &[Scope::Submit],
@@ -225,6 +225,8 @@ mod tests {
             ("PATCH", "/work/{id}", &[Scope::Submit, Scope::Work]),
             ("POST", "/work/next", &[Scope::Work]),
             ("POST", "/work/{id}/heartbeat", &[Scope::Work]),
+            ("POST", "/work/{id}/release", &[Scope::Work]),
+            ("POST", "/work/stale-check", &[Scope::Submit]),
             ("PATCH", "/projects/{id}", &[Scope::Submit]),
         ] {
             let method = Method::from_bytes(method.as_bytes()).unwrap();

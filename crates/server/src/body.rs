@@ -164,6 +164,15 @@ impl Fields {
         number
     }
 
+    /// A yes or no; no if it is missing or `null`.
+    pub(crate) fn flag(&mut self, name: &'static str) -> bool {
+        let Some(json) = self.any(name) else { return false };
+        if !matches!(json.as_str(), "true" | "false") {
+            self.wrong(name, "this must be true or false");
+        }
+        json.as_str() == "true"
+    }
+
     /// A list of texts; none if it is missing or `null`.
     pub(crate) fn texts(&mut self, name: &'static str) -> Vec<String> {
         let Some(json) = self.any(name) else { return Vec::new() };

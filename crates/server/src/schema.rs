@@ -283,6 +283,40 @@ pub(crate) struct HeartbeatDocument {
     /// How long it is the agent's from now on; as long as before if nothing is said.
     #[schema(minimum = 30, maximum = 3600)]
     lease_s: Option<i64>,
+    /// Only if nobody has a lease on it yet: of several that find work which nobody speaks for, one gets it.
+    adopt: Option<bool>,
+}
+
+/// An agent that gives its work back.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReleaseDocument {
+    #[schema(format = "uuid")]
+    run_id: String,
+}
+
+/// A look at all work that agents have. There is nothing to say.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StaleCheckDocument {}
+
+/// What a look at all work that agents have found.
+#[derive(ToSchema)]
+pub(crate) struct OverdueDocument {
+    /// What is blocked now.
+    stale: Vec<RunDocument>,
+    /// What is queued again.
+    lost: Vec<RunDocument>,
+    /// When the next is due.
+    #[schema(format = DateTime)]
+    due: Option<String>,
+}
+
+/// A run.
+#[derive(ToSchema)]
+pub(crate) struct RunDocument {
+    bead: String,
+    run: String,
 }
 
 /// Until when an agent has its work now.

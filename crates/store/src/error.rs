@@ -161,7 +161,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Whether the same may work in a moment without anybody doing anything: the server is away, or
-    /// others are in the way.
+    /// others are in the way. Nothing was done then.
     pub fn may_pass(&self) -> bool {
         matches!(
             self,
@@ -169,6 +169,7 @@ impl StoreError {
                 | Self::Disconnected { .. }
                 | Self::Exhausted { .. }
                 | Self::Locked(_)
+                | Self::NotCommitted(_)
         )
     }
 }

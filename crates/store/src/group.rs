@@ -17,7 +17,7 @@ const WAITING_MAX: usize = 1024;
 /// Runs inside the group's transaction (or hears why there is none) and leaves behind what to tell its
 /// submitter once that is over.
 type Job = Box<dyn FnOnce(Result<&mut Group<'_>, &str>) -> Settle + Send>;
-type Settle = Box<dyn FnOnce(Result<(), &str>) + Send>;
+type Settle = Box<dyn FnOnce(Result<(), &StoreError>) + Send>;
 
 /// Where submitted jobs wait for the thread that writes them. The thread starts with the first job
 /// and ends when the store is dropped.
@@ -67,7 +67,7 @@ impl Queue {
             Box::new(move |committed| {
                 let final_result = match committed {
                     Ok(()) => result,
-                    Err(why) => result.and(Err(StoreError::NotCommitted(why.to_owned()).into())),
+                    Err(why) => result.and(Err(shared(why).into())),
                 };
                 // The submitter may have gone away; the write stands all the same.
                 let _ = tell.send(final_result);
@@ -112,13 +112,22 @@ fn write_groups(place: &Place, jobs: &Receiver<Job>) {
             }
             Ok::<_, StoreError>(((), true))
         });
-        let outcome = committed.map_err(|error| error.to_string());
-        if let Err(why) = &outcome {
-            // Those whose turn never came hear of it too.
-            settlements.extend(waiting.drain(..).map(|job| job(Err(why))));
-        }
+        let unheard = committed.as_ref().err().map(ToString::to_string);
         for settle in settlements {
-            settle(outcome.as_ref().copied().map_err(String::as_str));
+            settle(committed.as_ref().copied());
         }
+        // Those whose turn never came hear of it too: of theirs nothing was done.
+        for job in waiting {
+            let never = unheard.as_deref().unwrap_or("its turn never came");
+            job(Err(never))(Ok(()));
+        }
+    }
+}
+
+/// What the end of a group means for each of its writes.
+fn shared(why: &StoreError) -> StoreError {
+    match why {
+        StoreError::Unsettled(server) => StoreError::Unsettled(server.clone()),
+        other => StoreError::NotCommitted(other.to_string()),
     }
 }

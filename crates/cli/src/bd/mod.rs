@@ -50,7 +50,7 @@ use crate::output::Printer;
 
 use drawing::Drawing;
 
-pub(crate) use activity::{ActivityArgs, News, event_line, run as run_activity};
+pub(crate) use activity::{ActivityArgs, event_line, run as run_activity};
 pub(crate) use batch::check_line as check_batch_line;
 pub(crate) use formula::{FormulaArgs, run as run_formula};
 pub(crate) use import::{ImportFlags, bring};

@@ -52,7 +52,7 @@ enum LogChoice {
 pub(super) fn run(context: &Context<'_>, args: &ServeArgs) -> Result<(), CliError> {
     let serving = serving(context, args)?;
     let (is_exposed, insecure) = (serving.is_exposed(), serving.insecure);
-    let town = context.town_or_database()?;
+    let town = context.town_to_serve()?;
     let place = town.store_place();
     make_room_for_files();
     let server = Server::bind(town, serving)?;

@@ -62,7 +62,7 @@ pub(super) fn run(context: &Context<'_>, args: &TokenArgs) -> Result<(), CliErro
 }
 
 fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.town_or_database()?;
     let printer = context.printer;
     let lasts = args.expires.as_deref().map(parse_duration).transpose()?;
     let new = NewToken {
@@ -83,7 +83,7 @@ fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
 }
 
 fn list(context: &Context<'_>) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.town_or_database()?;
     let (printer, now) = (context.printer, town.now());
     let tokens = tokens::list(&town)?;
     if printer.json() {
@@ -117,7 +117,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
 
 fn revoke(context: &Context<'_>, id: &str) -> Result<(), CliError> {
     let id = TokenId::parse(id)?;
-    let town = context.town()?;
+    let town = context.town_or_database()?;
     let printer = context.printer;
     let (token, ended) = tokens::revoke(&town, &id)?;
     if printer.json() {

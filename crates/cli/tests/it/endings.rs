@@ -68,7 +68,8 @@ fn an_agent_that_ended_without_a_word_is_lost_whoever_finds_out() {
         town.gt(["sling", &bead]).ok();
         let run = format!("{bead}#1");
         let tea = town.tree("furiosa").join("tea");
-        wait_until("the worker has written", || tea.exists());
+        let is_written = || fs::read_to_string(&tea).is_ok_and(|text| text.trim() == "tea");
+        wait_until("the worker has written", is_written);
         let lock = town.cwd().join(format!(".gt/runs/{run}.lock"));
         let record = fs::read_to_string(&lock).unwrap();
         let victims: Vec<&str> = record.split_whitespace().take(2).collect();

@@ -147,7 +147,7 @@ fn a_bad_request_names_what_is_wrong_and_changes_nothing() {
         (&["add", "bug", "x", "--priority", "6"], 2, "not between 1 (highest) and 5"),
         (&["add", "bug", "x", "--payload", "{"], 1, "metadata"),
         (&["add", "bug", "x", "--project", "nowhere"], 1, "there is no project nowhere"),
-        (&["add", "bug", "x", "--depends-on", "wq-none"], 1, "no issue found"),
+        (&["add", "bug", "x", "--depends-on", "wq-none"], 1, "there is no work item wq-none"),
         (&["update", bead(&item), "--status", "open"], 2, "is not a status"),
         (&["update", bead(&item), "--status", "completed"], 1, "dispatched, cancelled"),
         (&["update", bead(&item), "--outcome", "success"], 1, "outcome"),
@@ -158,7 +158,7 @@ fn a_bad_request_names_what_is_wrong_and_changes_nothing() {
         (&["list", "--limit", "1", "--cursor", "abc"], 2, "is not a cursor"),
         (&["next", "--agent", ""], 1, "agent"),
         (&["next", "--agent", "ann", "--lease", "5s"], 2, "not between 30 and 3600"),
-        (&["show", "wq-none"], 1, "no issue found"),
+        (&["show", "wq-none"], 1, "there is no work item wq-none"),
         (&["show", "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"], 1, "there is no work item"),
     ] {
         let ran = town.gt(["work"].iter().chain(arguments));

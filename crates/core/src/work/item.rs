@@ -57,6 +57,21 @@ pub enum Held {
     Pinned,
 }
 
+impl Held {
+    /// Reads what is printed; nothing if it is another reason.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "blocked by other items" => Some(Self::Blocked),
+            "deferred" => Some(Self::Deferred(None)),
+            "pinned" => Some(Self::Pinned),
+            other => {
+                let until = Timestamp::parse(other.strip_prefix("deferred until ")?).ok()?;
+                Some(Self::Deferred(Some(until)))
+            }
+        }
+    }
+}
+
 impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -338,6 +353,18 @@ mod tests {
         assert_eq!(WorkPriority::default().number(), 3);
         for wrong in [0, 6, -1, i64::MIN, i64::MAX] {
             assert!(WorkPriority::new(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn why_something_is_held_reads_back() {
+        let until = Timestamp::from_nanos(1_500_000_000_000_000_007);
+        for held in [Held::Blocked, Held::Deferred(None), Held::Deferred(Some(until)), Held::Pinned]
+        {
+            assert_eq!(Held::parse(&held.to_string()), Some(held));
+        }
+        for other in ["", "deferred until", "deferred until soon", "a reason of tomorrow"] {
+            assert_eq!(Held::parse(other), None, "{other}");
         }
     }
 

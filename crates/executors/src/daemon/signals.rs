@@ -39,6 +39,11 @@ impl Signals {
         self.stop.load(Ordering::SeqCst)
     }
 
+    /// Whether there was a signal of any kind that nobody has taken.
+    pub fn is_rung(&self) -> bool {
+        self.stop() || self.hangup.load(Ordering::SeqCst)
+    }
+
     /// Whether we were asked for a fresh look since the last time.
     pub fn take_hangup(&self) -> bool {
         let mut news = &self.news;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 
@@ -164,7 +164,7 @@ fn session_end(attended: &Attended) -> Result<SessionEnd, String> {
     }
 }
 
-fn agent_end(status: WaitStatus, is_cancelled: bool) -> AgentEnd {
+pub(super) fn agent_end(status: WaitStatus, is_cancelled: bool) -> AgentEnd {
     match (is_cancelled, status.exit_status(), status.terminating_signal()) {
         (true, ..) => AgentEnd::Cancelled,
         (false, Some(code), _) => AgentEnd::Exited(code),
@@ -220,7 +220,7 @@ fn start_plainly(
     let Some((program, arguments)) = agent.argv.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
     };
-    let prompt = prompt_file(files, &agent.prompt)?;
+    let prompt = prompt_file(files.root(), &agent.prompt)?;
     let is_path = program.contains('/');
     let mut command =
         if is_path { command(agent.directory.join(program)) } else { command(program) };
@@ -246,7 +246,7 @@ fn explained(agent: &Agent, error: io::Error) -> io::Error {
 
 /// Something to read the prompt from that never makes the writer wait.
 #[cfg(target_os = "linux")]
-pub(super) fn prompt_file(_files: &RunFiles, prompt: &[u8]) -> io::Result<File> {
+pub(super) fn prompt_file(_scratch: &Path, prompt: &[u8]) -> io::Result<File> {
     // In memory: a file on a disk would be made, and kept, for every run.
     let file = rustix::fs::memfd_create("gt prompt", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = File::from(file);
@@ -257,8 +257,8 @@ pub(super) fn prompt_file(_files: &RunFiles, prompt: &[u8]) -> io::Result<File> 
 
 /// Something to read the prompt from that never makes the writer wait.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn prompt_file(files: &RunFiles, prompt: &[u8]) -> io::Result<File> {
-    let mut file = crate::background::nameless_file(files.root())?;
+pub(super) fn prompt_file(scratch: &Path, prompt: &[u8]) -> io::Result<File> {
+    let mut file = crate::background::nameless_file(scratch)?;
     file.write_all(prompt)?;
     file.rewind()?;
     Ok(file)

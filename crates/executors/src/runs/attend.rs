@@ -178,7 +178,7 @@ fn ask(agent: Pid) -> Stage {
 }
 
 /// How long to wait before looking again, if nothing tells of the end of an agent.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// What woke us, if anything did.
 #[derive(Debug)]
@@ -248,7 +248,7 @@ fn collect(agent: Pid, is_over: bool) -> Result<Option<WaitStatus>, Errno> {
 }
 
 /// A descriptor that can be read from when the child has ended.
-fn end_of(child: Pid) -> Option<OwnedFd> {
+pub(super) fn end_of(child: Pid) -> Option<OwnedFd> {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{PidfdFlags, pidfd_open};

@@ -19,6 +19,7 @@ mod attend;
 mod awake;
 mod control;
 mod end;
+mod errand;
 mod files;
 mod host;
 mod orphan;
@@ -34,6 +35,7 @@ pub use awake::awake_since;
 pub use control::{Asked, ask_to_cancel, ask_to_hand_over, somebody_listens, tell_done};
 pub(crate) use control::{Control, Wish};
 pub use end::AgentEnd;
+pub use errand::{Errand, Order as ErrandOrder};
 pub use files::{Keyboard, Liveness, RunFiles, RunLock};
 pub use host::{boot_identity, host_identity};
 pub use orphan::{

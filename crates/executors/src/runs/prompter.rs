@@ -47,7 +47,7 @@ impl Prompter {
         let mut program = command(&self.program);
         program
             .args(&self.arguments)
-            .stdin(prompt_file(files, prompt)?)
+            .stdin(prompt_file(files.root(), prompt)?)
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         // Whoever looks after the agent collects all of its children, and this one too.

@@ -1,11 +1,15 @@
+use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use gt_testkit::Certificates;
 use proptest::prelude::*;
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::*;
 
@@ -35,11 +39,16 @@ fn serve(mut stream: impl Read + Write, answer: &str) -> String {
     String::from_utf8(heard).unwrap()
 }
 
+fn request<'a>(address: &'a WebAddress, content: Option<Content<'a>>) -> Request<'a> {
+    let method = if content.is_some() { Method::Post } else { Method::Get };
+    Request { method, address, headers: &[], content, limit: LONG, interrupt: None }
+}
+
 fn post(address: &str, limit: Duration) -> Result<Answer, WebError> {
     let address = WebAddress::parse(address).unwrap();
     let headers = [("Idempotency-Key", "a:1")];
-    let content_type = "application/json";
-    Post { address: &address, content_type, headers: &headers, body: b"the end", limit }.send()
+    let content = Content { kind: "application/json", body: b"the end" };
+    Request { headers: &headers, limit, ..request(&address, Some(content)) }.tell()
 }
 
 #[test]
@@ -113,9 +122,8 @@ fn nobody_is_waited_for_beyond_the_limit() {
 fn a_field_cannot_begin_another() {
     let address = WebAddress::parse("http://127.0.0.1:1/").unwrap();
     let headers = [("Idempotency-Key", "a\r\nX: y")];
-    let (content_type, body, limit) = ("text/plain", &[][..], LONG);
-    let post = Post { address: &address, content_type, headers: &headers, body, limit };
-    assert!(matches!(post.send(), Err(WebError::Field(name)) if name == "Idempotency-Key"));
+    let post = Request { headers: &headers, ..request(&address, None) };
+    assert!(matches!(post.tell(), Err(WebError::Field(name)) if name == "Idempotency-Key"));
 }
 
 #[test]
@@ -151,8 +159,8 @@ fn an_encrypted_request_arrives_only_where_the_certificate_says() {
         let address = WebAddress::parse(&format!("https://{host}:{port}/")).unwrap();
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(signed_by.authority()).unwrap()).unwrap();
-        let (content_type, headers, body, limit) = ("text/plain", &[][..], &b"the end"[..], LONG);
-        Post { address: &address, content_type, headers, body, limit }.send_trusting(|| roots)
+        let content = Content { kind: "text/plain", body: b"the end" };
+        request(&address, Some(content)).tell_trusting(|| roots)
     };
 
     let stranger = ask("localhost", &others).unwrap_err();
@@ -163,6 +171,79 @@ fn an_encrypted_request_arrives_only_where_the_certificate_says() {
     let answer = ask("localhost", &certificates).unwrap();
     assert_eq!((answer.status, answer.words.as_str()), (200, "thanks"));
     assert!(heard.join().unwrap().starts_with("POST / HTTP/1.1\r\n"));
+}
+
+#[test]
+fn an_answer_is_read_to_its_end() {
+    for (said, body) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabc", Some("ab")),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", Some("a")),
+        ("HTTP/1.1 404 No\r\n\r\nall that comes", Some("all that comes")),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\ncut", None),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ncut", None),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nstrange\r\n", None),
+        ("HTTP/1.1 200 OK\r\n\r\nlonger than anybody wants to read", None),
+    ] {
+        let (address, _heard) = service(said);
+        let address = WebAddress::parse(&address).unwrap();
+        let content = Content { kind: "text/plain", body: b"the end" };
+        let read = request(&address, Some(content)).ask(20);
+        assert_eq!(
+            read.ok().map(|reply| String::from_utf8(reply.body).unwrap()).as_deref(),
+            body,
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn whoever_listens_hears_a_stream_bit_by_bit() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/events", listener.local_addr().unwrap());
+    let address = WebAddress::parse(&address).unwrap();
+    let (more, wanted) = std::sync::mpsc::channel::<()>();
+    let service = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        // What is left unread when it ends would cut off what it has said.
+        assert!(stream.read(&mut [0; 1024]).unwrap() > 0);
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        wanted.recv().unwrap();
+        stream.write_all(b"3\r\ntw").unwrap();
+        wanted.recv().unwrap();
+        stream.write_all(b"o\r\n0\r\n\r\n").unwrap();
+    });
+    let Ok(Listening::Begun(mut stream)) = request(&address, None).listen(100) else {
+        panic!("the service speaks")
+    };
+    let bytes = |text: &str| Heard::Bytes(text.as_bytes().to_vec());
+    assert_eq!(stream.next_within(LONG).unwrap(), bytes("one"));
+    assert_eq!(stream.next_within(Duration::from_millis(1)).unwrap(), Heard::Nothing);
+    more.send(()).unwrap();
+    assert_eq!(stream.next_within(LONG).unwrap(), bytes("tw"));
+    more.send(()).unwrap();
+    assert_eq!(stream.next_within(LONG).unwrap(), bytes("o"));
+    assert_eq!(stream.next_within(LONG).unwrap(), Heard::End);
+    service.join().unwrap();
+
+    let (address, _heard) = self::service("HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nlate");
+    let address = WebAddress::parse(&address).unwrap();
+    let content = Content { kind: "text/plain", body: b"the end" };
+    let Ok(Listening::Refused(reply)) = request(&address, Some(content)).listen(100) else {
+        panic!("the service refuses")
+    };
+    assert_eq!((reply.head.status, reply.body.as_slice()), (503, &b"late"[..]));
+}
+
+#[test]
+fn whoever_waits_can_be_called_away() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/", listener.local_addr().unwrap());
+    let address = WebAddress::parse(&address).unwrap();
+    let (wait, call) = std::io::pipe().unwrap();
+    drop(call);
+    let asked = Request { interrupt: Some(wait.as_fd()), ..request(&address, None) };
+    assert!(matches!(asked.ask(100), Err(WebError::Interrupted(_))));
 }
 
 #[test]
@@ -178,10 +259,11 @@ proptest! {
         rest in prop::collection::vec(any::<u8>(), 0..50),
     ) {
         let bytes = [head.as_bytes(), &rest].concat();
-        if let Ok(Some(answer)) = read_answer(&mut bytes.as_slice()) {
-            prop_assert!((200..1000).contains(&answer.status) || answer.status < 100);
-            prop_assert!(!answer.words.chars().any(char::is_control));
-            prop_assert!(!answer.location.unwrap_or_default().chars().any(char::is_control));
+        if let Ok(Some((head, rest))) = read_head(&mut bytes.as_slice()) {
+            prop_assert!((200..1000).contains(&head.status) || head.status < 100);
+            prop_assert!(!one_line(&rest).chars().any(char::is_control));
+            let location = one_line(head.field("location").unwrap_or_default().as_bytes());
+            prop_assert!(!location.chars().any(char::is_control));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gt_core::schedule::Notice;
 use gt_core::{WebAddress, limits};
 use gt_executors::background::{Ending, Limited};
-use gt_executors::web::{Answer, Post, signature};
+use gt_executors::web::{Answer, Content, Method, Request, signature};
 
 use super::deliver::SENDING_MAX;
 use super::{NotSent, Notifier, Target};
@@ -97,9 +97,15 @@ fn post(address: &WebAddress, secret: &str, notice: &Notice) -> Result<(), NotSe
     if !secret.is_empty() {
         headers.push(("X-GT-Signature", signed.as_str()));
     }
-    let content_type = "application/json";
-    let asked = Post { address, content_type, headers: &headers, body, limit: WEBHOOK_MAX };
-    let answer = asked.send().map_err(|error| NotSent::Unreachable(with_causes(&error)))?;
+    let asked = Request {
+        method: Method::Post,
+        address,
+        headers: &headers,
+        content: Some(Content { kind: "application/json", body }),
+        limit: WEBHOOK_MAX,
+        interrupt: None,
+    };
+    let answer = asked.tell().map_err(|error| NotSent::Unreachable(with_causes(&error)))?;
     judge(address, &answer)
 }
 

@@ -2,9 +2,10 @@
 
 use gt_core::schedule::RunId;
 use gt_core::work::{Refusal, RunRef, Version, WorkStatus, allowed_from};
-use gt_core::{BeadId, Invalid, RigSlug, RigState, Uid};
+use gt_core::{BeadId, Invalid, RigSlug, RigState, Timestamp, Uid};
 use gt_store::StoreError;
 
+use super::remote::RemoteError;
 use crate::OperationError;
 
 /// The result of an operation of the work queue.
@@ -32,6 +33,9 @@ pub enum WorkError {
         /// What is wrong with it, and what would be right.
         message: String,
     },
+    /// A queue that is elsewhere said no, or cannot be asked.
+    #[error(transparent)]
+    Remote(Box<RemoteError>),
     /// Something else, which is nobody's request.
     #[error(transparent)]
     Operation(#[from] OperationError),
@@ -124,6 +128,16 @@ pub enum Conflict {
         /// Which run.
         run: RunId,
     },
+    /// Somebody speaks for the run.
+    #[error("somebody speaks for the run {run} of {bead}, until {until} at least")]
+    Leased {
+        /// Which item.
+        bead: BeadId,
+        /// Which run.
+        run: RunId,
+        /// When its lease ends.
+        until: Timestamp,
+    },
 }
 
 impl Conflict {
@@ -136,7 +150,8 @@ impl Conflict {
             | Self::StaleVersion { .. }
             | Self::RigClosed { .. }
             | Self::Running { .. }
-            | Self::NotInProgress { .. } => None,
+            | Self::NotInProgress { .. }
+            | Self::Leased { .. } => None,
         }
     }
 
@@ -159,11 +174,52 @@ impl Conflict {
             Self::RigClosed { .. } => "project-closed",
             Self::Running { .. } => "running",
             Self::NotInProgress { .. } => "not-in-progress",
+            Self::Leased { .. } => "leased",
         }
     }
 }
 
 impl WorkError {
+    /// A short name for what is wrong, where it has one.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::NotFound { .. } => Some("not-found"),
+            Self::Conflict(conflict) => Some(conflict.code()),
+            Self::Invalid { .. } => Some("invalid"),
+            Self::Remote(error) => match &**error {
+                RemoteError::Told { code, .. } => Some(code),
+                RemoteError::Away(_) | RemoteError::Unsure(_) | RemoteError::Senseless { .. } => {
+                    None
+                }
+            },
+            Self::Operation(_) => None,
+        }
+    }
+
+    /// The item that an agent has and that keeps it from having another, if that is what is wrong.
+    pub fn busy_with(&self) -> Option<Uid> {
+        match self {
+            Self::Conflict(conflict) => match &**conflict {
+                Conflict::AgentBusy { item, .. } => Some(*item),
+                _ => None,
+            },
+            Self::Remote(error) => match &**error {
+                RemoteError::Told { code, item, .. } if code == "agent-busy" => *item,
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether the same may work in a moment.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::NotFound { .. } | Self::Conflict(_) | Self::Invalid { .. } => false,
+            Self::Remote(error) => error.may_pass(),
+            Self::Operation(error) => error.may_pass(),
+        }
+    }
+
     /// A field that is wrong for this reason.
     pub(crate) fn invalid(field: &'static str, why: &Invalid) -> Self {
         Self::Invalid { field, message: why.to_string() }
@@ -181,6 +237,18 @@ impl WorkError {
 impl From<Conflict> for WorkError {
     fn from(conflict: Conflict) -> Self {
         Self::Conflict(Box::new(conflict))
+    }
+}
+
+impl From<RemoteError> for WorkError {
+    fn from(error: RemoteError) -> Self {
+        Self::Remote(Box::new(error))
+    }
+}
+
+impl From<Invalid> for WorkError {
+    fn from(invalid: Invalid) -> Self {
+        Self::Operation(invalid.into())
     }
 }
 

@@ -23,6 +23,9 @@ pub fn heartbeat(town: &Town, reference: &ItemRef, heartbeat: Heartbeat) -> Work
         if run.state != RunState::Running || run.executor != ExecutorKind::Pull {
             return Err(Conflict::NotInProgress { bead: item.bead, run: run.id }.into());
         }
+        if let Some(until) = run.lease_expires_at.filter(|_| heartbeat.adopts) {
+            return Err(Conflict::Leased { bead: item.bead, run: run.id, until }.into());
+        }
         if let Some(lease) = heartbeat.lease.or(run.lease) {
             return Ok(writer.renew_lease(&run.id, lease)?);
         }

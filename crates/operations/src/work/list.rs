@@ -1,9 +1,6 @@
 //! Lists of work items, part by part.
 
-use std::ops::ControlFlow;
-
-use gt_core::limits;
-use gt_core::work::{Cursor, WorkFilter, WorkItem};
+use gt_core::work::{Cursor, WorkFilter};
 
 use super::error::{WorkError, WorkResult};
 use super::requests::ItemPage;
@@ -26,26 +23,4 @@ pub fn list(
     items.truncate(limit);
     let next = items.last().filter(|_| more).map(|last| Cursor::after(filter, last));
     Ok(ItemPage { items, next })
-}
-
-/// Hands every item that the filter admits to `each`, until that stops. Nothing waits for it: each part of the list is
-/// read by itself.
-pub fn for_each(
-    town: &Town,
-    filter: &WorkFilter,
-    mut each: impl FnMut(WorkItem) -> ControlFlow<()>,
-) -> WorkResult<()> {
-    let mut after: Option<Cursor> = None;
-    loop {
-        let page = list(town, filter, after.as_ref(), limits::PAGE_BEADS)?;
-        for item in page.items {
-            if each(item).is_break() {
-                return Ok(());
-            }
-        }
-        match page.next {
-            Some(next) => after = Some(next),
-            None => return Ok(()),
-        }
-    }
 }

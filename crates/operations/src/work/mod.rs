@@ -6,29 +6,40 @@
 //! same time share a commit.
 
 mod change;
+mod door;
 mod error;
 mod heartbeat;
 mod list;
 mod next;
 mod overdue;
+mod poll;
 mod projects;
+mod release;
+mod remote;
 mod requests;
 mod show;
 mod submit;
+mod watch;
 
 pub use change::{cancel, change};
+pub use door::Door;
 pub use error::{Conflict, Thing, WorkError, WorkResult};
 pub use heartbeat::heartbeat;
-pub use list::{for_each, list};
-pub use next::{next, next_within};
+pub use list::list;
+pub use next::next;
+use next::next_while;
 pub use overdue::check_overdue;
+pub use poll::{PollEnd, PollNews, Polled, Polling, poll};
 pub use projects::{change_project, create_project, project, project_rig, projects};
+pub use release::release;
+pub use remote::{Remote, RemoteError};
 pub use requests::{
     Heartbeat, ItemChange, ItemDetails, ItemPage, ItemReason, ItemWhy, NewItem, NewProject, Next,
     NextRequest, NoWork, Overdue, Precondition, ProjectChange, Submission, Submitted, Taken,
 };
 pub use show::{item, why};
 pub use submit::submit;
+pub use watch::{Seen, Watch};
 
 use gt_core::work::{ItemRef, WorkItem};
 use gt_store::Reader;

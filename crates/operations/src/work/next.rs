@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gt_core::work::{WorkItem, check_agent};
+use gt_core::work::{RunRef, WorkItem, check_agent};
 use gt_core::{ExecutorKind, Invalid, Rig, RigSlug, RigState, limits};
 use gt_store::{Ask, Writer};
 
@@ -29,20 +29,25 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How often one looks for work although there is no news: something may have been put off until now.
 const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 
-/// Like [`next`]; if there is nothing, waits for it, at most so long.
-pub fn next_within(town: &Town, request: &NextRequest, wait: Duration) -> WorkResult<Next> {
+/// Like [`next`]; if there is nothing, waits for it, at most so long and while `go_on` says so.
+pub(super) fn next_while(
+    town: &Town,
+    request: &NextRequest,
+    wait: Duration,
+    go_on: impl Fn() -> bool,
+) -> WorkResult<Next> {
     let began = town.now();
     let bell = town.bell();
     loop {
         let seen = town.read(|reader| Ok(reader.last_event_number()?))?;
         let looked = town.now();
         let found = next(town, request.clone())?;
-        if matches!(found, Next::Item(_)) || town.now().since(began) >= wait {
+        if matches!(found, Next::Item(_)) || town.now().since(began) >= wait || !go_on() {
             return Ok(found);
         }
         loop {
             let left = wait.saturating_sub(town.now().since(began));
-            if left.is_zero() || town.now().since(looked) >= LOOK_ANYWAY {
+            if left.is_zero() || town.now().since(looked) >= LOOK_ANYWAY || !go_on() {
                 break;
             }
             bell.wait(LOOK_EVERY.min(left));
@@ -74,7 +79,7 @@ fn next_in(writer: &mut Writer<'_>, request: &NextRequest) -> WorkResult<Next> {
     let (run, bead) = take_in(writer, &offered, agent, *lease)?;
     let lease_expires_at = lease.ends(writer.now());
     let item = WorkItem::of(bead, offered.project, Some((run.uid, Some(lease_expires_at))));
-    let taken = Taken { item, run: run.id, run_uid: run.uid, lease_expires_at };
+    let taken = Taken { item, run: RunRef::Id(run.id), run_uid: run.uid, lease_expires_at };
     Ok(Next::Item(Box::new(taken)))
 }
 

@@ -150,8 +150,8 @@ pub enum Next {
 pub struct Taken {
     /// The item, which is in progress.
     pub item: WorkItem,
-    /// The run in which the agent has it.
-    pub run: RunId,
+    /// The run in which the agent has it, as far as its name is known.
+    pub run: RunRef,
     /// The alias of that run.
     pub run_uid: Uid,
     /// When somebody else gets it if the agent does not speak for it before.
@@ -169,16 +169,24 @@ pub enum NoWork {
     AllWait,
     /// Nothing that fits is queued.
     Empty,
+    /// What a server said.
+    Told {
+        /// A short name that programs can rely on.
+        code: String,
+        /// In words.
+        reason: String,
+    },
 }
 
 impl NoWork {
     /// A short name that programs can rely on.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> &str {
         match self {
             Self::Paused(..) => "paused",
             Self::ProjectsClosed(_) => "project-closed",
             Self::AllWait => "all-wait",
             Self::Empty => "empty",
+            Self::Told { code, .. } => code,
         }
     }
 }
@@ -197,6 +205,7 @@ impl std::fmt::Display for NoWork {
                 f.write_str("everything that fits is blocked, put off or meant for another agent")
             }
             Self::Empty => f.write_str("nothing that fits is queued"),
+            Self::Told { reason, .. } => f.write_str(reason),
         }
     }
 }
@@ -208,6 +217,8 @@ pub struct Heartbeat {
     pub run: RunRef,
     /// How long the work is its own from now on; as long as before if nothing is said.
     pub lease: Option<Lease>,
+    /// Only if nobody has a lease on it: of several that find work which nobody speaks for, one gets it.
+    pub adopts: bool,
 }
 
 /// What a look at all work that agents have found.

@@ -136,6 +136,13 @@ fn wrong_field<T: std::fmt::Debug>(result: Result<T, WorkError>) -> &'static str
     }
 }
 
+fn run_id(taken: &Taken) -> RunId {
+    match &taken.run {
+        RunRef::Id(run) => run.clone(),
+        RunRef::Uid(uid) => panic!("{uid} is called by its name here"),
+    }
+}
+
 #[test]
 fn what_is_submitted_is_queued_and_reads_back() {
     // Rules 38, 39 and 42.
@@ -370,7 +377,11 @@ fn a_lease_is_renewed_or_ends_and_then_somebody_else_gets_the_item() {
     let taken = stage.take("ann");
     let run = RunRef::Uid(taken.run_uid);
     let beat = |run: &RunRef, lease| {
-        work::heartbeat(&stage.town, &reference, Heartbeat { run: run.clone(), lease })
+        work::heartbeat(
+            &stage.town,
+            &reference,
+            Heartbeat { run: run.clone(), lease, adopts: false },
+        )
     };
     stage.pass(4 * MINUTE);
     assert_eq!(beat(&run, None).unwrap(), stage.clock.now().plus(5 * MINUTE));
@@ -380,17 +391,17 @@ fn a_lease_is_renewed_or_ends_and_then_somebody_else_gets_the_item() {
 
     stage.pass(2 * MINUTE);
     let found = work::check_overdue(&stage.town).unwrap();
-    assert_eq!((found.lost.as_slice(), found.due), (std::slice::from_ref(&taken.run), None));
+    assert_eq!((found.lost.as_slice(), found.due), (&[run_id(&taken)][..], None));
     assert_eq!(stage.get(&item).status, WorkStatus::Queued);
     assert!(matches!(conflict(beat(&run, None)), Conflict::StaleRun { live: None, .. }));
     let again = stage.take("bob");
-    assert_eq!((again.item.uid, again.run.epoch), (item.uid, 2));
+    assert_eq!((again.item.uid, run_id(&again).epoch), (item.uid, 2));
     let late = ItemChange {
         precondition: Precondition { run: Some(run), version: None },
         ..to(WorkStatus::Completed)
     };
     let late = conflict(stage.change(&item, late));
-    assert!(matches!(late, Conflict::StaleRun { live: Some(live), .. } if live == again.run));
+    assert!(matches!(late, Conflict::StaleRun { live: Some(live), .. } if live == run_id(&again)));
     let name = RunRef::Id(RunId { bead: item.bead.clone(), epoch: 2 });
     let longer = Lease::of_seconds(600).unwrap();
     assert_eq!(beat(&name, Some(longer)).unwrap(), stage.clock.now().plus(10 * MINUTE));
@@ -439,7 +450,7 @@ fn a_sign_of_life_counts_without_a_lease() {
     let item = stage.add("Fix it");
     let run = RunRef::Uid(stage.begin(&item, "ann").run.unwrap());
     stage.pass(29 * MINUTE);
-    let beat = Heartbeat { run, lease: None };
+    let beat = Heartbeat { run, lease: None, adopts: false };
     let until = work::heartbeat(&stage.town, &ItemRef::Uid(item.uid), beat.clone()).unwrap();
     assert_eq!(until, stage.clock.now().plus(30 * MINUTE));
     stage.pass(29 * MINUTE);
@@ -447,6 +458,41 @@ fn a_sign_of_life_counts_without_a_lease() {
     stage.to(&item, WorkStatus::Blocked).unwrap();
     let waits = work::heartbeat(&stage.town, &ItemRef::Uid(item.uid), beat);
     assert!(matches!(conflict(waits), Conflict::NotInProgress { .. }));
+}
+
+#[test]
+fn of_two_that_find_work_which_nobody_speaks_for_one_gets_it() {
+    // Rule 46.
+    let stage = Stage::new();
+    let item = stage.add("Fix it");
+    let reference = ItemRef::Uid(item.uid);
+    let run = RunRef::Uid(stage.begin(&item, "ann").run.unwrap());
+    let lease = Some(Lease::default());
+    let adopt = || {
+        let beat = Heartbeat { run: run.clone(), lease, adopts: true };
+        work::heartbeat(&stage.town, &reference, beat)
+    };
+    assert_eq!(adopt().unwrap(), stage.clock.now().plus(5 * MINUTE));
+    assert!(matches!(conflict(adopt()), Conflict::Leased { .. }));
+    // From then on it has a lease like any other.
+    stage.pass(6 * MINUTE);
+    assert_eq!(work::check_overdue(&stage.town).unwrap().lost.len(), 1);
+}
+
+#[test]
+fn an_agent_can_give_back_what_it_has_and_nothing_else() {
+    let stage = Stage::new();
+    let item = stage.add("Fix it");
+    let reference = ItemRef::Uid(item.uid);
+    let taken = stage.take("ann");
+    let run = RunRef::Uid(taken.run_uid);
+    let given = work::release(&stage.town, &reference, run.clone()).unwrap();
+    assert_eq!((given.status, given.agent, given.run), (WorkStatus::Queued, None, None));
+    let again = work::release(&stage.town, &reference, run);
+    assert!(matches!(conflict(again), Conflict::StaleRun { live: None, .. }));
+    let log = work::item(&stage.town, &reference).unwrap().dispatch_log;
+    assert_eq!(log.last().map(|attempt| attempt.state), Some(RunState::Cancelled));
+    assert_eq!(stage.take("ann").item.uid, item.uid, "at once, and to the same agent as well");
 }
 
 #[test]
@@ -545,12 +591,13 @@ fn lists_come_in_parts_that_go_on_where_the_last_one_ended() {
     assert_eq!(found, made);
     let other = WorkFilter { statuses: vec![WorkStatus::Queued], ..WorkFilter::default() };
     assert_eq!(wrong_field(work::list(&stage.town, &other, after.as_ref(), 3)), "cursor");
+    let door = work::Door::Local(Box::new(stage.town.clone()));
     let mut count = 0;
-    work::for_each(&stage.town, &filter, |_| {
+    let counted = |_| {
         count += 1;
-        std::ops::ControlFlow::Continue(())
-    })
-    .unwrap();
+        Ok::<_, WorkError>(())
+    };
+    assert!(door.list(&filter, None, None, counted).unwrap().is_none());
     assert_eq!(count, 7);
 }
 

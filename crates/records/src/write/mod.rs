@@ -13,6 +13,6 @@ pub use layout::{escape_html, pretty, sorted_object};
 pub use object::{ArrayWriter, ObjectWriter};
 pub use view::{BeadView, Counts};
 pub use work::{
-    new_token_json, no_work_json, project_json, taken_json, token_json, work_details_json,
-    work_item_json,
+    lease_json, new_token_json, no_work_json, overdue_json, project_json, taken_json, token_json,
+    work_details_json, work_item_json,
 };

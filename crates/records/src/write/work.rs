@@ -1,7 +1,7 @@
 //! The work queue as JSON: the shapes that clients see, over HTTP and from commands.
 
 use gt_core::work::{Attempt, Project, Token, WorkItem};
-use gt_core::{ExecutorKind, Json, Outcome, Timestamp, Uid};
+use gt_core::{ExecutorKind, Json, Outcome, RunId, Timestamp, Uid};
 
 use super::object::ObjectWriter;
 
@@ -66,6 +66,34 @@ pub fn no_work_json(code: &str, reason: &str) -> String {
     object.raw("item", "null");
     object.text("code", code);
     object.text("reason", reason);
+    object.finish();
+    out
+}
+
+/// What a look at all work that agents have found: what is blocked now, what is queued again, and when the next is due.
+pub fn overdue_json(stale: &[RunId], lost: &[RunId], due: Option<Timestamp>) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    for (name, runs) in [("stale", stale), ("lost", lost)] {
+        object.array(name, |array| {
+            for run in runs {
+                array.object(|object| {
+                    object.text("bead", run.bead.as_str());
+                    object.text("run", &run.to_string());
+                });
+            }
+        });
+    }
+    instant_or_null(&mut object, "due", due);
+    object.finish();
+    out
+}
+
+/// Until when an agent has its work.
+pub fn lease_json(lease_expires_at: Timestamp) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.timestamp("lease_expires_at", lease_expires_at);
     object.finish();
     out
 }

@@ -64,8 +64,8 @@ pub(super) async fn health(State(service): State<Shared>) -> Result<Response, Pe
     Ok(json(out))
 }
 
-fn unreadable() -> Box<Problem> {
-    Problem::busy("the store cannot be read at the moment")
+pub(super) fn unreadable() -> Box<Problem> {
+    Problem::busy("the store cannot be read at the moment; try again")
 }
 
 /// Numbers for whoever watches the server, in the text format of Prometheus.

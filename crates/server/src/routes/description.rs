@@ -40,6 +40,16 @@ pub fn openapi_json() -> String {
 }
 
 fn complete(about: &mut Value) {
+    // A header or a parameter that may be missing is there or not; it has no way to say null.
+    let parameters = about.get_mut("parameters").and_then(Value::as_array_mut);
+    for parameter in parameters.into_iter().flatten() {
+        let kind = &mut parameter["schema"]["type"];
+        if let Some(kinds) = kind.as_array()
+            && let Some(said) = kinds.iter().find(|kind| *kind != "null")
+        {
+            *kind = said.clone();
+        }
+    }
     let has_body = about["requestBody"].is_object();
     let Some(responses) = about["responses"].as_object_mut() else { return };
     let more = if has_body { &WITH_BODY[..] } else { &[] };

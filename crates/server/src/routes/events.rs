@@ -16,6 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::about::unreadable;
 use crate::metrics::{Counted, Metrics};
 use crate::news::Frame;
 use crate::problem::{Pending, Problem};
@@ -63,12 +64,16 @@ pub(super) async fn events(
         (None, Some(number)) => Some(number_of("since", &number)?),
         (None, None) => None,
     };
+    let place = service.rooms.enter(Room::Listener)?;
+    // First, so that what happens while the past is read is not missed.
+    let frames = service.news.listen();
+    let now = service.ask(|town| last_number(town).map_err(|_| unreadable())).await?;
     let listener = Listener {
-        _place: service.rooms.enter(Room::Listener)?,
+        _place: place,
         _counted: Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.listeners),
-        // First, so that what happens while the past is read is not missed.
-        frames: service.news.listen(),
-        cursor: cursor.unwrap_or_else(|| service.news.reached()),
+        frames,
+        // What the reader of the log has not come to yet is past all the same.
+        cursor: cursor.unwrap_or(now),
         is_behind: cursor.is_some(),
         greeted: false,
         service,
@@ -190,9 +195,7 @@ impl Listener {
             .service
             .ask(move |town| {
                 let events = Follower::after(from, EventFilter::default()).next(town);
-                events
-                    .and_then(|events| Ok((events, last_number(town)?)))
-                    .map_err(|_| Problem::busy("the store cannot be read at the moment"))
+                events.and_then(|events| Ok((events, last_number(town)?))).map_err(|_| unreadable())
             })
             .await?;
         self.service.metrics.catch_ups.fetch_add(1, Ordering::Relaxed);

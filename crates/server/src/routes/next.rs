@@ -10,18 +10,19 @@ use axum::response::Response;
 use gt_core::Json;
 use gt_core::work::{Lease, ProjectRef, RunRef, work_type};
 use gt_operations::work::{self, Heartbeat, Next, NextRequest, NoWork, Taken};
-use gt_records::{ObjectWriter, no_work_json, taken_json};
+use gt_records::{lease_json, no_work_json, overdue_json, taken_json};
 use tokio::time::Instant;
 
 use super::work::reference;
-use crate::answer::{in_body, json};
+use crate::answer::{self, in_body, json};
 use crate::auth::Caller;
 use crate::body::{Fields, JsonBody};
 use crate::gate::WAIT_MAX;
 use crate::metrics::Counted;
 use crate::problem::{Pending, Problem};
 use crate::schema::{
-    HeartbeatAnswerDocument, HeartbeatDocument, NextAnswerDocument, NextDocument, ProblemDocument,
+    HeartbeatAnswerDocument, HeartbeatDocument, NextAnswerDocument, NextDocument, OverdueDocument,
+    ProblemDocument, ReleaseDocument, StaleCheckDocument, WorkItemDocument,
 };
 use crate::service::{Room, Service, Shared};
 
@@ -154,14 +155,70 @@ pub(super) async fn heartbeat(
     let run = fields.required("run_id");
     let run = if run.is_empty() { None } else { fields.read("run_id", RunRef::parse(&run)) };
     let lease = lease(&mut fields);
+    let adopts = fields.flag("adopt");
     fields.check()?;
     let run = run.ok_or_else(|| Problem::invalid_field("run_id", "this is required"))?;
-    let beat = Heartbeat { run, lease };
+    let beat = Heartbeat { run, lease, adopts };
     let until =
         service.change(&caller, move |town| work::heartbeat(town, &reference, beat)).await?;
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.timestamp("lease_expires_at", until);
-    object.finish();
-    Ok(json(StatusCode::OK, out))
+    Ok(json(StatusCode::OK, lease_json(until)))
+}
+
+/// Give an item back
+///
+/// The item that an agent has in this run is queued again for anybody, and the run is cancelled. For agents that are asked to
+/// stop: the next one need not wait for the end of the lease.
+#[utoipa::path(
+    post,
+    path = "/work/{id}/release",
+    tag = "agents",
+    params(("id" = String, Path, format = "uuid", description = "A UUID, or the id of the bead")),
+    request_body = ReleaseDocument,
+    responses(
+        (status = 200, description = "The item as it is now.", body = WorkItemDocument),
+        (status = 400, description = "That is no id or no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 404, description = "There is none.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 409, description = "It is not the agent's any more.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn release(
+    State(service): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Pending> {
+    let reference = reference(&id)?;
+    let mut fields = Fields::of(&body, "")?;
+    let run = fields.required("run_id");
+    let run = if run.is_empty() { None } else { fields.read("run_id", RunRef::parse(&run)) };
+    fields.check()?;
+    let run = run.ok_or_else(|| Problem::invalid_field("run_id", "this is required"))?;
+    let given = service.change(&caller, move |town| work::release(town, &reference, run)).await?;
+    Ok(answer::item(StatusCode::OK, &given))
+}
+
+/// Look after work whose agents say nothing any more
+///
+/// Blocks what has no lease and has been silent for too long, and queues again what leases have ended for. The server does
+/// the same by itself.
+#[utoipa::path(
+    post,
+    path = "/work/stale-check",
+    tag = "work",
+    request_body = StaleCheckDocument,
+    responses(
+        (status = 200, description = "What was found.", body = OverdueDocument),
+        (status = 400, description = "That is no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn stale_check(
+    State(service): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Pending> {
+    Fields::of(&body, "")?.check()?;
+    let found = service.change(&caller, work::check_overdue).await?;
+    Ok(json(StatusCode::OK, overdue_json(&found.stale, &found.lost, found.due)))
 }

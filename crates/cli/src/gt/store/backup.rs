@@ -28,7 +28,7 @@ pub(super) struct BackupArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &BackupArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.town_or_database()?;
     let printer = context.printer;
     let path = args.file.as_ref().map(|file| context.directory.join(file));
     let existing = if args.force { Existing::Replace } else { Existing::Keep };

@@ -21,7 +21,7 @@ Example:
 pub(super) struct CheckArgs {}
 
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.town_or_database()?;
     let printer = context.printer;
     let verdict = store::check(&town)?;
     if printer.json() {

@@ -15,7 +15,7 @@ use crate::output::{Cell, Printer, Table, size};
 pub(super) struct InfoArgs {}
 
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.town_or_database()?;
     let printer = context.printer;
     let info = store::info(&town)?;
     if printer.json() { printer.object(&json(&info)) } else { print(printer, &info) }

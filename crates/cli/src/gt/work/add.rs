@@ -2,10 +2,9 @@
 
 use clap::Args;
 use gt_core::bead::RequestKey;
-use gt_core::work::{ProjectRef, WorkPriority};
-use gt_operations::work::{NewItem, Submission};
+use gt_core::work::{ItemRef, ProjectRef, WorkPriority};
+use gt_operations::work::{Door, NewItem, Submission, WorkError};
 
-use super::door::Door;
 use super::print_item;
 use crate::context::Context;
 use crate::error::CliError;
@@ -59,9 +58,19 @@ pub(super) fn priority(text: &str) -> Result<WorkPriority, gt_core::Invalid> {
     WorkPriority::new(number)
 }
 
+/// What must be done first. What is not there is a wrong field, as it is for a server.
+fn dependency(door: &Door, input: &str) -> Result<ItemRef, WorkError> {
+    door.item_named(input).map_err(|error| match error {
+        WorkError::NotFound { .. } => {
+            WorkError::Invalid { field: "depends_on", message: error.to_string() }
+        }
+        other => other,
+    })
+}
+
 pub(super) fn run(context: &Context<'_>, door: &Door, args: &AddArgs) -> Result<(), CliError> {
     let depends_on = comma_separated(&args.depends_on);
-    let depends_on = depends_on.iter().map(|input| door.item_named(input));
+    let depends_on = depends_on.iter().map(|input| dependency(door, input));
     let item = NewItem {
         project: args.project.clone(),
         kind: args.kind.clone(),

@@ -3,9 +3,8 @@
 use clap::Args;
 use gt_core::work::WorkStatus;
 use gt_operations::beads::Edit;
-use gt_operations::work::ItemChange;
+use gt_operations::work::{Door, ItemChange};
 
-use super::door::Door;
 use super::print_item;
 use crate::context::Context;
 use crate::error::CliError;

@@ -1,125 +1,78 @@
-//! Where the commands of the work queue do their work.
+//! Which work queue a command asks.
 
-use std::ops::ControlFlow;
-use std::time::Duration;
-
-use gt_core::work::{Cursor, ItemRef, ProjectRef, WorkFilter, WorkItem};
-use gt_core::{RigSlug, Timestamp};
-use gt_operations::work::{
-    self, Heartbeat, ItemChange, ItemDetails, Next, NextRequest, Overdue, Submission, Submitted,
-};
-use gt_operations::{Town, beads};
+use clap::Args;
+use gt_core::WebAddress;
+use gt_core::work::TokenSecret;
+use gt_operations::work::{Door, Remote};
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::values::text_of;
 
-/// A way to a work queue.
-pub(super) enum Door {
-    /// The town around the working directory.
-    Local(Box<Town>),
+/// Which work queue.
+#[derive(Debug, Args)]
+pub(super) struct DoorArgs {
+    /// Ask the server at this address, such as http://127.0.0.1:8080, instead of the town around; GT_WORK_URL says the same
+    #[arg(long, global = true, value_name = "URL", help_heading = "Which queue", value_parser = WebAddress::parse)]
+    url: Option<WebAddress>,
+    /// Show this token there; others on this machine can see it, unlike GT_WORK_TOKEN
+    #[arg(
+        long,
+        global = true,
+        value_name = "TOKEN",
+        help_heading = "Which queue",
+        hide_default_value = true
+    )]
+    token: Option<String>,
+    /// Show the token in this file there (- is standard input)
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        help_heading = "Which queue",
+        conflicts_with = "token"
+    )]
+    token_file: Option<String>,
 }
 
-impl Door {
-    /// The door that the command was told to take.
-    pub(super) fn open(context: &Context<'_>) -> Result<Self, CliError> {
-        Ok(Self::Local(Box::new(context.town()?)))
-    }
-
-    /// The current time, as the other side has it.
-    pub(super) fn now(&self) -> Timestamp {
-        match self {
-            Self::Local(town) => town.now(),
-        }
-    }
-
-    /// The town, for what only somebody who is in it can do.
-    pub(super) fn town(&self) -> &Town {
-        match self {
-            Self::Local(town) => town,
-        }
-    }
-
-    /// The item that a person means: its UUID, its bead, or enough of the id of that.
-    pub(super) fn item_named(&self, input: &str) -> Result<ItemRef, CliError> {
-        match (self, ItemRef::parse(input)) {
-            (_, Ok(reference @ ItemRef::Uid(_))) => Ok(reference),
-            (Self::Local(town), _) => Ok(ItemRef::Bead(beads::resolve(town, input)?)),
-        }
-    }
-
-    /// The rig of a project.
-    pub(super) fn rig_of(&self, project: &ProjectRef) -> Result<RigSlug, CliError> {
-        match self {
-            Self::Local(town) => Ok(work::project_rig(town, project)?),
-        }
-    }
-
-    pub(super) fn submit(&self, submission: Submission) -> Result<Submitted, CliError> {
-        match self {
-            Self::Local(town) => Ok(work::submit(town, submission)?),
-        }
-    }
-
-    pub(super) fn item(&self, reference: &ItemRef) -> Result<ItemDetails, CliError> {
-        match self {
-            Self::Local(town) => Ok(work::item(town, reference)?),
-        }
-    }
-
-    pub(super) fn change(
-        &self,
-        reference: &ItemRef,
-        change: ItemChange,
-    ) -> Result<WorkItem, CliError> {
-        match self {
-            Self::Local(town) => Ok(work::change(town, reference, change)?),
-        }
-    }
-
-    /// Hands out what the filter admits, at most `limit`; says where it goes on.
-    pub(super) fn list(
-        &self,
-        filter: &WorkFilter,
-        after: Option<&Cursor>,
-        limit: Option<usize>,
-        mut each: impl FnMut(WorkItem) -> Result<(), CliError>,
-    ) -> Result<Option<Cursor>, CliError> {
-        let Self::Local(town) = self;
-        if let Some(limit) = limit {
-            let page = work::list(town, filter, after, limit)?;
-            page.items.into_iter().try_for_each(each)?;
-            return Ok(page.next);
-        }
-        let mut wrong = None;
-        work::for_each(town, filter, |item| match each(item) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                wrong = Some(error);
-                ControlFlow::Break(())
+impl DoorArgs {
+    /// The way there.
+    pub(super) fn open(&self, context: &Context<'_>) -> Result<Door, CliError> {
+        let named = context.environment.get("GT_WORK_URL");
+        let address = match (&self.url, named) {
+            (Some(address), _) => Some(address.clone()),
+            (None, Some(text)) => Some(WebAddress::parse(text).map_err(|error| {
+                CliError::request(format!("GT_WORK_URL cannot be used: {error}"))
+            })?),
+            (None, None) => None,
+        };
+        let Some(address) = address else {
+            if self.token.is_some() || self.token_file.is_some() {
+                return Err(CliError::request(
+                    "a token is shown to a server; say which one with --url or GT_WORK_URL",
+                ));
             }
+            return Ok(Door::Local(Box::new(context.town()?)));
+        };
+        let remote = Remote::at(address, self.secret(context)?, context.actor()?.name);
+        Ok(Door::Remote(Box::new(remote)))
+    }
+
+    fn secret(&self, context: &Context<'_>) -> Result<Option<TokenSecret>, CliError> {
+        let (text, place) = match (&self.token, &self.token_file) {
+            (Some(token), _) => (token.clone(), "--token"),
+            (None, Some(path)) => (text_of(path)?, "--token-file"),
+            (None, None) => match context.environment.get("GT_WORK_TOKEN") {
+                Some(token) => (token.to_owned(), "GT_WORK_TOKEN"),
+                None => return Ok(None),
+            },
+        };
+        // What is wrong with it is not said, because it may be nearly right.
+        let secret = TokenSecret::parse(text.trim()).ok_or_else(|| {
+            CliError::request(format!(
+                "{place} has no token in it; tokens begin with gtw_, and gt token create makes them"
+            ))
         })?;
-        wrong.map_or(Ok(None), Err)
-    }
-
-    pub(super) fn next(&self, request: &NextRequest, wait: Duration) -> Result<Next, CliError> {
-        match self {
-            Self::Local(town) => Ok(work::next_within(town, request, wait)?),
-        }
-    }
-
-    pub(super) fn heartbeat(
-        &self,
-        reference: &ItemRef,
-        heartbeat: Heartbeat,
-    ) -> Result<Timestamp, CliError> {
-        match self {
-            Self::Local(town) => Ok(work::heartbeat(town, reference, heartbeat)?),
-        }
-    }
-
-    pub(super) fn check_overdue(&self) -> Result<Overdue, CliError> {
-        match self {
-            Self::Local(town) => Ok(work::check_overdue(town)?),
-        }
+        Ok(Some(secret))
     }
 }

@@ -2,10 +2,9 @@
 
 use clap::Args;
 use gt_core::work::{Lease, RunRef};
-use gt_operations::work::Heartbeat;
-use gt_records::ObjectWriter;
+use gt_operations::work::{Door, Heartbeat};
+use gt_records::lease_json;
 
-use super::door::Door;
 use super::next::lease;
 use super::until;
 use crate::context::Context;
@@ -33,15 +32,11 @@ pub(super) fn run(
     args: &HeartbeatArgs,
 ) -> Result<(), CliError> {
     let reference = door.item_named(&args.item)?;
-    let heartbeat = Heartbeat { run: args.run_id.clone(), lease: args.lease };
+    let heartbeat = Heartbeat { run: args.run_id.clone(), lease: args.lease, adopts: false };
     let lease = door.heartbeat(&reference, heartbeat)?;
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.timestamp("lease_expires_at", lease);
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&lease_json(lease));
     }
     printer.done(format!("✓ {} has it, {}", args.run_id, until(lease, door.now())))
 }

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use gt_core::ExecutorKind;
-use gt_core::work::{Cursor, ProjectRef, WorkFilter, WorkStatus, work_type};
+use gt_core::work::{Cursor, Project, ProjectRef, WorkFilter, WorkStatus, work_type};
+use gt_operations::work::Door;
 use gt_records::work_item_json;
 
-use super::door::Door;
 use super::{colour, first_line};
 use crate::context::Context;
 use crate::error::CliError;
@@ -22,6 +22,9 @@ use crate::values::{comma_separated, instant};
 pub(super) struct ListArgs {
     #[command(flatten)]
     which: WhichArgs,
+    /// Only what is carried out like this: tmux, process, ssh, pull or none
+    #[arg(long, value_parser = ExecutorKind::parse)]
+    executor: Option<ExecutorKind>,
     /// At most this many; all of them unless said
     #[arg(short = 'n', long)]
     limit: Option<usize>,
@@ -54,9 +57,6 @@ pub(super) struct WhichArgs {
     /// Only those with this in their description
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
-    /// Only what is carried out like this: tmux, process, ssh, pull or none
-    #[arg(long, value_parser = ExecutorKind::parse)]
-    executor: Option<ExecutorKind>,
 }
 
 impl WhichArgs {
@@ -68,18 +68,23 @@ impl WhichArgs {
         Ok(WorkFilter {
             statuses: statuses.collect::<Result<_, _>>()?,
             agent: self.agent.clone(),
-            project: self.project.as_ref().map(|project| door.rig_of(project)).transpose()?,
+            project: self.project(door)?.map(|project| project.rig),
             since: since.transpose()?,
             kind: self.kind.as_deref().map(work_type).transpose()?,
             created_by: self.created_by.clone(),
             text: self.search.clone(),
-            executor: self.executor,
+            executor: None,
         })
+    }
+
+    /// The project that is asked for.
+    pub(super) fn project(&self, door: &Door) -> Result<Option<Project>, CliError> {
+        Ok(self.project.as_ref().map(|project| door.project(project)).transpose()?)
     }
 }
 
 pub(super) fn run(context: &Context<'_>, door: &Door, args: &ListArgs) -> Result<(), CliError> {
-    let filter = args.which.filter(door)?;
+    let filter = WorkFilter { executor: args.executor, ..args.which.filter(door)? };
     let limit = args.limit.filter(|limit| *limit > 0);
     let printer = context.printer;
     if printer.json() {
@@ -109,7 +114,7 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &ListArgs) -> Result
             Cell::new(ago(item.updated_at, now)),
             Cell::new(first_line(&item)),
         ]);
-        Ok(())
+        Ok::<_, CliError>(())
     })?;
     if count == 0 {
         return printer.done("No such work item");

@@ -6,6 +6,7 @@ mod door;
 mod heartbeat;
 mod list;
 mod next;
+mod poll;
 mod show;
 mod stale_check;
 mod update;
@@ -17,7 +18,7 @@ use gt_core::Timestamp;
 use gt_core::work::{WorkItem, WorkStatus};
 use gt_records::work_item_json;
 
-use self::door::Door;
+use self::door::DoorArgs;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Printer, ago};
@@ -33,9 +34,16 @@ Examples:
   gt work next --agent steve-w
   gt work update wq-abc --status completed --notes \"merged\"
   gt work list --status blocked
-  gt work watch"
+  gt work watch
+  gt work poll --agent steve-w -- ./review.sh {}
+
+The queue is that of the town around, or of a server:
+  gt work list --url https://queue.example --token-file ~/.queue-token
+  GT_WORK_URL=http://127.0.0.1:8080 gt work watch"
 )]
 pub(super) struct WorkArgs {
+    #[command(flatten)]
+    door: DoorArgs,
     #[command(subcommand)]
     verb: WorkVerb,
 }
@@ -48,13 +56,14 @@ enum WorkVerb {
     List(list::ListArgs),
     Show(show::ShowArgs),
     Next(next::NextArgs),
+    Poll(poll::PollArgs),
     Heartbeat(heartbeat::HeartbeatArgs),
     StaleCheck(stale_check::StaleCheckArgs),
     Watch(watch::WatchArgs),
 }
 
 pub(super) fn run(context: &Context<'_>, args: &WorkArgs) -> Result<(), CliError> {
-    let door = Door::open(context)?;
+    let door = args.door.open(context)?;
     match &args.verb {
         WorkVerb::Add(args) => add::run(context, &door, args),
         WorkVerb::Dispatch(args) => dispatch::run(context, &door, args),
@@ -62,6 +71,7 @@ pub(super) fn run(context: &Context<'_>, args: &WorkArgs) -> Result<(), CliError
         WorkVerb::List(args) => list::run(context, &door, args),
         WorkVerb::Show(args) => show::run(context, &door, args),
         WorkVerb::Next(args) => next::run(context, &door, args),
+        WorkVerb::Poll(args) => poll::run(context, &door, args),
         WorkVerb::Heartbeat(args) => heartbeat::run(context, &door, args),
         WorkVerb::StaleCheck(args) => stale_check::run(context, &door, args),
         WorkVerb::Watch(args) => watch::run(context, &door, args),

@@ -5,10 +5,9 @@ use std::time::Duration;
 use clap::Args;
 use gt_core::time::parse_duration;
 use gt_core::work::{Lease, ProjectRef, work_type};
-use gt_operations::work::{Next, NextRequest};
+use gt_operations::work::{Door, Next, NextRequest};
 use gt_records::{no_work_json, taken_json};
 
-use super::door::Door;
 use super::{first_line, until};
 use crate::context::Context;
 use crate::error::CliError;
@@ -58,12 +57,12 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &NextArgs) -> Result
         lease: args.lease,
     };
     let printer = context.printer;
-    match door.next(&request, args.wait)? {
+    match door.next(&request, args.wait, None)? {
         Next::Item(taken) if printer.json() => {
             printer.object(&taken_json(&taken.item, taken.run_uid, taken.lease_expires_at))
         }
         Next::Item(taken) => {
-            let (run, line) = (&taken.run, first_line(&taken.item));
+            let (run, line) = (door.run_of(&taken), first_line(&taken.item));
             printer.heading(taken.item.bead.as_str(), &format!("  {line}"))?;
             let lease = until(taken.lease_expires_at, door.now());
             printer.line(format!("It is {}'s as {run}, {lease}", args.agent))

@@ -1,9 +1,9 @@
 //! `gt work show`.
 
 use clap::Args;
+use gt_operations::work::Door;
 use gt_records::work_details_json;
 
-use super::door::Door;
 use super::{colour, until};
 use crate::context::Context;
 use crate::error::CliError;

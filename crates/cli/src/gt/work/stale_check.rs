@@ -1,10 +1,9 @@
 //! `gt work stale-check`.
 
 use clap::Args;
-use gt_core::schedule::RunId;
-use gt_records::{ArrayWriter, ObjectWriter};
+use gt_operations::work::Door;
+use gt_records::overdue_json;
 
-use super::door::Door;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::plural;
@@ -26,16 +25,7 @@ pub(super) fn run(
     let found = door.check_overdue()?;
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.array("stale", |array| write(array, &found.stale));
-        object.array("lost", |array| write(array, &found.lost));
-        match found.due {
-            Some(due) => object.timestamp("due", due),
-            None => object.raw("due", "null"),
-        }
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&overdue_json(&found.stale, &found.lost, found.due));
     }
     for run in &found.stale {
         printer.line(format!("{} is blocked: nobody has heard of {run} for too long", run.bead))?;
@@ -47,13 +37,4 @@ pub(super) fn run(
         return printer.done("✓ Nothing is stale");
     }
     printer.done(format!("✓ Found {}", plural(found.count() as u64, "stale item")))
-}
-
-fn write(array: &mut ArrayWriter<'_>, runs: &[RunId]) {
-    for run in runs {
-        array.object(|object| {
-            object.text("bead", run.bead.as_str());
-            object.text("run", &run.to_string());
-        });
-    }
 }

@@ -4,10 +4,9 @@ use clap::Args;
 use gt_core::Outcome;
 use gt_core::work::{ProjectRef, RunRef, Version, WorkPriority, WorkStatus};
 use gt_operations::beads::Edit;
-use gt_operations::work::{ItemChange, Precondition};
+use gt_operations::work::{Door, ItemChange, Precondition};
 
 use super::add::priority;
-use super::door::Door;
 use super::print_item;
 use crate::context::Context;
 use crate::error::CliError;

@@ -1,18 +1,16 @@
 //! `gt work watch`.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use clap::Args;
 use gt_core::BeadId;
 use gt_core::work::{ItemRef, Version, WorkFilter, WorkItem};
-use gt_operations::EventFilter;
-use gt_operations::events::Follower;
+use gt_operations::work::{Door, Watch};
 use gt_records::work_item_json;
 
-use super::door::Door;
 use super::first_line;
 use super::list::WhichArgs;
-use crate::bd::News;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::clock_time;
@@ -30,31 +28,44 @@ pub(super) struct WatchArgs {
     which: WhichArgs,
 }
 
+/// How long one waits at a time; in between one looks whether anybody still reads.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How long one waits for a queue that is away.
+const AWAY_PAUSE: Duration = Duration::from_secs(1);
+
 pub(super) fn run(context: &Context<'_>, door: &Door, args: &WatchArgs) -> Result<(), CliError> {
-    let filter = args.which.filter(door)?;
-    let (town, printer) = (door.town(), context.printer);
-    let mut follower = Follower::from_now(town, EventFilter::default())?;
-    let mut news_of = News::new(context, town, true);
+    let (filter, project) = (args.which.filter(door)?, args.which.project(door)?);
+    let printer = context.printer;
+    let mut watch = Watch::from_now(door)?;
     let mut shown: HashMap<BeadId, Version> = HashMap::new();
+    let mut is_away = false;
     printer.note("note: watching; what changes is shown here");
     loop {
-        let Some(news) = news_of.next(&mut follower)? else { continue };
-        if news.is_empty() {
-            news_of.wait()?;
-            continue;
-        }
-        let mut changed: Vec<BeadId> = Vec::new();
-        for bead in news.into_iter().filter_map(|event| event.bead) {
-            if !changed.contains(&bead) {
-                changed.push(bead);
+        printer.wait(Duration::ZERO)?;
+        let seen = match watch.next_within(LOOK_EVERY) {
+            Ok(seen) => seen,
+            Err(error) if error.may_pass() => {
+                if !std::mem::replace(&mut is_away, true) {
+                    let error = CliError::from(error);
+                    printer.note(format!("note: {}; waiting for it", error.chain()));
+                }
+                printer.wait(AWAY_PAUSE)?;
+                continue;
             }
+            Err(error) => return Err(error.into()),
+        };
+        is_away = false;
+        if seen.missed {
+            printer
+                .note("note: some changes were missed; gt work list shows how everything is now");
         }
-        for bead in changed {
+        for bead in seen.changed {
             // It may be gone, or be something else than a work item.
             let Ok(details) = door.item(&ItemRef::Bead(bead.clone())) else { continue };
             let item = details.item;
             let is_new = shown.insert(bead, item.version()) != Some(item.version());
-            if !is_new || !is_wanted(&filter, &item) {
+            let is_here = project.as_ref().is_none_or(|project| item.project == Some(project.uid));
+            if !is_new || !is_here || !is_wanted(&filter, &item) {
                 continue;
             }
             if printer.json() {
@@ -79,6 +90,6 @@ fn is_wanted(filter: &WorkFilter, item: &WorkItem) -> bool {
         && filter.agent.as_ref().is_none_or(|agent| item.agent.as_ref() == Some(agent))
         && filter.kind.as_ref().is_none_or(|kind| item.kind == *kind)
         && filter.created_by.as_ref().is_none_or(|by| item.created_by == *by)
-        && filter.since.is_none_or(|since| item.created_at > since)
+        && filter.since.is_none_or(|since| item.completed_at.unwrap_or(item.created_at) > since)
         && text.is_none_or(|text| item.description.to_lowercase().contains(&text))
 }

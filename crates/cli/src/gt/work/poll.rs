@@ -1,0 +1,186 @@
+//! `gt work poll`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use gt_core::time::parse_duration;
+use gt_core::work::{Lease, ProjectRef, WorkItem, work_type};
+use gt_operations::work::{Door, PollEnd, PollNews, Polled, Polling, poll};
+use gt_records::ObjectWriter;
+
+use super::first_line;
+use super::next::lease;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Printer, plural};
+use crate::values::comma_separated;
+
+/// Take work, one item after the other, and have a command do it
+///
+/// The command gets the item as JSON on its standard input. In its arguments {} stands for the id of the item; in its
+/// environment are GT_WORK_ID, GT_WORK_BEAD, GT_WORK_TYPE, GT_WORK_AGENT, GT_RUN_ID and, unless it is very long, GT_WORK_ITEM with
+/// the same JSON. If it ends with 0 the item is completed, else it has failed; the last lines of its output are noted, and
+/// all of it is kept in a file. A command may report itself (gt work update --run-id "$GT_RUN_ID"): then that counts.
+///
+/// The lease is renewed while the command is at work. If the item becomes somebody else's, the command is ended. TERM, INT and HUP
+/// end the command and give the item back. A server that is away is waited for.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt work poll --agent steve-w -- ./review.sh {}
+  gt work poll --agent ci --type deploy --once --wait 0 -- make deploy
+  gt work poll --agent steve-w --url https://queue.example -- claude -p \"Do the work item on standard input\"")]
+pub(super) struct PollArgs {
+    /// Who asks for work
+    #[arg(long, value_name = "NAME")]
+    agent: String,
+    /// Only these kinds of work; several are separated by commas
+    #[arg(long = "type", value_name = "TYPES")]
+    kinds: Vec<String>,
+    /// Only work of this project: a UUID or the name of a rig
+    #[arg(long, value_name = "PROJECT", value_parser = ProjectRef::parse)]
+    project: Option<ProjectRef>,
+    /// How long the queue is asked to wait for work at a time
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    wait: Duration,
+    /// How long an item is the agent's without another word, from 30s to 1h; it is renewed at a third of that
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = lease)]
+    lease: Lease,
+    /// Do one item, or none if there is none after --wait, and end
+    #[arg(long)]
+    once: bool,
+    /// End after so many items
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max: Option<u64>,
+    /// How long a command may take to end when it is asked to, before it is killed
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    grace: Duration,
+    /// Keep the output of commands in this directory; .gt/work in the town or, with a server, gt/work in
+    /// XDG_STATE_HOME (~/.local/state) unless said
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub(super) fn run(context: &Context<'_>, door: &Door, args: &PollArgs) -> Result<(), CliError> {
+    let kinds = comma_separated(&args.kinds);
+    let kinds = kinds.iter().map(|kind| work_type(kind)).collect::<Result<Vec<_>, _>>()?;
+    let polling = Polling {
+        agent: args.agent.clone(),
+        kinds,
+        project: args.project.clone(),
+        wait: args.wait,
+        lease: args.lease,
+        once: args.once,
+        most: args.max,
+        command: args.command.clone(),
+        directory: context.directory.clone(),
+        output: output(context, door, args)?,
+        grace: args.grace,
+    };
+    let printer = context.printer;
+    // An item is not dropped because nobody reads what is printed about it.
+    let polled = poll(door, &polling, &mut |news| {
+        let _ = tell(printer, news).and_then(|()| printer.flush());
+    })?;
+    printer.done(format!("✓ {}", summary(&polled)))
+}
+
+fn output(context: &Context<'_>, door: &Door, args: &PollArgs) -> Result<PathBuf, CliError> {
+    if let Some(directory) = &args.output {
+        return Ok(context.directory.join(directory));
+    }
+    let environment = &context.environment;
+    let state = || {
+        let home = || Some(environment.path("HOME")?.join(".local").join("state"));
+        Some(environment.path("XDG_STATE_HOME").or_else(home)?.join("gt").join("work"))
+    };
+    match door {
+        Door::Local(town) => Ok(town.root().join(".gt").join("work")),
+        Door::Remote(_) => state().ok_or_else(|| {
+            CliError::request(
+                "nobody says where your home is; say with --output where output is kept",
+            )
+        }),
+    }
+}
+
+fn tell(printer: &Printer, news: &PollNews<'_>) -> Result<(), CliError> {
+    match news {
+        PollNews::Began { item, output } if printer.json() => {
+            let output = output.display().to_string();
+            let line = event("began", Some(item), |object| object.text("output", &output));
+            printer.json_line(&line)
+        }
+        PollNews::Began { item, output } => {
+            printer.done(format!("{} began: {}", item.bead, first_line(item)))?;
+            printer.done(format!("  its output is in {}", output.display()))
+        }
+        PollNews::Ended { item, end } if printer.json() => {
+            printer.json_line(&event(end.code(), Some(item), |object| match end {
+                PollEnd::Failed(why) | PollEnd::Lost(why) => object.text("reason", why),
+                PollEnd::Reported(status) => object.text("status", status.as_str()),
+                PollEnd::Completed | PollEnd::GivenBack => {}
+            }))
+        }
+        PollNews::Ended { item, end } => printer.done(match end {
+            PollEnd::Completed => format!("✓ {} is completed", item.bead),
+            PollEnd::Failed(why) => format!("✗ {} has failed: {why}", item.bead),
+            PollEnd::Reported(status) => {
+                format!("✓ {} is {status}, as its command says", item.bead)
+            }
+            PollEnd::Lost(why) => {
+                format!("✗ {} is lost, and its command was ended: {why}", item.bead)
+            }
+            PollEnd::GivenBack => format!("{} was given back", item.bead),
+        }),
+        PollNews::Nothing(why) if printer.json() => {
+            printer.json_line(&event("nothing", None, |object| object.text("reason", why)))
+        }
+        PollNews::Nothing(why) => printer.done(format!("Nothing to do: {why}")),
+        PollNews::Busy(why) => {
+            printer.note(format!("note: {why}; waiting for that"));
+            Ok(())
+        }
+        PollNews::Away(why) => {
+            printer.note(format!("note: {why}; waiting for the queue"));
+            Ok(())
+        }
+        PollNews::Back => {
+            printer.note("note: the queue is back");
+            Ok(())
+        }
+    }
+}
+
+fn event(name: &str, item: Option<&WorkItem>, more: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("event", name);
+    if let Some(item) = item {
+        object.text("id", &item.uid.to_string());
+        object.text("bead", item.bead.as_str());
+    }
+    more(&mut object);
+    object.finish();
+    out
+}
+
+fn summary(polled: &Polled) -> String {
+    let parts = [
+        (polled.completed, "completed"),
+        (polled.failed, "failed"),
+        (polled.reported, "reported by their commands"),
+        (polled.lost, "lost"),
+        (polled.given_back, "given back"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, how)| format!("{count} {how}"))
+        .collect();
+    let count = plural(polled.count(), "item");
+    if parts.is_empty() { count } else { format!("{count}: {}", parts.join(", ")) }
+}

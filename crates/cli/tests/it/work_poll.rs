@@ -1,0 +1,249 @@
+//! `gt work poll`: a command that does one item after the other.
+
+use std::fs;
+
+use gt_testkit::{Ran, Running, Sandbox, wait_until};
+use serde_json::{Value, json};
+
+use crate::agents::Stage as _;
+use crate::serving::{Served, text};
+use crate::support::{Steps as _, assert_says, files_in, nowhere, refusal, town};
+
+/// Whoever polls: in a town, or with the address of a server.
+struct Poller {
+    sandbox: Sandbox,
+    url: Option<String>,
+}
+
+impl Poller {
+    /// In this town.
+    fn here(town: &Sandbox) -> Self {
+        Self { sandbox: town.clone(), url: None }
+    }
+
+    /// On another machine.
+    fn away(server: &Served) -> Self {
+        Self { sandbox: nowhere(), url: Some(format!("http://{}", server.address)) }
+    }
+
+    #[track_caller]
+    fn start(&self, flags: &[&str], script: &str) -> Running {
+        let fixed = ["work", "poll", "--agent", "steve-w", "--json"];
+        let polling = self.sandbox.start_gt(&[&fixed, flags].concat());
+        let polling = polling.args(["--", "sh", "-c", script, "poll", "{}"]);
+        match &self.url {
+            Some(url) => polling.env("GT_WORK_URL", url).start(),
+            None => polling.start(),
+        }
+    }
+
+    #[track_caller]
+    fn run(&self, flags: &[&str], script: &str) -> Ran {
+        self.start(flags, script).wait()
+    }
+}
+
+/// What a poller has told so far.
+fn told(lines: &str) -> Vec<String> {
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.map(|line| text(&line["event"])).collect()
+}
+
+fn add(town: &Sandbox, description: &str, flags: &[&str]) -> String {
+    text(&town.gt_json(&[&["work", "add", "task", description], flags].concat())["bead"])
+}
+
+fn shown(town: &Sandbox, item: &str) -> Value {
+    town.gt_json(&["work", "show", item])
+}
+
+const ONCE: [&str; 3] = ["--once", "--wait", "0"];
+
+#[test]
+fn a_command_does_the_work_and_its_exit_status_is_the_outcome() {
+    let server = Served::new();
+    let town = &server.town;
+    for poller in [Poller::here(town), Poller::away(&server)] {
+        let good = add(town, "Good", &["--payload", r#"{"pr":3}"#, "--notes", "from Marcus"]);
+        let script = "cat > item; echo \"$GT_WORK_ITEM\" | cmp - item && \
+                      echo \"did $1 for $GT_WORK_AGENT\"; test \"$1\" = \"$GT_WORK_ID\"";
+        let ran = poller.run(&ONCE, script).ok();
+        assert_eq!(told(&ran.stdout), ["began", "completed"]);
+        let item = shown(town, &good);
+        assert_eq!((&item["status"], &item["outcome"]), (&json!("completed"), &json!("success")));
+        let id = text(&item["id"]);
+        assert_eq!(item["notes"], format!("did {id} for steve-w\n\nfrom Marcus"));
+        let given: Value =
+            serde_json::from_slice(&fs::read(poller.sandbox.cwd().join("item")).unwrap()).unwrap();
+        assert_eq!((&given["id"], &given["payload"]), (&item["id"], &json!({"pr": 3})));
+        let began: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
+        let kept = fs::read_to_string(text(&began["output"])).unwrap();
+        assert_eq!(kept, format!("did {id} for steve-w\n"));
+
+        let bad = add(town, "Bad", &[]);
+        let ran = poller.run(&ONCE, "echo one; echo two >&2; exit 3").ok();
+        assert_eq!(told(&ran.stdout), ["began", "failed"]);
+        let item = shown(town, &bad);
+        assert_eq!((&item["status"], &item["outcome"]), (&json!("failed"), &json!("failed")));
+        assert_eq!(item["notes"], "the command failed with exit status 3\none\ntwo");
+        let ran = poller.run(&ONCE, "true").ok();
+        assert_eq!(told(&ran.stdout), ["nothing"]);
+    }
+    // Where the output is kept, unless somebody says.
+    assert_eq!(files_in(town.cwd().join(".gt/work")).len(), 2);
+}
+
+#[test]
+fn everything_that_fits_is_done_one_after_the_other() {
+    let server = Served::new();
+    for poller in [Poller::here(&server.town), Poller::away(&server)] {
+        let items: Vec<String> = (0..3).map(|n| add(&server.town, &n.to_string(), &[])).collect();
+        let other = text(&server.town.gt_json(&["work", "add", "other", "x"])["bead"]);
+        let flags = ["--type", "task", "--max", "3", "--output", "kept"];
+        let ran = poller.run(&flags, "echo \"$GT_WORK_BEAD\" >> done").ok();
+        assert_eq!(told(&ran.stdout), ["began", "completed"].repeat(3));
+        let done = fs::read_to_string(poller.sandbox.cwd().join("done")).unwrap();
+        assert_eq!(done.lines().collect::<Vec<_>>(), items);
+        assert_eq!(files_in(poller.sandbox.cwd().join("kept")).len(), 3);
+        assert_eq!(shown(&server.town, &other)["status"], "queued");
+        fs::remove_file(poller.sandbox.cwd().join("done")).unwrap();
+        fs::remove_dir_all(poller.sandbox.cwd().join("kept")).unwrap();
+        server.town.gt(["work", "update", &other, "--status", "cancelled"]).ok();
+    }
+}
+
+#[test]
+fn a_command_may_report_itself() {
+    let server = Served::new();
+    let poller = Poller::away(&server);
+    let gt = server.town.gt_path().display().to_string();
+    let done = add(&server.town, "Done", &[]);
+    let report = |status: &str| {
+        format!("{gt} work update \"$1\" --status {status} --notes mine --run-id \"$GT_RUN_ID\"")
+    };
+    let ran = poller.run(&ONCE, &format!("{}; exit 7", report("completed"))).ok();
+    assert_eq!(told(&ran.stdout), ["began", "reported"]);
+    let item = shown(&server.town, &done);
+    assert_eq!((&item["status"], &item["notes"]), (&json!("completed"), &json!("mine")));
+
+    let blocked = add(&server.town, "Blocked", &[]);
+    let ran = poller.run(&ONCE, &report("blocked")).ok();
+    assert_eq!(told(&ran.stdout), ["began", "reported"]);
+    assert_eq!(shown(&server.town, &blocked)["status"], "blocked");
+}
+
+#[test]
+fn somebody_who_polls_takes_what_was_dispatched_and_what_is_in_progress_and_nobody_holds() {
+    // Rule 46.
+    let server = Served::new();
+    for poller in [Poller::here(&server.town), Poller::away(&server)] {
+        let begun = add(&server.town, "Begun", &[]);
+        server.town.gt(["work", "dispatch", &begun, "steve-w"]).ok();
+        let given = add(&server.town, "Given", &[]);
+        server.town.gt(["work", "dispatch", &given, "steve-w", "--no-start"]).ok();
+        let ran = poller.run(&["--max", "2"], "echo $GT_WORK_BEAD").ok();
+        assert_eq!(told(&ran.stdout), ["began", "completed", "began", "completed"]);
+        for item in [begun, given] {
+            let item = shown(&server.town, &item);
+            assert_eq!((&item["status"], &item["notes"]), (&json!("completed"), &item["bead"]));
+        }
+    }
+}
+
+#[test]
+fn what_another_poller_of_the_same_name_has_is_left_alone() {
+    let server = Served::new();
+    let town = &server.town;
+    let item = add(town, "Mine", &[]);
+    let first = Poller::here(town).start(&["--max", "1"], "until [ -e go ]; do sleep 0.05; done");
+    wait_until("the first has it", || told(&first.stdout()) == ["began"]);
+    let other = Poller::away(&server);
+    let second = other.start(&["--wait", "1s"], "false");
+    wait_until("the second says so", || second.stderr().contains("in progress"));
+    let refused = other.run(&ONCE, "false");
+    assert_says(&refused.fails(1).stderr, &["steve-w has", &item]);
+    town.write("go", "");
+    assert_eq!(told(&first.wait().ok().stdout), ["began", "completed"]);
+    assert_eq!(shown(town, &item)["status"], "completed");
+    assert_eq!(second.kill().stdout, "");
+}
+
+#[test]
+fn a_poller_that_is_asked_to_stop_ends_its_command_and_gives_the_item_back() {
+    let server = Served::new();
+    for (poller, signal) in [(Poller::here(&server.town), "TERM"), (Poller::away(&server), "INT")] {
+        let item = add(&server.town, "Long", &[]);
+        let polite = "trap 'echo bye; exit 0' TERM; echo $$ > pid; while :; do sleep 0.05; done";
+        let running = poller.start(&[], polite);
+        let pid = poller.sandbox.cwd().join("pid");
+        wait_until("the command is at work", || {
+            fs::read_to_string(&pid).is_ok_and(|pid| pid.ends_with('\n'))
+        });
+        server.town.signal(signal, &running.id().to_string());
+        let ran = running.wait().ok();
+        assert_eq!(told(&ran.stdout), ["began", "given-back"]);
+        let began: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
+        assert_says(&fs::read_to_string(text(&began["output"])).unwrap(), &["bye"]);
+        let now = shown(&server.town, &item);
+        assert_eq!((&now["status"], &now["assigned_agent"]), (&json!("queued"), &Value::Null));
+        let again = poller.run(&ONCE, "true").ok();
+        assert_eq!(told(&again.stdout), ["began", "completed"], "it need not wait for a lease");
+        fs::remove_file(pid).unwrap();
+    }
+    // One that waits for work ends as well.
+    let poller = Poller::away(&server);
+    let waiting = poller.start(&[], "true");
+    let waits = || server.get("/metrics").text().contains("gt_http_waiting_for_work 1");
+    wait_until("it waits", waits);
+    server.town.signal("TERM", &waiting.id().to_string());
+    assert_eq!(waiting.wait().ok().stdout, "");
+}
+
+#[test]
+fn a_command_whose_item_is_somebody_elses_is_ended() {
+    let server = Served::new();
+    let item = add(&server.town, "Taken away", &[]);
+    let poller = Poller::away(&server);
+    // The shortest lease there is; it is renewed at a third of that.
+    let running = poller.start(&["--lease", "30s", "--max", "1"], "while :; do sleep 0.05; done");
+    wait_until("the command is at work", || told(&running.stdout()) == ["began"]);
+    let run = text(&shown(&server.town, &item)["dispatch_log"][0]["run"]);
+    server.town.gt(["run", "cancel", &run]).ok();
+    let ran = running.wait().ok();
+    assert_eq!(told(&ran.stdout), ["began", "lost"]);
+    assert_eq!(shown(&server.town, &item)["status"], "queued");
+}
+
+#[test]
+fn a_command_that_cannot_be_started_costs_no_item() {
+    let town = town();
+    let items = [add(&town, "One", &[]), add(&town, "Two", &[])];
+    let ran = town.gt(["work", "poll", "--agent", "steve-w", "--", "./nothing", "{}"]);
+    assert_says(&refusal(&ran), &["cannot start ./nothing"]);
+    for item in items {
+        assert_eq!(shown(&town, &item)["status"], "queued");
+    }
+    assert_eq!(town.gt(["work", "poll", "--agent", "steve-w"]).code, 2, "there is no command");
+}
+
+#[test]
+fn a_server_that_is_away_is_waited_for_and_told_of_once() {
+    let server = Served::new();
+    let item = add(&server.town, "Through it all", &[]);
+    let poller = Poller::away(&server);
+    let running = poller.start(&["--max", "2"], "until [ -e go ]; do sleep 0.05; done; echo done");
+    wait_until("the command is at work", || told(&running.stdout()) == ["began"]);
+    let (address, town) = (server.address.clone(), server.town.clone());
+    server.running.kill();
+    // The command ends while nobody can be told.
+    poller.sandbox.write("go", "");
+    wait_until("it is told", || running.stderr().contains("waiting for the queue"));
+    let again = town.start_gt(&["serve", "--bind", &address, "--json"]).start();
+    let server = Served::once_it_listens(town, again);
+    wait_until("it is completed", || shown(&server.town, &item)["status"] == "completed");
+    add(&server.town, "After", &[]);
+    let ran = running.wait().ok();
+    assert_eq!(told(&ran.stdout), ["began", "completed"].repeat(2));
+    assert_eq!(ran.stderr.matches("waiting for the queue").count(), 1, "{ran}");
+    assert_eq!(ran.stderr.matches("the queue is back").count(), 1, "{ran}");
+}

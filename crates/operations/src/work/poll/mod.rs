@@ -1,0 +1,246 @@
+//! An agent that takes work from a queue, one item after the other, and has a command do it.
+//!
+//! # What must stay true
+//!
+//! - An item is worked on only while its lease is ours: it is renewed at a third of its time, and a command whose item has
+//!   become somebody else's is ended.
+//! - What came of an item is told to the queue in the name of the run in which it was taken, so that a late word about it
+//!   is refused and not believed.
+//! - A command that cannot even be started costs no item: it is given back, and whoever polls ends.
+//! - A queue that is away is waited for, while a command is at work as well.
+
+mod carry;
+mod news;
+mod notes;
+mod patience;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use gt_core::work::{ItemRef, Lease, Project, ProjectRef, RunRef, WorkItem, WorkStatus};
+use gt_core::{IssueType, Timestamp, Uid};
+use gt_executors::daemon::Signals;
+
+use self::carry::carry_out;
+pub use self::news::{PollEnd, PollNews, Polled};
+use self::patience::Patience;
+use super::door::Door;
+use super::error::WorkResult;
+use super::requests::{Heartbeat, Next, NextRequest};
+use crate::OperationError;
+
+/// How soon one asks again at the earliest when there was nothing.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// How soon one asks again when the agent has something that somebody else speaks for.
+const BUSY_PAUSE: Duration = Duration::from_secs(5);
+
+/// How to poll.
+#[derive(Debug, Clone)]
+pub struct Polling {
+    /// Who asks for work.
+    pub agent: String,
+    /// Only these kinds of work; empty for all.
+    pub kinds: Vec<IssueType>,
+    /// Only work of this project.
+    pub project: Option<ProjectRef>,
+    /// How long the queue is asked to wait for work at a time.
+    pub wait: Duration,
+    /// How long an item is the agent's without another word.
+    pub lease: Lease,
+    /// End when there is nothing after that time.
+    pub once: bool,
+    /// End after so many items.
+    pub most: Option<u64>,
+    /// The command and its arguments; `{}` in them is the id of the item.
+    pub command: Vec<String>,
+    /// Where it runs.
+    pub directory: PathBuf,
+    /// Where its output is kept, a file for each item.
+    pub output: PathBuf,
+    /// How long it may take to end when it is asked to.
+    pub grace: Duration,
+}
+
+/// An item that is ours.
+#[derive(Debug, Clone)]
+struct Held {
+    item: WorkItem,
+    run: Uid,
+}
+
+impl Held {
+    fn reference(&self) -> ItemRef {
+        ItemRef::Uid(self.item.uid)
+    }
+}
+
+/// Takes items and has the command do them, until a signal asks us to stop, or there were as many as were wanted. Tells
+/// what happens.
+pub fn poll(
+    door: &Door,
+    polling: &Polling,
+    tell: &mut dyn FnMut(&PollNews<'_>),
+) -> WorkResult<Polled> {
+    std::fs::create_dir_all(&polling.output).map_err(|source| OperationError::File {
+        action: "make",
+        path: polling.output.clone(),
+        source,
+    })?;
+    let project = polling.project.as_ref().map(|project| door.project(project)).transpose()?;
+    let signals = Signals::listen()
+        .map_err(|error| OperationError::rejected(format!("cannot listen to signals: {error}")))?;
+    let mut poller = Poller { door, polling, project, patience: Patience::new(signals), tell };
+    let mut polled = Polled::default();
+    while !poller.patience.is_over() && polling.most.is_none_or(|most| polled.count() < most) {
+        let Some(held) = poller.take()? else { break };
+        let end = carry_out(&mut poller, &held);
+        polled.add(&end);
+        let end = end?;
+        (poller.tell)(&PollNews::Ended { item: &held.item, end: &end });
+        if polling.once {
+            break;
+        }
+    }
+    Ok(polled)
+}
+
+/// Somebody who polls.
+struct Poller<'a> {
+    door: &'a Door,
+    polling: &'a Polling,
+    project: Option<Project>,
+    patience: Patience,
+    tell: &'a mut dyn FnMut(&PollNews<'_>),
+}
+
+impl Poller<'_> {
+    /// Waits for an item; nothing when it is time to end.
+    fn take(&mut self) -> WorkResult<Option<Held>> {
+        let request = NextRequest {
+            agent: self.polling.agent.clone(),
+            kinds: self.polling.kinds.clone(),
+            project: self.polling.project.clone(),
+            lease: self.polling.lease,
+        };
+        let began = Instant::now();
+        let mut told_busy = None;
+        while !self.patience.is_over() {
+            let asked = Instant::now();
+            let is_last = self.polling.once && began.elapsed() >= self.polling.wait;
+            match self.door.next(&request, self.polling.wait, Some(self.patience.signals())) {
+                Ok(Next::Item(taken)) => {
+                    self.is_back();
+                    let held = Held { item: taken.item, run: taken.run_uid };
+                    if self.patience.is_over() {
+                        self.give_back(&held)?;
+                        return Ok(None);
+                    }
+                    return Ok(Some(held));
+                }
+                Ok(Next::Nothing(why)) => {
+                    self.is_back();
+                    if self.polling.once {
+                        (self.tell)(&PollNews::Nothing(&why.to_string()));
+                        return Ok(None);
+                    }
+                    self.patience.pause(ASK_AGAIN.saturating_sub(asked.elapsed()));
+                }
+                Err(error) => match error.busy_with() {
+                    Some(uid) => {
+                        self.is_back();
+                        if let Some(held) = self.adopt(uid)? {
+                            return Ok(Some(held));
+                        }
+                        if is_last {
+                            return Err(error);
+                        }
+                        if told_busy.replace(uid) != Some(uid) {
+                            (self.tell)(&PollNews::Busy(&error.to_string()));
+                        }
+                        self.patience.pause(BUSY_PAUSE.min(self.polling.wait.max(ASK_AGAIN)));
+                    }
+                    None if error.may_pass() && !is_last => self.is_away(&error),
+                    None => return Err(error),
+                },
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes something that the agent has in progress, if nobody speaks for it and it is of the kind that we do.
+    fn adopt(&mut self, uid: Uid) -> WorkResult<Option<Held>> {
+        let reference = ItemRef::Uid(uid);
+        let mut item = match self.door.item(&reference) {
+            Ok(details) => details.item,
+            Err(error) if error.may_pass() => return Ok(None),
+            Err(error) if error.code() == Some("not-found") => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let Some(run) = item.run.filter(|_| self.fits(&item)) else { return Ok(None) };
+        let (lease, adopts) = (Some(self.polling.lease), true);
+        let beat = Heartbeat { run: RunRef::Uid(run), lease, adopts };
+        match self.door.heartbeat(&reference, beat) {
+            Ok(until) => {
+                item.lease_expires_at = Some(until);
+                Ok(Some(Held { item, run }))
+            }
+            // Somebody was faster, or it is over.
+            Err(error) if error.may_pass() || error.code().is_some() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn fits(&self, item: &WorkItem) -> bool {
+        let kinds = &self.polling.kinds;
+        item.status == WorkStatus::InProgress
+            && item.lease_expires_at.is_none()
+            && (kinds.is_empty() || kinds.contains(&item.kind))
+            && self.project.as_ref().is_none_or(|project| item.project == Some(project.uid))
+    }
+
+    /// Gives an item back, if that can be done soon; else its lease ends it.
+    fn give_back(&mut self, held: &Held) -> WorkResult<()> {
+        let run = || RunRef::Uid(held.run);
+        let given = self.insist(|door| door.release(&held.reference(), run()));
+        match given {
+            Ok(_) => Ok(()),
+            // It is not ours any more, which is all that was wanted.
+            Err(error) if matches!(error.code(), Some("stale-run" | "not-found")) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Asks until the queue can be asked; when it is time to end, not for long.
+    fn insist<T>(&mut self, mut ask: impl FnMut(&Door) -> WorkResult<T>) -> WorkResult<T> {
+        loop {
+            match ask(self.door) {
+                Err(error) if error.may_pass() && self.patience.is_left() => self.is_away(&error),
+                done => {
+                    if done.is_ok() {
+                        self.is_back();
+                    }
+                    return done;
+                }
+            }
+        }
+    }
+
+    /// Says once that the queue is away, and waits a little.
+    fn is_away(&mut self, error: &super::WorkError) {
+        if self.patience.failed() {
+            (self.tell)(&PollNews::Away(&crate::with_causes(error)));
+        }
+        self.patience.back_off(&self.polling.agent);
+    }
+
+    /// Says that the queue is back, if it was away.
+    fn is_back(&mut self) {
+        if self.patience.succeeded() {
+            (self.tell)(&PollNews::Back);
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.door.now()
+    }
+}

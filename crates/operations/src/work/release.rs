@@ -1,0 +1,25 @@
+//! An agent gives its work back.
+
+use gt_core::ExecutorKind;
+use gt_core::work::{ItemRef, RunRef, WorkItem};
+
+use super::error::{Conflict, WorkResult};
+use super::heartbeat::held_in;
+use super::require_item;
+use crate::Town;
+use crate::runs::cancel_in;
+
+/// Gives an item back that an agent has in this run: the run is cancelled, and the item queued again for anybody. It counts
+/// neither as a failure nor as an attempt.
+pub fn release(town: &Town, reference: &ItemRef, run: RunRef) -> WorkResult<WorkItem> {
+    let reference = reference.clone();
+    town.submit(move |_, writer| {
+        let item = require_item(writer, &reference)?;
+        let run = held_in(writer, &item, &run)?;
+        if run.executor != ExecutorKind::Pull {
+            return Err(Conflict::NotInProgress { bead: item.bead, run: run.id }.into());
+        }
+        cancel_in(writer, &run)?;
+        require_item(writer, &item.bead.into())
+    })
+}
