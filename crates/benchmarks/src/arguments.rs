@@ -14,7 +14,7 @@ Usage: scripts/bench [--quick | --long] [--only NAME]... [--write FILE]
 Measures gt against baselines in the same run and prints a Markdown table.
 
   --quick        small stores and few rounds: does it work, not how fast is it
-  --long         hands out a million items, not a hundred thousand
+  --long         hands out a million items, not some ten thousand
   --only NAME    only this one (can be repeated): ready, create, import, grouped,
                  server, contention, million, queue, pipeline, workers,
                  daemon, http, memory
