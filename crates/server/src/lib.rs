@@ -24,6 +24,7 @@ mod metrics;
 mod news;
 mod problem;
 mod query;
+mod readers;
 mod routes;
 mod schema;
 mod server;

@@ -14,6 +14,7 @@ use crate::line::Lines;
 use crate::metrics::Metrics;
 use crate::news::News;
 use crate::problem::Problem;
+use crate::readers::Readers;
 
 /// What every handler can ask for.
 pub(crate) struct Service {
@@ -26,6 +27,7 @@ pub(crate) struct Service {
     pub(crate) stopping: CancellationToken,
     pub(crate) rooms: Rooms,
     pub(crate) lines: Lines,
+    pub(crate) readers: Readers,
 }
 
 /// All handlers share one.
@@ -101,9 +103,23 @@ impl Service {
         let town = Arc::clone(&self.town);
         match tokio::task::spawn_blocking(move || work(&town)).await {
             Ok(done) => done.map_err(Into::into),
-            Err(_) => Err(Problem::broken(
-                "something went wrong here that should not have; the log of the server says more",
-            )),
+            Err(_) => Err(went_wrong()),
         }
     }
+
+    /// The same for reading one small thing by its name, which is over before a thread has been woken for it.
+    pub(crate) async fn look_up<T: Send + 'static, E: Into<Box<Problem>> + Send + 'static>(
+        &self,
+        work: impl FnOnce(&Town) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, Box<Problem>> {
+        let town = Arc::clone(&self.town);
+        let found = self.readers.read(move || work(&town)).await;
+        found.ok_or_else(went_wrong)?.map_err(Into::into)
+    }
+}
+
+fn went_wrong() -> Box<Problem> {
+    Problem::broken(
+        "something went wrong here that should not have; the log of the server says more",
+    )
 }

@@ -342,7 +342,7 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Result<Response, Pending> {
     let reference = reference(&id)?;
-    let found = service.ask(move |town| work::item(town, &reference)).await?;
+    let found = service.look_up(move |town| work::item(town, &reference)).await?;
     let version = found.item.version();
     let mut response = if is_known(&headers, version) {
         StatusCode::NOT_MODIFIED.into_response()
