@@ -78,10 +78,12 @@ fn open(database: &Path) -> Result<Connection> {
 }
 
 /// JSON, as it is sent.
-type Answer = std::result::Result<(StatusCode, [(HeaderName, &'static str); 1], Bytes), StatusCode>;
+pub(super) type Sent = (StatusCode, [(HeaderName, &'static str); 1], Bytes);
+/// The same, or what went wrong.
+pub(super) type Answer = std::result::Result<Sent, StatusCode>;
 
-pub(super) fn json(status: StatusCode, body: Bytes) -> Answer {
-    Ok((status, [(header::CONTENT_TYPE, "application/json")], body))
+pub(super) fn json(status: StatusCode, body: Bytes) -> Sent {
+    (status, [(header::CONTENT_TYPE, "application/json")], body)
 }
 
 async fn submit(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
@@ -89,7 +91,7 @@ async fn submit(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
     // More may wait than there are connections.
     shared.jobs.try_send(done).map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
     is_done.await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
-    json(StatusCode::CREATED, body)
+    Ok(json(StatusCode::CREATED, body))
 }
 
 fn insert_groups(mut connection: Connection, jobs: &Receiver<oneshot::Sender<()>>) -> Result<()> {
@@ -176,7 +178,7 @@ async fn read(
         read_one(connection, &id)
     });
     let text = found.map_err(|_| StatusCode::NOT_FOUND)?;
-    json(StatusCode::OK, Bytes::from(text))
+    Ok(json(StatusCode::OK, Bytes::from(text)))
 }
 
 fn read_one(connection: &Connection, id: &str) -> Result<String> {

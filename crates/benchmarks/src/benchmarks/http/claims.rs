@@ -11,14 +11,14 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use futures_util::future::try_join_all;
-use gt_core::Clock;
 use gt_core::limits::SERVER_WRITE_GROUP_MAX;
+use gt_core::{Clock, Uid};
 use gt_operations::SystemClock;
 use gt_testkit::Cluster;
 use tokio::sync::oneshot;
 use tokio_postgres::{Client, NoTls, Statement};
 
-use super::bare::{json, serve, uid};
+use super::bare::{Answer, json, serve, uid};
 use super::client::{ask_all, field, request};
 use super::fill::fill_database;
 use super::serving::{Serving, make_store};
@@ -160,16 +160,13 @@ pub(crate) fn serve_claims(url: &str, together: bool) -> Result<()> {
     serve(Router::new().route("/work/next", post(next)).with_state(jobs))
 }
 
-async fn next(
-    State(jobs): State<SyncSender<Job>>,
-    body: Bytes,
-) -> std::result::Result<impl axum::response::IntoResponse, StatusCode> {
+async fn next(State(jobs): State<SyncSender<Job>>, body: Bytes) -> Answer {
     let text = std::str::from_utf8(&body).map_err(|_| StatusCode::BAD_REQUEST)?;
     let agent = field(text, "agent").ok_or(StatusCode::BAD_REQUEST)?.to_owned();
     let (done, is_done) = oneshot::channel();
     jobs.try_send(Job { agent, done }).map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
     let item = is_done.await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
-    json(StatusCode::OK, Bytes::from(item))
+    Ok(json(StatusCode::OK, Bytes::from(item)))
 }
 
 /// A connection and its prepared statements, nothing else.
@@ -266,7 +263,7 @@ impl Bare {
                 &[&(event + 1), &at, &"status_changed", &id, &inbox, &none, &"api", &changed],
             )
             .await?;
-        let alias: String = alias.iter().map(|byte| format!("{byte:02x}")).collect();
+        let alias = Uid::from_bytes(alias.try_into()?);
         Ok(format!(
             r#"{{"item":{{"id":"{alias}","bead":"{id}","description":"{title}","status":"in_progress","assigned_agent":"{agent}"}},"run_id":"{run}"}}"#
         ))

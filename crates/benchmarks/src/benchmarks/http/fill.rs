@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use gt_core::Uid;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::Result;
@@ -52,10 +53,9 @@ pub(super) fn fill_file(database: &Path, items: u32) -> Result<()> {
 
 /// The alias of the item with this number in a filled file.
 pub(super) fn uid_of(number: u32) -> String {
-    let digits: String =
-        format!("{number:016}").bytes().map(|byte| format!("{byte:02x}")).collect();
-    let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
-    parts.join("-")
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&format!("{number:016}").as_bytes()[..16]);
+    Uid::from_bytes(bytes).to_string()
 }
 
 /// The statements that fill a database of a server with items that are for anybody.
