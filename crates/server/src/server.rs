@@ -16,17 +16,12 @@ use crate::connections::Reception;
 use crate::line::Lines;
 use crate::metrics::Metrics;
 use crate::news::News;
-use crate::readers::Readers;
 use crate::routes;
 use crate::service::{Rooms, Service, Shared};
 use crate::upkeep::keep_up;
 
 /// Threads that may wait for the store. More would only wait in another place.
 const STORE_THREADS_MAX: usize = 128;
-
-/// Threads that read single things on a database server: they wait for its answers most of the time. Those that read a
-/// file do not, so that there is one for each core.
-const READERS_OF_SERVER: usize = 16;
 
 /// How long whoever is still at the store has when everything else has ended.
 const LAST_WAIT: Duration = Duration::from_secs(1);
@@ -74,10 +69,6 @@ impl Server {
         let addresses = listeners.iter().filter_map(|(listener, _)| listener.local_addr().ok());
         let addresses = addresses.collect();
         let town = Arc::new(town.with_shared_commits());
-        let readers = match town.store_path() {
-            Some(_) => std::thread::available_parallelism().map_or(1, usize::from),
-            None => READERS_OF_SERVER,
-        };
         let stopping = CancellationToken::new();
         let metrics = Arc::new(Metrics::default());
         let service = Arc::new(Service {
@@ -90,7 +81,6 @@ impl Server {
             stopping: stopping.clone(),
             rooms: Rooms::of(&how.limits),
             lines: Lines::default(),
-            readers: Readers::start(readers).map_err(ServeError::Begin)?,
         });
         let reception = Reception {
             router: routes::router(Arc::clone(&service), &how.cors),

@@ -14,7 +14,6 @@ use crate::line::Lines;
 use crate::metrics::Metrics;
 use crate::news::News;
 use crate::problem::Problem;
-use crate::readers::Readers;
 
 /// What every handler can ask for.
 pub(crate) struct Service {
@@ -27,7 +26,6 @@ pub(crate) struct Service {
     pub(crate) stopping: CancellationToken,
     pub(crate) rooms: Rooms,
     pub(crate) lines: Lines,
-    pub(crate) readers: Readers,
 }
 
 /// All handlers share one.
@@ -107,14 +105,16 @@ impl Service {
         }
     }
 
-    /// The same for reading one small thing by its name, which is over before a thread has been woken for it.
+    /// The same for reading one small thing by its name. From a file it is read here and now: waking another thread for
+    /// it takes several times as long.
     pub(crate) async fn look_up<T: Send + 'static, E: Into<Box<Problem>> + Send + 'static>(
         &self,
         work: impl FnOnce(&Town) -> Result<T, E> + Send + 'static,
     ) -> Result<T, Box<Problem>> {
-        let town = Arc::clone(&self.town);
-        let found = self.readers.read(move || work(&town)).await;
-        found.ok_or_else(went_wrong)?.map_err(Into::into)
+        match self.town.store_path() {
+            Some(_) => work(&self.town).map_err(Into::into),
+            None => self.ask(work).await,
+        }
     }
 }
 
