@@ -144,7 +144,7 @@ fn refuse_misuse(kind: &str, bead: &Bead, words: &Words, flags: &Flags) -> Resul
     if let Some(target) = &words.target {
         return Err(OperationError::rejected(format!(
             "{} is a {kind}, whose parts go to their own rigs; leave {} out",
-            bead.id, target.rig.slug
+            bead.id, target
         )));
     }
     let staged =
@@ -196,7 +196,7 @@ fn try_recipes(
         let Ok(bead) = &item.bead else { continue };
         let Ok(rig) = check::rig(scene, bead, load.words.target.as_ref(), flags) else { continue };
         if !tried.contains_key(&rig.slug) {
-            let place = load.words.target.as_ref().and_then(|target| target.place.as_ref());
+            let place = load.words.target.as_ref().and_then(Target::place);
             let said = rehearse(town, &scene.settings, rig, place, bead, parameters);
             tried.insert(rig.slug.clone(), said.map_err(|error| error.to_string()));
         }
@@ -390,12 +390,12 @@ impl Scheduling<'_> {
             report.convoy = Some(made);
         }
         let gated = self.request.queue && !self.scene.settings.is_deferred();
-        let place = target.and_then(|target| target.place.clone());
+        let place = target.and_then(Target::place);
         let origin = if self.request.queue { Origin::Queue } else { Origin::Sling };
         let new = going.iter().map(|Going { row, rig, .. }| {
             let convoy = convoys.get(&row.bead.id).cloned();
             NewContext {
-                place: place.clone(),
+                place: place.cloned(),
                 account: flags.account.clone(),
                 gated,
                 forced: flags.force,
