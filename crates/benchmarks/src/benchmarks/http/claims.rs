@@ -93,7 +93,8 @@ fn claim_all(serving: &Serving, each: u32) -> Result<Duration> {
         CONNECTIONS,
         each,
         |connection, number| {
-            let body = format!(r#"{{"agent":"agent-{connection}-{number}"}}"#);
+            // A lease that ended meanwhile would give an item to somebody else, rightly.
+            let body = format!(r#"{{"agent":"agent-{connection}-{number}","lease_s":3600}}"#);
             request("POST", "/work/next", &body)
         },
         |answer| {
