@@ -33,6 +33,11 @@ use crate::output::Printer;
 /// Runs whatever the program was called as: `bd`, or `gt`.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    if arguments.get(1).is_some_and(|argument| argument == runs::BECOME) {
+        // Whoever started us was told why not.
+        let Err(_) = runs::become_agent(&arguments[2..]);
+        return ExitCode::FAILURE;
+    }
     if arguments.get(1).is_some_and(|argument| argument == hooks::HELPER) {
         return run_hooks(&arguments[2..]);
     }

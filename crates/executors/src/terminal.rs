@@ -30,7 +30,7 @@ mod relay;
 mod typed;
 
 pub use display::{Display, OwnTerminal};
-pub use launch::{Launcher, become_agent};
+pub use launch::{BECOME, Launcher, become_agent};
 pub use relay::{Kept, Loss, Relay};
 pub use typed::read_typed;
 

@@ -1,10 +1,12 @@
 //! What keeps a town going: each of these looks at the rows that need attention, does what is missing, and can be done
 //! at any time, beside any number of others. Passes by hand and the daemon do the same.
 
+use std::path::Path;
+
 use gt_core::schedule::RunId;
 use gt_executors::runs::StarterLock;
 
-use crate::dispatch::{Dispatched, Dispatcher, NotStarted, Pass, Spawner};
+use crate::dispatch::{Begun, Dispatched, Dispatcher, NotStarted, Pass, Spawner, Starter};
 use crate::landing::resume;
 use crate::messages::deliver_waiting;
 use crate::runs::{
@@ -75,11 +77,46 @@ impl<'a> Starts<'a> {
         Self { town, how, host: host.to_owned(), lock: None }
     }
 
+    /// Starts only these contexts from now on.
+    pub(crate) fn only(&mut self, contexts: Vec<u64>) {
+        self.how.only = Some(contexts);
+    }
+
+    /// The same program.
+    pub(crate) fn program(&self) -> &'a Path {
+        self.how.program
+    }
+
+    /// Does something as the starter of runs.
+    pub(crate) fn as_starter<T>(
+        &mut self,
+        act: impl FnOnce(Starter<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let lock = self.take_lock()?;
+        let done = act(Starter { lock: lock.name(), host: &self.host });
+        self.lock = Some(lock);
+        done
+    }
+
+    /// Starts the worker of a run that has its slot already.
+    pub(crate) fn carry_on(&mut self, spawner: &dyn Spawner, begun: Begun) -> Result<Dispatched> {
+        self.dispatch(spawner, || (), Some(begun))
+    }
+
     /// Starts what may start. `decided` is called when it is decided what that is.
     pub(crate) fn round(
         &mut self,
         spawner: &dyn Spawner,
         decided: impl Fn() + Sync,
+    ) -> Result<Dispatched> {
+        self.dispatch(spawner, decided, None)
+    }
+
+    fn dispatch(
+        &mut self,
+        spawner: &dyn Spawner,
+        decided: impl Fn() + Sync,
+        begun: Option<Begun>,
     ) -> Result<Dispatched> {
         let lock = if self.how.dry_run { None } else { Some(self.take_lock()?) };
         let mut dispatcher = Dispatcher::new(self.town, spawner)
@@ -93,7 +130,10 @@ impl<'a> Starts<'a> {
         if let Some(lock) = &lock {
             dispatcher = dispatcher.with_starter(lock.name(), &self.host);
         }
-        let dispatched = dispatcher.dispatch()?;
+        let dispatched = match begun {
+            Some(begun) => dispatcher.carry_on(begun)?,
+            None => dispatcher.dispatch()?,
+        };
         drop(dispatcher);
         // While a starter lives its starts are under way. One that could not be taken back must not seem so, and
         // is recovered when the lock is gone.

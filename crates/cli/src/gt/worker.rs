@@ -1,6 +1,5 @@
 //! `gt worker`: what the scheduler starts around an agent.
 
-use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -29,20 +28,17 @@ enum WorkerVerb {
     /// refused, and then nothing is executed.
     Exec {
         /// The run, such as gt-abc#3
-        run: String,
+        #[arg(required_unless_present = "stand_by")]
+        run: Option<String>,
         /// When it has ended, say so and take further runs from standard input, each a line with the run and its agent
         #[arg(long)]
         stay: bool,
         /// Speak into this pipe instead of standard output
         #[arg(long, value_name = "PIPE", conflicts_with = "stay")]
         voice: Option<PathBuf>,
-    },
-    /// Take the terminal on standard input, and become a program
-    #[command(hide = true)]
-    Become {
-        /// The program and its arguments
-        #[arg(last = true, required = true)]
-        argv: Vec<OsString>,
+        /// Wait for the run at this pipe: one line with the run and its agent
+        #[arg(long, value_name = "PIPE", conflicts_with_all = ["run", "stay", "voice"])]
+        stand_by: Option<PathBuf>,
     },
     /// Serve a line from another machine on standard input and output
     #[command(hide = true)]
@@ -76,18 +72,17 @@ enum WorkerVerb {
 
 pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliError> {
     match &args.verb {
-        WorkerVerb::Exec { run, stay, voice } => {
-            let done = speak(voice.as_deref()).and_then(|()| supervise(context, run, *stay));
+        WorkerVerb::Exec { run, stay, voice, stand_by } => {
+            let done = match (stand_by, run) {
+                (Some(pipe), _) => stand_by_at(context, pipe),
+                (None, run) => speak(voice.as_deref())
+                    .and_then(|()| supervise(context, run.as_deref().unwrap_or_default(), *stay)),
+            };
             if let Err(error) = &done {
                 // Whoever started us listens; everybody else reads the log that standard error goes to.
                 runs::say_failed(&error.chain());
             }
             done
-        }
-        WorkerVerb::Become { argv } => {
-            let Err(error) = runs::become_agent(argv);
-            // Whoever started us was told already.
-            Err(CliError::AlreadyTold(error.to_string()))
         }
         WorkerVerb::Remote { keep } => {
             let (program, home) = (this_program()?, context.directory.clone());
@@ -136,6 +131,10 @@ fn fence(context: &Context<'_>) -> Result<(), CliError> {
         CliError::request(format!("cannot read what git wants to change: {error}"))
     })?;
     Ok(landing::fence(&context.town_of_worker()?, &run, &updates)?)
+}
+
+fn stand_by_at(context: &Context<'_>, pipe: &Path) -> Result<(), CliError> {
+    runs::supervise_on_order(pipe, &this_program()?, || context.town_of_worker())
 }
 
 fn supervise(context: &Context<'_>, run: &str, stay: bool) -> Result<(), CliError> {

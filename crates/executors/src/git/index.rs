@@ -8,13 +8,18 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, Metadata};
 use std::io::Read as _;
+use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 /// A file that changed within this time of the writing of the index may have changed after it unseen: clocks of file
 /// systems have ticks.
 const TICK_NS: i128 = 20_000_000;
+
+/// How many files are worth a thread that looks at them: whoever waits for a start or for an end waits for this.
+const WORTH_A_THREAD: usize = 500;
 
 const FIXED_LEN: usize = 62;
 const HASH_LEN: usize = 20;
@@ -64,8 +69,32 @@ pub(super) fn look(tree: &Path, git_directory: &Path) -> Option<Sight> {
     file.read_to_end(&mut bytes).ok()?;
     let index = parse(&bytes)?;
     let folders = folders(&index.entries);
+    let all: Vec<_> = folders.iter().collect();
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let parts = (index.entries.len() / WORTH_A_THREAD).clamp(1, cores);
+    let look = |some: &[_]| look_into(some, tree, written, &folders);
+    let others = thread::scope(|scope| {
+        let chunks: Vec<_> = all.chunks(all.len().div_ceil(parts)).collect();
+        let (mine, theirs) = chunks.split_first()?;
+        let theirs: Vec<_> = theirs.iter().map(|some| scope.spawn(|| look(some))).collect();
+        let mut others = look(mine)?;
+        for part in theirs {
+            others.extend(part.join().ok()??);
+        }
+        Some(others)
+    })?;
+    Some(Sight { tree: index.tree?, others })
+}
+
+/// Looks at the files of some folders; what is there that git does not know, or nothing if only git can say.
+fn look_into(
+    some: &[(&&[u8], &Folder<'_, '_>)],
+    tree: &Path,
+    written: i128,
+    folders: &HashMap<&[u8], Folder<'_, '_>>,
+) -> Option<Vec<PathBuf>> {
     let mut others = Vec::new();
-    for (folder, known) in &folders {
+    for (folder, known) in some {
         let mut found_count = 0;
         for found in fs::read_dir(tree.join(OsStr::from_bytes(folder))).ok()? {
             let found = found.ok()?;
@@ -87,7 +116,7 @@ pub(super) fn look(tree: &Path, git_directory: &Path) -> Option<Sight> {
             return None;
         }
     }
-    Some(Sight { tree: index.tree?, others })
+    Some(others)
 }
 
 /// Everything that has a file, and everything around that.

@@ -1,12 +1,12 @@
-//! Reading references without asking git, where that is safe. A process for each of them is what a start of a worker
-//! would mostly consist of.
+//! Reading references, and beginning branches, without asking git, where that is safe. A process for each of them is what a
+//! start of a worker would mostly consist of.
 //!
 //! Everything here may say that it does not know (`None`); then git is asked. So only the plainest form of a repository is
 //! read: files below `refs` and the list of packed ones.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::commit::Commit;
@@ -41,6 +41,49 @@ pub(super) fn reference(directory: &Path, name: &str) -> Option<Commit> {
         Ok(text) => Commit::parse(text.trim_end()),
         Err(_) => packed(directory, name)?.remove(""),
     }
+}
+
+/// Begins a branch at a commit and has the `HEAD` of a worktree name it, if that `HEAD` is at this commit already: no file
+/// changes then. Whoever else writes the same is kept out as git keeps them out, by files beside them. Nothing if git has
+/// to do it, also what was begun here.
+pub(super) fn begin_branch(
+    directory: &Path,
+    worktree: &Path,
+    branch: &str,
+    at: &Commit,
+) -> Option<()> {
+    let name = format!("refs/heads/{branch}");
+    let is_in_the_way = |packed: &String| {
+        let below = |longer: &str, shorter: &str| {
+            longer
+                .strip_prefix(shorter)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        below(packed, branch) || below(branch, packed)
+    };
+    plain_repository(directory)?;
+    if packed(directory, "refs/heads/")?.keys().any(is_in_the_way) {
+        return None;
+    }
+    let reference = directory.join(&name);
+    fs::create_dir_all(reference.parent()?).ok()?;
+    put(&reference, &format!("{at}\n"), |file| !file.exists())?;
+    put(&worktree.join("HEAD"), &format!("ref: {name}\n"), Path::exists)
+}
+
+/// Writes a file under its lock, if it is as it should be.
+fn put(file: &Path, text: &str, is_right: impl Fn(&Path) -> bool) -> Option<()> {
+    let mut lock = file.as_os_str().to_owned();
+    lock.push(".lock");
+    let lock = PathBuf::from(lock);
+    let mut locked = File::create_new(&lock).ok()?;
+    let written = is_right(file)
+        && locked.write_all(text.as_bytes()).is_ok()
+        && fs::rename(&lock, file).is_ok();
+    if !written {
+        let _ = fs::remove_file(&lock);
+    }
+    written.then_some(())
 }
 
 /// How deep names of branches go before we stop looking.
@@ -166,6 +209,34 @@ mod tests {
         write(&there, "commondir", "../..\n");
         assert_eq!(plain_repository(there.path()), None);
         assert_eq!(plain_repository(&there.path().join("none")), None);
+    }
+
+    #[test]
+    fn a_branch_begins_where_head_is_unless_something_is_in_the_way() {
+        let there = repository();
+        let worktree = there.path().join("worktrees/nux");
+        fs::create_dir_all(&worktree).unwrap();
+        fs::write(worktree.join("HEAD"), format!("{ONE}\n")).unwrap();
+        let at = Commit::parse(ONE).unwrap();
+        let begin = |branch: &str| begin_branch(there.path(), &worktree, branch, &at);
+        let head = || fs::read_to_string(worktree.join("HEAD")).unwrap();
+
+        assert_eq!(begin("polecat/nux/we-1@a"), Some(()));
+        assert_eq!(head(), "ref: refs/heads/polecat/nux/we-1@a\n");
+        assert_eq!(reference(there.path(), "refs/heads/polecat/nux/we-1@a"), Some(at.clone()));
+
+        let packed = format!("{TWO} refs/heads/packed\n{TWO} refs/heads/nested/one\n");
+        write(&there, "packed-refs", &packed);
+        write(&there, "refs/heads/locked.lock", "");
+        for taken in ["polecat/nux/we-1@a", "polecat", "packed", "packed/more", "nested", "locked"]
+        {
+            assert_eq!(begin(taken), None, "{taken}");
+        }
+        write(&there, "worktrees/nux/HEAD.lock", "");
+        assert_eq!(begin("polecat/nux/we-2@b"), None);
+        assert_eq!(head(), "ref: refs/heads/polecat/nux/we-1@a\n");
+        let left = fs::read_dir(there.path().join("refs/heads/polecat/nux")).unwrap().flatten();
+        assert!(left.into_iter().all(|file| !file.path().to_string_lossy().ends_with(".lock")));
     }
 
     #[test]

@@ -346,6 +346,13 @@ impl Tree {
     }
 
     fn switch_to_new(&self, branch: &str, base: &Commit, files: FilesStay) -> Result<(), GitError> {
+        let own = self.git_directory()?;
+        if files == FilesStay::Yes
+            && references::begin_branch(&links::common_directory(&own), &own, branch, base)
+                .is_some()
+        {
+            return Ok(());
+        }
         let switch = || -> Result<Call, GitError> {
             let call = self.call(format!("switch {} to {branch}", self.path.display()))?;
             Ok(files.keep(call.args(["switch", "--quiet"])))

@@ -208,14 +208,14 @@ impl AsFd for Control {
 }
 
 #[cfg(not(target_vendor = "apple"))]
-fn make_pipe(path: &Path) -> io::Result<()> {
+pub(super) fn make_pipe(path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
 }
 
 /// Where the call cannot be made without unsafe code; the program is part of the system.
 #[cfg(target_vendor = "apple")]
-fn make_pipe(path: &Path) -> io::Result<()> {
+pub(super) fn make_pipe(path: &Path) -> io::Result<()> {
     if path.try_exists()? {
         return Err(io::ErrorKind::AlreadyExists.into());
     }

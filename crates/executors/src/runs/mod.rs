@@ -26,6 +26,7 @@ mod orphan;
 mod processes;
 mod prompter;
 mod remains;
+mod standby;
 mod starter;
 mod strays;
 mod supervisor;
@@ -43,6 +44,7 @@ pub use orphan::{
 };
 pub(crate) use processes::{parent_of, start_of};
 pub use prompter::{ARRIVED, Prompter};
+pub use standby::{Post, Standby, give_order, is_listened_to, make_post, post_of};
 pub use starter::{
     StarterLock, is_of_this_process, rebooted_since, starter_is_alive, wait_for_end_of_starter,
 };

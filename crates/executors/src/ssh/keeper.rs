@@ -135,10 +135,6 @@ fn agent_of(
     let mut environment = order.environment;
     environment.push(("GT_REMOTE".to_owned(), ready.socket.clone()));
     environment.push(("PATH".to_owned(), (over.path_with_us)(&directory.join(".gt").join("bin"))?));
-    let launcher = || Launcher {
-        program: over.program.clone(),
-        arguments: ["worker", "become", "--"].map(Into::into).to_vec(),
-    };
-    let terminal = order.terminal.then(launcher);
+    let terminal = order.terminal.then(|| Launcher::of(&over.program));
     Ok(Agent { argv: order.argv, directory, environment, prompt, terminal, prompter: None })
 }

@@ -24,6 +24,16 @@ pub struct Launcher {
     pub arguments: Vec<OsString>,
 }
 
+/// The first word for this program when it is to do nothing but [`become_agent`] with the others.
+pub const BECOME: &str = "__become";
+
+impl Launcher {
+    /// This program, called as [`BECOME`] says. It stands between every run and its agent, so it reads nothing else.
+    pub fn of(program: &Path) -> Self {
+        Self { program: program.to_owned(), arguments: vec![BECOME.into()] }
+    }
+}
+
 /// How the number of an error is told from other words.
 const ERROR_NUMBER: &str = "error number ";
 

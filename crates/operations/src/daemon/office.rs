@@ -18,7 +18,7 @@ use super::spawning::Permits;
 use super::wake::{Turn, Wake};
 use super::watch::Ended;
 use crate::Town;
-use crate::runs::{RealWorld, RunSpawner};
+use crate::runs::{RealWorld, RunSpawner, SessionsAhead};
 
 /// How it fares with one duty.
 #[derive(Debug, Default)]
@@ -46,6 +46,8 @@ pub(super) struct Office {
     tallies: [Mutex<Tally>; Duty::ALL.len()],
     pub(super) watched: Mutex<HashSet<String>>,
     pub(super) ended: Mutex<Vec<Ended>>,
+    /// The sessions that wait for runs.
+    sessions: Mutex<SessionsAhead>,
     /// The server has told of news.
     rung: AtomicBool,
     heart: Nudge,
@@ -107,9 +109,15 @@ impl Office {
             tallies: Default::default(),
             watched: Mutex::default(),
             ended: Mutex::default(),
+            sessions: Mutex::default(),
             rung: AtomicBool::new(false),
             heart: Nudge::new()?,
         })
+    }
+
+    /// The sessions that wait for runs.
+    pub(super) fn sessions(&self) -> MutexGuard<'_, SessionsAhead> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn now(&self) -> Timestamp {

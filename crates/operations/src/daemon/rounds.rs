@@ -16,6 +16,7 @@ use crate::dispatch::{Caller, NotStarted, Pass, next_due};
 use crate::error::with_causes;
 use crate::reconcile::{self, Starts};
 use crate::runs::{Recovered, World as _};
+use crate::trees::sessions_of_warm;
 use crate::{Result, Town};
 
 /// What came of a round.
@@ -289,6 +290,8 @@ fn trees(office: &Office) -> Result<Round> {
         let more = [("rig", Json::string(rig.as_str())), ("why", Json::string(why))];
         office.tell(Level::Warning, "no warm trees", &more);
     }
+    let sessions = sessions_of_warm(&office.town, &office.world)?;
+    office.sessions().keep(&office.town, &office.program, &sessions);
     let done = warmed.made.len() + warmed.refreshed.len() + warmed.removed.len();
     // That the base has moved elsewhere nobody tells, so that nothing found here is news.
     office.tally(Duty::Trees).report.done += done as u64;

@@ -185,6 +185,14 @@ enum Round {
     Found(Box<Scene>, Vec<Candidate>),
 }
 
+/// A run that has its slot, and that nobody has been told of yet.
+pub(crate) struct Begun {
+    pub(crate) context: Context,
+    pub(crate) title: String,
+    pub(crate) recipe: std::result::Result<Recipe, StartFailure>,
+    pub(crate) run: Run,
+}
+
 /// A context that may start, with what it needs to.
 struct Proposal {
     context: Context,
@@ -341,6 +349,22 @@ impl<'a> Dispatcher<'a> {
         if self.begun.load(Ordering::Relaxed) != count && !self.dry_run {
             // Some that had their slots did not start after all.
             self.town.write(|writer| Ok(writer.note_dispatch(count)?))?;
+        }
+        Ok(done)
+    }
+
+    /// Starts the worker of a run that has its slot already.
+    pub(crate) fn carry_on(&self, begun: Begun) -> Result<Dispatched> {
+        let around = self.town.surroundings()?;
+        let Begun { context, title, recipe, run } = begun;
+        let proposal = Proposal { context, title, recipe, run: Mutex::new(Some(run)) };
+        let mut done = Dispatched { queued: 1, ready: 1, ..Dispatched::default() };
+        match self.execute(&around, &proposal) {
+            Ok(()) => done.dispatched.push(proposal.started()),
+            Err(error) => {
+                done.errors.push((proposal.context.bead.clone(), error));
+                self.town.write(|writer| Ok(writer.note_dispatch(0)?))?;
+            }
         }
         Ok(done)
     }

@@ -14,17 +14,17 @@ mod start;
 mod surroundings;
 
 pub use cycle::{CycleReport, DispatchCycle};
-pub(crate) use dispatcher::Waiting;
+pub(crate) use dispatcher::{Begun, Waiting};
 pub use dispatcher::{Dispatched, Dispatcher, NotStarted, Started};
 pub use due::next_due;
 pub use pass::{Pass, Passes, pass};
 pub(crate) use pull::{begin_in, give_in, take_in};
-pub(crate) use recipe::{DEFAULT_FORMULA, cook};
+pub(crate) use recipe::{DEFAULT_FORMULA, Recipe, cook};
 pub use scene::Caller;
 pub(crate) use scene::Scene;
 pub use settings::{Overrides, SchedulerSettings};
 pub use spawner::{MemorySpawner, SpawnError, Spawner};
-pub(crate) use start::{Cost, close_stale, settle, start_failed_in};
+pub(crate) use start::{Cost, Start, Starter, close_stale, settle, start_failed_in, start_in};
 pub(crate) use surroundings::Surroundings;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

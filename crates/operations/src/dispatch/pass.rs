@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use gt_executors::runs::OnEnd;
 
-use super::dispatcher::Dispatched;
+use super::dispatcher::{Begun, Dispatched};
 use super::scene::Caller;
 use super::settings::Overrides;
 use crate::reconcile::{self, Starts};
 use crate::runs::{RealWorld, Recovered, RunSpawner, World as _};
+use crate::schedule::{SlingReport, SlingRequest, SlungToStart, sling_to_start};
 use crate::{Result, Town};
 
 /// How passes are made.
@@ -51,6 +52,8 @@ pub struct Passes<'a> {
     world: RealWorld,
     spawner: RunSpawner,
     starts: Starts<'a>,
+    /// A run that has its slot, and needs only its worker.
+    begun: Option<Begun>,
     /// When everything was looked after that no start waits for.
     looked_after: Option<Instant>,
 }
@@ -62,7 +65,8 @@ impl<'a> Passes<'a> {
         let spawner = RunSpawner::new(town, how.program.to_owned(), how.on_end.clone());
         let (is_dry_run, wanted) = (how.dry_run, how.only.as_ref().map(Vec::len));
         let starts = Starts::new(town, how, world.host());
-        Ok(Self { town, is_dry_run, wanted, world, spawner, starts, looked_after: None })
+        let (begun, looked_after) = (None, None);
+        Ok(Self { town, is_dry_run, wanted, world, spawner, starts, begun, looked_after })
     }
 
     /// Recovers what died, starts what may start (first, if that is named), puts nudges before those who sit at a screen, has notices sent that
@@ -109,13 +113,33 @@ impl<'a> Passes<'a> {
         Ok((recovered, dispatched))
     }
 
+    /// Slings, and makes a pass over what was slung if it is to start at once; what came of that.
+    pub fn sling(&mut self, request: &SlingRequest) -> Result<(SlingReport, Option<Dispatched>)> {
+        let (town, program) = (self.town, self.starts.program());
+        let slung =
+            self.starts.as_starter(|starter| sling_to_start(town, request, program, starter))?;
+        let SlungToStart { report, begun, ahead } = slung;
+        if report.deferred || request.rehearsal || report.contexts.is_empty() {
+            return Ok((report, None));
+        }
+        self.wanted = Some(report.contexts.len());
+        self.starts.only(report.contexts.clone());
+        self.begun = begun;
+        let (_, dispatched) = self.pass()?;
+        drop(ahead);
+        Ok((report, Some(dispatched)))
+    }
+
     fn round(&mut self) -> Result<(Recovered, Dispatched)> {
         let recovered = reconcile::liveness(self.town, &self.world)?;
         Ok((recovered, self.dispatch()?))
     }
 
     fn dispatch(&mut self) -> Result<Dispatched> {
-        self.starts.round(&self.spawner, || ())
+        match self.begun.take() {
+            Some(begun) => self.starts.carry_on(&self.spawner, begun),
+            None => self.starts.round(&self.spawner, || ()),
+        }
     }
 }
 

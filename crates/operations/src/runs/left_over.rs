@@ -38,7 +38,9 @@ pub(super) fn end_left_over(
 }
 
 /// What only the session of a run was started with.
-const OF_A_RUN: &str = "--voice";
+pub(super) const OF_A_RUN: &str = "--voice";
+/// What only the session of a supervisor was started with that waits for a run.
+pub(super) const STANDS_BY: &str = "--stand-by";
 /// How many sessions of one name may have been left behind.
 const LEFT_MAX: u32 = 100;
 
@@ -46,7 +48,11 @@ const LEFT_MAX: u32 = 100;
 /// in it. `false` if something of a run is in it.
 pub(super) fn put_aside(tmux: &Tmux, name: &str) -> std::result::Result<bool, TmuxError> {
     match tmux.started_with(name) {
-        Ok(panes) if panes.iter().any(|pane| pane.contains(OF_A_RUN)) => return Ok(false),
+        Ok(panes)
+            if panes.iter().any(|pane| pane.contains(OF_A_RUN) || pane.contains(STANDS_BY)) =>
+        {
+            return Ok(false);
+        }
         Ok(_) => {}
         // It has ended just now.
         Err(TmuxError::NoSession { .. }) => return Ok(true),

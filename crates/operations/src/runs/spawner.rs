@@ -1,7 +1,7 @@
 //! How supervisors are started: each executor's way.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,9 +9,10 @@ use gt_core::ExecutorKind;
 use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
 use gt_executors::runs::{Hearing, Liveness, OnEnd, Order, RunFiles, Supervisors, is_there};
-use gt_executors::tmux::{Tmux, TmuxError};
+use gt_executors::tmux::{Session, Tmux, TmuxError};
 
-use super::left_over::put_aside;
+use super::left_over::{OF_A_RUN, STANDS_BY, put_aside};
+use super::standby;
 use super::supervise::{AWAY, BUSY, FAILED, STARTED};
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
 pub(super) use crate::error::with_causes;
@@ -94,9 +95,8 @@ impl RunSpawner {
     fn words(&self, run: &Run, more: &[&OsStr]) -> Vec<OsString> {
         let id = run.id.to_string();
         // What the supervisor writes down is done by the agent, as far as others are concerned.
-        let words = ["--actor", &run.agent, "worker", "exec", &id].map(OsString::from);
-        let first = ["-C".into(), self.root.clone().into_os_string()];
-        first.into_iter().chain(words).chain(more.iter().map(OsString::from)).collect()
+        let words = ["--actor", &run.agent, "worker", "exec", &id].map(OsStr::new);
+        words_of_supervisor(&self.root, words.iter().chain(more))
     }
 
     fn as_process(&self, run: &Run) -> std::result::Result<Option<String>, SpawnError> {
@@ -119,15 +119,17 @@ impl RunSpawner {
         let failed = |error: &dyn std::error::Error| SpawnError::Failed(error.to_string());
         let files = RunFiles::of(&self.runs, &run.id.to_string());
         let hearing = Hearing::of(&files, self.on_end.clone()).map_err(|error| failed(&error))?;
+        let name = self.session_of(run);
+        let is_held = || matches!(files.liveness(), Ok(Liveness::Held));
+        if standby::tell(&self.runs, &name, &run.id, &run.agent) {
+            return Ok(hearing.first_line_within(self.patience(), is_held));
+        }
         let tmux = Tmux::of_town(&self.identity);
         let voice = files.voice_path();
-        let mut argv: Vec<OsString> = SESSION_HOLDER.map(Into::into).into();
-        argv.push(self.program.clone().into_os_string());
-        argv.extend(self.words(run, &["--voice".as_ref(), voice.as_os_str()]));
-        let name = self.session_of(run);
-        let environment = NOT_A_WORKER.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let words = self.words(run, &[OF_A_RUN.as_ref(), voice.as_os_str()]);
+        let words = SessionWords::new(&self.program, words);
         let first = Instant::now();
-        let mut begun = tmux.new_session(&name, &self.root, &environment, &argv);
+        let mut begun = begin_session(&tmux, &name, &self.root, &words);
         while matches!(begun, Err(TmuxError::Exists { .. })) {
             // What ended a moment ago leaves its session a moment later.
             if !put_aside(&tmux, &name).map_err(|error| failed(&error))? {
@@ -136,13 +138,12 @@ impl RunSpawner {
                 }
                 std::thread::sleep(LOOK_AGAIN);
             }
-            begun = tmux.new_session(&name, &self.root, &environment, &argv);
+            begun = begin_session(&tmux, &name, &self.root, &words);
         }
         match begun {
             Ok(session) => {
                 // The session may go away, with the server of all of them perhaps, before its supervisor is there.
-                let is_anybody_there =
-                    || is_there(session.pane_pid) || matches!(files.liveness(), Ok(Liveness::Held));
+                let is_anybody_there = || is_there(session.pane_pid) || is_held();
                 Ok(hearing.first_line_within(self.patience(), is_anybody_there))
             }
             Err(TmuxError::Exists { name }) => {
@@ -173,6 +174,43 @@ impl RunSpawner {
         let prefix = prefix.map(|(_, prefix)| prefix);
         crate::trees::session_of(run, prefix)
     }
+}
+
+/// What our program is told that is to supervise in this town.
+fn words_of_supervisor<'a>(
+    root: &Path,
+    words: impl IntoIterator<Item = &'a &'a OsStr>,
+) -> Vec<OsString> {
+    let first = ["-C".into(), root.as_os_str().to_owned()];
+    first.into_iter().chain(words.into_iter().map(OsString::from)).collect()
+}
+
+/// What a session is started with.
+pub(super) struct SessionWords(Vec<OsString>);
+
+impl SessionWords {
+    fn new(program: &Path, words: Vec<OsString>) -> Self {
+        let holder = SESSION_HOLDER.into_iter().map(OsString::from);
+        Self(holder.chain([program.as_os_str().to_owned()]).chain(words).collect())
+    }
+
+    /// A supervisor that waits at a pipe.
+    pub(super) fn standing_by(program: &Path, root: &Path, post: &Path) -> Self {
+        let words = ["worker", "exec", STANDS_BY].map(OsStr::new);
+        let words = words_of_supervisor(root, words.iter().chain([&post.as_os_str()]));
+        Self::new(program, words)
+    }
+}
+
+/// Begins a session of the town.
+pub(super) fn begin_session(
+    tmux: &Tmux,
+    name: &str,
+    root: &Path,
+    words: &SessionWords,
+) -> std::result::Result<Session, TmuxError> {
+    let environment = NOT_A_WORKER.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    tmux.new_session(name, root, &environment, &words.0)
 }
 
 /// What tells the sessions of this town apart from those of others on this machine.

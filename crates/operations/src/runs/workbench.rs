@@ -112,10 +112,7 @@ pub(super) fn lay_out(
     let directory = if run.workplace.tree.is_empty() { &rig.path } else { &run.workplace.tree };
     let on_terminal =
         runtime.is_interactive || (run.executor == ExecutorKind::Tmux && stdin.is_none());
-    let terminal = on_terminal.then(|| Launcher {
-        program: program.to_owned(),
-        arguments: ["worker", "become", "--"].map(Into::into).to_vec(),
-    });
+    let terminal = on_terminal.then(|| Launcher::of(program));
     let agent = Agent {
         argv,
         directory: town.root().join(directory),

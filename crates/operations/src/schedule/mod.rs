@@ -16,3 +16,4 @@ pub use request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
 pub(crate) use retry::try_recipe;
 pub use retry::{Retried, retry};
 pub use sling::sling;
+pub(crate) use sling::{SlungToStart, sling_to_start};

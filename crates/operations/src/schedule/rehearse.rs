@@ -3,7 +3,7 @@
 use gt_core::schedule::{Run, SlingParameters, WorkerPlace};
 use gt_core::{Bead, Rig};
 
-use crate::dispatch::{SchedulerSettings, cook};
+use crate::dispatch::{Recipe, SchedulerSettings, cook};
 use crate::{OperationError, Result, Town, runtimes};
 
 /// Finds the runtime and cooks the formula that a run of this bead would have. Reads files, so it is called before the
@@ -15,7 +15,7 @@ pub(super) fn rehearse(
     place: Option<&WorkerPlace>,
     bead: &Bead,
     parameters: &SlingParameters,
-) -> Result<()> {
+) -> Result<Recipe> {
     // People have their own.
     let is_ours =
         Run::takes_slot(rig.executor) && place.is_none_or(|place| place.executor().is_none());
@@ -29,5 +29,5 @@ pub(super) fn rehearse(
             )),
         })?;
     }
-    cook(town, rig, bead, parameters).map(|_| ())
+    cook(town, rig, bead, parameters)
 }

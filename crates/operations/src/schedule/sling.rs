@@ -1,6 +1,7 @@
 //! One sling: everything is checked, and what passes is scheduled in one transaction.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use gt_core::schedule::{Context, Origin, Run, SlingParameters};
 use gt_core::{Bead, BeadId, Rig, RigSlug, Status};
@@ -12,8 +13,13 @@ use super::expand::{Meaning, Target, Words, meaning, named, unfold, words};
 use super::rehearse::rehearse;
 use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
 use crate::beads::BeadFacts;
-use crate::dispatch::{Caller, DEFAULT_FORMULA, Overrides, Scene, Surroundings};
+use crate::dispatch::{
+    Begun, Caller, DEFAULT_FORMULA, Overrides, Recipe, Scene, Start, Starter, Surroundings,
+    start_in,
+};
 use crate::landing::merging_in;
+use crate::runs::SessionAhead;
+use crate::trees::expected_session;
 use crate::{OperationError, Result, Town};
 
 /// A bead to be scheduled, or why it is not.
@@ -36,27 +42,84 @@ struct Load {
     as_of: u64,
 }
 
-/// The rigs that a formula was tried in, and what is wrong with it there.
-type Recipes = HashMap<RigSlug, std::result::Result<(), String>>;
+/// The rigs that a formula was tried in, with what it came to for a bead, or what is wrong with it there.
+type Recipes = HashMap<RigSlug, std::result::Result<(BeadId, Recipe), String>>;
 
 /// Schedules what the request names. Nothing is started here; in direct mode the caller runs a cycle over the
 /// contexts that were made.
 pub fn sling(town: &Town, request: &SlingRequest) -> Result<SlingReport> {
+    sling_with(town, request, None, |_| ()).map(|(report, _)| report)
+}
+
+/// What is slung by whoever starts it right afterwards.
+pub(crate) struct SlungToStart {
+    pub(crate) report: SlingReport,
+    /// A single bead that may start has its run and its slot with the same commit.
+    pub(crate) begun: Option<Begun>,
+    /// The session of its worker, if that could be told before, is begun while everything else is decided.
+    pub(crate) ahead: Option<SessionAhead>,
+}
+
+/// The same for a starter, who starts it right afterwards with this program.
+pub(crate) fn sling_to_start(
+    town: &Town,
+    request: &SlingRequest,
+    program: &Path,
+    starter: Starter<'_>,
+) -> Result<SlungToStart> {
+    let mut ahead = None;
+    let (report, begun) = sling_with(town, request, Some(starter), |session| {
+        ahead = SessionAhead::begin(town, program, session);
+    })?;
+    Ok(SlungToStart { report, begun, ahead })
+}
+
+fn sling_with(
+    town: &Town,
+    request: &SlingRequest,
+    starter: Option<Starter<'_>>,
+    expect: impl FnOnce(&str),
+) -> Result<(SlingReport, Option<Begun>)> {
     let around = town.surroundings()?;
-    let (load, scene) = town.read(|reader| {
+    let (load, scene, session) = town.read(|reader| {
         let load = load(town, reader, request)?;
         let scene = look(town, reader, &around)?;
-        Ok((load, scene))
+        let session = session_of_only(reader, request, &load, &scene)?;
+        Ok((load, scene, session))
     })?;
+    if let Some(session) = &session {
+        expect(session);
+    }
     let parameters = parameters(request, &load.words);
     // Before the transaction, because it reads files.
     let recipes = try_recipes(town, &scene, &load, &parameters, &request.flags);
     town.write_or_rehearse(request.rehearsal, |writer| {
         // What was read before the transaction may be old by now.
         let scene = look(town, writer, &around)?;
-        Scheduling { town, request, scene, parameters: &parameters, recipes: &recipes }
-            .run(writer, load)
+        let (parameters, recipes) = (&parameters, &recipes);
+        let mut scheduling =
+            Scheduling { town, request, scene, parameters, recipes, starter, begun: None };
+        let report = scheduling.run(writer, load)?;
+        Ok((report, scheduling.begun))
     })
+}
+
+/// The session that the worker of a single bead will have, if nothing seems to keep it from starting now.
+fn session_of_only(
+    reader: &Reader<'_>,
+    request: &SlingRequest,
+    load: &Load,
+    scene: &Scene,
+) -> Result<Option<String>> {
+    let [Item { bead: Ok(bead), .. }] = load.items.as_slice() else { return Ok(None) };
+    let is_held = scene.settings.is_deferred() || scene.control.paused.is_some();
+    let is_free = bead.status == Status::Open && bead.assignee.is_empty();
+    if is_held || request.queue || request.rehearsal || !is_free || bead.open_blockers > 0 {
+        return Ok(None);
+    }
+    let target = load.words.target.as_ref();
+    let Ok(rig) = check::rig(scene, bead, target, &request.flags) else { return Ok(None) };
+    expected_session(reader, scene, rig, target.and_then(|target| target.place.as_ref()))
 }
 
 fn look(town: &Town, reader: &Reader<'_>, around: &Surroundings) -> Result<Scene> {
@@ -198,6 +261,7 @@ fn try_recipes(
         if !tried.contains_key(&rig.slug) {
             let place = load.words.target.as_ref().and_then(Target::place);
             let said = rehearse(town, &scene.settings, rig, place, bead, parameters);
+            let said = said.map(|recipe| (bead.id.clone(), recipe));
             tried.insert(rig.slug.clone(), said.map_err(|error| error.to_string()));
         }
     }
@@ -246,10 +310,14 @@ struct Scheduling<'a> {
     scene: Scene,
     parameters: &'a SlingParameters,
     recipes: &'a Recipes,
+    /// Who starts a single bead at once, if anybody does.
+    starter: Option<Starter<'a>>,
+    /// What was started.
+    begun: Option<Begun>,
 }
 
 impl Scheduling<'_> {
-    fn run(mut self, writer: &mut Writer<'_>, mut load: Load) -> Result<SlingReport> {
+    fn run(&mut self, writer: &mut Writer<'_>, mut load: Load) -> Result<SlingReport> {
         let flags = &self.request.flags;
         if let Some(account) = &flags.account {
             self.require_account(account)?;
@@ -416,18 +484,44 @@ impl Scheduling<'_> {
         made.sort_by(|(a, _), (b, _)| {
             order.compare(&Scene::place_in_line(a), &Scene::place_in_line(b), self.scene.now)
         });
+        let is_single = made.len() == 1 && !report.deferred;
+        let starter = self.starter.filter(|_| is_single && !self.request.rehearsal);
         for (context, Going { entry, row, .. }) in made {
             let facts = BeadFacts::of_row(writer, &row)?;
             let mut reasons = self.scene.reasons(&context, &row.bead, &facts);
             if reasons.is_empty() {
                 reasons = self.scene.admission(&context);
-                if reasons.is_empty() {
+                if reasons.is_empty() && !self.begin(writer, &context, &row.bead, starter)? {
                     self.scene.suppose_started(&context);
                 }
             }
             report.entries[entry].fate = Fate::Scheduled(context.id, reasons);
         }
         Ok(())
+    }
+}
+
+impl Scheduling<'_> {
+    /// Gives a context its run and its slot, if somebody starts it at once. What cannot be begun here is looked at again by
+    /// whoever starts it.
+    fn begin(
+        &mut self,
+        writer: &mut Writer<'_>,
+        context: &Context,
+        bead: &Bead,
+        starter: Option<Starter<'_>>,
+    ) -> Result<bool> {
+        let cooked = self.recipes.get(&context.rig).and_then(|cooked| cooked.as_ref().ok());
+        let cooked = cooked.filter(|(of, _)| *of == bead.id);
+        let (Some(starter), Some((_, recipe))) = (starter, cooked) else { return Ok(false) };
+        let (number, recipe) = (context.number, Ok(recipe.clone()));
+        let Start::Begun(run) = start_in(writer, &mut self.scene, number, &recipe, starter)? else {
+            return Ok(false);
+        };
+        writer.note_dispatch(1)?;
+        let title = bead.title.to_string();
+        self.begun = Some(Begun { context: context.clone(), title, recipe, run: *run });
+        Ok(true)
     }
 }
 

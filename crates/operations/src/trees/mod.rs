@@ -23,7 +23,7 @@ use gt_executors::git::{GitError, Repository, Signature, Tree};
 pub(crate) use ahead::{Ahead, forget, take_prepared};
 pub use gt_executors::tmux::AttachCommand;
 pub(crate) use lock::occupy;
-pub(crate) use place::give_place;
+pub(crate) use place::{expected_session, give_place};
 pub(crate) use prepare::{NotPrepared, Prepared, prepare};
 pub(crate) use rescue::save;
 pub use rescue::{RestoredRescue, rescue_repository, rescue_show, rescues, restore_rescue};
@@ -33,7 +33,7 @@ pub(crate) use trash::complete_moves;
 pub(crate) use trash::{WARNING, delete_for_good};
 pub use trash::{is_due_soon, nuke, purge, trash, undelete};
 pub use warm::Warmed;
-pub(crate) use warm::keep_warm;
+pub(crate) use warm::{keep_warm, sessions_of_warm};
 
 use crate::{OperationError, Result, Town};
 

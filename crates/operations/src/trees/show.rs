@@ -12,7 +12,7 @@ use gt_store::Reader;
 use super::warm::is_warm;
 use super::{Trees, rig_with_trees};
 use crate::parallel::execute;
-use crate::runs::{RealWorld, RunOutput, World as _, resolve, session_server};
+use crate::runs::{RealWorld, RunOutput, World as _, resolve, session_server, stands_by};
 use crate::{OperationError, Result, Town};
 
 /// How many trees are looked at with git at once.
@@ -188,7 +188,8 @@ fn shown(
     let session =
         (executor == ExecutorKind::Tmux).then(|| session_name(&trees.rig.prefix, &polecat.name));
     let session_alive = match &session {
-        Some(name) if is_here => sessions.has(name),
+        // Where one only waits for a run, nobody works.
+        Some(name) if is_here => sessions.has(name).map(|has| has && !stands_by(trees.town, name)),
         _ => None,
     };
     let path = trees.tree(&polecat.name).path().to_owned();

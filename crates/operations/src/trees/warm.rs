@@ -15,7 +15,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gt_core::rig::RigState;
-use gt_core::schedule::{Polecat, RunState, TreeState, WorkerPlace, free_polecat_name};
+use gt_core::schedule::{
+    Polecat, RunState, TreeState, WorkerPlace, free_polecat_name, session_name,
+};
 use gt_core::{ExecutorKind, Rig, RigSlug, Timestamp};
 use gt_executors::git::{Commit, Repository};
 use gt_executors::runs::{Liveness, RunFiles};
@@ -100,6 +102,22 @@ fn rigs(town: &Town, host: &str) -> Result<Vec<(Rig, usize)>> {
 /// Whether the tree of a polecat that has no live run was made ahead.
 pub(super) fn is_warm(polecat: &Polecat) -> bool {
     polecat.tree == TreeState::Ready && polecat.last_run.is_none()
+}
+
+/// The sessions of the polecats of this machine whose trees stand ready and that work in sessions.
+pub(crate) fn sessions_of_warm(town: &Town, world: &dyn World) -> Result<Vec<String>> {
+    let host = world.host();
+    let mut sessions = Vec::new();
+    for (rig, wanted) in rigs(town, host)? {
+        let Some(trees) = Trees::of(town, &rig) else { continue };
+        if rig.executor != ExecutorKind::Tmux {
+            continue;
+        }
+        let keeper = Keeper { trees: &trees, host, wanted };
+        let warm = keeper.free()?.into_iter().filter(is_warm).take(wanted);
+        sessions.extend(warm.map(|polecat| session_name(&rig.prefix, &polecat.name)));
+    }
+    Ok(sessions)
 }
 
 /// The file that says what was done in a warm tree.

@@ -6,9 +6,9 @@ mod report;
 use std::collections::HashMap;
 
 use clap::Args;
-use gt_operations::dispatch::{Dispatched, NotStarted, Pass, pass};
+use gt_operations::dispatch::{Dispatched, NotStarted, Pass, Passes};
 use gt_operations::queue::why;
-use gt_operations::schedule::{Fate, SlingReport, SlingRequest, sling};
+use gt_operations::schedule::{Fate, SlingReport, SlingRequest};
 use gt_operations::{Environment, Town, daemon};
 
 use crate::context::{Context, this_program};
@@ -65,9 +65,10 @@ pub(super) fn sling_words(
         rehearsal: flags.dry_run,
     };
     let town = context.town()?;
-    let mut slung = sling(&town, &request)?;
-    if !slung.deferred && !flags.dry_run && !slung.contexts.is_empty() {
-        start(&town, &mut slung)?;
+    let program = this_program()?;
+    let (mut slung, started) = Passes::new(&town, Pass::by_hand(&program))?.sling(&request)?;
+    if let Some(dispatched) = started {
+        note_starts(&town, &mut slung, dispatched)?;
     }
     report::print(context.printer, &slung, flags.dry_run)?;
     // In direct mode too: what is blocked starts later, and this command is over by then.
@@ -94,11 +95,12 @@ pub(super) fn refuse_workers(environment: &Environment) -> Result<(), CliError> 
     )))
 }
 
-/// Starts what was scheduled just now, and notes down what became of each.
-fn start(town: &Town, slung: &mut SlingReport) -> Result<(), CliError> {
-    let program = this_program()?;
-    let how = Pass { only: Some(slung.contexts.clone()), ..Pass::by_hand(&program) };
-    let (_, Dispatched { dispatched, errors, paused, .. }) = pass(town, how)?;
+/// Notes down what became of each that was to start at once.
+fn note_starts(
+    town: &Town,
+    slung: &mut SlingReport,
+    Dispatched { dispatched, errors, paused, .. }: Dispatched,
+) -> Result<(), CliError> {
     slung.paused = paused.or(slung.paused.take());
     let mut runs: HashMap<_, _> = dispatched
         .into_iter()
