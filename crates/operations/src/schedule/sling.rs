@@ -119,7 +119,7 @@ fn session_of_only(
     }
     let target = load.words.target.as_ref();
     let Ok(rig) = check::rig(scene, bead, target, &request.flags) else { return Ok(None) };
-    expected_session(reader, scene, rig, target.and_then(|target| target.place.as_ref()))
+    expected_session(reader, scene, rig, target.and_then(Target::place))
 }
 
 fn look(town: &Town, reader: &Reader<'_>, around: &Surroundings) -> Result<Scene> {
