@@ -58,7 +58,8 @@ pub(super) fn uid_of(number: u32) -> String {
     Uid::from_bytes(bytes).to_string()
 }
 
-/// The statements that fill a database of a server with items that are for anybody.
+/// The statements that fill a database of a server with items that are for anybody. Only what was filled is counted, as the
+/// product and the server itself would: of a table that is known to be empty all is read, until somebody counts again.
 pub(super) fn fill_database(items: u32) -> String {
     let counted = format!(
         "WITH numbers AS (SELECT n::bigint AS n FROM generate_series(0, {}) AS n)",
@@ -68,6 +69,6 @@ pub(super) fn fill_database(items: u32) -> String {
     let insert = insert(&counted, uid, "lpad(n::text, 9, '0')", "''", AT);
     format!(
         "SET search_path = gt; {insert}; INSERT INTO prefixes (prefix, beads) VALUES ('wq', {items}) \
-         ON CONFLICT (prefix) DO UPDATE SET beads = prefixes.beads + {items}; ANALYZE"
+         ON CONFLICT (prefix) DO UPDATE SET beads = prefixes.beads + {items}; ANALYZE beads"
     )
 }
