@@ -9,14 +9,15 @@ use crate::{Result, baseline, benchmarks, measure};
 
 /// What `--help` prints.
 pub(crate) const USAGE: &str = "\
-Usage: scripts/bench [--quick] [--only NAME]... [--write FILE]
+Usage: scripts/bench [--quick | --long] [--only NAME]... [--write FILE]
 
 Measures gt against baselines in the same run and prints a Markdown table.
 
   --quick        small stores and few rounds: does it work, not how fast is it
+  --long         hands out a million items, not some ten thousand
   --only NAME    only this one (can be repeated): ready, create, import, grouped,
                  server, contention, million, queue, pipeline, workers,
-                 daemon, memory
+                 daemon, http, memory
   --write FILE   also put the table between the markers in FILE; rows of others stay
   --help         this text
 ";
@@ -36,6 +37,8 @@ pub(crate) enum Request {
 pub(crate) struct Run {
     /// Small and few.
     pub(crate) quick: bool,
+    /// As much as it should be where that takes minutes.
+    pub(crate) long: bool,
     /// Their names; empty for all.
     pub(crate) only: Vec<String>,
     /// Where the table goes besides standard output.
@@ -54,6 +57,10 @@ pub(crate) enum Part {
     Saturate { store: PathBuf },
     /// Is a worker that writes down when it began and ended, and waits in between if it is to.
     Arrive { directory: PathBuf, name: String },
+    /// Serves a file over HTTP without any logic until standard input ends.
+    ServeFile { store: PathBuf },
+    /// Hands the items of a database out over HTTP in the same way; a whole group at once if it is to.
+    ServeClaims { url: String, together: bool },
     /// Runs a command and prints the KiB it had in memory at most.
     Peak { command: Vec<OsString> },
 }
@@ -67,6 +74,8 @@ impl Part {
             Self::Copy { from, to } => baseline::copy_all(&from, &to)?,
             Self::Saturate { store } => benchmarks::saturate(&store)?,
             Self::Arrive { directory, name } => benchmarks::arrive(&directory, &name)?,
+            Self::ServeFile { store } => benchmarks::serve_file(&store)?,
+            Self::ServeClaims { url, together } => benchmarks::serve_claims(&url, together)?,
             Self::Peak { command } => return measure::print_peak(&command),
         }
         Ok(ExitCode::SUCCESS)
@@ -85,11 +94,15 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Request
         let mut value = || rest.next().ok_or("an argument lacks its value");
         match argument.to_str() {
             Some("--quick") => run.quick = true,
+            Some("--long") => run.long = true,
             Some("--only") => run.only.push(known(value()?)?),
             Some("--write") => run.write = Some(value()?.into()),
             Some("--help" | "-h") => return Ok(Request::Help),
             _ => return Err(format!("unknown argument {}", argument.display()).into()),
         }
+    }
+    if run.quick && run.long {
+        return Err("--quick and --long are two things; say one".into());
     }
     if run.write.is_some() && run.quick {
         return Err("--write is for real measurements, without --quick".into());
@@ -119,6 +132,11 @@ fn part(arguments: &[OsString]) -> Option<Part> {
         ("saturate", [store]) => Some(Part::Saturate { store: store.into() }),
         ("arrive", [directory, name]) => {
             Some(Part::Arrive { directory: directory.into(), name: name.to_str()?.to_owned() })
+        }
+        (benchmarks::BARE, [store]) => Some(Part::ServeFile { store: store.into() }),
+        (name @ (benchmarks::ONE_BY_ONE | benchmarks::TOGETHER), [url]) => {
+            let together = name == benchmarks::TOGETHER;
+            Some(Part::ServeClaims { url: url.to_str()?.to_owned(), together })
         }
         ("peak", command) if !command.is_empty() => Some(Part::Peak { command: command.to_vec() }),
         _ => None,

@@ -55,7 +55,7 @@ pub(crate) fn create(path: &Path) -> Result<Connection> {
 
 /// The settings of the product's connections that write. It folds the log into the file when a writer
 /// that stays has piled up 32 MiB of it.
-fn settle(connection: &Connection) -> Result<()> {
+pub(crate) fn settle(connection: &Connection) -> Result<()> {
     connection.execute_batch(
         "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; \
          PRAGMA wal_autocheckpoint = 8192;",

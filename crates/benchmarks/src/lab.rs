@@ -33,6 +33,16 @@ pub(crate) struct Scale {
     pub(crate) creates_per_thread: u32,
     /// How often sixteen programs write at once, beside a busy writer and without.
     pub(crate) bursts: usize,
+    /// Items that agents are given to see that none is given twice.
+    pub(crate) claims: u32,
+    /// Those of them that are given in a round of a comparison, at most.
+    pub(crate) claims_compared: u32,
+    /// Those who listen to the events of a server.
+    pub(crate) listeners: u32,
+    /// Connections to it on which nothing happens.
+    pub(crate) idle: u32,
+    /// What is submitted while they listen.
+    pub(crate) submissions: u32,
 }
 
 /// The directory, removed with this value, and what lies in it.
@@ -61,8 +71,8 @@ impl Town {
 }
 
 impl Lab {
-    /// An empty one. `quick` makes everything in it small.
-    pub(crate) fn new(quick: bool) -> Result<Self> {
+    /// An empty one. `quick` makes everything in it small, `long` what takes minutes as large as it should be.
+    pub(crate) fn new(quick: bool, long: bool) -> Result<Self> {
         let directory = tempfile::Builder::new().prefix("gt-bench-").tempdir()?;
         fs::create_dir(directory.path().join("home"))?;
         fs::write(directory.path().join("home/.gitconfig"), GIT_CONFIGURATION)?;
@@ -78,6 +88,11 @@ impl Lab {
                 long_rounds: 1,
                 creates_per_thread: 20,
                 bursts: 2,
+                claims: 640,
+                claims_compared: 640,
+                listeners: 50,
+                idle: 100,
+                submissions: 64,
             }
         } else {
             Scale {
@@ -89,6 +104,11 @@ impl Lab {
                 long_rounds: 5,
                 creates_per_thread: 500,
                 bursts: 15,
+                claims: if long { 1_000_000 } else { 32_000 },
+                claims_compared: 6_400,
+                listeners: 1_000,
+                idle: 5_000,
+                submissions: 480,
             }
         };
         Ok(Self {

@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 
 /// Runs what was asked for and prints the table.
 fn measure_all(run: &Run) -> Result<()> {
-    let lab = Lab::new(run.quick)?;
+    let lab = Lab::new(run.quick, run.long)?;
     let mut rows = Vec::new();
     for benchmark in benchmarks::ALL {
         if run.only.is_empty() || run.only.iter().any(|name| name == benchmark.name) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gt_core::bead::check_label;
-use gt_operations::{Actor, Environment, StoreOptions, SystemClock, Town};
+use gt_operations::{Actor, Environment, IfAbsent, StoreOptions, SystemClock, Town};
 
 use crate::common::Common;
 use crate::error::CliError;
@@ -77,22 +77,29 @@ impl<'p> Context<'p> {
 
     /// The town around the working directory or, if there is none, what `DATABASE_URL` names: a server needs no town,
     /// nor do those who look after its database.
-    pub(crate) fn town_or_database(&self) -> Result<Town, CliError> {
-        self.town_or_database_as(self.actor()?, StoreOptions { on_wait: Some(Arc::new(waiting)) })
+    pub(crate) fn town_or_database(&self, absent: IfAbsent) -> Result<Town, CliError> {
+        let options = StoreOptions { on_wait: Some(Arc::new(waiting)) };
+        self.town_or_database_as(self.actor()?, absent, options)
     }
 
     /// The same for the server itself.
     pub(crate) fn town_to_serve(&self) -> Result<Town, CliError> {
         let name = self.actor.clone().unwrap_or_else(|| SERVER.to_owned());
-        self.town_or_database_as(Actor { name, owner: String::new() }, StoreOptions::default())
+        let actor = Actor { name, owner: String::new() };
+        self.town_or_database_as(actor, IfAbsent::Make, StoreOptions::default())
     }
 
-    fn town_or_database_as(&self, actor: Actor, options: StoreOptions) -> Result<Town, CliError> {
+    fn town_or_database_as(
+        &self,
+        actor: Actor,
+        absent: IfAbsent,
+        options: StoreOptions,
+    ) -> Result<Town, CliError> {
         let Err(none) = self.root() else {
             return self.town_as(actor, options);
         };
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
-        let town = Town::of_database(&self.directory, environment, actor, clock, options)?;
+        let town = Town::of_database(&self.directory, environment, actor, clock, absent, options)?;
         town.ok_or(none)
     }
 

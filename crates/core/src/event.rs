@@ -150,6 +150,8 @@ event_kinds! {
     MessageSeen = "message_seen",
     /// Messages that were read long ago are gone.
     MessagesPurged = "messages_purged",
+    /// What happened long ago is not kept any more.
+    EventsPurged = "events_purged",
     /// A worker or a person asks for a person.
     HelpWanted = "help_wanted",
     /// A token was made or revoked.

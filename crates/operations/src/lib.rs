@@ -53,7 +53,7 @@ pub use error::{OperationError, Result, with_causes};
 pub use identity::{Actor, Environment};
 pub use machine::{Machine, RealMachine};
 pub use reconcile::warm_trees;
-pub use town::{Installed, Town, TownFile, install, start_store};
+pub use town::{IfAbsent, Installed, Town, TownFile, install, start_store};
 
 // What the commands need to name, so that they need not know the store.
 pub use gt_store::{

@@ -1,4 +1,4 @@
-//! What is kept for a while, and goes when that has passed: trees in the trash, and messages that were read.
+//! What is kept for a while, and goes when that has passed: trees in the trash, events, and messages that were read.
 //!
 //! Nobody waits for it: deleting takes long, so each dispatch pass only looks whether there is something to do, and
 //! at most once a day has a copy of the program do it.
@@ -21,6 +21,9 @@ use crate::{Actor, Environment, Result, StoreOptions, SystemClock, Town, outbox}
 /// The first argument that makes a program the helper; the town follows.
 pub const HELPER: &str = "__keep-house";
 
+/// How many events go at a time: nobody else writes meanwhile.
+const EVENTS_AT_ONCE: u32 = 5_000;
+
 /// How often it is looked after.
 const EVERY: Duration = Duration::from_hours(24);
 
@@ -33,6 +36,8 @@ pub struct Kept {
     pub purged: Vec<Trashed>,
     /// How many messages are gone.
     pub messages: u64,
+    /// How many events are gone.
+    pub events: u64,
 }
 
 /// Has old things looked after, if there are any and nobody has done it today.
@@ -56,8 +61,8 @@ pub fn run(root: &Path, environment: &Environment) -> Result<Kept> {
     keep_house(&town.with_notices())
 }
 
-/// Tells of the trees that are deleted next, deletes those that were told of long enough ago, and messages that were read
-/// longer ago than events are kept. Nothing happens if somebody has done it in the last day, and no tree is deleted
+/// Tells of the trees that are deleted next, deletes those that were told of long enough ago, the events that are not kept
+/// any longer, and messages that were read before those. Nothing happens if somebody has done it in the last day, and no tree is deleted
 /// that nobody was told of, however long the town was not looked after.
 pub fn keep_house(town: &Town) -> Result<Kept> {
     let world = RealWorld::of(town)?;
@@ -68,12 +73,31 @@ pub fn keep_house(town: &Town) -> Result<Kept> {
         }
         let now = writer.now().to_string();
         writer.put_setting(Scope::Store, &mark_of(world.host()), Some(&now))?;
-        let messages = writer.purge_messages(read_before(town, writer, &files)?)?;
+        let messages = writer.purge_messages(forgotten_before(town, writer, &files)?)?;
         let (announced, due) = announce(writer, world.host())?;
         Ok(Some((messages, announced, due)))
     })?;
     let Some((messages, announced, due)) = found else { return Ok(Kept::default()) };
-    Ok(Kept { announced, purged: delete_for_good(town, due)?, messages })
+    let purged = delete_for_good(town, due)?;
+    Ok(Kept { announced, purged, messages, events: forget_events(town)? })
+}
+
+/// Drops the events that are not kept any longer; says how many. Whoever goes on after one of them is told so.
+pub fn forget_events(town: &Town) -> Result<u64> {
+    let files = file_layers(town)?;
+    let oldest = town.read(|reader| {
+        let before = forgotten_before(town, reader, &files)?;
+        Ok(reader.oldest_event_at()?.filter(|at| *at < before).map(|_| before))
+    })?;
+    let Some(before) = oldest else { return Ok(0) };
+    let mut gone = 0;
+    loop {
+        let now = town.write(|writer| Ok(writer.purge_events(before, EVENTS_AT_ONCE)?))?;
+        gone += now;
+        if now < EVENTS_AT_ONCE.into() {
+            return Ok(gone);
+        }
+    }
 }
 
 /// Tells of what is due soon; gives that and what may be deleted, because everybody was told in time.
@@ -102,16 +126,18 @@ fn soon(reader: &Reader<'_>, host: &str, now: Timestamp) -> Result<Vec<Trashed>>
 
 /// Whether there is anything that may be old: what every pass asks, and most often the answer is no.
 fn has_old(town: &Town, reader: &Reader<'_>, host: &str) -> Result<bool> {
-    let any = !soon(reader, host, town.now())?.is_empty();
-    Ok(any || reader.oldest_message_at()?.is_some())
+    let now = town.now();
+    let any = !soon(reader, host, now)?.is_empty() || reader.oldest_message_at()?.is_some();
+    Ok(any || reader.oldest_event_at()?.is_some_and(|at| at.plus(EVERY) < now))
 }
 
 /// Whether there may be something to do, and nobody has looked in the last day.
 fn is_due(town: &Town, reader: &Reader<'_>, files: &Layers, host: &str) -> Result<bool> {
     let now = town.now();
-    let read_before = read_before(town, reader, files)?;
-    let old_messages = reader.oldest_message_at()?.is_some_and(|at| at < read_before);
-    if !old_messages && soon(reader, host, now)?.is_empty() {
+    let forgotten_before = forgotten_before(town, reader, files)?;
+    let oldest = [reader.oldest_message_at()?, reader.oldest_event_at()?];
+    let any_old = oldest.into_iter().flatten().any(|at| at < forgotten_before);
+    if !any_old && soon(reader, host, now)?.is_empty() {
         return Ok(false);
     }
     let last = reader.setting(Scope::Store, &mark_of(host))?;
@@ -125,10 +151,14 @@ fn mark_of(host: &str) -> String {
     format!("retention.{host}")
 }
 
-/// Whoever read a message before this need not find it any more.
-fn read_before(town: &Town, reader: &Reader<'_>, files: &Layers) -> Result<Timestamp> {
-    let keep = layers_over(files, reader)?.get("events.keep")?.value;
-    Ok(town.now().minus(parse_duration(&keep)?))
+/// What happened, or was read, before this need not be found any more.
+fn forgotten_before(town: &Town, reader: &Reader<'_>, files: &Layers) -> Result<Timestamp> {
+    Ok(town.now().minus(history_kept(&layers_over(files, reader)?)?))
+}
+
+/// For how long it is kept what happened.
+pub(crate) fn history_kept(layers: &Layers) -> Result<Duration> {
+    Ok(parse_duration(&layers.get("events.keep")?.value)?)
 }
 
 #[cfg(test)]

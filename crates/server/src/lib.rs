@@ -4,7 +4,8 @@
 //!
 //! - A handler reads the request, asks one operation, and writes the answer. What work *means* is decided below.
 //! - Nothing waits for the store on a thread that serves connections: reads go to threads that may wait, writes of many
-//!   callers share a commit.
+//!   callers share a commit. Only one item of a file is read right there, because that is over before another thread is
+//!   awake, and because readers of a file wait for nobody.
 //! - One thread reads the event log, however many listen; whoever falls behind reads the store for itself, so that
 //!   nothing is skipped and nothing comes twice.
 //! - Every error is `application/problem+json` and says what to do next. No secret is in an answer or in the log.

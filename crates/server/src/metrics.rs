@@ -32,16 +32,17 @@ struct Durations {
     seconds: f64,
 }
 
+/// The requests of one route.
 #[derive(Debug, Default)]
 struct Requests {
-    by_status: BTreeMap<(String, &'static str, u16), u64>,
-    durations: BTreeMap<String, Durations>,
+    by_status: BTreeMap<(&'static str, u16), u64>,
+    durations: Durations,
 }
 
 /// What is counted.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    requests: Mutex<Requests>,
+    requests: Mutex<BTreeMap<String, Requests>>,
     /// Requests that are being answered.
     pub(crate) in_flight: AtomicI64,
     /// Open connections.
@@ -75,10 +76,13 @@ fn known_method(method: &str) -> &'static str {
 impl Metrics {
     /// One more request was answered.
     pub(crate) fn answered(&self, route: &str, method: &str, status: u16, time: Duration) {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (route.to_owned(), known_method(method), status);
-        *requests.by_status.entry(key).or_default() += 1;
-        let durations = requests.durations.entry(route.to_owned()).or_default();
+        let mut routes = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nearly always it is known.
+        if !routes.contains_key(route) {
+            routes.insert(route.to_owned(), Requests::default());
+        }
+        let Some(Requests { by_status, durations }) = routes.get_mut(route) else { return };
+        *by_status.entry((known_method(method), status)).or_default() += 1;
         let seconds = time.as_secs_f64();
         durations.count += 1;
         durations.seconds += seconds;
@@ -90,17 +94,19 @@ impl Metrics {
     /// All of it, as text. `last_event` is the number of the last event that was seen.
     pub(crate) fn render(&self, last_event: u64) -> String {
         let mut out = String::new();
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let routes = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         begin(&mut out, "gt_http_requests_total", "counter", "Requests that were answered.");
-        for ((route, method, status), count) in &requests.by_status {
-            let _ = writeln!(
-                out,
-                "gt_http_requests_total{{route=\"{route}\",method=\"{method}\",status=\"{status}\"}} {count}"
-            );
+        for (route, requests) in &*routes {
+            for ((method, status), count) in &requests.by_status {
+                let _ = writeln!(
+                    out,
+                    "gt_http_requests_total{{route=\"{route}\",method=\"{method}\",status=\"{status}\"}} {count}"
+                );
+            }
         }
         let name = "gt_http_request_duration_seconds";
         begin(&mut out, name, "histogram", "How long answers took.");
-        for (route, durations) in &requests.durations {
+        for (route, Requests { durations, .. }) in &*routes {
             for (count, (_, bound)) in durations.buckets.iter().zip(BUCKETS) {
                 let _ = writeln!(out, "{name}_bucket{{route=\"{route}\",le=\"{bound}\"}} {count}");
             }
@@ -109,7 +115,7 @@ impl Metrics {
             let _ = writeln!(out, "{name}_sum{{route=\"{route}\"}} {seconds}");
             let _ = writeln!(out, "{name}_count{{route=\"{route}\"}} {count}");
         }
-        drop(requests);
+        drop(routes);
         for (name, help, value) in [
             ("gt_http_requests_in_flight", "Requests that are being answered.", &self.in_flight),
             ("gt_http_connections", "Open connections.", &self.connections),

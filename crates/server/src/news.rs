@@ -187,6 +187,7 @@ fn is_chance(kind: &EventKind) -> bool {
             | EventKind::MessageDelivered
             | EventKind::MessageSeen
             | EventKind::MessagesPurged
+            | EventKind::EventsPurged
     )
 }
 

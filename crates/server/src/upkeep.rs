@@ -1,10 +1,10 @@
-//! What a server does by itself, so that it needs no daemon: silent agents, ended leases, and letters of a town that has no
-//! directory.
+//! What a server does by itself, so that it needs no daemon: silent agents, ended leases, events that are too old, and
+//! letters of a town that has no directory.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gt_core::Timestamp;
-use gt_operations::{outbox, work};
+use gt_operations::{outbox, retention, work};
 
 use crate::problem::Problem;
 use crate::service::Shared;
@@ -14,13 +14,24 @@ const LOOK_EVERY: Duration = Duration::from_secs(15);
 /// And at least, so that a clock that stands still does not make anybody run.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// How often one looks for events that are too old.
+const FORGET_EVERY: Duration = Duration::from_hours(1);
+
 /// Looks after everything that is due, until the server stops.
 pub(crate) async fn keep_up(service: Shared) {
+    let mut forgot_at: Option<Instant> = None;
     loop {
+        let forgets = forgot_at.is_none_or(|at| at.elapsed() >= FORGET_EVERY);
+        if forgets {
+            forgot_at = Some(Instant::now());
+        }
         let looked = service
-            .ask(|town| {
+            .ask(move |town| {
                 let found = work::check_overdue(town)?;
                 outbox::deliver_without_directory(town)?;
+                if forgets {
+                    retention::forget_events(town)?;
+                }
                 Ok::<_, Box<Problem>>(found)
             })
             .await;

@@ -4,6 +4,7 @@ mod contention;
 mod create;
 mod daemon;
 mod grouped;
+mod http;
 mod import;
 mod memory;
 mod million;
@@ -15,6 +16,7 @@ mod site;
 mod workers;
 
 pub(crate) use contention::saturate;
+pub(crate) use http::{BARE, ONE_BY_ONE, TOGETHER, serve_claims, serve_file};
 pub(crate) use site::arrive;
 
 use crate::Result;
@@ -87,6 +89,11 @@ pub(crate) const ALL: &[Benchmark] = &[
         name: "daemon",
         about: "from the end of a run to the next, ten starts at once, deaths, idleness, and many at once",
         run: daemon::run,
+    },
+    Benchmark {
+        name: "http",
+        about: "the work queue over HTTP against bare servers, and many who listen",
+        run: http::run,
     },
     Benchmark {
         name: "memory",

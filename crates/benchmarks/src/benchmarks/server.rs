@@ -26,7 +26,7 @@ use crate::report::Row;
 pub(crate) const DURABLE: &str = "fsync = on\nfull_page_writes = on\n";
 
 /// The lock that the product takes, as a statement of its own.
-const LOCK: &str = "BEGIN; SET LOCAL search_path = gt; \
+pub(super) const LOCK: &str = "BEGIN; SET LOCAL search_path = gt; \
     SELECT pg_advisory_xact_lock(hashtextextended('gt town gt', 0))";
 
 /// Whether the baseline waits for the answer to each statement, as a loop that anybody would write, or

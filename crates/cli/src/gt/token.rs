@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use gt_core::time::parse_duration;
 use gt_core::work::{Scopes, TokenId};
+use gt_operations::IfAbsent;
 use gt_operations::tokens::{self, NewToken};
 use gt_records::{new_token_json, token_json};
 
@@ -62,7 +63,7 @@ pub(super) fn run(context: &Context<'_>, args: &TokenArgs) -> Result<(), CliErro
 }
 
 fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
-    let town = context.town_or_database()?;
+    let town = context.town_or_database(IfAbsent::Make)?;
     let printer = context.printer;
     let lasts = args.expires.as_deref().map(parse_duration).transpose()?;
     let new = NewToken {
@@ -83,7 +84,7 @@ fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
 }
 
 fn list(context: &Context<'_>) -> Result<(), CliError> {
-    let town = context.town_or_database()?;
+    let town = context.town_or_database(IfAbsent::Refuse)?;
     let (printer, now) = (context.printer, town.now());
     let tokens = tokens::list(&town)?;
     if printer.json() {
@@ -117,7 +118,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
 
 fn revoke(context: &Context<'_>, id: &str) -> Result<(), CliError> {
     let id = TokenId::parse(id)?;
-    let town = context.town_or_database()?;
+    let town = context.town_or_database(IfAbsent::Refuse)?;
     let printer = context.printer;
     let (token, ended) = tokens::revoke(&town, &id)?;
     if printer.json() {

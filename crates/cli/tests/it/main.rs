@@ -42,6 +42,7 @@ mod faults;
 mod fence;
 mod formulas;
 mod hooks;
+mod http_guide;
 mod ids;
 mod import;
 mod import_directories;

@@ -68,3 +68,35 @@ fn whoever_comes_back_goes_on_where_they_were() {
     assert_problem(&server.ask("GET", "/events", &[("last-event-id", "x")], ""), 400, "malformed");
     server.stop();
 }
+
+#[test]
+fn whoever_comes_back_after_too_long_is_told_what_they_missed() {
+    let server = Served::new();
+    for at in 0..5 {
+        server.submit(&format!("item {at}"));
+    }
+    let missed = server.town.last_event() - 2;
+
+    // Given that events are not kept any longer,
+    server.town.gt(["config", "set", "events.keep", "0s"]).ok();
+    let root = server.town.cwd().to_str().unwrap().to_owned();
+    server.town.gt(["__keep-house", &root]).ok();
+
+    // when somebody goes on after one of them, then they hear of it first, and after that everything that there is.
+    let from = missed.to_string();
+    let mut listener = server.listen("/events", &[("Last-Event-ID", &from)]);
+    let told = listener.next().unwrap();
+    assert_eq!((told.id, told.event.as_str()), (None, "truncated"));
+    let told: Value = serde_json::from_str(&told.data).unwrap();
+    let (oldest, last) = (told["oldest"].as_u64().unwrap(), told["last"].as_u64().unwrap());
+    assert!(told["since"] == missed && oldest > missed + 1 && oldest <= last, "{told}");
+    for expected in oldest..=last {
+        assert_eq!(number(&listener.next().unwrap()), expected);
+    }
+
+    // Nothing is missing for who has seen all of it.
+    let mut listener = server.listen("/events", &[("Last-Event-ID", &last.to_string())]);
+    server.submit("And on");
+    assert_eq!(number(&listener.next().unwrap()), last + 1);
+    server.stop();
+}

@@ -429,11 +429,53 @@ fn work_for_agents_that_ask_waits_for_them() {
     let error = refusal(&town.gt(["sling", "ib-b"]));
     assert_says(&error, &["type gate", "agents that ask for work are not given", "bd update ib-b"]);
     town.bead("ib-c", &[]);
-    let error = refusal(&town.gt(["sling", "ib-c", "inboxes/nux"]));
-    assert_says(&error, &["named by themselves", "inboxes instead of inboxes/nux"]);
+    let error = refusal(&town.gt(["sling", "ib-c", "inboxes/polecats/nux"]));
+    assert_says(&error, &["no polecats", "inboxes or inboxes/<agent>"]);
     let error = refusal(&town.gt(["rig", "add", "x", "--executor", "none"]));
     assert_says(&error, &["none", "later", "tmux, process, ssh or pull"]);
     town.gt(["rig", "add", "x", "--executor", "cloud"]).fails(2);
+}
+
+/// What is dispatched to an agent, and waits for it.
+fn queue_of(town: &Sandbox, agent: &str) -> Vec<String> {
+    texts(&town.gt_json(&["work", "list", "--agent", agent, "--status", "dispatched"]), "bead")
+}
+
+#[test]
+fn what_is_slung_to_an_agent_is_in_its_queue_and_in_nobody_elses() {
+    let town = gastown();
+    town.gt(["rig", "add", "inboxes", "--prefix", "ib", "--executor", "pull"]).ok();
+    for id in ["ib-first", "ib-later", "ib-own", "gt-a"] {
+        town.bead(id, &[]);
+    }
+    town.bead("ib-blocked", &["--deps", "ib-first"]);
+
+    // It is dispatched at once; again is nothing, and elsewhere is refused.
+    town.gt(["sling", "ib-first", "inboxes/ann"]).ok();
+    assert_eq!(queue_of(&town, "ann"), ["ib-first"]);
+    assert_says(&town.gt(["sling", "ib-first", "inboxes/ann"]).ok().stdout, &["already with ann"]);
+    assert_says(&refusal(&town.gt(["sling", "ib-first", "inboxes/bob"])), &["is with ann"]);
+    // Somebody who has had work is known by name.
+    town.gt(["sling", "ib-own", "ann"]).ok();
+    assert_eq!(queue_of(&town, "ann"), ["ib-first", "ib-own"]);
+    assert_says(
+        &refusal(&town.gt(["sling", "gt-a", "ann"])),
+        &["ann", "starts its workers itself"],
+    );
+
+    // What has to wait waits for that agent, whoever asks meanwhile.
+    let said = town.gt(["sling", "ib-blocked", "inboxes/ann"]).ok();
+    assert_says(&said.stdout, &["✓ Scheduled ib-blocked", "blocked by ib-first"]);
+    town.gt(["sling", "ib-later", "inboxes"]).ok();
+    let taken = town.gt_json(&["work", "next", "--agent", "ann"]);
+    assert_eq!(taken["item"]["bead"], "ib-first");
+    town.gt(["work", "update", "ib-first", "--status", "completed"]).ok();
+    let taken = town.gt_json(&["work", "next", "--agent", "bob"]);
+    assert_eq!(taken["item"]["bead"], "ib-later");
+    town.gt(["work", "update", "ib-later", "--status", "completed"]).ok();
+    assert_eq!(town.gt_json(&["work", "next", "--agent", "bob"])["item"], Value::Null);
+    town.gt(["scheduler", "run"]).ok();
+    assert_eq!(queue_of(&town, "ann"), ["ib-own", "ib-blocked"]);
 }
 
 #[test]

@@ -256,3 +256,20 @@ fn info_shows_no_password() {
         assert!(!said.contains("secret"), "{said}");
     }
 }
+
+#[test]
+fn a_database_that_is_not_there_is_not_made_by_looking_at_it() {
+    let sandbox = nowhere();
+    let absent = [
+        ("mistyped.db".to_owned(), "there is no store at"),
+        (Cluster::shared().fresh_database(), "gt serve makes one"),
+    ];
+    for (url, says) in absent {
+        for verb in [&["store", "check"][..], &["store", "info"], &["store", "backup", "copy.db"]] {
+            let asked = sandbox.command(sandbox.gt_path()).env("DATABASE_URL", &url).args(verb);
+            let error = refusal(&asked.run());
+            assert_says(&error, &["DATABASE_URL", says]);
+        }
+    }
+    assert_eq!(files_in(sandbox.cwd()), Vec::<String>::new());
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::breaker::is_due_within;
 use super::readiness::{ReadinessFacts, WaitReason, wait_reasons};
-use crate::schedule::{CloseReason, Context, Merge, Run, RunState, Said};
+use crate::schedule::{CloseReason, Context, Merge, Run, RunState, Said, WorkerPlace};
 use crate::{BeadId, ExecutorKind, RigSlug, RigState, Status, Timestamp};
 
 /// What matters of a rig.
@@ -66,8 +66,7 @@ pub fn context_reasons(
     match rig {
         None => reasons.push(WaitReason::RigGone(context.rig.clone())),
         Some(rig) => {
-            let crew = place.is_some_and(crate::schedule::WorkerPlace::is_crew);
-            reasons.extend(of_rig(&context.rig, rig, facts, crew));
+            reasons.extend(of_rig(&context.rig, rig, facts, place));
         }
     }
     if let Some(at) =
@@ -109,10 +108,10 @@ fn of_rig(
     slug: &RigSlug,
     rig: RigStanding,
     facts: &SchedulingFacts<'_>,
-    crew: bool,
+    place: Option<&WorkerPlace>,
 ) -> Vec<WaitReason> {
     let mut reasons = Vec::new();
-    let executor = if crew { ExecutorKind::None } else { rig.executor };
+    let executor = place.and_then(WorkerPlace::executor).unwrap_or(rig.executor);
     if !facts.readiness.issue_type.is_slingable(rig.executor) {
         reasons.push(WaitReason::NotSlingable(facts.readiness.issue_type.clone()));
     }
@@ -122,6 +121,8 @@ fn of_rig(
         RigState::Docked => reasons.push(WaitReason::RigDocked(slug.clone())),
     }
     match executor {
+        // Whom somebody named is given it without asking.
+        ExecutorKind::Pull if place.is_some_and(WorkerPlace::is_agent) => {}
         ExecutorKind::Pull => reasons.push(WaitReason::WaitsForPullAgent),
         ExecutorKind::None => {}
         ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => {
@@ -205,7 +206,7 @@ pub fn unscheduled_reasons(
     }
     // And scheduling it would be refused, or not help.
     if let Some((slug, rig)) = rig.filter(|(_, rig)| issue_type.is_slingable(rig.executor)) {
-        let of_rig = of_rig(slug, rig, facts, false);
+        let of_rig = of_rig(slug, rig, facts, None);
         reasons.extend(of_rig.into_iter().filter(|r| *r != WaitReason::WaitsForPullAgent));
     }
     reasons

@@ -3,9 +3,11 @@
 use std::fmt;
 
 use super::polecat::check_polecat_name;
-use crate::{Invalid, RigSlug, bead::check_name};
+use crate::work::check_agent;
+use crate::{ExecutorKind, Invalid, RigSlug, bead::check_name};
 
-/// Who is to do it, when somebody was named: `<rig>/polecats/<name>` or `<rig>/crew/<name>`.
+/// Who is to do it, when somebody was named: `<rig>/polecats/<name>`, `<rig>/crew/<name>`, or the bare name of an agent that
+/// asks for work, which belongs to no rig.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerPlace(String);
 
@@ -20,6 +22,18 @@ impl WorkerPlace {
     pub fn crew(rig: &RigSlug, name: &str) -> Result<Self, Invalid> {
         check_name("crew name", name)?;
         Ok(Self(format!("{rig}/crew/{name}")))
+    }
+
+    /// An agent that asks for work, of this name.
+    pub fn agent(name: &str) -> Result<Self, Invalid> {
+        check_agent(name)?;
+        if name.contains('/') {
+            return Err(Invalid(format!(
+                "\"{}\" has a / in it, by which a place is told apart from an agent",
+                name.escape_debug()
+            )));
+        }
+        Ok(Self(name.to_owned()))
     }
 
     /// Wraps text that was a place when it was stored.
@@ -40,6 +54,19 @@ impl WorkerPlace {
     /// Whether this is a person or a standing agent, who needs no process of ours and no slot.
     pub fn is_crew(&self) -> bool {
         self.0.contains("/crew/")
+    }
+
+    /// Whether this is an agent that asks for work, who may have more than one thing to come.
+    pub fn is_agent(&self) -> bool {
+        !self.0.contains('/')
+    }
+
+    /// How work is carried out there, if the rig has no say in it.
+    pub fn executor(&self) -> Option<ExecutorKind> {
+        if self.is_crew() {
+            return Some(ExecutorKind::None);
+        }
+        self.is_agent().then_some(ExecutorKind::Pull)
     }
 }
 

@@ -65,6 +65,7 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         | EventKind::MessageDelivered
         | EventKind::MessageSeen
         | EventKind::MessagesPurged
+        | EventKind::EventsPurged
         | EventKind::HelpWanted
         | EventKind::RunBlocked
         | EventKind::TokenChanged

@@ -181,10 +181,12 @@ impl Scene {
 
     /// How a context's run would be carried out.
     pub(crate) fn executor_of(&self, context: &Context) -> ExecutorKind {
-        if context.place.as_ref().is_some_and(WorkerPlace::is_crew) {
-            return ExecutorKind::None;
-        }
-        self.rig(&context.rig).map_or(ExecutorKind::Process, |rig| rig.executor)
+        self.executor_at(&context.rig, context.place.as_ref())
+    }
+
+    fn executor_at(&self, rig: &RigSlug, place: Option<&WorkerPlace>) -> ExecutorKind {
+        let of_rig = || self.rig(rig).map_or(ExecutorKind::Process, |rig| rig.executor);
+        place.and_then(WorkerPlace::executor).unwrap_or_else(of_rig)
     }
 
     /// The accounts that a run may be charged to, the first choice first: the one that was named, else the default, else,
@@ -261,8 +263,8 @@ impl Scene {
     /// Whether the rig of a lane starts anything at all.
     pub(crate) fn rig_starts(&self, lane: &Lane) -> bool {
         let Some(rig) = self.standing(&lane.rig) else { return false };
-        let crew = lane.place.as_ref().is_some_and(WorkerPlace::is_crew);
-        let runs = crew || (rig.executor != ExecutorKind::Pull && rig.can_run);
+        let given = lane.place.as_ref().and_then(WorkerPlace::executor).is_some();
+        let runs = given || (rig.executor != ExecutorKind::Pull && rig.can_run);
         rig.state == RigState::Active && runs
     }
 
@@ -281,9 +283,7 @@ impl Scene {
 
     /// Every cap that admits none of a lane now, whichever runtime it wants.
     pub(crate) fn lane_reasons(&self, lane: &Lane) -> Vec<WaitReason> {
-        let crew = lane.place.as_ref().is_some_and(WorkerPlace::is_crew);
-        let executor = self.rig(&lane.rig).map_or(ExecutorKind::Process, |rig| rig.executor);
-        let executor = if crew { ExecutorKind::None } else { executor };
+        let executor = self.executor_at(&lane.rig, lane.place.as_ref());
         let ask = |account| Ask {
             rig: &lane.rig,
             executor,
@@ -376,7 +376,7 @@ impl Scene {
         let next = gt_core::RunId { bead: context.bead.clone(), epoch: 0 };
         occupancy.add(&ask, 1);
         caps.note_start(&ask, &next);
-        if let Some(place) = context.place.clone().filter(|place| !place.is_crew()) {
+        if let Some(place) = context.place.clone().filter(|place| place.executor().is_none()) {
             occupancy.occupy(place, next);
         }
         (self.occupancy, self.caps) = (occupancy, caps);

@@ -7,6 +7,7 @@ use gt_core::schedule::{CloseReason, Context, Run, RunState};
 use gt_core::{BeadId, EventKind, ExecutorKind, Status, Uid};
 use gt_store::Writer;
 
+use super::pull::give_in;
 use super::recipe::Recipe;
 use super::scene::Scene;
 use crate::beads::{BeadFacts, enter};
@@ -74,6 +75,12 @@ pub(crate) fn start_in(
             return give_up(writer, &context, CloseReason::Quarantined, failure.message());
         }
     };
+    if let Some(agent) = context.place.as_ref().filter(|place| place.is_agent()) {
+        let run = give_in(writer, &bead, agent.as_str())?;
+        note_start(writer, scene, &run)?;
+        scene.note_run(run.clone());
+        return Ok(Start::Begun(Box::new(run)));
+    }
     let executor = scene.executor_of(&context);
     let id = writer.next_run_id(&bead.id)?;
     let rig = scene.rig(&context.rig).filter(|_| executor != ExecutorKind::None);

@@ -120,6 +120,7 @@ impl Occasion {
             | EventKind::MessageDelivered
             | EventKind::MessageSeen
             | EventKind::MessagesPurged
+            | EventKind::EventsPurged
             | EventKind::HelpWanted
             | EventKind::RunBlocked
             | EventKind::RunUnblocked

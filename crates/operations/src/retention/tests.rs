@@ -195,3 +195,31 @@ fn a_clock_that_jumps_back_stops_nothing_for_long() {
     stage.trash("slit", 0);
     assert_eq!(stage.keep().0, ["slit"]);
 }
+
+#[test]
+fn events_are_kept_for_their_time_and_only_the_oldest_go() {
+    let stage = Stage::new();
+    stage.message("old", false);
+    let old = stage.town.read(|reader| Ok(reader.last_event_number()?)).unwrap();
+    stage.pass(60);
+    stage.message("young", false);
+    let all = stage.town.read(|reader| Ok(reader.last_event_number()?)).unwrap();
+    let kept = || {
+        let read = |reader: &Reader<'_>| {
+            Ok(reader.events_after(0, &gt_store::EventFilter::default(), 100)?)
+        };
+        let (events, _) = stage.town.read(read).unwrap();
+        events.into_iter().map(|event| event.number).collect::<Vec<_>>()
+    };
+    stage.keep();
+    assert_eq!(kept(), (1..=all).collect::<Vec<_>>());
+
+    stage.pass(31);
+    assert_eq!(keep_house(&stage.town).unwrap().events, old);
+
+    // That they are gone is the last thing that happened.
+    assert_eq!(kept(), (old + 1..=all + 1).collect::<Vec<_>>());
+    stage.pass(365);
+    forget_events(&stage.town).unwrap();
+    assert_eq!(kept(), [all + 1, all + 2], "the last one stays");
+}

@@ -31,23 +31,23 @@ pub(super) fn rig<'s>(
         )));
     }
     let own = bead.rig.as_ref().and_then(|slug| scene.rig(slug));
-    match (target, own) {
+    match (target.and_then(Target::rig), own) {
         (None, Some(own)) => Ok(own),
         (None, None) => Err(OperationError::rejected(format!(
             "{} belongs to no rig; name one, as in gt sling {} <rig>, or add the rig of its prefix",
             bead.id, bead.id
         ))),
-        (Some(target), Some(own)) if target.rig.slug != own.slug && !flags.force => {
+        (Some(wanted), Some(own)) if wanted.slug != own.slug && !flags.force => {
             Err(OperationError::rejected(format!(
                 "{} belongs to the rig {}, not to {}; leave the target out, or use --force",
-                bead.id, own.slug, target.rig.slug
+                bead.id, own.slug, wanted.slug
             )))
         }
-        (Some(target), None) if !flags.force => Err(OperationError::rejected(format!(
+        (Some(wanted), None) if !flags.force => Err(OperationError::rejected(format!(
             "{} belongs to no rig, and its prefix is not that of {}; use --force to send it there",
-            bead.id, target.rig.slug
+            bead.id, wanted.slug
         ))),
-        (Some(target), _) => Ok(&target.rig),
+        (Some(wanted), _) => Ok(wanted),
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn standing(
     if let Some(context) = open {
         return Ok(Verdict::Nothing(format!("already scheduled ({})", context.id)));
     }
-    let place = target.and_then(|target| target.place.as_ref());
+    let place = target.and_then(Target::place);
     if bead.status == Status::Closed {
         return Err(OperationError::rejected(format!(
             "{} is closed; open it again first with bd reopen {}",
@@ -117,7 +117,8 @@ pub(super) fn takes(
 /// A live run is never overridden.
 fn running(bead: &Bead, run: &Run, target: Option<&Target>) -> Result<Verdict> {
     let same = target.is_some_and(|target| {
-        target.rig.slug == run.rig && (target.place.is_none() || target.place == run.place)
+        target.rig().is_none_or(|rig| rig.slug == run.rig)
+            && target.place().is_none_or(|place| place.as_str() == run.agent)
     });
     if same {
         return Ok(Verdict::Nothing(format!("already with {} ({})", run.agent, run.id)));
@@ -162,9 +163,9 @@ pub(super) fn left_out(run: &Run) -> String {
 
 /// Whether somebody who has a bead is whom, or where, it was slung to.
 fn is_with(holder: &str, target: &Target) -> bool {
-    match &target.place {
-        Some(place) => place.as_str() == holder,
-        None => holder.split('/').next() == Some(target.rig.slug.as_str()),
+    match target {
+        Target::Place(_, place) | Target::Agent(place) => place.as_str() == holder,
+        Target::Rig(rig) => holder.split('/').next() == Some(rig.slug.as_str()),
     }
 }
 
@@ -215,6 +216,14 @@ fn can_run(scene: &Scene, rig: &Rig, place: Option<&WorkerPlace>) -> Result<()> 
     }
     if place.is_some_and(WorkerPlace::is_crew) {
         return Ok(());
+    }
+    if let Some(agent) = place.filter(|place| place.is_agent())
+        && rig.executor != ExecutorKind::Pull
+    {
+        return Err(OperationError::rejected(format!(
+            "{agent} is an agent that asks for work, and the rig {} starts its workers itself; leave {agent} out",
+            rig.slug
+        )));
     }
     match rig.executor {
         ExecutorKind::Pull | ExecutorKind::None => Ok(()),

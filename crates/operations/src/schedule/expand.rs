@@ -1,8 +1,10 @@
 //! From the words of a command to the beads they mean.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use gt_core::schedule::WorkerPlace;
+use gt_core::work::WorkFilter;
 use gt_core::{Bead, BeadId, DependencyType, ExecutorKind, Rig, RigSlug};
 use gt_store::{BeadRow, Reader};
 
@@ -13,9 +15,38 @@ use crate::{OperationError, Result, Town};
 
 /// Where work is to go, if somebody said so.
 #[derive(Debug, Clone)]
-pub(super) struct Target {
-    pub(super) rig: Rig,
-    pub(super) place: Option<WorkerPlace>,
+pub(super) enum Target {
+    /// To whoever the rig has for it.
+    Rig(Rig),
+    /// To this one, in this rig.
+    Place(Rig, WorkerPlace),
+    /// To an agent that asks for work, in the bead's own rig.
+    Agent(WorkerPlace),
+}
+
+impl Target {
+    pub(super) fn rig(&self) -> Option<&Rig> {
+        match self {
+            Self::Rig(rig) | Self::Place(rig, _) => Some(rig),
+            Self::Agent(_) => None,
+        }
+    }
+
+    pub(super) fn place(&self) -> Option<&WorkerPlace> {
+        match self {
+            Self::Rig(_) => None,
+            Self::Place(_, place) | Self::Agent(place) => Some(place),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rig(rig) => rig.slug.fmt(f),
+            Self::Place(_, place) | Self::Agent(place) => place.fmt(f),
+        }
+    }
 }
 
 /// What is to be slung, as far as the words alone tell.
@@ -80,13 +111,14 @@ fn unknown_target(reader: &Reader<'_>, name: &str) -> Result<OperationError> {
 /// The target of this name, if it is one.
 fn target(reader: &Reader<'_>, name: &str) -> Result<Option<Target>> {
     if let Some(rig) = reader.rig(name)? {
-        return Ok(Some(Target { rig, place: None }));
+        return Ok(Some(Target::Rig(rig)));
     }
-    let Some((slug, rest)) = name.split_once('/') else { return Ok(None) };
+    let Some((slug, rest)) = name.split_once('/') else { return agent(reader, name) };
     let Some(rig) = reader.rig(slug)? else { return Err(unknown_target(reader, slug)?) };
     let slug: &RigSlug = &rig.slug;
     let place = match rest.split('/').collect::<Vec<_>>().as_slice() {
         ["crew", name] => WorkerPlace::crew(slug, name)?,
+        [name] if rig.executor == ExecutorKind::Pull => WorkerPlace::agent(name)?,
         ["polecats", name] | [name] => WorkerPlace::polecat(slug, name)?,
         _ => {
             return Err(OperationError::rejected(format!(
@@ -95,14 +127,25 @@ fn target(reader: &Reader<'_>, name: &str) -> Result<Option<Target>> {
             )));
         }
     };
-    if rig.executor == ExecutorKind::Pull && !place.is_crew() {
+    if rig.executor == ExecutorKind::Pull && place.polecat_name().is_some() {
         return Err(OperationError::rejected(format!(
-            "agents that ask for work are named by themselves, and the rig {slug} works with such; sling it to the \
-             rig: {slug} instead of {}",
+            "the rig {slug} has agents that ask for work, and no polecats; use {slug} or {slug}/<agent> instead of {}",
             name.escape_debug()
         )));
     }
-    Ok(Some(Target { rig, place: Some(place) }))
+    Ok(Some(Target::Place(rig, place)))
+}
+
+/// The agent of this name, if one has ever had work.
+fn agent(reader: &Reader<'_>, name: &str) -> Result<Option<Target>> {
+    let Ok(place) = WorkerPlace::agent(name) else { return Ok(None) };
+    let filter = WorkFilter {
+        agent: Some(name.to_owned()),
+        executor: Some(ExecutorKind::Pull),
+        ..WorkFilter::default()
+    };
+    let is_known = !reader.work_items(&filter, None, 1)?.is_empty();
+    Ok(is_known.then_some(Target::Agent(place)))
 }
 
 /// What a bead stands for.

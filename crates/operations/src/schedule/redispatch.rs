@@ -26,7 +26,10 @@ pub(crate) fn redispatch_in(
         (None, None) => None,
     };
     let place = latest.filter(|_| rig.is_none()).and_then(|latest| latest.place.clone());
-    let target = named.map(|rig| Target { rig, place });
+    let target = named.map(|rig| match place {
+        Some(place) => Target::Place(rig, place),
+        None => Target::Rig(rig),
+    });
     // Where it was sent before by somebody who insisted, it may go again.
     let was_forced = rig.is_none() && latest.is_some_and(|latest| latest.forced);
     let flags = Flags { force: was_forced, ..Flags::default() };
@@ -44,7 +47,7 @@ pub(crate) fn redispatch_in(
         |latest| latest.parameters.clone(),
     );
     let new = NewContext {
-        place: target.and_then(|target| target.place),
+        place: target.as_ref().and_then(Target::place).cloned(),
         account: latest.and_then(|latest| latest.account.clone()),
         parameters,
         attempts,

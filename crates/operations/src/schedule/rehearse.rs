@@ -17,7 +17,8 @@ pub(super) fn rehearse(
     parameters: &SlingParameters,
 ) -> Result<Recipe> {
     // People have their own.
-    let is_ours = Run::takes_slot(rig.executor) && !place.is_some_and(WorkerPlace::is_crew);
+    let is_ours =
+        Run::takes_slot(rig.executor) && place.is_none_or(|place| place.executor().is_none());
     if is_ours {
         let asked = parameters.runtime.as_deref();
         runtimes::known_in(town, settings, &rig.slug, asked).map_err(|error| match asked {

@@ -119,7 +119,7 @@ fn session_of_only(
     }
     let target = load.words.target.as_ref();
     let Ok(rig) = check::rig(scene, bead, target, &request.flags) else { return Ok(None) };
-    expected_session(reader, scene, rig, target.and_then(|target| target.place.as_ref()))
+    expected_session(reader, scene, rig, target.and_then(Target::place))
 }
 
 fn look(town: &Town, reader: &Reader<'_>, around: &Surroundings) -> Result<Scene> {
@@ -207,7 +207,7 @@ fn refuse_misuse(kind: &str, bead: &Bead, words: &Words, flags: &Flags) -> Resul
     if let Some(target) = &words.target {
         return Err(OperationError::rejected(format!(
             "{} is a {kind}, whose parts go to their own rigs; leave {} out",
-            bead.id, target.rig.slug
+            bead.id, target
         )));
     }
     let staged =
@@ -259,7 +259,7 @@ fn try_recipes(
         let Ok(bead) = &item.bead else { continue };
         let Ok(rig) = check::rig(scene, bead, load.words.target.as_ref(), flags) else { continue };
         if !tried.contains_key(&rig.slug) {
-            let place = load.words.target.as_ref().and_then(|target| target.place.as_ref());
+            let place = load.words.target.as_ref().and_then(Target::place);
             let said = rehearse(town, &scene.settings, rig, place, bead, parameters);
             let said = said.map(|recipe| (bead.id.clone(), recipe));
             tried.insert(rig.slug.clone(), said.map_err(|error| error.to_string()));
@@ -458,12 +458,12 @@ impl Scheduling<'_> {
             report.convoy = Some(made);
         }
         let gated = self.request.queue && !self.scene.settings.is_deferred();
-        let place = target.and_then(|target| target.place.clone());
+        let place = target.and_then(Target::place);
         let origin = if self.request.queue { Origin::Queue } else { Origin::Sling };
         let new = going.iter().map(|Going { row, rig, .. }| {
             let convoy = convoys.get(&row.bead.id).cloned();
             NewContext {
-                place: place.clone(),
+                place: place.cloned(),
                 account: flags.account.clone(),
                 gated,
                 forced: flags.force,

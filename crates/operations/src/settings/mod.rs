@@ -101,7 +101,7 @@ fn rig_of(name: &SettingName) -> Option<RigSlug> {
     Some(RigSlug::trusted(slug.to_owned()))
 }
 
-fn layers(town: &Town) -> Result<Layers> {
+pub(crate) fn layers(town: &Town) -> Result<Layers> {
     town.read(|reader| layers_in(town.root(), reader))
 }
 

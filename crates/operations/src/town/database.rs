@@ -95,6 +95,15 @@ impl Database {
         })
     }
 
+    /// Opens the store that the environment names, which must be there.
+    pub(super) fn open(&self, now: Timestamp, options: Options) -> Result<Store> {
+        Store::open(&self.address, now, options).map_err(|source| OperationError::Database {
+            variable: VARIABLE,
+            fix: "name a store that is there; gt serve makes one".to_owned(),
+            source: Box::new(source),
+        })
+    }
+
     /// What `town.toml` has to say so that the store is found again without the variable.
     pub(super) fn to_write_down(&self, environment: &Environment) -> Option<String> {
         match (&self.address, self.origin) {

@@ -57,6 +57,15 @@ pub struct Town {
     machine: Option<Arc<dyn Machine>>,
 }
 
+/// What becomes of a database that is named and not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfAbsent {
+    /// It is made, by whoever serves it or gives others a way in.
+    Make,
+    /// Whoever only looks after one has mistyped its name.
+    Refuse,
+}
+
 impl fmt::Debug for Town {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Town")
@@ -123,19 +132,23 @@ impl Town {
         })
     }
 
-    /// A town without a directory: the database that `DATABASE_URL` names and nothing else, made if it is not there.
-    /// Nothing if the variable names none, or one of a kind that we do not know.
+    /// A town without a directory: the database that `DATABASE_URL` names and nothing else. Nothing if the variable names
+    /// none, or one of a kind that we do not know.
     pub fn of_database(
         working_directory: &Path,
         environment: &Environment,
         actor: Actor,
         clock: Arc<dyn Clock>,
+        absent: IfAbsent,
         options: Options,
     ) -> Result<Option<Self>> {
         let Some(database) = Database::of_environment(environment, working_directory)? else {
             return Ok(None);
         };
-        let store = database.create(clock.now(), options)?;
+        let store = match absent {
+            IfAbsent::Make => database.create(clock.now(), options)?,
+            IfAbsent::Refuse => database.open(clock.now(), options)?,
+        };
         let by = Authorship { actor: actor.name.clone(), at: clock.now() };
         let (id, _) = database.town_id(&store, &by)?;
         let working_directory = working_directory.to_owned();

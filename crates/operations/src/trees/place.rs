@@ -80,7 +80,8 @@ pub(crate) fn expected_session(
     asked: Option<&WorkerPlace>,
 ) -> Result<Option<String>> {
     let is_begun = has_trees(rig) && rig.executor == ExecutorKind::Tmux;
-    if !is_begun || rig.state != RigState::Active || asked.is_some_and(WorkerPlace::is_crew) {
+    if !is_begun || rig.state != RigState::Active || asked.and_then(WorkerPlace::executor).is_some()
+    {
         return Ok(None);
     }
     let known = reader.polecats_of(&rig.slug)?;

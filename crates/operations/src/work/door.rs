@@ -3,6 +3,7 @@
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
+use gt_core::settings::Layers;
 use gt_core::work::{Cursor, ItemRef, Project, ProjectRef, RunRef, WorkFilter, WorkItem};
 use gt_core::{Clock as _, Timestamp};
 use gt_executors::daemon::Signals;
@@ -13,7 +14,7 @@ use super::requests::{
     Heartbeat, ItemChange, ItemDetails, Next, NextRequest, Overdue, Submission, Submitted, Taken,
 };
 use super::{change, check_overdue, heartbeat, item, list, next_while, project, release, submit};
-use crate::{OperationError, SystemClock, Town, beads};
+use crate::{OperationError, SystemClock, Town, beads, retention, settings};
 
 /// How many items are asked for at a time when all of them are wanted.
 const PAGE_ITEMS: usize = 256;
@@ -36,6 +37,15 @@ impl Door {
             Self::Local(town) => town.now(),
             Self::Remote(_) => SystemClock.now(),
         }
+    }
+
+    /// For how long it is kept here what happened; how long a server keeps it is not known here.
+    pub fn history_kept(&self) -> WorkResult<Duration> {
+        let layers = match self {
+            Self::Local(town) => settings::layers(town)?,
+            Self::Remote(_) => Layers::default(),
+        };
+        Ok(retention::history_kept(&layers)?)
     }
 
     /// The item that a person means: its UUID, its bead or, here, enough of the id of that.

@@ -50,7 +50,7 @@ async fn page() -> Response {
     tag = "server",
     responses(
         (status = 200, description = "It can.", body = HealthDocument),
-        (status = 503, description = "The store cannot be read.", content_type = "application/problem+json"),
+        (status = 503, description = "The store cannot be read."),
     )
 )]
 pub(super) async fn health(State(service): State<Shared>) -> Result<Response, Pending> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::described;
 use super::work::ITEMS_MAX;
 
-/// What may be answered wherever one asks, and is not repeated at every route.
+/// What may be answered wherever one asks. Routes say only what is special about them.
 const EVERYWHERE: [(&str, &str); 4] = [
     ("401", "A token is needed, or this one is not valid."),
     ("403", "The token may not do this."),
@@ -14,11 +14,15 @@ const EVERYWHERE: [(&str, &str); 4] = [
 ];
 
 /// The same for whatever has a body.
-const WITH_BODY: [(&str, &str); 3] = [
+const WITH_BODY: [(&str, &str); 4] = [
     ("408", "The body came too slowly."),
     ("413", "The body is too large."),
     ("415", "The body is not JSON, or does not say so."),
+    ("422", "A field is wrong."),
 ];
+
+/// The same for whatever is about one thing.
+const WITH_ID: [(&str, &str); 1] = [("404", "There is none.")];
 
 /// The description, as JSON.
 pub fn openapi_json() -> String {
@@ -26,8 +30,10 @@ pub fn openapi_json() -> String {
     env!("CARGO_PKG_VERSION").clone_into(&mut description.info.version);
     let mut json = serde_json::to_value(&description).unwrap_or_default();
     let paths = json["paths"].as_object_mut().into_iter().flatten();
-    for about in paths.flat_map(|(_, methods)| methods.as_object_mut().into_iter().flatten()) {
-        complete(about.1);
+    for (path, methods) in paths {
+        for (_, about) in methods.as_object_mut().into_iter().flatten() {
+            complete(path, about);
+        }
     }
     // What a variant of an enum cannot say about itself.
     let list = &mut json["components"]["schemas"]["SubmissionDocument"]["oneOf"][1];
@@ -39,7 +45,7 @@ pub fn openapi_json() -> String {
     text
 }
 
-fn complete(about: &mut Value) {
+fn complete(path: &str, about: &mut Value) {
     // A header or a parameter that may be missing is there or not; it has no way to say null.
     let parameters = about.get_mut("parameters").and_then(Value::as_array_mut);
     for parameter in parameters.into_iter().flatten() {
@@ -50,15 +56,23 @@ fn complete(about: &mut Value) {
             *kind = said.clone();
         }
     }
-    let has_body = about["requestBody"].is_object();
+    let (has_body, has_id) = (about["requestBody"].is_object(), path.contains("{id}"));
     let Some(responses) = about["responses"].as_object_mut() else { return };
-    let more = if has_body { &WITH_BODY[..] } else { &[] };
-    for (status, meaning) in EVERYWHERE.iter().chain(more) {
-        let schema = json!({"$ref": "#/components/schemas/ProblemDocument"});
-        let problem = json!({
-            "description": meaning,
-            "content": {"application/problem+json": {"schema": schema}},
-        });
-        responses.entry(*status).or_insert(problem);
+    let malformed = match (has_id, has_body) {
+        (true, true) => Some(("400", "That is no id or no JSON.")),
+        (true, false) => Some(("400", "That is no id.")),
+        (false, true) => Some(("400", "That is no JSON.")),
+        (false, false) => None,
+    };
+    let with_body = if has_body { &WITH_BODY[..] } else { &[] };
+    let with_id = if has_id { &WITH_ID[..] } else { &[] };
+    for (status, meaning) in EVERYWHERE.iter().chain(with_body).chain(with_id).chain(&malformed) {
+        responses.entry(*status).or_insert_with(|| json!({"description": meaning}));
+    }
+    for (status, answer) in responses {
+        if status.starts_with(['4', '5']) {
+            let schema = json!({"$ref": "#/components/schemas/ProblemDocument"});
+            answer["content"] = json!({"application/problem+json": {"schema": schema}});
+        }
     }
 }

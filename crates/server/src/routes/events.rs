@@ -47,8 +47,8 @@ const TOGETHER_BYTES_MAX: usize = 64 * 1024;
     ),
     responses(
         (status = 200, description = "Server-sent events.", content_type = "text/event-stream"),
-        (status = 400, description = "That is no number.", content_type = "application/problem+json"),
-        (status = 503, description = "There are too many listeners.", content_type = "application/problem+json"),
+        (status = 400, description = "That is no number."),
+        (status = 503, description = "There are too many listeners."),
     )
 )]
 pub(super) async fn events(

@@ -20,6 +20,7 @@ use utoipa_axum::routes;
 use crate::config::Origin;
 use crate::gate::{REQUEST_ID, gate};
 use crate::problem::{Pending, Problem};
+use crate::schema::ProblemDocument;
 use crate::service::Shared;
 
 pub use description::openapi_json;
@@ -29,10 +30,13 @@ const COMPRESSED_BYTES_MIN: u64 = 1024;
 
 /// The head of the description; its paths come from the routes.
 #[derive(OpenApi)]
-#[openapi(info(
-    title = "gt work queue",
-    description = "Submit, pull, report and monitor work. Every error is application/problem+json (RFC 9457).",
-))]
+#[openapi(
+    info(
+        title = "gt work queue",
+        description = "Submit, pull, report and monitor work. Every error is application/problem+json (RFC 9457).",
+    ),
+    components(schemas(ProblemDocument))
+)]
 struct Head;
 
 fn described() -> OpenApiRouter<Shared> {

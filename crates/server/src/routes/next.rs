@@ -22,7 +22,7 @@ use crate::metrics::Counted;
 use crate::problem::{Pending, Problem};
 use crate::schema::{
     HeartbeatAnswerDocument, HeartbeatDocument, NextAnswerDocument, NextDocument, OverdueDocument,
-    ProblemDocument, ReleaseDocument, StaleCheckDocument, WorkItemDocument,
+    ReleaseDocument, StaleCheckDocument, WorkItemDocument,
 };
 use crate::service::{Room, Service, Shared};
 
@@ -37,9 +37,7 @@ use crate::service::{Room, Service, Shared};
     request_body = NextDocument,
     responses(
         (status = 200, description = "An item, or null and why.", body = NextAnswerDocument),
-        (status = 400, description = "That is no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 409, description = "The agent has something in progress.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 409, description = "The agent has something in progress."),
     )
 )]
 pub(super) async fn next(
@@ -148,10 +146,7 @@ fn run_is_missing() -> Box<Problem> {
     request_body = HeartbeatDocument,
     responses(
         (status = 200, description = "Until when it is the agent's now.", body = HeartbeatAnswerDocument),
-        (status = 400, description = "That is no id or no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "There is none.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 409, description = "It is not the agent's any more: stop.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 409, description = "It is not the agent's any more: stop."),
     )
 )]
 pub(super) async fn heartbeat(
@@ -185,10 +180,7 @@ pub(super) async fn heartbeat(
     request_body = ReleaseDocument,
     responses(
         (status = 200, description = "The item as it is now.", body = WorkItemDocument),
-        (status = 400, description = "That is no id or no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "There is none.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 409, description = "It is not the agent's any more.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 409, description = "It is not the agent's any more."),
     )
 )]
 pub(super) async fn release(
@@ -217,8 +209,6 @@ pub(super) async fn release(
     request_body = StaleCheckDocument,
     responses(
         (status = 200, description = "What was found.", body = OverdueDocument),
-        (status = 400, description = "That is no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn stale_check(

@@ -14,7 +14,7 @@ use crate::auth::Caller;
 use crate::body::{Fields, JsonBody};
 use crate::problem::{Pending, Problem};
 use crate::query::Query;
-use crate::schema::{NewProjectDocument, ProblemDocument, ProjectChangeDocument, ProjectDocument};
+use crate::schema::{NewProjectDocument, ProjectChangeDocument, ProjectDocument};
 use crate::service::Shared;
 
 fn reference(text: &str) -> Result<ProjectRef, Box<Problem>> {
@@ -29,8 +29,6 @@ fn reference(text: &str) -> Result<ProjectRef, Box<Problem>> {
     request_body = NewProjectDocument,
     responses(
         (status = 201, description = "It is made.", body = ProjectDocument),
-        (status = 400, description = "That is no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn create(
@@ -69,8 +67,6 @@ pub(super) async fn list(State(service): State<Shared>, query: Query) -> Result<
     params(("id" = String, Path, format = "uuid", description = "A UUID, or the name of the rig")),
     responses(
         (status = 200, description = "The project.", body = ProjectDocument),
-        (status = 400, description = "That is no id.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "There is none.", body = ProblemDocument, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn get(
@@ -91,9 +87,6 @@ pub(super) async fn get(
     request_body = ProjectChangeDocument,
     responses(
         (status = 200, description = "The project as it is now.", body = ProjectDocument),
-        (status = 400, description = "That is no id or no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "There is none.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn change(

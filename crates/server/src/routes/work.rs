@@ -26,8 +26,8 @@ use crate::body::{Fields, JsonBody};
 use crate::problem::{FieldProblem, Pending, Problem};
 use crate::query::Query;
 use crate::schema::{
-    ProblemDocument, SubmissionDocument, SubmittedDocument, WhyDocument, WorkChangeDocument,
-    WorkDetailsDocument, WorkItemDocument,
+    SubmissionDocument, SubmittedDocument, WhyDocument, WorkChangeDocument, WorkDetailsDocument,
+    WorkItemDocument,
 };
 use crate::service::Shared;
 
@@ -69,10 +69,8 @@ pub(super) fn reference(text: &str) -> Result<ItemRef, Box<Problem>> {
     request_body = SubmissionDocument,
     responses(
         (status = 201, description = "Queued: one item, or a list of them.", body = SubmittedDocument),
-        (status = 400, description = "That is no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 409, description = "It cannot be done as things stand.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 413, description = "That is too much at once.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 409, description = "It cannot be done as things stand."),
+        (status = 413, description = "That is too much at once."),
     )
 )]
 pub(super) async fn submit(
@@ -173,8 +171,8 @@ fn new_item(json: &Json, place: &str) -> Result<(NewItem, Vec<FieldProblem>), Bo
     ),
     responses(
         (status = 200, description = "The items.", body = Vec<WorkItemDocument>),
-        (status = 400, description = "A parameter is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "There is no such project.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 400, description = "A parameter is wrong."),
+        (status = 404, description = "There is no such project."),
     )
 )]
 pub(super) async fn list(
@@ -332,8 +330,6 @@ impl Listing {
     responses(
         (status = 200, description = "The item.", body = WorkDetailsDocument, headers(("ETag" = String, description = "The version"))),
         (status = 304, description = "It is as it was."),
-        (status = 400, description = "That is no id.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "There is none.", body = ProblemDocument, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn get(
@@ -342,7 +338,7 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Result<Response, Pending> {
     let reference = reference(&id)?;
-    let found = service.ask(move |town| work::item(town, &reference)).await?;
+    let found = service.look_up(move |town| work::item(town, &reference)).await?;
     let version = found.item.version();
     let mut response = if is_known(&headers, version) {
         StatusCode::NOT_MODIFIED.into_response()
@@ -369,10 +365,7 @@ pub(super) async fn get(
     request_body = WorkChangeDocument,
     responses(
         (status = 200, description = "The item as it is now.", body = WorkItemDocument),
-        (status = 400, description = "That is no id or no JSON.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "There is none.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 409, description = "That is not possible from here; `allowed` says what is.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 422, description = "A field is wrong.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 409, description = "That is not possible from here; `allowed` says what is."),
     )
 )]
 pub(super) async fn change(
@@ -454,9 +447,7 @@ fn item_change(body: &Json, version: Option<Version>) -> Result<ItemChange, Box<
     ),
     responses(
         (status = 204, description = "It is cancelled."),
-        (status = 400, description = "That is no id.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "There is none.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 409, description = "That is not possible from here.", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 409, description = "That is not possible from here."),
     )
 )]
 pub(super) async fn cancel(
@@ -479,8 +470,6 @@ pub(super) async fn cancel(
     params(("id" = String, Path, format = "uuid", description = "A UUID, or the id of the bead")),
     responses(
         (status = 200, description = "The reasons.", body = WhyDocument),
-        (status = 400, description = "That is no id.", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "There is none.", body = ProblemDocument, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn why(

@@ -194,3 +194,27 @@ pub(super) fn the_log_outlives_what_it_tells_about(subject: &dyn Subject) {
     assert!(events.iter().all(|event| event.actor == ACTOR));
     assert_eq!(events[1].payload.as_str(), r#"{"title":"Title of gt-a"}"#);
 }
+
+pub(super) fn old_events_go_from_the_beginning_and_the_last_one_stays(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    assert_eq!(town.read(|reader| reader.oldest_event_at()), None);
+    assert_eq!(town.write(|writer| writer.purge_events(at(20_000), 100)), 0);
+    let town = ten_events(subject);
+    let events = town.events_since(0);
+    assert_eq!(town.read(|reader| reader.oldest_event_at()), Some(events[0].at));
+    let kept = || numbers(&town.events_since(0));
+
+    // As many as may go at once, and no more than are old.
+    assert_eq!(town.write(|writer| writer.purge_events(events[4].at, 3)), 3);
+    assert_eq!(kept(), (4..=11).collect::<Vec<u64>>());
+    assert_eq!(town.write(|writer| writer.purge_events(events[4].at, 3)), 1);
+    assert_eq!(kept(), (5..=12).collect::<Vec<u64>>());
+    assert_eq!(town.write(|writer| writer.purge_events(events[4].at, 3)), 0);
+    let told = town.events_since(10);
+    assert!(told.iter().all(|event| event.kind == EventKind::EventsPurged), "{told:?}");
+
+    assert_eq!(town.write(|writer| writer.purge_events(at(90_000), 100)), 7);
+    assert_eq!(kept(), [12, 13]);
+    town.label("gt-0", "blue");
+    assert_eq!(kept(), [12, 13, 14], "numbers go on");
+}

@@ -124,6 +124,7 @@ macro_rules! for_each_conformance_case {
                 the_latest_events_come_oldest_first,
                 events_are_filtered_by_each_field,
                 the_log_outlives_what_it_tells_about,
+                old_events_go_from_the_beginning_and_the_last_one_stays,
             }
             filters {
                 a_plain_list_shows_what_is_current,
@@ -346,6 +347,7 @@ macro_rules! for_each_conformance_case {
                 since_when_is_when_it_was_made_or_when_it_ended,
                 an_agent_is_offered_the_most_urgent_and_oldest,
                 what_is_not_ready_or_meant_for_others_is_not_offered,
+                what_is_scheduled_for_somebody_is_offered_to_nobody_else,
                 an_agent_may_be_particular,
                 what_was_given_to_an_agent_comes_first_and_only_to_it,
                 a_pause_is_told_to_agents_that_ask,

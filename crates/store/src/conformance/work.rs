@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gt_core::schedule::{Run, RunId, RunState};
+use gt_core::schedule::{CloseReason, Origin, Run, RunId, RunState, WorkerPlace};
 use gt_core::work::{
     ItemRef, Lease, Position, Scopes, Token, TokenSecret, WorkFilter, WorkItem, WorkStatus,
 };
@@ -14,7 +14,7 @@ use gt_core::{
 use super::Subject;
 use super::contest::Contest;
 use super::kit::{ACTOR, Town, at, bead, id, kind, priority, rig, slug};
-use crate::{Ask, Authorship, Offer, Offered, Pause, StoreError, Writer};
+use crate::{Ask, Authorship, NewContext, Offer, Offered, Pause, StoreError, Writer};
 
 /// When agents ask, in the cases that do not care.
 const NOW: Timestamp = at(50_000);
@@ -300,6 +300,20 @@ pub(super) fn what_is_not_ready_or_meant_for_others_is_not_offered(subject: &dyn
     assert_eq!(offered(&town, &later).as_deref(), Some("gr-later"), "its date has come");
     town.close("gr-later");
     assert_eq!(offered(&town, &later).as_deref(), Some("gr-part"), "so has that of its parent");
+}
+
+pub(super) fn what_is_scheduled_for_somebody_is_offered_to_nobody_else(subject: &dyn Subject) {
+    let town = pull_town(subject);
+    town.add(item("gr-a", 1000));
+    let place = Some(WorkerPlace::agent("bob").expect("a valid name"));
+    let plain = NewContext::plain(id("gr-a"), slug("gear"), priority(2), Origin::Sling);
+    let made = town.write(|writer| writer.insert_contexts(vec![NewContext { place, ..plain }]));
+
+    assert_eq!(offered(&town, &ask("ann")), None);
+    assert_eq!(offered(&town, &ask("bob")).as_deref(), Some("gr-a"));
+
+    town.write(|writer| writer.close_context(&made[0], CloseReason::Cleared, ""));
+    assert_eq!(offered(&town, &ask("ann")).as_deref(), Some("gr-a"));
 }
 
 pub(super) fn an_agent_may_be_particular(subject: &dyn Subject) {

@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use gt_core::{BeadId, Event, EventKind, Json, RigSlug, Timestamp};
+use gt_core::{BeadId, Event, EventKind, Json, NewEvent, RigSlug, Timestamp};
 
 use super::statements;
 use crate::engine::{Param, Row};
-use crate::{Reader, StoreError};
+use crate::{Reader, StoreError, Writer};
 
 /// The columns of an event, in the order [`event_from`] reads them.
 macro_rules! event_columns {
@@ -20,6 +20,9 @@ statements! {
     AFTER = concat!("SELECT ", event_columns!(), " FROM events WHERE number > ?1 ORDER BY number");
     LATEST = concat!("SELECT ", event_columns!(), " FROM events ORDER BY number DESC");
     OF_BEAD = concat!("SELECT ", event_columns!(), " FROM events WHERE bead = ?1 ORDER BY number DESC");
+    OLDEST = "SELECT number, at FROM events ORDER BY number LIMIT 1";
+    KEPT_FROM = "SELECT number FROM events WHERE at >= ?1 OR number >= ?2 ORDER BY number LIMIT 1";
+    PURGE = "DELETE FROM events WHERE number < ?1";
     COUNT_OF_BEAD = "SELECT COUNT(*) FROM events WHERE bead = ?1";
 }
 
@@ -49,6 +52,11 @@ impl Reader<'_> {
     /// The number of the last event.
     pub fn last_event_number(&self) -> Result<u64, StoreError> {
         Ok(u64::try_from(self.number(LAST, &[])?).unwrap_or(0))
+    }
+
+    /// When the oldest event happened that is kept.
+    pub fn oldest_event_at(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.first(OLDEST, &[], |row| Ok(Timestamp::from_nanos(row.int(1)?)))
     }
 
     /// How many events of a bead there are.
@@ -108,6 +116,27 @@ impl Reader<'_> {
             Ok(if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         Ok(found)
+    }
+}
+
+impl Writer<'_> {
+    /// Drops events from the beginning of the log, up to the first that did not happen before this, and at most `limit`;
+    /// says how many. The last one stays, so that it can be seen what is not there.
+    pub fn purge_events(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let Some(oldest) = self.first(OLDEST, &[], |row| row.int(0))? else { return Ok(0) };
+        let params = [before.into(), oldest.saturating_add(limit.into()).into()];
+        let kept_from = match self.first(KEPT_FROM, &params, |row| row.int(0))? {
+            Some(number) => number,
+            None => self.number(LAST, &[])?,
+        };
+        let gone = self.execute(PURGE, &[kept_from.into()])?;
+        if gone > 0 {
+            let count = Json::trusted(gone.to_string());
+            let payload = Json::object(&[("count".to_owned(), count)]);
+            let kind = EventKind::EventsPurged;
+            self.record(NewEvent { kind, bead: None, rig: None, run: None, payload });
+        }
+        Ok(gone)
     }
 }
 

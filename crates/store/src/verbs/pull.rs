@@ -229,14 +229,14 @@ fn limited(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// What keeps a bead `x` from being offered that no index knows: rows of others that say not now.
-fn also_ready(now: &str) -> String {
+/// What keeps a bead `x` from being offered that no index knows: rows of others that say not now, or not to this agent.
+fn also_ready(agent: &str, now: &str) -> String {
     format!(
         "x.pinned = 0 AND (x.defer_until IS NULL OR x.defer_until <= {now}) \
          AND NOT EXISTS (SELECT 1 FROM dependencies d JOIN beads p ON p.id = d.depends_on_id \
             WHERE d.issue_id = x.id AND d.type = 'parent-child' AND p.defer_until > {now}) \
          AND NOT EXISTS (SELECT 1 FROM contexts c WHERE c.bead = x.id AND c.closed_at IS NULL \
-            AND c.asleep_until > {now}) \
+            AND (c.asleep_until > {now} OR (c.place <> '' AND c.place <> {agent}))) \
          AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.bead = x.id AND r.{})",
         live!()
     )
@@ -248,7 +248,7 @@ fn offer_statement(ask: &Ask<'_>) -> (String, Clauses) {
     let now = clauses.bind(Value::Int(ask.now.as_nanos()));
     let rig = ask.rig.map(|rig| clauses.text(rig.as_str()));
     let kinds: Vec<String> = ask.kinds.iter().map(|kind| clauses.text(kind.as_str())).collect();
-    let ready = also_ready(&now);
+    let ready = also_ready(&agent, &now);
     let in_rig = |column: &str| match &rig {
         Some(rig) => format!(" AND {column} = {rig}"),
         None => String::new(),

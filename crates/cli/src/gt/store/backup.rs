@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use gt_operations::IfAbsent;
 use gt_operations::store::{self, Existing};
 use gt_records::ObjectWriter;
 
@@ -28,7 +29,7 @@ pub(super) struct BackupArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &BackupArgs) -> Result<(), CliError> {
-    let town = context.town_or_database()?;
+    let town = context.town_or_database(IfAbsent::Refuse)?;
     let printer = context.printer;
     let path = args.file.as_ref().map(|file| context.directory.join(file));
     let existing = if args.force { Existing::Replace } else { Existing::Keep };

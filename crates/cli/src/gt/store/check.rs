@@ -2,6 +2,7 @@
 
 use clap::Args;
 use comfy_table::Color;
+use gt_operations::IfAbsent;
 use gt_operations::store::{self, Verdict};
 use gt_records::{ArrayWriter, ObjectWriter};
 
@@ -21,7 +22,7 @@ Example:
 pub(super) struct CheckArgs {}
 
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
-    let town = context.town_or_database()?;
+    let town = context.town_or_database(IfAbsent::Refuse)?;
     let printer = context.printer;
     let verdict = store::check(&town)?;
     if printer.json() {

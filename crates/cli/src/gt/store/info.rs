@@ -2,6 +2,7 @@
 
 use clap::Args;
 use gt_core::Timestamp;
+use gt_operations::IfAbsent;
 use gt_operations::store::{self, Growth, Info, SCHEMA_LEVEL};
 use gt_records::ObjectWriter;
 
@@ -15,7 +16,7 @@ use crate::output::{Cell, Printer, Table, size};
 pub(super) struct InfoArgs {}
 
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
-    let town = context.town_or_database()?;
+    let town = context.town_or_database(IfAbsent::Refuse)?;
     let printer = context.printer;
     let info = store::info(&town)?;
     if printer.json() { printer.object(&json(&info)) } else { print(printer, &info) }

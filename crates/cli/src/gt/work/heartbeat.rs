@@ -5,7 +5,7 @@ use gt_core::work::{Lease, RunRef};
 use gt_operations::work::{Door, Heartbeat};
 use gt_records::lease_json;
 
-use super::next::lease;
+use super::asking::lease;
 use super::until;
 use crate::context::Context;
 use crate::error::CliError;

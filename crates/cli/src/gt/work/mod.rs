@@ -1,6 +1,7 @@
 //! `gt work`: the work queue, for those who submit, take and watch work.
 
 mod add;
+mod asking;
 mod dispatch;
 mod door;
 mod heartbeat;

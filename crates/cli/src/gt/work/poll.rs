@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use clap::Args;
 use gt_core::time::parse_duration;
-use gt_core::work::{Lease, ProjectRef, WorkItem, work_type};
+use gt_core::work::WorkItem;
 use gt_operations::work::{Door, PollEnd, PollNews, Polled, Polling, poll};
 use gt_records::ObjectWriter;
 
+use super::asking::Asking;
 use super::first_line;
-use super::next::lease;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Printer, plural};
-use crate::values::comma_separated;
 
 /// Take work, one item after the other, and have a command do it
 ///
@@ -22,7 +21,7 @@ use crate::values::comma_separated;
 /// the item is completed, else it has failed; the last lines of its output are noted, and all of it is kept in a file. A command
 /// may report itself with gt work update: then that counts.
 ///
-/// The lease is renewed while the command is at work. If the item becomes somebody else's, the command is ended. TERM, INT and
+/// The lease is renewed at a third of its time while the command is at work. If the item becomes somebody else's, the command is ended. TERM, INT and
 /// HUP end the command and give the item back. A server that is away is waited for.
 #[derive(Debug, Args)]
 #[command(
@@ -35,21 +34,11 @@ Examples:
   gt work poll --agent steve-w --url https://queue.example -- claude -p \"Do the work item on standard input\""
 )]
 pub(super) struct PollArgs {
-    /// Who asks for work
-    #[arg(long, value_name = "NAME")]
-    agent: String,
-    /// Only these kinds of work; several are separated by commas
-    #[arg(long = "type", value_name = "TYPES")]
-    kinds: Vec<String>,
-    /// Only work of this project: a UUID or the name of a rig
-    #[arg(long, value_name = "PROJECT", value_parser = ProjectRef::parse)]
-    project: Option<ProjectRef>,
+    #[command(flatten)]
+    asking: Asking,
     /// How long the queue is asked to wait for work at a time
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     wait: Duration,
-    /// How long an item is the agent's without another word, from 30s to 1h; it is renewed at a third of that
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = lease)]
-    lease: Lease,
     /// Do one item, or none if there is none after --wait, and end
     #[arg(long)]
     once: bool,
@@ -59,8 +48,8 @@ pub(super) struct PollArgs {
     /// How long a command may take to end when it is asked to, before it is killed
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     grace: Duration,
-    /// Keep the output of commands in this directory; .gt/work in the town or, with a server, gt/work in
-    /// ~/.local/state unless said
+    /// Keep the output of commands in this directory, for good; .gt/work in the town or, with a server, gt/work in
+    /// ~/.local/state unless said, for as long as events.keep says
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// The command and its arguments
@@ -69,19 +58,16 @@ pub(super) struct PollArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, door: &Door, args: &PollArgs) -> Result<(), CliError> {
-    let kinds = comma_separated(&args.kinds);
-    let kinds = kinds.iter().map(|kind| work_type(kind)).collect::<Result<Vec<_>, _>>()?;
     let polling = Polling {
-        agent: args.agent.clone(),
-        kinds,
-        project: args.project.clone(),
+        request: args.asking.request()?,
         wait: args.wait,
-        lease: args.lease,
         once: args.once,
         most: args.max,
         command: args.command.clone(),
         directory: context.directory.clone(),
         output: output(context, door, args)?,
+        // A directory that somebody named is theirs to tidy up.
+        keep: if args.output.is_some() { None } else { Some(door.history_kept()?) },
         grace: args.grace,
     };
     let printer = context.printer;

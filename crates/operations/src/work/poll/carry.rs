@@ -66,7 +66,7 @@ fn begin(poller: &Poller<'_>, held: &Held) -> Result<(Errand, PathBuf), Operatio
         ("GT_WORK_ID", id),
         ("GT_WORK_BEAD", item.bead.to_string()),
         ("GT_WORK_TYPE", item.kind.to_string()),
-        ("GT_WORK_AGENT", polling.agent.clone()),
+        ("GT_WORK_AGENT", polling.request.agent.clone()),
         ("GT_RUN_ID", run.to_string()),
     ];
     if json.len() <= VARIABLE_BYTES_MAX {
@@ -102,7 +102,7 @@ enum Attended {
 
 /// Stays with a command, and speaks for its item meanwhile.
 fn attend(poller: &mut Poller<'_>, held: &Held, errand: &mut Errand) -> Attended {
-    let interval = Duration::from_secs(poller.polling.lease.seconds().unsigned_abs()) / 3;
+    let interval = Duration::from_secs(poller.polling.request.lease.seconds().unsigned_abs()) / 3;
     let mut beat_at = Instant::now() + first_beat(poller, held, interval);
     loop {
         if poller.patience.is_over() {
@@ -117,7 +117,7 @@ fn attend(poller: &mut Poller<'_>, held: &Held, errand: &mut Errand) -> Attended
             continue;
         }
         let run = RunRef::Uid(held.run);
-        let beat = Heartbeat { run, lease: Some(poller.polling.lease), adopts: false };
+        let beat = Heartbeat { run, lease: Some(poller.polling.request.lease), adopts: false };
         let pause = match poller.door.heartbeat(&held.reference(), beat) {
             Ok(_) => {
                 poller.is_back();
@@ -127,7 +127,7 @@ fn attend(poller: &mut Poller<'_>, held: &Held, errand: &mut Errand) -> Attended
                 if poller.patience.failed() {
                     (poller.tell)(&PollNews::Away(&crate::with_causes(&error)));
                 }
-                poller.patience.next_pause(&poller.polling.agent).min(interval)
+                poller.patience.next_pause(&poller.polling.request.agent).min(interval)
             }
             Err(error) => match error.code() {
                 // The command has said that it waits for something; then nobody needs to speak for it.

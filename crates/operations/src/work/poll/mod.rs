@@ -12,17 +12,19 @@
 mod carry;
 mod news;
 mod notes;
+mod outputs;
 mod patience;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use gt_core::work::{ItemRef, Lease, Project, ProjectRef, RunRef, WorkItem, WorkStatus};
-use gt_core::{IssueType, Timestamp, Uid};
+use gt_core::work::{ItemRef, Project, RunRef, WorkItem, WorkStatus};
+use gt_core::{Timestamp, Uid};
 use gt_executors::daemon::Signals;
 
 use self::carry::carry_out;
 pub use self::news::{PollEnd, PollNews, Polled};
+use self::outputs::Outputs;
 use self::patience::Patience;
 use super::door::Door;
 use super::error::WorkResult;
@@ -37,16 +39,10 @@ const BUSY_PAUSE: Duration = Duration::from_secs(5);
 /// How to poll.
 #[derive(Debug, Clone)]
 pub struct Polling {
-    /// Who asks for work.
-    pub agent: String,
-    /// Only these kinds of work; empty for all.
-    pub kinds: Vec<IssueType>,
-    /// Only work of this project.
-    pub project: Option<ProjectRef>,
+    /// What is asked for, and in whose name.
+    pub request: NextRequest,
     /// How long the queue is asked to wait for work at a time.
     pub wait: Duration,
-    /// How long an item is the agent's without another word.
-    pub lease: Lease,
     /// End when there is nothing after that time.
     pub once: bool,
     /// End after so many items.
@@ -57,6 +53,8 @@ pub struct Polling {
     pub directory: PathBuf,
     /// Where its output is kept, a file for each item.
     pub output: PathBuf,
+    /// For how long; for good if nothing is said.
+    pub keep: Option<Duration>,
     /// How long it may take to end when it is asked to.
     pub grace: Duration,
 }
@@ -86,12 +84,15 @@ pub fn poll(
         path: polling.output.clone(),
         source,
     })?;
-    let project = polling.project.as_ref().map(|project| door.project(project)).transpose()?;
+    let project =
+        polling.request.project.as_ref().map(|project| door.project(project)).transpose()?;
     let signals = Signals::listen()
         .map_err(|error| OperationError::rejected(format!("cannot listen to signals: {error}")))?;
     let mut poller = Poller { door, polling, project, patience: Patience::new(signals), tell };
     let mut polled = Polled::default();
+    let mut outputs = Outputs::of(polling);
     while !poller.patience.is_over() && polling.most.is_none_or(|most| polled.count() < most) {
+        outputs.tidy(poller.now());
         let Some(held) = poller.take()? else { break };
         let end = carry_out(&mut poller, &held);
         polled.add(&end);
@@ -116,18 +117,13 @@ struct Poller<'a> {
 impl Poller<'_> {
     /// Waits for an item; nothing when it is time to end.
     fn take(&mut self) -> WorkResult<Option<Held>> {
-        let request = NextRequest {
-            agent: self.polling.agent.clone(),
-            kinds: self.polling.kinds.clone(),
-            project: self.polling.project.clone(),
-            lease: self.polling.lease,
-        };
+        let request = &self.polling.request;
         let began = Instant::now();
         let mut told_busy = None;
         while !self.patience.is_over() {
             let asked = Instant::now();
             let is_last = self.polling.once && began.elapsed() >= self.polling.wait;
-            match self.door.next(&request, self.polling.wait, Some(self.patience.signals())) {
+            match self.door.next(request, self.polling.wait, Some(self.patience.signals())) {
                 Ok(Next::Item(taken)) => {
                     self.is_back();
                     let held = Held { item: taken.item, run: taken.run_uid };
@@ -177,7 +173,7 @@ impl Poller<'_> {
             Err(error) => return Err(error),
         };
         let Some(run) = item.run.filter(|_| self.fits(&item)) else { return Ok(None) };
-        let (lease, adopts) = (Some(self.polling.lease), true);
+        let (lease, adopts) = (Some(self.polling.request.lease), true);
         let beat = Heartbeat { run: RunRef::Uid(run), lease, adopts };
         match self.door.heartbeat(&reference, beat) {
             Ok(until) => {
@@ -191,7 +187,7 @@ impl Poller<'_> {
     }
 
     fn fits(&self, item: &WorkItem) -> bool {
-        let kinds = &self.polling.kinds;
+        let kinds = &self.polling.request.kinds;
         item.status == WorkStatus::InProgress
             && item.lease_expires_at.is_none()
             && (kinds.is_empty() || kinds.contains(&item.kind))
@@ -230,7 +226,7 @@ impl Poller<'_> {
         if self.patience.failed() {
             (self.tell)(&PollNews::Away(&crate::with_causes(error)));
         }
-        self.patience.back_off(&self.polling.agent);
+        self.patience.back_off(&self.polling.request.agent);
     }
 
     /// Says that the queue is back, if it was away.
