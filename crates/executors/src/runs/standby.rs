@@ -49,35 +49,24 @@ impl Standby {
     /// Waits until the supervisor listens that was started for this pipe, but no longer than this. If it does not, the pipe
     /// is taken away.
     pub fn wait(post: &Path, limit: Duration) -> Option<Self> {
-        let kept = listening_within(post, limit);
-        if kept.is_none() {
-            let _ = std::fs::remove_file(post);
-        }
-        kept.map(|kept| Self { _kept: kept })
+        listening_within(post, limit).map(|kept| Self { _kept: kept })
     }
 }
 
 /// Gives an order to the supervisor that waits at a pipe; one that is only being started is waited for, but no longer than
 /// this. Whether it was given. Otherwise nobody is there, and nobody comes any more.
 pub fn give_order(post: &Path, line: &str, limit: Duration) -> bool {
-    let told = listening_within(post, limit)
-        .is_some_and(|mut pipe| pipe.write_all(format!("{line}\n").as_bytes()).is_ok());
-    if !told {
-        let _ = std::fs::remove_file(post);
-    }
-    told
+    listening_within(post, limit)
+        .is_some_and(|mut pipe| pipe.write_all(format!("{line}\n").as_bytes()).is_ok())
 }
 
 /// Whether a supervisor waits at a pipe now. What one left that was killed is taken away.
 pub fn is_listened_to(post: &Path) -> bool {
-    let listens = listening_within(post, Duration::ZERO).is_some();
-    if !listens {
-        let _ = std::fs::remove_file(post);
-    }
-    listens
+    listening_within(post, Duration::ZERO).is_some()
 }
 
-/// The end of a pipe that somebody listens to.
+/// The end of a pipe that somebody listens to. If nobody does when the time is up, it is taken away: whoever comes later finds
+/// none, and leaves.
 fn listening_within(post: &Path, limit: Duration) -> Option<File> {
     let at_once = OFlags::NONBLOCK.bits().cast_signed();
     let began = Instant::now();
@@ -87,7 +76,8 @@ fn listening_within(post: &Path, limit: Duration) -> Option<File> {
             Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {}
             Err(_) => return None,
         }
-        if began.elapsed() > limit {
+        if began.elapsed() >= limit {
+            let _ = std::fs::remove_file(post);
             return None;
         }
         thread::sleep(LOOK_AGAIN);

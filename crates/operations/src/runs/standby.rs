@@ -19,8 +19,9 @@ use super::spawner::{SessionWords, begin_session, session_server};
 use super::supervise::supervise;
 use crate::{Actor, OperationError, Result, Town};
 
-/// How long a session may take until its supervisor listens.
-pub(super) const LISTENS_WITHIN: Duration = Duration::from_secs(1);
+/// How long a session may take until its supervisor listens: on a machine that is very busy, with a server to be started
+/// before.
+pub(super) const LISTENS_WITHIN: Duration = Duration::from_secs(3);
 
 /// Whether a supervisor waits in this session for a run; then nobody works in it.
 pub(crate) fn stands_by(town: &Town, session: &str) -> bool {
