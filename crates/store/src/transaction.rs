@@ -146,6 +146,11 @@ impl<'a> Reader<'a> {
         Ok(self.first(sql, params, |row| row.int(0))?.unwrap_or(0))
     }
 
+    /// Has these statements be ready when they are needed.
+    pub(crate) fn make_ready(&self, statements: &[&str]) -> Result<(), StoreError> {
+        self.session.make_ready(statements)
+    }
+
     /// Says whether the engine understands a statement; for the test that prepares all of them.
     pub fn prepare(&self, sql: &str) -> Result<(), StoreError> {
         self.session.prepare(sql)

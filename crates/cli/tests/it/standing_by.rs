@@ -5,7 +5,7 @@ use std::fs;
 use gt_testkit::{Sandbox, wait_until};
 
 use crate::agents::{Stage as _, is_alive};
-use crate::support::{files_in, texts};
+use crate::support::{Steps as _, files_in, texts};
 use crate::trees::{Trees as _, WAIT, town_with_trees};
 
 /// The supervisors of a town that wait for an order.
@@ -117,4 +117,24 @@ fn those_of_a_daemon_that_is_killed_leave() {
     let lock = fs::read_to_string(town.cwd().join(".gt/daemon.lock")).unwrap();
     town.signal("KILL", lock.split(' ').next().unwrap());
     wait_until_nobody_waits(&town);
+}
+
+#[test]
+fn what_somebody_did_in_a_tree_that_a_daemon_watches_over_is_no_part_of_the_next_run() {
+    let town = town_that_is_ready();
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    town.script("we-1", WAIT);
+    town.script("we-2", "ls");
+    for bead in ["we-1", "we-2"] {
+        town.gt(["sling", bead]).ok();
+    }
+    wait_until("the next one waits", || posts(&town) == ["standing-by-we-nux.orders"]);
+    fs::write(town.tree("nux").join("mine.txt"), "of a person").unwrap();
+
+    town.write("go", "");
+
+    wait_until("it is done", || town.states("we-2") == ["done"]);
+    assert!(!town.gt(["polecat", "log", "we-2"]).ok().stdout.contains("mine.txt"));
+    let path = town.trash()[0]["path"].as_str().unwrap().to_owned();
+    assert!(town.cwd().join(path).join("tree/mine.txt").exists());
 }

@@ -86,6 +86,14 @@ pub(super) fn look(tree: &Path, git_directory: &Path) -> Option<Sight> {
     Some(Sight { tree: index.tree?, others })
 }
 
+/// The folders of a tree that have files git knows, and those around them; nothing if only git can say.
+pub(super) fn folders_of(git_directory: &Path) -> Option<Vec<PathBuf>> {
+    let bytes = fs::read(git_directory.join("index")).ok()?;
+    let index = parse(&bytes)?;
+    let folders = folders(&index.entries);
+    Some(folders.keys().map(|folder| PathBuf::from(OsStr::from_bytes(folder))).collect())
+}
+
 /// Looks at the files of some folders; what is there that git does not know, or nothing if only git can say.
 fn look_into(
     some: &[(&&[u8], &Folder<'_, '_>)],

@@ -30,6 +30,7 @@ mod scratch;
 mod snapshot;
 mod status;
 mod tree;
+mod vigil;
 
 pub use accept::{Limits, conflict_regions};
 pub use commit::{Commit, Signature};
@@ -44,6 +45,7 @@ pub use rescue::{LeftOut, Part, PartKind, Reason, Rescue};
 pub use sample::make_sample;
 pub use status::{Changes, TreeStatus};
 pub use tree::{Tree, Unfinished};
+pub use vigil::Vigil;
 
 use std::path::Path;
 use std::process::Command;

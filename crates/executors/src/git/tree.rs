@@ -12,6 +12,7 @@ use super::links;
 use super::references;
 use super::repository::Repository;
 use super::status::{self, Report, TreeStatus};
+use super::vigil::Vigil;
 
 /// A worktree of a shared [`Repository`], or any other directory with a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -227,8 +228,18 @@ impl Tree {
     /// `base`, is [`GitError::NotClean`], and then the tree is where it was. A branch that is there
     /// already and not at `base` is [`GitError::BranchExists`].
     pub fn recycle(&self, branch: &str, base: &Commit) -> Result<(), GitError> {
+        self.recycle_watched(branch, base, None)
+    }
+
+    /// The same for a tree that somebody may have watched over: then nobody looks at its files again.
+    pub fn recycle_watched(
+        &self,
+        branch: &str,
+        base: &Commit,
+        vigil: Option<&Vigil>,
+    ) -> Result<(), GitError> {
         let switch = |files| self.switch_to_new(branch, base, files);
-        self.move_clean(base, switch, |before| self.undo_switch(before, branch, base))
+        self.move_clean(base, vigil, switch, |before| self.undo_switch(before, branch, base))
     }
 
     /// Puts a clean tree on `base`, and on no branch. Otherwise the same as [`Self::recycle`].
@@ -238,13 +249,14 @@ impl Tree {
             let call = files.keep(self.call(deed)?.args(["switch", "--quiet"]));
             call.args(["--detach", base.as_str()]).done().map(drop)
         };
-        self.move_clean(base, switch, |before| self.switch_back(before))
+        self.move_clean(base, None, switch, |before| self.switch_back(before))
     }
 
     /// Has `switch` move a tree to `base`, and `undo` move it back to what `HEAD` was if it is not clean.
     fn move_clean(
         &self,
         base: &Commit,
+        vigil: Option<&Vigil>,
         switch: impl FnOnce(FilesStay) -> Result<(), GitError> + Send,
         undo: impl FnOnce(&str) -> Result<(), GitError>,
     ) -> Result<(), GitError> {
@@ -254,7 +266,15 @@ impl Tree {
         let directory = self.git_directory()?;
         let head = directory.join("HEAD");
         let before = std::fs::read_to_string(&head).map_err(GitError::file("read", &head))?;
-        let left = if checked_out(&directory, before.trim()).as_ref() == Some(base) {
+        let left = if checked_out(&directory, before.trim()).as_ref() != Some(base) {
+            switch(FilesStay::No)?;
+            // Afterwards is when it counts, and a change that was there before is still there.
+            self.left_at(base, &directory)?
+        } else if vigil.is_some_and(|vigil| vigil.holds(base)) {
+            switch(FilesStay::Yes)?;
+            self.require_head(base)?;
+            Vec::new()
+        } else {
             // Nothing but the name of the branch changes, so one need not wait for the other.
             let (switched, left) = std::thread::scope(|scope| {
                 let switched = scope.spawn(|| switch(FilesStay::Yes));
@@ -264,10 +284,6 @@ impl Tree {
             switched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             self.require_head(base)?;
             left?
-        } else {
-            switch(FilesStay::No)?;
-            // Afterwards is when it counts, and a change that was there before is still there.
-            self.left_at(base, &directory)?
         };
         if left.is_empty() {
             return Ok(());

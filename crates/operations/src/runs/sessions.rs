@@ -113,6 +113,8 @@ impl Shift<'_> {
                 say(STARTED);
             }
             mark_told(self.town, &told);
+            // The agent is at work, and whoever waits for its end waits for what comes after it too.
+            let _ = self.town.read(|reader| Ok(reader.prepare_end()?));
         };
         let grace = self.settings.kill_grace;
         let end = supervision.stay_with(self.files, self.lock, &agent, grace, started);

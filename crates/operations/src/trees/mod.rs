@@ -12,6 +12,7 @@ mod rescue;
 mod setup;
 mod show;
 mod trash;
+mod vigils;
 mod warm;
 
 use std::path::PathBuf;
@@ -32,8 +33,9 @@ pub use show::{Glimpse, PolecatState, ShownPolecat, attach, peek, polecat, polec
 pub(crate) use trash::complete_moves;
 pub(crate) use trash::{WARNING, delete_for_good};
 pub use trash::{is_due_soon, nuke, purge, trash, undelete};
+pub(crate) use vigils::Vigils;
 pub use warm::Warmed;
-pub(crate) use warm::{keep_warm, sessions_of_warm};
+pub(crate) use warm::{keep_warm, warm_places};
 
 use crate::{OperationError, Result, Town};
 

@@ -10,7 +10,7 @@ use gt_core::schedule::{
     session_name,
 };
 use gt_core::{ExecutorKind, Rig, Timestamp};
-use gt_executors::git::{Commit, GitError, Repository, Tree};
+use gt_executors::git::{Commit, GitError, Repository, Tree, Vigil};
 use gt_executors::runs::{Liveness, RunFiles, Suspect, end_strays};
 
 use super::rescue::commits_are_safe;
@@ -53,13 +53,15 @@ pub(crate) struct Prepared {
 }
 
 /// Makes the tree of a run ready: on a fresh branch that begins where its base is now. What an earlier run left there
-/// is saved, and moved away if it was not clean. Only the holder of the tree's lock calls this.
+/// is saved, and moved away if it was not clean; `vigil` is that of whoever has watched over it. Only the holder of the
+/// tree's lock calls this.
 pub(crate) fn prepare(
     town: &Town,
     rig: &Rig,
     run: &Run,
     parameters: &SlingParameters,
     program: &Path,
+    vigil: Option<&Vigil>,
 ) -> std::result::Result<Prepared, NotPrepared> {
     let Some(trees) = Trees::of(town, rig) else { return Ok(Prepared::default()) };
     let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) else {
@@ -79,7 +81,7 @@ pub(crate) fn prepare(
             fence.keep_remote()?;
             fence.install_fence(program)
         });
-        let place = furnish(town, rig, run, parameters, &trees, &repository, &polecat);
+        let place = furnish(&trees, run, parameters, &repository, &polecat, vigil);
         fenced.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(&failed)?;
         place
     });
@@ -88,14 +90,14 @@ pub(crate) fn prepare(
 
 /// Makes the tree itself.
 fn furnish(
-    town: &Town,
-    rig: &Rig,
+    trees: &Trees<'_>,
     run: &Run,
     parameters: &SlingParameters,
-    trees: &Trees<'_>,
     repository: &Repository,
     polecat: &Polecat,
+    vigil: Option<&Vigil>,
 ) -> Result<Prepared> {
+    let (town, rig) = (trees.town, trees.rig);
     let failed = git_failed(rig);
     let name = &polecat.name;
     let base = parameters.base_branch.as_deref().unwrap_or(&rig.default_branch);
@@ -111,7 +113,8 @@ fn furnish(
     };
     let wishes = Wishes::of(town, rig)?;
     let mark = take_mark(trees, name)?;
-    let is_reused = reuse(town, trees, polecat, &tree, |tree| tree.recycle(&branch, &base_commit))?;
+    let recycle = |tree: &Tree| tree.recycle_watched(&branch, &base_commit, vigil);
+    let is_reused = reuse(town, trees, polecat, &tree, recycle)?;
     if !is_reused {
         move_away(town, rig, polecat, Leaving::For(&run.id))?;
         repository.add_worktree(tree.path(), &branch, &base_commit).map_err(&failed)?;

@@ -19,7 +19,7 @@ use gt_core::schedule::{
     Polecat, RunState, TreeState, WorkerPlace, free_polecat_name, session_name,
 };
 use gt_core::{ExecutorKind, Rig, RigSlug, Timestamp};
-use gt_executors::git::{Commit, Repository};
+use gt_executors::git::{Commit, Repository, Tree};
 use gt_executors::runs::{Liveness, RunFiles};
 
 use super::lock::{TreeLock, lock_tree};
@@ -104,10 +104,18 @@ pub(super) fn is_warm(polecat: &Polecat) -> bool {
     polecat.tree == TreeState::Ready && polecat.last_run.is_none()
 }
 
-/// The sessions of the polecats of this machine whose trees stand ready and that work in sessions.
-pub(crate) fn sessions_of_warm(town: &Town, world: &dyn World) -> Result<Vec<String>> {
+/// Where a run can begin at once.
+pub(crate) struct WarmPlace {
+    /// The session it will have.
+    pub(crate) session: String,
+    /// Its tree.
+    pub(crate) tree: Tree,
+}
+
+/// The places of the polecats of this machine whose trees stand ready and that work in sessions.
+pub(crate) fn warm_places(town: &Town, world: &dyn World) -> Result<Vec<WarmPlace>> {
     let host = world.host();
-    let mut sessions = Vec::new();
+    let mut places = Vec::new();
     for (rig, wanted) in rigs(town, host)? {
         let Some(trees) = Trees::of(town, &rig) else { continue };
         if rig.executor != ExecutorKind::Tmux {
@@ -115,9 +123,12 @@ pub(crate) fn sessions_of_warm(town: &Town, world: &dyn World) -> Result<Vec<Str
         }
         let keeper = Keeper { trees: &trees, host, wanted };
         let warm = keeper.free()?.into_iter().filter(is_warm).take(wanted);
-        sessions.extend(warm.map(|polecat| session_name(&rig.prefix, &polecat.name)));
+        places.extend(warm.map(|polecat| WarmPlace {
+            session: session_name(&rig.prefix, &polecat.name),
+            tree: trees.tree(&polecat.name),
+        }));
     }
-    Ok(sessions)
+    Ok(places)
 }
 
 /// The file that says what was done in a warm tree.

@@ -122,8 +122,10 @@ pub trait Session {
     /// Runs a statement whose answer nobody needs. It may be sent later, together with the next one;
     /// if it fails, whatever comes next does.
     fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError>;
-    /// Only prepares a statement: to see whether the engine understands it, or because it is about to be needed.
+    /// Only prepares a statement, to see whether the engine understands it.
     fn prepare(&self, sql: &str) -> Result<(), StoreError>;
+    /// Has statements be ready that are about to be needed, if that makes them any faster.
+    fn make_ready(&self, statements: &[&str]) -> Result<(), StoreError>;
     /// Looks again at how the rows are distributed, after very many came.
     fn refresh_statistics(&self) -> Result<(), StoreError>;
 }

@@ -49,6 +49,11 @@ statements! {
     CHILD_IDS = "SELECT id FROM beads WHERE id > ?1 AND id < ?2";
 }
 
+/// The statement that asks for a bead.
+pub(super) fn one() -> String {
+    format!("SELECT {COLUMNS} FROM beads WHERE id = ?1")
+}
+
 /// What blocks a bead, told apart by what would help.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockerFacts {
@@ -61,7 +66,7 @@ pub struct BlockerFacts {
 impl Reader<'_> {
     /// The bead with exactly this id.
     pub fn bead(&self, id: &BeadId) -> Result<Option<Bead>, StoreError> {
-        self.first(&format!("SELECT {COLUMNS} FROM beads WHERE id = ?1"), &[id.into()], bead_from)
+        self.first(&one(), &[id.into()], bead_from)
     }
 
     /// Whether there is a bead with exactly this id.

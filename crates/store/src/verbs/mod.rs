@@ -13,6 +13,7 @@ mod dependencies;
 mod events;
 mod filter;
 mod find;
+mod foreseen;
 mod hydrate;
 mod labels;
 mod messages;

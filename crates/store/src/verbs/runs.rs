@@ -10,7 +10,7 @@ use gt_core::{BeadId, EventKind, ExecutorKind, Json, NewEvent, RigSlug, Timestam
 
 use super::beads::id_from;
 use super::contexts::{as_int, count};
-use super::{beads, contexts, polecats, statements};
+use super::statements;
 use crate::engine::{Param, Row};
 use crate::{Reader, StoreError, Writer};
 
@@ -76,13 +76,6 @@ statements! {
 }
 
 impl Reader<'_> {
-    /// Has everything prepared with which a run is taken, for whoever is going to take one and waits until then: that takes
-    /// longer than the taking itself.
-    pub fn prepare_claim(&self) -> Result<(), StoreError> {
-        let statements = [CLAIM, beads::TAKE, contexts::CLOSE, polecats::PUT];
-        statements.into_iter().try_for_each(|sql| self.prepare(sql))
-    }
-
     /// The run of this name.
     pub fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
         self.first(ONE, &[(&id.bead).into(), i64::from(id.epoch).into()], run_from)

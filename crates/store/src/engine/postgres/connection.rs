@@ -315,6 +315,11 @@ impl Session for Connection {
         prepared.map_err(|error| self.fail(&format!("prepare: {sql}"), error))
     }
 
+    fn make_ready(&self, _statements: &[&str]) -> Result<(), StoreError> {
+        // What is asked once travels with its parameters, and asking for a plan before would be one more way to the server.
+        Ok(())
+    }
+
     fn refresh_statistics(&self) -> Result<(), StoreError> {
         // Until somebody has counted, PostgreSQL guesses, and reads whole tables for a short list.
         self.apply("ANALYZE beads, labels, dependencies, comments, contexts", &[])

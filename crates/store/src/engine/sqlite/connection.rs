@@ -218,6 +218,10 @@ impl Session for Connection {
             .map_err(|error| self.explain(&format!("prepare: {sql}"), error))
     }
 
+    fn make_ready(&self, statements: &[&str]) -> Result<(), StoreError> {
+        statements.iter().try_for_each(|sql| self.prepare(sql))
+    }
+
     fn refresh_statistics(&self) -> Result<(), StoreError> {
         // The indexes are chosen so that SQLite needs no statistics.
         Ok(())
