@@ -128,6 +128,9 @@ fn print_line(printer: &Printer, why: &Why) -> Result<(), CliError> {
     printer.line(format!("  after {more}{}", ahead.join(", ")))
 }
 
+/// How many of those are named who have the slots; whoever has more looks at their list.
+const HOLDERS_NAMED: usize = 10;
+
 /// Who has the slots that it waits for.
 fn print_holders(printer: &Printer, why: &Why, now: Timestamp) -> Result<(), CliError> {
     if why.holders.is_empty() {
@@ -136,7 +139,7 @@ fn print_holders(printer: &Printer, why: &Why, now: Timestamp) -> Result<(), Cli
     printer.line("")?;
     printer.heading("Who holds the slots", "")?;
     let mut table = Table::new();
-    for run in &why.holders {
+    for run in why.holders.iter().take(HOLDERS_NAMED) {
         table.row(vec![
             Cell::bold(format!("  {}", run.id)),
             Cell::coloured(run.state.as_str(), Some(run_state_colour(run.state))),
@@ -144,7 +147,11 @@ fn print_holders(printer: &Printer, why: &Why, now: Timestamp) -> Result<(), Cli
             Cell::new(run.agent.as_str()),
         ]);
     }
-    printer.table(table)
+    printer.table(table)?;
+    match why.holders.len().saturating_sub(HOLDERS_NAMED) {
+        0 => Ok(()),
+        more => printer.line(format!("  and {more} more (gt run list)")),
+    }
 }
 
 /// How it was scheduled, and what came of it so far.

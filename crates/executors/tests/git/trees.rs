@@ -141,7 +141,7 @@ fn the_branch_and_the_commit_of_a_tree_are_known_wherever_git_keeps_them() {
 
 /// Has everything in a tree be older than its index, as it is a moment after it was made.
 fn let_time_pass(tree: &Tree) {
-    let index = PathBuf::from(git(tree.path(), &["rev-parse", "--git-path", "index"]));
+    let index = PathBuf::from(git(tree.path(), ["rev-parse", "--git-path", "index"]));
     let index = fs::File::options().append(true).open(tree.path().join(index)).unwrap();
     let later = index.metadata().unwrap().modified().unwrap() + Duration::from_mins(1);
     index.set_modified(later).unwrap();
@@ -189,7 +189,7 @@ fn whatever_happens_to_a_tree_disturbs_the_vigil_over_it() {
             fs::set_permissions(tree.path().join("file.txt"), all).unwrap();
         }),
         ("something staged", |tree| {
-            git(tree.path(), &["rm", "--quiet", "--cached", "file.txt"]);
+            git(tree.path(), ["rm", "--quiet", "--cached", "file.txt"]);
         }),
         ("another tree in its place", |tree| {
             let aside = tree.path().with_file_name("aside");
