@@ -14,10 +14,10 @@ Usage: scripts/bench [--quick | --long] [--only NAME]... [--write FILE]
 Measures gt against baselines in the same run and prints a Markdown table.
 
   --quick        small stores and few rounds: does it work, not how fast is it
-  --long         hands out a million items, not some ten thousand
+  --long         claims hands out a million items, not fifty thousand
   --only NAME    only this one (can be repeated): ready, create, import, grouped,
                  server, contention, million, queue, pipeline, workers,
-                 daemon, http, memory
+                 daemon, http, claims, memory
   --write FILE   also put the table between the markers in FILE; rows of others stay
   --help         this text
 ";

@@ -104,7 +104,7 @@ impl Lab {
                 long_rounds: 5,
                 creates_per_thread: 500,
                 bursts: 15,
-                claims: if long { 1_000_000 } else { 32_000 },
+                claims: if long { 1_000_000 } else { 50_000 },
                 claims_compared: 6_400,
                 listeners: 1_000,
                 idle: 5_000,

@@ -220,7 +220,10 @@ impl ExecutorKind {
             "ssh" => Ok(Self::Ssh),
             "pull" => Ok(Self::Pull),
             "none" => Ok(Self::None),
-            other => Err(Invalid(format!("\"{}\" is not an executor", other.escape_debug()))),
+            other => Err(Invalid(format!(
+                "\"{}\" is not an executor; write tmux, process, ssh, pull or none",
+                other.escape_debug()
+            ))),
         }
     }
 

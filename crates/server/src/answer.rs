@@ -77,6 +77,9 @@ impl From<WorkError> for Box<Problem> {
         match error {
             WorkError::NotFound { .. } => Problem::not_found(detail),
             WorkError::Invalid { field, message } => Problem::invalid_field(field, message),
+            WorkError::InvalidItem { at, field, message } => {
+                Problem::invalid_field(&format!("{at}.{field}"), message)
+            }
             WorkError::Conflict(conflict) => conflicting(&conflict),
             WorkError::Operation(error) => error.into(),
             // This server is the queue; nothing that it does is done elsewhere.
@@ -140,6 +143,10 @@ pub(crate) fn in_body(error: WorkError) -> Box<Problem> {
     let field = match &error {
         WorkError::NotFound { what: Thing::Project, .. } => "project_id",
         WorkError::NotFound { what: Thing::Item, .. } => "depends_on",
+        // Here it is a header.
+        WorkError::Invalid { field: "idempotency_key", message } => {
+            return Problem::invalid_field("Idempotency-Key", message.clone());
+        }
         _ => return error.into(),
     };
     Problem::invalid_field(field, error.to_string())

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
@@ -53,7 +53,11 @@ pub(crate) async fn gate(
     let counted = Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.in_flight);
 
     let mut caller = Caller::nobody();
-    let answered = match admit(&service, route, client, request.method(), request.headers()).await {
+    let admitted = match check_host(&request) {
+        Err(problem) => Err(problem),
+        Ok(()) => admit(&service, route, client, request.method(), request.headers()).await,
+    };
+    let answered = match admitted {
         Err(problem) => Err(problem),
         Ok((found, place)) => {
             caller = found;
@@ -94,6 +98,14 @@ pub(crate) async fn gate(
         service.metrics.unlogged.fetch_add(1, Ordering::Relaxed);
     }
     response
+}
+
+/// Refuses a request that does not say whom it is for, as every client of this protocol must.
+fn check_host(request: &Request) -> Result<(), Box<Problem>> {
+    if request.version() >= Version::HTTP_11 && !request.headers().contains_key(header::HOST) {
+        return Err(Problem::malformed_field("Host", "this header is missing").closing());
+    }
+    Ok(())
 }
 
 type Place = Option<tokio::sync::OwnedSemaphorePermit>;

@@ -1,12 +1,12 @@
 //! What stands behind the question mark.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use crate::problem::Problem;
+use crate::problem::{Pending, Problem};
 
 /// The parameters of a request. Each is taken once; what is left over was not understood.
 #[derive(Debug, Default)]
@@ -50,14 +50,28 @@ impl Query {
 }
 
 impl<S: Sync> FromRequestParts<S> for Query {
-    type Rejection = Infallible;
+    type Rejection = Pending;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Pending> {
         let mut query = Self::default();
         let text = parts.uri.query().unwrap_or_default();
-        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
-            query.values.entry(name.into_owned()).or_default().push(value.into_owned());
+        for pair in text.split('&') {
+            for (name, value) in form_urlencoded::parse(pair.as_bytes()) {
+                if !is_text(pair, &name) || !is_text(pair, &value) {
+                    return Err(Problem::malformed_field(&name, "this is not UTF-8").into());
+                }
+                query.values.entry(name.into_owned()).or_default().push(value.into_owned());
+            }
         }
         Ok(query)
     }
+}
+
+/// Whether `read` is what was written in `pair`: what is no text is read as replacement characters, and looking for those
+/// would find nothing, or something else.
+fn is_text(pair: &str, read: &Cow<'_, str>) -> bool {
+    const REPLACEMENT: &str = "%EF%BF%BD";
+    !read.contains('\u{FFFD}')
+        || pair.contains('\u{FFFD}')
+        || pair.to_ascii_uppercase().contains(REPLACEMENT)
 }

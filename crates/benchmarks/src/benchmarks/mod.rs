@@ -96,6 +96,11 @@ pub(crate) const ALL: &[Benchmark] = &[
         run: http::run,
     },
     Benchmark {
+        name: "claims",
+        about: "agents that ask for work on PostgreSQL against bare claims, and that nothing is given twice",
+        run: http::run_claims,
+    },
+    Benchmark {
         name: "memory",
         about: "the peak memory of commands in a large town",
         run: memory::run,

@@ -78,6 +78,7 @@ mod search_stats;
 mod serve;
 mod serve_events;
 mod serve_safety;
+mod serve_table;
 mod server_concurrency;
 mod server_faults;
 mod server_towns;

@@ -232,6 +232,20 @@ fn what_is_submitted_together_is_there_together_or_not_at_all() {
         .map(|error| error["field"].as_str().unwrap())
         .collect();
     assert!(named.contains(&"1.priority") && named.contains(&"1.colour"), "{named:?}");
+    // Also what only the store or a rule about texts can tell.
+    for (wrong, named) in [
+        (
+            json!([{"type": "task", "description": "Plant"}, {"type": "task", "description": " "}]),
+            "1.description",
+        ),
+        (
+            json!([{"type": "task", "description": "Plant", "depends_on": ["wq-none"]}]),
+            "0.depends_on",
+        ),
+    ] {
+        let problem = assert_problem(&server.post("/work", &wrong), 422, "invalid");
+        assert_eq!(field(&problem), named, "{problem}");
+    }
     assert_eq!(server.get("/work").json().as_array().unwrap().len(), 1);
 
     // What waits for something cannot begin before that is done.
@@ -353,6 +367,10 @@ fn a_request_with_a_key_is_done_once() {
         (None, Some("true"))
     );
     assert_ne!(submit("deploy-18").is(201).json()["id"], first.json()["id"]);
+    let headers = [("content-type", "application/json"), ("idempotency-key", "deploy-17")];
+    let other =
+        server.ask("POST", "/work", &headers, r#"{"type": "task", "description": "Another"}"#);
+    assert_eq!(field(&assert_problem(&other, 422, "invalid")), "Idempotency-Key");
     assert_eq!(server.get("/work").json().as_array().unwrap().len(), 2);
     assert_problem(&submit(&"x".repeat(300)), 400, "malformed");
     server.stop();

@@ -7,7 +7,7 @@ use gt_testkit::{Sandbox, wait_until};
 use serde_json::{Value, json};
 
 use crate::agents::Stage as _;
-use crate::serving::{Served, assert_problem, text};
+use crate::serving::{Served, assert_problem, field, text};
 use crate::support::{Steps as _, assert_says, town};
 
 fn token(town: &Sandbox, name: &str, scopes: &str) -> String {
@@ -156,6 +156,13 @@ fn whatever_is_sent_the_server_answers_the_next_one() {
         let said = String::from_utf8_lossy(&said).into_owned();
         assert!(said.is_empty() || said.starts_with("HTTP/1.1 4"), "{garbage:.40}: {said}");
     }
+    let mut stream = http::connect(&server.address).unwrap();
+    stream.write_all(b"GET /work HTTP/1.1\r\n\r\n").unwrap();
+    let to_nobody = http::read_answer(stream).unwrap();
+    assert_eq!(field(&assert_problem(&to_nobody, 400, "malformed")), "Host");
+    let no_text = server.get("/work?q=%ff");
+    assert_eq!(field(&assert_problem(&no_text, 400, "malformed")), "q");
+    server.get("/work?q=%EF%BF%BD").is(200);
     let headers = [("content-type", "application/json"), ("content-length", "99999999999")];
     assert_problem(&server.ask("POST", "/work", &headers, ""), 413, "too-large");
     // A body whose size nobody has announced.

@@ -33,6 +33,16 @@ pub enum WorkError {
         /// What is wrong with it, and what would be right.
         message: String,
     },
+    /// A field of one of several items is wrong.
+    #[error("{at}.{field}: {message}")]
+    InvalidItem {
+        /// Which item, from 0.
+        at: usize,
+        /// Which field of it, as clients spell it.
+        field: &'static str,
+        /// What is wrong with it, and what would be right.
+        message: String,
+    },
     /// A queue that is elsewhere said no, or cannot be asked.
     #[error(transparent)]
     Remote(Box<RemoteError>),
@@ -185,7 +195,7 @@ impl WorkError {
         match self {
             Self::NotFound { .. } => Some("not-found"),
             Self::Conflict(conflict) => Some(conflict.code()),
-            Self::Invalid { .. } => Some("invalid"),
+            Self::Invalid { .. } | Self::InvalidItem { .. } => Some("invalid"),
             Self::Remote(error) => match &**error {
                 RemoteError::Told { code, .. } => Some(code),
                 RemoteError::Away(_) | RemoteError::Unsure(_) | RemoteError::Senseless { .. } => {
@@ -214,9 +224,20 @@ impl WorkError {
     /// Whether the same may work in a moment.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::NotFound { .. } | Self::Conflict(_) | Self::Invalid { .. } => false,
+            Self::NotFound { .. }
+            | Self::Conflict(_)
+            | Self::Invalid { .. }
+            | Self::InvalidItem { .. } => false,
             Self::Remote(error) => error.may_pass(),
             Self::Operation(error) => error.may_pass(),
+        }
+    }
+
+    /// The same about one of several items, if it is about a field.
+    pub(crate) fn of_item(self, at: usize) -> Self {
+        match self {
+            Self::Invalid { field, message } => Self::InvalidItem { at, field, message },
+            other => other,
         }
     }
 

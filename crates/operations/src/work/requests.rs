@@ -58,6 +58,8 @@ pub struct Submission {
     pub items: Vec<NewItem>,
     /// A name for the request, so that repeating it does no harm.
     pub key: Option<RequestKey>,
+    /// They were written as a list, even if it has only one: what is wrong with an item is told with its place in it.
+    pub is_list: bool,
 }
 
 /// Work items that were submitted.

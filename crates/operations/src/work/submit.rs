@@ -18,16 +18,22 @@ use crate::{Actor, Town};
 
 /// Submits work, all of it or none. A request with a name that was made before is not made again.
 pub fn submit(town: &Town, submission: Submission) -> WorkResult<Submitted> {
-    let Submission { items, key } = submission;
+    let Submission { items, key, is_list } = submission;
     let count = items.len();
     if !(1..=limits::WORK_BULK_MAX).contains(&count) {
         let message = format!("submit 1 to {} items at a time, not {count}", limits::WORK_BULK_MAX);
         return Err(WorkError::Invalid { field: "items", message });
     }
-    let checked = items.into_iter().map(check).collect::<WorkResult<Vec<_>>>()?;
-    town.submit(move |town, writer| match &key {
-        None => Ok(Submitted { items: write(town.actor(), writer, &checked)?, before: false }),
-        Some(key) => once(town.actor(), writer, &checked, key),
+    let placed = move |at, error: WorkError| if is_list { error.of_item(at) } else { error };
+    let checked = items.into_iter().enumerate();
+    let checked = checked.map(|(at, item)| check(item).map_err(|error| placed(at, error)));
+    let checked = checked.collect::<WorkResult<Vec<_>>>()?;
+    town.submit(move |town, writer| {
+        let write = |writer: &mut Writer<'_>| write(town.actor(), writer, &checked, placed);
+        match &key {
+            None => Ok(Submitted { items: write(writer)?, before: false }),
+            Some(key) => once(writer, &checked, key, write),
+        }
     })
 }
 
@@ -63,10 +69,10 @@ fn check(new: NewItem) -> WorkResult<Checked> {
 }
 
 fn once(
-    actor: &Actor,
     writer: &mut Writer<'_>,
     checked: &[Checked],
     key: &RequestKey,
+    write: impl Fn(&mut Writer<'_>) -> WorkResult<Vec<WorkItem>>,
 ) -> WorkResult<Submitted> {
     let fingerprint = fingerprint(checked);
     if let Some((first, before)) = writer.request_made(key)? {
@@ -84,7 +90,7 @@ fn once(
         }
         return Ok(Submitted { items, before: true });
     }
-    let items = write(actor, writer, checked)?;
+    let items = write(writer)?;
     for (at, item) in items.iter().enumerate() {
         writer.remember_request_for(&key.nth(at), &item.bead, &fingerprint)?;
     }
@@ -114,15 +120,23 @@ fn fingerprint(checked: &[Checked]) -> String {
     RequestKey::fingerprint(&said)
 }
 
-fn write(actor: &Actor, writer: &mut Writer<'_>, checked: &[Checked]) -> WorkResult<Vec<WorkItem>> {
+/// Writes them; `placed` says of which item something is wrong.
+fn write(
+    actor: &Actor,
+    writer: &mut Writer<'_>,
+    checked: &[Checked],
+    placed: impl Fn(usize, WorkError) -> WorkError,
+) -> WorkResult<Vec<WorkItem>> {
     let mut home: Option<(&NewItem, Rig)> = None;
     let mut items = Vec::with_capacity(checked.len());
     for (at, item) in checked.iter().enumerate() {
         let rig = match &home {
             Some((before, rig)) if before.project == item.new.project => rig.clone(),
-            _ => home_in(writer, item.new.project.as_ref(), "project_id")?,
+            _ => home_in(writer, item.new.project.as_ref(), "project_id")
+                .map_err(|error| placed(at, error))?,
         };
-        items.push(write_one(actor, writer, item, &rig, at)?);
+        let written = write_one(actor, writer, item, &rig, at);
+        items.push(written.map_err(|error| placed(at, error))?);
         home = Some((&item.new, rig));
     }
     Ok(items)

@@ -50,7 +50,7 @@ impl Stage {
     fn submit(&self, new: NewItem) -> WorkItem {
         // No two are of the same moment.
         self.pass(Duration::from_millis(1));
-        let submission = Submission { items: vec![new], key: None };
+        let submission = Submission { items: vec![new], ..Submission::default() };
         work::submit(&self.town, submission).unwrap().items.remove(0)
     }
 
@@ -172,7 +172,9 @@ fn what_is_submitted_is_queued_and_reads_back() {
 #[test]
 fn what_is_wrong_with_a_submission_is_named_and_nothing_is_kept() {
     let stage = Stage::new();
-    let submit = |items| work::submit(&stage.town, Submission { items, key: None });
+    let submit = |items, is_list| {
+        work::submit(&stage.town, Submission { items, is_list, ..Submission::default() })
+    };
     let good = || new("Fix it");
     for (wrong, field) in [
         (NewItem { kind: String::new(), ..good() }, "type"),
@@ -184,9 +186,12 @@ fn what_is_wrong_with_a_submission_is_named_and_nothing_is_kept() {
         (NewItem { project: ProjectRef::parse("nowhere").ok(), ..good() }, "project_id"),
         (NewItem { depends_on: vec![ItemRef::parse("wq-no").unwrap()], ..good() }, "depends_on"),
     ] {
-        assert_eq!(wrong_field(submit(vec![good(), wrong])), field);
+        assert_eq!(wrong_field(submit(vec![wrong.clone()], false)), field);
+        // Of several it is also said which.
+        let told = submit(vec![good(), wrong], true).unwrap_err();
+        assert!(told.to_string().starts_with(&format!("1.{field}: ")), "{told}");
     }
-    assert_eq!(wrong_field(submit(Vec::new())), "items");
+    assert_eq!(wrong_field(submit(Vec::new(), true)), "items");
     assert!(stage.list(&WorkFilter::default()).is_empty(), "all of it or none");
 }
 
@@ -194,8 +199,11 @@ fn what_is_wrong_with_a_submission_is_named_and_nothing_is_kept() {
 fn a_request_that_is_repeated_makes_its_items_once() {
     let stage = Stage::new();
     let key = RequestKey::parse("job-7").unwrap();
-    let two =
-        || Submission { items: vec![new("The same"), new("The same")], key: Some(key.clone()) };
+    let two = || Submission {
+        items: vec![new("The same"), new("The same")],
+        key: Some(key.clone()),
+        is_list: true,
+    };
     let first = work::submit(&stage.town, two()).unwrap();
     let again = work::submit(&stage.town, two()).unwrap();
     assert!(!first.before && again.before);
@@ -203,7 +211,7 @@ fn a_request_that_is_repeated_makes_its_items_once() {
     assert_ne!(first.items[0].uid, first.items[1].uid);
     assert_eq!(stage.list(&WorkFilter::default()).len(), 2);
 
-    let other = Submission { items: vec![new("Something else")], key: Some(key) };
+    let other = Submission { items: vec![new("Something else")], key: Some(key), is_list: false };
     assert_eq!(wrong_field(work::submit(&stage.town, other)), "idempotency_key");
 }
 
@@ -672,7 +680,7 @@ fn those_who_ask_at_the_same_time_share_commits_and_nobody_gets_what_another_has
     let actor = Actor { name: "api".to_owned(), owner: String::new() };
     let town = Town::in_memory(actor, clock).unwrap().with_shared_commits();
     let items = (0..40).map(|number| new(&format!("Item {number}"))).collect();
-    work::submit(&town, Submission { items, key: None }).unwrap();
+    work::submit(&town, Submission { items, ..Submission::default() }).unwrap();
     let taken: Vec<_> = std::thread::scope(|scope| {
         let agents: Vec<_> = (0..8)
             .map(|number| {

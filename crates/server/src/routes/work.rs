@@ -81,7 +81,7 @@ pub(super) async fn submit(
 ) -> Result<Response, Pending> {
     let key = idempotency_key(&headers)?;
     let (items, is_list) = submission(&body)?;
-    let submission = Submission { items, key };
+    let submission = Submission { items, key, is_list };
     let done = service
         .change(&caller, move |town| work::submit(town, submission).map_err(in_body))
         .await?;

@@ -39,6 +39,7 @@ migrations! {
     (4, 4, "0004_workers.sql"),
     (5, 4, "0005_capacity.sql"),
     (6, 4, "0006_work.sql"),
+    (7, 4, "0007_pull.sql"),
 }
 
 /// The schema this program knows.

@@ -82,7 +82,8 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &AddArgs) -> Result<
         notes: args.notes.clone().unwrap_or_default(),
         depends_on: depends_on.collect::<Result<_, _>>()?,
     };
-    let submission = Submission { items: vec![item], key: args.idempotency_key.clone() };
+    let submission =
+        Submission { items: vec![item], key: args.idempotency_key.clone(), is_list: false };
     let submitted = door.submit(submission)?;
     let Some(item) = submitted.items.first() else {
         return Err(CliError::request("what this request made is gone; give it another key"));

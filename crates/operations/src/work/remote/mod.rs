@@ -130,13 +130,13 @@ impl Remote {
     }
 
     pub(super) fn submit(&self, submission: Submission) -> WorkResult<Submitted> {
-        let Submission { items, key } = submission;
+        let Submission { items, key, is_list } = submission;
         let texts = items.iter().map(|item| {
             // Whoever shows a token is who the token says.
             let actor = self.token.is_none().then_some(self.actor.as_str());
             requests::new_item_json(item, actor)
         });
-        let is_one = items.len() == 1;
+        let is_one = !is_list && items.len() == 1;
         let texts = texts.collect::<Vec<_>>().join(",");
         let body = if is_one { texts } else { format!("[{texts}]") };
         let key = key.map(|key| key.to_string());

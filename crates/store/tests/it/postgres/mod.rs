@@ -4,6 +4,7 @@ mod bell;
 mod commit;
 mod disk;
 mod locks;
+mod plans;
 mod pool;
 mod pooler;
 mod proxy;

@@ -236,3 +236,18 @@ fn leases_that_end_are_looked_up_by_time() {
         assert!(plan.contains("INDEX runs_lease (lease_expires_at"), "{plan}");
     }
 }
+
+#[test]
+fn whoever_looks_for_silence_steps_over_nothing_that_has_a_lease() {
+    let (_directory, path) = place();
+    drop(store_at(&path));
+    let statements = all_statements();
+    let about_silence = statements
+        .iter()
+        .filter(|sql| sql.contains("'pull'") && sql.contains("lease_expires_at IS NULL"));
+    let plans: Vec<String> = about_silence.map(|sql| plan_of(&path, sql)).collect();
+    assert!(plans.len() >= 2, "who is silent, and who has been for longest");
+    for plan in plans {
+        assert!(plan.contains("runs_unleased"), "{plan}");
+    }
+}
