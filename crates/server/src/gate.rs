@@ -102,7 +102,7 @@ pub(crate) async fn gate(
 
 /// Refuses a request that does not say whom it is for, as every client of this protocol must.
 fn check_host(request: &Request) -> Result<(), Box<Problem>> {
-    if request.version() >= Version::HTTP_11 && !request.headers().contains_key(header::HOST) {
+    if request.version() == Version::HTTP_11 && !request.headers().contains_key(header::HOST) {
         return Err(Problem::malformed_field("Host", "this header is missing").closing());
     }
     Ok(())
