@@ -1,6 +1,5 @@
 //! What stands behind the question mark.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use axum::extract::FromRequestParts;
@@ -69,7 +68,7 @@ impl<S: Sync> FromRequestParts<S> for Query {
 
 /// Whether `read` is what was written in `pair`: what is no text is read as replacement characters, and looking for those
 /// would find nothing, or something else.
-fn is_text(pair: &str, read: &Cow<'_, str>) -> bool {
+fn is_text(pair: &str, read: &str) -> bool {
     const REPLACEMENT: &str = "%EF%BF%BD";
     !read.contains('\u{FFFD}')
         || pair.contains('\u{FFFD}')

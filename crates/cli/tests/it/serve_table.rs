@@ -83,7 +83,8 @@ fn try_it(server: &Served, from: &str, to: &str, outcome: Option<&str>, agent: O
         let mut told: Vec<String> =
             problem["allowed"].as_array().unwrap().iter().map(text).collect();
         let mut expected = allowed(from).to_vec();
-        (told.sort(), expected.sort_unstable());
+        told.sort_unstable();
+        expected.sort_unstable();
         assert_eq!(told, expected, "{case}");
     } else if let Some(wrong) = wrong {
         assert_eq!(field(&assert_problem(&answer, 422, "invalid")), wrong, "{case}");
