@@ -110,6 +110,8 @@ event_kinds! {
     RunCancelled = "run_cancelled",
     /// What a run has used is known.
     RunUsed = "run_used",
+    /// Everything that a convoy tracks is done.
+    ConvoyLanded = "convoy_landed",
     /// A commit of a run was accepted.
     WorkAccepted = "work_accepted",
     /// The work of a run is on the branch it was made for.

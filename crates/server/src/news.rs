@@ -183,6 +183,7 @@ fn is_chance(kind: &EventKind) -> bool {
             | EventKind::Claimed
             | EventKind::StepDone
             | EventKind::RunUsed
+            | EventKind::ConvoyLanded
             | EventKind::MessageSent
             | EventKind::MessageDelivered
             | EventKind::MessageSeen

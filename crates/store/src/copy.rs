@@ -164,6 +164,17 @@ pub const TABLES: &[Table] = &[
         "key",
     ),
     Table::new(
+        "convoys",
+        &[
+            ("id", Text),
+            ("members", Number),
+            ("open_members", Number),
+            ("failed_members", Number),
+            ("landings", Number),
+        ],
+        "id",
+    ),
+    Table::new(
         "contexts",
         &[
             ("number", Number),

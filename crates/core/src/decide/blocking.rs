@@ -21,6 +21,11 @@ pub struct ChildrenFacts {
 }
 
 impl TargetFacts {
+    /// What is known of this bead.
+    pub fn of(bead: &Bead) -> Self {
+        Self { status: bead.status.clone(), outcome: bead.outcome }
+    }
+
     /// Pinned beads are references: they are never in the way, and never count as done.
     fn is_pinned(&self) -> bool {
         self.status == Status::Pinned

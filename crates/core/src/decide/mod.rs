@@ -5,6 +5,7 @@ mod adoption;
 mod blocking;
 mod breaker;
 mod budget;
+mod convoy;
 mod delivery;
 mod dispatch_order;
 mod dispatch_plan;
@@ -19,6 +20,7 @@ mod parking;
 mod readiness;
 mod redispatch;
 mod sessions;
+mod staging;
 mod stalls;
 mod standing;
 mod transition;
@@ -31,6 +33,7 @@ pub use breaker::{
     is_due_within,
 };
 pub use budget::{Budget, BudgetKind};
+pub use convoy::{ConvoyChange, ConvoyState, LANDED, Members, convoy_change, is_owned};
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, Place, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
@@ -50,6 +53,7 @@ pub use parking::{
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, Price, Traces, after_loss, loss_of};
 pub use sessions::{SessionNews, needs_fresh_session, sessions_in_vain};
+pub use staging::{Category, Finding, Gated, Member, Part, StageFacts, StagePlan, stage};
 pub use stalls::{Heard, SilenceChange, silence_change};
 pub use standing::{
     Control, RigStanding, SchedulingFacts, context_reasons, is_merging, unscheduled_reasons,

@@ -71,6 +71,7 @@ pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
         | EventKind::TokenChanged
         | EventKind::RunSilent
         | EventKind::RunGoesOn
+        | EventKind::ConvoyLanded
         | EventKind::RunUsed => &[],
     }
 }

@@ -101,6 +101,7 @@ impl Occasion {
             | EventKind::RunLost
             | EventKind::RunCancelled
             | EventKind::RunUsed
+            | EventKind::ConvoyLanded
             | EventKind::WorkAccepted
             | EventKind::Landed
             | EventKind::Rescued

@@ -29,6 +29,11 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
     for event in &news {
         let Some(kind) = kind_of(event) else { continue };
         let said = |field: &str| event.payload.string_field(field).unwrap_or_default();
+        let number = |field: &str| {
+            let fields = event.payload.fields().unwrap_or_default();
+            let value = fields.into_iter().find(|(name, _)| name == field);
+            value.map(|(_, value)| value.to_string()).unwrap_or_default()
+        };
         let bead = event.bead.as_ref().map(ToString::to_string).unwrap_or_default();
         let run = event.run.as_ref().map(ToString::to_string);
         // A context and a run are given up once, and a message is sent once; that is what makes the key the same
@@ -36,6 +41,8 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
         let about = match event.kind {
             EventKind::HelpWanted => said("message"),
             EventKind::TreeDue => said("path"),
+            // It may be open again, and land again.
+            EventKind::ConvoyLanded => format!("{bead}:{}", number("landing")),
             // A worker may be silent more than once, and wait more than once.
             EventKind::RunSilent | EventKind::RunGoesOn | EventKind::RunBlocked => {
                 format!("{}:{}", run.clone().unwrap_or_default(), said("since"))
@@ -89,6 +96,12 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
                 said("subject"),
                 said("message")
             ),
+            EventKind::ConvoyLanded => format!(
+                "{bead} has landed: all {} beads of \"{}\" are done, since {}. gt bd show {bead} names them",
+                number("members"),
+                said("title"),
+                said("since")
+            ),
             EventKind::TreeDue => {
                 let number = said("number");
                 format!(
@@ -125,6 +138,7 @@ fn kind_of(event: &NewEvent) -> Option<&'static str> {
         EventKind::RunDone if has(event, "pulled_by") => Some("completed"),
         EventKind::HelpWanted => Some("help-wanted"),
         EventKind::TreeDue => Some("tree-due"),
+        EventKind::ConvoyLanded => Some("convoy-landed"),
         EventKind::RunSilent => Some("stalled"),
         EventKind::RunGoesOn => Some("goes-on"),
         // People are told once that something does not work, however often it is tried, and when it does again;

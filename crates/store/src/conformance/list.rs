@@ -89,6 +89,15 @@ macro_rules! for_each_conformance_case {
                 a_bead_with_the_name_of_a_context_is_the_only_one_shown,
                 what_older_queues_left_is_found,
             }
+            convoys {
+                a_convoy_lands_with_the_close_of_its_last_bead,
+                what_failed_keeps_a_convoy_open_until_it_is_done,
+                what_is_owned_or_staged_does_not_land_by_itself,
+                a_bead_that_opens_again_opens_its_convoy_which_lands_again,
+                a_bead_may_be_in_several_convoys,
+                what_comes_to_a_convoy_and_leaves_it_counts,
+                a_convoy_that_comes_in_is_counted_and_stays_as_it_was,
+            }
             counts {
                 beads_are_counted_by_each_group,
                 counts_obey_the_filter,

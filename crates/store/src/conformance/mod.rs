@@ -16,6 +16,7 @@ mod blocking;
 mod comments;
 mod contest;
 mod contexts;
+mod convoys;
 mod counts;
 mod dependencies;
 mod dump;

@@ -40,6 +40,8 @@ migrations! {
     (5, 4, "0005_capacity.sql"),
     (6, 4, "0006_work.sql"),
     (7, 4, "0007_pull.sql"),
+    // An older program would close what a convoy tracks, and the convoy would not know.
+    (8, 8, "0008_convoys.sql"),
 }
 
 /// The schema this program knows.

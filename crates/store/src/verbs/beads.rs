@@ -131,6 +131,7 @@ impl Writer<'_> {
         }
         if vacancy.awaited {
             self.refresh_edges_to(&bead.id)?;
+            self.recount_convoys_of(&bead.id)?;
         }
         self.record_new(bead, kind);
         Ok(())
@@ -190,10 +191,22 @@ impl Writer<'_> {
         if written == 0 {
             return Err(StoreError::Corrupt(format!("{} is gone and cannot be changed", new.id)));
         }
+        // What comes in is as it was elsewhere, and changes nothing that came in before.
+        let comes_in = kind == EventKind::Imported;
         // The cause before its effects: what the change unblocks is told after it.
         self.record_changes(old, new, kind);
+        if old.issue_type != new.issue_type {
+            self.recount(&new.id)?;
+        }
         if (&old.status, old.outcome) != (&new.status, new.outcome) {
             self.refresh_after_state_of(&new.id)?;
+            let [before, after] = [old, new].map(TargetFacts::of);
+            let tallies = self.count_change(&new.id, &before, &after)?;
+            if !comes_in {
+                for tally in &tallies {
+                    self.settle_convoy(tally)?;
+                }
+            }
         }
         Ok(true)
     }

@@ -30,6 +30,8 @@ pub struct Bulk<'w, 's> {
     /// Sorted, so that what they unblock is told in the same order every time.
     doubtful: BTreeSet<BeadId>,
     doubtful_parents: BTreeSet<BeadId>,
+    /// What tracks others.
+    tracking: BTreeSet<BeadId>,
 }
 
 impl<'s> Writer<'s> {
@@ -49,6 +51,7 @@ impl<'s> Writer<'s> {
             prefixes: HashMap::new(),
             doubtful: BTreeSet::new(),
             doubtful_parents: BTreeSet::new(),
+            tracking: BTreeSet::new(),
         })
     }
 }
@@ -94,11 +97,15 @@ impl<'s> Bulk<'_, 's> {
             if edge.kind == DependencyType::ParentChild {
                 self.doubtful_parents.insert(edge.target.clone());
             }
+            if edge.kind == DependencyType::Tracks {
+                self.tracking.insert(edge.issue.clone());
+            }
         }
         self.writer.record_new(bead, EventKind::Imported);
         self.writer.write_many_events()?;
         if self.awaited.contains(&bead.id) {
             self.writer.refresh_edges_to(&bead.id)?;
+            self.writer.recount_convoys_of(&bead.id)?;
         }
         Ok(())
     }
@@ -149,6 +156,9 @@ impl<'s> Bulk<'_, 's> {
         }
         for id in &self.doubtful_parents {
             self.writer.refresh_waits_for(id)?;
+        }
+        for convoy in &self.tracking {
+            self.writer.recount(convoy)?;
         }
         if self.inserted >= MANY_ROWS { self.writer.refresh_statistics() } else { Ok(()) }
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
 
-use gt_core::decide::{ChildrenFacts, edge_blocks};
+use gt_core::decide::{ChildrenFacts, Members, edge_blocks};
 use gt_core::work::WorkStatus;
 use gt_core::{BeadId, ExecutorKind, IssueType, Timestamp, Uid};
 
@@ -93,6 +93,7 @@ impl Reader<'_> {
         self.check_beads(found)?;
         self.check_positions(found)?;
         self.check_events(found)?;
+        self.check_convoys(found)?;
         self.check_schedule(found)
     }
 
@@ -110,6 +111,26 @@ impl Reader<'_> {
             Ok(ControlFlow::Continue(()))
         })?;
         Ok((count, first))
+    }
+
+    /// How the beads stand that each convoy tracks.
+    fn check_convoys(&self, found: Found<'_>) -> Result<(), StoreError> {
+        let kept: HashMap<BeadId, Members> =
+            self.convoy_tallies()?.into_iter().map(|tally| (tally.convoy, tally.members)).collect();
+        for convoy in self.tracking_convoys()? {
+            let counted = self.count_members(&convoy)?;
+            let stored = kept.get(&convoy).copied().unwrap_or_default();
+            for (value, stored, computed) in [
+                ("members", stored.total, counted.total),
+                ("open_members", stored.open, counted.open),
+                ("failed_members", stored.failed, counted.failed),
+            ] {
+                if stored != computed {
+                    tell(found, &convoy, value, stored, computed);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether each edge blocks, and how many block each bead. Edges come sorted by bead.

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use gt_core::{BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, RigSlug, Timestamp};
 
 use super::beads::{carried_from, carried_text, id_from};
+use super::hydrate::{PAGE, placeholders};
 use super::statements;
 use crate::engine::Row;
 use crate::{Reader, StoreError, Writer};
@@ -67,6 +68,20 @@ impl Reader<'_> {
         self.rows(BLOCKING_TARGETS, &[id.into()], |row| id_from(row, 0))
     }
 
+    /// Every edge of these beads that blocks now: the bead, and what it waits for.
+    pub fn edges_that_block(&self, ids: &[BeadId]) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
+        let mut found = Vec::new();
+        for page in ids.chunks(PAGE) {
+            let (list, params) = placeholders(page);
+            let sql = format!(
+                "SELECT issue_id, depends_on_id FROM dependencies WHERE issue_id IN ({list}) \
+                 AND blocking = 1 ORDER BY issue_id, depends_on_id"
+            );
+            found.extend(self.rows(&sql, &params, |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))?);
+        }
+        Ok(found)
+    }
+
     /// Hands every edge of a type that can block to `each`: the bead that depends, and on which.
     pub fn for_each_blocking_edge(
         &self,
@@ -117,6 +132,10 @@ impl Writer<'_> {
         } else {
             self.refresh_after_parting(&edge.kind, &edge.target)?;
         }
+        let tracked_before = before.is_some_and(|(old, _)| old.kind == DependencyType::Tracks);
+        if tracked_before != (edge.kind == DependencyType::Tracks) {
+            self.recount(&edge.issue)?;
+        }
         Ok(change)
     }
 
@@ -140,6 +159,9 @@ impl Writer<'_> {
             self.record_edge(edge, EventKind::DependencyRemoved)?;
         }
         self.add_blockers(&edge.issue, -i64::from(blocked))?;
+        if edge.kind == DependencyType::Tracks {
+            self.recount(&edge.issue)?;
+        }
         self.refresh_after_parting(&edge.kind, &edge.target)
     }
 

@@ -41,6 +41,7 @@ pub use beads::{BlockerFacts, differing_fields};
 pub use bulk::Bulk;
 pub use check::Difference;
 pub use contexts::{Lane, NewContext};
+pub use convoys::Tally;
 pub use dependencies::DependencyChange;
 pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
@@ -77,6 +78,7 @@ pub fn all_statements() -> Vec<&'static str> {
         check_schedule::STATEMENTS,
         comments::STATEMENTS,
         contexts::STATEMENTS,
+        convoys::STATEMENTS,
         dependencies::STATEMENTS,
         events::STATEMENTS,
         find::STATEMENTS,

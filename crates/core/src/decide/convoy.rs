@@ -1,0 +1,121 @@
+//! When a convoy lands, and when it has not after all.
+
+use crate::{Bead, Json, Status};
+
+/// Why a convoy is closed that has landed.
+pub const LANDED: &str = "landed";
+
+/// How the beads stand that a convoy tracks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Members {
+    /// How many there are.
+    pub total: u64,
+    /// How many are not closed.
+    pub open: u64,
+    /// How many are closed as failed.
+    pub failed: u64,
+}
+
+impl Members {
+    /// How many are closed, and not as failed.
+    pub fn completed(self) -> u64 {
+        self.total.saturating_sub(self.open).saturating_sub(self.failed)
+    }
+
+    /// Whether everything is done. Where nothing is tracked there is nothing that could be.
+    pub fn are_done(self) -> bool {
+        self.total > 0 && self.completed() == self.total
+    }
+}
+
+/// Where a convoy stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConvoyState {
+    /// Planned, and nothing happens: it has to be launched.
+    Staged,
+    /// Under way.
+    Open,
+    /// Everything it tracks is done.
+    Landed,
+    /// Somebody closed it.
+    Closed,
+}
+
+impl ConvoyState {
+    /// Where the convoy stands that this bead is.
+    pub fn of(bead: &Bead) -> Self {
+        match &bead.status {
+            Status::Closed if bead.close_reason == LANDED => Self::Landed,
+            Status::Closed => Self::Closed,
+            Status::Custom(_) if bead.status.as_str().starts_with("staged_") => Self::Staged,
+            Status::Open
+            | Status::InProgress
+            | Status::Hooked
+            | Status::Blocked
+            | Status::Deferred
+            | Status::Pinned
+            | Status::Custom(_) => Self::Open,
+        }
+    }
+}
+
+/// What follows for a convoy from how its members stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConvoyChange {
+    /// It lands.
+    Lands,
+    /// It has landed, and something of it is not done any more: it is open again.
+    Reopens,
+}
+
+/// Whether the convoy that this bead is lands when its owner says so, and not by itself.
+pub fn is_owned(convoy: &Bead) -> bool {
+    let fields = convoy.metadata.as_ref().and_then(Json::fields).unwrap_or_default();
+    fields.iter().any(|(name, value)| name == "owned" && value.as_str() == "true")
+}
+
+/// What follows for a convoy from how its members stand now.
+///
+/// It lands when everything is done, unless its owner does that; and what has landed is under way again when something of it
+/// is not done after all. One that somebody closed stays closed, and one that is staged is not touched.
+pub fn convoy_change(state: ConvoyState, is_owned: bool, members: Members) -> Option<ConvoyChange> {
+    match state {
+        ConvoyState::Open if !is_owned && members.are_done() => Some(ConvoyChange::Lands),
+        ConvoyState::Landed if !members.are_done() => Some(ConvoyChange::Reopens),
+        ConvoyState::Staged | ConvoyState::Open | ConvoyState::Landed | ConvoyState::Closed => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DONE: Members = Members { total: 3, open: 0, failed: 0 };
+
+    #[test]
+    fn a_convoy_lands_when_all_it_tracks_is_done_and_nothing_failed() {
+        let change = |members| convoy_change(ConvoyState::Open, false, members);
+        assert_eq!(change(DONE), Some(ConvoyChange::Lands));
+        assert_eq!(change(Members { open: 1, ..DONE }), None);
+        assert_eq!(change(Members { failed: 1, ..DONE }), None);
+        assert_eq!(change(Members::default()), None, "nothing is tracked");
+    }
+
+    #[test]
+    fn what_is_owned_staged_or_closed_does_not_land_by_itself() {
+        assert_eq!(convoy_change(ConvoyState::Open, true, DONE), None);
+        for state in [ConvoyState::Staged, ConvoyState::Closed, ConvoyState::Landed] {
+            assert_eq!(convoy_change(state, false, DONE), None, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_landed_is_under_way_again_when_something_is_not_done_after_all() {
+        for owned in [true, false] {
+            let change = |state, open| convoy_change(state, owned, Members { open, ..DONE });
+            assert_eq!(change(ConvoyState::Landed, 1), Some(ConvoyChange::Reopens));
+            assert_eq!(change(ConvoyState::Landed, 0), None);
+            assert_eq!(change(ConvoyState::Closed, 1), None, "somebody wanted it closed");
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! What a set of beads would do if it were launched: in which order, what holds parts of it up, and what is wrong with it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::graph::cycles;
+use crate::rig::RigState;
+use crate::{BeadId, RigSlug};
+
+/// One bead of a set that is to be launched together.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// Its id.
+    pub id: BeadId,
+    /// What it is to the set.
+    pub part: Part,
+    /// Where in the set those stand that it waits for and that are not over.
+    pub waits_for: Vec<usize>,
+    /// Those it waits for that are neither in the set nor over.
+    pub gates: Vec<BeadId>,
+}
+
+/// What a bead is to the set that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// It is over, and nothing is to be done.
+    Over,
+    /// Nobody works on it itself: it is over when these members are.
+    Frame(Vec<usize>),
+    /// Somebody has to do it, in this rig, if it has one.
+    Work(Option<(RigSlug, RigState)>),
+}
+
+/// What else staging has to know.
+#[derive(Debug, Clone, Default)]
+pub struct StageFacts {
+    /// The members, each once.
+    pub members: Vec<Member>,
+    /// The set is everything below an epic, so that somebody thought about what belongs together.
+    pub is_epic: bool,
+    /// How many workers there may be at once, if that is limited.
+    pub cap: Option<u32>,
+    /// Rigs whose repository does not have the branch that the work is to land on.
+    pub missing_branches: Vec<(RigSlug, String)>,
+}
+
+/// What kind of thing is wrong with a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Category {
+    /// Beads wait for each other.
+    Cycle,
+    /// Nobody knows where a bead is to be done.
+    NoRig,
+    /// A bead of an epic has nothing to do with the others.
+    Orphan,
+    /// A rig starts nothing.
+    BlockedRig,
+    /// The work is in several rigs.
+    CrossRig,
+    /// More could be done at once than there is room for.
+    Capacity,
+    /// The branch to land on is not there.
+    MissingBranch,
+    /// Something outside the set has to be done first.
+    Gated,
+}
+
+impl Category {
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cycle => "cycle",
+            Self::NoRig => "no-rig",
+            Self::Orphan => "orphan",
+            Self::BlockedRig => "blocked-rig",
+            Self::CrossRig => "cross-rig",
+            Self::Capacity => "capacity",
+            Self::MissingBranch => "missing-branch",
+            Self::Gated => "gated",
+        }
+    }
+
+    /// Whether nothing may be launched that has it; all others are warnings.
+    pub const fn is_error(self) -> bool {
+        match self {
+            Self::Cycle | Self::NoRig => true,
+            Self::Orphan
+            | Self::BlockedRig
+            | Self::CrossRig
+            | Self::Capacity
+            | Self::MissingBranch
+            | Self::Gated => false,
+        }
+    }
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Something that is wrong with a set, or worth knowing before it is launched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What kind of thing.
+    pub category: Category,
+    /// The beads that it is about.
+    pub beads: Vec<BeadId>,
+    /// It in words.
+    pub message: String,
+    /// What would help.
+    pub suggested_fix: Option<String>,
+}
+
+/// The place of a bead that waits for something outside its set, and for what.
+pub type Gated = (usize, Vec<BeadId>);
+
+/// How a set would go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StagePlan {
+    /// What is wrong and worth knowing, errors first.
+    pub findings: Vec<Finding>,
+    /// What can be done at once, one after the other, by places in the set. What is over, what is in a cycle or behind one, and
+    /// what is gated is in none.
+    pub waves: Vec<Vec<usize>>,
+    /// What waits for something outside the set, itself or behind another, and for what.
+    pub gated: Vec<Gated>,
+}
+
+impl StagePlan {
+    /// Whether nothing may be launched.
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|finding| finding.category.is_error())
+    }
+}
+
+/// Plans how a set would go.
+pub fn stage(facts: &StageFacts) -> StagePlan {
+    let graph = Graph::of(&facts.members);
+    let (waves, gated) = graph.order(&facts.members);
+    let mut findings = graph.cycles(&facts.members);
+    findings.extend(without_rig(&facts.members));
+    if facts.is_epic {
+        findings.extend(orphans(&facts.members, &graph));
+    }
+    findings.extend(blocked_rigs(&facts.members));
+    findings.extend(cross_rig(&facts.members));
+    findings.extend(crowded(&facts.members, &waves, facts.cap));
+    findings.extend(
+        facts.missing_branches.iter().map(|(rig, branch)| missing_branch(facts, rig, branch)),
+    );
+    findings.extend(gates(&facts.members));
+    StagePlan { findings, waves, gated }
+}
+
+/// Who waits for whom, by places in the set.
+struct Graph {
+    edges: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    fn of(members: &[Member]) -> Self {
+        let is_over = |at: &usize| members.get(*at).is_none_or(|member| member.part == Part::Over);
+        let edges = members.iter().map(|member| {
+            let parts: &[usize] = match &member.part {
+                Part::Over => return Vec::new(),
+                Part::Frame(parts) => parts,
+                Part::Work(_) => &[],
+            };
+            let mut targets: Vec<usize> =
+                member.waits_for.iter().chain(parts).copied().filter(|at| !is_over(at)).collect();
+            targets.sort_unstable();
+            targets.dedup();
+            targets
+        });
+        Self { edges: edges.collect() }
+    }
+
+    /// Puts work into waves, and says what has to wait for something outside.
+    fn order(&self, members: &[Member]) -> (Vec<Vec<usize>>, Vec<Gated>) {
+        let mut followers = vec![Vec::new(); self.edges.len()];
+        for (at, targets) in self.edges.iter().enumerate() {
+            for target in targets {
+                followers[*target].push(at);
+            }
+        }
+        let mut left: Vec<usize> = self.edges.iter().map(Vec::len).collect();
+        let mut wave = vec![0; members.len()];
+        let mut gated_by: Vec<Vec<BeadId>> =
+            members.iter().map(|member| member.gates.clone()).collect();
+        let mut next: Vec<usize> = (0..members.len()).filter(|at| left[*at] == 0).collect();
+        let (mut waves, mut gated) = (Vec::<Vec<usize>>::new(), Vec::new());
+        while let Some(at) = next.pop() {
+            let is_work = matches!(members[at].part, Part::Work(_));
+            let is_gated = !gated_by[at].is_empty() && members[at].part != Part::Over;
+            if is_work && is_gated {
+                gated.push((at, gated_by[at].clone()));
+            } else if is_work {
+                if waves.len() <= wave[at] {
+                    waves.resize_with(wave[at] + 1, Vec::new);
+                }
+                waves[wave[at]].push(at);
+            }
+            for follower in std::mem::take(&mut followers[at]) {
+                // A frame takes no time of its own.
+                wave[follower] = wave[follower].max(wave[at] + usize::from(is_work));
+                if is_gated {
+                    gated_by[follower].push(members[at].id.clone());
+                }
+                left[follower] -= 1;
+                if left[follower] == 0 {
+                    next.push(follower);
+                }
+            }
+        }
+        for wave in &mut waves {
+            wave.sort_unstable();
+        }
+        gated.sort_unstable_by_key(|(at, _)| *at);
+        (waves, gated)
+    }
+
+    fn cycles(&self, members: &[Member]) -> Vec<Finding> {
+        let found = cycles(&self.edges).into_iter();
+        let finding = |path: Vec<usize>| {
+            let beads: Vec<BeadId> = path.iter().map(|at| members[*at].id.clone()).collect();
+            // An edge that somebody drew, and not one from a frame to its parts.
+            let next = |at: usize| path[(at + 1) % path.len()];
+            let drawn =
+                (0..path.len()).rev().find(|at| members[path[*at]].waits_for.contains(&next(*at)));
+            Finding {
+                category: Category::Cycle,
+                message: format!("they wait for each other: {}", round(&beads)),
+                suggested_fix: drawn.map(|at| {
+                    format!("bd dep remove {} {}", members[path[at]].id, members[next(at)].id)
+                }),
+                beads,
+            }
+        };
+        found.map(finding).collect()
+    }
+}
+
+/// How many beads are named in a sentence before it says how many more there are.
+const NAMED: usize = 8;
+
+/// A path that comes back to where it began.
+fn round(beads: &[BeadId]) -> String {
+    let names: Vec<&str> = beads.iter().map(BeadId::as_str).collect();
+    let Some(first) = names.first() else { return String::new() };
+    match names.len().checked_sub(NAMED) {
+        None | Some(0) => format!("{} → {first}", names.join(" → ")),
+        Some(more) => {
+            let (begin, end) = (names[..NAMED - 1].join(" → "), names[names.len() - 1]);
+            format!("{begin} → … {more} more … → {end} → {first}")
+        }
+    }
+}
+
+/// Some beads by name.
+fn named(beads: &[BeadId]) -> String {
+    let names: Vec<&str> = beads.iter().take(NAMED).map(BeadId::as_str).collect();
+    match beads.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// One or several.
+fn count(number: usize, one: &str, several: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {several}") }
+}
+
+/// Everything that has to be done, with its rig.
+fn work(members: &[Member]) -> impl Iterator<Item = (&Member, Option<&(RigSlug, RigState)>)> {
+    members.iter().filter_map(|member| match &member.part {
+        Part::Work(rig) => Some((member, rig.as_ref())),
+        Part::Over | Part::Frame(_) => None,
+    })
+}
+
+fn without_rig(members: &[Member]) -> Option<Finding> {
+    let homeless = work(members).filter(|(_, rig)| rig.is_none());
+    let beads: Vec<BeadId> = homeless.map(|(member, _)| member.id.clone()).collect();
+    let first = beads.first()?;
+    Some(Finding {
+        category: Category::NoRig,
+        message: format!("no rig does {}: {}", count(beads.len(), "bead", "beads"), named(&beads)),
+        suggested_fix: Some(format!(
+            "create it in a rig (bd create --rig <rig>) or add a rig with the prefix of {first} (gt rig add)"
+        )),
+        beads,
+    })
+}
+
+fn orphans(members: &[Member], graph: &Graph) -> Option<Finding> {
+    if work(members).count() < 2 {
+        return None;
+    }
+    let mut is_awaited = vec![false; members.len()];
+    graph.edges.iter().flatten().for_each(|target| is_awaited[*target] = true);
+    let is_alone = |at: usize, member: &Member| {
+        matches!(member.part, Part::Work(_))
+            && graph.edges[at].is_empty()
+            && member.gates.is_empty()
+            && !is_awaited[at]
+    };
+    let alone = members.iter().enumerate().filter(|(at, member)| is_alone(*at, member));
+    let beads: Vec<BeadId> = alone.map(|(_, member)| member.id.clone()).collect();
+    if beads.is_empty() {
+        return None;
+    }
+    Some(Finding {
+        category: Category::Orphan,
+        message: format!(
+            "{} neither for anything nor does anything wait for it: {}",
+            count(beads.len(), "bead waits", "beads wait"),
+            named(&beads)
+        ),
+        suggested_fix: Some("bd dep add <bead> <what it needs>, if there is an order".to_owned()),
+        beads,
+    })
+}
+
+/// The work of each rig.
+fn by_rig(members: &[Member]) -> BTreeMap<&RigSlug, (RigState, Vec<BeadId>)> {
+    let mut rigs: BTreeMap<&RigSlug, (RigState, Vec<BeadId>)> = BTreeMap::new();
+    for (member, rig) in work(members) {
+        if let Some((slug, state)) = rig {
+            rigs.entry(slug).or_insert((*state, Vec::new())).1.push(member.id.clone());
+        }
+    }
+    rigs
+}
+
+fn blocked_rigs(members: &[Member]) -> Vec<Finding> {
+    let finding = |(slug, (state, beads)): (&RigSlug, (RigState, Vec<BeadId>))| {
+        let (is, remedy) = match state {
+            RigState::Active => return None,
+            RigState::Parked => ("parked, and nothing starts there", "unpark"),
+            RigState::Docked => ("docked, and its beads are left out", "undock"),
+        };
+        Some(Finding {
+            category: Category::BlockedRig,
+            message: format!("the rig {slug} is {is}: {}", named(&beads)),
+            suggested_fix: Some(format!("gt rig {remedy} {slug}")),
+            beads,
+        })
+    };
+    by_rig(members).into_iter().filter_map(finding).collect()
+}
+
+fn cross_rig(members: &[Member]) -> Option<Finding> {
+    let rigs = by_rig(members);
+    if rigs.len() < 2 {
+        return None;
+    }
+    let said: Vec<String> =
+        rigs.iter().map(|(slug, (_, beads))| format!("{slug} ({})", beads.len())).collect();
+    // The first of the largest: what is elsewhere is what may surprise.
+    let mut home = None;
+    for (slug, (_, beads)) in &rigs {
+        if home.is_none_or(|(_, most)| beads.len() > most) {
+            home = Some((*slug, beads.len()));
+        }
+    }
+    let elsewhere = rigs.iter().filter(|(slug, _)| Some(**slug) != home.map(|(slug, _)| slug));
+    let mut beads: Vec<BeadId> = elsewhere.flat_map(|(_, (_, beads))| beads.clone()).collect();
+    beads.sort();
+    Some(Finding {
+        category: Category::CrossRig,
+        message: format!("it is work for {} rigs: {}", rigs.len(), said.join(", ")),
+        suggested_fix: None,
+        beads,
+    })
+}
+
+fn crowded(members: &[Member], waves: &[Vec<usize>], cap: Option<u32>) -> Option<Finding> {
+    let cap = usize::try_from(cap?).ok()?;
+    let widest = waves.iter().enumerate().max_by_key(|(at, wave)| (wave.len(), usize::MAX - at))?;
+    let (at, wave) = widest;
+    if wave.len() <= cap {
+        return None;
+    }
+    Some(Finding {
+        category: Category::Capacity,
+        message: format!(
+            "wave {} has {} beads, and there is room for {}: the others wait for a slot",
+            at + 1,
+            wave.len(),
+            count(cap, "worker", "workers")
+        ),
+        suggested_fix: Some("gt config set scheduler.max_polecats <n>".to_owned()),
+        beads: wave.iter().map(|at| members[*at].id.clone()).collect(),
+    })
+}
+
+fn missing_branch(facts: &StageFacts, rig: &RigSlug, branch: &str) -> Finding {
+    let beads = by_rig(&facts.members).remove(rig).map(|(_, beads)| beads).unwrap_or_default();
+    Finding {
+        category: Category::MissingBranch,
+        message: format!("the repository of the rig {rig} has no branch {branch}"),
+        suggested_fix: Some(format!(
+            "make the branch {branch} at the origin, or choose another with --base-branch"
+        )),
+        beads,
+    }
+}
+
+/// One finding for each bead outside that something waits for.
+fn gates(members: &[Member]) -> Vec<Finding> {
+    let mut waiting: BTreeMap<&BeadId, Vec<BeadId>> = BTreeMap::new();
+    for (member, _) in work(members) {
+        for gate in &member.gates {
+            waiting.entry(gate).or_default().push(member.id.clone());
+        }
+    }
+    let finding = |(gate, beads): (&BeadId, Vec<BeadId>)| Finding {
+        category: Category::Gated,
+        message: format!("{gate} is not part of it and has to be done first for {}", named(&beads)),
+        suggested_fix: Some(format!(
+            "add {gate} to it, or see to it that it gets done: gt why {gate}"
+        )),
+        beads,
+    };
+    waiting.into_iter().map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests;

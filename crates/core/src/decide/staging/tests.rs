@@ -1,0 +1,204 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn id(text: &str) -> BeadId {
+    BeadId::parse(text).unwrap()
+}
+
+fn rig(slug: &str, state: RigState) -> Part {
+    Part::Work(Some((RigSlug::parse(slug).unwrap(), state)))
+}
+
+fn task(name: &str, waits_for: &[usize]) -> Member {
+    Member {
+        id: id(&format!("we-{name}")),
+        part: rig("web", RigState::Active),
+        waits_for: waits_for.to_vec(),
+        gates: Vec::new(),
+    }
+}
+
+fn plan(members: Vec<Member>) -> StagePlan {
+    stage(&StageFacts { members, ..StageFacts::default() })
+}
+
+fn categories(plan: &StagePlan) -> Vec<&'static str> {
+    plan.findings.iter().map(|finding| finding.category.as_str()).collect()
+}
+
+#[test]
+fn each_wave_is_what_can_be_done_at_once() {
+    let members = vec![task("a", &[]), task("b", &[0]), task("c", &[0, 1]), task("d", &[])];
+    let plan = plan(members);
+    assert_eq!(plan.waves, [vec![0, 3], vec![1], vec![2]]);
+    assert_eq!(categories(&plan), [""; 0]);
+}
+
+#[test]
+fn what_is_over_is_in_no_wave_and_keeps_nobody() {
+    let mut done = task("a", &[]);
+    done.part = Part::Over;
+    done.gates = vec![id("we-x")];
+    let plan = plan(vec![done, task("b", &[0]), task("c", &[1])]);
+    assert_eq!(plan.waves, [vec![1], vec![2]]);
+    assert_eq!((plan.gated, plan.findings), (vec![], vec![]));
+}
+
+#[test]
+fn whoever_waits_for_a_frame_waits_for_all_its_parts_and_no_longer() {
+    let mut frame = task("epic", &[]);
+    frame.part = Part::Frame(vec![0, 1]);
+    let plan = plan(vec![task("a", &[]), task("b", &[0]), frame, task("c", &[2])]);
+    assert_eq!(plan.waves, [vec![0], vec![1], vec![3]]);
+}
+
+#[test]
+fn beads_that_wait_for_each_other_are_an_error_with_the_way_round() {
+    let plan = plan(vec![
+        task("a", &[1]),
+        task("b", &[2]),
+        task("c", &[0]),
+        task("d", &[2]),
+        task("e", &[4]),
+    ]);
+    assert!(plan.has_errors());
+    assert_eq!(categories(&plan), ["cycle", "cycle"]);
+    assert_eq!(plan.findings[0].message, "they wait for each other: we-a → we-b → we-c → we-a");
+    assert_eq!(plan.findings[0].suggested_fix.as_deref(), Some("bd dep remove we-c we-a"));
+    assert_eq!(plan.findings[1].message, "they wait for each other: we-e → we-e");
+    assert!(plan.waves.is_empty(), "what is behind a cycle never starts either");
+}
+
+#[test]
+fn what_waits_for_a_frame_around_what_waits_for_it_never_starts() {
+    let mut frame = task("epic", &[]);
+    frame.part = Part::Frame(vec![2]);
+    let plan = plan(vec![task("a", &[1]), frame, task("x", &[0])]);
+    assert_eq!(categories(&plan), ["cycle"]);
+    assert_eq!(plan.findings[0].message, "they wait for each other: we-a → we-epic → we-x → we-a");
+    assert_eq!(plan.findings[0].suggested_fix.as_deref(), Some("bd dep remove we-x we-a"));
+}
+
+#[test]
+fn a_long_way_round_is_told_in_short_and_named_in_full() {
+    let members: Vec<Member> =
+        (0..10_000).map(|n| task(&format!("n{n}"), &[(n + 1) % 10_000])).collect();
+    let plan = plan(members);
+    let [cycle] = plan.findings.as_slice() else { panic!("{:?}", categories(&plan)) };
+    assert_eq!(cycle.beads.len(), 10_000);
+    assert!(cycle.message.contains("… 9992 more … → we-n9999 → we-n0"), "{}", cycle.message);
+}
+
+#[test]
+fn work_without_a_rig_is_an_error() {
+    let mut homeless = task("a", &[]);
+    homeless.part = Part::Work(None);
+    let plan = plan(vec![homeless, task("b", &[])]);
+    assert!(plan.has_errors());
+    assert_eq!(plan.findings[0].beads, [id("we-a")]);
+    assert_eq!(plan.findings[0].message, "no rig does 1 bead: we-a");
+}
+
+#[test]
+fn what_is_outside_and_not_over_gates_and_is_named() {
+    let mut gated = task("a", &[]);
+    gated.gates = vec![id("ap-9")];
+    let plan = plan(vec![gated, task("b", &[0]), task("c", &[])]);
+    assert_eq!(plan.waves, [vec![2]]);
+    assert_eq!(plan.gated, [(0, vec![id("ap-9")]), (1, vec![id("we-a")])]);
+    assert_eq!(categories(&plan), ["gated"]);
+    assert!(!plan.has_errors());
+    assert!(plan.findings[0].message.starts_with("ap-9 is not part of it"));
+}
+
+#[test]
+fn rigs_that_start_nothing_and_several_rigs_are_warnings() {
+    let mut elsewhere = task("x", &[]);
+    elsewhere.part = rig("api", RigState::Docked);
+    let plan = plan(vec![task("a", &[]), task("b", &[]), elsewhere]);
+    assert_eq!(categories(&plan), ["blocked-rig", "cross-rig"]);
+    assert_eq!(plan.findings[0].suggested_fix.as_deref(), Some("gt rig undock api"));
+    assert_eq!(plan.findings[1].message, "it is work for 2 rigs: api (1), web (2)");
+    assert_eq!(plan.findings[1].beads, [id("we-x")]);
+}
+
+#[test]
+fn only_below_an_epic_a_bead_alone_is_worth_a_word() {
+    let members = vec![task("a", &[]), task("b", &[0]), task("c", &[])];
+    let facts = StageFacts { members, is_epic: true, ..StageFacts::default() };
+    let staged = stage(&facts);
+    assert_eq!(categories(&staged), ["orphan"]);
+    assert_eq!(staged.findings[0].beads, [id("we-c")]);
+    assert_eq!(categories(&stage(&StageFacts { is_epic: false, ..facts })), [""; 0]);
+}
+
+#[test]
+fn more_at_once_than_there_is_room_for_is_told_of_the_widest_wave() {
+    let members = vec![task("a", &[]), task("b", &[0]), task("c", &[0]), task("d", &[0])];
+    let facts = StageFacts { members, cap: Some(2), ..StageFacts::default() };
+    let plan = stage(&facts);
+    assert_eq!(categories(&plan), ["capacity"]);
+    assert!(
+        plan.findings[0].message.starts_with("wave 2 has 3 beads, and there is room for 2 workers")
+    );
+    assert_eq!(categories(&stage(&StageFacts { cap: Some(3), ..facts })), [""; 0]);
+}
+
+/// What has to be done before a member can: its work, and that behind frames.
+fn before(members: &[Member], at: usize, found: &mut Vec<usize>) {
+    let parts: Vec<usize> = match &members[at].part {
+        Part::Over => vec![],
+        Part::Frame(parts) => parts.clone(),
+        Part::Work(_) => members[at].waits_for.clone(),
+    };
+    for part in parts {
+        match members[part].part {
+            Part::Over => {}
+            Part::Frame(_) => before(members, part, found),
+            Part::Work(_) => found.push(part),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_waits_comes_right_after_the_last_of_what_it_waits_for(
+        edges in prop::collection::vec(prop::collection::vec(0_usize..40, 0..4), 40),
+        gated in prop::collection::vec(prop::bool::weighted(0.1), 40),
+        over in prop::collection::vec(prop::bool::weighted(0.2), 40),
+        frames in prop::collection::vec(prop::bool::weighted(0.1), 40),
+    ) {
+        // Only backwards, so that there is no cycle.
+        let members: Vec<Member> = edges.iter().enumerate().map(|(at, targets)| {
+            let targets: Vec<usize> = targets.iter().copied().filter(|target| *target < at).collect();
+            let mut member = task(&format!("n{at}"), &targets);
+            if gated[at] {
+                member.gates = vec![id("ap-1")];
+            }
+            if over[at] {
+                member.part = Part::Over;
+            } else if frames[at] {
+                member.part = Part::Frame(std::mem::take(&mut member.waits_for));
+            }
+            member
+        }).collect();
+        let plan = plan(members.clone());
+        let wave_of = |at: usize| plan.waves.iter().position(|wave| wave.contains(&at));
+        let is_gated = |at: usize| plan.gated.iter().any(|(one, _)| *one == at);
+        for (at, member) in members.iter().enumerate() {
+            let Part::Work(_) = member.part else {
+                prop_assert_eq!((wave_of(at), is_gated(at)), (None, false));
+                continue;
+            };
+            prop_assert!(wave_of(at).is_some() != is_gated(at), "{} is in one place", member.id);
+            if let Some(wave) = wave_of(at) {
+                let mut first = Vec::new();
+                before(&members, at, &mut first);
+                let last = first.iter().map(|one| wave_of(*one).map_or(usize::MAX, |wave| wave + 1)).max();
+                prop_assert_eq!(wave, last.unwrap_or(0));
+            }
+        }
+        prop_assert!(!plan.has_errors());
+    }
+}
