@@ -4,6 +4,7 @@ mod account;
 mod agent;
 mod completions;
 mod config;
+mod convoy;
 mod daemon;
 mod deacon;
 mod demo;
@@ -74,6 +75,7 @@ enum Verb {
     Sling(sling::SlingArgs),
     Queue(queue::QueueArgs),
     Scheduler(scheduler::SchedulerArgs),
+    Convoy(convoy::ConvoyArgs),
     Done(done::DoneArgs),
     Unsling(unsling::UnslingArgs),
     Run(run::RunArgs),
@@ -150,6 +152,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Escalate(args) => escalate::run(&context, &args),
         Verb::Why(args) => why::run(&context, &args),
         Verb::Work(args) => work::run(&context, &args),
+        Verb::Convoy(args) => convoy::run(&context, &args),
         Verb::Token(args) => token::run(&context, &args),
         Verb::Serve(args) => serve::run(&context, &args),
         Verb::Up(_) => daemon::up(&context),

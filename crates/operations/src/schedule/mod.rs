@@ -1,7 +1,6 @@
 //! Scheduling: from what a person slings to contexts, in one transaction.
 
 mod check;
-mod convoy;
 mod expand;
 mod redispatch;
 mod rehearse;

@@ -74,6 +74,8 @@ pub struct SlingRequest {
     pub flags: Flags,
     /// It was queued: in direct mode it waits for a cycle by hand.
     pub queue: bool,
+    /// It is a convoy that is staged, and begins now.
+    pub launch: bool,
     /// Nothing is changed.
     pub rehearsal: bool,
 }

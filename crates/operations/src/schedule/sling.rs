@@ -3,16 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use gt_core::schedule::{Context, Origin, Run, SlingParameters};
-use gt_core::{Bead, BeadId, Rig, RigSlug, Status};
+use gt_core::schedule::{Context, Merge, Origin, Run, SlingParameters};
+use gt_core::{Bead, BeadId, Json, Rig, RigSlug, Status};
 use gt_store::{BeadRow, NewContext, Pause, Reader, Writer};
 
 use super::check::{self, Verdict};
-use super::convoy;
 use super::expand::{Meaning, Target, Words, meaning, named, unfold, words};
 use super::rehearse::rehearse;
 use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
 use crate::beads::BeadFacts;
+use crate::convoys::{NewConvoy, make, open_staged};
 use crate::dispatch::{
     Begun, Caller, DEFAULT_FORMULA, Overrides, Recipe, Scene, Start, Starter, Surroundings,
     start_in,
@@ -37,6 +37,8 @@ struct Load {
     items: Vec<Item>,
     container: Option<(&'static str, BeadId)>,
     title: Option<String>,
+    /// How the convoy that is slung wants its work merged, and from which branch on.
+    merging: (Option<Merge>, Option<String>),
     /// The beads as they were after this event.
     rows: HashMap<BeadId, BeadRow>,
     as_of: u64,
@@ -90,7 +92,7 @@ fn sling_with(
     if let Some(session) = &session {
         expect(session);
     }
-    let parameters = parameters(request, &load.words);
+    let parameters = parameters(request, &load);
     // Before the transaction, because it reads files.
     let recipes = try_recipes(town, &scene, &load, &parameters, &request.flags);
     town.write_or_rehearse(request.rehearsal, |writer| {
@@ -134,6 +136,7 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
     let mut items = Vec::new();
     let mut container = None;
     let mut title = None;
+    let mut merging = (None, None);
     let mut rows = named(reader, &words.inputs)?;
     for input in &words.inputs {
         let named = BeadId::parse(input).ok().and_then(|id| rows.get(&id));
@@ -175,8 +178,12 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
             Ok(Meaning::Epic(bead, parts)) => ("epic", bead, parts),
             Ok(Meaning::Convoy(bead, parts)) => ("convoy", bead, parts),
         };
-        refuse_misuse(kind, &bead, &words, &request.flags)?;
+        refuse_misuse(kind, &bead, &words, request)?;
         container = Some((kind, bead.id.clone()));
+        if let (Some(kept), true) = (&bead.metadata, bead.issue_type.is_convoy()) {
+            let merge = kept.string_field("merge").map(|merge| Merge::parse(&merge)).transpose()?;
+            merging = (merge, kept.string_field("base_branch"));
+        }
         title = Some(bead.title.to_string());
         for row in reader.bead_rows(&parts)? {
             items.push(Item {
@@ -192,12 +199,13 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
     for item in &mut items {
         item.twice = item.bead.as_ref().is_ok_and(|bead| !seen.insert(bead.id.clone()));
     }
-    Ok(Load { words, items, container, title, rows, as_of: reader.last_event_number()? })
+    let as_of = reader.last_event_number()?;
+    Ok(Load { words, items, container, title, merging, rows, as_of })
 }
 
 /// Epics and convoys go whole, each part to its own rig.
-fn refuse_misuse(kind: &str, bead: &Bead, words: &Words, flags: &Flags) -> Result<()> {
-    let wrong = flags.task_only();
+fn refuse_misuse(kind: &str, bead: &Bead, words: &Words, request: &SlingRequest) -> Result<()> {
+    let wrong = request.flags.task_only();
     if !wrong.is_empty() {
         return Err(OperationError::rejected(format!(
             "{kind} mode does not support: {}",
@@ -212,7 +220,7 @@ fn refuse_misuse(kind: &str, bead: &Bead, words: &Words, flags: &Flags) -> Resul
     }
     let staged =
         matches!(&bead.status, Status::Custom(_)) && bead.status.as_str().starts_with("staged");
-    if kind == "convoy" && staged {
+    if kind == "convoy" && staged && !request.launch {
         return Err(OperationError::rejected(format!(
             "{} is staged; start it with gt convoy launch {}",
             bead.id, bead.id
@@ -221,9 +229,26 @@ fn refuse_misuse(kind: &str, bead: &Bead, words: &Words, flags: &Flags) -> Resul
     Ok(())
 }
 
-fn parameters(request: &SlingRequest, words: &Words) -> SlingParameters {
+/// What is kept about the convoy of what is slung together.
+fn kept_with_convoy(flags: &Flags) -> Vec<(String, Json)> {
+    let yes = || Json::trusted("true".to_owned());
+    let mut kept = vec![("auto".to_owned(), yes())];
+    if flags.owned {
+        kept.push(("owned".to_owned(), yes()));
+    }
+    if let Some(merge) = flags.merge {
+        kept.push(("merge".to_owned(), Json::string(merge.as_str())));
+    }
+    if let Some(branch) = &flags.base_branch {
+        kept.push(("base_branch".to_owned(), Json::string(branch)));
+    }
+    kept
+}
+
+fn parameters(request: &SlingRequest, load: &Load) -> SlingParameters {
     let flags = &request.flags;
-    let formula = match (&words.formula, flags.hook_raw_bead) {
+    let (merge, base_branch) = &load.merging;
+    let formula = match (&load.words.formula, flags.hook_raw_bead) {
         (Some(formula), _) => Some(formula.clone()),
         (None, true) => None,
         (None, false) => Some(DEFAULT_FORMULA.to_owned()),
@@ -232,9 +257,9 @@ fn parameters(request: &SlingRequest, words: &Words) -> SlingParameters {
         formula,
         args: flags.args.clone(),
         vars: flags.vars.clone(),
-        merge: flags.merge,
+        merge: flags.merge.or(*merge),
         convoy: None,
-        base_branch: flags.base_branch.clone(),
+        base_branch: flags.base_branch.clone().or_else(|| base_branch.clone()),
         no_merge: flags.no_merge,
         review_only: flags.review_only,
         runtime: flags.runtime.clone(),
@@ -328,6 +353,9 @@ impl Scheduling<'_> {
             paused: self.scene.control.paused.clone().map(|(by, at)| Pause { by, at }),
             ..SlingReport::default()
         };
+        if let (true, Some((_, convoy))) = (self.request.launch, &load.container) {
+            open_staged(writer, convoy)?;
+        }
         let mut found = Found::look(writer, &mut load)?;
         let target = load.words.target.as_ref();
         let mut going = Vec::new();
@@ -453,7 +481,13 @@ impl Scheduling<'_> {
                 (None, several) => format!("Batch: {} beads", several.len()),
             };
             let ids: Vec<BeadId> = untracked.iter().map(|bead| bead.id.clone()).collect();
-            let made = convoy::make(self.town, writer, &title, &ids, flags)?;
+            let new = NewConvoy {
+                title: &title,
+                metadata: kept_with_convoy(flags),
+                beads: &ids,
+                status: Status::Open,
+            };
+            let made = make(self.town, writer, &new)?;
             convoys.extend(ids.into_iter().map(|bead| (bead, made.clone())));
             report.convoy = Some(made);
         }

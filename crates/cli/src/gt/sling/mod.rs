@@ -62,25 +62,58 @@ pub(super) fn sling_words(
         on: flags.on()?,
         flags: flags.flags()?,
         queue,
+        launch: false,
         rehearsal: flags.dry_run,
     };
     let town = context.town()?;
+    let slung = carry_out(&town, &request)?;
+    tell(context, &town, &slung, flags.dry_run, flags.no_boot)
+}
+
+/// Schedules what a request names, and starts what may start at once.
+fn carry_out(town: &Town, request: &SlingRequest) -> Result<SlingReport, CliError> {
     let program = this_program()?;
-    let (mut slung, started) = Passes::new(&town, Pass::by_hand(&program))?.sling(&request)?;
+    let (mut slung, started) = Passes::new(town, Pass::by_hand(&program))?.sling(request)?;
     if let Some(dispatched) = started {
-        note_starts(&town, &mut slung, dispatched)?;
+        note_starts(town, &mut slung, dispatched)?;
     }
-    report::print(context.printer, &slung, flags.dry_run)?;
+    Ok(slung)
+}
+
+/// Launches a convoy that is staged.
+pub(super) fn launch(town: &Town, convoy: &str) -> Result<SlingReport, CliError> {
+    let arguments = vec![convoy.to_owned()];
+    carry_out(town, &SlingRequest { arguments, launch: true, ..SlingRequest::default() })
+}
+
+/// Says what became of what was launched.
+pub(super) fn tell_launched(
+    context: &Context<'_>,
+    town: &Town,
+    slung: &SlingReport,
+) -> Result<(), CliError> {
+    tell(context, town, slung, false, false)
+}
+
+/// Says what became of it, and what is needed for the rest.
+fn tell(
+    context: &Context<'_>,
+    town: &Town,
+    slung: &SlingReport,
+    dry_run: bool,
+    no_boot: bool,
+) -> Result<(), CliError> {
+    report::print(context.printer, slung, dry_run)?;
     // In direct mode too: what is blocked starts later, and this command is over by then.
-    let waits_for_daemon = report::has_scheduled(&slung) && !flags.dry_run;
-    if report::waits_at_the_gate(&slung) {
+    let waits_for_daemon = report::has_scheduled(slung) && !dry_run;
+    if report::waits_at_the_gate(slung) {
         context.printer.note(
             "It waits for gt queue run; gt config set queue.enabled true lets the daemon start it",
         );
-    } else if waits_for_daemon && !flags.no_boot && !daemon::is_running(&town) {
+    } else if waits_for_daemon && !no_boot && !daemon::is_running(town) {
         context.printer.note(daemon::NOT_RUNNING);
     }
-    report::verdict(&slung)
+    report::verdict(slung)
 }
 
 /// Workers do what they were given, and leave it to others who does what they find.

@@ -1,42 +1,42 @@
-//! The convoy that what is slung together travels in.
+//! Making convoys.
 
 use gt_core::decide::IdSeed;
-use gt_core::{BeadId, IssueType, Json, Prefix, limits};
+use gt_core::{Bead, BeadId, IssueType, Json, Prefix, Status, limits};
 use gt_store::Writer;
 
-use super::request::Flags;
 use crate::beads::{NewBead, create_in};
 use crate::{OperationError, Result, Town};
 
-/// Makes a convoy that tracks these beads, each named once.
-pub(super) fn make(
-    town: &Town,
-    writer: &mut Writer<'_>,
-    title: &str,
-    beads: &[BeadId],
-    flags: &Flags,
-) -> Result<BeadId> {
-    let mut metadata = vec![("auto".to_owned(), Json::trusted("true".to_owned()))];
-    if flags.owned {
-        metadata.push(("owned".to_owned(), Json::trusted("true".to_owned())));
-    }
-    if let Some(merge) = flags.merge {
-        metadata.push(("merge".to_owned(), Json::string(merge.as_str())));
-    }
-    if let Some(branch) = &flags.base_branch {
-        metadata.push(("base_branch".to_owned(), Json::string(branch)));
-    }
-    let title = cut(title);
-    let new = NewBead {
+/// A convoy that is to be made.
+pub(crate) struct NewConvoy<'a> {
+    /// What it is called; what is too long is cut.
+    pub(crate) title: &'a str,
+    /// What is kept about it: whether it is owned, how its work is merged.
+    pub(crate) metadata: Vec<(String, Json)>,
+    /// What it tracks, each named once.
+    pub(crate) beads: &'a [BeadId],
+    /// Where it stands.
+    pub(crate) status: Status,
+}
+
+/// Makes a convoy.
+pub(crate) fn make(town: &Town, writer: &mut Writer<'_>, new: &NewConvoy<'_>) -> Result<BeadId> {
+    let title = cut(new.title);
+    let metadata = (!new.metadata.is_empty()).then(|| Json::object(&new.metadata));
+    let bead = NewBead {
         id: Some(free_id(writer, &title)?.to_string()),
         force: true,
         title,
         issue_type: Some(IssueType::trusted("convoy".to_owned())),
-        metadata: Some(Json::object(&metadata)),
+        metadata,
         ..NewBead::default()
     };
-    let convoy = create_in(town, writer, &new)?.bead;
-    writer.track(&convoy.id, beads)?;
+    let convoy = create_in(town, writer, &bead)?.bead;
+    if convoy.status != new.status {
+        let staged = Bead { status: new.status.clone(), ..convoy.clone() };
+        writer.save_bead(&convoy, &staged, gt_core::EventKind::StatusChanged)?;
+    }
+    writer.track(&convoy.id, new.beads)?;
     Ok(convoy.id)
 }
 

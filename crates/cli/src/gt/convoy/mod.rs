@@ -1,0 +1,259 @@
+//! `gt convoy`.
+
+mod stage;
+
+use clap::{Args, Subcommand};
+use gt_core::decide::ConvoyState;
+use gt_core::time::format_duration;
+use gt_core::{Status, Timestamp};
+use gt_operations::convoys::{self, Convoy, ConvoyFilter, ConvoyStatus, Tracked};
+use gt_records::ObjectWriter;
+
+use super::run::lasted;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Table, ago, plural, status_colour};
+
+/// Plan, launch and follow beads that travel together
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What is slung together travels in a convoy, and so does what is staged and launched. It lands by itself with
+the close of its last bead, if none of them failed; whoever slings with --owned lands it himself.
+
+Examples:
+  gt convoy stage web-epic-1      # the plan and its problems; nothing runs
+  gt convoy launch hq-cv-x7k2p
+  gt convoy list
+  gt convoy status hq-cv-x7k2p
+  gt convoy list --all --json
+  gt convoy check                 # land what is done, after an import"
+)]
+pub(super) struct ConvoyArgs {
+    #[command(subcommand)]
+    verb: ConvoyVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConvoyVerb {
+    /// List the convoys that are under way
+    List(ListArgs),
+    /// Show how far a convoy is; all that are under way, if none is named
+    Status(StatusArgs),
+    Stage(stage::StageArgs),
+    Launch(stage::LaunchArgs),
+    /// Land the convoys of which everything is done and that have not landed yet
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Only those with this status: open, closed, `staged_ready` or `staged_warnings`
+    #[arg(long, value_parser = Status::parse)]
+    status: Option<Status>,
+    /// Also those that are closed
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Debug, Args)]
+struct StatusArgs {
+    /// The convoy
+    id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// Only this convoy
+    id: Option<String>,
+    /// Only say what would land
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(context: &Context<'_>, args: &ConvoyArgs) -> Result<(), CliError> {
+    match &args.verb {
+        ConvoyVerb::List(args) => {
+            list(context, &ConvoyFilter { all: args.all, status: args.status.clone() })
+        }
+        ConvoyVerb::Status(StatusArgs { id: Some(id) }) => status(context, id),
+        ConvoyVerb::Status(StatusArgs { id: None }) => list(context, &ConvoyFilter::default()),
+        ConvoyVerb::Stage(args) => stage::stage(context, args),
+        ConvoyVerb::Launch(args) => stage::launch(context, args),
+        ConvoyVerb::Check(args) => check(context, args),
+    }
+}
+
+fn list(context: &Context<'_>, filter: &ConvoyFilter) -> Result<(), CliError> {
+    let town = context.town()?;
+    let (printer, now) = (context.printer, town.now());
+    let convoys = convoys::list(&town, filter)?;
+    if printer.json() {
+        let mut list = printer.list();
+        for convoy in &convoys {
+            list.push(&convoy_json(convoy))?;
+        }
+        return list.finish();
+    }
+    if convoys.is_empty() {
+        return printer.done("No convoys; what is slung together travels in one (gt sling)");
+    }
+    let mut table = Table::with_header(&["CONVOY", "STATUS", "DONE", "MADE", "TITLE"]);
+    for convoy in &convoys {
+        table.row(vec![
+            Cell::bold(convoy.bead.id.as_str()),
+            Cell::coloured(standing(convoy), status_colour(&convoy.bead.status)),
+            Cell::new(progress(convoy)),
+            Cell::new(ago(convoy.bead.created_at, now)),
+            Cell::new(convoy.bead.title.as_str()),
+        ]);
+    }
+    printer.table(table)
+}
+
+/// Where a convoy stands, in a word.
+fn standing(convoy: &Convoy) -> String {
+    match convoy.state() {
+        ConvoyState::Landed => "landed".to_owned(),
+        ConvoyState::Staged | ConvoyState::Open | ConvoyState::Closed => {
+            convoy.bead.status.to_string()
+        }
+    }
+}
+
+/// How far a convoy is.
+fn progress(convoy: &Convoy) -> String {
+    let members = convoy.members;
+    let failed = match members.failed {
+        0 => String::new(),
+        failed => format!(", failed: {failed}"),
+    };
+    format!("{}/{}{failed}", members.completed(), members.total)
+}
+
+fn status(context: &Context<'_>, id: &str) -> Result<(), CliError> {
+    let town = context.town()?;
+    let (printer, now) = (context.printer, town.now());
+    let status = convoys::status(&town, id)?;
+    if printer.json() {
+        return printer.object(&status_json(&status, now));
+    }
+    let ConvoyStatus { convoy, tracked } = &status;
+    printer.heading(convoy.bead.id.as_str(), &format!("  {}", convoy.bead.title.as_str()))?;
+    let owner = if convoy.is_owned() { "; its owner lands it" } else { "" };
+    let done = format!("{} done{owner}", progress(convoy));
+    printer.line(match (convoy.state(), convoy.bead.closed_at) {
+        (ConvoyState::Landed, Some(at)) => format!(
+            "landed {}, {} after it was made: {done}",
+            ago(at, now),
+            format_duration(at.since(convoy.bead.created_at))
+        ),
+        _ => format!("{}: {done}", standing(convoy)),
+    })?;
+    if tracked.is_empty() {
+        return printer.line("It tracks nothing, and never lands by itself");
+    }
+    let mut table = Table::new();
+    for one in tracked {
+        let bead = &one.row.bead;
+        table.row(vec![
+            Cell::bold(format!("  {}", bead.id)),
+            Cell::coloured(how(one), status_colour(&bead.status)),
+            Cell::new(one.run.as_ref().map(|run| lasted(run, now)).unwrap_or_default()),
+            Cell::new(one.run.as_ref().map_or(bead.assignee.as_str(), |run| run.agent.as_str())),
+            Cell::new(bead.title.as_str()),
+        ]);
+    }
+    printer.table(table)
+}
+
+/// How a tracked bead stands, in a word.
+fn how(tracked: &Tracked) -> String {
+    let bead = &tracked.row.bead;
+    match (&bead.status, bead.outcome) {
+        (Status::Closed, Some(outcome)) => outcome.as_str().to_owned(),
+        (Status::Open, _) if bead.open_blockers > 0 => "waits for others".to_owned(),
+        (status, _) => status.to_string(),
+    }
+}
+
+fn check(context: &Context<'_>, args: &CheckArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    let landed = convoys::check(&town, args.id.as_deref(), args.dry_run)?;
+    if printer.json() {
+        let mut list = printer.list();
+        for convoy in &landed {
+            list.push(&convoy_json(convoy))?;
+        }
+        return list.finish();
+    }
+    if landed.is_empty() {
+        return printer.done("Nothing to land");
+    }
+    let did = if args.dry_run { "Would land" } else { "✓ Landed" };
+    for convoy in &landed {
+        let beads = plural(convoy.members.total, "bead");
+        printer.done(format!("{did} {}: {} ({beads})", convoy.bead.id, convoy.bead.title))?;
+    }
+    Ok(())
+}
+
+fn write_convoy(object: &mut ObjectWriter<'_>, convoy: &Convoy) {
+    let (bead, is_owned) = (&convoy.bead, convoy.is_owned());
+    object.text("id", bead.id.as_str());
+    object.text("title", bead.title.as_str());
+    object.text("status", bead.status.as_str());
+    object.flag("owned", is_owned);
+    object.text("lifecycle", if is_owned { "caller-managed" } else { "system-managed" });
+    object.text_unless_empty("merge_strategy", &convoy.said("merge").unwrap_or_default());
+    object.text_unless_empty("base_branch", &convoy.said("base_branch").unwrap_or_default());
+    object.text_unless_empty("close_reason", &bead.close_reason);
+    object.timestamp("created_at", bead.created_at);
+    if let Some(at) = bead.closed_at {
+        object.timestamp("closed_at", at);
+    }
+    object.count("completed", convoy.members.completed());
+    object.count("failed", convoy.members.failed);
+    object.count("total", convoy.members.total);
+    object.count("landings", convoy.landings);
+}
+
+fn convoy_json(convoy: &Convoy) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    write_convoy(&mut object, convoy);
+    object.finish();
+    out
+}
+
+fn status_json(status: &ConvoyStatus, now: Timestamp) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    write_convoy(&mut object, &status.convoy);
+    object.array("tracked", |array| {
+        for Tracked { row, run } in &status.tracked {
+            let bead = &row.bead;
+            array.object(|object| {
+                object.text("id", bead.id.as_str());
+                object.text("title", bead.title.as_str());
+                object.text("status", bead.status.as_str());
+                object.text_unless_empty("outcome", bead.outcome.map_or("", |one| one.as_str()));
+                object.text("dependency_type", "tracks");
+                object.text("issue_type", bead.issue_type.as_str());
+                object.flag_if_set("blocked", bead.open_blockers > 0);
+                object.text_unless_empty("assignee", &bead.assignee);
+                if !row.labels.is_empty() {
+                    object.array("labels", |array| {
+                        row.labels.iter().for_each(|label| array.text(label));
+                    });
+                }
+                if let Some(run) = run {
+                    object.text("worker", &run.agent);
+                    object.text("worker_age", &lasted(run, now));
+                }
+            });
+        }
+    });
+    object.finish();
+    out
+}

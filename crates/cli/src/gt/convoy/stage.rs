@@ -1,0 +1,383 @@
+//! `gt convoy stage` and `gt convoy launch`.
+
+use std::fmt::Write as _;
+
+use clap::{Args, ValueEnum};
+use gt_core::decide::Finding;
+use gt_core::schedule::Merge;
+use gt_core::{Bead, BeadId};
+use gt_operations::Town;
+use gt_operations::convoys::{self, StageRequest, Staged};
+use gt_operations::schedule::SlingReport;
+use gt_records::{ArrayWriter, ObjectWriter};
+
+use super::super::sling;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Cell, Printer, Table, plural, status_colour};
+
+/// Show what a set of beads would do, and what is wrong with it, before anything runs
+///
+/// Everything below an epic, a list of beads, or a convoy that is staged already. Nothing starts: it becomes a convoy that
+/// waits to be launched. If something is wrong, nothing is written.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt convoy stage web-epic-1
+  gt convoy stage web-1 web-2 web-3 --title \"Search\"
+  gt convoy stage web-epic-1 --graph mermaid
+  gt convoy stage web-epic-1 --launch")]
+pub(super) struct StageArgs {
+    /// An epic, beads, or a convoy that is staged
+    #[arg(required = true, value_name = "EPIC|BEAD|CONVOY")]
+    ids: Vec<String>,
+    /// What the convoy is called
+    #[arg(long)]
+    title: Option<String>,
+    /// Whoever stages it lands it, too
+    #[arg(long)]
+    owned: bool,
+    /// How its work is merged: direct, mr or local
+    #[arg(long, value_parser = Merge::parse)]
+    merge: Option<Merge>,
+    /// The branch that its work begins from and lands on
+    #[arg(long, value_name = "BRANCH")]
+    base_branch: Option<String>,
+    /// Print who waits for whom as a graph, and nothing else
+    #[arg(long, value_enum)]
+    graph: Option<Graph>,
+    /// Launch it, if nothing is wrong with it
+    #[arg(long)]
+    launch: bool,
+    /// With --launch: in spite of warnings
+    #[arg(long, requires = "launch")]
+    force: bool,
+}
+
+/// A language for graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Graph {
+    Dot,
+    Mermaid,
+}
+
+/// Launch a convoy: open it, and schedule everything it tracks at once
+///
+/// What waits for others starts as soon as these are done. An epic or a list of beads is staged first. A launch that is
+/// refused leaves it staged.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt convoy launch hq-cv-x7k2p
+  gt convoy launch web-epic-1 --force       # in spite of warnings")]
+pub(super) struct LaunchArgs {
+    /// A convoy that is staged, an epic, or beads
+    #[arg(required = true, value_name = "CONVOY|EPIC|BEAD")]
+    ids: Vec<String>,
+    /// In spite of warnings
+    #[arg(short, long)]
+    force: bool,
+}
+
+pub(super) fn stage(context: &Context<'_>, args: &StageArgs) -> Result<(), CliError> {
+    sling::refuse_workers(&context.environment)?;
+    let town = context.town()?;
+    let request = StageRequest {
+        inputs: args.ids.clone(),
+        title: args.title.clone(),
+        owned: args.owned,
+        merge: args.merge,
+        base_branch: args.base_branch.clone(),
+    };
+    let staged = convoys::stage(&town, &request)?;
+    if let Some(graph) = args.graph {
+        context.printer.text(&drawn(&staged, graph))?;
+        return verdict(&staged);
+    }
+    if !args.launch {
+        show(context.printer, &staged, None)?;
+        return verdict(&staged);
+    }
+    begin(context, &town, &staged, args.force)
+}
+
+pub(super) fn launch(context: &Context<'_>, args: &LaunchArgs) -> Result<(), CliError> {
+    sling::refuse_workers(&context.environment)?;
+    let town = context.town()?;
+    let request = StageRequest { inputs: args.ids.clone(), ..StageRequest::default() };
+    begin(context, &town, &convoys::stage(&town, &request)?, args.force)
+}
+
+/// Launches what is staged, unless something speaks against it.
+fn begin(context: &Context<'_>, town: &Town, staged: &Staged, force: bool) -> Result<(), CliError> {
+    let Some(convoy) = staged.convoy.as_ref() else {
+        show(context.printer, staged, None)?;
+        return verdict(staged);
+    };
+    if !staged.plan.findings.is_empty() && !force {
+        let warnings: Vec<&str> =
+            staged.plan.findings.iter().map(|finding| finding.message.as_str()).collect();
+        return Err(CliError::request(format!(
+            "{convoy} stays staged, because of warnings: {}; launch it all the same with gt convoy launch {convoy} --force",
+            warnings.join("; ")
+        )));
+    }
+    let slung = sling::launch(town, convoy.as_str())?;
+    if context.printer.json() {
+        return show(context.printer, staged, Some(&slung));
+    }
+    context.printer.done(format!("✓ Launched {convoy}: {}", waves(staged)))?;
+    sling::tell_launched(context, town, &slung)
+}
+
+/// What is wrong is the exit code's business too.
+fn verdict(staged: &Staged) -> Result<(), CliError> {
+    match staged.convoy {
+        Some(_) => Ok(()),
+        None => Err(CliError::request("nothing was staged: put right what is named above")),
+    }
+}
+
+/// How many waves there are, in words.
+fn waves(staged: &Staged) -> String {
+    let waves = &staged.plan.waves;
+    let beads = waves.iter().map(Vec::len).sum::<usize>() as u64;
+    let gated = match staged.plan.gated.len() as u64 {
+        0 => String::new(),
+        gated => format!(", and {} behind something else", plural(gated, "bead")),
+    };
+    format!("{} in {}{gated}", plural(beads, "bead"), plural(waves.len() as u64, "wave"))
+}
+
+fn show(
+    printer: &Printer,
+    staged: &Staged,
+    launched: Option<&SlingReport>,
+) -> Result<(), CliError> {
+    if printer.json() {
+        return printer.object(&staged_json(staged, launched));
+    }
+    print_tree(printer, staged)?;
+    for (number, wave) in staged.plan.waves.iter().enumerate() {
+        printer.line("")?;
+        let beads = plural(wave.len() as u64, "bead");
+        printer.heading(&format!("Wave {}", number + 1), &format!("  {beads}"))?;
+        print_beads(printer, wave.iter().map(|at| (&staged.beads[*at], waited_for(staged, *at))))?;
+    }
+    if !staged.plan.gated.is_empty() {
+        printer.line("")?;
+        printer.heading("Behind something else", "")?;
+        let gated = staged.plan.gated.iter();
+        print_beads(printer, gated.map(|(at, gates)| (&staged.beads[*at], names(gates))))?;
+    }
+    if !staged.plan.findings.is_empty() {
+        printer.line("")?;
+    }
+    for finding in &staged.plan.findings {
+        let sign = if finding.category.is_error() { "✗" } else { "!" };
+        printer.line(format!("{sign} {}: {}", finding.category, finding.message))?;
+        if let Some(fix) = &finding.suggested_fix {
+            printer.line(format!("  → {fix}"))?;
+        }
+    }
+    let Some(convoy) = &staged.convoy else { return Ok(()) };
+    printer.line("")?;
+    if staged.restaged {
+        for (what, beads) in [("Now also", &staged.added), ("No more", &staged.removed)] {
+            if !beads.is_empty() {
+                printer.line(format!("{what}: {}", names(beads)))?;
+            }
+        }
+    }
+    let again = if staged.restaged { " again" } else { "" };
+    printer.done(format!("✓ Staged {convoy}{again} ({}): {}", staged.status, waves(staged)))?;
+    let force = if staged.plan.findings.is_empty() { "" } else { " --force" };
+    printer.note(format!("Next: gt convoy launch {convoy}{force}"));
+    Ok(())
+}
+
+fn names(beads: &[BeadId]) -> String {
+    beads.iter().map(BeadId::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// What a bead of a wave waits for.
+fn waited_for(staged: &Staged, at: usize) -> String {
+    let ids = staged.waits_for[at].iter().map(|at| staged.beads[*at].id.clone());
+    names(&ids.collect::<Vec<_>>())
+}
+
+/// How far a bead is moved to the right at most.
+const DEEPEST: usize = 12;
+
+fn print_tree(printer: &Printer, staged: &Staged) -> Result<(), CliError> {
+    let mut table = Table::new();
+    for (at, depth) in &staged.outline {
+        let bead = &staged.beads[*at];
+        table.row(vec![
+            Cell::bold(format!("{}{}", "  ".repeat((*depth).min(DEEPEST)), bead.id)),
+            Cell::coloured(bead.status.as_str(), status_colour(&bead.status)),
+            Cell::new(bead.issue_type.as_str()),
+            Cell::new(bead.rig.as_ref().map_or("", |rig| rig.as_str())),
+            Cell::new(bead.title.as_str()),
+        ]);
+    }
+    printer.table(table)
+}
+
+fn print_beads<'b>(
+    printer: &Printer,
+    beads: impl Iterator<Item = (&'b Bead, String)>,
+) -> Result<(), CliError> {
+    let mut table = Table::new();
+    for (bead, after) in beads {
+        let after = if after.is_empty() { after } else { format!("after {after}") };
+        table.row(vec![
+            Cell::bold(format!("  {}", bead.id)),
+            Cell::new(bead.rig.as_ref().map_or("", |rig| rig.as_str())),
+            Cell::new(bead.title.as_str()),
+            Cell::new(after),
+        ]);
+    }
+    printer.table(table)
+}
+
+/// Who waits for whom, in a language for graphs.
+fn drawn(staged: &Staged, graph: Graph) -> String {
+    let title = |bead: &Bead| bead.title.as_str().replace(['"', '\\', '\n'], "'");
+    let mut text = match graph {
+        Graph::Dot => "digraph convoy {\n  rankdir=LR;\n".to_owned(),
+        Graph::Mermaid => "graph LR\n".to_owned(),
+    };
+    for (at, bead) in staged.beads.iter().enumerate() {
+        let label = format!("{}: {}", bead.id, title(bead));
+        // Writing into a string cannot fail.
+        let _ = match graph {
+            Graph::Dot => writeln!(text, "  n{at} [label=\"{label}\"];"),
+            Graph::Mermaid => writeln!(text, "  n{at}[\"{label}\"]"),
+        };
+    }
+    for (at, targets) in staged.waits_for.iter().enumerate() {
+        for target in targets {
+            let _ = match graph {
+                Graph::Dot => writeln!(text, "  n{target} -> n{at};"),
+                Graph::Mermaid => writeln!(text, "  n{target} --> n{at}"),
+            };
+        }
+    }
+    if graph == Graph::Dot {
+        text.push_str("}\n");
+    }
+    text
+}
+
+fn staged_json(staged: &Staged, launched: Option<&SlingReport>) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("status", staged.status);
+    object.text("convoy_id", staged.convoy.as_ref().map_or("", BeadId::as_str));
+    object.flag("restaged", staged.restaged);
+    let plan = &staged.plan;
+    for (name, wanted) in [("errors", true), ("warnings", false)] {
+        object.array(name, |array| {
+            let found = plan.findings.iter();
+            found
+                .filter(|finding| finding.category.is_error() == wanted)
+                .for_each(|finding| array.object(|object| write_finding(object, finding)));
+        });
+    }
+    object.array("waves", |array| {
+        for (number, wave) in plan.waves.iter().enumerate() {
+            array.object(|object| {
+                object.count("number", number as u64 + 1);
+                object.array("tasks", |array| {
+                    for at in wave {
+                        write_task(array, staged, *at, None);
+                    }
+                });
+            });
+        }
+    });
+    if !plan.gated.is_empty() {
+        object.array("gated", |array| {
+            plan.gated.iter().for_each(|(at, gates)| write_task(array, staged, *at, Some(gates)));
+        });
+    }
+    if staged.restaged {
+        write_ids(&mut object, "added", &staged.added);
+        write_ids(&mut object, "removed", &staged.removed);
+    }
+    object.raw("tree", &tree_json(staged));
+    if let Some(slung) = launched {
+        object.flag("launched", true);
+        object.count("scheduled", slung.contexts.len() as u64);
+    }
+    object.finish();
+    out
+}
+
+fn write_ids(object: &mut ObjectWriter<'_>, name: &str, beads: &[BeadId]) {
+    object.array(name, |array| beads.iter().for_each(|bead| array.text(bead.as_str())));
+}
+
+fn write_finding(object: &mut ObjectWriter<'_>, finding: &Finding) {
+    object.text("category", finding.category.as_str());
+    write_ids(object, "bead_ids", &finding.beads);
+    object.text("message", &finding.message);
+    object.text_unless_empty("suggested_fix", finding.suggested_fix.as_deref().unwrap_or_default());
+}
+
+fn write_task(
+    array: &mut ArrayWriter<'_>,
+    staged: &Staged,
+    at: usize,
+    gates: Option<&Vec<BeadId>>,
+) {
+    let bead = &staged.beads[at];
+    array.object(|object| {
+        object.text("id", bead.id.as_str());
+        object.text("title", bead.title.as_str());
+        object.text("type", bead.issue_type.as_str());
+        object.text_unless_empty("rig", bead.rig.as_ref().map_or("", |rig| rig.as_str()));
+        let awaited: Vec<BeadId> =
+            staged.waits_for[at].iter().map(|at| staged.beads[*at].id.clone()).collect();
+        if !awaited.is_empty() {
+            write_ids(object, "blocked_by", &awaited);
+        }
+        if let Some(gates) = gates {
+            write_ids(object, "gated_by", gates);
+        }
+    });
+}
+
+/// The beads under what they are a part of. Not by recursion: nobody knows how deep they stand.
+fn tree_json(staged: &Staged) -> String {
+    let mut out = "[".to_owned();
+    for (number, (at, depth)) in staged.outline.iter().enumerate() {
+        let bead = bead_json(&staged.beads[*at]);
+        let next = staged.outline.get(number + 1).map(|(_, depth)| *depth);
+        if next.is_some_and(|next| next > *depth) {
+            out.push_str(bead.trim_end_matches('}'));
+            out.push_str(",\"children\":[");
+            continue;
+        }
+        out.push_str(&bead);
+        for _ in next.unwrap_or(0)..*depth {
+            out.push_str("]}");
+        }
+        if next.is_some() {
+            out.push(',');
+        }
+    }
+    out.push(']');
+    out
+}
+
+fn bead_json(bead: &Bead) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("id", bead.id.as_str());
+    object.text("title", bead.title.as_str());
+    object.text_unless_empty("rig", bead.rig.as_ref().map_or("", |rig| rig.as_str()));
+    object.text("type", bead.issue_type.as_str());
+    object.text("status", bead.status.as_str());
+    object.finish();
+    out
+}

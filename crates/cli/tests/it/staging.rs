@@ -1,0 +1,215 @@
+//! `gt convoy stage` and `launch`: the plan and its problems before anything runs, and then all of it at once.
+
+use gt_testkit::Sandbox;
+use serde_json::{Value, json};
+
+use crate::agents::{Stage as _, town_with_agent};
+use crate::support::{Steps as _, assert_says, keys, refusal, strings, texts};
+
+/// A town with an epic: `we-b` and `we-c` wait for `we-a`, and `we-d` for both of them.
+fn town_with_epic() -> Sandbox {
+    let town = town_with_agent("true");
+    town.bead("we-epic", &["--type", "epic"]);
+    for bead in ["we-a", "we-b", "we-c", "we-d"] {
+        part(&town, bead);
+    }
+    for (bead, needs) in [("we-b", "we-a"), ("we-c", "we-a"), ("we-d", "we-b"), ("we-d", "we-c")] {
+        town.bd(["dep", "add", bead, needs]).ok();
+    }
+    town
+}
+
+/// A part of the epic.
+fn part(town: &Sandbox, id: &str) {
+    town.bead(id, &[]);
+    town.bd(["dep", "add", id, "we-epic", "--type", "parent-child"]).ok();
+}
+
+fn waves(staged: &Value) -> Vec<Vec<String>> {
+    staged["waves"].as_array().unwrap().iter().map(|wave| texts(&wave["tasks"], "id")).collect()
+}
+
+fn categories(staged: &Value, which: &str) -> Vec<String> {
+    texts(&staged[which], "category")
+}
+
+/// A staging that is refused, as JSON.
+#[track_caller]
+fn refused(town: &Sandbox, arguments: &[&str]) -> Value {
+    let ran = town.gt([&["convoy", "stage", "--json"], arguments].concat());
+    assert_eq!(ran.code, 1, "{ran:?}");
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+#[test]
+fn an_epic_is_planned_in_waves_and_nothing_runs() {
+    let town = town_with_epic();
+
+    let staged = town.gt_json(&["convoy", "stage", "we-epic"]);
+
+    assert_eq!((&staged["status"], &staged["restaged"]), (&json!("staged_ready"), &json!(false)));
+    assert_eq!(waves(&staged), [vec!["we-a"], vec!["we-b", "we-c"], vec!["we-d"]]);
+    assert_eq!(strings(&staged["waves"][2]["tasks"][0]["blocked_by"]), ["we-b", "we-c"]);
+    assert_eq!((&staged["errors"], &staged["warnings"]), (&json!([]), &json!([])));
+    assert_eq!(texts(&staged["tree"], "id"), ["we-a", "we-b", "we-c", "we-d"]);
+    let task = &staged["waves"][0]["tasks"][0];
+    assert_eq!(keys(task), ["id", "rig", "title", "type"]);
+    let convoy = staged["convoy_id"].as_str().unwrap();
+    assert_eq!(town.show(convoy)["status"], "staged_ready");
+    town.cycle().ok();
+    assert_eq!(town.gt_json(&["run", "list"]), json!([]), "it is inert");
+    assert_says(&refusal(&town.gt(["sling", convoy])), &["staged", "gt convoy launch"]);
+
+    let said = town.gt(["convoy", "stage", "we-epic"]).ok().stdout;
+    assert_says(
+        &said,
+        &[
+            "Wave 1  1 bead",
+            "Wave 2  2 beads",
+            "after we-b, we-c",
+            "again (staged_ready): 4 beads in 3 waves",
+        ],
+    );
+}
+
+#[test]
+fn a_launch_schedules_everything_at_once_and_it_runs_to_the_end() {
+    let town = town_with_epic();
+    let staged = town.gt_json(&["convoy", "stage", "we-epic", "--merge", "local"]);
+    let convoy = staged["convoy_id"].as_str().unwrap();
+    town.gt(["config", "set", "scheduler.max_polecats", "2"]).ok();
+
+    let said = town.gt(["convoy", "launch", convoy, "--force"]).ok().stdout;
+
+    assert_says(&said, &["✓ Launched", "4 beads in 3 waves", "we-d"]);
+    assert_eq!(town.show(convoy)["status"], "open");
+    assert_eq!(town.gt_json(&["scheduler", "status"])["queued_total"], 4);
+    for bead in ["we-a", "we-b", "we-c", "we-d"] {
+        town.cycle().ok();
+        town.gt(["wait", bead]).ok();
+    }
+    let landed = town.gt_json(&["convoy", "status", convoy]);
+    assert_eq!((&landed["status"], &landed["close_reason"]), (&json!("closed"), &json!("landed")));
+    assert_says(
+        &refusal(&town.gt(["convoy", "launch", convoy])),
+        &["only what has not begun can be staged"],
+    );
+}
+
+#[test]
+fn a_task_list_and_an_epic_are_launched_in_one_go() {
+    let town = town_with_epic();
+    town.bead("we-x", &[]);
+    town.gt(["scheduler", "pause"]).ok();
+    let launched = town.gt_json(&["convoy", "launch", "we-x", "we-a"]);
+    assert_eq!((&launched["launched"], &launched["scheduled"]), (&json!(true), &json!(2)));
+    let launched = town.gt_json(&["convoy", "stage", "we-epic", "--launch"]);
+    assert_eq!((&launched["launched"], &launched["scheduled"]), (&json!(true), &json!(3)));
+    assert_eq!(town.gt_json(&["convoy", "list"]).as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_is_wrong_is_named_and_nothing_is_written() {
+    let town = town_with_epic();
+    // No edge closes a circle, and yet none of them can ever start.
+    town.bead("we-sub", &["--type", "epic"]);
+    town.bd(["dep", "add", "we-sub", "we-epic", "--type", "parent-child"]).ok();
+    town.bead("we-x", &[]);
+    town.bd(["dep", "add", "we-x", "we-sub", "--type", "parent-child"]).ok();
+    town.bd(["dep", "add", "we-a", "we-sub", "--type", "waits-for"]).ok();
+    town.bd(["dep", "add", "we-x", "we-a"]).ok();
+    town.bead("hq-lost", &[]);
+    let before = town.last_event();
+
+    let staged = refused(&town, &["we-epic"]);
+    assert_eq!((&staged["status"], &staged["convoy_id"]), (&json!("error"), &json!("")));
+    assert_eq!(categories(&staged, "errors"), ["cycle"]);
+    assert_says(staged["errors"][0]["message"].as_str().unwrap(), &["we-a → we-sub → we-x → we-a"]);
+    let staged = refused(&town, &["hq-lost"]);
+    assert_eq!(categories(&staged, "errors"), ["no-rig"]);
+    assert_says(
+        &town.gt(["convoy", "stage", "hq-lost"]).stdout,
+        &["✗ no-rig: no rig does 1 bead: hq-lost"],
+    );
+
+    assert_eq!(town.last_event(), before);
+}
+
+#[test]
+fn warnings_are_staged_and_only_launched_by_force() {
+    let town = town_with_epic();
+    town.bead("we-outside", &[]);
+    town.bd(["dep", "add", "we-b", "we-outside"]).ok();
+    part(&town, "we-alone");
+
+    let staged = town.gt_json(&["convoy", "stage", "we-epic"]);
+
+    assert_eq!(staged["status"], "staged_warnings");
+    assert_eq!(categories(&staged, "warnings"), ["orphan", "gated"]);
+    assert_eq!(waves(&staged), [vec!["we-a", "we-alone"], vec!["we-c"]]);
+    assert_eq!(texts(&staged["gated"], "id"), ["we-b", "we-d"]);
+    assert_eq!(strings(&staged["gated"][0]["gated_by"]), ["we-outside"]);
+    let convoy = staged["convoy_id"].as_str().unwrap();
+    let refusal = refusal(&town.gt(["convoy", "launch", convoy]));
+    assert_says(&refusal, &["stays staged", "--force"]);
+    assert_eq!(town.show(convoy)["status"], "staged_warnings");
+    town.gt(["scheduler", "pause"]).ok();
+    town.gt(["convoy", "launch", convoy, "--force"]).ok();
+    assert_eq!(town.show(convoy)["status"], "open");
+}
+
+#[test]
+fn staging_again_keeps_what_was_said_and_shows_what_changed() {
+    let town = town_with_epic();
+    let first = town.gt_json(&["convoy", "stage", "we-epic", "--owned", "--merge", "mr"]);
+    let convoy = first["convoy_id"].as_str().unwrap();
+    part(&town, "we-e");
+    town.bd(["dep", "add", "we-e", "we-d"]).ok();
+    town.bd(["close", "we-a"]).ok();
+    town.bd(["delete", "we-c", "--force"]).ok();
+
+    for input in ["we-epic", convoy] {
+        let again = town.gt_json(&["convoy", "stage", input]);
+        assert_eq!((&again["restaged"], &again["convoy_id"]), (&json!(true), &json!(convoy)));
+        assert_eq!(
+            waves(&again),
+            [vec!["we-b"], vec!["we-d"], vec!["we-e"]],
+            "what is over is in no wave"
+        );
+        let added: &[&str] = if input == "we-epic" { &["we-e"] } else { &[] };
+        assert_eq!(strings(&again["added"]), added);
+    }
+    let shown = town.gt_json(&["convoy", "status", convoy]);
+    assert_eq!((&shown["owned"], &shown["merge_strategy"]), (&json!(true), &json!("mr")));
+    assert_eq!(texts(&shown["tracked"], "id"), ["we-a", "we-b", "we-d", "we-e"]);
+}
+
+#[test]
+fn nonsense_is_refused_by_name() {
+    let town = town_with_epic();
+    town.bead("we-hollow", &["--type", "epic"]);
+    town.bead("we-x", &[]);
+    let staged = town.gt_json(&["convoy", "stage", "we-x"]);
+    let convoy = staged["convoy_id"].as_str().unwrap();
+    for (inputs, parts) in [
+        (vec!["we-epic", "we-x"], ["we-epic is an epic", "name it alone"]),
+        (vec![convoy, "we-x"], ["is a convoy", "name it alone"]),
+        (vec!["we-nope"], ["we-nope", "no issue"]),
+        (vec!["we-hollow"], ["we-hollow has no parts", "bd create --parent"]),
+    ] {
+        let message = refusal(&town.gt([vec!["convoy", "stage"], inputs].concat()));
+        assert_says(&message, &parts);
+    }
+}
+
+#[test]
+fn who_waits_for_whom_can_be_drawn() {
+    let town = town_with_epic();
+    let dot = town.gt(["convoy", "stage", "we-epic", "--graph", "dot"]).ok().stdout;
+    assert_says(
+        &dot,
+        &["digraph convoy {", "n0 [label=\"we-a: we-a\"];", "n0 -> n1;", "n2 -> n3;"],
+    );
+    let mermaid = town.gt(["convoy", "stage", "we-epic", "--graph", "mermaid"]).ok().stdout;
+    assert_says(&mermaid, &["graph LR", "n0[\"we-a: we-a\"]", "n1 --> n3"]);
+}

@@ -1,0 +1,185 @@
+//! Convoys: beads that travel together, how far they are, and whether they have landed.
+
+mod make;
+mod stage;
+
+use std::collections::HashMap;
+
+use gt_core::decide::{ConvoyChange, ConvoyState, Members, convoy_change, is_owned};
+use gt_core::schedule::Run;
+use gt_core::{Bead, BeadId, DependencyType, EventKind, IssueType, Json, Status};
+use gt_store::{BeadFilter, BeadOrder, BeadRow, Reader, StatusFilter, Tally, Writer};
+
+pub(crate) use make::{NewConvoy, make};
+pub use stage::{StageRequest, Staged, stage};
+
+use crate::beads::resolve_in;
+use crate::{OperationError, Result, Town};
+
+/// A convoy, and how what it tracks stands.
+#[derive(Debug, Clone)]
+pub struct Convoy {
+    /// The bead that it is.
+    pub bead: Bead,
+    /// How the beads stand that it tracks.
+    pub members: Members,
+    /// How often it has landed.
+    pub landings: u64,
+}
+
+impl Convoy {
+    fn of(bead: Bead, tally: Option<Tally>) -> Self {
+        let (members, landings) =
+            tally.map(|tally| (tally.members, tally.landings)).unwrap_or_default();
+        Self { bead, members, landings }
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> ConvoyState {
+        ConvoyState::of(&self.bead)
+    }
+
+    /// Whether it lands when its owner says so, and not by itself.
+    pub fn is_owned(&self) -> bool {
+        is_owned(&self.bead)
+    }
+
+    /// What was said about it under this name when it was made, if anything was.
+    pub fn said(&self, name: &str) -> Option<String> {
+        self.bead.metadata.as_ref().and_then(|metadata| Json::string_field(metadata, name))
+    }
+}
+
+/// A bead that a convoy tracks.
+#[derive(Debug, Clone)]
+pub struct Tracked {
+    /// The bead and what stands around it.
+    pub row: BeadRow,
+    /// The run that is at it.
+    pub run: Option<Run>,
+}
+
+/// A convoy with everything that it tracks.
+#[derive(Debug, Clone)]
+pub struct ConvoyStatus {
+    /// The convoy.
+    pub convoy: Convoy,
+    /// What it tracks, sorted by id.
+    pub tracked: Vec<Tracked>,
+}
+
+/// Which convoys are listed.
+#[derive(Debug, Clone, Default)]
+pub struct ConvoyFilter {
+    /// Also those that are closed.
+    pub all: bool,
+    /// Only those with this status.
+    pub status: Option<Status>,
+}
+
+/// The convoys of a town, the newest first.
+pub fn list(town: &Town, filter: &ConvoyFilter) -> Result<Vec<Convoy>> {
+    let status = match (&filter.status, filter.all) {
+        (Some(status), _) => StatusFilter::OneOf(vec![status.clone()]),
+        (None, true) => StatusFilter::All,
+        (None, false) => StatusFilter::Current,
+    };
+    town.read(|reader| {
+        let wanted = BeadFilter {
+            status,
+            types: vec![IssueType::trusted("convoy".to_owned())],
+            order: BeadOrder::Created,
+            ..BeadFilter::default()
+        };
+        let found = reader.find(&wanted)?;
+        let mut tallies: HashMap<BeadId, Tally> =
+            reader.convoy_tallies()?.into_iter().map(|one| (one.convoy.clone(), one)).collect();
+        let rows = reader.bead_rows(&found)?.into_iter();
+        let mut convoys: Vec<Convoy> = rows
+            .map(|row| {
+                let tally = tallies.remove(&row.bead.id);
+                Convoy::of(row.bead, tally)
+            })
+            .collect();
+        convoys.sort_by(|a, b| {
+            b.bead.created_at.cmp(&a.bead.created_at).then_with(|| a.bead.id.cmp(&b.bead.id))
+        });
+        Ok(convoys)
+    })
+}
+
+/// A convoy with everything that it tracks.
+pub fn status(town: &Town, input: &str) -> Result<ConvoyStatus> {
+    town.read(|reader| {
+        let bead = require(town, reader, input)?;
+        let edges = reader.edges_from(&bead.id)?.into_iter();
+        let ids: Vec<BeadId> = edges
+            .filter(|edge| edge.kind == DependencyType::Tracks)
+            .map(|edge| edge.target)
+            .collect();
+        let mut runs: HashMap<BeadId, Run> =
+            reader.live_runs()?.into_iter().map(|run| (run.id.bead.clone(), run)).collect();
+        let mut rows = reader.bead_rows(&ids)?;
+        rows.sort_by(|a, b| a.bead.id.cmp(&b.bead.id));
+        let tracked = rows.into_iter().map(|row| Tracked { run: runs.remove(&row.bead.id), row });
+        let tracked = tracked.collect();
+        let tally = reader.convoy_tally(&bead.id)?;
+        Ok(ConvoyStatus { convoy: Convoy::of(bead, tally), tracked })
+    })
+}
+
+/// Lands every convoy of which everything is done and that nobody has landed: what came in by an import, say. Returns those
+/// that landed, or that would. Only this one, if one is named.
+pub fn check(town: &Town, input: Option<&str>, rehearsal: bool) -> Result<Vec<Convoy>> {
+    town.write_or_rehearse(rehearsal, |writer| {
+        let tallies = match input {
+            Some(input) => {
+                let bead = require(town, writer, input)?;
+                writer.convoy_tally(&bead.id)?.into_iter().collect()
+            }
+            None => writer.convoy_tallies()?,
+        };
+        let mut landed = Vec::new();
+        for tally in tallies.into_iter().filter(|tally| tally.members.are_done()) {
+            let Some(bead) = writer.bead(&tally.convoy)? else { continue };
+            let change = convoy_change(ConvoyState::of(&bead), is_owned(&bead), tally.members);
+            if change == Some(ConvoyChange::Lands) {
+                writer.settle_convoy(&tally)?;
+                landed.push(Convoy::of(bead, Some(tally)));
+            }
+        }
+        Ok(landed)
+    })
+}
+
+/// Opens a convoy that is staged, as a part of its launch.
+pub(crate) fn open_staged(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()> {
+    let old = writer.bead(convoy)?.ok_or_else(|| OperationError::NoBead(convoy.to_string()))?;
+    if ConvoyState::of(&old) != ConvoyState::Staged {
+        return Err(OperationError::rejected(format!(
+            "{convoy} is {}, and only what is staged can be launched; gt convoy status {convoy} shows how far it is",
+            old.status
+        )));
+    }
+    let updated_at = writer.now().max(old.updated_at);
+    let open = Bead { status: Status::Open, updated_at, ..old.clone() };
+    writer.save_bead(&old, &open, EventKind::StatusChanged)?;
+    // Everything may have been done meanwhile.
+    if let Some(tally) = writer.convoy_tally(convoy)? {
+        writer.settle_convoy(&tally)?;
+    }
+    Ok(())
+}
+
+/// The convoy that somebody means.
+fn require(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Bead> {
+    let id = resolve_in(town, reader, input)?;
+    let bead = reader.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))?;
+    if !bead.issue_type.is_convoy() {
+        return Err(OperationError::rejected(format!(
+            "{id} is a {}, and no convoy; gt convoy list shows the convoys",
+            bead.issue_type
+        )));
+    }
+    Ok(bead)
+}

@@ -1,0 +1,306 @@
+//! Staging: what would happen, and what is wrong, before anything does.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gt_core::decide::{ConvoyState, Member, Part, StageFacts, StagePlan, outline, stage as plan};
+use gt_core::rig::RigState;
+use gt_core::schedule::Merge;
+use gt_core::{Bead, BeadId, DependencyType, EventKind, ExecutorKind, Json, Rig, RigSlug, Status};
+use gt_store::{BeadRow, Reader, Writer};
+
+use super::make::{NewConvoy, make};
+use crate::dispatch::SchedulerSettings;
+use crate::schedule::{Meaning, meaning};
+use crate::settings::layers_in;
+use crate::trees::shared_repository;
+use crate::{OperationError, Result, Town};
+
+/// What is to be staged.
+#[derive(Debug, Clone, Default)]
+pub struct StageRequest {
+    /// An epic, a convoy, or a list of beads.
+    pub inputs: Vec<String>,
+    /// What the convoy is called.
+    pub title: Option<String>,
+    /// Whoever stages lands it.
+    pub owned: bool,
+    /// How its work is merged.
+    pub merge: Option<Merge>,
+    /// The branch that it begins from and lands on.
+    pub base_branch: Option<String>,
+}
+
+/// A set that was looked at, and staged if nothing is wrong with it.
+#[derive(Debug)]
+pub struct Staged {
+    /// The convoy; none if something is wrong, and nothing was written.
+    pub convoy: Option<BeadId>,
+    /// Where the convoy stands, or `error`.
+    pub status: &'static str,
+    /// It was staged before.
+    pub restaged: bool,
+    /// What it did not track before, if it was staged before.
+    pub added: Vec<BeadId>,
+    /// What it tracked before and does not any more.
+    pub removed: Vec<BeadId>,
+    /// The beads, by the places that the plan speaks of.
+    pub beads: Vec<Bead>,
+    /// Where those stand that each of them waits for.
+    pub waits_for: Vec<Vec<usize>>,
+    /// How it would go.
+    pub plan: StagePlan,
+    /// The beads as an outline: the place of each, and how deep it stands.
+    pub outline: Vec<(usize, usize)>,
+}
+
+const READY: &str = "staged_ready";
+const WARNINGS: &str = "staged_warnings";
+/// What is kept with a convoy that was staged from an epic.
+const FROM: &str = "staged_from";
+
+/// What the words of a request mean.
+struct Set {
+    /// The epic it is below.
+    epic: Option<Bead>,
+    /// The convoy it is staged as already.
+    convoy: Option<Bead>,
+    beads: Vec<BeadId>,
+}
+
+/// Looks at a set of beads and stages it as a convoy; if something is wrong, nothing is written.
+pub fn stage(town: &Town, request: &StageRequest) -> Result<Staged> {
+    let missing = missing_branches(town, request)?;
+    town.write(|writer| {
+        let set = set_of(town, writer, &request.inputs)?;
+        let rows = writer.bead_rows(&set.beads)?;
+        let facts = facts(town, writer, &rows, &set, missing)?;
+        let plan = plan(&facts);
+        let beads: Vec<Bead> = rows.iter().map(|row| row.bead.clone()).collect();
+        let outline = outline(&parents(&rows));
+        let mut staged = Staged {
+            convoy: None,
+            status: "error",
+            restaged: false,
+            added: Vec::new(),
+            removed: Vec::new(),
+            beads,
+            waits_for: facts.members.iter().map(|member| member.waits_for.clone()).collect(),
+            plan,
+            outline,
+        };
+        if staged.plan.has_errors() {
+            return Ok(staged);
+        }
+        staged.status = if staged.plan.findings.is_empty() { READY } else { WARNINGS };
+        let tracked = tracked(&facts);
+        if let Some(convoy) = &set.convoy {
+            restage(writer, convoy, &tracked, &mut staged)?;
+        } else {
+            let convoy = begin(town, writer, request, &set, &tracked, staged.status)?;
+            staged.convoy = Some(convoy);
+        }
+        Ok(staged)
+    })
+}
+
+/// What the convoy is to track: whatever has to be done, or was.
+fn tracked(facts: &StageFacts) -> Vec<BeadId> {
+    let is_tracked = |member: &&Member| !matches!(member.part, Part::Frame(_));
+    facts.members.iter().filter(is_tracked).map(|member| member.id.clone()).collect()
+}
+
+fn set_of(town: &Town, reader: &Reader<'_>, inputs: &[String]) -> Result<Set> {
+    let mut beads = Vec::new();
+    let mut seen = BTreeSet::new();
+    let alone = inputs.len() == 1;
+    for input in inputs {
+        let refused = |what: &str, bead: &Bead| {
+            Err(OperationError::rejected(format!(
+                "{} is {what}, which is staged by itself; name it alone, or name only tasks",
+                bead.id
+            )))
+        };
+        match meaning(town, reader, input)? {
+            Meaning::Bead(bead) => {
+                if seen.insert(bead.id.clone()) {
+                    beads.push(bead.id.clone());
+                }
+            }
+            Meaning::Epic(bead, _) if !alone => return refused("an epic", &bead),
+            Meaning::Convoy(bead, _) if !alone => return refused("a convoy", &bead),
+            Meaning::Epic(bead, parts) => {
+                if parts.is_empty() {
+                    return Err(OperationError::rejected(format!(
+                        "the epic {} has no parts; add some with bd create --parent {}",
+                        bead.id, bead.id
+                    )));
+                }
+                let convoy = staged_from(reader, &bead.id)?;
+                return Ok(Set { epic: Some(*bead), convoy, beads: parts });
+            }
+            Meaning::Convoy(bead, parts) => {
+                if ConvoyState::of(&bead) != ConvoyState::Staged {
+                    return Err(OperationError::rejected(format!(
+                        "{} is {}, and only what has not begun can be staged; gt convoy status {} shows how far it is",
+                        bead.id, bead.status, bead.id
+                    )));
+                }
+                let from = bead.metadata.as_ref().and_then(|kept| kept.string_field(FROM));
+                // What was added to its epic since belongs to it as well.
+                if let Some(Ok(Meaning::Epic(epic, parts))) =
+                    from.map(|epic| meaning(town, reader, &epic))
+                {
+                    return Ok(Set { epic: Some(*epic), convoy: Some(*bead), beads: parts });
+                }
+                if parts.is_empty() {
+                    return Err(OperationError::rejected(format!(
+                        "{} tracks nothing, so there is nothing to stage",
+                        bead.id
+                    )));
+                }
+                return Ok(Set { epic: None, convoy: Some(*bead), beads: parts });
+            }
+        }
+    }
+    if beads.is_empty() {
+        return Err(OperationError::rejected("name an epic, a convoy or at least one bead"));
+    }
+    Ok(Set { epic: None, convoy: None, beads })
+}
+
+/// The convoy that an epic is staged as.
+fn staged_from(reader: &Reader<'_>, epic: &BeadId) -> Result<Option<Bead>> {
+    for tally in reader.convoy_tallies()? {
+        let Some(bead) = reader.bead(&tally.convoy)? else { continue };
+        let from = bead.metadata.as_ref().and_then(|kept| kept.string_field(FROM));
+        if ConvoyState::of(&bead) == ConvoyState::Staged && from.as_deref() == Some(epic.as_str()) {
+            return Ok(Some(bead));
+        }
+    }
+    Ok(None)
+}
+
+fn facts(
+    town: &Town,
+    reader: &Reader<'_>,
+    rows: &[BeadRow],
+    set: &Set,
+    missing_branches: Vec<(RigSlug, String)>,
+) -> Result<StageFacts> {
+    let places: HashMap<&BeadId, usize> =
+        rows.iter().enumerate().map(|(at, row)| (&row.bead.id, at)).collect();
+    let rigs: HashMap<RigSlug, Rig> =
+        reader.rigs()?.into_iter().map(|rig| (rig.slug.clone(), rig)).collect();
+    let mut members: Vec<Member> = rows.iter().map(|row| member(row, &rigs)).collect();
+    let ids: Vec<BeadId> = rows.iter().map(|row| row.bead.id.clone()).collect();
+    for (bead, target) in reader.edges_that_block(&ids)? {
+        let Some(at) = places.get(&bead).copied() else { continue };
+        match places.get(&target).copied() {
+            // What failed is over, and has to be done again all the same.
+            Some(place) if members[place].part != Part::Over => members[at].waits_for.push(place),
+            _ => members[at].gates.push(target),
+        }
+    }
+    for (at, parent) in parents(rows).into_iter().enumerate() {
+        if let Some(parent) = parent
+            && let Part::Frame(parts) = &mut members[parent].part
+        {
+            parts.push(at);
+        }
+    }
+    let settings = SchedulerSettings::of(&layers_in(town.root(), reader)?)?;
+    let is_epic = set.epic.is_some();
+    Ok(StageFacts { members, is_epic, cap: settings.max_polecats, missing_branches })
+}
+
+fn member(row: &BeadRow, rigs: &HashMap<RigSlug, Rig>) -> Member {
+    let bead = &row.bead;
+    let rig = bead.rig.as_ref().and_then(|slug| rigs.get(slug));
+    let executor = rig.map_or(ExecutorKind::Process, |rig| rig.executor);
+    let part = if bead.status == Status::Closed {
+        Part::Over
+    } else if bead.issue_type.is_slingable(executor) {
+        Part::Work(rig.map(|rig| (rig.slug.clone(), rig.state)))
+    } else {
+        Part::Frame(Vec::new())
+    };
+    Member { id: bead.id.clone(), part, waits_for: Vec::new(), gates: Vec::new() }
+}
+
+/// Where in the list the parent of each stands, if it is there.
+fn parents(rows: &[BeadRow]) -> Vec<Option<usize>> {
+    let places: HashMap<&BeadId, usize> =
+        rows.iter().enumerate().map(|(at, row)| (&row.bead.id, at)).collect();
+    let parent = |row: &BeadRow| row.parent().and_then(|parent| places.get(parent).copied());
+    rows.iter().map(parent).collect()
+}
+
+/// The rigs whose repositories are known not to have the branch that was asked for. Before the transaction, because it reads
+/// files.
+fn missing_branches(town: &Town, request: &StageRequest) -> Result<Vec<(RigSlug, String)>> {
+    let Some(branch) = &request.base_branch else { return Ok(Vec::new()) };
+    let rigs = town.read(|reader| Ok(reader.rigs()?))?;
+    let is_missing = |rig: &Rig| {
+        let repository = shared_repository(town, rig);
+        rig.state == RigState::Active
+            && repository.is_some_and(|known| matches!(known.tip(branch), Ok(None)))
+    };
+    let missing = rigs.into_iter().filter(is_missing);
+    Ok(missing.map(|rig| (rig.slug, branch.clone())).collect())
+}
+
+fn begin(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    request: &StageRequest,
+    set: &Set,
+    tracked: &[BeadId],
+    status: &str,
+) -> Result<BeadId> {
+    let mut metadata = Vec::new();
+    let mut keep = |name: &str, value: Json| metadata.push((name.to_owned(), value));
+    if request.owned {
+        keep("owned", Json::trusted("true".to_owned()));
+    }
+    if let Some(merge) = request.merge {
+        keep("merge", Json::string(merge.as_str()));
+    }
+    if let Some(branch) = &request.base_branch {
+        keep("base_branch", Json::string(branch));
+    }
+    if let Some(epic) = &set.epic {
+        keep(FROM, Json::string(epic.id.as_str()));
+    }
+    let of_epic = set.epic.as_ref().map(|epic| epic.title.to_string());
+    let title = request.title.clone().or(of_epic);
+    let title = title.unwrap_or_else(|| format!("{} beads", tracked.len()));
+    let status = Status::parse(status)?;
+    make(town, writer, &NewConvoy { title: &title, metadata, beads: tracked, status })
+}
+
+/// Brings a convoy that is staged up to date; whatever else is kept about it stays.
+fn restage(
+    writer: &mut Writer<'_>,
+    convoy: &Bead,
+    tracked: &[BeadId],
+    staged: &mut Staged,
+) -> Result<()> {
+    let edges = writer.edges_from(&convoy.id)?.into_iter();
+    let before: Vec<_> = edges.filter(|edge| edge.kind == DependencyType::Tracks).collect();
+    let known: BTreeSet<&BeadId> = before.iter().map(|edge| &edge.target).collect();
+    let wanted: BTreeSet<&BeadId> = tracked.iter().collect();
+    staged.added = tracked.iter().filter(|bead| !known.contains(bead)).cloned().collect();
+    for edge in before.iter().filter(|edge| !wanted.contains(&edge.target)) {
+        writer.remove_dependency(edge, true)?;
+        staged.removed.push(edge.target.clone());
+    }
+    writer.track(&convoy.id, &staged.added)?;
+    let mut now = Bead { status: Status::parse(staged.status)?, ..convoy.clone() };
+    now.updated_at = writer.now().max(convoy.updated_at);
+    if now.status != convoy.status {
+        writer.save_bead(convoy, &now, EventKind::StatusChanged)?;
+    }
+    staged.restaged = true;
+    staged.convoy = Some(convoy.id.clone());
+    Ok(())
+}
