@@ -159,6 +159,20 @@ fn warnings_are_staged_and_only_launched_by_force() {
 }
 
 #[test]
+fn a_launch_that_is_refused_leaves_it_staged() {
+    let town = town_with_epic();
+    let staged = town.gt_json(&["convoy", "stage", "we-epic"]);
+    let convoy = staged["convoy_id"].as_str().unwrap();
+    town.write(".beads/formulas/mol-polecat-work.formula.toml", "this is no recipe");
+    let before = town.last_event();
+
+    assert_says(&refusal(&town.gt(["convoy", "launch", convoy])), &["mol-polecat-work"]);
+
+    assert_eq!(town.show(convoy)["status"], "staged_ready");
+    assert_eq!(town.last_event(), before, "nothing of it is scheduled");
+}
+
+#[test]
 fn staging_again_keeps_what_was_said_and_shows_what_changed() {
     let town = town_with_epic();
     let first = town.gt_json(&["convoy", "stage", "we-epic", "--owned", "--merge", "mr"]);

@@ -85,27 +85,24 @@ pub fn list(town: &Town, filter: &ConvoyFilter) -> Result<Vec<Convoy>> {
         (None, false) => StatusFilter::Current,
     };
     town.read(|reader| {
-        let wanted = BeadFilter {
-            status,
-            types: vec![IssueType::trusted("convoy".to_owned())],
-            order: BeadOrder::Created,
-            ..BeadFilter::default()
-        };
-        let found = reader.find(&wanted)?;
-        let mut tallies: HashMap<BeadId, Tally> =
-            reader.convoy_tallies()?.into_iter().map(|one| (one.convoy.clone(), one)).collect();
-        let rows = reader.bead_rows(&found)?.into_iter();
-        let mut convoys: Vec<Convoy> = rows
-            .map(|row| {
-                let tally = tallies.remove(&row.bead.id);
-                Convoy::of(row.bead, tally)
-            })
-            .collect();
-        convoys.sort_by(|a, b| {
-            b.bead.created_at.cmp(&a.bead.created_at).then_with(|| a.bead.id.cmp(&b.bead.id))
-        });
+        let found = find(reader, status)?;
+        let mut convoys = Vec::with_capacity(found.len());
+        for row in reader.bead_rows(&found)? {
+            let tally = reader.convoy_tally(&row.bead.id)?;
+            convoys.push(Convoy::of(row.bead, tally));
+        }
         Ok(convoys)
     })
+}
+
+/// The convoys with such a status, the newest first.
+fn find(reader: &Reader<'_>, status: StatusFilter) -> Result<Vec<BeadId>> {
+    Ok(reader.find(&BeadFilter {
+        status,
+        types: vec![IssueType::trusted("convoy".to_owned())],
+        order: BeadOrder::Created,
+        ..BeadFilter::default()
+    })?)
 }
 
 /// A convoy with everything that it tracks.
@@ -132,16 +129,14 @@ pub fn status(town: &Town, input: &str) -> Result<ConvoyStatus> {
 /// that landed, or that would. Only this one, if one is named.
 pub fn check(town: &Town, input: Option<&str>, rehearsal: bool) -> Result<Vec<Convoy>> {
     town.write_or_rehearse(rehearsal, |writer| {
-        let tallies = match input {
-            Some(input) => {
-                let bead = require(town, writer, input)?;
-                writer.convoy_tally(&bead.id)?.into_iter().collect()
-            }
-            None => writer.convoy_tallies()?,
+        let convoys = match input {
+            Some(input) => vec![require(town, writer, input)?.id],
+            None => find(writer, StatusFilter::Current)?,
         };
         let mut landed = Vec::new();
-        for tally in tallies.into_iter().filter(|tally| tally.members.are_done()) {
-            let Some(bead) = writer.bead(&tally.convoy)? else { continue };
+        for convoy in convoys {
+            let (tally, bead) = (writer.convoy_tally(&convoy)?, writer.bead(&convoy)?);
+            let (Some(tally), Some(bead)) = (tally, bead) else { continue };
             let change = convoy_change(ConvoyState::of(&bead), is_owned(&bead), tally.members);
             if change == Some(ConvoyChange::Lands) {
                 writer.settle_convoy(&tally)?;

@@ -6,8 +6,9 @@ use gt_core::decide::{ConvoyState, Member, Part, StageFacts, StagePlan, outline,
 use gt_core::rig::RigState;
 use gt_core::schedule::Merge;
 use gt_core::{Bead, BeadId, DependencyType, EventKind, ExecutorKind, Json, Rig, RigSlug, Status};
-use gt_store::{BeadRow, Reader, Writer};
+use gt_store::{BeadRow, Reader, StatusFilter, Writer};
 
+use super::find;
 use super::make::{NewConvoy, make};
 use crate::dispatch::SchedulerSettings;
 use crate::schedule::{Meaning, meaning};
@@ -67,32 +68,31 @@ struct Set {
     beads: Vec<BeadId>,
 }
 
+/// What a look at a set found.
+struct Looked {
+    set: Set,
+    tracked: Vec<BeadId>,
+    staged: Staged,
+    /// The last thing that had happened.
+    as_of: u64,
+}
+
 /// Looks at a set of beads and stages it as a convoy; if something is wrong, nothing is written.
 pub fn stage(town: &Town, request: &StageRequest) -> Result<Staged> {
     let missing = missing_branches(town, request)?;
+    // Nobody waits while a large set is looked at: what changed meanwhile is looked at once more.
+    let looked = town.read(|reader| look(town, reader, &request.inputs, &missing))?;
+    if looked.staged.plan.has_errors() {
+        return Ok(looked.staged);
+    }
     town.write(|writer| {
-        let set = set_of(town, writer, &request.inputs)?;
-        let rows = writer.bead_rows(&set.beads)?;
-        let facts = facts(town, writer, &rows, &set, missing)?;
-        let plan = plan(&facts);
-        let beads: Vec<Bead> = rows.iter().map(|row| row.bead.clone()).collect();
-        let outline = outline(&parents(&rows));
-        let mut staged = Staged {
-            convoy: None,
-            status: "error",
-            restaged: false,
-            added: Vec::new(),
-            removed: Vec::new(),
-            beads,
-            waits_for: facts.members.iter().map(|member| member.waits_for.clone()).collect(),
-            plan,
-            outline,
-        };
+        let is_fresh = writer.last_event_number()? == looked.as_of;
+        let looked = if is_fresh { looked } else { look(town, writer, &request.inputs, &missing)? };
+        let Looked { set, tracked, mut staged, .. } = looked;
         if staged.plan.has_errors() {
             return Ok(staged);
         }
         staged.status = if staged.plan.findings.is_empty() { READY } else { WARNINGS };
-        let tracked = tracked(&facts);
         if let Some(convoy) = &set.convoy {
             restage(writer, convoy, &tracked, &mut staged)?;
         } else {
@@ -101,6 +101,30 @@ pub fn stage(town: &Town, request: &StageRequest) -> Result<Staged> {
         }
         Ok(staged)
     })
+}
+
+fn look(
+    town: &Town,
+    reader: &Reader<'_>,
+    inputs: &[String],
+    missing: &[(RigSlug, String)],
+) -> Result<Looked> {
+    let set = set_of(town, reader, inputs)?;
+    let rows = reader.bead_rows(&set.beads)?;
+    let facts = facts(town, reader, &rows, &set, missing.to_vec())?;
+    let staged = Staged {
+        convoy: None,
+        status: "error",
+        restaged: false,
+        added: Vec::new(),
+        removed: Vec::new(),
+        waits_for: facts.members.iter().map(|member| member.waits_for.clone()).collect(),
+        plan: plan(&facts),
+        outline: outline(&parents(&rows)),
+        beads: rows.into_iter().map(|row| row.bead).collect(),
+    };
+    let tracked = tracked(&facts);
+    Ok(Looked { set, tracked, staged, as_of: reader.last_event_number()? })
 }
 
 /// What the convoy is to track: whatever has to be done, or was.
@@ -170,10 +194,11 @@ fn set_of(town: &Town, reader: &Reader<'_>, inputs: &[String]) -> Result<Set> {
 
 /// The convoy that an epic is staged as.
 fn staged_from(reader: &Reader<'_>, epic: &BeadId) -> Result<Option<Bead>> {
-    for tally in reader.convoy_tallies()? {
-        let Some(bead) = reader.bead(&tally.convoy)? else { continue };
+    let staged = [READY, WARNINGS].map(Status::parse).into_iter().collect::<Result<Vec<_>, _>>()?;
+    for convoy in find(reader, StatusFilter::OneOf(staged))? {
+        let Some(bead) = reader.bead(&convoy)? else { continue };
         let from = bead.metadata.as_ref().and_then(|kept| kept.string_field(FROM));
-        if ConvoyState::of(&bead) == ConvoyState::Staged && from.as_deref() == Some(epic.as_str()) {
+        if from.as_deref() == Some(epic.as_str()) {
             return Ok(Some(bead));
         }
     }

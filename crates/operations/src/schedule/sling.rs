@@ -229,6 +229,15 @@ fn refuse_misuse(kind: &str, bead: &Bead, words: &Words, request: &SlingRequest)
     Ok(())
 }
 
+/// A convoy is launched whole or stays staged: what is wrong with one of its beads is wrong with the launch.
+fn refuse_part(report: &mut SlingReport) -> Result<()> {
+    let refused = report.entries.iter().position(|entry| matches!(entry.fate, Fate::Refused(_)));
+    match refused.map(|at| report.entries.swap_remove(at).fate) {
+        Some(Fate::Refused(error)) => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// What is kept about the convoy of what is slung together.
 fn kept_with_convoy(flags: &Flags) -> Vec<(String, Json)> {
     let yes = || Json::trusted("true".to_owned());
@@ -409,6 +418,9 @@ impl Scheduling<'_> {
                 }
             }
             report.entries.push(entry);
+        }
+        if self.request.launch {
+            refuse_part(&mut report)?;
         }
         self.schedule(writer, &mut report, going, target, load.title.as_deref())?;
         Ok(report)

@@ -107,7 +107,7 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Lets a convoy that has no edges yet track these beads, each named once. Such an edge never blocks, so
+    /// Lets a convoy track these beads, each named once, to which it has no edge yet. Such an edge never blocks, so
     /// nothing has to be asked; the convoy itself is what is told about.
     pub fn track(&mut self, convoy: &BeadId, beads: &[BeadId]) -> Result<(), StoreError> {
         for bead in beads {

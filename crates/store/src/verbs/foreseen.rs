@@ -1,7 +1,7 @@
 //! What is going to be asked, made ready before it is: to prepare a statement takes longer than most of them do, and somebody
 //! waits for the answer, while whoever is going to ask it waits for something else.
 
-use super::{beads, blocking, contexts, dependencies, parks, polecats, rigs, runs, usage};
+use super::{beads, blocking, contexts, convoys, dependencies, parks, polecats, rigs, runs, usage};
 use crate::transaction;
 use crate::{Reader, StoreError};
 
@@ -20,6 +20,7 @@ impl Reader<'_> {
         let used = [usage::NOTE, usage::ESTIMATES, usage::ESTIMATE];
         let ended = [runs::ACCEPT, runs::END, parks::OF_RUN, beads::UPDATE];
         let closed = [blocking::OPEN_CHILD, dependencies::TO, contexts::LATEST];
-        self.make_ready(&[&used[..], &ended, &closed].concat())
+        let landed = [convoys::OF_BEAD, convoys::PUT];
+        self.make_ready(&[&used[..], &ended, &closed, &landed].concat())
     }
 }

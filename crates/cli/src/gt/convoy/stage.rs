@@ -122,7 +122,8 @@ fn begin(context: &Context<'_>, town: &Town, staged: &Staged, force: bool) -> Re
     }
     let slung = sling::launch(town, convoy.as_str())?;
     if context.printer.json() {
-        return show(context.printer, staged, Some(&slung));
+        show(context.printer, staged, Some(&slung))?;
+        return sling::verdict(&slung);
     }
     context.printer.done(format!("✓ Launched {convoy}: {}", waves(staged)))?;
     sling::tell_launched(context, town, &slung)

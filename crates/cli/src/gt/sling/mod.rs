@@ -15,6 +15,7 @@ use crate::context::{Context, this_program};
 use crate::error::CliError;
 
 pub(super) use flags::SlingFlags;
+pub(super) use report::verdict;
 
 /// Hand beads to workers
 ///

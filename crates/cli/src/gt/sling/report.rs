@@ -24,7 +24,7 @@ pub(super) fn waits_at_the_gate(report: &SlingReport) -> bool {
 }
 
 /// Whether the command did what it was asked; what was refused has been told.
-pub(super) fn verdict(report: &SlingReport) -> Result<(), CliError> {
+pub(in crate::gt) fn verdict(report: &SlingReport) -> Result<(), CliError> {
     let refused: Vec<String> = report.entries.iter().filter_map(failure).collect();
     if refused.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(refused.join("; "))) }
 }
