@@ -83,6 +83,7 @@ fn a_store_says_what_it_is_and_how_it_grows() {
             ("beads", 7),
             ("comments", 1),
             ("contexts", 0),
+            ("convoys", 0),
             ("counters", 5),
             ("dependencies", 5),
             ("estimates", 0),
