@@ -17,8 +17,9 @@ use crate::output::{Cell, Table, ago, plural, status_colour};
 /// Plan, launch and follow beads that travel together
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What is slung together travels in a convoy, and so does what is staged and launched. It lands by itself with
-the close of its last bead, if none of them failed; whoever slings with --owned lands it himself.
+    after_help = "What is slung together travels in a convoy, and so does what is staged and launched.
+It lands by itself with the close of its last bead, if none of them failed. One that
+was slung with --owned is closed by its owner.
 
 Examples:
   gt convoy stage web-epic-1      # the plan and its problems; nothing runs
