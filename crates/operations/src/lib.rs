@@ -14,6 +14,7 @@ pub mod beads;
 #[cfg(test)]
 mod beside_runs;
 mod clock;
+mod consequences;
 pub mod convoys;
 pub mod daemon;
 pub mod demo;

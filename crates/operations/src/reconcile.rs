@@ -6,6 +6,7 @@ use std::path::Path;
 use gt_core::schedule::RunId;
 use gt_executors::runs::StarterLock;
 
+use crate::convoys::{Attended, attend};
 use crate::dispatch::{Begun, Dispatched, Dispatcher, NotStarted, Pass, Spawner, Starter};
 use crate::landing::resume;
 use crate::messages::deliver_waiting;
@@ -20,6 +21,11 @@ use crate::{OperationError, Result, Town, outbox, retention, work};
 /// Runs and starts that died, and contexts whose bead is over.
 pub(crate) fn liveness(town: &Town, world: &RealWorld) -> Result<Recovered> {
     recover(town, world)
+}
+
+/// What convoys track and nobody has scheduled, and convoys that are done and have not landed.
+pub(crate) fn convoys(town: &Town) -> Result<Attended> {
+    attend(town, &town.surroundings()?)
 }
 
 /// Workers that say nothing.

@@ -188,6 +188,10 @@ impl Simulation {
                 *at > now && latest.is_some_and(|context| context.next_attempt_at == Some(*at))
             }
             WaitReason::Paused(..) => snapshot.paused,
+            WaitReason::ConvoyPaused(convoy, ..) => {
+                let tally = self.read(|reader| reader.convoy_tally(convoy));
+                tally.is_some_and(|tally| tally.paused.is_some())
+            }
             WaitReason::QueueGate => latest.is_some_and(|context| context.gated),
             WaitReason::RuntimeParked(name, hold) => {
                 self.is_held(snapshot, MeansKind::Runtime, name, hold)

@@ -134,6 +134,7 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::NotSlingable(_)
         | WaitReason::TownLevel
         | WaitReason::ConvoyStaged(_)
+        | WaitReason::ConvoyPaused(..)
         | WaitReason::NotScheduled
         | WaitReason::Cleared(_)
         | WaitReason::CircuitBroken(_)

@@ -40,5 +40,5 @@ pub use verbs::{
     Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CountGroup, DependencyChange,
     Difference, DoneStep, Due, Estimate, EventFilter, Growth, Guard, Lane, LiveSteps, NewContext,
     Offer, Offered, Pause, Readiness, RigCounts, SchedulerState, Scope, Spent, Statistics,
-    StatusFilter, Tally, Totals, UnsentNotices, all_statements, differing_fields,
+    StatusFilter, Tally, Totals, Unscheduled, UnsentNotices, all_statements, differing_fields,
 };

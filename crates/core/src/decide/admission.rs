@@ -8,7 +8,7 @@ use super::guard::{LoadGuard, MemoryGuard};
 use super::parking::Hold;
 use super::readiness::WaitReason;
 use crate::schedule::{Means, MeansKind, Run, RunId, WorkerPlace};
-use crate::{ExecutorKind, RigSlug};
+use crate::{BeadId, ExecutorKind, RigSlug};
 
 /// A cap that is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Cap {
     Account(String, u32),
     /// Of a runtime.
     Runtime(String, u32),
+    /// Of a convoy.
+    Convoy(BeadId, u32),
 }
 
 impl Cap {
@@ -33,7 +35,8 @@ impl Cap {
             | Self::Queue(limit)
             | Self::Rig(_, limit)
             | Self::Account(_, limit)
-            | Self::Runtime(_, limit) => *limit,
+            | Self::Runtime(_, limit)
+            | Self::Convoy(_, limit) => *limit,
         }
     }
 }
@@ -48,6 +51,9 @@ impl fmt::Display for Cap {
                 write!(f, "the cap of {limit} of the account {handle}")
             }
             Self::Runtime(name, limit) => write!(f, "the cap of {limit} of the runtime {name}"),
+            Self::Convoy(convoy, limit) => {
+                write!(f, "the cap of {limit} of the convoy {convoy}")
+            }
         }
     }
 }
@@ -65,6 +71,8 @@ pub struct Caps {
     pub accounts: BTreeMap<String, u32>,
     /// Most live runs with each runtime.
     pub runtimes: BTreeMap<String, u32>,
+    /// Most live runs of the beads of each convoy.
+    pub convoys: BTreeMap<BeadId, u32>,
     /// What is parked, and how it is held now.
     pub parked: Vec<(Means, Hold)>,
     /// The budgets in force.
@@ -114,6 +122,8 @@ pub struct Ask<'a> {
     pub gated: bool,
     /// With this runtime; empty for the rig's own command, nothing if any would do.
     pub runtime: Option<&'a str>,
+    /// Of the bead of these convoys, those that have a cap.
+    pub convoys: &'a [BeadId],
     /// The megabytes that it will take of this machine beyond what can be measured already; nothing if it runs on another.
     pub here: Option<u64>,
 }
@@ -133,6 +143,7 @@ pub struct Occupancy {
     accounts: BTreeMap<String, u32>,
     /// By the name of what they are carried out with.
     runtimes: BTreeMap<String, u32>,
+    convoys: BTreeMap<BeadId, u32>,
     places: BTreeMap<WorkerPlace, RunId>,
     /// Those on this machine.
     here: u32,
@@ -184,6 +195,9 @@ impl Occupancy {
         if let Some(runtime) = ask.runtime {
             more(self.runtimes.entry(Means::runtime(runtime, ask.rig).name).or_default());
         }
+        for convoy in ask.convoys {
+            more(self.convoys.entry(convoy.clone()).or_default());
+        }
         if let Some(memory_mb) = ask.here {
             more(&mut self.here);
             let pledged = memory_mb.saturating_mul(runs.into());
@@ -227,6 +241,10 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &Ask<'_>) -> Vec<WaitReaso
         let cap = caps.runtimes.get(name).map(|limit| Cap::Runtime(name.to_owned(), *limit));
         check(cap, occupancy.live_with(&Means::runtime(name, ask.rig)));
     }
+    for convoy in ask.convoys {
+        let cap = caps.convoys.get(convoy).map(|limit| Cap::Convoy(convoy.clone(), *limit));
+        check(cap, occupancy.convoys.get(convoy).copied().unwrap_or(0));
+    }
     if let Some((place, run)) = ask.place.and_then(|place| occupancy.places.get_key_value(place)) {
         reasons.push(WaitReason::OnePerAgent(place.clone(), run.clone()));
     }
@@ -262,7 +280,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::BeadId;
 
     fn rig(name: &str) -> RigSlug {
         RigSlug::parse(name).unwrap()
@@ -277,8 +294,13 @@ mod tests {
             account: None,
             gated: false,
             runtime: Some(""),
+            convoys: &[],
             here: None,
         }
+    }
+
+    fn convoy(id: &str) -> BeadId {
+        BeadId::parse(id).unwrap()
     }
 
     #[test]
@@ -290,14 +312,17 @@ mod tests {
             rigs: [(web.clone(), 1)].into(),
             accounts: [("work".to_owned(), 1)].into(),
             runtimes: [("codex".to_owned(), 1)].into(),
+            convoys: [(convoy("hq-cv-a"), 1), (convoy("hq-cv-b"), 3)].into(),
             ..Caps::default()
         };
+        let convoys = [convoy("hq-cv-a"), convoy("hq-cv-b")];
         let place = WorkerPlace::polecat(&web, "nux").unwrap();
         let full = Ask {
             gated: true,
             account: Some("work"),
             place: Some(&place),
             runtime: Some("codex"),
+            convoys: &convoys,
             ..ask(&web)
         };
         let mut occupancy = Occupancy::default();
@@ -315,6 +340,7 @@ mod tests {
                 WaitReason::NoSlot(Cap::Rig(web.clone(), 1)),
                 WaitReason::NoSlot(Cap::Account("work".into(), 1)),
                 WaitReason::NoSlot(Cap::Runtime("codex".into(), 1)),
+                WaitReason::NoSlot(Cap::Convoy(convoy("hq-cv-a"), 1)),
                 WaitReason::OnePerAgent(place.clone(), run),
             ]
         );

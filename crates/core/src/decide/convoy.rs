@@ -5,7 +5,10 @@ use crate::{Bead, Json, Status};
 /// Why a convoy is closed that has landed.
 pub const LANDED: &str = "landed";
 
-/// How the beads stand that a convoy tracks.
+/// Why an epic is closed that was over with the last of its parts.
+pub const PARTS_DONE: &str = "all parts are done";
+
+/// How the beads stand that a convoy tracks, or that an epic has as its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Members {
     /// How many there are.
@@ -83,6 +86,23 @@ pub fn convoy_change(state: ConvoyState, is_owned: bool, members: Members) -> Op
         ConvoyState::Open if !is_owned && members.are_done() => Some(ConvoyChange::Lands),
         ConvoyState::Landed if !members.are_done() => Some(ConvoyChange::Reopens),
         ConvoyState::Staged | ConvoyState::Open | ConvoyState::Landed | ConvoyState::Closed => None,
+    }
+}
+
+/// What follows for an epic from how its parts stand now: it is over with the last of them, if none failed, and open again
+/// when that was all that closed it and something is not done after all.
+pub fn epic_change(epic: &Bead, parts: Members) -> Option<ConvoyChange> {
+    match &epic.status {
+        Status::Closed if epic.close_reason == PARTS_DONE && !parts.are_done() => {
+            Some(ConvoyChange::Reopens)
+        }
+        Status::Open | Status::InProgress | Status::Hooked | Status::Blocked
+            if parts.are_done() =>
+        {
+            Some(ConvoyChange::Lands)
+        }
+        // What was put off, or is a reference, is somebody's wish.
+        _ => None,
     }
 }
 

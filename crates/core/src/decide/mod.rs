@@ -33,7 +33,9 @@ pub use breaker::{
     is_due_within,
 };
 pub use budget::{Budget, BudgetKind};
-pub use convoy::{ConvoyChange, ConvoyState, LANDED, Members, convoy_change, is_owned};
+pub use convoy::{
+    ConvoyChange, ConvoyState, LANDED, Members, PARTS_DONE, convoy_change, epic_change, is_owned,
+};
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, Place, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
@@ -56,7 +58,8 @@ pub use sessions::{SessionNews, needs_fresh_session, sessions_in_vain};
 pub use staging::{Category, Finding, Gated, Member, Part, StageFacts, StagePlan, stage};
 pub use stalls::{Heard, SilenceChange, silence_change};
 pub use standing::{
-    Control, RigStanding, SchedulingFacts, context_reasons, is_merging, unscheduled_reasons,
+    Control, RigStanding, SchedulingFacts, context_reasons, is_merging, is_stranded,
+    unscheduled_reasons,
 };
 pub use transition::{
     LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,

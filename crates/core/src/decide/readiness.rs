@@ -69,6 +69,8 @@ pub enum WaitReason {
     TownLevel,
     /// It waits for its convoy to be launched.
     ConvoyStaged(BeadId),
+    /// Nothing of this convoy starts: by whom, since when.
+    ConvoyPaused(BeadId, String, Timestamp),
     /// Nobody has scheduled it.
     NotScheduled,
     /// Somebody took it out of the queue.
@@ -194,6 +196,7 @@ impl WaitReason {
             | Self::NotSlingable(_)
             | Self::TownLevel
             | Self::ConvoyStaged(_)
+            | Self::ConvoyPaused(..)
             | Self::NotScheduled
             | Self::Cleared(_)
             | Self::CircuitBroken(_)
@@ -232,6 +235,7 @@ impl WaitReason {
             Self::AssignedTo(_) => "assigned",
             Self::TownLevel => "town-level",
             Self::ConvoyStaged(_) => "convoy-staged",
+            Self::ConvoyPaused(..) => "convoy-paused",
             Self::NotScheduled => "not-scheduled",
             Self::Cleared(_) => "cleared",
             Self::CircuitBroken(_) => "circuit-broken",
@@ -329,6 +333,9 @@ impl fmt::Display for WaitReason {
             }
             Self::TownLevel => write!(f, "town-level: it belongs to no rig"),
             Self::ConvoyStaged(convoy) => write!(f, "its convoy {convoy} is staged"),
+            Self::ConvoyPaused(convoy, who, since) => {
+                write!(f, "its convoy {convoy} is paused by {who} since {since}")
+            }
             Self::NotScheduled => write!(f, "not scheduled"),
             Self::Cleared(who) => write!(f, "cleared from the queue by {who}"),
             Self::CircuitBroken(why) => write!(f, "circuit-broken: {why}"),

@@ -40,6 +40,15 @@ pub struct SchedulingFacts<'a> {
     pub assignee: &'a str,
     /// Its live run.
     pub run: Option<&'a Run>,
+    /// A convoy of it that is paused: which one, by whom, since when.
+    pub paused: Option<&'a (BeadId, String, Timestamp)>,
+}
+
+impl SchedulingFacts<'_> {
+    fn convoy_paused(&self) -> Option<WaitReason> {
+        let (convoy, by, since) = self.paused?;
+        Some(WaitReason::ConvoyPaused(convoy.clone(), by.clone(), *since))
+    }
 }
 
 /// Every reason, admission aside, why an open context does not start, the most telling first; none
@@ -74,6 +83,7 @@ pub fn context_reasons(
     {
         reasons.push(WaitReason::Backoff(at));
     }
+    reasons.extend(facts.convoy_paused());
     if let Some((by, since)) = &control.paused {
         reasons.push(WaitReason::Paused(by.clone(), *since));
     }
@@ -185,6 +195,7 @@ pub fn unscheduled_reasons(
     if let Some(convoy) = staged {
         reasons.push(WaitReason::ConvoyStaged(convoy.clone()));
     }
+    let paused = facts.convoy_paused();
     // Agents that ask for work are offered it whether it was scheduled or not.
     let is_pulled = rig.is_some_and(|(_, rig)| {
         rig.executor == ExecutorKind::Pull && issue_type.is_slingable(rig.executor)
@@ -204,12 +215,29 @@ pub fn unscheduled_reasons(
             WaitReason::NotScheduled
         });
     }
+    reasons.extend(paused);
     // And scheduling it would be refused, or not help.
     if let Some((slug, rig)) = rig.filter(|(_, rig)| issue_type.is_slingable(rig.executor)) {
         let of_rig = of_rig(slug, rig, facts, None);
         reasons.extend(of_rig.into_iter().filter(|r| *r != WaitReason::WaitsForPullAgent));
     }
     reasons
+}
+
+/// Whether a bead that an open convoy tracks is stranded: nobody has scheduled it, and nothing is known that keeps it from
+/// being scheduled by whoever finds it. What a person took out of the queue, ended or has to look at is not.
+pub fn is_stranded(reasons: &[WaitReason]) -> bool {
+    let keeps = |reason: &WaitReason| {
+        matches!(
+            reason,
+            WaitReason::RigDocked(_)
+                | WaitReason::RigGone(_)
+                | WaitReason::RigCannotRun(_)
+                | WaitReason::TownLevel
+                | WaitReason::ConvoyStaged(_)
+        )
+    };
+    reasons.contains(&WaitReason::NotScheduled) && !reasons.iter().any(keeps)
 }
 
 /// Whether a bead is in progress because the work of its last run waits to be merged, and not because somebody has it in
@@ -301,6 +329,7 @@ mod tests {
             last_failure: String::new(),
             attempts: 0,
             starting: false,
+            convoys: Vec::new(),
             closed: None,
         }
     }
@@ -320,7 +349,7 @@ mod tests {
             open_blockers: &[],
             failed_blockers: &[],
         };
-        SchedulingFacts { readiness, assignee, run: None }
+        SchedulingFacts { readiness, assignee, run: None, paused: None }
     }
 
     const ACTIVE: RigStanding =
@@ -453,7 +482,7 @@ mod tests {
                 open_blockers: &[],
                 failed_blockers: &[],
             };
-            let facts = SchedulingFacts { readiness, assignee: "joe", run: None };
+            let facts = SchedulingFacts { readiness, assignee: "joe", run: None, paused: None };
             let rig = RigStanding {
                 state: RigState::Active,
                 executor: ExecutorKind::Process,

@@ -104,6 +104,8 @@ names! {
         Retry = "retry",
         /// The run before it was lost, or failed and may be tried again.
         Recovery = "recovery",
+        /// An open convoy tracks it, and nobody had scheduled it.
+        Convoy = "convoy",
         /// The block or labels of an older queue.
         Adopted = "adopted",
     }
@@ -161,6 +163,8 @@ pub struct Context {
     pub attempts: u32,
     /// A run of it is being started.
     pub starting: bool,
+    /// The convoys of its bead that have a cap, while it is open.
+    pub convoys: Vec<BeadId>,
     /// How it ended; nothing while it is open.
     pub closed: Option<ContextClosed>,
 }

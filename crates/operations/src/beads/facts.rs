@@ -63,6 +63,11 @@ impl BeadFacts {
         bead: &'a Bead,
         run: Option<&'a Run>,
     ) -> SchedulingFacts<'a> {
-        SchedulingFacts { readiness: self.readiness(bead), assignee: &bead.assignee, run }
+        SchedulingFacts {
+            readiness: self.readiness(bead),
+            assignee: &bead.assignee,
+            run,
+            paused: None,
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::beads::{NewBead, create_in};
 use crate::{OperationError, Result, Town};
 
 /// A convoy that is to be made.
-pub(crate) struct NewConvoy<'a> {
+pub(crate) struct ConvoyToMake<'a> {
     /// What it is called; what is too long is cut.
     pub(crate) title: &'a str,
     /// What is kept about it: whether it is owned, how its work is merged.
@@ -20,7 +20,7 @@ pub(crate) struct NewConvoy<'a> {
 }
 
 /// Makes a convoy.
-pub(crate) fn make(town: &Town, writer: &mut Writer<'_>, new: &NewConvoy<'_>) -> Result<BeadId> {
+pub(crate) fn make(town: &Town, writer: &mut Writer<'_>, new: &ConvoyToMake<'_>) -> Result<BeadId> {
     let title = cut(new.title);
     let metadata = (!new.metadata.is_empty()).then(|| Json::object(&new.metadata));
     let bead = NewBead {

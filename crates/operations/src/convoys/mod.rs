@@ -1,17 +1,30 @@
 //! Convoys: beads that travel together, how far they are, and whether they have landed.
 
+mod change;
+mod limits;
 mod make;
+mod retry;
 mod stage;
+mod stranded;
+mod watchers;
 
 use std::collections::HashMap;
 
 use gt_core::decide::{ConvoyChange, ConvoyState, Members, convoy_change, is_owned};
 use gt_core::schedule::Run;
 use gt_core::{Bead, BeadId, DependencyType, EventKind, IssueType, Json, Status};
-use gt_store::{BeadFilter, BeadOrder, BeadRow, Reader, StatusFilter, Tally, Writer};
+use gt_store::{BeadFilter, BeadOrder, BeadRow, Pause, Reader, StatusFilter, Tally, Writer};
 
-pub(crate) use make::{NewConvoy, make};
+pub use change::{ConvoyClose, NewConvoy, Removed, close, land, remove};
+pub(crate) use change::{board, create_in, settle};
+pub use limits::{cap, pause, resume};
+pub(crate) use make::{ConvoyToMake, make};
+pub use retry::retry;
 pub use stage::{StageRequest, Staged, stage};
+pub(crate) use stranded::attend;
+pub use stranded::{Attended, Feed, FeedAction, FeedDetail, StrandedConvoy, feed, stranded};
+pub(crate) use watchers::tell_watchers;
+pub use watchers::watch;
 
 use crate::beads::resolve_in;
 use crate::{OperationError, Result, Town};
@@ -25,13 +38,25 @@ pub struct Convoy {
     pub members: Members,
     /// How often it has landed.
     pub landings: u64,
+    /// How many of its beads may be worked on at once; 0 for any number.
+    pub cap: u32,
+    /// Nothing of it starts while this is set.
+    pub paused: Option<Pause>,
 }
 
 impl Convoy {
     fn of(bead: Bead, tally: Option<Tally>) -> Self {
-        let (members, landings) =
-            tally.map(|tally| (tally.members, tally.landings)).unwrap_or_default();
-        Self { bead, members, landings }
+        let Some(tally) = tally else {
+            let (members, paused) = (Members::default(), None);
+            return Self { bead, members, landings: 0, cap: 0, paused };
+        };
+        let Tally { members, landings, cap, paused, .. } = tally;
+        Self { bead, members, landings, cap, paused }
+    }
+
+    /// Who is told when it lands.
+    pub fn watchers(&self) -> Vec<String> {
+        watchers::watchers(&self.bead)
     }
 
     /// Where it stands.
@@ -167,7 +192,7 @@ pub(crate) fn open_staged(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()
 }
 
 /// The convoy that somebody means.
-fn require(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Bead> {
+pub(crate) fn require(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Bead> {
     let id = resolve_in(town, reader, input)?;
     let bead = reader.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))?;
     if !bead.issue_type.is_convoy() {

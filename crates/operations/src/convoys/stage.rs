@@ -9,7 +9,7 @@ use gt_core::{Bead, BeadId, DependencyType, EventKind, ExecutorKind, Json, Rig, 
 use gt_store::{BeadRow, Reader, StatusFilter, Writer};
 
 use super::find;
-use super::make::{NewConvoy, make};
+use super::make::{ConvoyToMake, make};
 use crate::dispatch::SchedulerSettings;
 use crate::schedule::{Meaning, meaning};
 use crate::settings::layers_in;
@@ -300,7 +300,7 @@ fn begin(
     let title = request.title.clone().or(of_epic);
     let title = title.unwrap_or_else(|| format!("{} beads", tracked.len()));
     let status = Status::parse(status)?;
-    make(town, writer, &NewConvoy { title: &title, metadata, beads: tracked, status })
+    make(town, writer, &ConvoyToMake { title: &title, metadata, beads: tracked, status })
 }
 
 /// Brings a convoy that is staged up to date; whatever else is kept about it stays.

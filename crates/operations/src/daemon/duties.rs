@@ -10,6 +10,8 @@ pub enum Duty {
     Dispatch,
     /// Runs and starts that died.
     Liveness,
+    /// What convoys track and nobody has scheduled.
+    Convoys,
     /// Accepted work that was on its way when its worker died.
     Landing,
     /// Notices and nudges.
@@ -26,9 +28,10 @@ pub enum Duty {
 
 impl Duty {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Dispatch,
         Self::Liveness,
+        Self::Convoys,
         Self::Landing,
         Self::Outbox,
         Self::Stalls,
@@ -42,6 +45,7 @@ impl Duty {
         match self {
             Self::Dispatch => "dispatch",
             Self::Liveness => "liveness",
+            Self::Convoys => "convoys",
             Self::Landing => "landing",
             Self::Outbox => "outbox",
             Self::Stalls => "stalls",
@@ -56,6 +60,7 @@ impl Duty {
         match self {
             Self::Dispatch => 8,
             Self::Liveness
+            | Self::Convoys
             | Self::Landing
             | Self::Outbox
             | Self::Stalls
@@ -71,6 +76,7 @@ impl Duty {
         match self {
             Self::Dispatch
             | Self::Liveness
+            | Self::Convoys
             | Self::Landing
             | Self::Outbox
             | Self::Stalls

@@ -315,7 +315,7 @@ impl Heart {
     /// looked at once.
     fn begin_when_recovered(&mut self, on_ready: &mut dyn FnMut(&Report)) {
         let has_looked = |duty: Duty| self.office.tally(duty).report.rounds > 0;
-        if !self.recovered && has_looked(Duty::Liveness) {
+        if !self.recovered && has_looked(Duty::Liveness) && has_looked(Duty::Convoys) {
             self.recovered = true;
             self.office.wake(Duty::Dispatch).ring();
         }

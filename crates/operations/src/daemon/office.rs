@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,8 @@ pub(super) struct Office {
     pub(super) ended: Mutex<Vec<Ended>>,
     /// The sessions that wait for runs.
     sessions: Mutex<SessionsAhead>,
+    /// The last event before somebody looked after convoys.
+    pub(super) convoys_seen: AtomicU64,
     /// The server has told of news.
     rung: AtomicBool,
     heart: Nudge,
@@ -110,6 +112,7 @@ impl Office {
             watched: Mutex::default(),
             ended: Mutex::default(),
             sessions: Mutex::default(),
+            convoys_seen: AtomicU64::new(u64::MAX),
             rung: AtomicBool::new(false),
             heart: Nudge::new()?,
         })

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use gt_core::decide::PlanReason;
@@ -64,6 +65,7 @@ fn attend(office: &Office, duty: Duty, hand: usize) {
         make_round(office, duty, hand, causes, || match duty {
             Duty::Dispatch => dispatch(office, &mut starts),
             Duty::Liveness => liveness(office),
+            Duty::Convoys => convoys(office),
             Duty::Landing => landing(office),
             Duty::Outbox => outbox(office),
             Duty::Stalls => stalls(office),
@@ -212,6 +214,27 @@ fn tell_recovered(office: &Office, recovered: &Recovered) {
         let more = [("run", Json::string(&run.to_string())), ("why", Json::string(why))];
         office.tell(Level::Error, "not recovered", &more);
     }
+}
+
+/// Nothing changes without an event, so what was looked at since the last one need not be looked at again.
+fn convoys(office: &Office) -> Result<Round> {
+    let last = office.town.read(|reader| Ok(reader.last_event_number()?))?;
+    if office.convoys_seen.swap(last, Ordering::SeqCst) == last {
+        return Ok(Round::default());
+    }
+    let attended = reconcile::convoys(&office.town)?;
+    for context in &attended.scheduled {
+        office.tell(
+            Level::Warning,
+            "was not scheduled",
+            &[("bead", Json::string(context.bead.as_str()))],
+        );
+    }
+    for convoy in &attended.landed {
+        office.tell(Level::Warning, "had not landed", &[("convoy", Json::string(convoy.as_str()))]);
+    }
+    let done = (attended.scheduled.len() + attended.landed.len()) as u64;
+    Ok(Round { done, due: None, again: false })
 }
 
 fn landing(office: &Office) -> Result<Round> {

@@ -723,6 +723,7 @@ impl Waiting {
                 account: context.account.clone(),
                 gated: context.gated,
                 priority: context.priority,
+                convoys: context.convoys.clone(),
                 queued: 1,
                 awake: 1,
             };

@@ -91,6 +91,9 @@ impl<'a> Passes<'a> {
             None => Dispatched::default(),
         };
         reconcile::housekeeping(town, &self.world)?;
+        if self.wanted.is_none() {
+            reconcile::convoys(town)?;
+        }
         let (mut recovered, mut dispatched) = if self.wanted == Some(first.dispatched.len()) {
             (reconcile::liveness(town, &self.world)?, first)
         } else {

@@ -48,6 +48,10 @@ pub(crate) struct Scene {
     estimates: BTreeMap<String, u32>,
     /// The live run of each bead that has one.
     runs: HashMap<BeadId, Run>,
+    /// The convoys with a cap that the bead of a live run is in.
+    capped: HashMap<BeadId, Vec<BeadId>>,
+    /// The beads of convoys that are paused: which one, by whom, since when.
+    paused: HashMap<BeadId, (BeadId, String, Timestamp)>,
 }
 
 impl Scene {
@@ -99,14 +103,36 @@ impl Scene {
             taken: BTreeSet::new(),
             rigs: reader.rigs()?.into_iter().map(|rig| (rig.slug.clone(), rig)).collect(),
             runs: HashMap::new(),
+            capped: HashMap::new(),
+            paused: HashMap::new(),
         };
+        scene.read_convoys(reader)?;
         for run in reader.live_runs()? {
-            scene.note_run(run);
+            let convoys = scene.capped.get(&run.id.bead).cloned().unwrap_or_default();
+            scene.note_run(run, &convoys);
         }
         scene.caps.budgets = budgets;
         scene.caps.parked =
             scene.parked().into_iter().map(|parked| (parked.park.means, parked.hold)).collect();
         Ok(scene)
+    }
+
+    /// What convoys say: which are paused, and which have a cap. Most towns have none of either.
+    fn read_convoys(&mut self, reader: &Reader<'_>) -> Result<()> {
+        let limiting = reader.limiting_convoys()?;
+        if limiting.iter().any(|tally| tally.paused.is_some()) {
+            let members = reader.paused_members()?.into_iter();
+            self.paused =
+                members.map(|(bead, convoy, pause)| (bead, (convoy, pause.by, pause.at))).collect();
+        }
+        let capped = limiting.into_iter().filter(|tally| tally.cap > 0);
+        self.caps.convoys = capped.map(|tally| (tally.convoy, tally.cap)).collect();
+        if !self.caps.convoys.is_empty() {
+            for (bead, convoy) in reader.runs_under_convoy_caps()? {
+                self.capped.entry(bead).or_default().push(convoy);
+            }
+        }
+        Ok(())
     }
 
     /// What is parked now. The run that tries something counts as long as it is live.
@@ -121,7 +147,7 @@ impl Scene {
     }
 
     /// What a run asked of the caps.
-    pub(crate) fn ask_of<'a>(&self, run: &'a Run) -> Ask<'a> {
+    pub(crate) fn ask_of<'a>(&self, run: &'a Run, convoys: &'a [BeadId]) -> Ask<'a> {
         let is_here = runs_here(run.executor) && run.is_on(&self.host);
         // What it has taken since is measured. A date in the future comes of a clock that was set back.
         let is_young = self.now.since(run.created_at) < YOUNG && run.created_at <= self.now;
@@ -132,6 +158,7 @@ impl Scene {
             account: Some(run.account.as_str()).filter(|account| !account.is_empty()),
             gated: run.gated,
             runtime: Some(&run.runtime),
+            convoys,
             here: is_here
                 .then(|| if is_young { self.memory_of(&run.runtime, &run.rig) } else { 0 }),
         }
@@ -149,18 +176,26 @@ impl Scene {
         learned.or_else(said).or_else(|| memory_of_preset(name)).unwrap_or(0).into()
     }
 
-    /// Counts a run that has just been admitted, or was live before.
-    pub(crate) fn note_run(&mut self, run: Run) {
+    /// Counts a run that has just been admitted, or was live before; its bead is in these convoys that have a cap.
+    pub(crate) fn note_run(&mut self, run: Run, convoys: &[BeadId]) {
         if run.holds_slot() {
-            let ask = self.ask_of(&run);
+            let ask = self.ask_of(&run, convoys);
             self.occupancy.add(&ask, 1);
         }
-        let ask = self.ask_of(&run);
+        let ask = self.ask_of(&run, convoys);
         self.caps.note_start(&ask, &run.id);
         if let Some(place) = run.place.clone().filter(|_| Run::takes_slot(run.executor)) {
             self.occupancy.occupy(place, run.id.clone());
         }
+        if !convoys.is_empty() {
+            self.capped.insert(run.id.bead.clone(), convoys.to_vec());
+        }
         self.runs.insert(run.id.bead.clone(), run);
+    }
+
+    /// Whether the bead of a live run is in this convoy, which has a cap.
+    pub(crate) fn is_run_of(&self, run: &Run, convoy: &BeadId) -> bool {
+        self.capped.get(&run.id.bead).is_some_and(|convoys| convoys.contains(convoy))
     }
 
     pub(crate) fn rig(&self, slug: &RigSlug) -> Option<&Rig> {
@@ -292,6 +327,7 @@ impl Scene {
             gated: lane.gated,
             // Those of one lane may have different ones.
             runtime: None,
+            convoys: &lane.convoys,
             here: runs_here(executor).then_some(0),
         };
         self.choose(lane.account.as_deref(), ask).err().unwrap_or_default()
@@ -304,7 +340,8 @@ impl Scene {
         bead: &Bead,
         facts: &BeadFacts,
     ) -> Vec<WaitReason> {
-        let facts = facts.scheduling(bead, self.run_of(&context.bead));
+        let mut facts = facts.scheduling(bead, self.run_of(&context.bead));
+        facts.paused = self.paused.get(&bead.id);
         context_reasons(context, &facts, self.standing(&context.rig), &self.control, self.now)
     }
 
@@ -316,7 +353,8 @@ impl Scene {
         staged: Option<&BeadId>,
     ) -> Result<Vec<WaitReason>> {
         let facts = BeadFacts::of_bead(reader, bead)?;
-        let facts = facts.scheduling(bead, self.run_of(&bead.id));
+        let mut facts = facts.scheduling(bead, self.run_of(&bead.id));
+        facts.paused = self.paused.get(&bead.id);
         let rig = bead.rig.as_ref().and_then(|slug| Some((slug, self.standing(slug)?)));
         let last_run = reader.runs_of(&bead.id)?.into_iter().next();
         let latest = reader.latest_context(&bead.id)?;
@@ -335,6 +373,7 @@ impl Scene {
             account,
             gated: context.gated,
             runtime: Some(runtime),
+            convoys: &context.convoys,
             here: runs_here(executor).then(|| self.memory_of(runtime, &context.rig)),
         }
     }
@@ -392,6 +431,7 @@ impl Scene {
             account: None,
             gated: false,
             runtime: None,
+            convoys: &[],
             here: Some(0),
         };
         let mut reasons = admit(&self.caps, &self.occupancy, &ask);

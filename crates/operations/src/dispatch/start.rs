@@ -78,7 +78,7 @@ pub(crate) fn start_in(
     if let Some(agent) = context.place.as_ref().filter(|place| place.is_agent()) {
         let run = give_in(writer, &bead, agent.as_str())?;
         note_start(writer, scene, &run)?;
-        scene.note_run(run.clone());
+        scene.note_run(run.clone(), &context.convoys);
         return Ok(Start::Begun(Box::new(run)));
     }
     let executor = scene.executor_of(&context);
@@ -119,7 +119,7 @@ pub(crate) fn start_in(
     hooked.updated_at = writer.now().max(bead.updated_at);
     writer.save_bead(&bead, &hooked, EventKind::StatusChanged)?;
     note_start(writer, scene, &run)?;
-    scene.note_run(run.clone());
+    scene.note_run(run.clone(), &context.convoys);
     Ok(Start::Begun(Box::new(run)))
 }
 

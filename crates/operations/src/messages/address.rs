@@ -38,7 +38,7 @@ pub(super) fn resolve_address(town: &Town, reader: &Reader<'_>, input: &str) -> 
 }
 
 /// Whether a message to this address would reach anybody.
-pub(super) fn check(reader: &Reader<'_>, address: &Address) -> Result<()> {
+pub(crate) fn check(reader: &Reader<'_>, address: &Address) -> Result<()> {
     if let Address::Work(bead) = address {
         let awaited = reader.live_run(bead)?.is_some() || reader.open_context(bead)?.is_some();
         return if awaited { Ok(()) } else { Err(OperationError::rejected(nobody(bead))) };

@@ -10,6 +10,7 @@ mod send;
 mod tests;
 mod wait;
 
+pub(crate) use address::check as check_address;
 pub use deliver::{Delivery, deliver, deliver_waiting};
 pub use escalate::{Escalation, escalate, needs_you};
 pub(crate) use escalate::{escalate_in, needs_you_in};

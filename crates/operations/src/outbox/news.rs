@@ -1,11 +1,16 @@
 //! Which news people are told: told from the events of a transaction, so that no change can forget it.
 
+use std::time::Duration;
+
+use gt_core::schedule::{Origin, RunState};
 use gt_core::settings::Layers;
+use gt_core::time::format_duration;
 use gt_core::{EventKind, Json, NewEvent};
-use gt_store::Writer;
+use gt_store::{Reader, Writer};
 
 use super::{NewNotice, notify_in};
 use crate::Result;
+use crate::convoys::tell_watchers;
 use crate::settings::layers_over;
 
 /// Writes a notice for everything that this transaction changed and that needs a person. `files` are the
@@ -18,16 +23,21 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
             |event: &NewEvent| event.kind == EventKind::Closed && event.bead == failed.bead;
         events.iter().any(closed)
     };
-    let told = |event: &&NewEvent| {
-        kind_of(event).is_some() && (event.kind != EventKind::RunFailed || closes(event))
-    };
-    let news: Vec<NewEvent> = events.iter().filter(told).cloned().collect();
+    let is_told = |event: &NewEvent| event.kind != EventKind::RunFailed || closes(event);
+    let mut news: Vec<(&'static str, NewEvent)> = Vec::new();
+    for event in events.iter().filter(|event| is_told(event)) {
+        let kind = match kind_of(event) {
+            None if has_recovered(writer, event)? => Some("recovered"),
+            kind => kind,
+        };
+        news.extend(kind.map(|kind| (kind, event.clone())));
+    }
     if news.is_empty() {
         return Ok(());
     }
     let settings = layers_over(files, writer)?;
-    for event in &news {
-        let Some(kind) = kind_of(event) else { continue };
+    for (kind, event) in &news {
+        let kind = *kind;
         let said = |field: &str| event.payload.string_field(field).unwrap_or_default();
         let number = |field: &str| {
             let fields = event.payload.fields().unwrap_or_default();
@@ -60,7 +70,9 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
                  go on, and --status queued gives it to another",
                 said("pulled_by")
             ),
-            EventKind::RunDone => format!("{bead} is completed by {}{why}", said("pulled_by")),
+            EventKind::RunDone if kind == "completed" => {
+                format!("{bead} is completed by {}{why}", said("pulled_by"))
+            }
             EventKind::Parked => {
                 let (kind, name) = (said("kind"), said("name"));
                 format!(
@@ -96,11 +108,10 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
                 said("subject"),
                 said("message")
             ),
-            EventKind::ConvoyLanded => format!(
-                "{bead} has landed: all {} beads of \"{}\" are done, since {}. gt bd show {bead} names them",
-                number("members"),
-                said("title"),
-                said("since")
+            EventKind::ConvoyLanded => landing_text(&bead, event),
+            EventKind::RunDone => format!(
+                "{bead} is done after all ({}); it had failed before",
+                run.clone().unwrap_or_default()
             ),
             EventKind::TreeDue => {
                 let number = said("number");
@@ -121,9 +132,55 @@ pub(crate) fn tell_news(writer: &mut Writer<'_>, files: &Layers) -> Result<()> {
             message,
             details: Json::object(&event.payload.fields().unwrap_or_default()),
         };
+        if event.kind == EventKind::ConvoyLanded
+            && let Some(convoy) =
+                event.bead.as_ref().map(|id| writer.bead(id)).transpose()?.flatten()
+        {
+            tell_watchers(writer, &convoy, &notice.message)?;
+        }
         notify_in(writer, &settings, &notice)?;
     }
     Ok(())
+}
+
+/// What is said of a convoy that has landed.
+fn landing_text(convoy: &str, event: &NewEvent) -> String {
+    let fields = event.payload.fields().unwrap_or_default();
+    let number = |name: &str| -> u64 {
+        let value = fields.iter().find(|(field, _)| field == name);
+        value.and_then(|(_, value)| value.as_str().parse().ok()).unwrap_or(0)
+    };
+    let (members, failed, open) = (number("members"), number("failed"), number("open"));
+    let rest = match (failed, open) {
+        (0, 0) => "none failed".to_owned(),
+        (failed, 0) => format!("{failed} failed"),
+        (failed, open) => format!("{failed} failed and {open} are open"),
+    };
+    let done = members.saturating_sub(failed).saturating_sub(open);
+    let title = event.payload.string_field("title").unwrap_or_default();
+    let took = format_duration(Duration::from_secs(number("seconds")));
+    format!(
+        "{convoy} \"{title}\" has landed after {took}: {done} of {members} beads are done, {rest}. gt convoy status \
+         {convoy} shows them"
+    )
+}
+
+/// Whether a run has done what an earlier one could not, so that people were told of it and have it in mind.
+fn has_recovered(reader: &Reader<'_>, event: &NewEvent) -> Result<bool> {
+    let Some(run) = event.run.as_ref().filter(|run| run.epoch > 1) else { return Ok(false) };
+    if event.kind != EventKind::RunDone {
+        return Ok(false);
+    }
+    let mut runs = reader.runs_of(&run.bead)?.into_iter();
+    let Some(this) = runs.find(|one| one.id == *run) else { return Ok(false) };
+    // What is tried again by itself was nobody's business.
+    let by_hand =
+        reader.context_by_number(this.context)?.is_some_and(|context| match context.origin {
+            Origin::Sling | Origin::Queue | Origin::Retry | Origin::Convoy => true,
+            Origin::Recovery | Origin::Adopted => false,
+        });
+    let before = runs.next().map(|before| before.state);
+    Ok(by_hand && matches!(before, Some(RunState::Failed | RunState::Lost)))
 }
 
 /// What kind of news an event is, if people are told of it.

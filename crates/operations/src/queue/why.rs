@@ -216,6 +216,7 @@ fn holders(reasons: &[WaitReason], scene: &Scene) -> Vec<Run> {
                 WaitReason::NoSlot(Cap::Rig(rig, _)) => run.rig == *rig,
                 WaitReason::NoSlot(Cap::Account(handle, _)) => run.account == *handle,
                 WaitReason::NoSlot(Cap::Runtime(name, _)) => run.runtime == *name,
+                WaitReason::NoSlot(Cap::Convoy(convoy, _)) => scene.is_run_of(run, convoy),
                 WaitReason::OnePerAgent(_, id) => run.id == *id,
                 _ => false,
             })
@@ -274,6 +275,7 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         }
         WaitReason::TownLevel => "make a bead in a rig for it".to_owned(),
         WaitReason::ConvoyStaged(convoy) => format!("gt convoy launch {convoy}"),
+        WaitReason::ConvoyPaused(convoy, ..) => format!("gt convoy resume {convoy}"),
         WaitReason::NotScheduled | WaitReason::Cleared(_) | WaitReason::RunCancelled(_) => {
             format!("gt sling {id}")
         }
@@ -343,6 +345,12 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
                 Cap::Town(_) => "scheduler.max_polecats".to_owned(),
                 Cap::Queue(_) => "queue.max_polecats".to_owned(),
                 Cap::Rig(rig, _) => format!("rig.{rig}.max_polecats"),
+                Cap::Convoy(convoy, _) => {
+                    return format!(
+                        "it starts when one of the runs that hold the slots ends; gt convoy cap {convoy} <n> changes \
+                         the cap"
+                    );
+                }
                 Cap::Account(handle, _) => {
                     return format!(
                         "it starts when one of the runs that hold the slots ends; the cap is that of the \

@@ -76,7 +76,7 @@ pub(crate) fn note_start(writer: &mut Writer<'_>, scene: &mut Scene, run: &Run) 
     if scene.parks.is_empty() {
         return Ok(());
     }
-    for means in scene.caps.tried_by(&scene.ask_of(run)) {
+    for means in scene.caps.tried_by(&scene.ask_of(run, &[])) {
         writer.set_trial(means, &run.id)?;
     }
     note_ramps(writer, scene, run)?;

@@ -57,6 +57,13 @@ pub(super) struct Words {
     pub(super) target: Option<Target>,
 }
 
+impl Words {
+    /// Beads alone.
+    pub(super) fn of_beads(inputs: &[String]) -> Self {
+        Self { formula: None, inputs: inputs.to_vec(), target: None }
+    }
+}
+
 /// The lines of a list of beads: one each, without blanks and what follows a `#` at the beginning of a word.
 pub fn read_list(text: &str) -> Vec<String> {
     let line = |line: &str| {

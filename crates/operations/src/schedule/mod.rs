@@ -2,6 +2,7 @@
 
 mod check;
 mod expand;
+mod feed;
 mod redispatch;
 mod rehearse;
 mod request;
@@ -10,9 +11,10 @@ mod sling;
 
 pub use expand::read_list;
 pub(crate) use expand::{Meaning, meaning};
+pub(crate) use feed::{Stray, feed_in, strays};
 pub(crate) use redispatch::redispatch_in;
-pub use request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
-pub(crate) use retry::try_recipe;
+pub use request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest, Travel};
 pub use retry::{Retried, retry};
+pub(crate) use retry::{retry_found, try_recipe};
 pub use sling::sling;
 pub(crate) use sling::{SlungToStart, sling_to_start};

@@ -6,6 +6,7 @@ use gt_core::schedule::{ContextId, Merge, RunId};
 use gt_store::Pause;
 
 use crate::OperationError;
+use crate::convoys::NewConvoy;
 
 /// How slung work is to be done.
 #[derive(Debug, Clone, Default)]
@@ -63,6 +64,27 @@ impl Flags {
     }
 }
 
+/// How what is slung travels.
+#[derive(Debug, Clone, Default)]
+pub enum Travel {
+    /// In a convoy of its own, unless it is in one or nobody wants that.
+    #[default]
+    ByItself,
+    /// It is a convoy that is staged, and begins now.
+    Launched,
+    /// In a convoy that is made for it.
+    In(NewConvoy),
+    /// With this convoy, which is there.
+    With(String),
+}
+
+impl Travel {
+    /// Whether it goes whole or not at all.
+    pub(super) fn is_whole(&self) -> bool {
+        !matches!(self, Self::ByItself)
+    }
+}
+
 /// Something to be slung.
 #[derive(Debug, Clone, Default)]
 pub struct SlingRequest {
@@ -74,8 +96,8 @@ pub struct SlingRequest {
     pub flags: Flags,
     /// It was queued: in direct mode it waits for a cycle by hand.
     pub queue: bool,
-    /// It is a convoy that is staged, and begins now.
-    pub launch: bool,
+    /// How it travels.
+    pub travel: Travel,
     /// Nothing is changed.
     pub rehearsal: bool,
 }
@@ -161,8 +183,10 @@ pub struct SlingReport {
     pub entries: Vec<Entry>,
     /// What was unfolded, `epic` or `convoy`, if anything was.
     pub container: Option<(&'static str, BeadId)>,
-    /// The convoy that was made.
+    /// The convoy that was made, or joined.
     pub convoy: Option<BeadId>,
+    /// What a convoy tracks now that was there before.
+    pub added: Vec<BeadId>,
     /// Whether it waits for a slot instead of starting at once.
     pub deferred: bool,
     /// Who stopped all starts, if somebody did.

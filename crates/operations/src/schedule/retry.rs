@@ -25,7 +25,6 @@ pub struct Retried {
 /// everything that waits for a person: circuit-broken, quarantined, failed in its last run, or out of
 /// attempts. What could not start anyway is refused, as by a sling.
 pub fn retry(town: &Town, inputs: &[String], all: bool) -> Result<Vec<Result<Retried>>> {
-    let around = town.surroundings()?;
     let mut names = inputs.to_vec();
     if all {
         names.extend(town.read(|reader| {
@@ -37,6 +36,16 @@ pub fn retry(town: &Town, inputs: &[String], all: bool) -> Result<Vec<Result<Ret
             Ok(beads.into_iter().map(|bead| bead.to_string()).collect::<Vec<_>>())
         })?);
     }
+    try_again(town, names, all)
+}
+
+/// The same for beads that were found to need it. What needs it no more is passed over.
+pub(crate) fn retry_found(town: &Town, names: Vec<String>) -> Result<Vec<Result<Retried>>> {
+    try_again(town, names, true)
+}
+
+fn try_again(town: &Town, names: Vec<String>, found: bool) -> Result<Vec<Result<Retried>>> {
+    let around = town.surroundings()?;
     // Before the transaction, because it reads files.
     let recipes = names.iter().map(|name| try_recipe(town, name)).collect::<Result<Vec<_>>>()?;
     let mut scene = None;
@@ -51,8 +60,8 @@ pub fn retry(town: &Town, inputs: &[String], all: bool) -> Result<Vec<Result<Ret
     })?;
     let told = answers.into_iter().filter_map(|answer| match answer {
         Ok(Answer::Again(retried)) => Some(Ok(*retried)),
-        // Of everything, what needs no other try needs none.
-        Ok(Answer::NotNeeded(why)) => (!all).then_some(Err(why)),
+        // Of what was found, what needs no other try needs none.
+        Ok(Answer::NotNeeded(why)) => (!found).then_some(Err(why)),
         Err(error) => Some(Err(error)),
     });
     Ok(told.collect())

@@ -5,14 +5,15 @@ use std::path::Path;
 
 use gt_core::schedule::{Context, Merge, Origin, Run, SlingParameters};
 use gt_core::{Bead, BeadId, Json, Rig, RigSlug, Status};
-use gt_store::{BeadRow, NewContext, Pause, Reader, Writer};
+use gt_store::{BeadRow, NewContext, Pause, Reader, Unscheduled, Writer};
 
 use super::check::{self, Verdict};
 use super::expand::{Meaning, Target, Words, meaning, named, unfold, words};
+use super::feed::{feed_in, strays};
 use super::rehearse::rehearse;
-use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest};
+use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest, Travel};
 use crate::beads::BeadFacts;
-use crate::convoys::{NewConvoy, make, open_staged};
+use crate::convoys::{ConvoyToMake, NewConvoy, board, create_in, make, open_staged, settle};
 use crate::dispatch::{
     Begun, Caller, DEFAULT_FORMULA, Overrides, Recipe, Scene, Start, Starter, Surroundings,
     start_in,
@@ -129,14 +130,23 @@ fn look(town: &Town, reader: &Reader<'_>, around: &Surroundings) -> Result<Scene
 }
 
 fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load> {
-    let words = words(reader, request)?;
+    let words = match request.travel {
+        // A convoy names its beads and nothing else; there may be none yet.
+        Travel::In(_) | Travel::With(_) => Words::of_beads(&request.arguments),
+        Travel::ByItself | Travel::Launched => words(reader, request)?,
+    };
+    let joins = matches!(request.travel, Travel::In(_) | Travel::With(_));
     let single = words.inputs.len() == 1;
     // Where a target may stand and none does, a name that no bead has was perhaps meant as one.
     let perhaps_target = request.arguments.last().filter(|_| !single && words.target.is_none());
     let mut items = Vec::new();
     let mut container = None;
     let mut title = None;
-    let mut merging = (None, None);
+    let mut merging = match &request.travel {
+        Travel::In(new) => (new.merge, new.base_branch.clone()),
+        Travel::With(convoy) => merging_of(&crate::convoys::require(town, reader, convoy)?)?,
+        Travel::ByItself | Travel::Launched => (None, None),
+    };
     let mut rows = named(reader, &words.inputs)?;
     for input in &words.inputs {
         let named = BeadId::parse(input).ok().and_then(|id| rows.get(&id));
@@ -170,7 +180,8 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
                 items.push(Item {
                     name: bead.id.to_string(),
                     bead: Ok(bead),
-                    unfolded: false,
+                    // What a convoy tracks may be such that it is not scheduled.
+                    unfolded: joins,
                     twice: false,
                 });
                 continue;
@@ -180,12 +191,14 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
         };
         refuse_misuse(kind, &bead, &words, request)?;
         container = Some((kind, bead.id.clone()));
-        if let (Some(kept), true) = (&bead.metadata, bead.issue_type.is_convoy()) {
-            let merge = kept.string_field("merge").map(|merge| Merge::parse(&merge)).transpose()?;
-            merging = (merge, kept.string_field("base_branch"));
+        if bead.issue_type.is_convoy() {
+            merging = merging_of(&bead)?;
         }
         title = Some(bead.title.to_string());
         for row in reader.bead_rows(&parts)? {
+            if joins && is_frame(reader, &row.bead)? {
+                continue;
+            }
             items.push(Item {
                 name: row.bead.id.to_string(),
                 bead: Ok(Box::new(row.bead.clone())),
@@ -201,6 +214,13 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
     }
     let as_of = reader.last_event_number()?;
     Ok(Load { words, items, container, title, merging, rows, as_of })
+}
+
+/// How a convoy wants its work merged, and from which branch on.
+pub(super) fn merging_of(convoy: &Bead) -> Result<(Option<Merge>, Option<String>)> {
+    let Some(kept) = &convoy.metadata else { return Ok((None, None)) };
+    let merge = kept.string_field("merge").map(|merge| Merge::parse(&merge)).transpose()?;
+    Ok((merge, kept.string_field("base_branch")))
 }
 
 /// Epics and convoys go whole, each part to its own rig.
@@ -220,13 +240,39 @@ fn refuse_misuse(kind: &str, bead: &Bead, words: &Words, request: &SlingRequest)
     }
     let staged =
         matches!(&bead.status, Status::Custom(_)) && bead.status.as_str().starts_with("staged");
-    if kind == "convoy" && staged && !request.launch {
+    match (&request.travel, kind) {
+        (Travel::In(_) | Travel::With(_), "convoy") => {
+            return Err(OperationError::rejected(format!(
+                "{} is a convoy, and convoys do not travel in others; name its beads",
+                bead.id
+            )));
+        }
+        (Travel::In(NewConvoy { from_epic: false, .. }) | Travel::With(_), "epic") => {
+            return Err(OperationError::rejected(format!(
+                "{} is an epic; name its parts, or make a convoy of all of them with gt convoy create <name> \
+                 --from-epic {}",
+                bead.id, bead.id
+            )));
+        }
+        _ => {}
+    }
+    if kind == "convoy" && staged && !matches!(request.travel, Travel::Launched) {
         return Err(OperationError::rejected(format!(
             "{} is staged; start it with gt convoy launch {}",
             bead.id, bead.id
         )));
     }
     Ok(())
+}
+
+/// Whether a part of an epic only holds others together. It is over when they are, and no convoy waits for it.
+fn is_frame(reader: &Reader<'_>, bead: &Bead) -> Result<bool> {
+    let rig = match &bead.rig {
+        Some(slug) => reader.rig(slug.as_str())?,
+        None => None,
+    };
+    let executor = rig.map_or(gt_core::ExecutorKind::Process, |rig| rig.executor);
+    Ok(!bead.issue_type.is_slingable(executor))
 }
 
 /// A convoy is launched whole or stays staged: what is wrong with one of its beads is wrong with the launch.
@@ -362,8 +408,8 @@ impl Scheduling<'_> {
             paused: self.scene.control.paused.clone().map(|(by, at)| Pause { by, at }),
             ..SlingReport::default()
         };
-        if let (true, Some((_, convoy))) = (self.request.launch, &load.container) {
-            open_staged(writer, convoy)?;
+        if !self.set_out(writer, &mut load, &mut report)? {
+            return Ok(report);
         }
         let mut found = Found::look(writer, &mut load)?;
         let target = load.words.target.as_ref();
@@ -419,11 +465,61 @@ impl Scheduling<'_> {
             }
             report.entries.push(entry);
         }
-        if self.request.launch {
+        if self.request.travel.is_whole() {
             refuse_part(&mut report)?;
         }
         self.schedule(writer, &mut report, going, target, load.title.as_deref())?;
+        match (&self.request.travel, &report.convoy) {
+            (Travel::In(_), Some(convoy)) => settle(writer, convoy)?,
+            // The convoy is under way, and so is everything it tracks.
+            (Travel::With(_), Some(convoy)) => {
+                let others = strays(writer, &self.scene, Unscheduled::In(convoy))?;
+                let fed = feed_in(writer, &self.scene, &others)?;
+                report.contexts.extend(fed.scheduled.iter().map(|context| context.number));
+                settle(writer, convoy)?;
+            }
+            _ => {}
+        }
         Ok(report)
+    }
+
+    /// Does what comes before anything is scheduled: the convoy is opened, made or joined. `false` if nothing of it starts.
+    fn set_out(
+        &self,
+        writer: &mut Writer<'_>,
+        load: &mut Load,
+        report: &mut SlingReport,
+    ) -> Result<bool> {
+        if let Travel::In(_) | Travel::With(_) = &self.request.travel
+            && let Some(at) = load.items.iter().position(|item| item.bead.is_err())
+            && let Err(error) = load.items.swap_remove(at).bead
+        {
+            return Err(error);
+        }
+        let beads = || -> Vec<BeadId> {
+            let items = load.items.iter().filter(|item| !item.twice);
+            items.filter_map(|item| Some(item.bead.as_ref().ok()?.id.clone())).collect()
+        };
+        match &self.request.travel {
+            Travel::ByItself => Ok(true),
+            Travel::Launched => {
+                if let Some((_, convoy)) = &load.container {
+                    open_staged(writer, convoy)?;
+                }
+                Ok(true)
+            }
+            Travel::In(new) => {
+                let made = create_in(self.town, writer, new, load.title.as_deref(), &beads())?;
+                report.convoy = Some(made);
+                Ok(true)
+            }
+            Travel::With(convoy) => {
+                let joined = board(self.town, writer, convoy, &beads())?;
+                report.convoy = Some(joined.convoy);
+                report.added = joined.added;
+                Ok(joined.is_under_way)
+            }
+        }
     }
 
     fn verdict(
@@ -485,7 +581,10 @@ impl Scheduling<'_> {
         let untracked = going.iter().map(|going| &going.row.bead);
         let untracked: Vec<&Bead> =
             untracked.filter(|bead| !convoys.contains_key(&bead.id)).collect();
-        let in_convoy = matches!(report.container, Some(("convoy", _)));
+        let in_convoy = matches!(report.container, Some(("convoy", _))) || report.convoy.is_some();
+        if let Some(convoy) = &report.convoy {
+            convoys.extend(ids.iter().map(|bead| (bead.clone(), convoy.clone())));
+        }
         if !flags.no_convoy && !in_convoy && !untracked.is_empty() {
             let title = match (title, untracked.as_slice()) {
                 (Some(title), _) => title.to_owned(),
@@ -493,7 +592,7 @@ impl Scheduling<'_> {
                 (None, several) => format!("Batch: {} beads", several.len()),
             };
             let ids: Vec<BeadId> = untracked.iter().map(|bead| bead.id.clone()).collect();
-            let new = NewConvoy {
+            let new = ConvoyToMake {
                 title: &title,
                 metadata: kept_with_convoy(flags),
                 beads: &ids,

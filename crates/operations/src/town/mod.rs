@@ -19,8 +19,8 @@ use gt_executors::daemon::{bell_path, ring};
 use gt_store::{Authorship, Bell, Options, Reader, Store, StoreError, Writer};
 
 use self::database::Database;
+use crate::consequences::follow;
 use crate::hooks::{Calls, Hooks};
-use crate::outbox::tell_news;
 use crate::settings::file_layers;
 use crate::{Actor, Environment, Machine, OperationError, RealMachine, Result};
 
@@ -330,10 +330,10 @@ impl Town {
         work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
     ) -> Result<T> {
         let hooks = self.hooks(rehearsal);
-        let files = self.settings_for_news();
+        let (files, now) = (self.settings_for_news(), self.now());
         let (done, calls, notices) = self.transact(rehearsal, |writer| {
             let done = work(writer)?;
-            tell_news(writer, &files)?;
+            follow(writer, &files, now)?;
             let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
             Ok((done, calls, writer.notices_written()))
         })?;
@@ -356,11 +356,11 @@ impl Town {
     {
         self.pass_seam();
         let hooks = self.hooks(false);
-        let files = self.settings_for_news();
+        let (files, now) = (self.settings_for_news(), self.now());
         let town = self.clone();
         let job = move |writer: &mut Writer<'_>| {
             let done = work(&town, writer)?;
-            tell_news(writer, &files)?;
+            follow(writer, &files, now)?;
             let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
             Ok::<_, E>((done, calls, writer.notices_written()))
         };
@@ -411,10 +411,10 @@ impl Town {
     ) -> Result<Vec<Result<T>>> {
         self.pass_seam();
         let hooks = self.hooks(false);
-        let files = self.settings_for_news();
+        let (files, now) = (self.settings_for_news(), self.now());
         let results = self.store.write_each(&self.authorship(), items, |writer, item| {
             let done = work(writer, item)?;
-            tell_news(writer, &files)?;
+            follow(writer, &files, now)?;
             let calls = hooks.as_ref().map(|hooks| hooks.calls(writer)).transpose()?;
             Ok((done, calls, writer.notices_written()))
         })?;

@@ -32,6 +32,7 @@ fn plain() -> Context {
         last_failure: String::new(),
         attempts: 0,
         starting: false,
+        convoys: Vec::new(),
         closed: None,
     }
 }

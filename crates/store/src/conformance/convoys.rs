@@ -1,10 +1,12 @@
 //! Convoys: how what they track stands, and when they land.
 
-use gt_core::decide::{LANDED, Members};
+use gt_core::decide::{LANDED, Members, PARTS_DONE};
 use gt_core::{Bead, DependencyType, EventKind, Outcome, Status};
 
 use super::Subject;
-use super::kit::{Town, at, bead, closed, edge, id, import, json, kind};
+use super::contexts::{new, schedule};
+use super::kit::{ACTOR, Town, at, bead, closed, edge, id, import, json, kind, slug};
+use crate::{Pause, Unscheduled};
 
 fn convoy(text: &str) -> Bead {
     Bead { issue_type: kind("convoy"), ..bead(text) }
@@ -147,4 +149,151 @@ pub(super) fn a_convoy_that_comes_in_is_counted_and_stays_as_it_was(subject: &dy
     assert_eq!(tally(&town, "hq-cv-1"), (2, 0, 1, 0));
     town.change("gt-b", EventKind::Imported, |bead| bead.outcome = None);
     assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((2, 0, 0, 0), open()));
+}
+
+/// The lanes: the convoys with a cap that they are told apart by, how many wait, and how many of those nothing keeps.
+fn lanes(town: &Town) -> Vec<(Vec<String>, u64, u64)> {
+    let lanes = town.read(|reader| reader.lanes()).into_iter();
+    let names = |convoys: Vec<gt_core::BeadId>| convoys.iter().map(ToString::to_string).collect();
+    lanes.map(|lane| (names(lane.convoys), lane.queued, lane.awake)).collect()
+}
+
+fn limit(town: &Town, convoy: &str, cap: u32, paused: bool) {
+    let convoy = town.get(convoy);
+    let pause = paused.then(|| Pause { by: ACTOR.to_owned(), at: at(7) });
+    town.write(|writer| writer.limit_convoy(&convoy, cap, pause.as_ref()));
+}
+
+pub(super) fn nothing_of_a_convoy_that_is_paused_is_awake(subject: &dyn Subject) {
+    let town = town_with(subject, convoy("hq-cv-1"));
+    town.add_open(&["gt-d"]);
+    for bead in ["gt-a", "gt-d"] {
+        schedule(&town, new(bead));
+    }
+
+    let story = town.story_of(|town| limit(town, "hq-cv-1", 0, true));
+
+    assert_eq!(story, ["paused hq-cv-1"]);
+    assert_eq!(lanes(&town), [(vec![], 2, 1)]);
+    // What is scheduled, comes or leaves meanwhile is held, and is not.
+    schedule(&town, new("gt-b"));
+    track(&town, "hq-cv-1", &["gt-d"]);
+    assert_eq!(lanes(&town), [(vec![], 3, 0)]);
+    town.unlink("hq-cv-1", "gt-a");
+    assert_eq!(lanes(&town), [(vec![], 3, 1)]);
+    town.put(&edge("hq-cv-1", DependencyType::trusted("related"), "gt-b"));
+    assert_eq!(lanes(&town), [(vec![], 3, 2)]);
+    let paused = town.read(|reader| reader.paused_members());
+    let paused: Vec<_> = paused.iter().map(|(bead, ..)| bead.to_string()).collect();
+    assert_eq!(paused, ["gt-c", "gt-d"]);
+
+    let story = town.story_of(|town| limit(town, "hq-cv-1", 0, false));
+
+    assert_eq!(story, ["resumed hq-cv-1"]);
+    assert_eq!(lanes(&town), [(vec![], 3, 3)]);
+    assert!(town.read(|reader| reader.limiting_convoys()).is_empty());
+}
+
+pub(super) fn a_convoy_with_a_cap_has_lanes_of_its_own(subject: &dyn Subject) {
+    let town = town_with(subject, convoy("hq-cv-2"));
+    town.add(convoy("hq-cv-1"));
+    track(&town, "hq-cv-1", &["gt-a"]);
+    town.add_open(&["gt-d"]);
+    limit(&town, "hq-cv-2", 5, false);
+    let both = schedule(&town, new("gt-a"));
+    assert_eq!(both.convoys, [id("hq-cv-2")]);
+    for bead in ["gt-b", "gt-d"] {
+        schedule(&town, new(bead));
+    }
+    let one = |name: &str| vec![name.to_owned()];
+    assert_eq!(lanes(&town), [(vec![], 1, 1), (one("hq-cv-2"), 2, 2)]);
+
+    limit(&town, "hq-cv-1", 1, false);
+
+    let both = vec!["hq-cv-1".to_owned(), "hq-cv-2".to_owned()];
+    assert_eq!(lanes(&town), [(vec![], 1, 1), (both, 1, 1), (one("hq-cv-2"), 1, 1)]);
+    let found = town.read(|reader| {
+        let all = reader.lanes()?;
+        reader.lane_after(&all[1], 0, 10)
+    });
+    let found: Vec<_> = found.iter().map(|context| context.bead.to_string()).collect();
+    assert_eq!(found, ["gt-a"]);
+    // A change of the number changes no lane; without a cap, and when it is over or gone, it has none.
+    limit(&town, "hq-cv-1", 2, false);
+    assert_eq!(
+        town.read(|reader| reader.convoy_tally(&id("hq-cv-1"))).map(|tally| tally.cap),
+        Some(2)
+    );
+    limit(&town, "hq-cv-2", 0, false);
+    assert_eq!(lanes(&town), [(vec![], 2, 2), (one("hq-cv-1"), 1, 1)]);
+    town.close_as("hq-cv-1", None);
+    assert_eq!(lanes(&town), [(vec![], 3, 3)]);
+    limit(&town, "hq-cv-2", 1, true);
+    town.delete("hq-cv-2");
+    assert_eq!(lanes(&town), [(vec![], 3, 3)]);
+}
+
+pub(super) fn who_is_tracked_and_not_scheduled_is_found(subject: &dyn Subject) {
+    let town = town_with(subject, convoy("hq-cv-1"));
+    let staged = Status::parse("staged_ready").expect("that is a status");
+    town.add(Bead { status: staged, ..convoy("hq-cv-2") });
+    town.add_open(&["gt-d"]);
+    track(&town, "hq-cv-2", &["gt-d"]);
+    schedule(&town, new("gt-a"));
+    town.close("gt-b");
+    let found = || town.read(|reader| reader.unscheduled_members(Unscheduled::Anywhere));
+    assert_eq!(found(), [(id("hq-cv-1"), id("gt-c"))]);
+    let (convoy, other, bead) = (id("hq-cv-1"), id("hq-cv-2"), id("gt-c"));
+    for (which, count) in [
+        (Unscheduled::In(&convoy), 1),
+        (Unscheduled::In(&other), 0),
+        (Unscheduled::Bead(&bead), 1),
+        (Unscheduled::Of(&slug("gear")), 0),
+    ] {
+        assert_eq!(town.read(|reader| reader.unscheduled_members(which)).len(), count, "{which:?}");
+    }
+    town.write(|writer| writer.note_fed(&id("hq-cv-1")));
+    let fed = town.read(|reader| reader.convoy_tally(&id("hq-cv-1")));
+    assert!(fed.is_some_and(|tally| tally.fed_at.is_some()));
+    let idle = || town.read(|reader| reader.convoys_without_open_members()).len();
+    assert_eq!(idle(), 0);
+    town.close_as("gt-a", Some(Outcome::Failed));
+    town.close("gt-c");
+    assert_eq!(idle(), 1);
+    town.close_as("hq-cv-1", None);
+    assert_eq!((found(), idle()), (vec![], 0));
+}
+
+pub(super) fn an_epic_is_over_with_the_last_of_its_parts(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let epic = |text: &str| Bead { issue_type: kind("epic"), ..bead(text) };
+    town.add(epic("gt-top"));
+    town.add(epic("gt-epic"));
+    town.add_open(&["gt-a", "gt-b"]);
+    town.link("gt-epic", DependencyType::ParentChild, "gt-top");
+    for part in ["gt-a", "gt-b"] {
+        town.link(part, DependencyType::ParentChild, "gt-epic");
+    }
+    assert_eq!(tally(&town, "gt-epic"), (2, 2, 0, 0));
+    town.close("gt-a");
+    town.close_as("gt-b", Some(Outcome::Failed));
+    assert_eq!((tally(&town, "gt-epic"), standing(&town, "gt-epic")), ((2, 0, 1, 0), open()));
+    town.reopen("gt-b");
+
+    let story = town.story_of(|town| town.close("gt-b"));
+
+    assert_eq!(story, ["closed gt-b", "closed gt-epic", "closed gt-top"]);
+    let over = ("closed".to_owned(), PARTS_DONE.to_owned());
+    assert_eq!((standing(&town, "gt-epic"), standing(&town, "gt-top")), (over.clone(), over));
+
+    let story = town.story_of(|town| town.reopen("gt-a"));
+
+    assert_eq!(story, ["reopened gt-a", "reopened gt-epic", "reopened gt-top"]);
+    // What goes does not count any more, and whoever does not want that says so.
+    town.delete("gt-a");
+    assert_eq!(tally(&town, "gt-epic"), (1, 0, 0, 0));
+    town.write(|writer| writer.put_setting(crate::Scope::Town, "epics.auto_close", Some("false")));
+    town.reopen("gt-b");
+    town.close("gt-b");
+    assert_eq!(standing(&town, "gt-epic"), open());
 }

@@ -42,6 +42,8 @@ migrations! {
     (7, 4, "0007_pull.sql"),
     // An older program would close what a convoy tracks, and the convoy would not know.
     (8, 8, "0008_convoys.sql"),
+    // An older program would start what a convoy holds up.
+    (9, 9, "0009_live_convoys.sql"),
 }
 
 /// The schema this program knows.

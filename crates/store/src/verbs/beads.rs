@@ -6,6 +6,7 @@ use gt_core::{
     RigSlug, Status, Timestamp, Title, Uid,
 };
 
+use super::convoys::membership;
 use super::statements;
 use crate::engine::{Param, Row};
 use crate::transaction::Vacancy;
@@ -131,7 +132,7 @@ impl Writer<'_> {
         }
         if vacancy.awaited {
             self.refresh_edges_to(&bead.id)?;
-            self.recount_convoys_of(&bead.id)?;
+            self.recount_around(&bead.id)?;
         }
         self.record_new(bead, kind);
         Ok(())
@@ -200,6 +201,9 @@ impl Writer<'_> {
         }
         if (&old.status, old.outcome) != (&new.status, new.outcome) {
             self.refresh_after_state_of(&new.id)?;
+            if new.status == Status::Closed {
+                self.lift_limits(new)?;
+            }
             let [before, after] = [old, new].map(TargetFacts::of);
             let tallies = self.count_change(&new.id, &before, &after)?;
             if !comes_in {
@@ -241,6 +245,10 @@ impl Writer<'_> {
         }
         // Its own edges go with it: nothing is unblocked by being deleted.
         let own = self.edges_from(&bead.id)?;
+        for member in own.iter().filter_map(membership).filter(|(_, member)| **member == bead.id) {
+            self.count_member(member, false)?;
+        }
+        self.lift_limits(bead)?;
         self.forget_requests(&bead.id)?;
         self.execute(DELETE, &[(&bead.id).into()])?;
         for edge in &own {

@@ -105,7 +105,7 @@ impl<'s> Bulk<'_, 's> {
         self.writer.write_many_events()?;
         if self.awaited.contains(&bead.id) {
             self.writer.refresh_edges_to(&bead.id)?;
-            self.writer.recount_convoys_of(&bead.id)?;
+            self.writer.recount_around(&bead.id)?;
         }
         Ok(())
     }
@@ -156,6 +156,7 @@ impl<'s> Bulk<'_, 's> {
         }
         for id in &self.doubtful_parents {
             self.writer.refresh_waits_for(id)?;
+            self.writer.recount(id)?;
         }
         for convoy in &self.tracking {
             self.writer.recount(convoy)?;

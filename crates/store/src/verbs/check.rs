@@ -113,12 +113,13 @@ impl Reader<'_> {
         Ok((count, first))
     }
 
-    /// How the beads stand that each convoy tracks.
+    /// How the beads stand that each convoy tracks, and that each epic has as its parts.
     fn check_convoys(&self, found: Found<'_>) -> Result<(), StoreError> {
         let kept: HashMap<BeadId, Members> =
             self.convoy_tallies()?.into_iter().map(|tally| (tally.convoy, tally.members)).collect();
-        for convoy in self.tracking_convoys()? {
-            let counted = self.count_members(&convoy)?;
+        for convoy in self.counted_containers()? {
+            let Some(container) = self.bead(&convoy)? else { continue };
+            let counted = self.count_members(&container)?;
             let stored = kept.get(&convoy).copied().unwrap_or_default();
             for (value, stored, computed) in [
                 ("members", stored.total, counted.total),

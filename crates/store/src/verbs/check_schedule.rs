@@ -11,12 +11,12 @@ use super::statements;
 use crate::{Reader, StoreError};
 
 statements! {
-    STANDINGS = "SELECT c.id, c.held, s.held, c.priority, s.priority, c.asleep_until, s.asleep_until \
-        FROM contexts c JOIN context_standing s ON s.number = c.number ORDER BY c.number";
-    COUNTED = "SELECT rig, place, account, gated, priority, COUNT(*), \
+    STANDINGS = "SELECT c.id, c.held, s.held, c.priority, s.priority, c.asleep_until, s.asleep_until, \
+        c.convoys, s.convoys FROM contexts c JOIN context_standing s ON s.number = c.number ORDER BY c.number";
+    COUNTED = "SELECT rig, place, account, gated, priority, convoys, COUNT(*), \
         COUNT(CASE WHEN held = 0 AND asleep_until IS NULL THEN 1 END) FROM contexts \
-        WHERE closed_at IS NULL AND starting = 0 GROUP BY rig, place, account, gated, priority";
-    LANES = "SELECT rig, place, account, gated, priority, queued, awake FROM lanes";
+        WHERE closed_at IS NULL AND starting = 0 GROUP BY rig, place, account, gated, priority, convoys";
+    LANES = "SELECT rig, place, account, gated, priority, convoys, queued, awake FROM lanes";
     LATEST = "SELECT bead, COALESCE(MAX(CASE WHEN latest = 1 THEN number END), 0), MAX(number) \
         FROM contexts GROUP BY bead HAVING COUNT(CASE WHEN latest = 1 THEN 1 END) <> 1 \
         OR MAX(CASE WHEN latest = 1 THEN number END) <> MAX(number) ORDER BY bead";
@@ -47,6 +47,10 @@ impl Reader<'_> {
                     tell(found, id, value, stored, computed);
                 }
             }
+            let (stored, computed) = (row.text(7)?, row.text(8)?);
+            if stored != computed {
+                tell(found, id, "convoys", stored, computed);
+            }
             // A date that has passed is forgotten by whoever looks at the clock, which we do not.
             let (stored, computed) = (row.int_or_null(5)?, row.int_or_null(6)?);
             if stored.is_some() && stored != computed {
@@ -63,11 +67,12 @@ impl Reader<'_> {
     fn lanes_of(&self, sql: &str) -> Result<Lanes, StoreError> {
         let rows = self.rows(sql, &[], |row| {
             let (rig, place, account) = (row.text(0)?, row.text(1)?, row.text(2)?);
-            let (gated, priority) = (row.int(3)?, row.int(4)?);
+            let (gated, priority, convoys) = (row.int(3)?, row.int(4)?, row.text(5)?);
             let name = format!(
-                "lane rig={rig:?} place={place:?} account={account:?} gated={gated} priority={priority}"
+                "lane rig={rig:?} place={place:?} account={account:?} gated={gated} priority={priority} \
+                 convoys={convoys:?}"
             );
-            Ok((name, (row.int(5)?, row.int(6)?)))
+            Ok((name, (row.int(6)?, row.int(7)?)))
         })?;
         Ok(rows.into_iter().collect())
     }

@@ -20,7 +20,7 @@ macro_rules! context_columns {
     () => {
         "number, id, bead, rig, place, account, gated, forced, priority, origin, parameters, \
          enqueued_at, enqueued_by, waiting_since, next_attempt_at, failures, last_failure, attempts, \
-         starting, closed_at, closed_by, close_reason"
+         starting, closed_at, closed_by, close_reason, convoys"
     };
 }
 
@@ -36,7 +36,7 @@ statements! {
     CONTAINING = "SELECT id FROM contexts WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT 200";
     LINE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
         AND starting = 0 AND held = 0 AND asleep_until IS NULL AND rig = ?1 AND place = ?2 \
-        AND account = ?3 AND gated = ?4 AND priority = ?5 AND number > ?6 ORDER BY number LIMIT ?7");
+        AND account = ?3 AND gated = ?4 AND priority = ?5 AND convoys = ?6 AND number > ?7 ORDER BY number LIMIT ?8");
     DUE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
         AND starting = 0 AND asleep_until IS NOT NULL AND asleep_until <= ?1 AND held = 0");
     FAR = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
@@ -46,18 +46,19 @@ statements! {
         AND asleep_until IS NOT NULL AND asleep_until > ?1";
     STALE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
         AND starting = 0 AND held = 2 ORDER BY number LIMIT ?1");
-    LANES = "SELECT rig, place, account, gated, priority, queued, awake FROM lanes \
-        ORDER BY rig, place, account, gated, priority";
+    LANES = "SELECT rig, place, account, gated, priority, convoys, queued, awake FROM lanes \
+        ORDER BY rig, place, account, gated, priority, convoys";
     LAST_NUMBER = "SELECT value FROM counters WHERE name = 'context'";
     SET_LAST_NUMBER = "UPDATE counters SET value = ?1 WHERE name = 'context'";
     LAST_WAITING = "SELECT waiting_since FROM contexts WHERE closed_at IS NULL ORDER BY number DESC LIMIT 1";
     TAKEN = "SELECT id FROM beads WHERE id >= 'hq-ctx-' AND id < 'hq-ctx.'";
     INSERT = concat!("INSERT INTO contexts (", context_columns!(), ", held, latest) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 1, \
-        NULL, '', '', 1, 1)");
-    JOIN_LINE = "UPDATE contexts SET (priority, held, asleep_until, starting) = (SELECT s.priority, s.held, \
-        s.asleep_until, 0 FROM context_standing s WHERE s.number = contexts.number) \
+        NULL, '', '', '', 1, 1)");
+    JOIN_LINE = "UPDATE contexts SET (priority, held, asleep_until, convoys, starting) = (SELECT s.priority, s.held, \
+        s.asleep_until, s.convoys, 0 FROM context_standing s WHERE s.number = contexts.number) \
         WHERE number >= ?1 AND number <= ?2";
+    CAPPED = "SELECT number, convoys FROM contexts WHERE number >= ?1 AND number <= ?2 AND convoys <> ''";
     REFRESH = "UPDATE contexts SET (priority, held, asleep_until) = (SELECT s.priority, s.held, \
         s.asleep_until FROM context_standing s WHERE s.number = contexts.number) \
         WHERE number >= ?1 AND number <= ?2 AND closed_at IS NULL";
@@ -136,6 +137,8 @@ pub struct Lane {
     pub gated: bool,
     /// Their priority.
     pub priority: Priority,
+    /// The convoys they are in that have a cap.
+    pub convoys: Vec<BeadId>,
     /// How many wait.
     pub queued: u64,
     /// How many of them nothing keeps but admission; those whose date has passed since the last cycle
@@ -234,8 +237,9 @@ impl Reader<'_> {
                 account: said(row.text(2)?),
                 gated: row.flag(3)?,
                 priority: Priority::new(row.int(4)?)?,
-                queued: count(row.int(5)?),
-                awake: count(row.int(6)?),
+                convoys: convoys_from(row.text(5)?),
+                queued: count(row.int(6)?),
+                awake: count(row.int(7)?),
             })
         })
     }
@@ -253,6 +257,7 @@ impl Reader<'_> {
             lane.account.as_deref().unwrap_or_default().into(),
             lane.gated.into(),
             lane.priority.number().into(),
+            Param::Text(&convoys_text(&lane.convoys)),
             as_int(number).into(),
             i64::try_from(limit).unwrap_or(i64::MAX).into(),
         ];
@@ -327,6 +332,7 @@ impl Writer<'_> {
                 last_failure: String::new(),
                 attempts: new.attempts,
                 starting: false,
+                convoys: Vec::new(),
                 closed: None,
             };
             self.insert_context(&context)?;
@@ -336,6 +342,15 @@ impl Writer<'_> {
             self.apply(SET_LAST_NUMBER, &[as_int(number).into()])?;
             // All at once: until here none of them counts as waiting.
             self.apply(JOIN_LINE, &[as_int(before + 1).into(), as_int(number).into()])?;
+        }
+        if let (Some(first), false) = (made.first(), self.limiting_convoys()?.is_empty()) {
+            let range = [as_int(first.number).into(), as_int(number).into()];
+            let capped = self
+                .rows(CAPPED, &range, |row| Ok((count(row.int(0)?), convoys_from(row.text(1)?))))?;
+            let mut capped: HashMap<u64, Vec<BeadId>> = capped.into_iter().collect();
+            for context in &mut made {
+                context.convoys = capped.remove(&context.number).unwrap_or_default();
+            }
         }
         if made.len() >= super::bulk::MANY_ROWS {
             self.refresh_statistics()?;
@@ -480,6 +495,15 @@ pub(super) fn count(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
+/// The names of convoys, as they stand in one column.
+fn convoys_text(convoys: &[BeadId]) -> String {
+    convoys.iter().map(BeadId::as_str).collect::<Vec<_>>().join(" ")
+}
+
+fn convoys_from(text: &str) -> Vec<BeadId> {
+    text.split_whitespace().map(|id| BeadId::trusted(id.to_owned())).collect()
+}
+
 fn said(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -519,6 +543,7 @@ fn context_from(row: &dyn Row) -> Result<Context, StoreError> {
         last_failure: row.text(16)?.to_owned(),
         attempts: small(17)?,
         starting: row.flag(18)?,
+        convoys: convoys_from(row.text(22)?),
         closed,
     })
 }

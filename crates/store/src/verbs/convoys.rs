@@ -1,54 +1,126 @@
-//! Convoys: beads that track others, so that these can be looked after together.
+//! Convoys and epics: beads that are over when others are.
 //!
-//! How the beads stand that a convoy tracks is kept beside it: the change of one of them counts, and the one that completes
-//! it lets it land in the same transaction.
+//! How the beads stand that a convoy tracks, or that an epic has as its parts, is kept beside it: the change of one of them
+//! counts, and the one that completes it lets it land in the same transaction.
 
 use std::collections::HashMap;
 
 use gt_core::decide::{
-    ConvoyChange, ConvoyState, LANDED, Members, TargetFacts, convoy_change, is_owned,
+    ConvoyChange, ConvoyState, LANDED, Members, PARTS_DONE, TargetFacts, convoy_change,
+    epic_change, is_owned,
 };
 use gt_core::{
-    Bead, BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, Outcome, Status,
+    Bead, BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, Outcome, RigSlug, Status,
+    Timestamp,
 };
 
 use super::beads::id_from;
 use super::contexts::count;
 use super::hydrate::{PAGE, placeholders};
-use super::statements;
-use crate::engine::Row;
-use crate::{Reader, StoreError, Writer};
+use super::{Scope, statements};
+use crate::engine::{Param, Row};
+use crate::{Pause, Reader, StoreError, Writer};
+
+/// The columns of a tally, in the order [`tally_from`] reads them.
+macro_rules! tally_columns {
+    () => {
+        "c.id, c.members, c.open_members, c.failed_members, c.landings, c.cap, c.paused_by, c.paused_at, c.fed_at"
+    };
+}
 
 statements! {
-    OF_BEAD = "SELECT c.id, c.members, c.open_members, c.failed_members, c.landings FROM dependencies d \
-        JOIN convoys c ON c.id = d.issue_id WHERE d.depends_on_id = ?1 AND d.type = 'tracks' ORDER BY c.id";
-    ONE = "SELECT id, members, open_members, failed_members, landings FROM convoys WHERE id = ?1";
-    ALL = "SELECT id, members, open_members, failed_members, landings FROM convoys ORDER BY id";
-    COUNTED = "SELECT COUNT(*), COALESCE(SUM(CASE WHEN b.status <> 'closed' THEN 1 ELSE 0 END), 0), \
+    OF_BEAD = concat!("SELECT ", tally_columns!(), " FROM dependencies d JOIN convoys c ON c.id = d.issue_id \
+        WHERE d.depends_on_id = ?1 AND d.type = 'tracks' \
+        UNION ALL SELECT ", tally_columns!(), " FROM dependencies d JOIN convoys c ON c.id = d.depends_on_id \
+        WHERE d.issue_id = ?1 AND d.type = 'parent-child' ORDER BY 1");
+    ONE = concat!("SELECT ", tally_columns!(), " FROM convoys c WHERE c.id = ?1");
+    ALL = concat!("SELECT ", tally_columns!(), " FROM convoys c ORDER BY c.id");
+    LIMITING = concat!("SELECT ", tally_columns!(), " FROM convoys c WHERE c.cap > 0 OR c.paused_at IS NOT NULL \
+        ORDER BY c.id");
+    COUNT_TRACKED = "SELECT COUNT(*), COALESCE(SUM(CASE WHEN b.status <> 'closed' THEN 1 ELSE 0 END), 0), \
         COALESCE(SUM(CASE WHEN b.status = 'closed' AND b.outcome = 'failed' THEN 1 ELSE 0 END), 0) \
         FROM dependencies d JOIN beads b ON b.id = d.depends_on_id WHERE d.issue_id = ?1 AND d.type = 'tracks'";
+    COUNT_PARTS = "SELECT COUNT(*), COALESCE(SUM(CASE WHEN b.status <> 'closed' THEN 1 ELSE 0 END), 0), \
+        COALESCE(SUM(CASE WHEN b.status = 'closed' AND b.outcome = 'failed' THEN 1 ELSE 0 END), 0) \
+        FROM dependencies d JOIN beads b ON b.id = d.issue_id WHERE d.depends_on_id = ?1 AND d.type = 'parent-child'";
     PUT = "INSERT INTO convoys (id, members, open_members, failed_members, landings) VALUES (?1, ?2, ?3, ?4, ?5) \
         ON CONFLICT (id) DO UPDATE SET members = excluded.members, open_members = excluded.open_members, \
         failed_members = excluded.failed_members, landings = excluded.landings";
-    WITH_TRACKS = "SELECT c.id FROM beads c WHERE c.issue_type = 'convoy' AND EXISTS \
-        (SELECT 1 FROM dependencies d WHERE d.issue_id = c.id AND d.type = 'tracks') ORDER BY c.id";
+    LIMIT = "UPDATE convoys SET cap = ?2, paused_by = ?3, paused_at = ?4 WHERE id = ?1";
+    FED = "UPDATE convoys SET fed_at = ?2 WHERE id = ?1";
+    COUNTED_ONES = "SELECT c.id FROM beads c WHERE c.issue_type = 'convoy' AND EXISTS \
+        (SELECT 1 FROM dependencies d WHERE d.issue_id = c.id AND d.type = 'tracks') \
+        UNION ALL SELECT c.id FROM beads c WHERE c.issue_type = 'epic' AND EXISTS \
+        (SELECT 1 FROM dependencies d WHERE d.depends_on_id = c.id AND d.type = 'parent-child') ORDER BY 1";
+    CAPPED_RUNS = "SELECT r.bead, c.id FROM runs r JOIN dependencies d ON d.depends_on_id = r.bead AND d.type = 'tracks' \
+        JOIN convoys c ON c.id = d.issue_id AND c.cap > 0 \
+        WHERE r.state IN ('starting', 'running', 'blocked') ORDER BY r.bead, c.id";
+    IDLE = concat!("SELECT ", tally_columns!(), " FROM beads v JOIN convoys c ON c.id = v.id \
+        WHERE v.issue_type = 'convoy' AND v.status <> 'closed' AND v.status NOT LIKE 'staged%' \
+        AND c.members > 0 AND c.open_members = 0 ORDER BY c.id");
+    PAUSED = "SELECT d.depends_on_id, c.id, c.paused_by, c.paused_at FROM convoys c \
+        JOIN dependencies d ON d.issue_id = c.id AND d.type = 'tracks' \
+        WHERE c.paused_at IS NOT NULL ORDER BY d.depends_on_id, c.id";
 }
 
-/// What is kept beside a convoy.
+/// Of which open convoys the beads are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unscheduled<'a> {
+    /// Of all.
+    Anywhere,
+    /// Of this one.
+    In(&'a BeadId),
+    /// Of all, and only this bead.
+    Bead(&'a BeadId),
+    /// Of all, and only the beads of this rig.
+    Of(&'a RigSlug),
+}
+
+/// What is kept beside a convoy or an epic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
-    /// The convoy.
+    /// The convoy, or the epic.
     pub convoy: BeadId,
     /// How the beads stand that it tracks.
     pub members: Members,
     /// How often it has landed.
     pub landings: u64,
+    /// How many of its beads may be worked on at once; 0 for any number.
+    pub cap: u32,
+    /// Nothing of it starts while this is set.
+    pub paused: Option<Pause>,
+    /// When somebody last scheduled what was stranded in it.
+    pub fed_at: Option<Timestamp>,
+}
+
+impl Tally {
+    /// Of a convoy that nobody has said anything about.
+    fn plain(convoy: &BeadId, members: Members) -> Self {
+        let convoy = convoy.clone();
+        Self { convoy, members, landings: 0, cap: 0, paused: None, fed_at: None }
+    }
+
+    /// Whether anything of it may have to wait because of it.
+    pub fn limits(&self) -> bool {
+        self.cap > 0 || self.paused.is_some()
+    }
 }
 
 fn tally_from(row: &dyn Row) -> Result<Tally, StoreError> {
     let members =
         Members { total: count(row.int(1)?), open: count(row.int(2)?), failed: count(row.int(3)?) };
-    Ok(Tally { convoy: id_from(row, 0)?, members, landings: count(row.int(4)?) })
+    let paused = match (row.text_or_null(6)?, row.int_or_null(7)?) {
+        (Some(by), Some(at)) => Some(Pause { by: by.to_owned(), at: Timestamp::from_nanos(at) }),
+        _ => None,
+    };
+    Ok(Tally {
+        convoy: id_from(row, 0)?,
+        members,
+        landings: count(row.int(4)?),
+        cap: u32::try_from(row.int(5)?).unwrap_or(u32::MAX),
+        paused,
+        fed_at: row.int_or_null(8)?.map(Timestamp::from_nanos),
+    })
 }
 
 /// How one bead counts.
@@ -56,6 +128,15 @@ fn counts(facts: &TargetFacts) -> (u64, u64) {
     let is_closed = facts.status == Status::Closed;
     let is_failed = is_closed && facts.outcome == Some(Outcome::Failed);
     (u64::from(!is_closed), u64::from(is_failed))
+}
+
+/// Who counts whom because of an edge, if anybody does.
+pub(super) fn membership(edge: &Dependency) -> Option<(&BeadId, &BeadId)> {
+    match edge.kind {
+        DependencyType::Tracks => Some((&edge.issue, &edge.target)),
+        DependencyType::ParentChild => Some((&edge.target, &edge.issue)),
+        _ => None,
+    }
 }
 
 impl Reader<'_> {
@@ -88,9 +169,56 @@ impl Reader<'_> {
         self.rows(ALL, &[], tally_from)
     }
 
-    /// Counts how the beads stand that a convoy tracks.
-    pub(super) fn count_members(&self, convoy: &BeadId) -> Result<Members, StoreError> {
-        let counted = self.first(COUNTED, &[convoy.into()], |row| {
+    /// What is kept beside every convoy that is paused or has a cap.
+    pub fn limiting_convoys(&self) -> Result<Vec<Tally>, StoreError> {
+        self.rows(LIMITING, &[], tally_from)
+    }
+
+    /// The beads with a live run that are in convoys with a cap, with each of those.
+    pub fn runs_under_convoy_caps(&self) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
+        self.rows(CAPPED_RUNS, &[], |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))
+    }
+
+    /// The beads that convoys track which are paused, each before its convoy.
+    pub fn paused_members(&self) -> Result<Vec<(BeadId, BeadId, Pause)>, StoreError> {
+        self.rows(PAUSED, &[], |row| {
+            let pause =
+                Pause { by: row.text(2)?.to_owned(), at: Timestamp::from_nanos(row.int(3)?) };
+            Ok((id_from(row, 0)?, id_from(row, 1)?, pause))
+        })
+    }
+
+    /// The open beads that a convoy tracks which is under way, and that nobody has scheduled, each behind its convoy.
+    pub fn unscheduled_members(
+        &self,
+        which: Unscheduled<'_>,
+    ) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
+        let (condition, params): (&str, Vec<Param<'_>>) = match which {
+            Unscheduled::Anywhere => ("", Vec::new()),
+            Unscheduled::In(convoy) => (" AND c.id = ?1", vec![convoy.into()]),
+            Unscheduled::Bead(bead) => (" AND d.depends_on_id = ?1", vec![bead.into()]),
+            Unscheduled::Of(rig) => (" AND b.rig = ?1", vec![rig.as_str().into()]),
+        };
+        let sql = format!(
+            "SELECT d.issue_id, b.id FROM convoys c JOIN beads v ON v.id = c.id \
+             JOIN dependencies d ON d.issue_id = c.id AND d.type = 'tracks' JOIN beads b ON b.id = d.depends_on_id \
+             WHERE c.open_members > 0 AND v.issue_type = 'convoy' AND v.status <> 'closed' \
+             AND v.status NOT LIKE 'staged%' AND b.status = 'open'{condition} \
+             AND NOT EXISTS (SELECT 1 FROM contexts x WHERE x.bead = b.id AND x.closed_at IS NULL) \
+             ORDER BY d.issue_id, b.id"
+        );
+        self.rows(&sql, &params, |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))
+    }
+
+    /// The convoys that are under way although nothing of them is open: the first look for those that should land.
+    pub fn convoys_without_open_members(&self) -> Result<Vec<Tally>, StoreError> {
+        self.rows(IDLE, &[], tally_from)
+    }
+
+    /// Counts how the beads stand that a convoy tracks, or that an epic has as its parts.
+    pub(super) fn count_members(&self, container: &Bead) -> Result<Members, StoreError> {
+        let sql = if container.issue_type.is_epic() { COUNT_PARTS } else { COUNT_TRACKED };
+        let counted = self.first(sql, &[(&container.id).into()], |row| {
             Ok(Members {
                 total: count(row.int(0)?),
                 open: count(row.int(1)?),
@@ -100,9 +228,9 @@ impl Reader<'_> {
         Ok(counted.unwrap_or_default())
     }
 
-    /// The convoys that track something.
-    pub(super) fn tracking_convoys(&self) -> Result<Vec<BeadId>, StoreError> {
-        self.rows(WITH_TRACKS, &[], |row| id_from(row, 0))
+    /// The convoys that track something, and the epics that have parts.
+    pub(super) fn counted_containers(&self) -> Result<Vec<BeadId>, StoreError> {
+        self.rows(COUNTED_ONES, &[], |row| id_from(row, 0))
     }
 }
 
@@ -126,27 +254,98 @@ impl Writer<'_> {
         self.recount(convoy)
     }
 
-    /// Counts again how the beads stand that a convoy tracks. What follows from it is not done: others decide whether it may.
-    pub(super) fn recount(&mut self, convoy: &BeadId) -> Result<(), StoreError> {
-        if !self.bead(convoy)?.is_some_and(|bead| bead.issue_type.is_convoy()) {
-            return Ok(());
-        }
-        let members = self.count_members(convoy)?;
-        let landings = self.convoy_tally(convoy)?.map_or(0, |tally| tally.landings);
-        self.put_tally(&Tally { convoy: convoy.clone(), members, landings })
+    /// Counts again how the beads stand that a convoy tracks, or that an epic has as its parts. What follows from it is not
+    /// done: others decide whether it may.
+    pub(super) fn recount(&mut self, id: &BeadId) -> Result<(), StoreError> {
+        let container = self.bead(id)?.filter(is_counted);
+        let Some(container) = container else { return Ok(()) };
+        let members = self.count_members(&container)?;
+        let landings = self.convoy_tally(id)?.map_or(0, |tally| tally.landings);
+        self.put_tally(&Tally { landings, ..Tally::plain(id, members) })
     }
 
-    /// Counts again for every convoy that tracks this bead, which has just come.
-    pub(super) fn recount_convoys_of(&mut self, bead: &BeadId) -> Result<(), StoreError> {
+    /// Counts one bead more or less. With ten thousand others nobody counts those again.
+    pub(super) fn count_member(
+        &mut self,
+        (container, member): (&BeadId, &BeadId),
+        joins: bool,
+    ) -> Result<(), StoreError> {
+        let Some(mut tally) = self.convoy_tally(container)? else { return self.recount(container) };
+        // Only beads that are there count.
+        let Some(facts) = self.facts_of(member)? else { return Ok(()) };
+        let (open, failed) = counts(&facts);
+        let Members { total, open: all_open, failed: all_failed } = &mut tally.members;
+        for (all, one) in [(total, 1), (all_open, open), (all_failed, failed)] {
+            *all = if joins { *all + one } else { all.saturating_sub(one) };
+        }
+        self.put_tally(&tally)
+    }
+
+    /// Counts again whatever counts this bead, which has just come, and what it counts itself.
+    pub(super) fn recount_around(&mut self, bead: &BeadId) -> Result<(), StoreError> {
         let edges = self.edges_to(bead)?.into_iter();
         for edge in edges.filter(|edge| edge.kind == DependencyType::Tracks) {
             self.recount(&edge.issue)?;
         }
+        self.recount(bead)
+    }
+
+    /// Says how many beads of a convoy may be worked on at once (0 for any number), and whether nothing of it starts.
+    pub fn limit_convoy(
+        &mut self,
+        convoy: &Bead,
+        cap: u32,
+        paused: Option<&Pause>,
+    ) -> Result<(), StoreError> {
+        let before = match self.convoy_tally(&convoy.id)? {
+            Some(tally) => tally,
+            None => {
+                self.recount(&convoy.id)?;
+                Tally::plain(&convoy.id, Members::default())
+            }
+        };
+        let (by, at) = (paused.map(|pause| pause.by.as_str()), paused.map(|pause| pause.at));
+        self.apply(LIMIT, &[(&convoy.id).into(), i64::from(cap).into(), by.into(), at.into()])?;
+        let bead = Some(convoy.id.clone());
+        let title = ("title".to_owned(), Json::string(convoy.title.as_str()));
+        if before.paused.is_some() != paused.is_some() {
+            let kind = if paused.is_some() { EventKind::Paused } else { EventKind::Resumed };
+            let payload = Json::object(std::slice::from_ref(&title));
+            self.record(NewEvent { kind, bead: bead.clone(), rig: None, run: None, payload });
+        }
+        if before.cap != cap {
+            let changed = [
+                ("from".to_owned(), Json::trusted(before.cap.to_string())),
+                ("to".to_owned(), Json::trusted(cap.to_string())),
+            ];
+            let changes = Json::object(&[("cap".to_owned(), Json::object(&changed))]);
+            let payload = Json::object(&[title, ("changes".to_owned(), changes)]);
+            let kind = EventKind::Updated;
+            self.record(NewEvent { kind, bead, rig: None, run: None, payload });
+        }
         Ok(())
     }
 
+    /// Notes that what was stranded in a convoy was scheduled just now.
+    pub fn note_fed(&mut self, convoy: &BeadId) -> Result<(), StoreError> {
+        self.apply(FED, &[convoy.into(), self.now().into()])
+    }
+
+    /// A convoy that is over, or goes, holds nobody up any more.
+    pub(super) fn lift_limits(&mut self, convoy: &Bead) -> Result<(), StoreError> {
+        if !convoy.issue_type.is_convoy() {
+            return Ok(());
+        }
+        match self.convoy_tally(&convoy.id)? {
+            Some(tally) if tally.limits() && tally.members.open > 0 => {
+                self.limit_convoy(convoy, 0, None)
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn put_tally(&mut self, tally: &Tally) -> Result<(), StoreError> {
-        let Tally { convoy, members, landings } = tally;
+        let Tally { convoy, members, landings, .. } = tally;
         let numbers = [members.total, members.open, members.failed, *landings];
         let [total, open, failed, landings] =
             numbers.map(|number| i64::try_from(number).unwrap_or(i64::MAX));
@@ -175,40 +374,63 @@ impl Writer<'_> {
         Ok(tallies)
     }
 
-    /// Does what follows for a convoy from how its members stand.
+    /// Does what follows for a convoy or an epic from how its members stand.
     pub fn settle_convoy(&mut self, tally: &Tally) -> Result<Option<ConvoyChange>, StoreError> {
-        let old = self.bead(&tally.convoy)?.filter(|bead| bead.issue_type.is_convoy());
-        let Some(old) = old else { return Ok(None) };
-        let change = convoy_change(ConvoyState::of(&old), is_owned(&old), tally.members);
+        let Some(old) = self.bead(&tally.convoy)?.filter(is_counted) else { return Ok(None) };
+        let is_epic = old.issue_type.is_epic();
+        let change = if is_epic {
+            epic_change(&old, tally.members)
+        } else {
+            convoy_change(ConvoyState::of(&old), is_owned(&old), tally.members)
+        };
+        if is_epic && change.is_some() && !self.epics_close_by_themselves()? {
+            return Ok(None);
+        }
         match change {
             None => {}
-            Some(ConvoyChange::Lands) => self.land_convoy(&old, tally)?,
-            Some(ConvoyChange::Reopens) => {
-                let new = Bead {
-                    status: Status::Open,
-                    outcome: None,
-                    closed_at: None,
-                    close_reason: String::new(),
-                    updated_at: self.now().max(old.updated_at),
-                    ..old.clone()
-                };
-                self.save_bead(&old, &new, EventKind::Reopened)?;
+            Some(ConvoyChange::Lands) if is_epic => {
+                let new = self.closed_as(&old, PARTS_DONE);
+                self.save_bead(&old, &new, EventKind::Closed)?;
             }
+            Some(ConvoyChange::Lands) => self.land_convoy(&old, tally)?,
+            Some(ConvoyChange::Reopens) => self.reopen_container(&old)?,
         }
         Ok(change)
     }
 
-    /// Closes a convoy because everything it tracks is done, and tells so.
-    pub fn land_convoy(&mut self, old: &Bead, tally: &Tally) -> Result<(), StoreError> {
-        let now = self.now();
+    /// Opens a convoy or an epic again that was over.
+    pub fn reopen_container(&mut self, old: &Bead) -> Result<(), StoreError> {
         let new = Bead {
+            status: Status::Open,
+            outcome: None,
+            closed_at: None,
+            close_reason: String::new(),
+            updated_at: self.now().max(old.updated_at),
+            ..old.clone()
+        };
+        self.save_bead(old, &new, EventKind::Reopened)?;
+        Ok(())
+    }
+
+    fn closed_as(&self, old: &Bead, reason: &str) -> Bead {
+        let now = self.now();
+        Bead {
             status: Status::Closed,
             outcome: Some(Outcome::Success),
             closed_at: Some(now),
-            close_reason: LANDED.to_owned(),
+            close_reason: reason.to_owned(),
             updated_at: now.max(old.updated_at),
             ..old.clone()
-        };
+        }
+    }
+
+    fn epics_close_by_themselves(&self) -> Result<bool, StoreError> {
+        Ok(self.setting(Scope::Town, EPICS_CLOSE)?.is_none_or(|value| value == "true"))
+    }
+
+    /// Closes a convoy because everything it tracks is done, or its owner says so, and tells so.
+    pub fn land_convoy(&mut self, old: &Bead, tally: &Tally) -> Result<(), StoreError> {
+        let new = self.closed_as(old, LANDED);
         let landings = tally.landings + 1;
         self.put_tally(&Tally { landings, ..tally.clone() })?;
         self.save_bead(old, &new, EventKind::Closed)?;
@@ -217,7 +439,10 @@ impl Writer<'_> {
             ("title", Json::string(old.title.as_str())),
             ("landing", number(landings)),
             ("members", number(tally.members.total)),
+            ("failed", number(tally.members.failed)),
+            ("open", number(tally.members.open)),
             ("since", Json::string(&old.created_at.to_string())),
+            ("seconds", number(self.now().since(old.created_at).as_secs())),
         ];
         let payload = Json::object(&payload.map(|(name, value)| (name.to_owned(), value)));
         let bead = Some(old.id.clone());
@@ -230,4 +455,12 @@ impl Writer<'_> {
         });
         Ok(())
     }
+}
+
+/// The setting that says whether an epic is over with the last of its parts.
+const EPICS_CLOSE: &str = "epics.auto_close";
+
+/// Whether what belongs to a bead is counted.
+fn is_counted(bead: &Bead) -> bool {
+    bead.issue_type.is_convoy() || bead.issue_type.is_epic()
 }

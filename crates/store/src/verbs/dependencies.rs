@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use gt_core::{BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, RigSlug, Timestamp};
 
 use super::beads::{carried_from, carried_text, id_from};
+use super::convoys::membership;
 use super::hydrate::{PAGE, placeholders};
 use super::statements;
 use crate::engine::Row;
@@ -132,9 +133,13 @@ impl Writer<'_> {
         } else {
             self.refresh_after_parting(&edge.kind, &edge.target)?;
         }
-        let tracked_before = before.is_some_and(|(old, _)| old.kind == DependencyType::Tracks);
-        if tracked_before != (edge.kind == DependencyType::Tracks) {
-            self.recount(&edge.issue)?;
+        let member_before = before.as_ref().and_then(|(old, _)| membership(old));
+        if member_before != membership(edge) {
+            for (member, joins) in [(member_before, false), (membership(edge), true)] {
+                if let Some(member) = member {
+                    self.count_member(member, joins)?;
+                }
+            }
         }
         Ok(change)
     }
@@ -159,8 +164,8 @@ impl Writer<'_> {
             self.record_edge(edge, EventKind::DependencyRemoved)?;
         }
         self.add_blockers(&edge.issue, -i64::from(blocked))?;
-        if edge.kind == DependencyType::Tracks {
-            self.recount(&edge.issue)?;
+        if let Some(member) = membership(edge) {
+            self.count_member(member, false)?;
         }
         self.refresh_after_parting(&edge.kind, &edge.target)
     }

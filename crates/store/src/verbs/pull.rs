@@ -243,6 +243,8 @@ fn also_ready(agent: &str, now: &str) -> String {
             WHERE d.issue_id = x.id AND d.type = 'parent-child' AND p.defer_until > {now}) \
          AND NOT EXISTS (SELECT 1 FROM contexts c WHERE c.bead = x.id AND c.closed_at IS NULL \
             AND (c.asleep_until > {now} OR (c.place <> '' AND c.place <> {agent}))) \
+         AND NOT EXISTS (SELECT 1 FROM dependencies t JOIN convoys v ON v.id = t.issue_id \
+            WHERE t.depends_on_id = x.id AND t.type = 'tracks' AND v.paused_at IS NOT NULL) \
          AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.bead = x.id AND r.{} {ONE})",
         live!()
     )

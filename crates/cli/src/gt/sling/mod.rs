@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use clap::Args;
 use gt_operations::dispatch::{Dispatched, NotStarted, Pass, Passes};
 use gt_operations::queue::why;
-use gt_operations::schedule::{Fate, SlingReport, SlingRequest};
+use gt_operations::schedule::{Fate, SlingReport, SlingRequest, Travel};
 use gt_operations::{Environment, Town, daemon};
 
 use crate::context::{Context, this_program};
@@ -63,7 +63,7 @@ pub(super) fn sling_words(
         on: flags.on()?,
         flags: flags.flags()?,
         queue,
-        launch: false,
+        travel: Travel::ByItself,
         rehearsal: flags.dry_run,
     };
     let town = context.town()?;
@@ -84,7 +84,8 @@ fn carry_out(town: &Town, request: &SlingRequest) -> Result<SlingReport, CliErro
 /// Launches a convoy that is staged.
 pub(super) fn launch(town: &Town, convoy: &str) -> Result<SlingReport, CliError> {
     let arguments = vec![convoy.to_owned()];
-    carry_out(town, &SlingRequest { arguments, launch: true, ..SlingRequest::default() })
+    let travel = Travel::Launched;
+    carry_out(town, &SlingRequest { arguments, travel, ..SlingRequest::default() })
 }
 
 /// Says what became of what was launched.

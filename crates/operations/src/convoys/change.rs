@@ -1,0 +1,264 @@
+//! What can be done to a convoy that is there, and making one.
+
+use std::collections::BTreeSet;
+
+use gt_core::decide::ConvoyState;
+use gt_core::schedule::Merge;
+use gt_core::{Bead, BeadId, DependencyType, EventKind, Json, Outcome, Status};
+use gt_store::{Reader, Writer};
+
+use super::make::{ConvoyToMake, make};
+use super::watchers::{own_address, tell_watchers, watcher, write_watchers};
+use super::{Convoy, require};
+use crate::beads::resolve_in;
+use crate::{OperationError, Result, Town};
+
+/// A convoy that somebody wants.
+#[derive(Debug, Clone, Default)]
+pub struct NewConvoy {
+    /// What it is called; after its epic, if nobody says.
+    pub title: Option<String>,
+    /// What it tracks are the parts of the epic that is named.
+    pub from_epic: bool,
+    /// Its owner lands it.
+    pub owned: bool,
+    /// Whose it is, if not whoever makes it.
+    pub owner: Option<String>,
+    /// Who is told when it lands; nothing stands for whoever makes it.
+    pub notify: Vec<Option<String>>,
+    /// How its work is merged.
+    pub merge: Option<Merge>,
+    /// The branch that its work begins from and lands on.
+    pub base_branch: Option<String>,
+}
+
+impl NewConvoy {
+    /// What is kept about it.
+    pub(super) fn metadata(&self) -> Vec<(String, Json)> {
+        let mut metadata = Vec::new();
+        let mut keep = |name: &str, value: Json| metadata.push((name.to_owned(), value));
+        if self.owned {
+            keep("owned", Json::trusted("true".to_owned()));
+        }
+        if let Some(merge) = self.merge {
+            keep("merge", Json::string(merge.as_str()));
+        }
+        if let Some(branch) = &self.base_branch {
+            keep("base_branch", Json::string(branch));
+        }
+        metadata
+    }
+}
+
+/// Makes a convoy of these beads, each named once.
+pub(crate) fn create_in(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    new: &NewConvoy,
+    of_epic: Option<&str>,
+    beads: &[BeadId],
+) -> Result<BeadId> {
+    let title = new.title.as_deref().or(of_epic).unwrap_or_default();
+    if title.trim().is_empty() {
+        return Err(OperationError::rejected("a convoy needs a name"));
+    }
+    let mut watchers = Vec::new();
+    for address in &new.notify {
+        let address = match address {
+            Some(text) => watcher(writer, text)?,
+            None => own_address(town, writer)?,
+        };
+        if !watchers.contains(&address) {
+            watchers.push(address);
+        }
+    }
+    let mut metadata = new.metadata();
+    if !watchers.is_empty() {
+        metadata.push(("watchers".to_owned(), write_watchers(&watchers)));
+    }
+    let status = Status::Open;
+    let id = make(town, writer, &ConvoyToMake { title, metadata, beads, status })?;
+    if let (Some(owner), Some(made)) = (&new.owner, writer.bead(&id)?) {
+        let owned = Bead { owner: owner.clone(), ..made.clone() };
+        writer.save_bead(&made, &owned, EventKind::Updated)?;
+    }
+    Ok(id)
+}
+
+/// A convoy that something has joined.
+pub(crate) struct Joined {
+    pub(crate) convoy: BeadId,
+    /// What it did not track before.
+    pub(crate) added: Vec<BeadId>,
+    /// Whether anything of it starts.
+    pub(crate) is_under_way: bool,
+}
+
+/// Lets a convoy track more beads, each named once. One that is over is open again.
+pub(crate) fn board(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    convoy: &str,
+    beads: &[BeadId],
+) -> Result<Joined> {
+    let convoy = require(town, writer, convoy)?;
+    let edges = writer.edges_from(&convoy.id)?;
+    let known: BTreeSet<&BeadId> = edges.iter().map(|edge| &edge.target).collect();
+    let tracks = |bead: &BeadId| {
+        edges.iter().any(|edge| edge.target == *bead && edge.kind == DependencyType::Tracks)
+    };
+    if let Some(other) = beads.iter().find(|bead| known.contains(bead) && !tracks(bead)) {
+        return Err(OperationError::rejected(format!(
+            "{} depends on {other} in another way already; take that away with bd dep remove {} {other}",
+            convoy.id, convoy.id
+        )));
+    }
+    let added: Vec<BeadId> = beads.iter().filter(|bead| !known.contains(bead)).cloned().collect();
+    let state = ConvoyState::of(&convoy);
+    if matches!(state, ConvoyState::Closed | ConvoyState::Landed) && !added.is_empty() {
+        writer.reopen_container(&convoy)?;
+    }
+    writer.track(&convoy.id, &added)?;
+    let is_under_way = match state {
+        ConvoyState::Staged => false,
+        ConvoyState::Open => true,
+        ConvoyState::Closed | ConvoyState::Landed => !added.is_empty(),
+    };
+    Ok(Joined { convoy: convoy.id, added, is_under_way })
+}
+
+/// Does what follows from how the beads of a convoy stand.
+pub(crate) fn settle(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()> {
+    if let Some(tally) = writer.convoy_tally(convoy)? {
+        writer.settle_convoy(&tally)?;
+    }
+    Ok(())
+}
+
+/// What came of taking beads out of a convoy.
+#[derive(Debug)]
+pub struct Removed {
+    /// The convoy as it is now.
+    pub convoy: Convoy,
+    /// What it does not track any more.
+    pub removed: Vec<BeadId>,
+    /// What it did not track anyway.
+    pub unknown: Vec<BeadId>,
+}
+
+/// Takes beads out of a convoy; what they are at goes on. The rest may be done, and then it lands.
+pub fn remove(town: &Town, convoy: &str, beads: &[String]) -> Result<Removed> {
+    town.write(|writer| {
+        let convoy = require(town, writer, convoy)?;
+        let (mut removed, mut unknown) = (Vec::new(), Vec::new());
+        for input in beads {
+            let bead = resolve_in(town, writer, input)?;
+            let edges = writer.edges_from(&convoy.id)?.into_iter();
+            let mut tracked =
+                edges.filter(|edge| edge.target == bead && edge.kind == DependencyType::Tracks);
+            match tracked.next() {
+                Some(edge) => {
+                    writer.remove_dependency(&edge, true)?;
+                    removed.push(bead);
+                }
+                None => unknown.push(bead),
+            }
+        }
+        settle(writer, &convoy.id)?;
+        Ok(Removed { convoy: again(writer, &convoy.id)?, removed, unknown })
+    })
+}
+
+/// The convoy as it is now.
+pub(super) fn again(reader: &Reader<'_>, convoy: &BeadId) -> Result<Convoy> {
+    let bead = reader.bead(convoy)?.ok_or_else(|| OperationError::NoBead(convoy.to_string()))?;
+    Ok(Convoy::of(bead, reader.convoy_tally(convoy)?))
+}
+
+/// How a convoy is closed by hand.
+#[derive(Debug, Clone, Default)]
+pub struct ConvoyClose {
+    /// Why.
+    pub reason: Option<String>,
+    /// Although something of it is not done.
+    pub force: bool,
+    /// Its watchers are told.
+    pub notify: bool,
+}
+
+/// Closes a convoy. What it tracks goes on without it. `false` if it was closed already.
+pub fn close(town: &Town, convoy: &str, how: &ConvoyClose) -> Result<(Convoy, bool)> {
+    town.write(|writer| {
+        let old = require(town, writer, convoy)?;
+        let state = ConvoyState::of(&old);
+        let before = again(writer, &old.id)?;
+        if matches!(state, ConvoyState::Closed | ConvoyState::Landed) {
+            return Ok((before, false));
+        }
+        let members = before.members;
+        let is_done = members.open + members.failed == 0;
+        if state == ConvoyState::Open && !is_done && !how.force {
+            return Err(OperationError::rejected(format!(
+                "{} is not done: {} of {} beads are open, and {} failed; close it all the same with --force, and they \
+                 go on without it",
+                old.id, members.open, members.total, members.failed
+            )));
+        }
+        let now = writer.now();
+        let reason = how.reason.clone().unwrap_or_else(|| format!("closed by {}", town.actor().name));
+        let outcome = if is_done { Outcome::Success } else { Outcome::Cancelled };
+        let new = Bead {
+            status: Status::Closed,
+            outcome: Some(outcome),
+            closed_at: Some(now),
+            close_reason: reason.clone(),
+            updated_at: now.max(old.updated_at),
+            ..old.clone()
+        };
+        writer.save_bead(&old, &new, EventKind::Closed)?;
+        let convoy = again(writer, &old.id)?;
+        if how.notify {
+            let what = format!(
+                "{} ({}) is closed: {reason}. {} of {} beads are done.",
+                old.id, old.title, members.completed(), members.total
+            );
+            tell_watchers(writer, &old, &what)?;
+        }
+        Ok((convoy, true))
+    })
+}
+
+/// Lands a convoy that its owner lands. `force` lands it although something is not done.
+pub fn land(town: &Town, convoy: &str, force: bool, rehearsal: bool) -> Result<Convoy> {
+    town.write_or_rehearse(rehearsal, |writer| {
+        let old = require(town, writer, convoy)?;
+        let before = again(writer, &old.id)?;
+        let (id, members) = (&old.id, before.members);
+        let refused = |why: String| Err(OperationError::rejected(why));
+        match before.state() {
+            ConvoyState::Open => {}
+            ConvoyState::Staged => {
+                return refused(format!("{id} is staged; start it with gt convoy launch {id}"));
+            }
+            ConvoyState::Landed => return Ok(before),
+            ConvoyState::Closed => return refused(format!("{id} is closed: {}", old.close_reason)),
+        }
+        if !before.is_owned() {
+            return refused(format!(
+                "{id} lands by itself when everything it tracks is done; gt convoy close {id} ends it before"
+            ));
+        }
+        if !members.are_done() && !force {
+            return refused(format!(
+                "{id} is not done: {} of {} beads are open, and {} failed; land it all the same with --force",
+                members.open, members.total, members.failed
+            ));
+        }
+        let tally = match writer.convoy_tally(id)? {
+            Some(tally) => tally,
+            None => return refused(format!("{id} tracks nothing; gt convoy close {id} closes it")),
+        };
+        writer.land_convoy(&old, &tally)?;
+        again(writer, id)
+    })
+}

@@ -1,0 +1,275 @@
+//! What a convoy tracks and nobody has scheduled: found, told, and scheduled through the one way in.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gt_core::BeadId;
+use gt_core::decide::{ConvoyChange, WaitReason, convoy_change};
+use gt_core::schedule::Context;
+use gt_core::time::format_duration;
+use gt_store::{Reader, Unscheduled};
+
+use super::Convoy;
+use super::change::again;
+use crate::dispatch::{Caller, Overrides, Scene, Surroundings};
+use crate::schedule::{Stray, feed_in, strays};
+use crate::{Result, Town};
+
+/// A convoy with beads that nobody has scheduled.
+#[derive(Debug, Clone)]
+pub struct StrandedConvoy {
+    /// The convoy.
+    pub convoy: Convoy,
+    /// What could start at once, and nobody has scheduled.
+    pub ready: Vec<BeadId>,
+    /// What waits for something else as well, and nobody has scheduled.
+    pub waiting: Vec<BeadId>,
+}
+
+/// The convoys that are under way and of which something is stranded.
+pub fn stranded(town: &Town) -> Result<Vec<StrandedConvoy>> {
+    let around = town.surroundings()?;
+    town.read(|reader| {
+        let scene = town.scene(reader, &around, &Overrides::default(), Caller::Daemon)?;
+        let found = strays(reader, &scene, Unscheduled::Anywhere)?;
+        let mut convoys = Vec::new();
+        for (convoy, strays) in by_convoy(&found) {
+            let ids = |wanted: bool| {
+                let of = strays.iter().filter(|stray| stray.is_ready() == wanted);
+                of.map(|stray| stray.bead.id.clone()).collect::<Vec<_>>()
+            };
+            let (ready, waiting) = (ids(true), ids(false));
+            convoys.push(StrandedConvoy { convoy: again(reader, convoy)?, ready, waiting });
+        }
+        Ok(convoys)
+    })
+}
+
+/// What is stranded, by convoy.
+fn by_convoy(found: &[Stray]) -> BTreeMap<&BeadId, Vec<&Stray>> {
+    let mut convoys: BTreeMap<&BeadId, Vec<&Stray>> = BTreeMap::new();
+    for stray in found.iter().filter(|stray| stray.is_stranded()) {
+        convoys.entry(&stray.convoy).or_default().push(stray);
+    }
+    convoys
+}
+
+/// What somebody who looks after convoys has found.
+#[derive(Debug, Default)]
+pub struct Attended {
+    /// What is scheduled now that nobody had scheduled.
+    pub scheduled: Vec<Context>,
+    /// The convoys that have landed: everything they track was done.
+    pub landed: Vec<BeadId>,
+}
+
+/// Looks after every convoy that is under way: what is stranded is scheduled, and what is done lands. Nothing is written if
+/// there is nothing to do.
+pub(crate) fn attend(town: &Town, around: &Surroundings) -> Result<Attended> {
+    let needed = town.read(|reader| {
+        Ok(!reader.unscheduled_members(Unscheduled::Anywhere)?.is_empty()
+            || !landable(reader)?.is_empty())
+    })?;
+    if !needed {
+        return Ok(Attended::default());
+    }
+    let worth = town.read(|reader| {
+        let scene = town.scene(reader, around, &Overrides::default(), Caller::Daemon)?;
+        let found = strays(reader, &scene, Unscheduled::Anywhere)?;
+        Ok(found.iter().any(Stray::is_stranded) || !landable(reader)?.is_empty())
+    })?;
+    if !worth {
+        return Ok(Attended::default());
+    }
+    town.write(|writer| {
+        let scene = town.scene(writer, around, &Overrides::default(), Caller::Daemon)?;
+        let found = strays(writer, &scene, Unscheduled::Anywhere)?;
+        let fed = feed_in(writer, &scene, &found)?;
+        let landed = landable(writer)?;
+        for convoy in &landed {
+            super::settle(writer, convoy)?;
+        }
+        Ok(Attended { scheduled: fed.scheduled, landed })
+    })
+}
+
+/// The convoys that are done and have not landed: they were so when they came, or what was open has left them.
+fn landable(reader: &Reader<'_>) -> Result<Vec<BeadId>> {
+    let mut landable = Vec::new();
+    for tally in reader.convoys_without_open_members()? {
+        let Some(bead) = reader.bead(&tally.convoy)? else { continue };
+        let convoy = Convoy::of(bead, Some(tally));
+        let change = convoy_change(convoy.state(), convoy.is_owned(), convoy.members);
+        if change == Some(ConvoyChange::Lands) {
+            landable.push(convoy.bead.id);
+        }
+    }
+    Ok(landable)
+}
+
+/// How the deacon feeds.
+#[derive(Debug, Clone, Copy)]
+pub struct Feed {
+    /// So many convoys at most.
+    pub max_feeds: u32,
+    /// None that was fed less than this ago.
+    pub cooldown: Duration,
+}
+
+/// What was done about a convoy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FeedAction {
+    /// What was stranded is scheduled.
+    Fed,
+    /// It was done, and has landed.
+    Closed,
+    /// It is left for another time.
+    Skipped,
+    /// Only a person can help.
+    NeedsAttention,
+    /// That failed.
+    Error,
+}
+
+impl FeedAction {
+    /// A short name that programs can rely on.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fed => "fed",
+            Self::Closed => "closed",
+            Self::Skipped => "skipped",
+            Self::NeedsAttention => "needs_attention",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What was done about a convoy, and why.
+#[derive(Debug, Clone)]
+pub struct FeedDetail {
+    /// Which convoy.
+    pub convoy: BeadId,
+    /// What was done.
+    pub action: FeedAction,
+    /// A sentence about it.
+    pub message: String,
+    /// The contexts that were made.
+    pub contexts: Vec<u64>,
+}
+
+/// Feeds what is stranded, convoy by convoy, through the one way in, within limits. What only a person can help with is named.
+pub fn feed(town: &Town, how: &Feed) -> Result<Vec<FeedDetail>> {
+    let around = town.surroundings()?;
+    let mut details = Vec::new();
+    let (found, done, stuck) = town.read(|reader| {
+        let scene = town.scene(reader, &around, &Overrides::default(), Caller::Daemon)?;
+        let found = strays(reader, &scene, Unscheduled::Anywhere)?;
+        let convoys: Vec<BeadId> = by_convoy(&found).into_keys().cloned().collect();
+        Ok((convoys, landable(reader)?, stuck(reader, &found)?))
+    })?;
+    for convoy in done {
+        town.write(|writer| super::settle(writer, &convoy))?;
+        let message = "everything it tracks is done; it has landed".to_owned();
+        details.push(FeedDetail {
+            convoy,
+            action: FeedAction::Closed,
+            message,
+            contexts: Vec::new(),
+        });
+    }
+    let mut fed = 0;
+    for convoy in found {
+        let detail = if fed >= how.max_feeds {
+            let message = format!("{} were fed already (--max-feeds)", how.max_feeds);
+            let (action, contexts) = (FeedAction::Skipped, Vec::new());
+            FeedDetail { convoy, action, message, contexts }
+        } else {
+            match feed_one(town, &around, &convoy, how.cooldown) {
+                Ok(detail) => detail,
+                Err(error) => FeedDetail {
+                    convoy,
+                    action: FeedAction::Error,
+                    message: error.to_string(),
+                    contexts: Vec::new(),
+                },
+            }
+        };
+        fed += u32::from(detail.action == FeedAction::Fed);
+        details.push(detail);
+    }
+    details.extend(stuck);
+    Ok(details)
+}
+
+fn feed_one(
+    town: &Town,
+    around: &Surroundings,
+    convoy: &BeadId,
+    cooldown: Duration,
+) -> Result<FeedDetail> {
+    town.write(|writer| {
+        let detail = |action, message, contexts| FeedDetail {
+            convoy: convoy.clone(),
+            action,
+            message,
+            contexts,
+        };
+        let scene: Scene = town.scene(writer, around, &Overrides::default(), Caller::Daemon)?;
+        let tally = writer.convoy_tally(convoy)?;
+        let now = writer.now();
+        // A date in the future comes of a clock that was set back.
+        let fed_at = tally.and_then(|tally| tally.fed_at).map(|at| at.min(now));
+        if let Some(left) =
+            fed_at.map(|at| cooldown.saturating_sub(now.since(at))).filter(|left| !left.is_zero())
+        {
+            let message = format!("it was fed, and may be again in {}", format_duration(left));
+            return Ok(detail(FeedAction::Skipped, message, Vec::new()));
+        }
+        let found = strays(writer, &scene, Unscheduled::In(convoy))?;
+        let fed = feed_in(writer, &scene, &found)?;
+        if fed.scheduled.is_empty() {
+            return Ok(match fed.refused.first() {
+                Some((_, why)) => detail(FeedAction::NeedsAttention, why.to_string(), Vec::new()),
+                // Somebody was quicker.
+                None => detail(
+                    FeedAction::Skipped,
+                    "nothing of it is stranded any more".to_owned(),
+                    Vec::new(),
+                ),
+            });
+        }
+        writer.note_fed(convoy)?;
+        let names: Vec<&str> = fed.scheduled.iter().map(|context| context.bead.as_str()).collect();
+        let contexts = fed.scheduled.iter().map(|context| context.number).collect();
+        Ok(detail(FeedAction::Fed, format!("scheduled {}", names.join(", ")), contexts))
+    })
+}
+
+/// The convoys in which nothing goes on because of something that only a person can change.
+fn stuck(reader: &Reader<'_>, found: &[Stray]) -> Result<Vec<FeedDetail>> {
+    let mut stuck: BTreeMap<BeadId, Vec<String>> = BTreeMap::new();
+    for tally in reader.convoys_without_open_members()? {
+        if tally.members.failed > 0 {
+            let what = format!(
+                "failed: {}; gt convoy retry {} tries them again",
+                tally.members.failed, tally.convoy
+            );
+            stuck.entry(tally.convoy).or_default().push(what);
+        }
+    }
+    for stray in found.iter().filter(|stray| !stray.is_stranded()) {
+        let person =
+            stray.reasons.iter().find(|reason| !matches!(reason, WaitReason::WaitsForPullAgent));
+        if let Some(reason) = person.filter(|reason| !reason.passes_by_itself()) {
+            let what = format!("{}: {reason}", stray.bead.id);
+            stuck.entry(stray.convoy.clone()).or_default().push(what);
+        }
+    }
+    let detail = |(convoy, what): (BeadId, Vec<String>)| FeedDetail {
+        convoy,
+        action: FeedAction::NeedsAttention,
+        message: what.join("; "),
+        contexts: Vec::new(),
+    };
+    Ok(stuck.into_iter().map(detail).collect())
+}

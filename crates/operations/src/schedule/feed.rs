@@ -1,0 +1,124 @@
+//! Scheduling what an open convoy tracks and nobody has scheduled: the one way in for all who find it.
+
+use std::collections::HashMap;
+
+use gt_core::decide::{WaitReason, is_stranded};
+use gt_core::schedule::{Context, Origin, SlingParameters};
+use gt_core::{Bead, BeadId};
+use gt_store::{NewContext, Reader, Unscheduled, Writer};
+
+use super::check::{self, Verdict};
+use super::request::Flags;
+use super::sling::merging_of;
+use crate::dispatch::{DEFAULT_FORMULA, Scene};
+use crate::{OperationError, Result};
+
+/// A bead that an open convoy tracks and nobody has scheduled.
+#[derive(Debug, Clone)]
+pub(crate) struct Stray {
+    /// The first of its convoys.
+    pub(crate) convoy: BeadId,
+    pub(crate) bead: Bead,
+    /// Why it does not start.
+    pub(crate) reasons: Vec<WaitReason>,
+}
+
+impl Stray {
+    /// Whether it would be scheduled by whoever finds it.
+    pub(crate) fn is_stranded(&self) -> bool {
+        is_stranded(&self.reasons)
+    }
+
+    /// Whether only that keeps it.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.reasons == [WaitReason::NotScheduled]
+    }
+}
+
+/// Finds those beads. Each is told once, with the first of its convoys.
+pub(crate) fn strays(
+    reader: &Reader<'_>,
+    scene: &Scene,
+    which: Unscheduled<'_>,
+) -> Result<Vec<Stray>> {
+    let mut first: HashMap<BeadId, BeadId> = HashMap::new();
+    let mut order = Vec::new();
+    for (convoy, bead) in reader.unscheduled_members(which)? {
+        if !first.contains_key(&bead) {
+            order.push(bead.clone());
+            first.insert(bead, convoy);
+        }
+    }
+    let mut strays = Vec::with_capacity(order.len());
+    for row in reader.bead_rows(&order)? {
+        let Some(convoy) = first.remove(&row.bead.id) else { continue };
+        let reasons = scene.reasons_unscheduled(reader, &row.bead, None)?;
+        strays.push(Stray { convoy, bead: row.bead, reasons });
+    }
+    Ok(strays)
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(crate) struct Fed {
+    /// What is scheduled now.
+    pub(crate) scheduled: Vec<Context>,
+    /// What could not be, and why.
+    pub(crate) refused: Vec<(BeadId, OperationError)>,
+}
+
+/// Schedules those of them that are stranded, as they were scheduled last, or as their convoy says. Each is checked as a sling
+/// is, and never forced. Whoever comes second finds a context and does nothing.
+pub(crate) fn feed_in(writer: &mut Writer<'_>, scene: &Scene, strays: &[Stray]) -> Result<Fed> {
+    let mut fed = Fed::default();
+    let mut convoys: HashMap<&BeadId, SlingParameters> = HashMap::new();
+    let mut new = Vec::new();
+    for Stray { convoy, bead, .. } in strays.iter().filter(|stray| stray.is_stranded()) {
+        let rig = match check::rig(scene, bead, None, &Flags::default()).and_then(|rig| {
+            check::standing(scene, bead, rig, None, (None, None), &Flags::default())
+        }) {
+            Ok(Verdict::Go(rig)) => rig,
+            Ok(Verdict::Nothing(_)) => continue,
+            Err(error @ OperationError::Store(_)) => return Err(error),
+            Err(error) => {
+                fed.refused.push((bead.id.clone(), error));
+                continue;
+            }
+        };
+        let latest = writer.latest_context(&bead.id)?;
+        let parameters = match &latest {
+            Some(latest) => latest.parameters.clone(),
+            None => match convoys.get(convoy) {
+                Some(known) => known.clone(),
+                None => {
+                    let said = said_by(writer, convoy)?;
+                    convoys.insert(convoy, said.clone());
+                    said
+                }
+            },
+        };
+        new.push(NewContext {
+            account: latest.and_then(|latest| latest.account),
+            parameters: SlingParameters { convoy: Some(convoy.clone()), ..parameters },
+            ..NewContext::plain(bead.id.clone(), rig.slug.clone(), bead.priority, Origin::Convoy)
+        });
+    }
+    if !new.is_empty() {
+        fed.scheduled = writer.insert_contexts(new)?;
+    }
+    Ok(fed)
+}
+
+/// How a convoy wants the work of its beads done.
+fn said_by(reader: &Reader<'_>, convoy: &BeadId) -> Result<SlingParameters> {
+    let (merge, base_branch) = match reader.bead(convoy)? {
+        Some(convoy) => merging_of(&convoy)?,
+        None => (None, None),
+    };
+    Ok(SlingParameters {
+        formula: Some(DEFAULT_FORMULA.to_owned()),
+        merge,
+        base_branch,
+        ..SlingParameters::default()
+    })
+}
