@@ -201,13 +201,22 @@ fn a_molecule_is_over_when_its_last_step_is() {
 }
 
 #[test]
-fn an_epic_is_not_over_by_itself() {
+fn an_epic_is_over_with_its_last_part_unless_nobody_wants_that() {
     let town = town();
     town.bead("hq-e", &["-t", "epic"]);
     town.create("One", &["--parent", "hq-e"]);
 
     town.bd(["close", "hq-e.1"]).ok();
 
+    let epic = town.show("hq-e");
+    assert_eq!(
+        (&epic["status"], &epic["close_reason"]),
+        (&"closed".into(), &"all parts are done".into())
+    );
+    town.bd(["reopen", "hq-e.1"]).ok();
+    assert_eq!(town.show("hq-e")["status"], "open");
+    town.gt(["config", "set", "epics.auto_close", "false"]).ok();
+    town.bd(["close", "hq-e.1"]).ok();
     assert_eq!(town.show("hq-e")["status"], "open");
     assert_eq!(town.json(&["stats"])["summary"]["epics_eligible_for_closure"], 1);
 }

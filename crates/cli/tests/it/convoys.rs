@@ -54,7 +54,10 @@ fn what_is_slung_together_lands_together_and_people_are_told_once() {
         notices.iter().filter(|notice| notice["kind"] == "convoy-landed").collect();
     assert_eq!(landed.len(), 1, "{landed:?}");
     assert_eq!(landed[0]["key"], format!("convoy-landed:{convoy}:1"));
-    assert_says(landed[0]["message"].as_str().unwrap(), &["all 2 beads", "are done"]);
+    assert_says(
+        landed[0]["message"].as_str().unwrap(),
+        &["\"Batch: 2 beads\" has landed after", "2 of 2 beads are done, none failed"],
+    );
 }
 
 #[test]

@@ -304,7 +304,17 @@ fn events_that_the_daemon_saw_are_those_of_the_town() {
     let names: Vec<&String> = said["reconcilers"].as_object().unwrap().keys().collect();
     assert_eq!(
         names,
-        ["dispatch", "landing", "liveness", "outbox", "retention", "stalls", "trees", "work"]
+        [
+            "convoys",
+            "dispatch",
+            "landing",
+            "liveness",
+            "outbox",
+            "retention",
+            "stalls",
+            "trees",
+            "work"
+        ]
     );
     assert_eq!(texts(&town.gt_json(&["run", "list", "we-a"]), "state"), ["done"]);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gt_core::decide::ConvoyState;
-use gt_core::schedule::Merge;
+use gt_core::schedule::{Merge, Polecat, WorkerPlace};
 use gt_core::{Bead, BeadId, DependencyType, EventKind, Json, Outcome, Status};
 use gt_store::{Reader, Writer};
 
@@ -11,6 +11,7 @@ use super::make::{ConvoyToMake, make};
 use super::watchers::{own_address, tell_watchers, watcher, write_watchers};
 use super::{Convoy, require};
 use crate::beads::resolve_in;
+use crate::trees::nuke;
 use crate::{OperationError, Result, Town};
 
 /// A convoy that somebody wants.
@@ -261,4 +262,30 @@ pub fn land(town: &Town, convoy: &str, force: bool, rehearsal: bool) -> Result<C
         writer.land_convoy(&old, &tally)?;
         again(writer, id)
     })
+}
+
+/// Moves the trees to the trash in which somebody last worked on what a convoy tracks, and works no more. Returns where they
+/// were, or why one stays.
+pub fn clear_trees(
+    town: &Town,
+    convoy: &BeadId,
+    rehearsal: bool,
+) -> Result<Vec<std::result::Result<WorkerPlace, OperationError>>> {
+    let places = town.read(|reader| {
+        let edges = reader.edges_from(convoy)?.into_iter();
+        let tracked: BTreeSet<BeadId> = edges
+            .filter(|edge| edge.kind == DependencyType::Tracks)
+            .map(|edge| edge.target)
+            .collect();
+        let of_convoy = |polecat: &Polecat| {
+            polecat.last_run.as_ref().is_some_and(|run| tracked.contains(&run.bead))
+        };
+        let mut places = Vec::new();
+        for polecat in reader.polecats()?.iter().filter(|polecat| of_convoy(polecat)) {
+            places.push(WorkerPlace::polecat(&polecat.rig, &polecat.name)?);
+        }
+        Ok(places)
+    })?;
+    let clear = |place: WorkerPlace| nuke(town, place.as_str(), rehearsal).map(|_| place);
+    Ok(places.into_iter().map(clear).collect())
 }

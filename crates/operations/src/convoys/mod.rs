@@ -15,7 +15,7 @@ use gt_core::schedule::Run;
 use gt_core::{Bead, BeadId, DependencyType, EventKind, IssueType, Json, Status};
 use gt_store::{BeadFilter, BeadOrder, BeadRow, Pause, Reader, StatusFilter, Tally, Writer};
 
-pub use change::{ConvoyClose, NewConvoy, Removed, close, land, remove};
+pub use change::{ConvoyClose, NewConvoy, Removed, clear_trees, close, land, remove};
 pub(crate) use change::{board, create_in, settle};
 pub use limits::{cap, pause, resume};
 pub(crate) use make::{ConvoyToMake, make};

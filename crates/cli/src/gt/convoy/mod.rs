@@ -1,6 +1,8 @@
 //! `gt convoy`.
 
+mod change;
 mod stage;
+mod stranded;
 
 use clap::{Args, Subcommand};
 use gt_core::decide::ConvoyState;
@@ -12,7 +14,7 @@ use gt_records::ObjectWriter;
 use super::run::lasted;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Table, ago, plural, status_colour};
+use crate::output::{Cell, Printer, Table, ago, plural, status_colour};
 
 /// Plan, launch and follow beads that travel together
 #[derive(Debug, Args)]
@@ -27,11 +29,17 @@ Examples:
   gt convoy list
   gt convoy status hq-cv-x7k2p
   gt convoy list --all --json
+  gt convoy create \"Search\" web-1 web-2 --notify
+  gt convoy pause hq-cv-x7k2p
+  gt convoy retry hq-cv-x7k2p     # what failed of it
   gt convoy check                 # land what is done, after an import"
 )]
 pub(super) struct ConvoyArgs {
+    /// Choose a convoy from the list, and look at it
+    #[arg(short, long)]
+    interactive: bool,
     #[command(subcommand)]
-    verb: ConvoyVerb,
+    verb: Option<ConvoyVerb>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -42,6 +50,22 @@ enum ConvoyVerb {
     Status(StatusArgs),
     Stage(stage::StageArgs),
     Launch(stage::LaunchArgs),
+    Create(change::CreateArgs),
+    Add(change::AddArgs),
+    Remove(change::RemoveArgs),
+    /// Start nothing of a convoy until it is resumed; what runs goes on
+    Pause(change::OneArgs),
+    /// Let what a convoy tracks start again
+    Resume(change::OneArgs),
+    Cap(change::CapArgs),
+    Retry(change::RetryArgs),
+    /// Be told when a convoy lands
+    Watch(change::WatchArgs),
+    /// Not be told any more
+    Unwatch(change::WatchArgs),
+    Close(change::CloseArgs),
+    Land(change::LandArgs),
+    Stranded(stranded::StrandedArgs),
     /// Land the convoys of which everything is done and that have not landed yet
     Check(CheckArgs),
 }
@@ -54,6 +78,9 @@ struct ListArgs {
     /// Also those that are closed
     #[arg(long)]
     all: bool,
+    /// With the beads of each
+    #[arg(long)]
+    tree: bool,
 }
 
 #[derive(Debug, Args)]
@@ -72,28 +99,63 @@ struct CheckArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &ConvoyArgs) -> Result<(), CliError> {
-    match &args.verb {
-        ConvoyVerb::List(args) => {
-            list(context, &ConvoyFilter { all: args.all, status: args.status.clone() })
+    let Some(verb) = &args.verb else {
+        if args.interactive {
+            return choose(context);
         }
+        return list(context, &ConvoyFilter::default(), false);
+    };
+    match verb {
+        ConvoyVerb::List(args) => {
+            let filter = ConvoyFilter { all: args.all, status: args.status.clone() };
+            list(context, &filter, args.tree)
+        }
+        ConvoyVerb::Create(args) => change::create(context, args),
+        ConvoyVerb::Add(args) => change::add(context, args),
+        ConvoyVerb::Remove(args) => change::remove(context, args),
+        ConvoyVerb::Pause(args) => change::pause(context, args),
+        ConvoyVerb::Resume(args) => change::resume(context, args),
+        ConvoyVerb::Cap(args) => change::cap(context, args),
+        ConvoyVerb::Retry(args) => change::retry(context, args),
+        ConvoyVerb::Watch(args) => change::watch(context, args, true),
+        ConvoyVerb::Unwatch(args) => change::watch(context, args, false),
+        ConvoyVerb::Close(args) => change::close(context, args),
+        ConvoyVerb::Land(args) => change::land(context, args),
+        ConvoyVerb::Stranded(args) => stranded::run(context, args),
         ConvoyVerb::Status(StatusArgs { id: Some(id) }) => status(context, id),
-        ConvoyVerb::Status(StatusArgs { id: None }) => list(context, &ConvoyFilter::default()),
+        ConvoyVerb::Status(StatusArgs { id: None }) => {
+            list(context, &ConvoyFilter::default(), false)
+        }
         ConvoyVerb::Stage(args) => stage::stage(context, args),
         ConvoyVerb::Launch(args) => stage::launch(context, args),
         ConvoyVerb::Check(args) => check(context, args),
     }
 }
 
-fn list(context: &Context<'_>, filter: &ConvoyFilter) -> Result<(), CliError> {
+fn list(context: &Context<'_>, filter: &ConvoyFilter, tree: bool) -> Result<(), CliError> {
     let town = context.town()?;
     let (printer, now) = (context.printer, town.now());
     let convoys = convoys::list(&town, filter)?;
     if printer.json() {
         let mut list = printer.list();
         for convoy in &convoys {
-            list.push(&convoy_json(convoy))?;
+            list.push(&if tree {
+                status_json(&convoys::status(&town, convoy.bead.id.as_str())?, now)
+            } else {
+                convoy_json(convoy)
+            })?;
         }
         return list.finish();
+    }
+    if tree {
+        for convoy in &convoys {
+            let id = convoy.bead.id.as_str();
+            let said =
+                format!("  {} {}  {}", standing(convoy), progress(convoy), convoy.bead.title);
+            printer.heading(id, &said)?;
+            print_tracked(printer, &convoys::status(&town, id)?, now)?;
+        }
+        return Ok(());
     }
     if convoys.is_empty() {
         return printer.done("No convoys; what is slung together travels in one (gt sling)");
@@ -114,6 +176,7 @@ fn list(context: &Context<'_>, filter: &ConvoyFilter) -> Result<(), CliError> {
 /// Where a convoy stands, in a word.
 fn standing(convoy: &Convoy) -> String {
     match convoy.state() {
+        ConvoyState::Open if convoy.paused.is_some() => "paused".to_owned(),
         ConvoyState::Landed => "landed".to_owned(),
         ConvoyState::Staged | ConvoyState::Open | ConvoyState::Closed => {
             convoy.bead.status.to_string()
@@ -153,8 +216,12 @@ fn status(context: &Context<'_>, id: &str) -> Result<(), CliError> {
     if tracked.is_empty() {
         return printer.line("It tracks nothing, and never lands by itself");
     }
+    print_tracked(printer, &status, now)
+}
+
+fn print_tracked(printer: &Printer, status: &ConvoyStatus, now: Timestamp) -> Result<(), CliError> {
     let mut table = Table::new();
-    for one in tracked {
+    for one in &status.tracked {
         let bead = &one.row.bead;
         table.row(vec![
             Cell::bold(format!("  {}", bead.id)),
@@ -165,6 +232,36 @@ fn status(context: &Context<'_>, id: &str) -> Result<(), CliError> {
         ]);
     }
     printer.table(table)
+}
+
+/// Lets a person choose a convoy and look at it, until they have enough.
+fn choose(context: &Context<'_>) -> Result<(), CliError> {
+    let town = context.town()?;
+    let printer = context.printer;
+    loop {
+        let convoys = convoys::list(&town, &ConvoyFilter::default())?;
+        if convoys.is_empty() {
+            return printer.done("No convoys; what is slung together travels in one (gt sling)");
+        }
+        for (number, convoy) in convoys.iter().enumerate() {
+            let (id, title) = (&convoy.bead.id, &convoy.bead.title);
+            printer.line(format!("{:>3}  {id}  {}  {title}", number + 1, progress(convoy)))?;
+        }
+        printer.line("Which one? A number, or q to end")?;
+        let mut answer = String::new();
+        let read = std::io::stdin().read_line(&mut answer);
+        let read = read.map_err(|error| CliError::request(format!("cannot read: {error}")))?;
+        let answer = answer.trim();
+        if read == 0 || answer.is_empty() || answer == "q" {
+            return Ok(());
+        }
+        let chosen = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        match chosen.and_then(|at| convoys.get(at)) {
+            Some(convoy) => status(context, convoy.bead.id.as_str())?,
+            None => printer.line(format!("There is no {answer}"))?,
+        }
+        printer.line("")?;
+    }
 }
 
 /// How a tracked bead stands, in a word.
@@ -217,6 +314,17 @@ fn write_convoy(object: &mut ObjectWriter<'_>, convoy: &Convoy) {
     object.count("failed", convoy.members.failed);
     object.count("total", convoy.members.total);
     object.count("landings", convoy.landings);
+    object.text_unless_empty("owner", &bead.owner);
+    object.count("cap", convoy.cap.into());
+    object.flag("paused", convoy.paused.is_some());
+    if let Some(pause) = &convoy.paused {
+        object.text("paused_by", &pause.by);
+        object.timestamp("paused_at", pause.at);
+    }
+    let watchers = convoy.watchers();
+    if !watchers.is_empty() {
+        object.array("watchers", |array| watchers.iter().for_each(|who| array.text(who)));
+    }
 }
 
 fn convoy_json(convoy: &Convoy) -> String {

@@ -126,7 +126,7 @@ fn begin(context: &Context<'_>, town: &Town, staged: &Staged, force: bool) -> Re
         return sling::verdict(&slung);
     }
     context.printer.done(format!("✓ Launched {convoy}: {}", waves(staged)))?;
-    sling::tell_launched(context, town, &slung)
+    sling::tell_travelling(context, town, &slung)
 }
 
 /// What is wrong is the exit code's business too.

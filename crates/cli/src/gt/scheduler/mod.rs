@@ -17,6 +17,7 @@ use gt_records::ObjectWriter;
 use crate::context::Context;
 use crate::error::CliError;
 
+pub(super) use retry::tell_retried;
 pub(super) use status::{budget_line, parked_line, write_budgets, write_parked};
 
 /// Look at the scheduler, and steer it

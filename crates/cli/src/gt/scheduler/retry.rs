@@ -1,8 +1,8 @@
 //! `gt scheduler retry`.
 
 use clap::Args;
-use gt_operations::daemon;
-use gt_operations::schedule::retry;
+use gt_operations::schedule::{Retried, retry};
+use gt_operations::{OperationError, Town, daemon};
 use gt_records::ObjectWriter;
 
 use crate::context::Context;
@@ -26,9 +26,20 @@ pub(in crate::gt) struct RetryArgs {
 
 pub(super) fn run(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliError> {
     let town = context.town()?;
+    let retried = retry(&town, &args.beads, args.all)?;
+    tell_retried(context, &town, retried, "Nothing failed or was given up")
+}
+
+/// Says what became of what was tried again; `nothing`, if there was nothing.
+pub(in crate::gt) fn tell_retried(
+    context: &Context<'_>,
+    town: &Town,
+    retried: Vec<Result<Retried, OperationError>>,
+    nothing: &str,
+) -> Result<(), CliError> {
     let printer = context.printer;
     let (mut done, mut refused) = (Vec::new(), Vec::new());
-    for result in retry(&town, &args.beads, args.all)? {
+    for result in retried {
         match result {
             Ok(retried) => done.push(retried),
             Err(error) => refused.push(printer.part_failed(&error.into())),
@@ -58,10 +69,10 @@ pub(super) fn run(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliErro
             printer.done(line)?;
         }
         if done.is_empty() && refused.is_empty() {
-            printer.done("Nothing failed or was given up; nothing to do")?;
+            printer.done(format!("{nothing}; nothing to do"))?;
         }
     }
-    if !done.is_empty() && !daemon::is_running(&town) {
+    if !done.is_empty() && !daemon::is_running(town) {
         printer.note(daemon::NOT_RUNNING);
     }
     if refused.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(refused.join("; "))) }

@@ -72,7 +72,7 @@ pub(super) fn sling_words(
 }
 
 /// Schedules what a request names, and starts what may start at once.
-fn carry_out(town: &Town, request: &SlingRequest) -> Result<SlingReport, CliError> {
+pub(super) fn carry_out(town: &Town, request: &SlingRequest) -> Result<SlingReport, CliError> {
     let program = this_program()?;
     let (mut slung, started) = Passes::new(town, Pass::by_hand(&program))?.sling(request)?;
     if let Some(dispatched) = started {
@@ -88,8 +88,8 @@ pub(super) fn launch(town: &Town, convoy: &str) -> Result<SlingReport, CliError>
     carry_out(town, &SlingRequest { arguments, travel, ..SlingRequest::default() })
 }
 
-/// Says what became of what was launched.
-pub(super) fn tell_launched(
+/// Says what became of what travels in a convoy that was launched, made or joined.
+pub(super) fn tell_travelling(
     context: &Context<'_>,
     town: &Town,
     slung: &SlingReport,

@@ -1,0 +1,348 @@
+//! Making and changing convoys.
+
+use clap::Args;
+use gt_core::schedule::Merge;
+use gt_operations::convoys::{self, ConvoyClose, NewConvoy};
+use gt_operations::schedule::{SlingRequest, Travel};
+
+use super::super::sling;
+use super::{convoy_json, progress, standing};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::plural;
+
+/// Make a convoy of beads, and schedule all of them
+///
+/// What waits for others starts as soon as these are done. It lands with the close of the last one, unless it is owned.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt convoy create \"Search\" web-1 web-2 api-7
+  gt convoy create \"Search\" --from-epic web-epic-1 --notify
+  gt convoy create \"Release\" web-1 --owned --notify=web/crew/max")]
+pub(super) struct CreateArgs {
+    /// What it is called
+    name: String,
+    /// The beads that it tracks, or work items
+    ids: Vec<String>,
+    /// Everything below this epic
+    #[arg(long, value_name = "EPIC", conflicts_with = "ids")]
+    from_epic: Option<String>,
+    /// Whoever makes it lands it, too
+    #[arg(long)]
+    owned: bool,
+    /// Whose it is
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+    /// Tell somebody when it lands: whoever makes it, or this address
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    notify: Vec<String>,
+    /// How its work is merged: direct, mr or local
+    #[arg(long, value_parser = Merge::parse)]
+    merge: Option<Merge>,
+    /// The branch that its work begins from and lands on
+    #[arg(long, value_name = "BRANCH")]
+    base_branch: Option<String>,
+}
+
+/// Let a convoy track more beads, and schedule them; one that is over is open again
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  gt convoy add hq-cv-x7k2p web-4 web-5")]
+pub(super) struct AddArgs {
+    /// The convoy
+    id: String,
+    /// The beads
+    #[arg(required = true, value_name = "BEAD")]
+    beads: Vec<String>,
+}
+
+/// Take beads out of a convoy; what they are at goes on
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  gt convoy remove hq-cv-x7k2p web-4")]
+pub(super) struct RemoveArgs {
+    /// The convoy
+    id: String,
+    /// The beads
+    #[arg(required = true, value_name = "BEAD")]
+    beads: Vec<String>,
+}
+
+/// Close a convoy before everything is done; its beads go on without it
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt convoy close hq-cv-x7k2p --reason \"not needed any more\" --force
+  gt convoy close hq-cv-x7k2p --notify")]
+pub(super) struct CloseArgs {
+    /// The convoy
+    id: String,
+    /// Why
+    #[arg(short, long)]
+    reason: Option<String>,
+    /// Tell those who watch it
+    #[arg(long)]
+    notify: bool,
+    /// Although something of it is not done
+    #[arg(short, long)]
+    force: bool,
+}
+
+/// Land a convoy that its owner lands
+///
+/// The trees of those who worked on it are moved to the trash, unless somebody works there again.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt convoy land hq-cv-x7k2p --dry-run
+  gt convoy land hq-cv-x7k2p --keep-worktrees")]
+pub(super) struct LandArgs {
+    /// The convoy
+    id: String,
+    /// Although something of it is not done
+    #[arg(short, long)]
+    force: bool,
+    /// Leave the trees where they are
+    #[arg(long)]
+    keep_worktrees: bool,
+    /// Only say what would be done
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+}
+
+/// A convoy, and who watches it
+#[derive(Debug, Args)]
+pub(super) struct WatchArgs {
+    /// The convoy
+    id: String,
+    /// Who is told when it lands, if not whoever asks: mayor, deacon or <rig>/crew/<name>
+    #[arg(long = "for", value_name = "ADDRESS")]
+    who: Option<String>,
+}
+
+/// A convoy
+#[derive(Debug, Args)]
+pub(super) struct OneArgs {
+    /// The convoy
+    id: String,
+}
+
+/// Say how many beads of a convoy are worked on at once
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt convoy cap hq-cv-x7k2p 3
+  gt convoy cap hq-cv-x7k2p 0      # any number, within the other caps")]
+pub(super) struct CapArgs {
+    /// The convoy
+    id: String,
+    /// So many at most; 0 for any number
+    cap: u32,
+}
+
+pub(super) fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
+    sling::refuse_workers(&context.environment)?;
+    let notify = args.notify.iter().map(|to| Some(to.clone()).filter(|to| !to.is_empty()));
+    let new = NewConvoy {
+        title: Some(args.name.clone()),
+        from_epic: args.from_epic.is_some(),
+        owned: args.owned,
+        owner: args.owner.clone(),
+        notify: notify.collect(),
+        merge: args.merge,
+        base_branch: args.base_branch.clone(),
+    };
+    let arguments = args.from_epic.iter().chain(&args.ids).cloned().collect();
+    let request = SlingRequest { arguments, travel: Travel::In(new), ..SlingRequest::default() };
+    let town = context.town()?;
+    let slung = sling::carry_out(&town, &request)?;
+    if !context.printer.json() {
+        let convoy = slung.convoy.as_ref().map_or("", |convoy| convoy.as_str());
+        let beads = plural(slung.entries.len() as u64, "bead");
+        context.printer.done(format!("✓ Created {convoy}: {} ({beads})", args.name))?;
+    }
+    sling::tell_travelling(context, &town, &slung)
+}
+
+pub(super) fn add(context: &Context<'_>, args: &AddArgs) -> Result<(), CliError> {
+    sling::refuse_workers(&context.environment)?;
+    let request = SlingRequest {
+        arguments: args.beads.clone(),
+        travel: Travel::With(args.id.clone()),
+        ..SlingRequest::default()
+    };
+    let town = context.town()?;
+    let slung = sling::carry_out(&town, &request)?;
+    if !context.printer.json() {
+        let convoy = slung.convoy.as_ref().map_or("", |convoy| convoy.as_str());
+        if slung.added.is_empty() {
+            context.printer.done(format!("{convoy} tracks them already; nothing to do"))?;
+        } else {
+            let names: Vec<&str> = slung.added.iter().map(|bead| bead.as_str()).collect();
+            context.printer.done(format!("✓ {convoy} tracks {}", names.join(", ")))?;
+            let convoy = convoys::status(&town, convoy)?.convoy;
+            if convoy.bead.status.as_str().starts_with("staged") {
+                let id = &convoy.bead.id;
+                context
+                    .printer
+                    .note(format!("It is staged: gt convoy stage {id} shows the plan anew"));
+            }
+        }
+    }
+    sling::tell_travelling(context, &town, &slung)
+}
+
+pub(super) fn remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), CliError> {
+    sling::refuse_workers(&context.environment)?;
+    let done = convoys::remove(&context.town()?, &args.id, &args.beads)?;
+    let printer = context.printer;
+    if printer.json() {
+        return printer.object(&convoy_json(&done.convoy));
+    }
+    let id = &done.convoy.bead.id;
+    for bead in &done.removed {
+        printer.done(format!("✓ {id} does not track {bead} any more"))?;
+    }
+    for bead in &done.unknown {
+        printer.done(format!("{id} does not track {bead}; nothing to do"))?;
+    }
+    printer.note(format!("{}: {} done", standing(&done.convoy), progress(&done.convoy)));
+    Ok(())
+}
+
+pub(super) fn close(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliError> {
+    sling::refuse_workers(&context.environment)?;
+    let how = ConvoyClose { reason: args.reason.clone(), force: args.force, notify: args.notify };
+    let (convoy, changed) = convoys::close(&context.town()?, &args.id, &how)?;
+    let printer = context.printer;
+    if printer.json() {
+        return printer.object(&convoy_json(&convoy));
+    }
+    let id = &convoy.bead.id;
+    if !changed {
+        return printer.done(format!("{id} is {} already; nothing to do", standing(&convoy)));
+    }
+    printer.done(format!(
+        "✓ Closed {id}: {} ({} done)",
+        convoy.bead.close_reason,
+        progress(&convoy)
+    ))?;
+    if convoy.members.open > 0 {
+        let open = plural(convoy.members.open, "bead");
+        printer.note(format!(
+            "{open} of it go on without it; gt scheduler clear --bead <id> stops one"
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn land(context: &Context<'_>, args: &LandArgs) -> Result<(), CliError> {
+    sling::refuse_workers(&context.environment)?;
+    let town = context.town()?;
+    let printer = context.printer;
+    let convoy = convoys::land(&town, &args.id, args.force, args.dry_run)?;
+    let trees = if args.keep_worktrees {
+        Vec::new()
+    } else {
+        convoys::clear_trees(&town, &convoy.bead.id, args.dry_run)?
+    };
+    if printer.json() {
+        return printer.object(&convoy_json(&convoy));
+    }
+    let (did, moved) =
+        if args.dry_run { ("Would land", "Would move") } else { ("✓ Landed", "✓ Moved") };
+    printer.done(format!(
+        "{did} {}: {} ({} done)",
+        convoy.bead.id,
+        convoy.bead.title,
+        progress(&convoy)
+    ))?;
+    for tree in trees {
+        match tree {
+            Ok(place) => printer.done(format!("{moved} the tree of {place} to the trash"))?,
+            Err(why) => printer.note(format!("A tree stays: {why}")),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn watch(
+    context: &Context<'_>,
+    args: &WatchArgs,
+    watches: bool,
+) -> Result<(), CliError> {
+    let town = context.town()?;
+    let (convoy, who, changed) = convoys::watch(&town, &args.id, args.who.as_deref(), watches)?;
+    let printer = context.printer;
+    if printer.json() {
+        return printer.object(&convoy_json(&convoy));
+    }
+    let id = &convoy.bead.id;
+    printer.done(match (changed, watches) {
+        (true, true) => format!("✓ {who} is told when {id} lands"),
+        (true, false) => format!("✓ {who} is not told of {id} any more"),
+        (false, true) => format!("{who} watches {id} already; nothing to do"),
+        (false, false) => format!("{who} does not watch {id}; nothing to do"),
+    })
+}
+
+pub(super) fn pause(context: &Context<'_>, args: &OneArgs) -> Result<(), CliError> {
+    let (convoy, changed) = convoys::pause(&context.town()?, &args.id)?;
+    let id = convoy.bead.id.clone();
+    let said = match (&convoy.paused, changed) {
+        (_, true) => {
+            format!(
+                "✓ Paused {id}: nothing of it starts until gt convoy resume {id}; what runs goes on"
+            )
+        }
+        (Some(pause), false) => {
+            format!("{id} is paused already by {} since {}; nothing to do", pause.by, pause.at)
+        }
+        (None, false) => format!("{id} is not paused"),
+    };
+    tell(context, &convoy, said)
+}
+
+pub(super) fn resume(context: &Context<'_>, args: &OneArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    let (convoy, changed) = convoys::resume(&town, &args.id)?;
+    let id = &convoy.bead.id;
+    let said = if changed {
+        format!("✓ Resumed {id}: what is ready starts")
+    } else {
+        format!("{id} is not paused; nothing to do")
+    };
+    tell(context, &convoy, said)
+}
+
+pub(super) fn cap(context: &Context<'_>, args: &CapArgs) -> Result<(), CliError> {
+    let (convoy, changed) = convoys::cap(&context.town()?, &args.id, args.cap)?;
+    let id = &convoy.bead.id;
+    let said = match (changed, args.cap) {
+        (true, 0) => format!("✓ {id} has no cap of its own"),
+        (true, cap) => format!("✓ Of {id} at most {} at once", plural(u64::from(cap), "bead")),
+        (false, 0) => format!("{id} has no cap of its own; nothing to do"),
+        (false, cap) => format!("{id} has a cap of {cap} already; nothing to do"),
+    };
+    tell(context, &convoy, said)
+}
+
+fn tell(context: &Context<'_>, convoy: &convoys::Convoy, said: String) -> Result<(), CliError> {
+    let printer = context.printer;
+    if printer.json() { printer.object(&convoy_json(convoy)) } else { printer.done(said) }
+}
+
+/// Try again what failed of a convoy
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  gt convoy retry hq-cv-x7k2p")]
+pub(super) struct RetryArgs {
+    /// The convoy
+    id: String,
+}
+
+pub(super) fn retry(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliError> {
+    sling::refuse_workers(&context.environment)?;
+    let town = context.town()?;
+    let (convoy, retried) = convoys::retry(&town, &args.id)?;
+    crate::gt::scheduler::tell_retried(
+        context,
+        &town,
+        retried,
+        &format!("Nothing of {} has failed", convoy.bead.id),
+    )
+}
