@@ -1,16 +1,19 @@
 //! Convoys: beads that travel together, how far they are, and whether they have landed.
 
+mod forecast;
 mod make;
+mod overview;
+mod picture;
 mod stage;
 
-use std::collections::HashMap;
-
 use gt_core::decide::{ConvoyChange, ConvoyState, Members, convoy_change, is_owned};
-use gt_core::schedule::Run;
-use gt_core::{Bead, BeadId, DependencyType, EventKind, IssueType, Json, Status};
-use gt_store::{BeadFilter, BeadOrder, BeadRow, Reader, StatusFilter, Tally, Writer};
+use gt_core::{Bead, BeadId, EventKind, IssueType, Json, Status};
+use gt_store::{BeadFilter, BeadOrder, Reader, StatusFilter, Tally, Writer};
 
+pub use forecast::Estimate;
 pub(crate) use make::{NewConvoy, make};
+pub use overview::{Overview, overview};
+pub use picture::{Picture, Tracked, TrackedState, status};
 pub use stage::{StageRequest, Staged, stage};
 
 use crate::beads::resolve_in;
@@ -50,24 +53,6 @@ impl Convoy {
     }
 }
 
-/// A bead that a convoy tracks.
-#[derive(Debug, Clone)]
-pub struct Tracked {
-    /// The bead and what stands around it.
-    pub row: BeadRow,
-    /// The run that is at it.
-    pub run: Option<Run>,
-}
-
-/// A convoy with everything that it tracks.
-#[derive(Debug, Clone)]
-pub struct ConvoyStatus {
-    /// The convoy.
-    pub convoy: Convoy,
-    /// What it tracks, sorted by id.
-    pub tracked: Vec<Tracked>,
-}
-
 /// Which convoys are listed.
 #[derive(Debug, Clone, Default)]
 pub struct ConvoyFilter {
@@ -103,26 +88,6 @@ fn find(reader: &Reader<'_>, status: StatusFilter) -> Result<Vec<BeadId>> {
         order: BeadOrder::Created,
         ..BeadFilter::default()
     })?)
-}
-
-/// A convoy with everything that it tracks.
-pub fn status(town: &Town, input: &str) -> Result<ConvoyStatus> {
-    town.read(|reader| {
-        let bead = require(town, reader, input)?;
-        let edges = reader.edges_from(&bead.id)?.into_iter();
-        let ids: Vec<BeadId> = edges
-            .filter(|edge| edge.kind == DependencyType::Tracks)
-            .map(|edge| edge.target)
-            .collect();
-        let mut runs: HashMap<BeadId, Run> =
-            reader.live_runs()?.into_iter().map(|run| (run.id.bead.clone(), run)).collect();
-        let mut rows = reader.bead_rows(&ids)?;
-        rows.sort_by(|a, b| a.bead.id.cmp(&b.bead.id));
-        let tracked = rows.into_iter().map(|row| Tracked { run: runs.remove(&row.bead.id), row });
-        let tracked = tracked.collect();
-        let tally = reader.convoy_tally(&bead.id)?;
-        Ok(ConvoyStatus { convoy: Convoy::of(bead, tally), tracked })
-    })
 }
 
 /// Lands every convoy of which everything is done and that nobody has landed: what came in by an import, say. Returns those

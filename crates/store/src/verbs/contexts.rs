@@ -23,6 +23,7 @@ macro_rules! context_columns {
          starting, closed_at, closed_by, close_reason"
     };
 }
+pub(super) use context_columns;
 
 statements! {
     BY_ID = concat!("SELECT ", context_columns!(), " FROM contexts WHERE id = ?1");
@@ -480,11 +481,11 @@ pub(super) fn count(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-fn said(text: &str) -> Option<String> {
+pub(super) fn said(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn context_from(row: &dyn Row) -> Result<Context, StoreError> {
+pub(super) fn context_from(row: &dyn Row) -> Result<Context, StoreError> {
     let small = |column| -> Result<u32, StoreError> {
         u32::try_from(row.int(column)?)
             .map_err(|_| StoreError::Corrupt(format!("column {column} of a context")))
