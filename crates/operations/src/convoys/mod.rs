@@ -14,7 +14,7 @@ pub use forecast::Estimate;
 pub(crate) use make::{NewConvoy, make};
 pub use overview::{Overview, overview};
 pub use picture::{Picture, Tracked, TrackedState, status};
-pub use stage::{StageRequest, Staged, stage};
+pub use stage::{StageRequest, Staged, stage, stage_telling};
 
 use crate::beads::resolve_in;
 use crate::{OperationError, Result, Town};

@@ -183,7 +183,9 @@ fn paint(
         }
     });
     for (number, wave) in plan.waves.iter().enumerate() {
-        wave.iter().for_each(|at| tracked[*at].wave = Some(number + 1));
+        for at in wave {
+            tracked[*at].wave = Some(number + 1);
+        }
     }
     let as_of = scene.now;
     put_in_line(town, reader, scene, &mut tracked)?;

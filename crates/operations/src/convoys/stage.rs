@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use gt_core::decide::{ConvoyState, Member, Part, StageFacts, StagePlan, outline, stage as plan};
+use gt_core::limits::PAGE_BEADS;
 use gt_core::rig::RigState;
 use gt_core::schedule::Merge;
 use gt_core::{Bead, BeadId, DependencyType, EventKind, ExecutorKind, Json, Rig, RigSlug, Status};
@@ -82,15 +83,25 @@ struct Looked {
 
 /// Looks at a set of beads and stages it as a convoy; if something is wrong, nothing is written.
 pub fn stage(town: &Town, request: &StageRequest) -> Result<Staged> {
+    stage_telling(town, request, &mut |_, _| {})
+}
+
+/// The same, and tells how far it is: how many beads were looked at, of how many.
+pub fn stage_telling(
+    town: &Town,
+    request: &StageRequest,
+    tell: &mut dyn FnMut(usize, usize),
+) -> Result<Staged> {
     let missing = missing_branches(town, request)?;
     // Nobody waits while a large set is looked at: what changed meanwhile is looked at once more.
-    let looked = town.read(|reader| look(town, reader, &request.inputs, &missing))?;
+    let looked = town.read(|reader| look(town, reader, &request.inputs, &missing, tell))?;
     if looked.staged.plan.has_errors() {
         return Ok(looked.staged);
     }
     town.write(|writer| {
         let is_fresh = writer.last_event_number()? == looked.as_of;
-        let looked = if is_fresh { looked } else { look(town, writer, &request.inputs, &missing)? };
+        let looked =
+            if is_fresh { looked } else { look(town, writer, &request.inputs, &missing, tell)? };
         let Looked { set, tracked, mut staged, .. } = looked;
         if staged.plan.has_errors() {
             return Ok(staged);
@@ -111,9 +122,14 @@ fn look(
     reader: &Reader<'_>,
     inputs: &[String],
     missing: &[(RigSlug, String)],
+    tell: &mut dyn FnMut(usize, usize),
 ) -> Result<Looked> {
     let set = set_of(town, reader, inputs)?;
-    let rows = reader.bead_rows(&set.beads)?;
+    let mut rows = Vec::with_capacity(set.beads.len());
+    for page in set.beads.chunks(PAGE_BEADS) {
+        rows.extend(reader.bead_rows(page)?);
+        tell(rows.len(), set.beads.len());
+    }
     let (facts, settings) = facts(town, reader, &rows, &set, missing.to_vec())?;
     let pace = pace(reader)?;
     let room = settings.max_polecats;

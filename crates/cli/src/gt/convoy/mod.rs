@@ -1,15 +1,16 @@
 //! `gt convoy`.
 
 mod stage;
+mod status;
+
+pub(super) use status::write_estimate;
 
 use clap::{Args, Subcommand};
+use gt_core::Status;
 use gt_core::decide::ConvoyState;
-use gt_core::time::format_duration;
-use gt_core::{Status, Timestamp};
-use gt_operations::convoys::{self, Convoy, ConvoyFilter, ConvoyStatus, Tracked};
+use gt_operations::convoys::{self, Convoy, ConvoyFilter};
 use gt_records::ObjectWriter;
 
-use super::run::lasted;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, plural, status_colour};
@@ -25,7 +26,7 @@ Examples:
   gt convoy stage web-epic-1      # the plan and its problems; nothing runs
   gt convoy launch hq-cv-x7k2p
   gt convoy list
-  gt convoy status hq-cv-x7k2p
+  gt convoy status hq-cv-x7k2p --watch
   gt convoy list --all --json
   gt convoy check                 # land what is done, after an import"
 )]
@@ -38,8 +39,7 @@ pub(super) struct ConvoyArgs {
 enum ConvoyVerb {
     /// List the convoys that are under way
     List(ListArgs),
-    /// Show how far a convoy is; all that are under way, if none is named
-    Status(StatusArgs),
+    Status(status::StatusArgs),
     Stage(stage::StageArgs),
     Launch(stage::LaunchArgs),
     /// Land the convoys of which everything is done and that have not landed yet
@@ -57,12 +57,6 @@ struct ListArgs {
 }
 
 #[derive(Debug, Args)]
-struct StatusArgs {
-    /// The convoy
-    id: Option<String>,
-}
-
-#[derive(Debug, Args)]
 struct CheckArgs {
     /// Only this convoy
     id: Option<String>,
@@ -76,8 +70,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConvoyArgs) -> Result<(), CliErr
         ConvoyVerb::List(args) => {
             list(context, &ConvoyFilter { all: args.all, status: args.status.clone() })
         }
-        ConvoyVerb::Status(StatusArgs { id: Some(id) }) => status(context, id),
-        ConvoyVerb::Status(StatusArgs { id: None }) => list(context, &ConvoyFilter::default()),
+        ConvoyVerb::Status(args) => status::run(context, args),
         ConvoyVerb::Stage(args) => stage::stage(context, args),
         ConvoyVerb::Launch(args) => stage::launch(context, args),
         ConvoyVerb::Check(args) => check(context, args),
@@ -131,52 +124,6 @@ fn progress(convoy: &Convoy) -> String {
     format!("{}/{}{failed}", members.completed(), members.total)
 }
 
-fn status(context: &Context<'_>, id: &str) -> Result<(), CliError> {
-    let town = context.town()?;
-    let (printer, now) = (context.printer, town.now());
-    let status = convoys::status(&town, id)?;
-    if printer.json() {
-        return printer.object(&status_json(&status, now));
-    }
-    let ConvoyStatus { convoy, tracked } = &status;
-    printer.heading(convoy.bead.id.as_str(), &format!("  {}", convoy.bead.title.as_str()))?;
-    let owner = if convoy.is_owned() { "; its owner lands it" } else { "" };
-    let done = format!("{} done{owner}", progress(convoy));
-    printer.line(match (convoy.state(), convoy.bead.closed_at) {
-        (ConvoyState::Landed, Some(at)) => format!(
-            "landed {}, {} after it was made: {done}",
-            ago(at, now),
-            format_duration(at.since(convoy.bead.created_at))
-        ),
-        _ => format!("{}: {done}", standing(convoy)),
-    })?;
-    if tracked.is_empty() {
-        return printer.line("It tracks nothing, and never lands by itself");
-    }
-    let mut table = Table::new();
-    for one in tracked {
-        let bead = &one.row.bead;
-        table.row(vec![
-            Cell::bold(format!("  {}", bead.id)),
-            Cell::coloured(how(one), status_colour(&bead.status)),
-            Cell::new(one.run.as_ref().map(|run| lasted(run, now)).unwrap_or_default()),
-            Cell::new(one.run.as_ref().map_or(bead.assignee.as_str(), |run| run.agent.as_str())),
-            Cell::new(bead.title.as_str()),
-        ]);
-    }
-    printer.table(table)
-}
-
-/// How a tracked bead stands, in a word.
-fn how(tracked: &Tracked) -> String {
-    let bead = &tracked.row.bead;
-    match (&bead.status, bead.outcome) {
-        (Status::Closed, Some(outcome)) => outcome.as_str().to_owned(),
-        (Status::Open, _) if bead.open_blockers > 0 => "waits for others".to_owned(),
-        (status, _) => status.to_string(),
-    }
-}
-
 fn check(context: &Context<'_>, args: &CheckArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
@@ -223,38 +170,6 @@ fn convoy_json(convoy: &Convoy) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     write_convoy(&mut object, convoy);
-    object.finish();
-    out
-}
-
-fn status_json(status: &ConvoyStatus, now: Timestamp) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    write_convoy(&mut object, &status.convoy);
-    object.array("tracked", |array| {
-        for Tracked { row, run } in &status.tracked {
-            let bead = &row.bead;
-            array.object(|object| {
-                object.text("id", bead.id.as_str());
-                object.text("title", bead.title.as_str());
-                object.text("status", bead.status.as_str());
-                object.text_unless_empty("outcome", bead.outcome.map_or("", |one| one.as_str()));
-                object.text("dependency_type", "tracks");
-                object.text("issue_type", bead.issue_type.as_str());
-                object.flag_if_set("blocked", bead.open_blockers > 0);
-                object.text_unless_empty("assignee", &bead.assignee);
-                if !row.labels.is_empty() {
-                    object.array("labels", |array| {
-                        row.labels.iter().for_each(|label| array.text(label));
-                    });
-                }
-                if let Some(run) = run {
-                    object.text("worker", &run.agent);
-                    object.text("worker_age", &lasted(run, now));
-                }
-            });
-        }
-    });
     object.finish();
     out
 }
