@@ -266,7 +266,7 @@ fn print_convoys(printer: &Printer, shown: &Shown) -> Result<(), CliError> {
         let counts: Vec<String> = counts
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
+            .map(|(count, what)| format!("{what}: {count}"))
             .collect();
         let eta = one.estimate.map(|estimate| format!("about {}", roughly(estimate.remaining)));
         table.row(vec![

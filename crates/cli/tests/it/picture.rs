@@ -91,7 +91,7 @@ fn everything_that_is_left_is_shown_with_what_keeps_it() {
     assert_says(
         &said,
         &[
-            "open: 0/7 done; 2 running, 2 queued, 3 blocked",
+            "open: 0/7 done, running: 2, queued: 2, blocked: 3",
             "Waves: 4, 2, 1",
             "Longest chain: we-a → we-",
             "(3 beads)",
@@ -184,7 +184,10 @@ fn what_failed_is_shown_with_its_reason_and_what_waits_for_it() {
     assert_eq!((&shown["failed"], &shown["completed"]), (&json!(1), &json!(1)));
     assert_eq!(shown["eta"], Value::Null, "nothing of it goes on by itself");
     let said = town.gt(["convoy", "status", &convoy]).ok().stdout;
-    assert_says(&said, &["exit status 3", "blocker failed: we-a", "success"]);
+    assert_says(
+        &said,
+        &["1/3 done, failed: 1, blocked: 1", "exit status 3", "blocker failed: we-a", "success"],
+    );
 }
 
 #[test]
@@ -254,7 +257,7 @@ fn the_status_of_the_town_counts_the_convoys_that_are_under_way() {
         assert_eq!(status["convoys"][0][count], shown["states"][count], "{count}");
     }
     let said = town.gt(["status"]).ok().stdout;
-    assert_says(&said, &["Convoys", &convoy, "1/7 done", "2 running, 1 queued, 3 blocked"]);
+    assert_says(&said, &["Convoys", &convoy, "1/7 done", "running: 2, queued: 1, blocked: 3"]);
     for bead in ["we-a", "we-b", "we-c", "we-d", "we-x", "we-y"] {
         town.allow(&format!("go-{bead}"));
     }

@@ -1,6 +1,6 @@
 //! The whole picture of a convoy: in which order its beads go, where each of them stands and why, and when all would be done.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use gt_core::decide::{ConvoyState, StageFacts, WaitReason, stage};
@@ -125,16 +125,20 @@ impl Picture {
 
     /// Whether two pictures show the same but for the time that has passed.
     pub fn is_like(&self, other: &Self) -> bool {
-        let mark = |one: &Tracked| {
-            let codes: Vec<&str> = one.reasons.iter().map(WaitReason::code).collect();
-            let run = one.run.as_ref().map(|run| run.id.clone());
-            let bead = &one.row.bead;
-            (bead.id.clone(), one.state, run, one.wave, one.place, codes, one.blocked_by.clone())
+        let is_same = |a: &Tracked, b: &Tracked| {
+            let codes = |one: &Tracked| -> Vec<&'static str> {
+                one.reasons.iter().map(WaitReason::code).collect()
+            };
+            let run = |one: &Tracked| one.run.as_ref().map(|run| run.id.clone());
+            a.row.bead == b.row.bead
+                && (a.state, a.wave, a.place) == (b.state, b.wave, b.place)
+                && (&a.blocked_by, &a.failure) == (&b.blocked_by, &b.failure)
+                && (codes(a), run(a)) == (codes(b), run(b))
         };
         let (a, b) = (&self.convoy, &other.convoy);
         (a.members, a.landings, &a.bead.status) == (b.members, b.landings, &b.bead.status)
             && self.tracked.len() == other.tracked.len()
-            && self.tracked.iter().zip(&other.tracked).all(|(a, b)| mark(a) == mark(b))
+            && self.tracked.iter().zip(&other.tracked).all(|(a, b)| is_same(a, b))
     }
 }
 
@@ -188,7 +192,7 @@ fn paint(
         }
     }
     let as_of = scene.now;
-    put_in_line(town, reader, scene, &mut tracked)?;
+    put_in_line(town, reader, scene, seen.awake, &mut tracked)?;
     Ok(Picture {
         convoy,
         waves: plan.waves,
@@ -227,6 +231,8 @@ struct Seen {
     runs: HashMap<BeadId, Run>,
     /// The staged convoy that those wait in which are not scheduled.
     staged: HashMap<BeadId, BeadId>,
+    /// The line of the whole town, if it was read already.
+    awake: Option<Vec<Context>>,
 }
 
 impl Seen {
@@ -238,7 +244,14 @@ impl Seen {
         let facts = ids.clone().zip(facts).collect();
         let failed = rows.iter().filter(|row| has_failed(&row.bead)).map(|row| &row.bead.id);
         let ids: Vec<BeadId> = ids.chain(failed.cloned()).collect();
-        let contexts = reader.latest_contexts_of(&ids)?;
+        let awake = Self::line(reader, open.len())?;
+        let mine: HashSet<&BeadId> =
+            if awake.is_some() { ids.iter().collect() } else { HashSet::new() };
+        let in_line = awake.iter().flatten().filter(|context| mine.contains(&context.bead));
+        let mut contexts: HashMap<BeadId, Context> =
+            in_line.map(|context| (context.bead.clone(), context.clone())).collect();
+        let rest = ids.iter().filter(|id| !contexts.contains_key(*id)).cloned();
+        contexts.extend(reader.latest_contexts_of(&rest.collect::<Vec<_>>())?);
         let is_alone = |id: &&BeadId| {
             let is_open = |context: &Context| context.closed.is_none();
             scene.run_of(id).is_none() && !contexts.get(*id).is_some_and(is_open)
@@ -246,7 +259,14 @@ impl Seen {
         let alone: Vec<BeadId> = ids.iter().filter(is_alone).cloned().collect();
         let runs = reader.last_runs_of(&alone)?;
         let staged = reader.staged_convoys_of(&alone)?;
-        Ok(Self { facts, contexts, runs, staged })
+        Ok(Self { facts, contexts, runs, staged, awake })
+    }
+
+    /// The line of the whole town, if it is not much longer than what is asked about anyway.
+    fn line(reader: &Reader<'_>, asked: usize) -> Result<Option<Vec<Context>>> {
+        let long = reader.lanes()?.iter().map(|lane| lane.awake).sum::<u64>();
+        let is_short = long > 0 && usize::try_from(long).is_ok_and(|long| long <= asked);
+        Ok(if is_short { Some(reader.awake_contexts()?) } else { None })
     }
 
     /// How a bead stands, its place in line aside.
@@ -345,12 +365,13 @@ fn put_in_line(
     town: &Town,
     reader: &Reader<'_>,
     scene: Scene,
+    awake: Option<Vec<Context>>,
     tracked: &mut [Tracked],
 ) -> Result<()> {
     let queued = tracked.iter().filter(|one| one.state == TrackedState::Queued);
     let wanted: HashMap<&BeadId, &Bead> =
         queued.map(|one| (&one.row.bead.id, &one.row.bead)).collect();
-    let mut line = in_line(town, reader, scene, &wanted)?;
+    let mut line = in_line(town, reader, scene, awake, &wanted)?;
     for one in tracked {
         if let Some(found) = line.remove(&one.row.bead.id) {
             one.place = Some(found.place);

@@ -83,11 +83,13 @@ pub(crate) struct InLine {
 }
 
 /// Where those of these beads stand that could start if there were room. What cannot start is not looked at, and of the
-/// others no more than their contexts, so it costs little where many wait for something else.
+/// others no more than their contexts, so it costs little where many wait for something else. `awake` is what nothing written
+/// down keeps, if it was read already.
 pub(crate) fn in_line(
     town: &Town,
     reader: &Reader<'_>,
     mut scene: Scene,
+    awake: Option<Vec<Context>>,
     wanted: &HashMap<&BeadId, &Bead>,
 ) -> Result<HashMap<BeadId, InLine>> {
     let mut found = HashMap::new();
@@ -96,7 +98,10 @@ pub(crate) fn in_line(
     }
     let far = scene.now.plus(scene.control.longest_wait);
     let due = reader.contexts_due(scene.now, far)?;
-    let mut line = reader.awake_contexts()?;
+    let mut line = match awake {
+        Some(awake) => awake,
+        None => reader.awake_contexts()?,
+    };
     // One that has just woken may still be kept by what no index knows.
     for context in due {
         let is_ready = match reader.bead(&context.bead)? {

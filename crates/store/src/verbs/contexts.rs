@@ -1,5 +1,6 @@
 //! Contexts: what is scheduled.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use gt_core::schedule::{
@@ -195,7 +196,7 @@ impl Reader<'_> {
                 "SELECT {columns} FROM contexts WHERE bead IN ({list}) AND latest = 1 \
                  AND closed_at IS NULL"
             );
-            let open = self.rows(&sql, &params, context_from)?;
+            let open = self.rows(&sql, &params, contexts_from())?;
             found.extend(open.into_iter().map(|context| (context.bead.clone(), context)));
         }
         Ok(found)
@@ -213,7 +214,7 @@ impl Reader<'_> {
         limit: usize,
     ) -> Result<Vec<Context>, StoreError> {
         let params = [as_int(number).into(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
-        self.rows(OPEN_AFTER, &params, context_from)
+        self.rows(OPEN_AFTER, &params, contexts_from())
     }
 
     /// Every open context, in the order of their numbers.
@@ -486,6 +487,23 @@ pub(super) fn said(text: &str) -> Option<String> {
 }
 
 pub(super) fn context_from(row: &dyn Row) -> Result<Context, StoreError> {
+    context_with(row, parameters_from(row.text(10)?)?)
+}
+
+/// Reads many contexts. What was scheduled together was mostly to be done in the same way, which is then read once.
+pub(super) fn contexts_from() -> impl Fn(&dyn Row) -> Result<Context, StoreError> {
+    let last: RefCell<Option<(String, SlingParameters)>> = RefCell::default();
+    move |row| {
+        let (text, mut last) = (row.text(10)?, last.borrow_mut());
+        let parameters = match &*last {
+            Some((known, parameters)) if known == text => parameters.clone(),
+            _ => last.insert((text.to_owned(), parameters_from(text)?)).1.clone(),
+        };
+        context_with(row, parameters)
+    }
+}
+
+fn context_with(row: &dyn Row, parameters: SlingParameters) -> Result<Context, StoreError> {
     let small = |column| -> Result<u32, StoreError> {
         u32::try_from(row.int(column)?)
             .map_err(|_| StoreError::Corrupt(format!("column {column} of a context")))
@@ -511,7 +529,7 @@ pub(super) fn context_from(row: &dyn Row) -> Result<Context, StoreError> {
         forced: row.flag(7)?,
         priority: Priority::new(row.int(8)?)?,
         origin: Origin::parse(row.text(9)?)?,
-        parameters: parameters_from(row.text(10)?)?,
+        parameters,
         enqueued_at: Timestamp::from_nanos(row.int(11)?),
         enqueued_by: row.text(12)?.to_owned(),
         waiting_since: Timestamp::from_nanos(row.int(13)?),

@@ -8,7 +8,7 @@ use gt_core::{BeadId, IssueType, Priority, RigSlug, Timestamp};
 
 use super::beads::{facts_from, id_from};
 use super::blocking::note_blocker;
-use super::contexts::{context_columns, context_from, count, said};
+use super::contexts::{context_columns, contexts_from, count, said};
 use super::hydrate::{PAGE, placeholders};
 use super::runs::{live, run_columns, run_from};
 use super::statements;
@@ -77,7 +77,7 @@ impl Reader<'_> {
             let columns = context_columns!();
             format!("SELECT {columns} FROM contexts WHERE bead IN ({list}) AND latest = 1")
         };
-        let found = self.of_each(beads, sql, context_from)?;
+        let found = self.of_each(beads, sql, contexts_from())?;
         Ok(found.into_iter().map(|context| (context.bead.clone(), context)).collect())
     }
 
@@ -152,7 +152,7 @@ impl Reader<'_> {
 
     /// Every context that nothing written down keeps, in the order of their numbers.
     pub fn awake_contexts(&self) -> Result<Vec<Context>, StoreError> {
-        self.rows(AWAKE, &[], context_from)
+        self.rows(AWAKE, &[], contexts_from())
     }
 
     /// How long the last runs lasted that came to a good end, newest first, at most so many of each rig. What people did is
@@ -189,12 +189,12 @@ impl Reader<'_> {
         &self,
         beads: &[BeadId],
         sql: impl Fn(&str) -> String,
-        from: impl Fn(&dyn Row) -> Result<T, StoreError> + Copy,
+        from: impl Fn(&dyn Row) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let mut found = Vec::new();
         for page in beads.chunks(PAGE) {
             let (list, params) = placeholders(page);
-            found.extend(self.rows(&sql(&list), &params, from)?);
+            found.extend(self.rows(&sql(&list), &params, &from)?);
         }
         Ok(found)
     }

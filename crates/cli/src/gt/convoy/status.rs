@@ -10,7 +10,7 @@ use gt_records::{ArrayWriter, ObjectWriter};
 
 use super::super::run::lasted;
 use super::super::watch::{Next, watch};
-use super::{list, progress, standing, write_convoy};
+use super::{list, standing, write_convoy};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, clock_time, plural, roughly};
@@ -75,14 +75,15 @@ fn print(printer: &Printer, picture: &Picture, height: usize) -> Result<(), CliE
     let (convoy, now) = (&picture.convoy, picture.as_of);
     printer.heading(convoy.bead.id.as_str(), &format!("  {}", convoy.bead.title.as_str()))?;
     let owner = if convoy.is_owned() { "; its owner lands it" } else { "" };
-    let done = format!("{} done{owner}", progress(convoy));
+    let members = convoy.members;
+    let done = format!("{}/{} done{}{owner}", members.completed(), members.total, counts(picture));
     printer.line(match (convoy.state(), convoy.bead.closed_at) {
         (ConvoyState::Landed, Some(at)) => format!(
             "landed {}, {} after it was made: {done}",
             ago(at, now),
             format_duration(at.since(convoy.bead.created_at))
         ),
-        _ => format!("{}: {done}{}", standing(convoy), counts(picture)),
+        _ => format!("{}: {done}", standing(convoy)),
     })?;
     if picture.tracked.is_empty() {
         return printer.line("It tracks nothing, and never lands by itself");
@@ -122,12 +123,10 @@ fn order(state: TrackedState) -> usize {
 /// How many of what is left stand in which way.
 fn counts(picture: &Picture) -> String {
     let left = TrackedState::ALL.into_iter().filter(|state| *state != TrackedState::Done);
-    let counted = left.map(|state| (picture.count(state), state));
-    let said: Vec<String> = counted
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, state)| format!("{count} {}", state.as_str()))
-        .collect();
-    if said.is_empty() { String::new() } else { format!("; {}", said.join(", ")) }
+    let counted = left.map(|state| (picture.count(state), state.as_str()));
+    let said = counted.filter(|(count, _)| *count > 0);
+    let said: Vec<String> = said.map(|(count, state)| format!(", {state}: {count}")).collect();
+    said.concat()
 }
 
 /// In which order what is left goes, and when it would be done.
@@ -189,8 +188,8 @@ fn row(one: &Tracked, now: Timestamp) -> Vec<Cell> {
         Cell::new(one.wave.map(|wave| format!("wave {wave}")).unwrap_or_default()),
         Cell::new(one.run.as_ref().map(|run| lasted(run, now)).unwrap_or_default()),
         Cell::new(who),
-        Cell::new(bead.title.as_str()),
         Cell::new(why(one)),
+        Cell::new(bead.title.as_str()),
     ]
 }
 
