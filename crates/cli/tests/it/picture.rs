@@ -322,3 +322,33 @@ fn on_a_terminal_it_is_drawn_in_place() {
     let drawn = drawing.wait().ok();
     assert_says(&drawn.stdout, &["\u{1b}[H\u{1b}[2J", "landed", "2/2 done"]);
 }
+
+#[test]
+fn staging_a_large_set_shows_how_far_it_is_on_a_terminal() {
+    let town = town_with_agent("true");
+    let date = "2026-01-01T00:00:00Z";
+    let line = |number: usize| {
+        let id = format!("we-{number}");
+        let bead = json!({"id": id, "title": id, "created_at": date, "updated_at": date,
+            "dependencies": [{"issue_id": id, "depends_on_id": "we-epic", "type": "parent-child",
+                "created_at": date}]});
+        format!("{bead}\n")
+    };
+    let lines: Vec<String> = (0..5_000).map(line).collect();
+    town.bead("we-epic", &["--type", "epic"]);
+    town.import(&lines.concat());
+    let command = format!("'{}' convoy stage we-epic --json", town.gt_path().display());
+    let script = town.command("script").args(["-qec", &command, "/dev/null"]);
+    let drawn = script.env("TERM", "xterm").run().ok();
+    assert_says(&drawn.stdout, &["staging ", "%", "\"convoy_id\""]);
+
+    let staged = town.gt(["convoy", "stage", "we-epic", "--json"]).ok();
+    assert_eq!(staged.stderr, "", "nobody sees it");
+    assert_eq!(waves_of_plan(&staged.json()), [5_000]);
+}
+
+/// How many beads each wave of a plan has.
+fn waves_of_plan(staged: &Value) -> Vec<usize> {
+    let waves = staged["waves"].as_array().unwrap();
+    waves.iter().map(|wave| wave["tasks"].as_array().unwrap().len()).collect()
+}

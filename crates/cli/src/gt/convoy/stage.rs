@@ -116,7 +116,8 @@ fn look(town: &Town, request: &StageRequest) -> Result<Staged, CliError> {
     let mut bar: Option<ProgressBar> = None;
     let staged = convoys::stage_telling(town, request, &mut |done, total| {
         if total >= LARGE {
-            bar.get_or_insert_with(|| progress_bar("staging", total as u64))
+            // To write it down takes about as long as to look at it.
+            bar.get_or_insert_with(|| progress_bar("staging", 2 * total as u64))
                 .set_position(done as u64);
         }
     });
