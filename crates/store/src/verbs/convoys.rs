@@ -297,12 +297,11 @@ impl Writer<'_> {
         cap: u32,
         paused: Option<&Pause>,
     ) -> Result<(), StoreError> {
-        let before = match self.convoy_tally(&convoy.id)? {
-            Some(tally) => tally,
-            None => {
-                self.recount(&convoy.id)?;
-                Tally::plain(&convoy.id, Members::default())
-            }
+        let before = if let Some(tally) = self.convoy_tally(&convoy.id)? {
+            tally
+        } else {
+            self.recount(&convoy.id)?;
+            Tally::plain(&convoy.id, Members::default())
         };
         let (by, at) = (paused.map(|pause| pause.by.as_str()), paused.map(|pause| pause.at));
         self.apply(LIMIT, &[(&convoy.id).into(), i64::from(cap).into(), by.into(), at.into()])?;
