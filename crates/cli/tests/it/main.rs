@@ -91,6 +91,7 @@ mod sessions;
 mod show;
 mod show_views;
 mod skill;
+mod sixty;
 mod sling;
 mod slow_landings;
 mod ssh;
