@@ -39,7 +39,10 @@ fn town_with_sixty() -> (Sandbox, String) {
     let crashing = bead(CRASHING.0, CRASHING.1);
     let script = format!(
         "case $run in\n\
-         *'#1') case $bead in {failing}) exit 3 ;; {crashing}) kill -9 $$ ;; esac ;;\n\
+         *'#1') case $bead in\n\
+         {failing}) echo \"x $run\" >> \"$stage/story\"; exit 3 ;;\n\
+         {crashing}) echo \"x $run\" >> \"$stage/story\"; kill -9 $$ ;;\n\
+         esac ;;\n\
          esac\n\
          case $bead in *-2x*) wait_for second ;; esac"
     );
@@ -165,7 +168,9 @@ fn sixty_beads_in_four_waves_over_three_rigs_land_as_the_plan_says() {
 
     // Each was begun after everything that it needs had ended, once, or twice if it failed or its worker died.
     let story = town.story();
-    assert!(peak(&story) <= CAP, "{} at once", peak(&story));
+    let ended = |line: &String| line.replacen("x ", "- ", 1);
+    let at_once = peak(&story.iter().map(ended).collect::<Vec<_>>());
+    assert!(at_once <= CAP, "{at_once} at once");
     let mut begun: BTreeMap<&str, usize> = BTreeMap::new();
     for (line, text) in story.iter().enumerate() {
         let Some(run) = text.strip_prefix("+ ") else { continue };
