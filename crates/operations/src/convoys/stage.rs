@@ -397,7 +397,10 @@ fn begin(
     }
     let of_epic = set.epic.as_ref().map(|epic| epic.title.to_string());
     let title = request.title.clone().or(of_epic);
-    let title = title.unwrap_or_else(|| format!("{} beads", tracked.len()));
+    let title = title.unwrap_or_else(|| match tracked.len() {
+        1 => "1 bead".to_owned(),
+        many => format!("{many} beads"),
+    });
     let status = Status::parse(status)?;
     make(town, writer, &ConvoyToMake { title: &title, metadata, beads: tracked, status })
 }
