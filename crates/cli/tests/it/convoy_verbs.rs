@@ -434,8 +434,8 @@ fn a_convoy_is_staged_open_or_closed_and_begins_with_its_launch() {
         assert_says(&refusal(&set(status)), &["it is under way", "gt convoy pause"]);
     }
     town.bd(["close", convoy, "--force"]).ok();
-    assert_says(&refusal(&set("staged_ready")), &["it is over"]);
-    set("open").ok();
+    assert_says(&refusal(&set("staged_ready")), &["closed", "bd reopen"]);
+    town.bd(["reopen", convoy]).ok();
     assert_eq!(status(&town, convoy)["status"], "open");
 }
 
