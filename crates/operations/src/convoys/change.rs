@@ -255,9 +255,8 @@ pub fn land(town: &Town, convoy: &str, force: bool, rehearsal: bool) -> Result<C
                 members.open, members.total, members.failed
             ));
         }
-        let tally = match writer.convoy_tally(id)? {
-            Some(tally) => tally,
-            None => return refused(format!("{id} tracks nothing; gt convoy close {id} closes it")),
+        let Some(tally) = writer.convoy_tally(id)? else {
+            return refused(format!("{id} tracks nothing; gt convoy close {id} closes it"));
         };
         writer.land_convoy(&old, &tally)?;
         again(writer, id)

@@ -1,6 +1,7 @@
 //! Scheduling what an open convoy tracks and nobody has scheduled: the one way in for all who find it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use gt_core::decide::{WaitReason, is_stranded};
 use gt_core::schedule::{Context, Origin, SlingParameters};
@@ -44,9 +45,9 @@ pub(crate) fn strays(
     let mut first: HashMap<BeadId, BeadId> = HashMap::new();
     let mut order = Vec::new();
     for (convoy, bead) in reader.unscheduled_members(which)? {
-        if !first.contains_key(&bead) {
-            order.push(bead.clone());
-            first.insert(bead, convoy);
+        if let Entry::Vacant(unseen) = first.entry(bead) {
+            order.push(unseen.key().clone());
+            unseen.insert(convoy);
         }
     }
     let mut strays = Vec::with_capacity(order.len());
@@ -88,13 +89,9 @@ pub(crate) fn feed_in(writer: &mut Writer<'_>, scene: &Scene, strays: &[Stray]) 
         let latest = writer.latest_context(&bead.id)?;
         let parameters = match &latest {
             Some(latest) => latest.parameters.clone(),
-            None => match convoys.get(convoy) {
-                Some(known) => known.clone(),
-                None => {
-                    let said = said_by(writer, convoy)?;
-                    convoys.insert(convoy, said.clone());
-                    said
-                }
+            None => match convoys.entry(convoy) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(unknown) => unknown.insert(said_by(writer, convoy)?).clone(),
             },
         };
         new.push(NewContext {
