@@ -297,12 +297,11 @@ impl Writer<'_> {
         cap: u32,
         paused: Option<&Pause>,
     ) -> Result<(), StoreError> {
-        let before = match self.convoy_tally(&convoy.id)? {
-            Some(tally) => tally,
-            None => {
-                self.recount(&convoy.id)?;
-                Tally::plain(&convoy.id, Members::default())
-            }
+        let before = if let Some(tally) = self.convoy_tally(&convoy.id)? {
+            tally
+        } else {
+            self.recount(&convoy.id)?;
+            Tally::plain(&convoy.id, Members::default())
         };
         let (by, at) = (paused.map(|pause| pause.by.as_str()), paused.map(|pause| pause.at));
         self.apply(LIMIT, &[(&convoy.id).into(), i64::from(cap).into(), by.into(), at.into()])?;
@@ -331,13 +330,15 @@ impl Writer<'_> {
         self.apply(FED, &[convoy.into(), self.now().into()])
     }
 
-    /// A convoy that is over, or goes, holds nobody up any more.
+    /// A convoy that is over, or goes, holds nobody up any more. What has landed is open again with the first of its beads, and
+    /// then as it was.
     pub(super) fn lift_limits(&mut self, convoy: &Bead) -> Result<(), StoreError> {
         if !convoy.issue_type.is_convoy() {
             return Ok(());
         }
+        let is_landed = ConvoyState::of(convoy) == ConvoyState::Landed;
         match self.convoy_tally(&convoy.id)? {
-            Some(tally) if tally.limits() && tally.members.open > 0 => {
+            Some(tally) if tally.limits() && (tally.members.open > 0 || !is_landed) => {
                 self.limit_convoy(convoy, 0, None)
             }
             _ => Ok(()),
