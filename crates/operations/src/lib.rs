@@ -60,5 +60,6 @@ pub use town::{IfAbsent, Installed, Town, TownFile, install, start_store};
 // What the commands need to name, so that they need not know the store.
 pub use gt_store::{
     BeadFilter, BeadOrder, BeadRow, Bell, Between, BlockerFacts, CountGroup, EventFilter,
-    Options as StoreOptions, Readiness, Scope, Statistics, StatusFilter, StoreError, UnsentNotices,
+    Options as StoreOptions, Readiness, RigCounts, Scope, Statistics, StatusFilter, StoreError,
+    UnsentNotices,
 };

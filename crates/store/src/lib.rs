@@ -37,8 +37,9 @@ pub(crate) use store::Writes;
 pub use store::{Address, Authorship, Options, SCHEMA_LEVEL, Store};
 pub use transaction::{Reader, Writer};
 pub use verbs::{
-    Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CountGroup, DependencyChange,
-    Difference, DoneStep, Due, Estimate, EventFilter, Growth, Guard, Lane, LiveSteps, NewContext,
-    Offer, Offered, Pause, Readiness, RigCounts, SchedulerState, Scope, Spent, Statistics,
-    StatusFilter, Tally, Totals, Unscheduled, UnsentNotices, all_statements, differing_fields,
+    Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Booking, Bulk, CountGroup,
+    DependencyChange, Difference, DoneStep, Due, Estimate, EventFilter, Growth, Guard, Lane,
+    LiveSteps, NewContext, Offer, Offered, Pause, Readiness, RigCounts, SchedulerState, Scope,
+    Spent, Statistics, StatusFilter, Tally, Totals, Traveller, Unscheduled, UnsentNotices,
+    all_statements, differing_fields,
 };

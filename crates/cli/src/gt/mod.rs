@@ -37,6 +37,7 @@ mod store;
 mod token;
 mod unsling;
 mod wait;
+mod watch;
 mod why;
 mod work;
 mod worker;
@@ -159,7 +160,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Down(_) => daemon::down(&context),
         Verb::Daemon(args) => daemon::run(&context, &args),
         Verb::Deacon(args) => deacon::run(&context, &args),
-        Verb::Status(_) => status::run(&context),
+        Verb::Status(args) => status::run(&context, &args),
         Verb::Feed(args) => feed::run(&context, &args),
         Verb::Formula(args) => crate::bd::run_formula(&context, &args),
         Verb::Outbox(args) => outbox::run(&context, &args),

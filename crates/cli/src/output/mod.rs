@@ -8,7 +8,9 @@ mod text;
 pub(crate) use json::{JsonList, JsonSections};
 pub(crate) use progress::progress_bar;
 pub(crate) use table::{Cell, Table};
-pub(crate) use text::{ago, clock_time, harmless, plural, run_state_colour, size, status_colour};
+pub(crate) use text::{
+    ago, clock_time, harmless, plural, roughly, run_state_colour, size, status_colour,
+};
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
@@ -138,6 +140,18 @@ impl Printer {
     /// Whether a person sees the output as it is printed.
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
+    }
+
+    /// Begins again at the top of the terminal, for what is shown in place of what was shown before.
+    pub(crate) fn begin_page(&self) -> Result<(), CliError> {
+        // Home, and nothing left of the last page or of what was above it.
+        self.raw("\x1b[H\x1b[2J\x1b[3J")
+    }
+
+    /// How many lines somebody sees at once, if it is a terminal.
+    pub(crate) fn height(&self) -> Option<usize> {
+        let (_, height) = self.terminal.then(terminal_size::terminal_size).flatten()?;
+        Some(height.0.into())
     }
 
     /// Bytes of somebody else, as they are. Not for terminals.

@@ -1,6 +1,7 @@
 //! Small words.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use comfy_table::Color;
 use gt_core::schedule::RunState;
@@ -36,6 +37,17 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
         60..3_600 => format!("{}m ago", seconds / 60),
         3_600..86_400 => format!("{}h ago", seconds / 3_600),
         _ => format!("{}d ago", seconds / 86_400),
+    }
+}
+
+/// How long, to two units.
+pub(crate) fn roughly(time: Duration) -> String {
+    let (minutes, hours) = (time.as_secs() / 60, time.as_secs() / 3_600);
+    match time.as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{minutes}m"),
+        3_600..86_400 => format!("{hours}h {}m", minutes % 60),
+        _ => format!("{}d {}h", hours / 24, hours % 24),
     }
 }
 

@@ -85,7 +85,7 @@ fn its_status_names_everything_that_it_tracks() {
         (&json!("tracks"), &json!("task"), &json!(true))
     );
     let said = town.gt(["convoy", "status", &convoy]).ok().stdout;
-    assert_says(&said, &["open: 1/2 done", "we-b", "waits for others"]);
+    assert_says(&said, &["open: 1/2 done", "we-b", "blocked by we-first"]);
     assert_says(&town.gt(["convoy", "list"]).ok().stdout, &[&convoy, "1/2"]);
 }
 

@@ -62,6 +62,7 @@ mod mail;
 mod manual;
 mod notify;
 mod output;
+mod picture;
 mod polecats;
 mod prime;
 mod projects;

@@ -16,6 +16,7 @@ mod identity;
 mod lint;
 mod mention;
 mod outline;
+mod pace;
 mod parking;
 mod readiness;
 mod redispatch;
@@ -48,6 +49,7 @@ pub use identity::{IdSeed, adaptive_length, resolve_partial};
 pub use lint::{Section, missing_sections};
 pub use mention::mentions;
 pub use outline::outline;
+pub use pace::{Forecast, Job, Pace, Room, critical_path, forecast};
 pub use parking::{
     Blame, Hold, LIMIT_AGAIN_MIN, LIMIT_MAX, LIMIT_MIN, PARK_FOR, ParkChange, RAMP_STEP,
     STRIKE_WITHIN, STRIKES_MAX, Testimony, after_run, hold, limited, proven_at, ramp, testimony,

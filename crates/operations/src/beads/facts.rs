@@ -1,5 +1,7 @@
 //! What readiness depends on besides the bead itself.
 
+use std::collections::BTreeSet;
+
 use gt_core::decide::{ReadinessFacts, SchedulingFacts};
 use gt_core::schedule::Run;
 use gt_core::{Bead, BeadId, Timestamp};
@@ -17,6 +19,28 @@ impl BeadFacts {
     /// Of a bead whose edges are known.
     pub(crate) fn of_row(reader: &Reader<'_>, row: &BeadRow) -> Result<Self> {
         Self::of(reader, &row.bead, row.parents())
+    }
+
+    /// Of many beads whose edges are known, in their order; asked a page at a time.
+    pub(crate) fn of_rows(reader: &Reader<'_>, rows: &[&BeadRow]) -> Result<Vec<Self>> {
+        let blocked = rows.iter().filter(|row| row.bead.open_blockers > 0);
+        let blocked: Vec<BeadId> = blocked.map(|row| row.bead.id.clone()).collect();
+        let mut blockers = reader.blockers_of(&blocked)?;
+        let parents: BTreeSet<&BeadId> = rows.iter().flat_map(|row| row.parents()).collect();
+        let parents: Vec<BeadId> = parents.into_iter().cloned().collect();
+        let dates = reader.defer_dates_of(&parents)?;
+        let facts = |row: &&BeadRow| {
+            let deferred =
+                row.parents().filter_map(|parent| Some((*dates.get(parent)?, parent.clone())));
+            let blockers = blockers.remove(&row.bead.id).unwrap_or_default();
+            Self { blockers, parent_deferred: deferred.max() }
+        };
+        Ok(rows.iter().map(facts).collect())
+    }
+
+    /// What blocks it now, what failed last.
+    pub(crate) fn blocked_by(&self) -> impl Iterator<Item = &BeadId> {
+        self.blockers.open.iter().chain(&self.blockers.failed)
     }
 
     /// Of a bead alone.

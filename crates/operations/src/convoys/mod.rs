@@ -1,26 +1,29 @@
 //! Convoys: beads that travel together, how far they are, and whether they have landed.
 
 mod change;
+mod forecast;
 mod limits;
 mod make;
+mod overview;
+mod picture;
 mod retry;
 mod stage;
 mod stranded;
 mod watchers;
 
-use std::collections::HashMap;
-
 use gt_core::decide::{ConvoyChange, ConvoyState, Members, convoy_change, is_owned};
-use gt_core::schedule::Run;
-use gt_core::{Bead, BeadId, DependencyType, EventKind, IssueType, Json, Status};
-use gt_store::{BeadFilter, BeadOrder, BeadRow, Pause, Reader, StatusFilter, Tally, Writer};
+use gt_core::{Bead, BeadId, EventKind, IssueType, Json, Status};
+use gt_store::{BeadFilter, BeadOrder, Pause, Reader, StatusFilter, Tally, Writer};
 
 pub use change::{ConvoyClose, NewConvoy, Removed, clear_trees, close, land, remove};
 pub(crate) use change::{board, create_in, settle};
+pub use forecast::Estimate;
 pub use limits::{cap, pause, resume};
 pub(crate) use make::{ConvoyToMake, make};
+pub use overview::{Overview, overview};
+pub use picture::{Picture, Tracked, TrackedState, status};
 pub use retry::retry;
-pub use stage::{StageRequest, Staged, stage};
+pub use stage::{StageRequest, Staged, stage, stage_telling};
 pub(crate) use stranded::attend;
 pub use stranded::{Attended, Feed, FeedAction, FeedDetail, StrandedConvoy, feed, stranded};
 pub(crate) use watchers::tell_watchers;
@@ -54,6 +57,12 @@ impl Convoy {
         Self { bead, members, landings, cap, paused }
     }
 
+    /// How many of its beads can be worked on at once where so many can at all.
+    fn slots_within(&self, slots: Option<u32>) -> Option<u32> {
+        let own = Some(self.cap).filter(|cap| *cap > 0);
+        [slots, own].into_iter().flatten().min()
+    }
+
     /// Who is told when it lands.
     pub fn watchers(&self) -> Vec<String> {
         watchers::watchers(&self.bead)
@@ -73,24 +82,6 @@ impl Convoy {
     pub fn said(&self, name: &str) -> Option<String> {
         self.bead.metadata.as_ref().and_then(|metadata| Json::string_field(metadata, name))
     }
-}
-
-/// A bead that a convoy tracks.
-#[derive(Debug, Clone)]
-pub struct Tracked {
-    /// The bead and what stands around it.
-    pub row: BeadRow,
-    /// The run that is at it.
-    pub run: Option<Run>,
-}
-
-/// A convoy with everything that it tracks.
-#[derive(Debug, Clone)]
-pub struct ConvoyStatus {
-    /// The convoy.
-    pub convoy: Convoy,
-    /// What it tracks, sorted by id.
-    pub tracked: Vec<Tracked>,
 }
 
 /// Which convoys are listed.
@@ -128,26 +119,6 @@ fn find(reader: &Reader<'_>, status: StatusFilter) -> Result<Vec<BeadId>> {
         order: BeadOrder::Created,
         ..BeadFilter::default()
     })?)
-}
-
-/// A convoy with everything that it tracks.
-pub fn status(town: &Town, input: &str) -> Result<ConvoyStatus> {
-    town.read(|reader| {
-        let bead = require(town, reader, input)?;
-        let edges = reader.edges_from(&bead.id)?.into_iter();
-        let ids: Vec<BeadId> = edges
-            .filter(|edge| edge.kind == DependencyType::Tracks)
-            .map(|edge| edge.target)
-            .collect();
-        let mut runs: HashMap<BeadId, Run> =
-            reader.live_runs()?.into_iter().map(|run| (run.id.bead.clone(), run)).collect();
-        let mut rows = reader.bead_rows(&ids)?;
-        rows.sort_by(|a, b| a.bead.id.cmp(&b.bead.id));
-        let tracked = rows.into_iter().map(|row| Tracked { run: runs.remove(&row.bead.id), row });
-        let tracked = tracked.collect();
-        let tally = reader.convoy_tally(&bead.id)?;
-        Ok(ConvoyStatus { convoy: Convoy::of(bead, tally), tracked })
-    })
 }
 
 /// Lands every convoy of which everything is done and that nobody has landed: what came in by an import, say. Returns those

@@ -3,12 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 
 use gt_core::decide::{ConvoyState, Member, Part, StageFacts, StagePlan, outline, stage as plan};
+use gt_core::limits::PAGE_BEADS;
 use gt_core::rig::RigState;
 use gt_core::schedule::Merge;
 use gt_core::{Bead, BeadId, DependencyType, EventKind, ExecutorKind, Json, Rig, RigSlug, Status};
 use gt_store::{BeadRow, Reader, StatusFilter, Writer};
 
 use super::find;
+use super::forecast::{Estimate, Mark, outlook, pace};
 use super::make::{ConvoyToMake, make};
 use crate::dispatch::SchedulerSettings;
 use crate::schedule::{Meaning, meaning};
@@ -50,6 +52,8 @@ pub struct Staged {
     pub waits_for: Vec<Vec<usize>>,
     /// How it would go.
     pub plan: StagePlan,
+    /// How long it would take; none if nothing was done before by which that could be told.
+    pub estimate: Option<Estimate>,
     /// The beads as an outline: the place of each, and how deep it stands.
     pub outline: Vec<(usize, usize)>,
 }
@@ -79,15 +83,25 @@ struct Looked {
 
 /// Looks at a set of beads and stages it as a convoy; if something is wrong, nothing is written.
 pub fn stage(town: &Town, request: &StageRequest) -> Result<Staged> {
+    stage_telling(town, request, &mut |_, _| {})
+}
+
+/// The same, and tells how far it is: how many beads were looked at, of how many.
+pub fn stage_telling(
+    town: &Town,
+    request: &StageRequest,
+    tell: &mut dyn FnMut(usize, usize),
+) -> Result<Staged> {
     let missing = missing_branches(town, request)?;
     // Nobody waits while a large set is looked at: what changed meanwhile is looked at once more.
-    let looked = town.read(|reader| look(town, reader, &request.inputs, &missing))?;
+    let looked = town.read(|reader| look(town, reader, &request.inputs, &missing, tell))?;
     if looked.staged.plan.has_errors() {
         return Ok(looked.staged);
     }
     town.write(|writer| {
         let is_fresh = writer.last_event_number()? == looked.as_of;
-        let looked = if is_fresh { looked } else { look(town, writer, &request.inputs, &missing)? };
+        let looked =
+            if is_fresh { looked } else { look(town, writer, &request.inputs, &missing, tell)? };
         let Looked { set, tracked, mut staged, .. } = looked;
         if staged.plan.has_errors() {
             return Ok(staged);
@@ -108,10 +122,18 @@ fn look(
     reader: &Reader<'_>,
     inputs: &[String],
     missing: &[(RigSlug, String)],
+    tell: &mut dyn FnMut(usize, usize),
 ) -> Result<Looked> {
     let set = set_of(town, reader, inputs)?;
-    let rows = reader.bead_rows(&set.beads)?;
-    let facts = facts(town, reader, &rows, &set, missing.to_vec())?;
+    let mut rows = Vec::with_capacity(set.beads.len());
+    for page in set.beads.chunks(PAGE_BEADS) {
+        rows.extend(reader.bead_rows(page)?);
+        tell(rows.len(), set.beads.len());
+    }
+    let (facts, settings) = facts(town, reader, &rows, &set, missing.to_vec())?;
+    let pace = pace(reader)?;
+    let room = settings.max_polecats;
+    let outlook = outlook(pace.as_ref(), &settings, room, &facts.members, |_| Mark::default());
     let staged = Staged {
         convoy: None,
         status: "error",
@@ -120,6 +142,7 @@ fn look(
         removed: Vec::new(),
         waits_for: facts.members.iter().map(|member| member.waits_for.clone()).collect(),
         plan: plan(&facts),
+        estimate: outlook.estimate,
         outline: outline(&parents(&rows)),
         beads: rows.into_iter().map(|row| row.bead).collect(),
     };
@@ -211,19 +234,35 @@ fn facts(
     rows: &[BeadRow],
     set: &Set,
     missing_branches: Vec<(RigSlug, String)>,
-) -> Result<StageFacts> {
-    let places: HashMap<&BeadId, usize> =
-        rows.iter().enumerate().map(|(at, row)| (&row.bead.id, at)).collect();
+) -> Result<(StageFacts, SchedulerSettings)> {
     let rigs: HashMap<RigSlug, Rig> =
         reader.rigs()?.into_iter().map(|rig| (rig.slug.clone(), rig)).collect();
-    let mut members: Vec<Member> = rows.iter().map(|row| member(row, &rigs)).collect();
     let ids: Vec<BeadId> = rows.iter().map(|row| row.bead.id.clone()).collect();
-    for (bead, target) in reader.edges_that_block(&ids)? {
-        let Some(at) = places.get(&bead).copied() else { continue };
-        match places.get(&target).copied() {
+    let edges = reader.edges_that_block(&ids)?;
+    let edges = edges.iter().map(|(bead, target)| (bead, target));
+    let members = members(rows, |slug| rigs.get(slug), edges);
+    let settings = SchedulerSettings::of(&layers_in(town.root(), reader)?)?;
+    let is_epic = set.epic.is_some();
+    let facts = StageFacts { members, is_epic, cap: settings.max_polecats, missing_branches };
+    Ok((facts, settings))
+}
+
+/// What these beads are to each other, given every edge of theirs that blocks.
+pub(super) fn members<'a>(
+    rows: &[BeadRow],
+    rig: impl Fn(&RigSlug) -> Option<&'a Rig>,
+    edges: impl Iterator<Item = (&'a BeadId, &'a BeadId)>,
+) -> Vec<Member> {
+    let places: HashMap<&BeadId, usize> =
+        rows.iter().enumerate().map(|(at, row)| (&row.bead.id, at)).collect();
+    let mut members: Vec<Member> =
+        rows.iter().map(|row| member(row, row.bead.rig.as_ref().and_then(&rig))).collect();
+    for (bead, target) in edges {
+        let Some(at) = places.get(bead).copied() else { continue };
+        match places.get(target).copied() {
             // What failed is over, and has to be done again all the same.
             Some(place) if members[place].part != Part::Over => members[at].waits_for.push(place),
-            _ => members[at].gates.push(target),
+            _ => members[at].gates.push(target.clone()),
         }
     }
     for (at, parent) in parents(rows).into_iter().enumerate() {
@@ -233,14 +272,11 @@ fn facts(
             parts.push(at);
         }
     }
-    let settings = SchedulerSettings::of(&layers_in(town.root(), reader)?)?;
-    let is_epic = set.epic.is_some();
-    Ok(StageFacts { members, is_epic, cap: settings.max_polecats, missing_branches })
+    members
 }
 
-fn member(row: &BeadRow, rigs: &HashMap<RigSlug, Rig>) -> Member {
+fn member(row: &BeadRow, rig: Option<&Rig>) -> Member {
     let bead = &row.bead;
-    let rig = bead.rig.as_ref().and_then(|slug| rigs.get(slug));
     let executor = rig.map_or(ExecutorKind::Process, |rig| rig.executor);
     let part = if bead.status == Status::Closed {
         Part::Over

@@ -81,7 +81,7 @@ pub(crate) fn tell_watchers(writer: &mut Writer<'_>, convoy: &Bead, what: &str) 
             kind: MessageKind::Mail,
             from: Sender::Standing(Address::Deacon),
             to,
-            subject: subject(&format!("Convoy {}", convoy.id)).ok(),
+            subject: subject(&format!("Convoy {}: {}", convoy.id, convoy.title)).ok(),
             body: MessageBody::parse(what)?,
             bead: Some(convoy.id.clone()),
             reply_to: None,

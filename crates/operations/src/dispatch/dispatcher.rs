@@ -717,16 +717,7 @@ impl Waiting {
         }
         let far = scene.now.plus(scene.control.longest_wait);
         for context in reader.contexts_due(scene.now, far)? {
-            let lane = Lane {
-                rig: context.rig.clone(),
-                place: context.place.clone(),
-                account: context.account.clone(),
-                gated: context.gated,
-                priority: context.priority,
-                convoys: context.convoys.clone(),
-                queued: 1,
-                awake: 1,
-            };
+            let lane = Lane::of(&context);
             let Some(row) = reader.bead(&context.bead)? else { continue };
             let facts = BeadFacts::of_bead(reader, &row)?;
             let reasons = scene.reasons(&context, &row, &facts);

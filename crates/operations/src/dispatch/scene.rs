@@ -353,14 +353,25 @@ impl Scene {
         staged: Option<&BeadId>,
     ) -> Result<Vec<WaitReason>> {
         let facts = BeadFacts::of_bead(reader, bead)?;
+        let last_run = reader.runs_of(&bead.id)?.into_iter().next();
+        let latest = reader.latest_context(&bead.id)?;
+        Ok(self.reasons_without_context(bead, &facts, latest.as_ref(), last_run.as_ref(), staged))
+    }
+
+    /// The same of a bead about which everything is known: its last context, which is not open, and its last run.
+    pub(crate) fn reasons_without_context(
+        &self,
+        bead: &Bead,
+        facts: &BeadFacts,
+        latest: Option<&Context>,
+        last_run: Option<&Run>,
+        staged: Option<&BeadId>,
+    ) -> Vec<WaitReason> {
         let mut facts = facts.scheduling(bead, self.run_of(&bead.id));
         facts.paused = self.paused.get(&bead.id);
         let rig = bead.rig.as_ref().and_then(|slug| Some((slug, self.standing(slug)?)));
-        let last_run = reader.runs_of(&bead.id)?.into_iter().next();
-        let latest = reader.latest_context(&bead.id)?;
-        let latest = latest.as_ref();
         let attempts = self.settings.max_attempts;
-        Ok(unscheduled_reasons(&facts, latest, last_run.as_ref(), rig, staged, attempts, self.now))
+        unscheduled_reasons(&facts, latest, last_run, rig, staged, attempts, self.now)
     }
 
     /// What a context asks of the caps, on this account.

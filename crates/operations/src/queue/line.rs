@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use gt_core::decide::WaitReason;
 use gt_core::limits::PAGE_BEADS;
 use gt_core::schedule::{Context, SlingParameters};
-use gt_core::{BeadId, RigSlug};
-use gt_store::{BeadRow, Reader};
+use gt_core::{Bead, BeadId, RigSlug};
+use gt_store::{BeadRow, Lane, Reader};
 
 use crate::beads::BeadFacts;
 use crate::dispatch::{Caller, Overrides, Scene, cook};
@@ -38,15 +38,104 @@ struct Kitchen(HashMap<(RigSlug, SlingParameters), Option<String>>);
 
 impl Kitchen {
     /// Why a cycle would give this one up, if it would.
-    fn fault(&mut self, town: &Town, scene: &Scene, queued: &Queued) -> Option<WaitReason> {
-        let (row, rig) = (queued.row.as_ref()?, scene.rig(&queued.context.rig)?);
-        let parameters = SlingParameters { convoy: None, ..queued.context.parameters.clone() };
+    fn fault(
+        &mut self,
+        town: &Town,
+        scene: &Scene,
+        context: &Context,
+        bead: &Bead,
+    ) -> Option<WaitReason> {
+        let rig = scene.rig(&context.rig)?;
+        let parameters = SlingParameters { convoy: None, ..context.parameters.clone() };
         let tried = self.0.entry((rig.slug.clone(), parameters)).or_insert_with(|| {
-            let cooked = cook(town, rig, &row.bead, &queued.context.parameters);
+            let cooked = cook(town, rig, bead, &context.parameters);
             cooked.err().map(|error| error.to_string())
         });
         tried.clone().map(WaitReason::CannotStart)
     }
+
+    /// What keeps a context besides what it was kept by already, when it is its turn; one that nothing keeps counts for
+    /// those behind it.
+    fn turn(
+        &mut self,
+        town: &Town,
+        scene: &mut Scene,
+        context: &Context,
+        bead: Option<&Bead>,
+        is_kept: bool,
+    ) -> Vec<WaitReason> {
+        let fault = bead.and_then(|bead| self.fault(town, scene, context, bead));
+        let full = scene.admission(context);
+        if full.is_empty() && fault.is_none() && !is_kept {
+            scene.suppose_started(context);
+        }
+        fault.into_iter().chain(full).collect()
+    }
+}
+
+/// Where somebody stands in line, and what keeps them there besides what is written down.
+#[derive(Debug, Clone)]
+pub(crate) struct InLine {
+    /// From 1, among those that could start if there were room.
+    pub(crate) place: usize,
+    /// What admission says, and whether it will be given up.
+    pub(crate) reasons: Vec<WaitReason>,
+}
+
+/// Where those of these beads stand that could start if there were room. What cannot start is not looked at, and of the
+/// others no more than their contexts, so it costs little where many wait for something else. `awake` is what nothing written
+/// down keeps, if it was read already.
+pub(crate) fn in_line(
+    town: &Town,
+    reader: &Reader<'_>,
+    mut scene: Scene,
+    awake: Option<Vec<Context>>,
+    wanted: &HashMap<&BeadId, &Bead>,
+) -> Result<HashMap<BeadId, InLine>> {
+    let mut found = HashMap::new();
+    if wanted.is_empty() {
+        return Ok(found);
+    }
+    let far = scene.now.plus(scene.control.longest_wait);
+    let due = reader.contexts_due(scene.now, far)?;
+    let mut line = match awake {
+        Some(awake) => awake,
+        None => reader.awake_contexts()?,
+    };
+    // One that has just woken may still be kept by what no index knows.
+    for context in due {
+        let is_ready = match reader.bead(&context.bead)? {
+            Some(bead) => {
+                let facts = BeadFacts::of_bead(reader, &bead)?;
+                scene.reasons(&context, &bead, &facts).iter().all(WaitReason::is_control)
+            }
+            None => false,
+        };
+        if is_ready {
+            line.push(context);
+        }
+    }
+    line.retain(|context| scene.rig_starts(&Lane::of(context)));
+    let order = scene.order();
+    line.sort_by(|a, b| {
+        order.compare(&Scene::place_in_line(a), &Scene::place_in_line(b), scene.now)
+    });
+    let is_held = scene.control.paused.is_some();
+    let mut kitchen = Kitchen::default();
+    for (at, context) in line.iter().enumerate() {
+        if found.len() == wanted.len() {
+            break;
+        }
+        let is_kept = is_held || (context.gated && !scene.control.gate_open);
+        if let Some(bead) = wanted.get(&context.bead) {
+            let reasons = kitchen.turn(town, &mut scene, context, Some(bead), is_kept);
+            found.insert(context.bead.clone(), InLine { place: at + 1, reasons });
+        } else if !is_kept && scene.admission(context).is_empty() {
+            let bead = reader.bead(&context.bead)?;
+            kitchen.turn(town, &mut scene, context, bead.as_ref(), is_kept);
+        }
+    }
+    Ok(found)
 }
 
 /// Everything that is scheduled, in the order in which it goes.
@@ -66,13 +155,13 @@ pub(super) fn line(town: &Town, reader: &Reader<'_>, mut scene: Scene) -> Result
     open.retain(|context| !context.starting);
     for page in open.chunks(PAGE_BEADS) {
         let ids: Vec<BeadId> = page.iter().map(|context| context.bead.clone()).collect();
-        let mut rows = reader.bead_rows(&ids)?.into_iter().peekable();
+        let rows = reader.bead_rows(&ids)?;
+        let facts = BeadFacts::of_rows(reader, &rows.iter().collect::<Vec<_>>())?;
+        let mut rows = rows.into_iter().zip(facts).peekable();
         for context in page {
-            let row = rows.next_if(|row| row.bead.id == context.bead);
-            let reasons = match &row {
-                Some(row) => scene.reasons(context, &row.bead, &BeadFacts::of_row(reader, row)?),
-                None => Vec::new(),
-            };
+            let row = rows.next_if(|(row, _)| row.bead.id == context.bead);
+            let reasons = row.as_ref().map(|(row, facts)| scene.reasons(context, &row.bead, facts));
+            let (reasons, row) = (reasons.unwrap_or_default(), row.map(|(row, _)| row));
             queued.push(Queued { context: context.clone(), row, reasons });
         }
     }
@@ -86,12 +175,9 @@ pub(super) fn line(town: &Town, reader: &Reader<'_>, mut scene: Scene) -> Result
         if !entry.is_ready() {
             continue;
         }
-        entry.reasons.extend(kitchen.fault(town, &scene, entry));
-        let full = scene.admission(&entry.context);
-        if full.is_empty() && entry.reasons.is_empty() {
-            scene.suppose_started(&entry.context);
-        }
-        entry.reasons.extend(full);
+        let (bead, is_kept) = (entry.row.as_ref().map(|row| &row.bead), !entry.reasons.is_empty());
+        let more = kitchen.turn(town, &mut scene, &entry.context, bead, is_kept);
+        entry.reasons.extend(more);
     }
     Ok(queued)
 }

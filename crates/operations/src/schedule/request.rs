@@ -185,6 +185,8 @@ pub struct SlingReport {
     pub container: Option<(&'static str, BeadId)>,
     /// The convoy that was made, or joined.
     pub convoy: Option<BeadId>,
+    /// The convoy was made because nobody named one.
+    pub made_by_itself: bool,
     /// What a convoy tracks now that was there before.
     pub added: Vec<BeadId>,
     /// Whether it waits for a slot instead of starting at once.

@@ -138,7 +138,8 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
     let joins = matches!(request.travel, Travel::In(_) | Travel::With(_));
     let single = words.inputs.len() == 1;
     // Where a target may stand and none does, a name that no bead has was perhaps meant as one.
-    let perhaps_target = request.arguments.last().filter(|_| !single && words.target.is_none());
+    let perhaps_target =
+        request.arguments.last().filter(|_| !single && !joins && words.target.is_none());
     let mut items = Vec::new();
     let mut container = None;
     let mut title = None;
@@ -600,7 +601,7 @@ impl Scheduling<'_> {
             };
             let made = make(self.town, writer, &new)?;
             convoys.extend(ids.into_iter().map(|bead| (bead, made.clone())));
-            report.convoy = Some(made);
+            (report.convoy, report.made_by_itself) = (Some(made), true);
         }
         let gated = self.request.queue && !self.scene.settings.is_deferred();
         let place = target.and_then(Target::place);

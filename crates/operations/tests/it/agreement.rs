@@ -11,6 +11,7 @@ use gt_core::{
 };
 use gt_operations::accounts::{self, NewAccount};
 use gt_operations::beads::{self, BeadChanges, NewBead};
+use gt_operations::convoys::{self, TrackedState};
 use gt_operations::dispatch::{Caller, Dispatcher, MemorySpawner, next_due};
 use gt_operations::runs::World as _;
 use gt_operations::schedule::{Flags, SlingRequest, sling};
@@ -371,8 +372,49 @@ fn check_gate(world: &World, by_hand: &[queue::Queued], town: &Town) -> Result<(
     Ok(())
 }
 
+/// The picture of a convoy that tracks everything says what the list and `why` say, and its numbers are those of the overview.
+fn check_picture(world: &World, town: &Town) -> Result<(), TestCaseError> {
+    let convoy = "hq-cv-all".to_owned();
+    let new = NewBead {
+        title: convoy.clone(),
+        id: Some(convoy.clone()),
+        issue_type: Some(IssueType::trusted("convoy".to_owned())),
+        ..NewBead::default()
+    };
+    beads::create(town, &new, false).unwrap();
+    for (number, plan) in world.plans.iter().enumerate() {
+        let tracks = DependencyType::Tracks;
+        dependencies::add(town, &convoy, &id(number, plan), &tracks, false).unwrap();
+    }
+    let picture = convoys::status(town, &convoy).unwrap();
+    let list = queue::list(town, Caller::Daemon).unwrap();
+    let ready = list.iter().filter(|entry| entry.is_ready());
+    let line: Vec<_> = ready.map(|entry| entry.context.bead.clone()).collect();
+    for one in &picture.tracked {
+        let bead = &one.row.bead;
+        let place = line.iter().position(|waiting| *waiting == bead.id).map(|at| at + 1);
+        prop_assert_eq!(one.place, place, "{:#?}", one);
+        if one.state.is_live() || bead.status == Status::Closed {
+            prop_assert!(one.reasons.is_empty());
+            continue;
+        }
+        let why = queue::why(town, bead.id.as_str()).unwrap();
+        prop_assert_eq!(&one.reasons, &why.reasons, "{}", bead.id);
+        prop_assert_eq!(one.place, why.outlook.map(|outlook| outlook.position));
+    }
+    let (overviews, _) = convoys::overview(town, usize::MAX).unwrap();
+    if let Some(one) = overviews.iter().find(|one| one.convoy.bead.id.as_str() == convoy) {
+        let live = picture.tracked.iter().filter(|one| one.state.is_live()).count() as u64;
+        let queued = picture.count(TrackedState::Queued);
+        let blocked = picture.count(TrackedState::Blocked);
+        prop_assert_eq!((one.running, one.queued, one.blocked), (live, queued, blocked));
+    }
+    Ok(())
+}
+
 fn check(world: &World, caller: Caller) -> Result<(), TestCaseError> {
     let (town, _) = build(world);
+    check_picture(world, &town)?;
     let list = queue::list(&town, caller).unwrap();
     let status = queue::status(&town).unwrap();
     prop_assert_eq!(status.queued, list.len() as u64);

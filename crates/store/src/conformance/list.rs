@@ -232,6 +232,11 @@ macro_rules! for_each_conformance_case {
                 parking_and_its_end_are_told_and_suspicion_is_not,
                 a_forgiven_attempt_wakes_its_context,
             }
+            picture {
+                what_is_asked_of_many_beads_at_once_is_what_each_would_say,
+                what_a_convoy_has_left_to_do_is_read_at_once,
+                the_durations_of_good_runs_are_read_newest_first,
+            }
             queries {
                 each_condition_admits_what_it_says,
                 a_negation_admits_exactly_the_rest,

@@ -32,6 +32,7 @@ mod messages;
 mod orders;
 mod outbox;
 mod parks;
+mod picture;
 mod queries;
 mod races;
 mod readiness;

@@ -57,7 +57,7 @@ fn insert(
     Ok(run)
 }
 
-fn end(town: &Town, run: &Run, state: RunState) -> bool {
+pub(super) fn end(town: &Town, run: &Run, state: RunState) -> bool {
     town.write(|writer| {
         let ended = writer.end_run(run, &RunEnd::without_status(state, "over"), ACTOR)?;
         if ended {

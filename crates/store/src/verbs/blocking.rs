@@ -30,6 +30,12 @@ statements! {
         WHERE d.depends_on_id = ?1 AND d.type = 'parent-child' AND b.status <> 'closed' LIMIT 1";
 }
 
+/// Puts something that blocks where it belongs: what is not over, or what failed.
+pub(super) fn note_blocker(blockers: &mut BlockerFacts, id: BeadId, facts: &TargetFacts) {
+    let failed = facts.status == Status::Closed && !facts.is_satisfied();
+    if failed { &mut blockers.failed } else { &mut blockers.open }.push(id);
+}
+
 impl Reader<'_> {
     /// What blocks the bead now.
     pub fn blockers(&self, id: &BeadId) -> Result<BlockerFacts, StoreError> {
@@ -37,8 +43,7 @@ impl Reader<'_> {
             self.rows(BLOCKERS, &[id.into()], |row| Ok((id_from(row, 0)?, facts_from(row, 1)?)))?;
         let mut blockers = BlockerFacts::default();
         for (id, facts) in found {
-            let failed = facts.status == Status::Closed && !facts.is_satisfied();
-            if failed { &mut blockers.failed } else { &mut blockers.open }.push(id);
+            note_blocker(&mut blockers, id, &facts);
         }
         Ok(blockers)
     }

@@ -1,5 +1,6 @@
 //! Contexts: what is scheduled.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use gt_core::schedule::{
@@ -23,6 +24,7 @@ macro_rules! context_columns {
          starting, closed_at, closed_by, close_reason, convoys"
     };
 }
+pub(super) use context_columns;
 
 statements! {
     BY_ID = concat!("SELECT ", context_columns!(), " FROM contexts WHERE id = ?1");
@@ -146,6 +148,22 @@ pub struct Lane {
     pub awake: u64,
 }
 
+impl Lane {
+    /// The lane of a context, as if it were there alone and nothing but admission kept it.
+    pub fn of(context: &Context) -> Self {
+        Self {
+            rig: context.rig.clone(),
+            place: context.place.clone(),
+            account: context.account.clone(),
+            gated: context.gated,
+            priority: context.priority,
+            convoys: context.convoys.clone(),
+            queued: 1,
+            awake: 1,
+        }
+    }
+}
+
 impl Reader<'_> {
     /// The context shown under this name.
     pub fn context(&self, id: &str) -> Result<Option<Context>, StoreError> {
@@ -197,7 +215,7 @@ impl Reader<'_> {
                 "SELECT {columns} FROM contexts WHERE bead IN ({list}) AND latest = 1 \
                  AND closed_at IS NULL"
             );
-            let open = self.rows(&sql, &params, context_from)?;
+            let open = self.rows(&sql, &params, contexts_from())?;
             found.extend(open.into_iter().map(|context| (context.bead.clone(), context)));
         }
         Ok(found)
@@ -215,7 +233,7 @@ impl Reader<'_> {
         limit: usize,
     ) -> Result<Vec<Context>, StoreError> {
         let params = [as_int(number).into(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
-        self.rows(OPEN_AFTER, &params, context_from)
+        self.rows(OPEN_AFTER, &params, contexts_from())
     }
 
     /// Every open context, in the order of their numbers.
@@ -500,15 +518,32 @@ fn convoys_text(convoys: &[BeadId]) -> String {
     convoys.iter().map(BeadId::as_str).collect::<Vec<_>>().join(" ")
 }
 
-fn convoys_from(text: &str) -> Vec<BeadId> {
+pub(super) fn convoys_from(text: &str) -> Vec<BeadId> {
     text.split_whitespace().map(|id| BeadId::trusted(id.to_owned())).collect()
 }
 
-fn said(text: &str) -> Option<String> {
+pub(super) fn said(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn context_from(row: &dyn Row) -> Result<Context, StoreError> {
+pub(super) fn context_from(row: &dyn Row) -> Result<Context, StoreError> {
+    context_with(row, parameters_from(row.text(10)?)?)
+}
+
+/// Reads many contexts. What was scheduled together was mostly to be done in the same way, which is then read once.
+pub(super) fn contexts_from() -> impl Fn(&dyn Row) -> Result<Context, StoreError> {
+    let last: RefCell<Option<(String, SlingParameters)>> = RefCell::default();
+    move |row| {
+        let (text, mut last) = (row.text(10)?, last.borrow_mut());
+        let parameters = match &*last {
+            Some((known, parameters)) if known == text => parameters.clone(),
+            _ => last.insert((text.to_owned(), parameters_from(text)?)).1.clone(),
+        };
+        context_with(row, parameters)
+    }
+}
+
+fn context_with(row: &dyn Row, parameters: SlingParameters) -> Result<Context, StoreError> {
     let small = |column| -> Result<u32, StoreError> {
         u32::try_from(row.int(column)?)
             .map_err(|_| StoreError::Corrupt(format!("column {column} of a context")))
@@ -534,7 +569,7 @@ fn context_from(row: &dyn Row) -> Result<Context, StoreError> {
         forced: row.flag(7)?,
         priority: Priority::new(row.int(8)?)?,
         origin: Origin::parse(row.text(9)?)?,
-        parameters: parameters_from(row.text(10)?)?,
+        parameters,
         enqueued_at: Timestamp::from_nanos(row.int(11)?),
         enqueued_by: row.text(12)?.to_owned(),
         waiting_since: Timestamp::from_nanos(row.int(13)?),

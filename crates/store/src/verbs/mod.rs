@@ -21,6 +21,7 @@ mod old_queues;
 mod outbox;
 mod parameters;
 mod parks;
+mod picture;
 mod polecats;
 mod pull;
 mod query;
@@ -47,6 +48,7 @@ pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
 pub use hydrate::BeadRow;
 pub use outbox::{Due, UnsentNotices};
+pub use picture::{Booking, Traveller};
 pub use pull::{Ask, Offer, Offered};
 pub use rigs::RigCounts;
 pub use scheduler::{Pause, SchedulerState};
@@ -87,6 +89,7 @@ pub fn all_statements() -> Vec<&'static str> {
         outbox::STATEMENTS,
         old_queues::STATEMENTS,
         parks::STATEMENTS,
+        picture::STATEMENTS,
         polecats::STATEMENTS,
         pull::STATEMENTS,
         requests::STATEMENTS,

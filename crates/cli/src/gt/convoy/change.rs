@@ -225,7 +225,7 @@ pub(super) fn close(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliEr
     if convoy.members.open > 0 {
         let open = plural(convoy.members.open, "bead");
         printer.note(format!(
-            "{open} of it go on without it; gt scheduler clear --bead <id> stops one"
+            "What is open goes on without it ({open}); gt scheduler clear --bead <id> stops one"
         ));
     }
     Ok(())

@@ -2,19 +2,20 @@
 
 mod change;
 mod stage;
+mod status;
 mod stranded;
 
+pub(super) use status::write_estimate;
+
 use clap::{Args, Subcommand};
+use gt_core::Status;
 use gt_core::decide::ConvoyState;
-use gt_core::time::format_duration;
-use gt_core::{Status, Timestamp};
-use gt_operations::convoys::{self, Convoy, ConvoyFilter, ConvoyStatus, Tracked};
+use gt_operations::convoys::{self, Convoy, ConvoyFilter};
 use gt_records::ObjectWriter;
 
-use super::run::lasted;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, ago, plural, status_colour};
+use crate::output::{Cell, Table, ago, plural, status_colour};
 
 /// Plan, launch and follow beads that travel together
 #[derive(Debug, Args)]
@@ -27,7 +28,7 @@ Examples:
   gt convoy stage web-epic-1      # the plan and its problems; nothing runs
   gt convoy launch hq-cv-x7k2p
   gt convoy list
-  gt convoy status hq-cv-x7k2p
+  gt convoy status hq-cv-x7k2p --watch
   gt convoy list --all --json
   gt convoy create \"Search\" web-1 web-2 --notify
   gt convoy pause hq-cv-x7k2p
@@ -46,8 +47,7 @@ pub(super) struct ConvoyArgs {
 enum ConvoyVerb {
     /// List the convoys that are under way
     List(ListArgs),
-    /// Show how far a convoy is; all that are under way, if none is named
-    Status(StatusArgs),
+    Status(status::StatusArgs),
     Stage(stage::StageArgs),
     Launch(stage::LaunchArgs),
     Create(change::CreateArgs),
@@ -84,12 +84,6 @@ struct ListArgs {
 }
 
 #[derive(Debug, Args)]
-struct StatusArgs {
-    /// The convoy
-    id: Option<String>,
-}
-
-#[derive(Debug, Args)]
 struct CheckArgs {
     /// Only this convoy
     id: Option<String>,
@@ -122,10 +116,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConvoyArgs) -> Result<(), CliErr
         ConvoyVerb::Close(args) => change::close(context, args),
         ConvoyVerb::Land(args) => change::land(context, args),
         ConvoyVerb::Stranded(args) => stranded::run(context, args),
-        ConvoyVerb::Status(StatusArgs { id: Some(id) }) => status(context, id),
-        ConvoyVerb::Status(StatusArgs { id: None }) => {
-            list(context, &ConvoyFilter::default(), false)
-        }
+        ConvoyVerb::Status(args) => status::run(context, args),
         ConvoyVerb::Stage(args) => stage::stage(context, args),
         ConvoyVerb::Launch(args) => stage::launch(context, args),
         ConvoyVerb::Check(args) => check(context, args),
@@ -140,7 +131,7 @@ fn list(context: &Context<'_>, filter: &ConvoyFilter, tree: bool) -> Result<(), 
         let mut list = printer.list();
         for convoy in &convoys {
             list.push(&if tree {
-                status_json(&convoys::status(&town, convoy.bead.id.as_str())?, now)
+                status::picture_json(&convoys::status(&town, convoy.bead.id.as_str())?)
             } else {
                 convoy_json(convoy)
             })?;
@@ -153,7 +144,8 @@ fn list(context: &Context<'_>, filter: &ConvoyFilter, tree: bool) -> Result<(), 
             let said =
                 format!("  {} {}  {}", standing(convoy), progress(convoy), convoy.bead.title);
             printer.heading(id, &said)?;
-            print_tracked(printer, &convoys::status(&town, id)?, now)?;
+            let picture = convoys::status(&town, id)?;
+            status::print_beads(printer, picture.tracked.iter(), now)?;
         }
         return Ok(());
     }
@@ -194,46 +186,6 @@ fn progress(convoy: &Convoy) -> String {
     format!("{}/{}{failed}", members.completed(), members.total)
 }
 
-fn status(context: &Context<'_>, id: &str) -> Result<(), CliError> {
-    let town = context.town()?;
-    let (printer, now) = (context.printer, town.now());
-    let status = convoys::status(&town, id)?;
-    if printer.json() {
-        return printer.object(&status_json(&status, now));
-    }
-    let ConvoyStatus { convoy, tracked } = &status;
-    printer.heading(convoy.bead.id.as_str(), &format!("  {}", convoy.bead.title.as_str()))?;
-    let owner = if convoy.is_owned() { "; its owner lands it" } else { "" };
-    let done = format!("{} done{owner}", progress(convoy));
-    printer.line(match (convoy.state(), convoy.bead.closed_at) {
-        (ConvoyState::Landed, Some(at)) => format!(
-            "landed {}, {} after it was made: {done}",
-            ago(at, now),
-            format_duration(at.since(convoy.bead.created_at))
-        ),
-        _ => format!("{}: {done}", standing(convoy)),
-    })?;
-    if tracked.is_empty() {
-        return printer.line("It tracks nothing, and never lands by itself");
-    }
-    print_tracked(printer, &status, now)
-}
-
-fn print_tracked(printer: &Printer, status: &ConvoyStatus, now: Timestamp) -> Result<(), CliError> {
-    let mut table = Table::new();
-    for one in &status.tracked {
-        let bead = &one.row.bead;
-        table.row(vec![
-            Cell::bold(format!("  {}", bead.id)),
-            Cell::coloured(how(one), status_colour(&bead.status)),
-            Cell::new(one.run.as_ref().map(|run| lasted(run, now)).unwrap_or_default()),
-            Cell::new(one.run.as_ref().map_or(bead.assignee.as_str(), |run| run.agent.as_str())),
-            Cell::new(bead.title.as_str()),
-        ]);
-    }
-    printer.table(table)
-}
-
 /// Lets a person choose a convoy and look at it, until they have enough.
 fn choose(context: &Context<'_>) -> Result<(), CliError> {
     let town = context.town()?;
@@ -257,20 +209,10 @@ fn choose(context: &Context<'_>) -> Result<(), CliError> {
         }
         let chosen = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         match chosen.and_then(|at| convoys.get(at)) {
-            Some(convoy) => status(context, convoy.bead.id.as_str())?,
+            Some(convoy) => status::show(context, &town, convoy.bead.id.as_str())?,
             None => printer.line(format!("There is no {answer}"))?,
         }
         printer.line("")?;
-    }
-}
-
-/// How a tracked bead stands, in a word.
-fn how(tracked: &Tracked) -> String {
-    let bead = &tracked.row.bead;
-    match (&bead.status, bead.outcome) {
-        (Status::Closed, Some(outcome)) => outcome.as_str().to_owned(),
-        (Status::Open, _) if bead.open_blockers > 0 => "waits for others".to_owned(),
-        (status, _) => status.to_string(),
     }
 }
 
@@ -331,38 +273,6 @@ fn convoy_json(convoy: &Convoy) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     write_convoy(&mut object, convoy);
-    object.finish();
-    out
-}
-
-fn status_json(status: &ConvoyStatus, now: Timestamp) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    write_convoy(&mut object, &status.convoy);
-    object.array("tracked", |array| {
-        for Tracked { row, run } in &status.tracked {
-            let bead = &row.bead;
-            array.object(|object| {
-                object.text("id", bead.id.as_str());
-                object.text("title", bead.title.as_str());
-                object.text("status", bead.status.as_str());
-                object.text_unless_empty("outcome", bead.outcome.map_or("", |one| one.as_str()));
-                object.text("dependency_type", "tracks");
-                object.text("issue_type", bead.issue_type.as_str());
-                object.flag_if_set("blocked", bead.open_blockers > 0);
-                object.text_unless_empty("assignee", &bead.assignee);
-                if !row.labels.is_empty() {
-                    object.array("labels", |array| {
-                        row.labels.iter().for_each(|label| array.text(label));
-                    });
-                }
-                if let Some(run) = run {
-                    object.text("worker", &run.agent);
-                    object.text("worker_age", &lasted(run, now));
-                }
-            });
-        }
-    });
     object.finish();
     out
 }

@@ -10,11 +10,13 @@ use gt_operations::Town;
 use gt_operations::convoys::{self, StageRequest, Staged};
 use gt_operations::schedule::SlingReport;
 use gt_records::{ArrayWriter, ObjectWriter};
+use indicatif::ProgressBar;
 
 use super::super::sling;
+use super::status::about;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, plural, status_colour};
+use crate::output::{Cell, Printer, Table, plural, progress_bar, status_colour};
 
 /// Show what a set of beads would do, and what is wrong with it, before anything runs
 ///
@@ -87,7 +89,7 @@ pub(super) fn stage(context: &Context<'_>, args: &StageArgs) -> Result<(), CliEr
         merge: args.merge,
         base_branch: args.base_branch.clone(),
     };
-    let staged = convoys::stage(&town, &request)?;
+    let staged = look(&town, &request)?;
     if let Some(graph) = args.graph {
         context.printer.text(&drawn(&staged, graph))?;
         return verdict(&staged);
@@ -103,7 +105,26 @@ pub(super) fn launch(context: &Context<'_>, args: &LaunchArgs) -> Result<(), Cli
     sling::refuse_workers(&context.environment)?;
     let town = context.town()?;
     let request = StageRequest { inputs: args.ids.clone(), ..StageRequest::default() };
-    begin(context, &town, &convoys::stage(&town, &request)?, args.force)
+    begin(context, &town, &look(&town, &request)?, args.force)
+}
+
+/// Sets smaller than this are looked at before anybody could see how far that is.
+const LARGE: usize = 5_000;
+
+/// Stages a set, and shows how far it is if that takes a while.
+fn look(town: &Town, request: &StageRequest) -> Result<Staged, CliError> {
+    let mut bar: Option<ProgressBar> = None;
+    let staged = convoys::stage_telling(town, request, &mut |done, total| {
+        if total >= LARGE {
+            // To write it down takes about as long as to look at it.
+            bar.get_or_insert_with(|| progress_bar("staging", 2 * total as u64))
+                .set_position(done as u64);
+        }
+    });
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    Ok(staged?)
 }
 
 /// Launches what is staged, unless something speaks against it.
@@ -189,6 +210,9 @@ fn show(
         }
     }
     let again = if staged.restaged { " again" } else { "" };
+    if let Some(estimate) = &staged.estimate {
+        printer.line(format!("Estimated: {}", about(estimate)))?;
+    }
     printer.done(format!("✓ Staged {convoy}{again} ({}): {}", staged.status, waves(staged)))?;
     let force = if staged.plan.findings.is_empty() { "" } else { " --force" };
     printer.note(format!("Next: gt convoy launch {convoy}{force}"));
@@ -300,6 +324,9 @@ fn staged_json(staged: &Staged, launched: Option<&SlingReport>) -> String {
         object.array("gated", |array| {
             plan.gated.iter().for_each(|(at, gates)| write_task(array, staged, *at, Some(gates)));
         });
+    }
+    if let Some(estimate) = &staged.estimate {
+        object.count("estimate_seconds", estimate.remaining.as_secs());
     }
     if staged.restaged {
         write_ids(&mut object, "added", &staged.added);

@@ -94,7 +94,8 @@ fn text(printer: &Printer, report: &SlingReport, rehearsal: bool) -> Result<(), 
     if let Some((kind, id)) = report.container.as_ref().filter(|_| report.entries.is_empty()) {
         printer.done(format!("The {kind} {id} has nothing in it; nothing to do"))?;
     }
-    if let Some(convoy) = &report.convoy {
+    // Of one that was made or joined on purpose everything was said.
+    if let Some(convoy) = report.convoy.as_ref().filter(|_| report.made_by_itself) {
         printer.done(if rehearsal {
             "Would make a convoy for it".to_owned()
         } else {

@@ -1,0 +1,124 @@
+//! Showing something again whenever it has changed.
+
+use std::time::Duration;
+
+use gt_operations::events::Follower;
+use gt_operations::{Bell, EventFilter, OperationError, Town};
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// How often one looks for news. Looking costs one read of a counter.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often a terminal is refreshed when nothing happens: time passes all the same.
+const REFRESH_EVERY: Duration = Duration::from_secs(2);
+
+/// Whether there is more to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It may change.
+    More,
+    /// It is over.
+    End,
+}
+
+/// Looks at something and prints it, and again whenever something has happened in the town, until it is over or nobody reads
+/// any more. On a terminal it is refreshed in place, time that passes included; elsewhere it is printed when it has changed.
+pub(super) fn watch<T>(
+    context: &Context<'_>,
+    town: &Town,
+    look: impl Fn() -> Result<T, OperationError>,
+    is_same: impl Fn(&T, &T) -> bool,
+    print: impl Fn(&T) -> Result<Next, CliError>,
+) -> Result<(), CliError> {
+    let printer = context.printer;
+    let in_place = printer.is_terminal() && !printer.json();
+    let mut news = News { follower: None, bell: town.bell(), is_away: false };
+    let mut shown: Option<T> = None;
+    loop {
+        // Before one looks, so that nothing that happens meanwhile is missed.
+        if let Some(seen) = news.ask(context, || {
+            let follower = Follower::from_now(town, EventFilter::default())?;
+            Ok((follower, look()?))
+        })? {
+            let (follower, now) = seen;
+            news.follower = Some(follower);
+            if in_place || shown.as_ref().is_none_or(|before| !is_same(before, &now)) {
+                if in_place {
+                    printer.begin_page()?;
+                }
+                if print(&now)? == Next::End {
+                    return printer.flush();
+                }
+                printer.flush()?;
+                shown = Some(now);
+            }
+        }
+        news.wait(context, town, if in_place { REFRESH_EVERY } else { Duration::MAX })?;
+    }
+}
+
+/// Where one hears that something has happened.
+struct News {
+    /// What was seen so far; nothing if nobody could be asked.
+    follower: Option<Follower>,
+    bell: Bell,
+    is_away: bool,
+}
+
+impl News {
+    /// Asks the store; nothing if it is away and may come back. Whoever watches is meant to stay.
+    fn ask<T>(
+        &mut self,
+        context: &Context<'_>,
+        question: impl FnOnce() -> Result<T, OperationError>,
+    ) -> Result<Option<T>, CliError> {
+        match question() {
+            Ok(answer) => {
+                self.is_away = false;
+                Ok(Some(answer))
+            }
+            Err(error) if error.may_pass() => {
+                if !std::mem::replace(&mut self.is_away, true) {
+                    let error = CliError::from(error);
+                    context.printer.note(format!("note: {}; waiting for it", error.chain()));
+                }
+                self.follower = None;
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until something has happened, at most so long. Whether anybody still reads is looked at in between.
+    fn wait(
+        &mut self,
+        context: &Context<'_>,
+        town: &Town,
+        at_most: Duration,
+    ) -> Result<(), CliError> {
+        let mut waited = Duration::ZERO;
+        while waited < at_most {
+            if self.bell.rings() {
+                context.printer.wait(Duration::ZERO)?;
+                self.bell.wait(LOOK_EVERY);
+            } else {
+                context.printer.wait(LOOK_EVERY)?;
+            }
+            waited = waited.saturating_add(LOOK_EVERY);
+            let Some(mut follower) = self.follower.take() else { return Ok(()) };
+            let Some((follower, news)) = self.ask(context, || {
+                let news = follower.next(town)?;
+                Ok((follower, news))
+            })?
+            else {
+                return Ok(());
+            };
+            self.follower = Some(follower);
+            if !news.is_empty() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}

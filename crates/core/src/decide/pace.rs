@@ -1,0 +1,242 @@
+//! How long work takes, judged by what was done before, and when a set of beads would be done.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::time::Duration;
+
+use crate::RigSlug;
+
+/// How long work usually takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pace {
+    town: Duration,
+    rigs: BTreeMap<RigSlug, Duration>,
+}
+
+/// What has lasted longer than usual is expected to last this part of the usual longer.
+const OVERDUE: u32 = 10;
+
+impl Pace {
+    /// The pace of runs that lasted so long; none if nothing was done before.
+    pub fn of(past: &[(RigSlug, Duration)]) -> Option<Self> {
+        let mut rigs: BTreeMap<&RigSlug, Vec<Duration>> = BTreeMap::new();
+        for (rig, lasted) in past {
+            rigs.entry(rig).or_default().push(*lasted);
+        }
+        let town = median(past.iter().map(|(_, lasted)| *lasted).collect())?;
+        let of_rig = |(rig, past): (&RigSlug, Vec<Duration>)| Some((rig.clone(), median(past)?));
+        Some(Self { town, rigs: rigs.into_iter().filter_map(of_rig).collect() })
+    }
+
+    /// How long work of this rig usually takes: the median of its own past, or of the town's if it has none.
+    pub fn of_rig(&self, rig: Option<&RigSlug>) -> Duration {
+        rig.and_then(|rig| self.rigs.get(rig)).copied().unwrap_or(self.town)
+    }
+
+    /// How much longer a run of this rig takes that has lasted so long.
+    pub fn left(&self, rig: Option<&RigSlug>, age: Duration) -> Duration {
+        let usual = self.of_rig(rig);
+        usual.saturating_sub(age).max(usual / OVERDUE)
+    }
+}
+
+fn median(mut durations: Vec<Duration>) -> Option<Duration> {
+    let middle = durations.len() / 2;
+    if durations.is_empty() {
+        return None;
+    }
+    let (_, median, _) = durations.select_nth_unstable(middle);
+    Some(*median)
+}
+
+/// Something that is to be done.
+#[derive(Debug, Clone, Default)]
+pub struct Job {
+    /// How long it takes; what is left of it, if somebody is at it.
+    pub takes: Duration,
+    /// Where those stand that it waits for.
+    pub waits_for: Vec<usize>,
+    /// Which of the rigs it takes a slot of; none for what nobody works on itself.
+    pub rig: Option<usize>,
+    /// Somebody is at it, whatever it waits for.
+    pub is_running: bool,
+    /// It does not go on by itself.
+    pub is_stuck: bool,
+    /// Who can begin and has the smaller number goes first.
+    pub turn: u64,
+}
+
+/// How much can be done at once.
+#[derive(Debug, Clone, Default)]
+pub struct Room {
+    /// Altogether; none for no limit.
+    pub slots: Option<u32>,
+    /// In each rig; none for no limit.
+    pub rigs: Vec<Option<u32>>,
+}
+
+/// When a set would be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Forecast {
+    /// After how long everything is done that goes on by itself.
+    pub remaining: Duration,
+    /// How many take a slot and are not done then: they are stuck, behind one that is, or wait for each other.
+    pub left_out: usize,
+}
+
+/// Goes through the set as slots become free: whoever can begin begins, in turn.
+pub fn forecast(jobs: &[Job], room: &Room) -> Forecast {
+    let mut play = Play::of(jobs, room);
+    let mut now = Duration::ZERO;
+    loop {
+        play.begin_what_can(now);
+        let Some(Reverse((at, job))) = play.ends.pop() else { break };
+        now = at;
+        play.end(job);
+    }
+    let left_out = |(at, job): (usize, &Job)| job.rig.is_some() && !play.is_done[at];
+    let left_out = jobs.iter().enumerate().filter(|one| left_out(*one)).count();
+    Forecast { remaining: now, left_out }
+}
+
+/// A set that is being gone through.
+struct Play<'a> {
+    jobs: &'a [Job],
+    followers: Vec<Vec<usize>>,
+    /// How many each still waits for.
+    left: Vec<usize>,
+    is_done: Vec<bool>,
+    /// When those end that have begun.
+    ends: BinaryHeap<Reverse<(Duration, usize)>>,
+    /// Those that take no slot and can begin.
+    free: Vec<usize>,
+    /// Those that can begin when there is room, for each rig.
+    ready: Vec<BinaryHeap<Reverse<(u64, usize)>>>,
+    /// How much room there is: altogether, and in each rig. Below zero if more are at work than there is room for now.
+    slots: i64,
+    rigs: Vec<i64>,
+}
+
+impl<'a> Play<'a> {
+    fn of(jobs: &'a [Job], room: &Room) -> Self {
+        let size = |slots: Option<u32>| slots.map_or(i64::MAX / 2, i64::from);
+        let count = jobs.iter().filter_map(|job| job.rig).max().map_or(0, |last| last + 1);
+        let mut play = Self {
+            jobs,
+            followers: followers(jobs),
+            left: jobs.iter().map(|job| job.waits_for.len()).collect(),
+            is_done: vec![false; jobs.len()],
+            ends: BinaryHeap::new(),
+            free: Vec::new(),
+            ready: vec![BinaryHeap::new(); count],
+            slots: size(room.slots),
+            rigs: (0..count).map(|rig| size(room.rigs.get(rig).copied().flatten())).collect(),
+        };
+        for (at, job) in jobs.iter().enumerate() {
+            if job.is_running {
+                play.take(job, Duration::ZERO, at);
+            } else {
+                play.look_at(at);
+            }
+        }
+        play
+    }
+
+    /// Puts a job where it can begin, if it waits for nothing any more.
+    fn look_at(&mut self, at: usize) {
+        let job = &self.jobs[at];
+        if self.left[at] > 0 || job.is_stuck || job.is_running {
+            return;
+        }
+        match job.rig {
+            None => self.free.push(at),
+            Some(rig) => self.ready[rig].push(Reverse((job.turn, at))),
+        }
+    }
+
+    fn begin_what_can(&mut self, now: Duration) {
+        while let Some(at) = self.free.pop() {
+            self.take(&self.jobs[at], now, at);
+        }
+        while self.slots > 0 {
+            let with_room = (0..self.ready.len()).filter(|rig| self.rigs[*rig] > 0);
+            let first = with_room.filter_map(|rig| Some((self.ready[rig].peek()?.0, rig))).min();
+            let Some(((_, at), rig)) = first else { break };
+            self.ready[rig].pop();
+            self.take(&self.jobs[at], now, at);
+        }
+    }
+
+    /// Lets a job begin.
+    fn take(&mut self, job: &Job, now: Duration, at: usize) {
+        if let Some(rig) = job.rig {
+            self.slots -= 1;
+            self.rigs[rig] -= 1;
+        }
+        self.ends.push(Reverse((now.saturating_add(job.takes), at)));
+    }
+
+    fn end(&mut self, at: usize) {
+        self.is_done[at] = true;
+        if let Some(rig) = self.jobs[at].rig {
+            self.slots += 1;
+            self.rigs[rig] += 1;
+        }
+        for follower in std::mem::take(&mut self.followers[at]) {
+            self.left[follower] -= 1;
+            self.look_at(follower);
+        }
+    }
+}
+
+fn followers(jobs: &[Job]) -> Vec<Vec<usize>> {
+    let mut followers = vec![Vec::new(); jobs.len()];
+    for (at, job) in jobs.iter().enumerate() {
+        for target in &job.waits_for {
+            if let Some(followers) = followers.get_mut(*target) {
+                followers.push(at);
+            }
+        }
+    }
+    followers
+}
+
+/// The longest chain of what is to be done one after the other, by the places of those that take a slot. What waits for
+/// itself is in none.
+pub fn critical_path(jobs: &[Job]) -> Vec<usize> {
+    let mut followers = followers(jobs);
+    let waits = |job: &Job| if job.is_running { 0 } else { job.waits_for.len() };
+    let mut left: Vec<usize> = jobs.iter().map(waits).collect();
+    let mut next: Vec<usize> = (0..jobs.len()).filter(|at| left[*at] == 0).collect();
+    // When each could be done at the soonest, and after whom it begins.
+    let mut done = vec![(Duration::ZERO, 0_usize); jobs.len()];
+    let mut after: Vec<Option<usize>> = vec![None; jobs.len()];
+    let mut last: Option<usize> = None;
+    while let Some(at) = next.pop() {
+        let job = &jobs[at];
+        done[at].0 = done[at].0.saturating_add(job.takes);
+        done[at].1 += usize::from(job.rig.is_some());
+        if last.is_none_or(|last| done[at] > done[last]) {
+            last = Some(at);
+        }
+        for follower in std::mem::take(&mut followers[at]) {
+            if jobs[follower].is_running {
+                continue;
+            }
+            if after[follower].is_none() || done[at] > done[follower] {
+                (done[follower], after[follower]) = (done[at], Some(at));
+            }
+            left[follower] -= 1;
+            if left[follower] == 0 {
+                next.push(follower);
+            }
+        }
+    }
+    let mut path: Vec<usize> = std::iter::successors(last, |at| after[*at]).collect();
+    path.retain(|at| jobs[*at].rig.is_some());
+    path.reverse();
+    path
+}
+
+#[cfg(test)]
+mod tests;

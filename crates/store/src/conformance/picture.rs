@@ -1,0 +1,137 @@
+//! What is asked of many beads at once is what each of them would say.
+
+use std::time::Duration;
+
+use gt_core::schedule::{CloseReason, Run, RunState, Workplace};
+use gt_core::{Bead, BeadId, DependencyType, EventKind, ExecutorKind, Outcome, Status};
+
+use super::Subject;
+use super::contexts::{new, schedule};
+use super::kit::{Town, at, bead, id, json, kind, slug};
+use super::runs::{begin, end, set_status};
+use crate::{BlockerFacts, NewContext};
+
+/// More than are asked for in one statement.
+const MANY: usize = 300;
+
+fn names() -> Vec<BeadId> {
+    (0..MANY).map(|number| id(&format!("gt-{number}"))).collect()
+}
+
+pub(super) fn what_is_asked_of_many_beads_at_once_is_what_each_would_say(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    let ids = names();
+    town.write(|writer| {
+        for id in &ids {
+            writer.insert_bead(&bead(id.as_str()), EventKind::Created)?;
+        }
+        writer.insert_contexts(ids.iter().map(|id| new(id.as_str())).collect()).map(drop)
+    });
+    let staged = Status::parse("staged_ready").expect("that is a status");
+    for (convoy, status) in [("hq-cv-b", &staged), ("hq-cv-a", &staged), ("hq-cv-0", &Status::Open)]
+    {
+        town.add(Bead { issue_type: kind("convoy"), status: status.clone(), ..bead(convoy) });
+        town.write(|writer| writer.track(&id(convoy), &ids[298..]));
+    }
+    for (blocked, blocker) in [("gt-1", "gt-0"), ("gt-1", "gt-2"), ("gt-299", "gt-0")] {
+        town.link(blocked, DependencyType::Blocks, blocker);
+    }
+    town.close_as("gt-0", Some(Outcome::Failed));
+    town.change("gt-5", EventKind::Updated, |bead| bead.defer_until = Some(at(77)));
+    let first = town.read(|reader| reader.latest_context(&ids[7])).expect("it has a context");
+    town.write(|writer| writer.close_context(&first, CloseReason::Cleared, ""));
+    let run = begin(&town, "gt-299", |_| {});
+    end(&town, &run, RunState::Lost);
+    begin(&town, "gt-299", |_| {});
+
+    town.read(|reader| {
+        let contexts = reader.latest_contexts_of(&ids)?;
+        let runs = reader.last_runs_of(&ids)?;
+        let blockers = reader.blockers_of(&ids)?;
+        for id in &ids {
+            assert_eq!(contexts.get(id).cloned(), reader.latest_context(id)?, "{id}");
+            let last = reader.runs_of(id)?.into_iter().next();
+            let last = last.map(|run| Run { steps: json("{}"), ..run });
+            assert_eq!(runs.get(id).cloned(), last, "{id}");
+            let facts = blockers.get(id).cloned().unwrap_or_default();
+            assert_eq!(facts, reader.blockers(id)?, "{id}");
+        }
+        let failed = BlockerFacts { open: vec![ids[2].clone()], failed: vec![ids[0].clone()] };
+        assert_eq!((blockers.len(), blockers.get(&ids[1])), (2, Some(&failed)));
+        assert_eq!(runs.len(), 1);
+        let dates = reader.defer_dates_of(&ids)?;
+        assert_eq!((dates.len(), dates.get(&ids[5])), (1, Some(&at(77))));
+        let staged = reader.staged_convoys_of(&ids)?;
+        assert_eq!((staged.len(), staged.get(&ids[299])), (2, Some(&id("hq-cv-a"))));
+        // Closed, blocked, put off, cleared and at work are not in line.
+        let awake: Vec<BeadId> =
+            reader.awake_contexts()?.into_iter().map(|context| context.bead).collect();
+        let not_in_line = [0, 1, 5, 7, 299];
+        let expected = (0..MANY).filter(|at| !not_in_line.contains(at)).map(|at| ids[at].clone());
+        assert_eq!(awake, expected.collect::<Vec<_>>());
+        Ok(())
+    });
+}
+
+pub(super) fn what_a_convoy_has_left_to_do_is_read_at_once(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a", "gt-b", "gt-c", "gt-d", "gt-x"]);
+    town.add(Bead { issue_type: kind("convoy"), ..bead("hq-cv-1") });
+    let ids = ["gt-a", "gt-b", "gt-c", "gt-d"].map(id);
+    town.write(|writer| writer.track(&id("hq-cv-1"), &ids));
+    for (blocked, blocker) in [("gt-b", "gt-a"), ("gt-c", "gt-x"), ("gt-c", "gt-d")] {
+        town.link(blocked, DependencyType::Blocks, blocker);
+    }
+    schedule(&town, new("gt-b"));
+    schedule(&town, NewContext { next_attempt_at: Some(at(99_999)), ..new("gt-c") });
+    let run = begin(&town, "gt-a", |_| {});
+    town.close("gt-d");
+
+    let (found, waits) = town.read(|reader| {
+        let convoy = id("hq-cv-1");
+        Ok((reader.travellers(&convoy)?, reader.waits_of_travellers(&convoy)?))
+    });
+
+    assert_eq!(waits, [(id("gt-b"), id("gt-a")), (id("gt-c"), id("gt-x"))]);
+    let beads: Vec<&str> = found.iter().map(|one| one.bead.as_str()).collect();
+    assert_eq!(beads, ["gt-a", "gt-b", "gt-c"], "what is closed has nothing left to do");
+    let [first, second, third] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((&first.context, first.is_blocked), (&None, false));
+    assert_eq!(first.run, Some((RunState::Starting, run.created_at)));
+    let ticket = second.context.as_ref().expect("it is scheduled");
+    assert_eq!((second.is_blocked, ticket.is_held, ticket.is_starting), (true, true, false));
+    assert_eq!((ticket.lane.rig.as_str(), ticket.asleep_until), ("gear", None));
+    let ticket = third.context.as_ref().expect("it is scheduled");
+    assert_eq!((ticket.number, ticket.asleep_until), (2, Some(at(99_999))));
+}
+
+pub(super) fn the_durations_of_good_runs_are_read_newest_first(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a"]);
+    let one = |rig: &str, executor: ExecutorKind, seconds: usize, state: RunState| {
+        let run = begin(&town, "gt-a", |run| (run.rig, run.executor) = (slug(rig), executor));
+        town.write(|writer| {
+            assert!(writer.claim_run(&run, &Workplace::default())?);
+            set_status(writer, "gt-a", Status::InProgress)
+        });
+        // Each write is a second later than the one before.
+        (1..seconds).for_each(|_| town.write(|_| Ok(())));
+        assert!(end(&town, &run, state));
+    };
+    let process = ExecutorKind::Process;
+    one("gear", process, 1, RunState::Done);
+    one("gear", process, 5, RunState::Done);
+    one("gear", process, 9, RunState::Failed);
+    one("gear", ExecutorKind::None, 9, RunState::Done);
+    one("bolt", process, 3, RunState::Done);
+    one("gear", process, 2, RunState::Done);
+    begin(&town, "gt-a", |_| {});
+
+    let past = |limit| town.read(|reader| reader.past_durations(limit));
+
+    let lasted = |rig: &str, seconds| (slug(rig), Duration::from_secs(seconds));
+    let all = [lasted("gear", 2), lasted("bolt", 3), lasted("gear", 5), lasted("gear", 1)];
+    assert_eq!(past(200), all);
+    assert_eq!(past(2), all[..3], "of each rig");
+    assert_eq!(past(0), []);
+}

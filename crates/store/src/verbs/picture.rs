@@ -1,0 +1,237 @@
+//! What is asked of many beads at once, to show how they stand together.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use gt_core::schedule::{Context, Run, RunState, WorkerPlace};
+use gt_core::{BeadId, IssueType, Priority, RigSlug, Timestamp};
+
+use super::beads::{facts_from, id_from};
+use super::blocking::note_blocker;
+use super::contexts::{context_columns, contexts_from, convoys_from, count, said};
+use super::hydrate::{PAGE, placeholders};
+use super::runs::{live, run_columns, run_from};
+use super::statements;
+use crate::engine::Row;
+use crate::{BlockerFacts, Lane, Reader, StoreError};
+
+statements! {
+    AWAKE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
+        AND starting = 0 AND held = 0 AND asleep_until IS NULL ORDER BY number");
+    PAST = "SELECT rig, ended_at - running_at FROM (SELECT rig, state, executor, running_at, ended_at \
+        FROM runs ORDER BY created_at DESC, bead DESC, epoch DESC LIMIT ?1) past \
+        WHERE state = 'done' AND executor <> 'none' AND running_at IS NOT NULL";
+    TRAVELLERS = concat!("SELECT b.id, b.rig, b.issue_type, b.open_blockers, c.number, c.rig, c.place, c.account, \
+        c.gated, c.priority, c.starting, c.held, c.asleep_until, r.state, COALESCE(r.running_at, r.created_at), \
+        c.convoys \
+        FROM dependencies d JOIN beads b ON b.id = d.depends_on_id \
+        LEFT JOIN contexts c ON c.bead = b.id AND c.closed_at IS NULL \
+        LEFT JOIN runs r ON r.bead = b.id AND r.", live!(), " \
+        WHERE d.issue_id = ?1 AND d.type = 'tracks' AND b.status <> 'closed' ORDER BY b.id");
+    WAITS = "SELECT e.issue_id, e.depends_on_id FROM dependencies d \
+        JOIN dependencies e ON e.issue_id = d.depends_on_id \
+        WHERE d.issue_id = ?1 AND d.type = 'tracks' AND e.blocking = 1 ORDER BY e.issue_id, e.depends_on_id";
+}
+
+/// How many runs of the past are looked at, done or not, to find out how long they take.
+const PAST_RUNS: i64 = 1_000;
+
+/// A bead that a convoy tracks and that is not closed, with no more than what it takes to count it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traveller {
+    /// The bead.
+    pub bead: BeadId,
+    /// Its rig.
+    pub rig: Option<RigSlug>,
+    /// Its type.
+    pub issue_type: IssueType,
+    /// Whether something has to be done first.
+    pub is_blocked: bool,
+    /// How it is scheduled, if it is.
+    pub context: Option<Booking>,
+    /// Where its live run stands, and since when its worker has it.
+    pub run: Option<(RunState, Timestamp)>,
+}
+
+/// An open context, with no more than what says where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Booking {
+    /// Its number.
+    pub number: u64,
+    /// The lane that it stands in, as if it were there alone.
+    pub lane: Lane,
+    /// A worker is being started for it.
+    pub is_starting: bool,
+    /// Its bead keeps it.
+    pub is_held: bool,
+    /// It is not looked at before this.
+    pub asleep_until: Option<Timestamp>,
+}
+
+impl Reader<'_> {
+    /// The last context of each of these beads that has one, open or closed.
+    pub fn latest_contexts_of(
+        &self,
+        beads: &[BeadId],
+    ) -> Result<HashMap<BeadId, Context>, StoreError> {
+        let sql = |list: &str| {
+            let columns = context_columns!();
+            format!("SELECT {columns} FROM contexts WHERE bead IN ({list}) AND latest = 1")
+        };
+        let found = self.of_each(beads, sql, contexts_from())?;
+        Ok(found.into_iter().map(|context| (context.bead.clone(), context)).collect())
+    }
+
+    /// The last run of each of these beads that has had one, without its steps.
+    pub fn last_runs_of(&self, beads: &[BeadId]) -> Result<HashMap<BeadId, Run>, StoreError> {
+        let sql = |list: &str| {
+            let columns = run_columns!("'{}'");
+            format!(
+                "SELECT {columns} FROM runs WHERE bead IN ({list}) \
+                 AND epoch = (SELECT MAX(n.epoch) FROM runs n WHERE n.bead = runs.bead)"
+            )
+        };
+        let found = self.of_each(beads, sql, run_from)?;
+        Ok(found.into_iter().map(|run| (run.id.bead.clone(), run)).collect())
+    }
+
+    /// What blocks each of these beads now; those that nothing blocks are left out.
+    pub fn blockers_of(
+        &self,
+        beads: &[BeadId],
+    ) -> Result<HashMap<BeadId, BlockerFacts>, StoreError> {
+        let sql = |list: &str| {
+            format!(
+                "SELECT d.issue_id, d.depends_on_id, b.status, b.outcome FROM dependencies d \
+                 JOIN beads b ON b.id = d.depends_on_id WHERE d.issue_id IN ({list}) \
+                 AND d.blocking = 1 ORDER BY d.issue_id, d.depends_on_id"
+            )
+        };
+        let edge = |row: &dyn Row| Ok((id_from(row, 0)?, id_from(row, 1)?, facts_from(row, 2)?));
+        let mut found: HashMap<BeadId, BlockerFacts> = HashMap::new();
+        for (bead, blocker, facts) in self.of_each(beads, sql, edge)? {
+            note_blocker(found.entry(bead).or_default(), blocker, &facts);
+        }
+        Ok(found)
+    }
+
+    /// Until when those of these beads are put off that are put off until a date.
+    pub fn defer_dates_of(
+        &self,
+        beads: &[BeadId],
+    ) -> Result<HashMap<BeadId, Timestamp>, StoreError> {
+        let sql = |list: &str| {
+            format!(
+                "SELECT id, defer_until FROM beads WHERE id IN ({list}) AND defer_until IS NOT NULL"
+            )
+        };
+        let date = |row: &dyn Row| Ok((id_from(row, 0)?, Timestamp::from_nanos(row.int(1)?)));
+        Ok(self.of_each(beads, sql, date)?.into_iter().collect())
+    }
+
+    /// For each of these beads that a staged convoy tracks: that convoy, the first by its id.
+    pub fn staged_convoys_of(
+        &self,
+        beads: &[BeadId],
+    ) -> Result<HashMap<BeadId, BeadId>, StoreError> {
+        let sql = |list: &str| {
+            format!(
+                "SELECT d.depends_on_id, d.issue_id FROM dependencies d \
+                 JOIN beads b ON b.id = d.issue_id \
+                 WHERE d.depends_on_id IN ({list}) AND d.type = 'tracks' \
+                 AND b.issue_type = 'convoy' AND b.status LIKE 'staged%' ORDER BY d.issue_id"
+            )
+        };
+        let mut found = HashMap::new();
+        for (bead, convoy) in
+            self.of_each(beads, sql, |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))?
+        {
+            found.entry(bead).or_insert(convoy);
+        }
+        Ok(found)
+    }
+
+    /// Every context that nothing written down keeps, in the order of their numbers.
+    pub fn awake_contexts(&self) -> Result<Vec<Context>, StoreError> {
+        self.rows(AWAKE, &[], contexts_from())
+    }
+
+    /// How long the last runs lasted that came to a good end, newest first, at most so many of each rig. What people did is
+    /// not among them.
+    pub fn past_durations(&self, limit: usize) -> Result<Vec<(RigSlug, Duration)>, StoreError> {
+        let past = self.rows(PAST, &[PAST_RUNS.into()], |row| {
+            let lasted = Duration::from_nanos(count(row.int(1)?));
+            Ok((RigSlug::trusted(row.text(0)?.to_owned()), lasted))
+        })?;
+        let mut seen: HashMap<RigSlug, usize> = HashMap::new();
+        let wanted = |(rig, _): &(RigSlug, Duration)| {
+            let seen = seen.entry(rig.clone()).or_default();
+            *seen += 1;
+            *seen <= limit
+        };
+        Ok(past.into_iter().filter(wanted).collect())
+    }
+
+    /// What a convoy tracks and is not closed, sorted by id.
+    pub fn travellers(&self, convoy: &BeadId) -> Result<Vec<Traveller>, StoreError> {
+        self.rows(TRAVELLERS, &[convoy.into()], traveller_from)
+    }
+
+    /// Every edge that blocks something that a convoy tracks: the bead, and what it waits for.
+    pub fn waits_of_travellers(
+        &self,
+        convoy: &BeadId,
+    ) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
+        self.rows(WAITS, &[convoy.into()], |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))
+    }
+
+    /// The rows about these beads, a page at a time; `sql` is given what stands for their ids.
+    fn of_each<T>(
+        &self,
+        beads: &[BeadId],
+        sql: impl Fn(&str) -> String,
+        from: impl Fn(&dyn Row) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut found = Vec::new();
+        for page in beads.chunks(PAGE) {
+            let (list, params) = placeholders(page);
+            found.extend(self.rows(&sql(&list), &params, &from)?);
+        }
+        Ok(found)
+    }
+}
+
+fn traveller_from(row: &dyn Row) -> Result<Traveller, StoreError> {
+    let run = row.text_or_null(13)?.map(RunState::parse).transpose()?;
+    let run = run.zip(row.int_or_null(14)?.map(Timestamp::from_nanos));
+    let context = row.int_or_null(4)?.map(|number| booking_from(row, count(number))).transpose()?;
+    let rig = row.text_or_null(1)?.and_then(said).map(RigSlug::trusted);
+    Ok(Traveller {
+        bead: id_from(row, 0)?,
+        rig,
+        issue_type: IssueType::trusted(row.text(2)?.to_owned()),
+        is_blocked: row.int(3)? > 0,
+        context,
+        run,
+    })
+}
+
+fn booking_from(row: &dyn Row, number: u64) -> Result<Booking, StoreError> {
+    let lane = Lane {
+        rig: RigSlug::trusted(row.text(5)?.to_owned()),
+        place: said(row.text(6)?).map(WorkerPlace::trusted),
+        account: said(row.text(7)?),
+        gated: row.flag(8)?,
+        priority: Priority::new(row.int(9)?)?,
+        convoys: convoys_from(row.text(15)?),
+        queued: 1,
+        awake: 1,
+    };
+    Ok(Booking {
+        number,
+        lane,
+        is_starting: row.flag(10)?,
+        is_held: row.int(11)? > 0,
+        asleep_until: row.int_or_null(12)?.map(Timestamp::from_nanos),
+    })
+}
