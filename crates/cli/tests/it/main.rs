@@ -21,6 +21,7 @@ mod config;
 mod config_files;
 mod containers;
 mod contexts;
+mod convoy_verbs;
 mod convoys;
 mod create;
 mod create_links;

@@ -227,3 +227,96 @@ fn who_waits_for_whom_can_be_drawn() {
     let mermaid = town.gt(["convoy", "stage", "we-epic", "--graph", "mermaid"]).ok().stdout;
     assert_says(&mermaid, &["graph LR", "n0[\"we-a: we-a\"]", "n1 --> n3"]);
 }
+
+#[test]
+fn a_rig_that_is_parked_is_named_and_one_that_is_docked_leaves_its_beads_out() {
+    let town = town_with_epic();
+    for (verb, undo) in [("park", "unpark"), ("dock", "undock")] {
+        town.gt(["rig", verb, "web"]).ok();
+        let staged = town.gt_json(&["convoy", "stage", "we-epic"]);
+        assert_eq!(categories(&staged, "warnings"), ["blocked-rig"], "{verb}");
+        let fix = staged["warnings"][0]["suggested_fix"].as_str().unwrap();
+        assert_says(fix, &[&format!("gt rig {undo} web")]);
+        if verb == "dock" {
+            let launched = town.gt_json(&["convoy", "stage", "we-epic", "--launch", "--force"]);
+            assert_eq!((&launched["launched"], &launched["scheduled"]), (&json!(true), &json!(0)));
+            assert_says(&town.reasons("we-a").join(" "), &["rig-docked"]);
+        }
+        town.gt(["rig", undo, "web"]).ok();
+    }
+    // Whatever was left out goes when the rig serves again.
+    assert_eq!(town.gt_json(&["scheduler", "list"]).as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn what_is_closed_or_gone_between_stage_and_launch_is_left_out() {
+    let town = town_with_epic();
+    town.gt(["scheduler", "pause"]).ok();
+    let staged = town.gt_json(&["convoy", "stage", "we-a", "we-b", "we-c"]);
+    let convoy = staged["convoy_id"].as_str().unwrap();
+    town.bd(["close", "we-a"]).ok();
+    town.bd(["delete", "we-c", "--force"]).ok();
+
+    town.gt(["convoy", "launch", convoy]).ok();
+
+    assert_eq!(texts(&town.gt_json(&["scheduler", "list"]), "id"), ["we-b"]);
+    let shown = town.gt_json(&["convoy", "status", convoy]);
+    assert_eq!((&shown["completed"], &shown["total"]), (&json!(1), &json!(2)));
+    // And what is done altogether has landed with its launch.
+    let staged = town.gt_json(&["convoy", "stage", "we-d"]);
+    let convoy = staged["convoy_id"].as_str().unwrap();
+    town.bd(["close", "we-d", "--force"]).ok();
+    town.gt(["convoy", "launch", convoy]).ok();
+    assert_eq!(town.show(convoy)["close_reason"], "landed");
+}
+
+#[test]
+fn a_circle_of_ten_thousand_is_found_and_told_in_a_line_that_can_be_read() {
+    let town = town_with_agent("true");
+    let made = "\"created_at\":\"2026-01-01T00:00:00Z\"";
+    let bead = |id: &str, kind: &str, edges: &[(&str, String)]| {
+        let edge = |(kind, target): &(&str, String)| {
+            format!(
+                "{{\"issue_id\":\"{id}\",\"depends_on_id\":\"{target}\",\"type\":\"{kind}\",{made}}}"
+            )
+        };
+        let edges = edges.iter().map(edge).collect::<Vec<_>>().join(",");
+        format!(
+            "{{\"id\":\"{id}\",\"title\":\"t\",\"status\":\"open\",\"issue_type\":\"{kind}\",{made},\
+             \"updated_at\":\"2026-01-01T00:00:00Z\",\"dependencies\":[{edges}]}}\n"
+        )
+    };
+    // No edge closes the circle: the last waits for an epic, and the first is a part of that.
+    let within = |epic: &str| ("parent-child", epic.to_owned());
+    let mut lines = bead("we-epic", "epic", &[]) + &bead("we-sub", "epic", &[within("we-epic")]);
+    for at in 0..9_999 {
+        let next = match at {
+            9_998 => ("waits-for", "we-sub".to_owned()),
+            at => ("blocks", format!("we-{}", at + 1)),
+        };
+        let whole = if at == 0 { "we-sub" } else { "we-epic" };
+        lines += &bead(&format!("we-{at}"), "task", &[within(whole), next]);
+    }
+    town.import(&lines);
+    let before = town.last_event();
+
+    let ran = town.gt(["convoy", "stage", "we-epic", "--json"]);
+
+    assert_eq!(ran.code, 1);
+    let staged: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(categories(&staged, "errors"), ["cycle"]);
+    assert_eq!(staged["errors"][0]["bead_ids"].as_array().unwrap().len(), 10_000);
+    let message = staged["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains(" → ") && message.len() < 2_000, "{} bytes", message.len());
+    assert_eq!(town.last_event(), before);
+}
+
+#[test]
+fn a_bead_that_waits_for_itself_cannot_come_about() {
+    let town = town_with_agent("true");
+    town.bead("we-a", &[]);
+    let message = refusal(&town.gt(["bd", "dep", "add", "we-a", "we-a"]));
+    assert_says(&message, &["itself"]);
+    let staged = town.gt_json(&["convoy", "stage", "we-a", "we-a"]);
+    assert_eq!(waves(&staged), [vec!["we-a"]], "who is named twice goes once");
+}

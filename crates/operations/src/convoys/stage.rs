@@ -13,7 +13,7 @@ use super::find;
 use super::forecast::{Estimate, Mark, outlook, pace};
 use super::make::{ConvoyToMake, make};
 use crate::dispatch::SchedulerSettings;
-use crate::schedule::{Meaning, meaning};
+use crate::schedule::{Meaning, meaning, no_parts};
 use crate::settings::layers_in;
 use crate::trees::shared_repository;
 use crate::{OperationError, Result, Town};
@@ -177,10 +177,7 @@ fn set_of(town: &Town, reader: &Reader<'_>, inputs: &[String]) -> Result<Set> {
             Meaning::Convoy(bead, _) if !alone => return refused("a convoy", &bead),
             Meaning::Epic(bead, parts) => {
                 if parts.is_empty() {
-                    return Err(OperationError::rejected(format!(
-                        "the epic {} has no parts; add some with bd create --parent {}",
-                        bead.id, bead.id
-                    )));
+                    return Err(no_parts(&bead));
                 }
                 let convoy = staged_from(reader, &bead.id)?;
                 return Ok(Set { epic: Some(*bead), convoy, beads: parts });

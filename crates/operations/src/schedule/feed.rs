@@ -45,9 +45,9 @@ pub(crate) fn strays(
     let mut first: HashMap<BeadId, BeadId> = HashMap::new();
     let mut order = Vec::new();
     for (convoy, bead) in reader.unscheduled_members(which)? {
-        if let Entry::Vacant(unseen) = first.entry(bead) {
-            order.push(unseen.key().clone());
-            unseen.insert(convoy);
+        if let Entry::Vacant(vacant) = first.entry(bead) {
+            order.push(vacant.key().clone());
+            vacant.insert(convoy);
         }
     }
     let mut strays = Vec::with_capacity(order.len());
@@ -87,12 +87,10 @@ pub(crate) fn feed_in(writer: &mut Writer<'_>, scene: &Scene, strays: &[Stray]) 
             }
         };
         let latest = writer.latest_context(&bead.id)?;
-        let parameters = match &latest {
-            Some(latest) => latest.parameters.clone(),
-            None => match convoys.entry(convoy) {
-                Entry::Occupied(known) => known.get().clone(),
-                Entry::Vacant(unknown) => unknown.insert(said_by(writer, convoy)?).clone(),
-            },
+        let parameters = match (&latest, convoys.entry(convoy)) {
+            (Some(latest), _) => latest.parameters.clone(),
+            (None, Entry::Occupied(known)) => known.get().clone(),
+            (None, Entry::Vacant(unknown)) => unknown.insert(said_by(writer, convoy)?).clone(),
         };
         new.push(NewContext {
             account: latest.and_then(|latest| latest.account),

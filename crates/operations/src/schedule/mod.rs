@@ -17,4 +17,4 @@ pub use request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest, Travel};
 pub use retry::{Retried, retry};
 pub(crate) use retry::{retry_found, try_recipe};
 pub use sling::sling;
-pub(crate) use sling::{SlungToStart, sling_to_start};
+pub(crate) use sling::{SlungToStart, no_parts, sling_to_start};

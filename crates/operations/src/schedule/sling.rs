@@ -177,6 +177,14 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
                 });
                 continue;
             }
+            Ok(Meaning::Bead(bead))
+                if matches!(request.travel, Travel::In(NewConvoy { from_epic: true, .. })) =>
+            {
+                return Err(OperationError::rejected(format!(
+                    "{} is a {}, and no epic; leave --from-epic out",
+                    bead.id, bead.issue_type
+                )));
+            }
             Ok(Meaning::Bead(bead)) => {
                 items.push(Item {
                     name: bead.id.to_string(),
@@ -191,6 +199,9 @@ fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load
             Ok(Meaning::Convoy(bead, parts)) => ("convoy", bead, parts),
         };
         refuse_misuse(kind, &bead, &words, request)?;
+        if joins && parts.is_empty() {
+            return Err(no_parts(&bead));
+        }
         container = Some((kind, bead.id.clone()));
         if bead.issue_type.is_convoy() {
             merging = merging_of(&bead)?;
@@ -264,6 +275,14 @@ fn refuse_misuse(kind: &str, bead: &Bead, words: &Words, request: &SlingRequest)
         )));
     }
     Ok(())
+}
+
+/// What is said of an epic in which there is nothing to be done.
+pub(crate) fn no_parts(epic: &Bead) -> OperationError {
+    OperationError::rejected(format!(
+        "the epic {} has no parts; add some with bd create --parent {}",
+        epic.id, epic.id
+    ))
 }
 
 /// Whether a part of an epic only holds others together. It is over when they are, and no convoy waits for it.

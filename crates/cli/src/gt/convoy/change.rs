@@ -1,6 +1,7 @@
 //! Making and changing convoys.
 
 use clap::Args;
+use gt_core::BeadId;
 use gt_core::schedule::Merge;
 use gt_operations::convoys::{self, ConvoyClose, NewConvoy};
 use gt_operations::schedule::{SlingRequest, Travel};
@@ -173,7 +174,7 @@ pub(super) fn add(context: &Context<'_>, args: &AddArgs) -> Result<(), CliError>
         if slung.added.is_empty() {
             context.printer.done(format!("{convoy} tracks them already; nothing to do"))?;
         } else {
-            let names: Vec<&str> = slung.added.iter().map(|bead| bead.as_str()).collect();
+            let names: Vec<&str> = slung.added.iter().map(BeadId::as_str).collect();
             context.printer.done(format!("✓ {convoy} tracks {}", names.join(", ")))?;
             let convoy = convoys::status(&town, convoy)?.convoy;
             if convoy.bead.status.as_str().starts_with("staged") {
