@@ -33,6 +33,10 @@ enum Wish {
     Close,
     Land,
     Check,
+    /// As other tools do it, which know beads and edges and nothing else.
+    Make,
+    Track,
+    Untrack,
 }
 
 impl Simulation {
@@ -70,6 +74,9 @@ impl Simulation {
             (1, Wish::Close),
             (2, Wish::Land),
             (1, Wish::Check),
+            (2, Wish::Make),
+            (4, Wish::Track),
+            (2, Wish::Untrack),
         ];
         let Some(wish) = self.state().random.weighted(wishes) else { return String::new() };
         let said = self.fulfil_for_convoys(id, town, wish);
@@ -127,6 +134,23 @@ impl Simulation {
             }
             Wish::Check => {
                 convoys::check(town, None, false).map(|landed| format!("{} landed", landed.len()))
+            }
+            Wish::Make => {
+                let issue_type = Some(IssueType::trusted("convoy".to_owned()));
+                let title = "convoy of others".to_owned();
+                beads::create(town, &NewBead { title, issue_type, ..NewBead::default() }, false)
+                    .map(|made| made.bead.id.to_string())
+            }
+            Wish::Track => {
+                let (convoy, bead) = (convoy(&[Open, Staged]), self.some_bead());
+                let kind = DependencyType::Tracks;
+                dependencies::add(town, &convoy, bead.as_str(), &kind, false)
+                    .map(|added| format!("{added:?}"))
+            }
+            Wish::Untrack => {
+                let (convoy, bead) = (convoy(&[Open, Staged]), self.some_bead());
+                dependencies::remove(town, &convoy, bead.as_str(), None)
+                    .map(|removed| format!("{removed:?}"))
             }
         };
         self.sound(&format!("{wish:?}"), answer).unwrap_or_else(|refused| refused)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::decide::{ConvoyState, Members, PARTS_DONE, is_owned};
-use gt_core::schedule::{CloseReason, Context, Origin, Run};
+use gt_core::schedule::{CloseReason, Context, Origin, Run, RunState};
 use gt_core::{Bead, BeadId, DependencyType, EventKind, IssueType, Outcome, RigSlug, Status};
 use gt_operations::convoys;
 use gt_store::{BeadFilter, EventFilter, Reader, StatusFilter, StoreError, Tally};
@@ -190,6 +190,11 @@ impl Simulation {
             let mut before = state.memory.contexts.range(..context.number);
             before.rfind(|(_, before)| before.bead == *bead).map(|(_, before)| before.clone())
         };
+        // What did not start, or is tried again, waits as it was scheduled before.
+        let goes_on = before.as_ref().is_some_and(|before| {
+            let run = snapshot.last_run(bead).filter(|run| run.context == before.number);
+            before.origin == context.origin && run.is_some_and(|run| run.state == RunState::Failed)
+        });
         let ended = before.and_then(|before| before.closed).map(|closed| closed.reason);
         let is_for_people = matches!(
             ended,
@@ -199,7 +204,7 @@ impl Simulation {
             let found = format!("{bead} was {ended:?}, and nobody asked for it again");
             self.violated(Invariant::EndsStay, found);
         }
-        if context.origin == Origin::Convoy {
+        if context.origin == Origin::Convoy && !goes_on {
             let under_way = |convoy: &SeenConvoy| {
                 convoy.tracks(bead)
                     && convoy.state() == ConvoyState::Open

@@ -25,16 +25,15 @@ fn strand(town: &Sandbox, convoy: &str, beads: &[&str]) {
         format!("{{\"issue_id\":\"{convoy}\",\"depends_on_id\":\"{bead}\",\"type\":\"tracks\"}}")
     };
     let edges: Vec<String> = beads.iter().map(edge).collect();
-    let mut lines = format!(
+    let mut lines = vec![format!(
         "{{\"id\":\"{convoy}\",\"title\":\"{convoy}\",\"issue_type\":\"convoy\",\"status\":\"open\",{times},\
-         \"dependencies\":[{}]}}\n",
+         \"dependencies\":[{}]}}",
         edges.join(",")
-    );
-    for bead in beads {
-        lines +=
-            &format!("{{\"id\":\"{bead}\",\"title\":\"{bead}\",\"status\":\"open\",{times}}}\n");
-    }
-    town.import(&lines);
+    )];
+    lines.extend(beads.iter().map(|bead| {
+        format!("{{\"id\":\"{bead}\",\"title\":\"{bead}\",\"status\":\"open\",{times}}}")
+    }));
+    town.import(&lines.join("\n"));
 }
 
 /// Starts all these commands of `gt` so many times before it waits for the first.

@@ -259,6 +259,7 @@ impl Writer<'_> {
     pub(super) fn recount(&mut self, id: &BeadId) -> Result<(), StoreError> {
         let container = self.bead(id)?.filter(is_counted);
         let Some(container) = container else { return Ok(()) };
+        self.note_recounted(id);
         let members = self.count_members(&container)?;
         let landings = self.convoy_tally(id)?.map_or(0, |tally| tally.landings);
         self.put_tally(&Tally { landings, ..Tally::plain(id, members) })
@@ -271,6 +272,7 @@ impl Writer<'_> {
         joins: bool,
     ) -> Result<(), StoreError> {
         let Some(mut tally) = self.convoy_tally(container)? else { return self.recount(container) };
+        self.note_recounted(container);
         // Only beads that are there count.
         let Some(facts) = self.facts_of(member)? else { return Ok(()) };
         let (open, failed) = counts(&facts);
