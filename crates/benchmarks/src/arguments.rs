@@ -53,6 +53,8 @@ pub(crate) enum Part {
     Commit { database: PathBuf, id: String },
     /// Copies all rows from one database to another and prints the nanoseconds of the inserts.
     Copy { from: PathBuf, to: PathBuf },
+    /// Reads every bead and every dependency of a store once.
+    Scan { store: PathBuf },
     /// Writes as fast as the store can until standard input ends.
     Saturate { store: PathBuf },
     /// Is a worker that writes down when it began and ended, and waits in between if it is to.
@@ -72,6 +74,7 @@ impl Part {
             Self::Sample { beads, file } => Sample::new(beads).write(&file)?,
             Self::Commit { database, id } => baseline::commit_one(&database, &id)?,
             Self::Copy { from, to } => baseline::copy_all(&from, &to)?,
+            Self::Scan { store } => benchmarks::scan(&store)?,
             Self::Saturate { store } => benchmarks::saturate(&store)?,
             Self::Arrive { directory, name } => benchmarks::arrive(&directory, &name)?,
             Self::ServeFile { store } => benchmarks::serve_file(&store)?,
@@ -129,6 +132,7 @@ fn part(arguments: &[OsString]) -> Option<Part> {
             Some(Part::Commit { database: database.into(), id: id.to_str()?.to_owned() })
         }
         ("baseline-copy", [from, to]) => Some(Part::Copy { from: from.into(), to: to.into() }),
+        ("scan", [store]) => Some(Part::Scan { store: store.into() }),
         ("saturate", [store]) => Some(Part::Saturate { store: store.into() }),
         ("arrive", [directory, name]) => {
             Some(Part::Arrive { directory: directory.into(), name: name.to_str()?.to_owned() })

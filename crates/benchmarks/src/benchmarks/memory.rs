@@ -54,7 +54,7 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 /// The most memory a command had, in KiB, and how long it took.
-fn peak(lab: &Lab, town: &Town, command: &[&str]) -> Result<(u64, Duration)> {
+pub(super) fn peak(lab: &Lab, town: &Town, command: &[&str]) -> Result<(u64, Duration)> {
     let mut part = lab.part("peak")?;
     let program = lab.program(command[0], &town.path)?;
     part.current_dir(&town.path).arg(program.get_program()).args(&command[1..]);
@@ -63,7 +63,7 @@ fn peak(lab: &Lab, town: &Town, command: &[&str]) -> Result<(u64, Duration)> {
     Ok((kib.trim().parse()?, start.elapsed()))
 }
 
-fn megabytes(kib: u64) -> String {
+pub(super) fn megabytes(kib: u64) -> String {
     let tenths = kib * 1024 / 100_000;
     format!("{}.{} MB", tenths / 10, tenths % 10)
 }

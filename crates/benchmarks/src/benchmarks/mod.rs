@@ -1,6 +1,7 @@
 //! The benchmarks, one file each.
 
 mod contention;
+mod convoys;
 mod create;
 mod daemon;
 mod grouped;
@@ -16,6 +17,7 @@ mod site;
 mod workers;
 
 pub(crate) use contention::saturate;
+pub(crate) use convoys::scan;
 pub(crate) use http::{BARE, ONE_BY_ONE, TOGETHER, serve_claims, serve_file};
 pub(crate) use site::arrive;
 
@@ -89,6 +91,11 @@ pub(crate) const ALL: &[Benchmark] = &[
         name: "daemon",
         about: "from the end of a run to the next, ten starts at once, deaths, idleness, and many at once",
         run: daemon::run,
+    },
+    Benchmark {
+        name: "convoys",
+        about: "staging very many beads, a close in a large convoy, and the picture of one",
+        run: convoys::run,
     },
     Benchmark {
         name: "http",

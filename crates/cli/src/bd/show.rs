@@ -1,7 +1,7 @@
 //! `bd show`.
 
 use clap::Args;
-use gt_core::{DependencyType, Timestamp};
+use gt_core::{Bead, DependencyType, Outcome, Timestamp};
 use gt_operations::OperationError;
 use gt_operations::beads::{Mention, References, Shown, references, show};
 use gt_records::ObjectWriter;
@@ -246,6 +246,13 @@ fn print(printer: &Printer, shown: &Shown, now: Timestamp) -> Result<(), CliErro
         if let Some(at) = at {
             printer.line(format!("{name} {at}"))?;
         }
+    }
+    if bead.issue_type.is_epic() {
+        let (total, closed) = shown.children_counts();
+        let has_failed = |(_, part): &&(_, Bead)| part.outcome == Some(Outcome::Failed);
+        let failed = shown.children().filter(has_failed).count();
+        let but = if failed == 0 { String::new() } else { format!(", failed: {failed}") };
+        printer.line(format!("parts: {}/{total} done{but}", closed.saturating_sub(failed)))?;
     }
     if !shown.row.labels.is_empty() {
         printer.line(format!("labels: {}", shown.row.labels.join(", ")))?;

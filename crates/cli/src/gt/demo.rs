@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use gt_core::Timestamp;
 use gt_operations::daemon::LatencyReport;
-use gt_operations::demo::{Ended, Moment, Outcome, Performance, Progress, Scene};
+use gt_operations::demo::{Ended, Moment, Outcome, Performance, Plan, Progress, Scene};
 use gt_records::ObjectWriter;
 
 use crate::context::{Context, this_program};
@@ -17,9 +17,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// See a whole town at work, in seconds
 ///
-/// Makes a throw-away town with two repositories and eleven beads that depend on each other, lets scripted workers do
-/// them, of which one crashes and one reaches a usage limit, and shows what happens until everything has landed. No account, no key, nothing
-/// outside of a temporary directory.
+/// Makes a throw-away town with two repositories and an epic of eleven beads that depend on each other, stages and launches
+/// it as a convoy, lets scripted workers do it, of which one crashes and one reaches a usage limit, and shows what happens
+/// until everything has landed. No account, no key, nothing outside of a temporary directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code: 0 if everything landed, else 1.
 
@@ -43,6 +43,13 @@ pub(super) fn run(context: &Context<'_>, args: &DemoArgs) -> Result<(), CliError
         let (beads, rigs, cap) = performance.size();
         printer.done(format!(
             "{beads} beads in {rigs} rigs, room for {cap} workers at once; its daemon does the rest"
+        ))?;
+        let Plan { convoy, waves } = performance.plan();
+        let sizes: Vec<String> = waves.iter().map(ToString::to_string).collect();
+        printer.done(format!(
+            "Staged and launched as {convoy}, in {}: {}",
+            plural(waves.len() as u64, "wave"),
+            sizes.join(", then ")
         ))?;
         printer.done("")?;
     }
@@ -91,7 +98,7 @@ fn line(began: Timestamp, moment: &Moment) -> String {
 }
 
 fn tell(printer: &Printer, ended: &Ended) -> Result<(), CliError> {
-    let Ended { outcome, end_to_start, close_to_start, kept } = ended;
+    let Ended { outcome, end_to_start, close_to_start, plan, convoy_landed, kept } = ended;
     let Outcome { beads, landed, runs, most_at_once, cap, recovered, took } = outcome;
     printer.done("")?;
     printer.done(format!(
@@ -99,6 +106,13 @@ fn tell(printer: &Printer, ended: &Ended) -> Result<(), CliError> {
         seconds(*took),
         plural(*runs as u64, "run")
     ))?;
+    if *convoy_landed {
+        printer.done(format!(
+            "{} has landed, in {}",
+            plan.convoy,
+            plural(plan.waves.len() as u64, "wave")
+        ))?;
+    }
     for (bead, after) in recovered {
         printer.done(format!(
             "{bead} stumbled and was taken up again after {:.1} s",
@@ -119,7 +133,10 @@ fn tell(printer: &Printer, ended: &Ended) -> Result<(), CliError> {
     match kept {
         Some(root) => {
             printer.done(format!("Look around: cd {}", root.display()))?;
-            printer.done("  gt status · gt feed · gt run list · gt why web-checkout · gt run log api-search")?;
+            printer.done(format!(
+                "  gt convoy status {} · gt status · gt feed · gt run list · gt run log api-search",
+                plan.convoy
+            ))?;
             printer.done("Nothing runs there any more; remove the directory when you have seen enough")
         }
         None => printer.done(
@@ -134,7 +151,7 @@ fn seconds(milliseconds: u64) -> f64 {
 }
 
 fn json(ended: &Ended) -> String {
-    let Ended { outcome, end_to_start, close_to_start, kept } = ended;
+    let Ended { outcome, end_to_start, close_to_start, plan, convoy_landed, kept } = ended;
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     object.count("beads", outcome.beads as u64);
@@ -143,6 +160,11 @@ fn json(ended: &Ended) -> String {
     object.count("most_at_once", outcome.most_at_once as u64);
     object.count("cap", outcome.cap as u64);
     object.count("took_ms", outcome.took);
+    object.text("convoy", plan.convoy.as_str());
+    object.flag("convoy_landed", *convoy_landed);
+    object.array("waves", |array| {
+        plan.waves.iter().for_each(|beads| array.raw(&beads.to_string()));
+    });
     object.object("recovered_ms", |fields| {
         for (bead, after) in &outcome.recovered {
             fields.count(bead, *after);

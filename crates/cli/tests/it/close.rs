@@ -204,9 +204,17 @@ fn a_molecule_is_over_when_its_last_step_is() {
 fn an_epic_is_over_with_its_last_part_unless_nobody_wants_that() {
     let town = town();
     town.bead("hq-e", &["-t", "epic"]);
-    town.create("One", &["--parent", "hq-e"]);
-
+    for title in ["One", "Two", "Three"] {
+        town.create(title, &["--parent", "hq-e"]);
+    }
+    town.bd(["close", "hq-e.2"]).ok();
+    town.bd(["close", "hq-e.3", "--outcome", "failed"]).ok();
+    let shown = town.bd(["show", "hq-e"]).ok().stdout;
+    assert_says(&shown, &["parts: 1/3 done, failed: 1"]);
     town.bd(["close", "hq-e.1"]).ok();
+    assert_eq!(town.show("hq-e")["status"], "open", "one of them failed");
+
+    town.bd(["close", "hq-e.3", "--outcome", "success"]).ok();
 
     let epic = town.show("hq-e");
     assert_eq!(

@@ -17,6 +17,7 @@ fn everything_lands_although_one_crashes_and_one_reaches_a_limit() {
     assert_eq!((&told["beads"], &told["landed"]), (&11.into(), &11.into()), "{told}");
     // Two of them needed a second worker, and nobody was more than there was room for.
     assert_eq!(told["runs"], 13, "{told}");
+    assert_eq!((&told["convoy_landed"], &told["waves"]), (&true.into(), &vec![1, 8, 1, 1].into()));
     assert!(told["most_at_once"].as_u64() <= told["cap"].as_u64(), "{told}");
     let recovered = told["recovered_ms"].as_object().unwrap();
     assert_eq!(recovered.keys().collect::<Vec<_>>(), ["api-search", "web-cart"]);
@@ -39,7 +40,13 @@ fn a_town_that_is_kept_can_be_looked_at() {
 
     assert_says(
         &demo.stdout,
-        &["11 of 11 beads landed", "api-search stumbled", "Look around: cd "],
+        &[
+            "in 4 waves: 1, then 8, then 1, then 1",
+            "11 of 11 beads landed",
+            "has landed, in 4 waves",
+            "api-search stumbled",
+            "Look around: cd ",
+        ],
     );
     let root = demo.stdout.lines().find_map(|line| line.strip_prefix("Look around: cd ")).unwrap();
     let status =

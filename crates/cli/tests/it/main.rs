@@ -91,6 +91,7 @@ mod session_faults;
 mod sessions;
 mod show;
 mod show_views;
+mod sixty;
 mod skill;
 mod sling;
 mod slow_landings;

@@ -332,7 +332,20 @@ impl Repository {
 
     /// Takes the right to change which worktrees there are, when nobody else has it.
     pub(super) fn registry(&self) -> Result<Registry, GitError> {
-        Ok(Registry { _lock: self.lock("gt-registry.lock")? })
+        let registry = Registry { _lock: self.lock("gt-registry.lock")? };
+        self.forget_unreadable();
+        Ok(registry)
+    }
+
+    /// Forgets worktrees that git died over before it had written what it looks for first: it would refuse to make any other
+    /// beside them. Whoever calls this has the registry, so nobody is just writing it.
+    fn forget_unreadable(&self) {
+        for data in self.worktree_data() {
+            let is_readable = fs::metadata(data.join("commondir")).is_ok_and(|file| file.len() > 0);
+            if !is_readable && !data.join("index").exists() {
+                let _ = fs::remove_dir_all(&data);
+            }
+        }
     }
 
     /// Waits for the turn to bring something to the origin. Those who land on one machine do so one after the other:

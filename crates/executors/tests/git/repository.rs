@@ -167,6 +167,21 @@ fn several_who_fetch_at_once_all_succeed() {
 }
 
 #[test]
+fn a_worktree_that_git_died_over_is_in_nobodys_way() {
+    let rig = Rig::new();
+    let dead = rig.repository.path().join("worktrees/dead");
+    fs::create_dir_all(&dead).unwrap();
+    fs::write(dead.join("gitdir"), rig.path("dead/.git").display().to_string()).unwrap();
+    fs::write(dead.join("commondir"), "").unwrap();
+    let path = rig.path("trees/nux/rig");
+
+    rig.repository.add_worktree(&path, "mine", &rig.base()).unwrap();
+
+    assert!(!dead.exists());
+    assert!(path.join("file.txt").exists());
+}
+
+#[test]
 fn eight_at_once_all_get_their_worktree() {
     let rig = Rig::new();
     let base = rig.base();

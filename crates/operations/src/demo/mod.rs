@@ -8,13 +8,16 @@ mod watch;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use gt_core::BeadId;
+use gt_core::decide::ConvoyState;
 use gt_executors::daemon::Signals;
 use tempfile::TempDir;
 
 use crate::daemon::{self, LatencyReport, Standing};
 use crate::{Environment, OperationError, Result, Town, runs};
-use stage::{schedule_all, set_up};
+use stage::{launch_all, set_up};
 
+pub use stage::Plan;
 pub use watch::{Moment, Outcome, Scene};
 
 /// How long the demonstration may take before it is ended: many times what it takes.
@@ -25,6 +28,7 @@ const PATIENCE: Duration = Duration::from_mins(3);
 pub struct Performance {
     town: Town,
     watch: watch::Watch,
+    plan: Plan,
     signals: Signals,
     began: Instant,
     /// Nothing when somebody has decided what becomes of it.
@@ -40,6 +44,10 @@ pub struct Ended {
     pub end_to_start: LatencyReport,
     /// From a close to the start of what it made ready.
     pub close_to_start: LatencyReport,
+    /// How the work was planned.
+    pub plan: Plan,
+    /// Whether the convoy has landed.
+    pub convoy_landed: bool,
     /// Where the town is, if it was kept.
     pub kept: Option<PathBuf>,
 }
@@ -58,7 +66,7 @@ pub enum Progress {
 }
 
 impl Performance {
-    /// Makes a town in a directory of its own, starts its daemon, and schedules all the work.
+    /// Makes a town in a directory of its own, starts its daemon, and launches all the work as one convoy.
     pub fn begin(environment: &Environment, program: &Path) -> Result<Self> {
         let failed = |action, path: &Path| {
             let path = path.to_owned();
@@ -73,16 +81,22 @@ impl Performance {
         let path = path.canonicalize().map_err(failed("find", path))?;
         let town = set_up(&path, environment)?;
         let watch = watch::Watch::begin(&town)?;
-        let performance =
-            Self { town, watch, signals, began: Instant::now(), directory: Some(directory) };
+        let plan = Plan { convoy: BeadId::trusted(String::new()), waves: Vec::new() };
+        let (began, directory) = (Instant::now(), Some(directory));
+        let mut performance = Self { town, watch, plan, signals, began, directory };
         daemon::start(performance.town.root(), program)?;
-        schedule_all(&performance.town)?;
+        performance.plan = launch_all(&performance.town)?;
         Ok(performance)
     }
 
     /// The town.
     pub fn root(&self) -> &Path {
         self.town.root()
+    }
+
+    /// How the work is planned.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// How many beads there are, in how many rigs, and how many work at once.
@@ -117,6 +131,8 @@ impl Performance {
         let directory = self.directory.take();
         let path = directory.as_ref().map_or(self.town.root(), TempDir::path);
         let outcome = self.watch.outcome(&self.town, path)?;
+        let convoy = self.town.read(|reader| Ok(reader.bead(&self.plan.convoy)?))?;
+        let state = convoy.map(|convoy| ConvoyState::of(&convoy));
         let kept = keep.then(|| self.town.root().to_owned());
         if let Some(directory) = directory {
             if keep {
@@ -131,6 +147,8 @@ impl Performance {
             outcome,
             end_to_start: report.end_to_start,
             close_to_start: report.close_to_start,
+            plan: self.plan.clone(),
+            convoy_landed: state == Some(ConvoyState::Landed),
             kept,
         })
     }

@@ -47,6 +47,9 @@ pub(super) const RIGS: [Rig; 2] = [
     Rig { name: "web", files: &[("README.md", "The part of the shop that people see.\n")] },
 ];
 
+/// What all of them are parts of.
+pub(super) const EPIC: (&str, &str) = ("web-shop", "Open the shop");
+
 const FOUNDATION: &[&str] = &["api-schema"];
 
 /// One foundation, eight that can be done side by side as soon as it is there, and two that need them.

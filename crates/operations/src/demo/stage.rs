@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gt_core::RigSlug;
 use gt_core::bead::Link;
+use gt_core::{BeadId, DependencyType, IssueType, RigSlug};
 use gt_executors::git::{Signature, make_sample};
 
-use super::play::{ACCOUNT, CAP, Mishap, PARTS, Part, RIGS};
+use super::play::{ACCOUNT, CAP, EPIC, Mishap, PARTS, Part, RIGS};
 use crate::accounts::{self, NewAccount};
 use crate::beads::{NewBead, create};
+use crate::convoys::{self, StageRequest};
 use crate::rigs::{self, NewRig, usual_executor};
-use crate::schedule::{Flags, SlingRequest, sling};
+use crate::schedule::{Flags, SlingRequest, Travel, sling};
 use crate::{
     Actor, Environment, OperationError, Result, StoreOptions, SystemClock, Town, install, settings,
 };
@@ -56,6 +57,9 @@ pub(super) fn set_up(directory: &Path, environment: &Environment) -> Result<Town
     }
     let account = NewAccount { handle: ACCOUNT.to_owned(), ..NewAccount::default() };
     accounts::add(&town, &account)?;
+    let (id, title) = (Some(EPIC.0.to_owned()), EPIC.1.to_owned());
+    let issue_type = Some(IssueType::trusted("epic".to_owned()));
+    create(&town, &NewBead { id, title, issue_type, ..NewBead::default() }, false)?;
     for part in &PARTS {
         create(&town, &bead(part), false)?;
     }
@@ -68,26 +72,43 @@ pub(super) fn origin(directory: &Path, rig: &str) -> PathBuf {
 }
 
 fn bead(part: &Part) -> NewBead {
+    let within = Link { kind: DependencyType::ParentChild, ..Link::blocked_by(EPIC.0) };
     NewBead {
         id: Some(part.id.to_owned()),
         title: part.title.to_owned(),
         description: part.description(),
-        links: part.needs.iter().map(|need| Link::blocked_by(*need)).collect(),
+        links: part.needs.iter().map(|need| Link::blocked_by(*need)).chain([within]).collect(),
         ..NewBead::default()
     }
 }
 
-/// Schedules everything, as `gt sling` would. Whoever looks after the town starts it.
-pub(super) fn schedule_all(town: &Town) -> Result<()> {
-    for limited in [false, true] {
-        let parts = PARTS.iter().filter(|part| (part.mishap == Mishap::Limit) == limited);
-        let account = limited.then(|| ACCOUNT.to_owned());
-        let request = SlingRequest {
-            arguments: parts.map(|part| part.id.to_owned()).collect(),
-            flags: Flags { account, ..Flags::default() },
+/// How the work is planned.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The convoy that all of it travels in.
+    pub convoy: BeadId,
+    /// How many beads can be done side by side, one wave after the other.
+    pub waves: Vec<usize>,
+}
+
+/// Stages everything as one convoy and launches it, as `gt convoy stage` and `launch` would. Whoever looks after the town
+/// starts it.
+pub(super) fn launch_all(town: &Town) -> Result<Plan> {
+    let inputs = vec![EPIC.0.to_owned()];
+    let staged = convoys::stage(town, &StageRequest { inputs, ..StageRequest::default() })?;
+    let convoy = staged.convoy.ok_or_else(|| OperationError::rejected("nothing was staged"))?;
+    let waves = staged.plan.waves.iter().map(Vec::len).collect();
+    // Who works for an account of its own is slung by itself; the launch finds it scheduled.
+    let limited = PARTS.iter().filter(|part| part.mishap == Mishap::Limit);
+    sling(
+        town,
+        &SlingRequest {
+            arguments: limited.map(|part| part.id.to_owned()).collect(),
+            flags: Flags { account: Some(ACCOUNT.to_owned()), no_convoy: true, ..Flags::default() },
             ..SlingRequest::default()
-        };
-        sling(town, &request)?;
-    }
-    Ok(())
+        },
+    )?;
+    let (arguments, travel) = (vec![convoy.to_string()], Travel::Launched);
+    sling(town, &SlingRequest { arguments, travel, ..SlingRequest::default() })?;
+    Ok(Plan { convoy, waves })
 }
