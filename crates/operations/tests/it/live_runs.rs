@@ -1,6 +1,6 @@
 //! Beads that a run has: what its worker, a person and a stranger may do to them.
 
-use gt_core::decide::{Refusal, WaitReason};
+use gt_core::decide::Refusal;
 use gt_core::schedule::{CloseReason, RunEnd, RunId, RunState, Workplace};
 use gt_core::{Bead, IssueType, Outcome, Status, Timestamp};
 use gt_operations::batch::{self, BatchLine, Step};
