@@ -54,7 +54,7 @@ pub use clock::SystemClock;
 pub use error::{OperationError, Result, with_causes};
 pub use identity::{Actor, Environment};
 pub use machine::{Machine, RealMachine};
-pub use reconcile::warm_trees;
+pub use reconcile::{convoys as attend_convoys, warm_trees};
 pub use town::{IfAbsent, Installed, Town, TownFile, install, start_store};
 
 // What the commands need to name, so that they need not know the store.

@@ -23,8 +23,8 @@ pub(crate) fn liveness(town: &Town, world: &RealWorld) -> Result<Recovered> {
     recover(town, world)
 }
 
-/// What convoys track and nobody has scheduled, and convoys that are done and have not landed.
-pub(crate) fn convoys(town: &Town) -> Result<Attended> {
+/// What convoys track and nobody has scheduled, and convoys that are done and have not landed: for whoever keeps a town going.
+pub fn convoys(town: &Town) -> Result<Attended> {
     attend(town, &town.surroundings()?)
 }
 

@@ -1,6 +1,6 @@
 //! The questions that people ask, and whether their answers are true and agree.
 
-use gt_core::decide::{Hold, WaitReason};
+use gt_core::decide::{Cap, Hold, WaitReason};
 use gt_core::schedule::{CloseReason, Means, MeansKind, Run, RunState, Said};
 use gt_core::{BeadId, RigState, Status};
 use gt_operations::dispatch::{Caller, Dispatcher, MemorySpawner};
@@ -188,10 +188,21 @@ impl Simulation {
                 *at > now && latest.is_some_and(|context| context.next_attempt_at == Some(*at))
             }
             WaitReason::Paused(..) => snapshot.paused,
-            WaitReason::ConvoyPaused(convoy, ..) => {
-                let tally = self.read(|reader| reader.convoy_tally(convoy));
-                tally.is_some_and(|tally| tally.paused.is_some())
-            }
+            WaitReason::RigDocked(rig) => state_of(rig) == Some(RigState::Docked),
+            WaitReason::ConvoyPaused(convoy, ..) => snapshot.convoys.iter().any(|seen| {
+                seen.bead.id == *convoy
+                    && seen.tracks(&bead.id)
+                    && seen.is_paused()
+                    && !seen.is_over()
+            }),
+            WaitReason::ConvoyStaged(convoy) => snapshot
+                .convoys
+                .iter()
+                .any(|seen| seen.bead.id == *convoy && seen.tracks(&bead.id) && seen.is_staged()),
+            WaitReason::NoSlot(Cap::Convoy(convoy, cap)) => snapshot.convoys.iter().any(|seen| {
+                let is_it = seen.bead.id == *convoy && seen.tracks(&bead.id);
+                is_it && seen.cap() == *cap && !seen.is_over()
+            }),
             WaitReason::QueueGate => latest.is_some_and(|context| context.gated),
             WaitReason::RuntimeParked(name, hold) => {
                 self.is_held(snapshot, MeansKind::Runtime, name, hold)
@@ -212,13 +223,11 @@ impl Simulation {
             | WaitReason::StartInProgress(_)
             | WaitReason::NotSlingable(_)
             | WaitReason::TownLevel
-            | WaitReason::ConvoyStaged(_)
             | WaitReason::Review
             | WaitReason::Merging(_)
             | WaitReason::WithCrew(..)
             | WaitReason::CannotStart(_)
             | WaitReason::RigGone(_)
-            | WaitReason::RigDocked(_)
             | WaitReason::RigCannotRun(_)
             | WaitReason::Memory { .. }
             | WaitReason::Load(_)

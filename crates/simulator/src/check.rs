@@ -8,6 +8,7 @@ use gt_core::{BeadId, DependencyType, Outcome, Rig, RigState, Status};
 use gt_operations::dispatch::SchedulerSettings;
 use gt_store::{BeadRow, Reader, StoreError};
 
+use crate::landing::{SeenConvoy, Told, convoys_in};
 use crate::simulation::Simulation;
 use crate::violation::Invariant;
 
@@ -17,8 +18,10 @@ pub(crate) struct Memory {
     last_event: u64,
     runs: BTreeSet<RunId>,
     /// Every context there ever was, by number.
-    contexts: BTreeMap<u64, Context>,
+    pub(crate) contexts: BTreeMap<u64, Context>,
     looks: u64,
+    /// The convoys as their events tell of them, up to an event.
+    pub(crate) convoys: Told,
 }
 
 /// The store at one moment.
@@ -28,6 +31,7 @@ pub(crate) struct Snapshot {
     pub(crate) beads: BTreeMap<BeadId, BeadRow>,
     pub(crate) rigs: Vec<Rig>,
     pub(crate) parks: Vec<Park>,
+    pub(crate) convoys: Vec<SeenConvoy>,
     /// The last context of each bead that has one.
     pub(crate) latest: BTreeMap<BeadId, Context>,
 }
@@ -80,6 +84,7 @@ impl Simulation {
         self.check_prices(&snapshot);
         self.check_ends(&snapshot);
         self.check_starts(&snapshot);
+        self.check_convoys(&snapshot);
         for (id, row) in &snapshot.beads {
             self.check_bead(&snapshot, id, row);
         }
@@ -130,6 +135,7 @@ impl Simulation {
                 beads: rows.into_iter().map(|row| (row.bead.id.clone(), row)).collect(),
                 rigs: reader.rigs()?,
                 parks: reader.parks()?,
+                convoys: convoys_in(reader)?,
                 latest: latest.collect(),
             };
             Ok((contexts, snapshot))
@@ -224,6 +230,7 @@ impl Simulation {
             self.check_start(snapshot, &settings, run);
             self.check_parked(snapshot, run);
         }
+        self.check_convoy_starts(snapshot, &new);
         self.check_caps(snapshot, &settings, &new);
     }
 
@@ -315,9 +322,9 @@ impl Simulation {
                 let mut after = state.memory.contexts.range(run.context + 1..);
                 after.find(|(_, context)| context.bead == run.id.bead).map(|(_, next)| next.origin)
             };
-            if next == Some(Origin::Recovery) {
+            if matches!(next, Some(Origin::Recovery | Origin::Convoy)) {
                 let said = run.said.map_or("cancelled", gt_core::schedule::Said::as_str);
-                let found = format!("{} was {said}, and recovery schedules it again", run.id);
+                let found = format!("{} was {said}, and nobody asked for it again", run.id);
                 self.violated(Invariant::EndsStay, found);
             }
         }

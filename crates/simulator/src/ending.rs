@@ -27,9 +27,15 @@ impl Simulation {
         for rig in &self.rigs {
             self.certain(
                 "unpark",
-                rigs::set_state(&town, rig, &[RigState::Parked], RigState::Active),
+                rigs::set_state(
+                    &town,
+                    rig,
+                    &[RigState::Parked, RigState::Docked],
+                    RigState::Active,
+                ),
             );
         }
+        self.resume_convoys();
         // Dates that were set before the clock went back may be days ahead.
         let dates = self.snapshot().beads.into_values().filter_map(|row| row.bead.defer_until);
         if let Some(last) = dates.max() {
@@ -38,6 +44,7 @@ impl Simulation {
         let (mut quiet, mut last_event) = (0, 0);
         for _ in 0..ROUNDS_MAX {
             self.recover();
+            self.scan_convoys();
             self.finish_everything();
             let liberties = Liberties { cap: None, by_hand: true };
             let overrides = Overrides { spawn_parallelism: Some(1), ..Overrides::default() };
@@ -107,6 +114,7 @@ impl Simulation {
             }
         }
         self.check_said();
+        self.check_nothing_stranded();
         let acknowledged = self.state().acknowledged.clone();
         for number in acknowledged {
             if self.read(|reader| reader.context_by_number(number)).is_none() {

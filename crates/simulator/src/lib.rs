@@ -20,8 +20,10 @@
 mod agreement;
 mod check;
 mod clock;
+mod convoys;
 mod cycle;
 mod ending;
+mod landing;
 mod person;
 mod planted;
 mod simulation;

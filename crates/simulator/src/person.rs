@@ -55,6 +55,9 @@ enum Wish {
     ResumeMeans,
     Write,
     ReadMail,
+    Convoy,
+    Dock,
+    Undock,
 }
 
 impl Simulation {
@@ -95,6 +98,7 @@ impl Simulation {
                 )?;
             }
         }
+        self.add_epic(&town)?;
         let set = |name: &str, value: &str| settings::set(&town, name, value).map(|_| ());
         // Workers of the pool are threads, whose order no seed decides.
         set("scheduler.spawn_parallelism", "1")?;
@@ -147,13 +151,13 @@ impl Simulation {
     }
 
     /// A number from `low` to `high`.
-    fn choose(&self, low: i64, high: i64) -> i64 {
+    pub(crate) fn choose(&self, low: i64, high: i64) -> i64 {
         let width = u64::try_from(high - low).unwrap_or(0);
         let chosen = self.state().random.between(0, width);
         low + i64::try_from(chosen).unwrap_or(0)
     }
 
-    fn some_bead(&self) -> BeadId {
+    pub(crate) fn some_bead(&self) -> BeadId {
         let at = self.choose(0, i64::try_from(self.beads.len()).unwrap_or(1) - 1);
         self.beads[usize::try_from(at).unwrap_or(0)].clone()
     }
@@ -195,6 +199,9 @@ impl Simulation {
             (1, Wish::ResumeMeans),
             (1, Wish::Write),
             (1, Wish::ReadMail),
+            (24, Wish::Convoy),
+            (1, Wish::Dock),
+            (2, Wish::Undock),
         ];
         let Some(wish) = self.state().random.weighted(wishes) else { return };
         self.as_process(&format!("command {wish:?}"), |id| {
@@ -210,6 +217,7 @@ impl Simulation {
         let answer = match wish {
             Wish::Sling => return self.sling(id, town, false),
             Wish::Queue => return self.sling(id, town, true),
+            Wish::Convoy => return self.convoy(id, town),
             Wish::Restart => self.restart(town),
             Wish::Redispatch => self.redispatch(town, &bead),
             Wish::StaleHooks => {
@@ -259,8 +267,12 @@ impl Simulation {
                 dependencies::remove(town, bead.as_str(), target.as_str(), None)
                     .map(|removed| format!("{removed:?}"))
             }
-            Wish::Park => self.move_rig(town, RigState::Active, RigState::Parked),
-            Wish::Unpark => self.move_rig(town, RigState::Parked, RigState::Active),
+            Wish::Park => self.move_rig(town, &[RigState::Active], RigState::Parked),
+            Wish::Unpark => self.move_rig(town, &[RigState::Parked], RigState::Active),
+            Wish::Dock => {
+                self.move_rig(town, &[RigState::Active, RigState::Parked], RigState::Docked)
+            }
+            Wish::Undock => self.move_rig(town, &[RigState::Docked], RigState::Active),
             Wish::TownCap => self.set(town, "scheduler.max_polecats", -1, 4),
             Wish::QueueCap => self.set(town, "queue.max_polecats", 0, 3),
             Wish::RigCap => self.set(town, &format!("rig.{}.max_polecats", self.some_rig()), 0, 2),
@@ -302,10 +314,10 @@ impl Simulation {
     fn move_rig(
         &self,
         town: &Town,
-        from: RigState,
+        from: &[RigState],
         to: RigState,
     ) -> Result<String, OperationError> {
-        let (rig, changed) = rigs::set_state(town, self.some_rig(), &[from], to)?;
+        let (rig, changed) = rigs::set_state(town, self.some_rig(), from, to)?;
         Ok(format!("{} {:?} {changed}", rig.slug, rig.state))
     }
 
@@ -362,6 +374,9 @@ impl Simulation {
             Wish::Reopen => {
                 // Noted first: the command may die after it has written, and before it says so.
                 self.state().reopened.insert(bead.clone());
+                if self.planted == Some(Planted::ReopenedNotScheduled) {
+                    return Ok(self.reopen_alone(bead));
+                }
                 let opened = beads::reopen(town, &name, None)?;
                 all(opened
                     .into_iter()
@@ -392,7 +407,7 @@ impl Simulation {
         }
     }
 
-    fn retried(
+    pub(crate) fn retried(
         &self,
         retried: Vec<Result<gt_operations::schedule::Retried, OperationError>>,
     ) -> String {
@@ -408,7 +423,7 @@ impl Simulation {
 
     /// Slings something; in direct mode the same process starts it.
     fn sling(&self, id: ProcessId, town: &Town, queue: bool) -> String {
-        let (count, force, raw, retries, place, account) = {
+        let (count, force, raw, retries, place, account, no_convoy) = {
             let random = &mut self.state().random;
             (
                 random.between(1, 3),
@@ -417,6 +432,7 @@ impl Simulation {
                 random.below(2),
                 random.one_in(8),
                 random.one_in(4),
+                random.one_in(2),
             )
         };
         let mut arguments: Vec<String> = (0..count).map(|_| self.some_bead().to_string()).collect();
@@ -428,15 +444,24 @@ impl Simulation {
         }
         let flags = Flags {
             hook_raw_bead: raw,
-            no_convoy: true,
+            no_convoy,
             force,
             retries: u32::try_from(retries).unwrap_or(0),
             account: account.then(|| ACCOUNT.to_owned()),
             ..Flags::default()
         };
-        let request = SlingRequest { arguments, flags, queue, ..SlingRequest::default() };
-        let words = format!("{:?} queue={queue} force={force}", request.arguments);
-        let report = match self.sound("sling", sling(town, &request)) {
+        self.sling_as(
+            id,
+            town,
+            &SlingRequest { arguments, flags, queue, ..SlingRequest::default() },
+        )
+    }
+
+    /// Slings this; in direct mode the same process starts it.
+    pub(crate) fn sling_as(&self, id: ProcessId, town: &Town, request: &SlingRequest) -> String {
+        let SlingRequest { arguments, flags, queue, travel, .. } = request;
+        let words = format!("{arguments:?} queue={queue} force={} {travel:?}", flags.force);
+        let report = match self.sound("sling", sling(town, request)) {
             Ok(report) => report,
             Err(refused) => return format!("{words}: {refused}"),
         };

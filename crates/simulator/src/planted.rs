@@ -1,7 +1,8 @@
 //! Steps that are wrong on purpose. The simulation has to find each of them.
 
+use gt_core::decide::{Cap, ConvoyState, WaitReason};
 use gt_core::schedule::{CloseReason, Means, Origin, Run, RunState};
-use gt_core::{BeadId, EventKind, ExecutorKind, RunId, Status, Uid};
+use gt_core::{Bead, BeadId, EventKind, ExecutorKind, RunId, Status, Uid};
 use gt_operations::dispatch::{Caller, Spawner as _};
 use gt_operations::queue;
 use gt_store::{Authorship, NewContext, StoreError, Writer};
@@ -36,6 +37,16 @@ pub enum Planted {
     TreeIgnored,
     /// Recovery schedules again what a person or its worker has put an end to.
     EndIgnored,
+    /// A start does not ask for the cap of a convoy.
+    ConvoyCapIgnored,
+    /// A start does not ask whether a convoy is paused.
+    ConvoyPauseIgnored,
+    /// Whoever looks after convoys lands what is done without asking whether it has landed.
+    LandsAgain,
+    /// Whoever looks after convoys schedules what is staged too.
+    StagedIsFed,
+    /// What is open again is not scheduled with that.
+    ReopenedNotScheduled,
 }
 
 impl Planted {
@@ -46,6 +57,8 @@ impl Planted {
                 | Self::PauseOutsideTransaction
                 | Self::StandingOutsideTransaction
                 | Self::ParkIgnored
+                | Self::ConvoyCapIgnored
+                | Self::ConvoyPauseIgnored
         )
     }
 }
@@ -122,6 +135,56 @@ impl Simulation {
         }
     }
 
+    /// Lands every convoy of which everything is done, whether it has landed or not.
+    pub(crate) fn land_whatever_is_done(&self) {
+        self.write(|writer| {
+            for tally in writer.convoy_tallies()?.iter().filter(|tally| tally.members.are_done()) {
+                if let Some(convoy) =
+                    writer.bead(&tally.convoy)?.filter(|b| b.issue_type.is_convoy())
+                {
+                    writer.land_convoy(&convoy, tally)?;
+                }
+            }
+            Ok(())
+        });
+    }
+
+    /// Schedules what a convoy tracks that is staged.
+    pub(crate) fn feed_what_is_staged(&self) {
+        self.write(|writer| {
+            for tally in writer.convoy_tallies()? {
+                let convoy = writer.bead(&tally.convoy)?;
+                let is_staged = |convoy: &Bead| ConvoyState::of(convoy) == ConvoyState::Staged;
+                let Some(convoy) = convoy.filter(is_staged) else { continue };
+                for edge in writer.edges_from(&convoy.id)? {
+                    let Some(bead) = writer.bead(&edge.target)? else { continue };
+                    // What was scheduled before may be for people to look at, which is another matter.
+                    let is_free =
+                        bead.status == Status::Open && writer.latest_context(&bead.id)?.is_none();
+                    let Some(rig) = bead.rig.clone().filter(|_| is_free) else { continue };
+                    let mut new =
+                        NewContext::plain(bead.id.clone(), rig, bead.priority, Origin::Convoy);
+                    new.parameters.convoy = Some(convoy.id.clone());
+                    writer.insert_contexts(vec![new])?;
+                }
+            }
+            Ok(())
+        });
+    }
+
+    /// Opens a bead again, and nothing follows from that.
+    pub(crate) fn reopen_alone(&self, id: &BeadId) -> String {
+        self.write(|writer| {
+            let old = writer.bead(id)?.filter(|bead| bead.status == Status::Closed);
+            let Some(old) = old else { return Ok(()) };
+            let (status, outcome) = (Status::Open, None);
+            let new = Bead { status, outcome, closed_at: None, ..old.clone() };
+            let new = Bead { assignee: String::new(), close_reason: String::new(), ..new };
+            writer.save_bead(&old, &new, EventKind::Reopened).map(|_| ())
+        });
+        format!("{id} is open again")
+    }
+
     /// A cycle that looks first, lets others act, and then starts what it saw, asking again for everything
     /// but one thing.
     pub(crate) fn wrong_cycle(
@@ -132,11 +195,17 @@ impl Simulation {
     ) {
         let town = self.town_without_seam("planted");
         let list = self.certain("list", queue::list(&town, caller));
-        let parked = |reason: &gt_core::decide::WaitReason| {
-            self.planted == Some(Planted::ParkIgnored)
-                && ["runtime-parked", "account-limited"].contains(&reason.code())
+        let ignored = |reason: &WaitReason| match self.planted {
+            Some(Planted::ParkIgnored) => {
+                ["runtime-parked", "account-limited"].contains(&reason.code())
+            }
+            Some(Planted::ConvoyCapIgnored) => {
+                matches!(reason, WaitReason::NoSlot(Cap::Convoy(..)))
+            }
+            Some(Planted::ConvoyPauseIgnored) => reason.code() == "convoy-paused",
+            _ => false,
         };
-        let seen = list.into_iter().filter(|queued| queued.reasons.iter().all(parked));
+        let seen = list.into_iter().filter(|queued| queued.reasons.iter().all(ignored));
         let seen: Vec<u64> = seen.map(|queued| queued.context.number).collect();
         self.seam(spawner.process);
         for number in seen {
@@ -144,13 +213,13 @@ impl Simulation {
             let list = self.certain("list", queue::list(&town, caller));
             let again = list.iter().find(|queued| queued.context.number == number);
             let Some(again) = again else { continue };
-            let overlooked = |reason: &gt_core::decide::WaitReason| match self.planted {
+            let overlooked = |reason: &WaitReason| match self.planted {
                 Some(Planted::CapOutsideTransaction) => reason.code() == "no-slot",
                 Some(Planted::PauseOutsideTransaction) => reason.code() == "paused",
                 Some(Planted::StandingOutsideTransaction) => {
                     ["blocked", "blocker-failed", "deferred", "rig-parked"].contains(&reason.code())
                 }
-                _ => parked(reason),
+                _ => ignored(reason),
             };
             if again.reasons.iter().all(overlooked)
                 && let Some(run) = self.start_anyway(number, starter)

@@ -76,6 +76,8 @@ pub(crate) struct Simulation {
     pub(crate) clock: Arc<SimulatedClock>,
     pub(crate) rigs: Vec<&'static str>,
     pub(crate) beads: Vec<BeadId>,
+    /// Some of the beads are parts of this.
+    pub(crate) epic: BeadId,
     state: Mutex<State>,
     me: Weak<Self>,
 }
@@ -87,6 +89,10 @@ enum Action {
     AgentActs,
     Cycle,
     Recover,
+    /// Somebody looks after all convoys.
+    Scan,
+    /// The deacon feeds convoys.
+    Feed,
     Person,
     Clock,
     Kill,
@@ -116,6 +122,7 @@ impl Simulation {
             clock: Arc::new(SimulatedClock::new()),
             rigs,
             beads,
+            epic: BeadId::trusted("web-epic".to_owned()),
             state: Mutex::new(State {
                 random,
                 world: World::default(),
@@ -281,6 +288,8 @@ impl Simulation {
             let mut actions: Vec<(u64, Action)> = vec![
                 (5, Action::Cycle),
                 (3, Action::Recover),
+                (1, Action::Scan),
+                (1, Action::Feed),
                 (8, Action::Person),
                 (2, Action::Clock),
                 (1, Action::Kill),
@@ -302,6 +311,8 @@ impl Simulation {
             Some(Action::AgentActs) => self.agent_acts(),
             Some(Action::Cycle) => self.cycle(),
             Some(Action::Recover) => self.recover(),
+            Some(Action::Scan) => self.scan_convoys(),
+            Some(Action::Feed) => self.feed_convoys(),
             Some(Action::Person) => self.person(),
             Some(Action::Clock) => self.move_clock(),
             Some(Action::Kill) => self.kill_somebody(),

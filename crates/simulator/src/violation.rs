@@ -19,7 +19,7 @@ pub enum Invariant {
     AgentHasRun,
     /// No run starts unless every cap in force admits it.
     Cap,
-    /// Nothing starts while the scheduler is paused.
+    /// Nothing starts while the scheduler, or a convoy of it, is paused.
     Pause,
     /// Nothing starts with what is parked, but for the one run that tries it.
     Parked,
@@ -35,6 +35,10 @@ pub enum Invariant {
     Kept,
     /// A bead waits exactly for what blocks it: a close lets go in the same transaction.
     Blocking,
+    /// A convoy lands, and an epic is over, when all of it is closed and nothing of it failed, and once.
+    Landing,
+    /// What a convoy tracks that is under way is scheduled with the change that let it be, and never before it is launched.
+    Fed,
     /// Derived values are what they are derived to, and events are numbered without gaps.
     Derived,
     /// Every bead that is not running has true reasons.
@@ -66,6 +70,8 @@ impl Invariant {
             Self::Context => "context",
             Self::Kept => "kept",
             Self::Blocking => "blocking",
+            Self::Landing => "landing",
+            Self::Fed => "fed",
             Self::Derived => "derived",
             Self::Reason => "reason",
             Self::Agreement => "agreement",

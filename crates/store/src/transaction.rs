@@ -1,7 +1,7 @@
 //! What a caller holds inside a transaction.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::{ControlFlow, Deref};
 
 use gt_core::{BeadId, NewEvent, Timestamp};
@@ -84,6 +84,7 @@ pub struct Writer<'a> {
     /// The number of the last event that is written.
     last_event: i64,
     notices: u64,
+    recounted: BTreeSet<BeadId>,
 }
 
 impl<'a> Reader<'a> {
@@ -209,6 +210,16 @@ impl Writer<'_> {
         self.notices
     }
 
+    /// The convoys and epics that something has joined or left, sorted; each is told once. What follows from it is for whoever
+    /// asks to decide.
+    pub fn take_recounted(&mut self) -> BTreeSet<BeadId> {
+        std::mem::take(&mut self.recounted)
+    }
+
+    pub(crate) fn note_recounted(&mut self, container: &BeadId) {
+        self.recounted.insert(container.clone());
+    }
+
     pub(crate) fn note_notice(&mut self) {
         self.notices += 1;
     }
@@ -309,7 +320,8 @@ impl<'c> Group<'c> {
     ) -> Result<T, E> {
         let reader = self.reader();
         let last_event = self.last_event;
-        let mut writer = Writer { reader, by, events: Vec::new(), last_event, notices: 0 };
+        let (events, recounted) = (Vec::new(), BTreeSet::new());
+        let mut writer = Writer { reader, by, events, last_event, notices: 0, recounted };
         let value = work(&mut writer)?;
         self.check_open()?;
         writer.write_events()?;

@@ -103,6 +103,27 @@ fn the_reference_of_conformance_is_current() {
 }
 
 #[test]
+fn the_questions_name_tests_that_are_there() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).expect("read a file of ours");
+    let page = read("docs/questions.md");
+    // Behind every other one of these marks stands a word of code.
+    let named = page.split('`').skip(1).step_by(2).filter_map(|word| match word.split_once("::") {
+        Some((file, name)) => Some((format!("crates/cli/tests/it/{file}"), name)),
+        None if word.starts_with("a_") => {
+            Some(("crates/simulator/tests/it/planted.rs".to_owned(), word))
+        }
+        None => None,
+    });
+    let mut count = 0;
+    for (file, name) in named {
+        let is_there = tests_of(&read(&file)).contains(&name.replace('_', " "));
+        assert!(is_there, "docs/questions.md names {name}, which is no test of {file}");
+        count += 1;
+    }
+    assert!(count > 25, "only {count} are named");
+}
+
+#[test]
 fn the_tests_of_a_file_are_found() {
     let source =
         "#[test]\nfn a_b() {\n}\n\nfn helper() {}\n\n    #[test]\n    #[should_panic]\n    fn c(";

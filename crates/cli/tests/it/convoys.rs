@@ -154,3 +154,19 @@ fn what_is_no_convoy_is_refused() {
     assert_says(&refusal(&town.gt(["convoy", "status", "hq-cv-nope1"])), &["hq-cv-nope1"]);
     assert_says(&town.gt(["convoy", "list"]).ok().stdout, &["No convoys"]);
 }
+
+#[test]
+fn what_joins_or_leaves_by_an_edge_lands_it_or_opens_it_at_once() {
+    let town = town_at_rest();
+    let convoy = sling(&town, &["we-a", "we-b"], &[]);
+    town.bd(["close", "we-a"]).ok();
+    let reason = || town.show(&convoy)["close_reason"].clone();
+
+    town.bd(["dep", "remove", &convoy, "we-b"]).ok();
+    assert_eq!(reason(), "landed");
+    town.bd(["dep", "add", &convoy, "we-b", "--type", "tracks"]).ok();
+    assert_eq!(town.show(&convoy)["status"], "open");
+    town.bd(["delete", "we-b", "--force"]).ok();
+    assert_eq!(reason(), "landed");
+    assert_eq!(town.gt_json(&["convoy", "status", &convoy])["landings"], 2);
+}

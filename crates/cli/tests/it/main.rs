@@ -70,6 +70,7 @@ mod projects;
 mod query;
 mod queue;
 mod quick_starts;
+mod races;
 mod ready;
 mod recovery;
 mod rescues;

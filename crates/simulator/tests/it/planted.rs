@@ -78,3 +78,28 @@ fn an_agent_that_is_begun_in_a_tree_that_somebody_is_still_in() {
 fn a_recovery_that_lifts_what_somebody_has_put_an_end_to() {
     assert_found(Planted::EndIgnored, &[Invariant::EndsStay]);
 }
+
+#[test]
+fn a_start_that_does_not_ask_for_the_cap_of_a_convoy() {
+    assert_found(Planted::ConvoyCapIgnored, &[Invariant::Cap]);
+}
+
+#[test]
+fn a_start_that_does_not_ask_whether_a_convoy_is_paused() {
+    assert_found(Planted::ConvoyPauseIgnored, &[Invariant::Pause]);
+}
+
+#[test]
+fn a_convoy_that_lands_twice() {
+    assert_found(Planted::LandsAgain, &[Invariant::Landing]);
+}
+
+#[test]
+fn a_look_after_convoys_that_schedules_what_is_staged() {
+    assert_found(Planted::StagedIsFed, &[Invariant::Fed]);
+}
+
+#[test]
+fn a_bead_that_is_open_again_and_is_not_scheduled() {
+    assert_found(Planted::ReopenedNotScheduled, &[Invariant::Fed]);
+}

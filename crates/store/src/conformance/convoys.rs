@@ -194,6 +194,31 @@ pub(super) fn nothing_of_a_convoy_that_is_paused_is_awake(subject: &dyn Subject)
     assert!(town.read(|reader| reader.limiting_convoys()).is_empty());
 }
 
+pub(super) fn what_somebody_closed_holds_nobody_up_and_what_landed_is_as_it_was(
+    subject: &dyn Subject,
+) {
+    let limited = |town: &Town| {
+        let convoys = town.read(|reader| reader.limiting_convoys());
+        convoys.into_iter().map(|tally| tally.cap).collect::<Vec<_>>()
+    };
+    for outcome in [Outcome::Failed, Outcome::Success] {
+        let town = town_with(subject, convoy("hq-cv-1"));
+        limit(&town, "hq-cv-1", 2, true);
+        for bead in ["gt-a", "gt-b", "gt-c"] {
+            town.close_as(bead, Some(outcome));
+        }
+        assert_eq!(limited(&town), [2]);
+        if outcome == Outcome::Success {
+            assert_eq!(standing(&town, "hq-cv-1"), landed());
+        } else {
+            town.close_as("hq-cv-1", None);
+            assert!(limited(&town).is_empty());
+        }
+        town.reopen("gt-a");
+        assert_eq!(limited(&town).is_empty(), outcome == Outcome::Failed);
+    }
+}
+
 pub(super) fn a_convoy_with_a_cap_has_lanes_of_its_own(subject: &dyn Subject) {
     let town = town_with(subject, convoy("hq-cv-2"));
     town.add(convoy("hq-cv-1"));

@@ -99,6 +99,7 @@ macro_rules! for_each_conformance_case {
                 a_convoy_that_comes_in_is_counted_and_stays_as_it_was,
                 nothing_of_a_convoy_that_is_paused_is_awake,
                 a_convoy_with_a_cap_has_lanes_of_its_own,
+                what_somebody_closed_holds_nobody_up_and_what_landed_is_as_it_was,
                 who_is_tracked_and_not_scheduled_is_found,
                 an_epic_is_over_with_the_last_of_its_parts,
             }

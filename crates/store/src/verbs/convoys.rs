@@ -259,6 +259,7 @@ impl Writer<'_> {
     pub(super) fn recount(&mut self, id: &BeadId) -> Result<(), StoreError> {
         let container = self.bead(id)?.filter(is_counted);
         let Some(container) = container else { return Ok(()) };
+        self.note_recounted(id);
         let members = self.count_members(&container)?;
         let landings = self.convoy_tally(id)?.map_or(0, |tally| tally.landings);
         self.put_tally(&Tally { landings, ..Tally::plain(id, members) })
@@ -271,6 +272,7 @@ impl Writer<'_> {
         joins: bool,
     ) -> Result<(), StoreError> {
         let Some(mut tally) = self.convoy_tally(container)? else { return self.recount(container) };
+        self.note_recounted(container);
         // Only beads that are there count.
         let Some(facts) = self.facts_of(member)? else { return Ok(()) };
         let (open, failed) = counts(&facts);
@@ -330,13 +332,15 @@ impl Writer<'_> {
         self.apply(FED, &[convoy.into(), self.now().into()])
     }
 
-    /// A convoy that is over, or goes, holds nobody up any more.
+    /// A convoy that is over, or goes, holds nobody up any more. What has landed is open again with the first of its beads, and
+    /// then as it was.
     pub(super) fn lift_limits(&mut self, convoy: &Bead) -> Result<(), StoreError> {
         if !convoy.issue_type.is_convoy() {
             return Ok(());
         }
+        let is_landed = ConvoyState::of(convoy) == ConvoyState::Landed;
         match self.convoy_tally(&convoy.id)? {
-            Some(tally) if tally.limits() && tally.members.open > 0 => {
+            Some(tally) if tally.limits() && (tally.members.open > 0 || !is_landed) => {
                 self.limit_convoy(convoy, 0, None)
             }
             _ => Ok(()),

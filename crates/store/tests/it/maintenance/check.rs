@@ -102,7 +102,7 @@ fn every_derived_value_is_recomputed() {
 
 #[test]
 fn what_contexts_lanes_and_runs_repeat_is_recomputed() {
-    let lane = r#"lane rig="gear" place="" account="" gated=0 priority=2"#;
+    let lane = r#"lane rig="gear" place="" account="" gated=0 priority=2 convoys="""#;
     for specimen in specimens() {
         // Given a bead that waits and one that is being started,
         let furnished = specimen.store.write(&author(), |writer| {

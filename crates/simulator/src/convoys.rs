@@ -1,0 +1,240 @@
+//! What people do with convoys and epics, and who looks after them.
+
+use std::time::Duration;
+
+use gt_core::decide::ConvoyState;
+use gt_core::{BeadId, DependencyType, IssueType};
+use gt_operations::beads::{self, NewBead};
+use gt_operations::convoys::{self, ConvoyClose, Feed, NewConvoy, StageRequest};
+use gt_operations::schedule::{Flags, SlingRequest, Travel};
+use gt_operations::{OperationError, Town, attend_convoys, dependencies};
+
+use crate::landing::convoys_in;
+use crate::planted::Planted;
+use crate::simulation::Simulation;
+use crate::world::ProcessId;
+
+/// What a person may want of convoys.
+#[derive(Debug, Clone, Copy)]
+enum Wish {
+    Create,
+    CreateFromEpic,
+    SlingEpic,
+    Add,
+    Remove,
+    Stage,
+    StageEpic,
+    StageAgain,
+    Launch,
+    Pause,
+    Resume,
+    Cap,
+    Retry,
+    Close,
+    Land,
+    Check,
+    /// As other tools do it, which know beads and edges and nothing else.
+    Make,
+    Track,
+    Untrack,
+}
+
+impl Simulation {
+    /// Makes an epic of some of the beads, in some towns.
+    pub(crate) fn add_epic(&self, town: &Town) -> Result<(), OperationError> {
+        if self.choose(0, 1) == 0 {
+            return Ok(());
+        }
+        let issue_type = Some(IssueType::trusted("epic".to_owned()));
+        let (id, title) = (Some(self.epic.to_string()), "all of it".to_owned());
+        beads::create(town, &NewBead { id, title, issue_type, ..NewBead::default() }, false)?;
+        for part in self.beads.iter().take(3) {
+            let kind = DependencyType::ParentChild;
+            dependencies::add(town, part.as_str(), self.epic.as_str(), &kind, false)?;
+        }
+        Ok(())
+    }
+
+    /// One command of somebody about convoys.
+    pub(crate) fn convoy(&self, id: ProcessId, town: &Town) -> String {
+        let wishes = vec![
+            (8, Wish::Create),
+            (1, Wish::CreateFromEpic),
+            (1, Wish::SlingEpic),
+            (4, Wish::Add),
+            (2, Wish::Remove),
+            (3, Wish::Stage),
+            (1, Wish::StageEpic),
+            (1, Wish::StageAgain),
+            (4, Wish::Launch),
+            (2, Wish::Pause),
+            (3, Wish::Resume),
+            (3, Wish::Cap),
+            (2, Wish::Retry),
+            (1, Wish::Close),
+            (2, Wish::Land),
+            (1, Wish::Check),
+            (2, Wish::Make),
+            (4, Wish::Track),
+            (2, Wish::Untrack),
+        ];
+        let Some(wish) = self.state().random.weighted(wishes) else { return String::new() };
+        let said = self.fulfil_for_convoys(id, town, wish);
+        format!("{wish:?}: {said}")
+    }
+
+    fn fulfil_for_convoys(&self, id: ProcessId, town: &Town, wish: Wish) -> String {
+        use ConvoyState::{Closed, Landed, Open, Staged};
+        let convoy = |states: &[ConvoyState]| self.some_convoy(states).to_string();
+        let shown = |(convoy, changed): (convoys::Convoy, bool)| {
+            format!("{} {changed}, paused {:?}, cap {}", convoy.bead.id, convoy.paused, convoy.cap)
+        };
+        let answer = match wish {
+            Wish::Create => {
+                let beads = self.some_beads(4);
+                return self.travel(id, town, beads, Travel::In(self.new_convoy(false)));
+            }
+            Wish::CreateFromEpic => {
+                let epic = vec![self.epic.to_string()];
+                return self.travel(id, town, epic, Travel::In(self.new_convoy(true)));
+            }
+            Wish::SlingEpic => {
+                let epic = vec![self.epic.to_string()];
+                return self.travel(id, town, epic, Travel::ByItself);
+            }
+            Wish::Add => {
+                let convoy = convoy(&[Open, Staged, Landed, Closed]);
+                return self.travel(id, town, self.some_beads(2), Travel::With(convoy));
+            }
+            Wish::Launch => {
+                let convoy = vec![convoy(&[Staged])];
+                return self.travel(id, town, convoy, Travel::Launched);
+            }
+            Wish::Stage => self.stage(town, self.some_beads(4)),
+            Wish::StageEpic => self.stage(town, vec![self.epic.to_string()]),
+            Wish::StageAgain => self.stage(town, vec![convoy(&[Staged])]),
+            Wish::Remove => convoys::remove(town, &convoy(&[Open, Staged]), &self.some_beads(2))
+                .map(|done| format!("{} without {:?}", done.convoy.bead.id, done.removed)),
+            Wish::Pause => convoys::pause(town, &convoy(&[Open])).map(shown),
+            Wish::Resume => convoys::resume(town, &convoy(&[Open])).map(shown),
+            Wish::Cap => {
+                let cap = u32::try_from(self.choose(0, 2)).unwrap_or(0);
+                convoys::cap(town, &convoy(&[Open]), cap).map(shown)
+            }
+            Wish::Retry => convoys::retry(town, &convoy(&[Open]))
+                .map(|(convoy, retried)| format!("{} {}", convoy.bead.id, self.retried(retried))),
+            Wish::Close => {
+                let how = ConvoyClose { force: true, notify: true, ..ConvoyClose::default() };
+                convoys::close(town, &convoy(&[Open, Staged]), &how).map(shown)
+            }
+            Wish::Land => {
+                let force = self.choose(0, 3) == 0;
+                convoys::land(town, &convoy(&[Open]), force, false)
+                    .map(|convoy| format!("{} {:?}", convoy.bead.id, convoy.state()))
+            }
+            Wish::Check => {
+                convoys::check(town, None, false).map(|landed| format!("{} landed", landed.len()))
+            }
+            Wish::Make => {
+                let issue_type = Some(IssueType::trusted("convoy".to_owned()));
+                let title = "convoy of others".to_owned();
+                beads::create(town, &NewBead { title, issue_type, ..NewBead::default() }, false)
+                    .map(|made| made.bead.id.to_string())
+            }
+            Wish::Track => {
+                let (convoy, bead) = (convoy(&[Open, Staged]), self.some_bead());
+                let kind = DependencyType::Tracks;
+                dependencies::add(town, &convoy, bead.as_str(), &kind, false)
+                    .map(|added| format!("{added:?}"))
+            }
+            Wish::Untrack => {
+                let (convoy, bead) = (convoy(&[Open, Staged]), self.some_bead());
+                dependencies::remove(town, &convoy, bead.as_str(), None)
+                    .map(|removed| format!("{removed:?}"))
+            }
+        };
+        self.sound(&format!("{wish:?}"), answer).unwrap_or_else(|refused| refused)
+    }
+
+    fn new_convoy(&self, from_epic: bool) -> NewConvoy {
+        let owned = self.choose(0, 3) == 0;
+        let title = Some("convoy".to_owned());
+        NewConvoy { title, from_epic, owned, notify: vec![None], ..NewConvoy::default() }
+    }
+
+    fn some_beads(&self, most: i64) -> Vec<String> {
+        (0..self.choose(1, most)).map(|_| self.some_bead().to_string()).collect()
+    }
+
+    /// A convoy that stands like this, or now and then any; one that is not there if there is none.
+    fn some_convoy(&self, states: &[ConvoyState]) -> BeadId {
+        let any = self.choose(0, 7) == 0;
+        let convoys = self.read(convoys_in).into_iter().map(|convoy| convoy.bead);
+        let fits = |bead: &gt_core::Bead| any || states.contains(&ConvoyState::of(bead));
+        let ids: Vec<BeadId> = convoys.filter(fits).map(|bead| bead.id).collect();
+        let chosen = self.state().random.pick(&ids).cloned();
+        chosen.unwrap_or_else(|| BeadId::trusted("hq-cv-none0".to_owned()))
+    }
+
+    fn travel(&self, id: ProcessId, town: &Town, arguments: Vec<String>, travel: Travel) -> String {
+        let hook_raw_bead = self.choose(0, 3) > 0;
+        let flags = Flags { hook_raw_bead, ..Flags::default() };
+        let queue = self.choose(0, 5) == 0;
+        let request = SlingRequest { arguments, flags, travel, queue, ..SlingRequest::default() };
+        self.sling_as(id, town, &request)
+    }
+
+    fn stage(&self, town: &Town, inputs: Vec<String>) -> Result<String, OperationError> {
+        let owned = self.choose(0, 4) == 0;
+        let staged =
+            convoys::stage(town, &StageRequest { inputs, owned, ..StageRequest::default() })?;
+        Ok(format!("{:?} {}, again: {}", staged.convoy, staged.status, staged.restaged))
+    }
+
+    /// Somebody looks after all convoys, as a daemon does now and then.
+    pub(crate) fn scan_convoys(&self) {
+        self.as_process("look at all convoys", |id| {
+            let town = self.town(id, "daemon");
+            match self.planted {
+                Some(Planted::LandsAgain) => self.land_whatever_is_done(),
+                Some(Planted::StagedIsFed) => self.feed_what_is_staged(),
+                _ => {}
+            }
+            let done = self.certain("look after convoys", attend_convoys(&town));
+            let beads: Vec<_> = done.scheduled.iter().map(|context| &context.bead).collect();
+            if !beads.is_empty() || !done.landed.is_empty() {
+                self.tell(format!("{id} schedules {beads:?} and lands {:?}", done.landed));
+            }
+        });
+    }
+
+    /// The deacon feeds convoys.
+    pub(crate) fn feed_convoys(&self) {
+        self.as_process("feed what is stranded", |id| {
+            let town = self.town(id, "deacon");
+            let (most, minutes) = (self.choose(0, 3), self.choose(0, 10));
+            let how = Feed {
+                max_feeds: u32::try_from(most).unwrap_or(0),
+                cooldown: Duration::from_mins(u64::try_from(minutes).unwrap_or(0)),
+            };
+            let details = self.certain("feed", convoys::feed(&town, &how));
+            let contexts = details.iter().flat_map(|detail| detail.contexts.clone());
+            self.state().acknowledged.extend(contexts);
+            let shown = details.iter().map(|detail| (detail.action, detail.convoy.as_str()));
+            let shown: Vec<_> = shown.collect();
+            if !shown.is_empty() {
+                self.tell(format!("{id} feeds {shown:?}"));
+            }
+        });
+    }
+
+    /// Nobody holds anything up any more.
+    pub(crate) fn resume_convoys(&self) {
+        let town = self.town_without_seam("caretaker");
+        for convoy in self.read(convoys_in).iter().filter(|convoy| convoy.is_paused()) {
+            if !convoy.is_over() {
+                self.certain("resume", convoys::resume(&town, convoy.bead.id.as_str()));
+            }
+        }
+    }
+}
