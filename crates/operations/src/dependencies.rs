@@ -179,6 +179,17 @@ pub(crate) fn add_edge(
             )));
         }
     }
+    let is_convoy = |reader: &Reader<'_>, id: &BeadId| -> Result<bool> {
+        Ok(reader.bead(id)?.is_some_and(|bead| bead.issue_type.is_convoy()))
+    };
+    if edge.kind == DependencyType::Tracks
+        && is_convoy(writer, issue)?
+        && is_convoy(writer, target)?
+    {
+        return Err(OperationError::rejected(format!(
+            "{issue} cannot track {target}: convoys do not travel in others"
+        )));
+    }
     Ok(writer.put_dependency(edge, announce)?)
 }
 

@@ -1,8 +1,10 @@
 //! `bd reopen`.
 
 use clap::Args;
+use gt_core::BeadId;
 use gt_operations::batch::Step;
 use gt_operations::beads::reopen;
+use gt_operations::convoys::travelling;
 
 use super::shapes;
 use crate::context::Context;
@@ -42,6 +44,12 @@ pub(super) fn run(context: &Context<'_>, args: &ReopenArgs) -> Result<(), CliErr
     }
     for bead in &reopened {
         printer.done(format!("✓ Reopened {}", bead.id))?;
+    }
+    let ids: Vec<BeadId> = reopened.into_iter().map(|bead| bead.id).collect();
+    for (bead, convoy) in travelling(&town, &ids)? {
+        printer.note(format!(
+            "{bead} is scheduled again, because {convoy} is under way; gt scheduler clear --bead {bead} takes it back"
+        ));
     }
     if refused.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(refused.join("; "))) }
 }

@@ -111,6 +111,13 @@ fn what_cannot_travel_is_refused_and_nothing_is_half_made() {
         assert_says(&refusal(&ran), &[says]);
     }
     assert_says(&refusal(&town.gt(["convoy", "create", " "])), &["needs a name"]);
+    assert_eq!(town.last_event(), before);
+    let staged = town.gt_json(&["convoy", "stage", "we-c"]);
+    let staged = staged["convoy_id"].as_str().unwrap();
+    let tracked = town.bd(["dep", "add", &convoy, staged, "--type", "tracks"]);
+    assert_says(&refusal(&tracked), &["convoys do not travel in others"]);
+    town.bd(["delete", staged, "--force"]).ok();
+    let before = town.last_event();
     assert_says(&refusal(&town.gt(["convoy", "add", &convoy, &convoy])), &["do not travel"]);
     assert_says(&refusal(&town.gt(["convoy", "add", "we-a", "we-b"])), &["no convoy"]);
     assert_eq!(town.last_event(), before);
@@ -192,8 +199,9 @@ fn what_is_open_again_is_scheduled_in_the_same_breath() {
     town.cycle().ok();
     assert_eq!(queued(&town), Vec::<String>::new());
 
-    town.bd(["reopen", "we-a"]).ok();
+    let said = town.bd(["reopen", "we-a"]).ok();
 
+    assert_says(&said.stderr, &["we-a is scheduled again", &convoy, "gt scheduler clear"]);
     assert_eq!(queued(&town), ["we-a"]);
     assert_eq!(status(&town, &convoy)["status"], "open");
     // The convoy itself, too; and one that somebody closed does not come back with its beads.

@@ -12,6 +12,7 @@ mod stranded;
 mod watchers;
 
 use gt_core::decide::{ConvoyChange, ConvoyState, Members, convoy_change, is_owned};
+use gt_core::schedule::Origin;
 use gt_core::{Bead, BeadId, EventKind, IssueType, Json, Status};
 use gt_store::{BeadFilter, BeadOrder, Pause, Reader, StatusFilter, Tally, Writer};
 
@@ -161,6 +162,18 @@ pub(crate) fn open_staged(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()
         writer.settle_convoy(&tally)?;
     }
     Ok(())
+}
+
+/// Those of these beads that are scheduled because a convoy tracks them, in order, each with that convoy.
+pub fn travelling(town: &Town, beads: &[BeadId]) -> Result<Vec<(BeadId, BeadId)>> {
+    town.read(|reader| {
+        let contexts = reader.open_contexts_of(beads)?.into_values();
+        let fed = contexts.filter(|context| context.origin == Origin::Convoy);
+        let mut travelling: Vec<_> =
+            fed.filter_map(|context| Some((context.bead, context.parameters.convoy?))).collect();
+        travelling.sort();
+        Ok(travelling)
+    })
 }
 
 /// The convoy that somebody means.

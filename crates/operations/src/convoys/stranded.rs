@@ -66,19 +66,18 @@ pub struct Attended {
 /// Looks after every convoy that is under way: what is stranded is scheduled, and what is done lands. Nothing is written if
 /// there is nothing to do.
 pub(crate) fn attend(town: &Town, around: &Surroundings) -> Result<Attended> {
-    let needed = town.read(|reader| {
-        Ok(!reader.unscheduled_members(Unscheduled::Anywhere)?.is_empty()
-            || !landable(reader)?.is_empty())
-    })?;
-    if !needed {
-        return Ok(Attended::default());
-    }
-    let worth = town.read(|reader| {
+    let is_needed = town.read(|reader| {
+        if !landable(reader)?.is_empty() {
+            return Ok(true);
+        }
+        if reader.unscheduled_members(Unscheduled::Anywhere)?.is_empty() {
+            return Ok(false);
+        }
         let scene = town.scene(reader, around, &Overrides::default(), Caller::Daemon)?;
         let found = strays(reader, &scene, Unscheduled::Anywhere)?;
-        Ok(found.iter().any(Stray::is_stranded) || !landable(reader)?.is_empty())
+        Ok(found.iter().any(Stray::is_stranded))
     })?;
-    if !worth {
+    if !is_needed {
         return Ok(Attended::default());
     }
     town.write(|writer| {
