@@ -9,8 +9,9 @@ use crate::dispatch::{Caller, Overrides, Scene, Surroundings};
 use crate::outbox::tell_news;
 use crate::schedule::{feed_in, strays};
 
-/// Does what follows: a convoy or an epic that something has joined or left lands, or is open again; what is open again in a convoy that is under way, and what a rig was in the way of, is scheduled, and
-/// people are told what needs them. `files` are the layers of settings below the store's.
+/// Does what follows: a convoy or an epic that something has joined or left lands, or is open again; what is open again in a
+/// convoy that is under way, and what a rig was in the way of, is scheduled; and people are told what needs them. `files` are
+/// the layers of settings below the store's.
 pub(crate) fn follow(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
     for (container, joined) in writer.take_recounted() {
         if let Some(tally) = writer.convoy_tally(&container)? {

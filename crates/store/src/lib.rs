@@ -40,6 +40,6 @@ pub use verbs::{
     Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Booking, Bulk, CountGroup,
     DependencyChange, Difference, DoneStep, Due, Estimate, EventFilter, Growth, Guard, Lane,
     LiveSteps, NewContext, Offer, Offered, Pause, Readiness, RigCounts, SchedulerState, Scope,
-    Spent, Statistics, StatusFilter, Tally, Totals, Traveller, Unscheduled, UnsentNotices,
+    Sketch, Spent, Statistics, StatusFilter, Tally, Totals, Traveller, Unscheduled, UnsentNotices,
     all_statements, differing_fields,
 };

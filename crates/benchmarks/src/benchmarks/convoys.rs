@@ -122,10 +122,10 @@ fn epic(parts: u32) -> String {
                 edges.push(edge("blocks", &format!("web-{target}")));
             }
         }
-        let _ = write!(
+        let _ = writeln!(
             lines,
             "{{\"id\":\"web-{number}\",\"title\":\"Work on {number}\",\"status\":\"open\",\"issue_type\":\"task\",\
-             \"priority\":2,{at},\"updated_at\":\"2026-11-01T00:00:00Z\",\"dependencies\":[{}]}}\n",
+             \"priority\":2,{at},\"updated_at\":\"2026-11-01T00:00:00Z\",\"dependencies\":[{}]}}",
             edges.join(",")
         );
     }

@@ -1,7 +1,7 @@
 //! `gt convoy create`, `add`, `remove`, `pause`, `cap`, `retry`, `close`, `land`, `watch`, `stranded`, and `gt deacon
 //! feed-stranded`: a convoy that is open is live.
 
-use gt_testkit::Sandbox;
+use gt_testkit::{Sandbox, wait_until};
 use serde_json::{Value, json};
 
 use crate::agents::{Stage as _, town_with_agent};
@@ -414,6 +414,64 @@ fn what_is_stranded_is_found_and_fed_once_within_limits() {
     let fed = town.gt_json(&["deacon", "feed-stranded", "--cooldown", "0s"]);
     assert_eq!((&fed["fed"], &fed["needs_attention"]), (&json!(0), &json!(1)));
     assert_says(fed["details"][0]["message"].as_str().unwrap(), &["we-d: cleared"]);
+}
+
+#[test]
+fn a_convoy_is_staged_open_or_closed_and_begins_with_its_launch() {
+    let town = town();
+    let staged = town.gt_json(&["convoy", "stage", "we-a"]);
+    let convoy = staged["convoy_id"].as_str().unwrap();
+    let set = |status: &str| town.bd(["update", convoy, "--status", status]);
+    assert_says(&refusal(&set("open")), &["gt convoy launch"]);
+    assert_says(&refusal(&set("in_progress")), &["staged, open or closed"]);
+    assert_eq!(queued(&town), Vec::<String>::new());
+    // As older scripts write it.
+    let listed = town.gt_json(&["convoy", "list", "--status", "staged:ready"]);
+    assert_eq!(texts(&listed, "id"), [convoy]);
+    town.gt(["convoy", "launch", convoy]).ok();
+    assert_says(&refusal(&town.bd(["update", convoy, "--claim"])), &["staged, open or closed"]);
+    for status in ["staged_ready", "staged:warnings"] {
+        assert_says(&refusal(&set(status)), &["it is under way", "gt convoy pause"]);
+    }
+    town.bd(["close", convoy, "--force"]).ok();
+    assert_says(&refusal(&set("staged_ready")), &["closed", "bd reopen"]);
+    town.bd(["reopen", convoy]).ok();
+    assert_eq!(status(&town, convoy)["status"], "open");
+}
+
+#[test]
+fn people_hear_of_a_landing_and_of_what_is_done_after_all() {
+    let town = town_with_agent("[ -e \"$stage/better\" ] || exit 1");
+    let program = town.write_script("tell", "cat >> told; echo >> told");
+    town.gt(["config", "set", "notify.command", &format!("'{}'", program.display())]).ok();
+    town.bead("we-a", &[]);
+    let convoy = create(&town, &["we-a"]);
+    assert_eq!(town.gt(["wait", "we-a"]).code, 1);
+    town.allow("better");
+    town.gt(["convoy", "retry", &convoy]).ok();
+    town.cycle().ok();
+    town.gt(["wait", "we-a"]).ok();
+
+    let told = || -> Vec<Value> {
+        let told = std::fs::read_to_string(town.cwd().join("told")).unwrap_or_default();
+        told.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    };
+    let of = |kind: &str| told().iter().filter(|notice| notice["kind"] == kind).count();
+    wait_until("people are told of everything", || {
+        ["failed", "recovered", "convoy-landed"].iter().all(|kind| of(kind) > 0)
+    });
+    for kind in ["failed", "recovered", "convoy-landed"] {
+        assert_eq!(of(kind), 1, "{kind}");
+    }
+    let landed = told().into_iter().find(|notice| notice["kind"] == "convoy-landed").unwrap();
+    assert_says(
+        landed["message"].as_str().unwrap(),
+        &["has landed after", "1 of 1 beads are done, none failed", "gt convoy status"],
+    );
+    assert_eq!(
+        (&landed["details"]["members"], &landed["details"]["failed"]),
+        (&json!(1), &json!(0))
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! plan says.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use gt_testkit::{Sandbox, wait_until};
 use serde_json::{Value, json};
@@ -66,11 +67,13 @@ fn town_with_sixty() -> (Sandbox, String) {
         let needed = needs(wave, at);
         let mut edges: Vec<String> = needed.iter().map(|need| edge("blocks", need)).collect();
         edges.push(edge("parent-child", "we-epic"));
-        lines += &format!(
+        writeln!(
+            lines,
             "{{\"id\":\"{id}\",\"title\":\"{id}\",\"status\":\"open\",\"issue_type\":\"task\",{made},\
-             \"updated_at\":\"2026-01-01T00:00:00Z\",\"dependencies\":[{}]}}\n",
+             \"updated_at\":\"2026-01-01T00:00:00Z\",\"dependencies\":[{}]}}",
             edges.join(",")
-        );
+        )
+        .unwrap();
     }
     town.import(&lines);
     town.gt(["config", "set", "scheduler.max_polecats", &CAP.to_string()]).ok();
@@ -81,10 +84,14 @@ fn town_with_sixty() -> (Sandbox, String) {
         .iter()
         .map(|wave| texts(&wave["tasks"], "id"))
         .collect();
-    planned.iter_mut().for_each(|wave| wave.sort());
+    for wave in &mut planned {
+        wave.sort();
+    }
     let mut expected: Vec<Vec<String>> =
         (1..=WAVES).map(|wave| (0..WIDTH).map(|at| bead(wave, at)).collect()).collect();
-    expected.iter_mut().for_each(|wave| wave.sort());
+    for wave in &mut expected {
+        wave.sort();
+    }
     assert_eq!(planned, expected);
     (town, staged["convoy_id"].as_str().unwrap().to_owned())
 }

@@ -89,6 +89,24 @@ pub fn convoy_change(state: ConvoyState, is_owned: bool, members: Members) -> Op
     }
 }
 
+/// Why the status of a convoy cannot become this by hand; nothing if it can. Begun is what is launched, and what has begun is not
+/// a plan any more; nobody takes, blocks or puts off a convoy, because nobody works on it.
+pub fn refuse_convoy_status(state: ConvoyState, to: &Status) -> Option<&'static str> {
+    let is_staged = matches!(to, Status::Custom(_)) && to.as_str().starts_with("staged_");
+    match (state, to) {
+        (ConvoyState::Staged, Status::Open) => Some("it is staged; gt convoy launch begins it"),
+        (_, Status::Open | Status::Closed) => None,
+        (ConvoyState::Staged, _) if is_staged => None,
+        (ConvoyState::Open, _) if is_staged => {
+            Some("it is under way; gt convoy pause keeps the rest of it from starting")
+        }
+        (ConvoyState::Landed | ConvoyState::Closed, _) if is_staged => {
+            Some("it is over; stage its beads anew with gt convoy stage")
+        }
+        _ => Some("a convoy is staged, open or closed; gt convoy pause keeps it from going on"),
+    }
+}
+
 /// What follows for an epic from how its parts stand now: it is over with the last of them, if none failed, and open again
 /// when that was all that closed it and something is not done after all.
 pub fn epic_change(epic: &Bead, parts: Members) -> Option<ConvoyChange> {
@@ -119,6 +137,25 @@ mod tests {
         assert_eq!(change(Members { open: 1, ..DONE }), None);
         assert_eq!(change(Members { failed: 1, ..DONE }), None);
         assert_eq!(change(Members::default()), None, "nothing is tracked");
+    }
+
+    #[test]
+    fn what_has_begun_is_no_plan_any_more_and_a_plan_begins_with_its_launch() {
+        use ConvoyState::{Closed, Landed, Open, Staged};
+        let staged = Status::parse("staged_ready").unwrap();
+        let may = |state, to: &Status| refuse_convoy_status(state, to).is_none();
+        for (state, allowed) in [
+            (Staged, [false, true, true]),
+            (Open, [true, true, false]),
+            (Landed, [true, true, false]),
+            (Closed, [true, true, false]),
+        ] {
+            let told = [&Status::Open, &Status::Closed, &staged].map(|to| may(state, to));
+            assert_eq!(told, allowed, "{state:?}");
+            for to in [Status::InProgress, Status::Hooked, Status::Blocked, Status::Deferred] {
+                assert!(!may(state, &to), "{state:?} {to}");
+            }
+        }
     }
 
     #[test]

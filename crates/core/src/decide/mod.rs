@@ -36,6 +36,7 @@ pub use breaker::{
 pub use budget::{Budget, BudgetKind};
 pub use convoy::{
     ConvoyChange, ConvoyState, LANDED, Members, PARTS_DONE, convoy_change, epic_change, is_owned,
+    refuse_convoy_status,
 };
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, Place, urgency};

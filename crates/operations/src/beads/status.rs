@@ -1,7 +1,8 @@
 //! Changes of status: what the table answers, for the bead and for the run that has it.
 
 use gt_core::decide::{
-    LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
+    ConvoyState, LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
+    refuse_convoy_status,
 };
 use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
 use gt_core::{Bead, BeadId, EventKind, Outcome, Status, Timestamp};
@@ -96,6 +97,7 @@ pub(super) fn apply_with_end(
             Some(EventKind::Reopened)
         }
     };
+    refuse_for_convoy(&old, &new)?;
     Ok(Applied { old, new, kind, ended: answer.ruling.run == RunFate::Ended, cancelled })
 }
 
@@ -131,8 +133,20 @@ pub(super) fn claim_in(
         | Transition::Assigned
         | Transition::Deleted => return Ok(claimed),
     }
+    refuse_for_convoy(bead, &claimed)?;
     claimed.updated_at = writer.now().max(bead.updated_at);
     Ok(claimed)
+}
+
+/// Convoys have statuses of their own, and verbs of their own to get from one to the other.
+fn refuse_for_convoy(old: &Bead, new: &Bead) -> Result<()> {
+    if !old.issue_type.is_convoy() || old.status == new.status {
+        return Ok(());
+    }
+    match refuse_convoy_status(ConvoyState::of(old), &new.status) {
+        Some(why) => Err(OperationError::rejected(format!("{} is a convoy: {why}", old.id))),
+        None => Ok(()),
+    }
 }
 
 /// Lets the run that has `bead` go before the bead is deleted. Says which, if there was one.

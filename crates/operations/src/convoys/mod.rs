@@ -18,6 +18,7 @@ use gt_store::{BeadFilter, BeadOrder, Pause, Reader, StatusFilter, Tally, Writer
 pub use change::{ConvoyClose, NewConvoy, Removed, clear_trees, close, land, remove};
 pub(crate) use change::{board, create_in, settle};
 pub use forecast::Estimate;
+pub use gt_store::Sketch;
 pub use limits::{cap, pause, resume};
 pub(crate) use make::{ConvoyToMake, make};
 pub use overview::{Overview, overview};

@@ -9,7 +9,7 @@ use gt_core::{Bead, BeadId, DependencyType, Outcome, Status, Timestamp};
 use gt_store::{BeadRow, Reader};
 
 use super::forecast::{Estimate, Mark, outlook, pace};
-use super::stage::members;
+use super::stage::{link, members, places};
 use super::{Convoy, require};
 use crate::beads::BeadFacts;
 use crate::dispatch::{Caller, Overrides, Scene};
@@ -171,7 +171,11 @@ fn paint(
         let bead = &row.bead.id;
         seen.facts.get(bead).into_iter().flat_map(BeadFacts::blocked_by).map(move |at| (bead, at))
     });
-    let members = members(&rows, |slug| scene.rig(slug), edges);
+    let places = places(&rows);
+    let mut members = members(&rows, &places, |slug| scene.rig(slug));
+    for (bead, target) in edges {
+        link(&mut members, &places, bead, target);
+    }
     let mut tracked: Vec<Tracked> = rows.into_iter().map(|row| seen.tracked(&scene, row)).collect();
     let plan = stage(&StageFacts { members: members.clone(), ..StageFacts::default() });
     let is_gated = seen.contexts.values().any(|context| context.closed.is_none() && context.gated);

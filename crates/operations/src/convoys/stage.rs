@@ -6,8 +6,10 @@ use gt_core::decide::{ConvoyState, Member, Part, StageFacts, StagePlan, outline,
 use gt_core::limits::PAGE_BEADS;
 use gt_core::rig::RigState;
 use gt_core::schedule::Merge;
-use gt_core::{Bead, BeadId, DependencyType, EventKind, ExecutorKind, Json, Rig, RigSlug, Status};
-use gt_store::{BeadRow, Reader, StatusFilter, Writer};
+use gt_core::{
+    Bead, BeadId, DependencyType, EventKind, ExecutorKind, IssueType, Json, Rig, RigSlug, Status,
+};
+use gt_store::{BeadRow, Reader, Sketch, StatusFilter, Writer};
 
 use super::find;
 use super::forecast::{Estimate, Mark, outlook, pace};
@@ -47,7 +49,7 @@ pub struct Staged {
     /// What it tracked before and does not any more.
     pub removed: Vec<BeadId>,
     /// The beads, by the places that the plan speaks of.
-    pub beads: Vec<Bead>,
+    pub beads: Vec<Sketch>,
     /// Where those stand that each of them waits for.
     pub waits_for: Vec<Vec<usize>>,
     /// How it would go.
@@ -127,26 +129,26 @@ fn look(
     let set = set_of(town, reader, inputs)?;
     let mut rows = Vec::with_capacity(set.beads.len());
     for page in set.beads.chunks(PAGE_BEADS) {
-        rows.extend(reader.bead_rows(page)?);
+        rows.extend(reader.sketches(page)?);
         tell(rows.len(), set.beads.len());
     }
     let (facts, settings) = facts(town, reader, &rows, &set, missing.to_vec())?;
     let pace = pace(reader)?;
     let room = settings.max_polecats;
     let outlook = outlook(pace.as_ref(), &settings, room, &facts.members, |_| Mark::default());
+    let (plan, tracked) = (plan(&facts), tracked(&facts));
     let staged = Staged {
         convoy: None,
         status: "error",
         restaged: false,
         added: Vec::new(),
         removed: Vec::new(),
-        waits_for: facts.members.iter().map(|member| member.waits_for.clone()).collect(),
-        plan: plan(&facts),
+        waits_for: facts.members.into_iter().map(|member| member.waits_for).collect(),
+        plan,
         estimate: outlook.estimate,
-        outline: outline(&parents(&rows)),
-        beads: rows.into_iter().map(|row| row.bead).collect(),
+        outline: outline(&parents(&rows, &places(&rows))),
+        beads: rows,
     };
-    let tracked = tracked(&facts);
     Ok(Looked { set, tracked, staged, as_of: reader.last_event_number()? })
 }
 
@@ -228,41 +230,93 @@ fn staged_from(reader: &Reader<'_>, epic: &BeadId) -> Result<Option<Bead>> {
 fn facts(
     town: &Town,
     reader: &Reader<'_>,
-    rows: &[BeadRow],
+    rows: &[Sketch],
     set: &Set,
     missing_branches: Vec<(RigSlug, String)>,
 ) -> Result<(StageFacts, SchedulerSettings)> {
     let rigs: HashMap<RigSlug, Rig> =
         reader.rigs()?.into_iter().map(|rig| (rig.slug.clone(), rig)).collect();
-    let ids: Vec<BeadId> = rows.iter().map(|row| row.bead.id.clone()).collect();
-    let edges = reader.edges_that_block(&ids)?;
-    let edges = edges.iter().map(|(bead, target)| (bead, target));
-    let members = members(rows, |slug| rigs.get(slug), edges);
+    let places = places(rows);
+    let mut members = members(rows, &places, |slug| rigs.get(slug));
+    for page in rows.chunks(PAGE_BEADS) {
+        let ids: Vec<BeadId> = page.iter().map(|sketch| sketch.id.clone()).collect();
+        for (bead, target) in reader.edges_that_block(&ids)? {
+            link(&mut members, &places, &bead, &target);
+        }
+    }
     let settings = SchedulerSettings::of(&layers_in(town.root(), reader)?)?;
     let is_epic = set.epic.is_some();
     let facts = StageFacts { members, is_epic, cap: settings.max_polecats, missing_branches };
     Ok((facts, settings))
 }
 
-/// What these beads are to each other, given every edge of theirs that blocks.
-pub(super) fn members<'a>(
-    rows: &[BeadRow],
-    rig: impl Fn(&RigSlug) -> Option<&'a Rig>,
-    edges: impl Iterator<Item = (&'a BeadId, &'a BeadId)>,
-) -> Vec<Member> {
-    let places: HashMap<&BeadId, usize> =
-        rows.iter().enumerate().map(|(at, row)| (&row.bead.id, at)).collect();
-    let mut members: Vec<Member> =
-        rows.iter().map(|row| member(row, row.bead.rig.as_ref().and_then(&rig))).collect();
-    for (bead, target) in edges {
-        let Some(at) = places.get(bead).copied() else { continue };
-        match places.get(target).copied() {
-            // What failed is over, and has to be done again all the same.
-            Some(place) if members[place].part != Part::Over => members[at].waits_for.push(place),
-            _ => members[at].gates.push(target.clone()),
-        }
+/// What is looked at of a bead to find out what it is to others.
+pub(super) trait Outlined {
+    fn id(&self) -> &BeadId;
+    fn status(&self) -> &Status;
+    fn issue_type(&self) -> &IssueType;
+    fn rig(&self) -> Option<&RigSlug>;
+    fn parent(&self) -> Option<&BeadId>;
+}
+
+impl Outlined for Sketch {
+    fn id(&self) -> &BeadId {
+        &self.id
     }
-    for (at, parent) in parents(rows).into_iter().enumerate() {
+
+    fn status(&self) -> &Status {
+        &self.status
+    }
+
+    fn issue_type(&self) -> &IssueType {
+        &self.issue_type
+    }
+
+    fn rig(&self) -> Option<&RigSlug> {
+        self.rig.as_ref()
+    }
+
+    fn parent(&self) -> Option<&BeadId> {
+        self.parent.as_ref()
+    }
+}
+
+impl Outlined for BeadRow {
+    fn id(&self) -> &BeadId {
+        &self.bead.id
+    }
+
+    fn status(&self) -> &Status {
+        &self.bead.status
+    }
+
+    fn issue_type(&self) -> &IssueType {
+        &self.bead.issue_type
+    }
+
+    fn rig(&self) -> Option<&RigSlug> {
+        self.bead.rig.as_ref()
+    }
+
+    fn parent(&self) -> Option<&BeadId> {
+        self.parent()
+    }
+}
+
+/// Where in the list each stands.
+pub(super) fn places<B: Outlined>(beads: &[B]) -> HashMap<&BeadId, usize> {
+    beads.iter().enumerate().map(|(at, bead)| (bead.id(), at)).collect()
+}
+
+/// What these beads are to each other, as long as nothing blocks.
+pub(super) fn members<'r, B: Outlined>(
+    beads: &[B],
+    places: &HashMap<&BeadId, usize>,
+    rig: impl Fn(&RigSlug) -> Option<&'r Rig>,
+) -> Vec<Member> {
+    let member = |bead: &B| member(bead, bead.rig().and_then(&rig));
+    let mut members: Vec<Member> = beads.iter().map(member).collect();
+    for (at, parent) in parents(beads, places).into_iter().enumerate() {
         if let Some(parent) = parent
             && let Part::Frame(parts) = &mut members[parent].part
         {
@@ -272,25 +326,37 @@ pub(super) fn members<'a>(
     members
 }
 
-fn member(row: &BeadRow, rig: Option<&Rig>) -> Member {
-    let bead = &row.bead;
+/// Lets one of them wait for another, or for something else.
+pub(super) fn link(
+    members: &mut [Member],
+    places: &HashMap<&BeadId, usize>,
+    bead: &BeadId,
+    target: &BeadId,
+) {
+    let Some(at) = places.get(bead).copied() else { return };
+    match places.get(target).copied() {
+        // What failed is over, and has to be done again all the same.
+        Some(place) if members[place].part != Part::Over => members[at].waits_for.push(place),
+        _ => members[at].gates.push(target.clone()),
+    }
+}
+
+fn member(bead: &impl Outlined, rig: Option<&Rig>) -> Member {
     let executor = rig.map_or(ExecutorKind::Process, |rig| rig.executor);
-    let part = if bead.status == Status::Closed {
+    let part = if *bead.status() == Status::Closed {
         Part::Over
-    } else if bead.issue_type.is_slingable(executor) {
+    } else if bead.issue_type().is_slingable(executor) {
         Part::Work(rig.map(|rig| (rig.slug.clone(), rig.state)))
     } else {
         Part::Frame(Vec::new())
     };
-    Member { id: bead.id.clone(), part, waits_for: Vec::new(), gates: Vec::new() }
+    Member { id: bead.id().clone(), part, waits_for: Vec::new(), gates: Vec::new() }
 }
 
 /// Where in the list the parent of each stands, if it is there.
-fn parents(rows: &[BeadRow]) -> Vec<Option<usize>> {
-    let places: HashMap<&BeadId, usize> =
-        rows.iter().enumerate().map(|(at, row)| (&row.bead.id, at)).collect();
-    let parent = |row: &BeadRow| row.parent().and_then(|parent| places.get(parent).copied());
-    rows.iter().map(parent).collect()
+fn parents<B: Outlined>(beads: &[B], places: &HashMap<&BeadId, usize>) -> Vec<Option<usize>> {
+    let parent = |bead: &B| bead.parent().and_then(|parent| places.get(parent).copied());
+    beads.iter().map(parent).collect()
 }
 
 /// The rigs whose repositories are known not to have the branch that was asked for. Before the transaction, because it reads
@@ -331,7 +397,10 @@ fn begin(
     }
     let of_epic = set.epic.as_ref().map(|epic| epic.title.to_string());
     let title = request.title.clone().or(of_epic);
-    let title = title.unwrap_or_else(|| format!("{} beads", tracked.len()));
+    let title = title.unwrap_or_else(|| match tracked.len() {
+        1 => "1 bead".to_owned(),
+        many => format!("{many} beads"),
+    });
     let status = Status::parse(status)?;
     make(town, writer, &ConvoyToMake { title: &title, metadata, beads: tracked, status })
 }

@@ -59,7 +59,7 @@ pub(super) fn set_up(directory: &Path, environment: &Environment) -> Result<Town
     accounts::add(&town, &account)?;
     let (id, title) = (Some(EPIC.0.to_owned()), EPIC.1.to_owned());
     let issue_type = Some(IssueType::trusted("epic".to_owned()));
-    create(&town, &NewBead { id, title, issue_type, ..NewBead::default() }, false)?;
+    create(&town, &NewBead { title, issue_type, id, ..NewBead::default() }, false)?;
     for part in &PARTS {
         create(&town, &bead(part), false)?;
     }

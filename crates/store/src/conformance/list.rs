@@ -236,6 +236,7 @@ macro_rules! for_each_conformance_case {
                 what_is_asked_of_many_beads_at_once_is_what_each_would_say,
                 what_a_convoy_has_left_to_do_is_read_at_once,
                 the_durations_of_good_runs_are_read_newest_first,
+                beads_are_sketched_in_the_order_that_was_asked_for,
             }
             queries {
                 each_condition_admits_what_it_says,

@@ -135,3 +135,24 @@ pub(super) fn the_durations_of_good_runs_are_read_newest_first(subject: &dyn Sub
     assert_eq!(past(2), all[..3], "of each rig");
     assert_eq!(past(0), []);
 }
+
+pub(super) fn beads_are_sketched_in_the_order_that_was_asked_for(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a", "gt-b", "gt-top"]);
+    town.link("gt-a", DependencyType::ParentChild, "gt-top");
+    town.close("gt-b");
+    let wanted = ["gt-top", "gt-b", "gt-nobody", "gt-a"].map(id);
+    let sketches = town.read(|reader| reader.sketches(&wanted));
+    let told: Vec<_> = sketches
+        .iter()
+        .map(|one| (one.id.to_string(), one.status.to_string(), one.parent.clone()))
+        .collect();
+    let expected =
+        [("gt-top", "open", None), ("gt-b", "closed", None), ("gt-a", "open", Some("gt-top"))];
+    assert_eq!(
+        told,
+        expected
+            .map(|(bead, status, parent)| { (bead.to_owned(), status.to_owned(), parent.map(id)) })
+    );
+    assert_eq!(sketches[0].title.as_str(), "Title of gt-top");
+}

@@ -48,7 +48,7 @@ pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
 pub use hydrate::BeadRow;
 pub use outbox::{Due, UnsentNotices};
-pub use picture::{Booking, Traveller};
+pub use picture::{Booking, Sketch, Traveller};
 pub use pull::{Ask, Offer, Offered};
 pub use rigs::RigCounts;
 pub use scheduler::{Pause, SchedulerState};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use gt_core::schedule::{Context, Run, RunState, WorkerPlace};
-use gt_core::{BeadId, IssueType, Priority, RigSlug, Timestamp};
+use gt_core::{BeadId, IssueType, Priority, RigSlug, Status, Timestamp, Title};
 
 use super::beads::{facts_from, id_from};
 use super::blocking::note_blocker;
@@ -68,7 +68,63 @@ pub struct Booking {
     pub asleep_until: Option<Timestamp>,
 }
 
+/// A bead with no more than what it takes to draw it among others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sketch {
+    /// Which bead.
+    pub id: BeadId,
+    /// What it is called.
+    pub title: Title,
+    /// Its type.
+    pub issue_type: IssueType,
+    /// Its rig.
+    pub rig: Option<RigSlug>,
+    /// Where it stands.
+    pub status: Status,
+    /// What it is a part of; the first of several.
+    pub parent: Option<BeadId>,
+}
+
 impl Reader<'_> {
+    /// Those of these beads that are there, in this order, with no more than what it takes to draw them.
+    pub fn sketches(&self, beads: &[BeadId]) -> Result<Vec<Sketch>, StoreError> {
+        let mut found = Vec::with_capacity(beads.len());
+        for page in beads.chunks(PAGE) {
+            let parents = |list: &str| {
+                format!(
+                    "SELECT issue_id, MIN(depends_on_id) FROM dependencies WHERE issue_id IN ({list}) \
+                     AND type = 'parent-child' GROUP BY issue_id"
+                )
+            };
+            let pair = |row: &dyn Row| Ok((id_from(row, 0)?, id_from(row, 1)?));
+            let mut parents: HashMap<BeadId, BeadId> =
+                self.of_each(page, parents, pair)?.into_iter().collect();
+            let sql = |list: &str| {
+                format!("SELECT id, title, issue_type, rig, status FROM beads WHERE id IN ({list})")
+            };
+            let sketch = |row: &dyn Row| {
+                let id = id_from(row, 0)?;
+                Ok(Sketch {
+                    id,
+                    title: Title::trusted(row.text(1)?.to_owned()),
+                    issue_type: IssueType::trusted(row.text(2)?.to_owned()),
+                    rig: row.text_or_null(3)?.and_then(said).map(RigSlug::trusted),
+                    status: Status::parse(row.text(4)?)?,
+                    parent: None,
+                })
+            };
+            let drawn = self.of_each(page, sql, sketch)?.into_iter();
+            let mut drawn: HashMap<BeadId, Sketch> =
+                drawn.map(|sketch| (sketch.id.clone(), sketch)).collect();
+            for id in page {
+                if let Some(sketch) = drawn.remove(id) {
+                    found.push(Sketch { parent: parents.remove(id), ..sketch });
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// The last context of each of these beads that has one, open or closed.
     pub fn latest_contexts_of(
         &self,

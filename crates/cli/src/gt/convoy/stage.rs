@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
+use gt_core::BeadId;
 use gt_core::decide::Finding;
 use gt_core::schedule::Merge;
-use gt_core::{Bead, BeadId};
 use gt_operations::Town;
-use gt_operations::convoys::{self, StageRequest, Staged};
+use gt_operations::convoys::{self, Sketch, StageRequest, Staged};
 use gt_operations::schedule::SlingReport;
 use gt_records::{ArrayWriter, ObjectWriter};
 use indicatif::ProgressBar;
@@ -178,11 +178,14 @@ fn show(
         return printer.object(&staged_json(staged, launched));
     }
     print_tree(printer, staged)?;
-    for (number, wave) in staged.plan.waves.iter().enumerate() {
+    for (number, wave) in staged.plan.waves.iter().enumerate().take(WAVES_SHOWN) {
         printer.line("")?;
         let beads = plural(wave.len() as u64, "bead");
         printer.heading(&format!("Wave {}", number + 1), &format!("  {beads}"))?;
         print_beads(printer, wave.iter().map(|at| (&staged.beads[*at], waited_for(staged, *at))))?;
+    }
+    if let more @ 1.. = staged.plan.waves.len().saturating_sub(WAVES_SHOWN) {
+        printer.line(format!("and {} more", plural(more as u64, "wave")))?;
     }
     if !staged.plan.gated.is_empty() {
         printer.line("")?;
@@ -231,10 +234,14 @@ fn waited_for(staged: &Staged, at: usize) -> String {
 
 /// How far a bead is moved to the right at most.
 const DEEPEST: usize = 12;
+/// How many beads of the tree are shown, how many waves, and how many beads of each: nobody reads more, and programs get all.
+const TREE_SHOWN: usize = 200;
+const WAVES_SHOWN: usize = 30;
+const WAVE_SHOWN: usize = 60;
 
 fn print_tree(printer: &Printer, staged: &Staged) -> Result<(), CliError> {
     let mut table = Table::new();
-    for (at, depth) in &staged.outline {
+    for (at, depth) in staged.outline.iter().take(TREE_SHOWN) {
         let bead = &staged.beads[*at];
         table.row(vec![
             Cell::bold(format!("{}{}", "  ".repeat((*depth).min(DEEPEST)), bead.id)),
@@ -244,15 +251,24 @@ fn print_tree(printer: &Printer, staged: &Staged) -> Result<(), CliError> {
             Cell::new(bead.title.as_str()),
         ]);
     }
-    printer.table(table)
+    printer.table(table)?;
+    tell_more(printer, staged.outline.len().saturating_sub(TREE_SHOWN))
+}
+
+/// Says that there is more than was shown, if there is.
+fn tell_more(printer: &Printer, more: usize) -> Result<(), CliError> {
+    match more as u64 {
+        0 => Ok(()),
+        more => printer.line(format!("  and {} more (--json has all)", plural(more, "bead"))),
+    }
 }
 
 fn print_beads<'b>(
     printer: &Printer,
-    beads: impl Iterator<Item = (&'b Bead, String)>,
+    mut beads: impl Iterator<Item = (&'b Sketch, String)>,
 ) -> Result<(), CliError> {
     let mut table = Table::new();
-    for (bead, after) in beads {
+    for (bead, after) in beads.by_ref().take(WAVE_SHOWN) {
         let after = if after.is_empty() { after } else { format!("after {after}") };
         table.row(vec![
             Cell::bold(format!("  {}", bead.id)),
@@ -261,12 +277,13 @@ fn print_beads<'b>(
             Cell::new(after),
         ]);
     }
-    printer.table(table)
+    printer.table(table)?;
+    tell_more(printer, beads.count())
 }
 
 /// Who waits for whom, in a language for graphs.
 fn drawn(staged: &Staged, graph: Graph) -> String {
-    let title = |bead: &Bead| bead.title.as_str().replace(['"', '\\', '\n'], "'");
+    let title = |bead: &Sketch| bead.title.as_str().replace(['"', '\\', '\n'], "'");
     let mut text = match graph {
         Graph::Dot => "digraph convoy {\n  rankdir=LR;\n".to_owned(),
         Graph::Mermaid => "graph LR\n".to_owned(),
@@ -398,7 +415,7 @@ fn tree_json(staged: &Staged) -> String {
     out
 }
 
-fn bead_json(bead: &Bead) -> String {
+fn bead_json(bead: &Sketch) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     object.text("id", bead.id.as_str());
