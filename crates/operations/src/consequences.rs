@@ -5,7 +5,6 @@ use gt_core::{EventKind, NewEvent, RigState, Timestamp};
 use gt_store::{Unscheduled, Writer};
 
 use crate::Result;
-use crate::convoys::settle;
 use crate::dispatch::{Caller, Overrides, Scene, Surroundings};
 use crate::outbox::tell_news;
 use crate::schedule::{feed_in, strays};
@@ -14,8 +13,10 @@ use crate::schedule::{feed_in, strays};
 /// convoy that is under way, and what a rig was in the way of, is scheduled; and people are told what needs them. `files` are
 /// the layers of settings below the store's.
 pub(crate) fn follow(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
-    for container in writer.take_recounted() {
-        settle(writer, &container)?;
+    for (container, joined) in writer.take_recounted() {
+        if let Some(tally) = writer.convoy_tally(&container)? {
+            writer.settle_convoy(&tally, joined)?;
+        }
     }
     feed(writer, files, now)?;
     tell_news(writer, files)

@@ -1,7 +1,7 @@
 //! What a caller holds inside a transaction.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::{ControlFlow, Deref};
 
 use gt_core::{BeadId, NewEvent, Timestamp};
@@ -84,7 +84,7 @@ pub struct Writer<'a> {
     /// The number of the last event that is written.
     last_event: i64,
     notices: u64,
-    recounted: BTreeSet<BeadId>,
+    recounted: BTreeMap<BeadId, bool>,
 }
 
 impl<'a> Reader<'a> {
@@ -210,14 +210,14 @@ impl Writer<'_> {
         self.notices
     }
 
-    /// The convoys and epics that something has joined or left, sorted; each is told once. What follows from it is for whoever
-    /// asks to decide.
-    pub fn take_recounted(&mut self) -> BTreeSet<BeadId> {
+    /// The convoys and epics that something has left, or joined (`true`); each is told once. What follows from it is for
+    /// whoever asks to decide.
+    pub fn take_recounted(&mut self) -> BTreeMap<BeadId, bool> {
         std::mem::take(&mut self.recounted)
     }
 
-    pub(crate) fn note_recounted(&mut self, container: &BeadId) {
-        self.recounted.insert(container.clone());
+    pub(crate) fn note_recounted(&mut self, container: &BeadId, joined: bool) {
+        *self.recounted.entry(container.clone()).or_default() |= joined;
     }
 
     pub(crate) fn note_notice(&mut self) {
@@ -320,7 +320,7 @@ impl<'c> Group<'c> {
     ) -> Result<T, E> {
         let reader = self.reader();
         let last_event = self.last_event;
-        let (events, recounted) = (Vec::new(), BTreeSet::new());
+        let (events, recounted) = (Vec::new(), BTreeMap::new());
         let mut writer = Writer { reader, by, events, last_event, notices: 0, recounted };
         let value = work(&mut writer)?;
         self.check_open()?;

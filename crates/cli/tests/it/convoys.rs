@@ -170,3 +170,17 @@ fn what_joins_or_leaves_by_an_edge_lands_it_or_opens_it_at_once() {
     assert_eq!(reason(), "landed");
     assert_eq!(town.gt_json(&["convoy", "status", &convoy])["landings"], 2);
 }
+
+#[test]
+fn what_its_owner_landed_stays_landed_while_the_rest_is_done() {
+    let town = town_at_rest();
+    let convoy = sling(&town, &["we-a", "we-b", "we-c"], &["--owned"]);
+    town.gt(["convoy", "land", &convoy, "--force"]).ok();
+
+    town.bd(["close", "we-a"]).ok();
+    town.bd(["dep", "remove", &convoy, "we-b"]).ok();
+    assert_eq!(town.show(&convoy)["close_reason"], "landed");
+
+    town.bd(["reopen", "we-a"]).ok();
+    assert_eq!(town.show(&convoy)["status"], "open");
+}

@@ -128,10 +128,10 @@ pub(crate) fn board(
     Ok(Joined { convoy: convoy.id, added, is_under_way })
 }
 
-/// Does what follows from how the beads of a convoy stand.
+/// Lands a convoy of which everything is done, unless its owner does that.
 pub(crate) fn settle(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()> {
     if let Some(tally) = writer.convoy_tally(convoy)? {
-        writer.settle_convoy(&tally)?;
+        writer.settle_convoy(&tally, false)?;
     }
     Ok(())
 }

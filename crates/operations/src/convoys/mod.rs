@@ -137,7 +137,7 @@ pub fn check(town: &Town, input: Option<&str>, rehearsal: bool) -> Result<Vec<Co
             let (Some(tally), Some(bead)) = (tally, bead) else { continue };
             let change = convoy_change(ConvoyState::of(&bead), is_owned(&bead), tally.members);
             if change == Some(ConvoyChange::Lands) {
-                writer.settle_convoy(&tally)?;
+                writer.settle_convoy(&tally, false)?;
                 landed.push(Convoy::of(bead, Some(tally)));
             }
         }
@@ -159,7 +159,7 @@ pub(crate) fn open_staged(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()
     writer.save_bead(&old, &open, EventKind::StatusChanged)?;
     // Everything may have been done meanwhile.
     if let Some(tally) = writer.convoy_tally(convoy)? {
-        writer.settle_convoy(&tally)?;
+        writer.settle_convoy(&tally, false)?;
     }
     Ok(())
 }

@@ -205,10 +205,10 @@ impl Writer<'_> {
                 self.lift_limits(new)?;
             }
             let [before, after] = [old, new].map(TargetFacts::of);
-            let tallies = self.count_change(&new.id, &before, &after)?;
+            let (tallies, is_less) = self.count_change(&new.id, &before, &after)?;
             if !comes_in {
                 for tally in &tallies {
-                    self.settle_convoy(tally)?;
+                    self.settle_convoy(tally, is_less)?;
                 }
             }
         }

@@ -259,7 +259,7 @@ impl Writer<'_> {
     pub(super) fn recount(&mut self, id: &BeadId) -> Result<(), StoreError> {
         let container = self.bead(id)?.filter(is_counted);
         let Some(container) = container else { return Ok(()) };
-        self.note_recounted(id);
+        self.note_recounted(id, true);
         let members = self.count_members(&container)?;
         let landings = self.convoy_tally(id)?.map_or(0, |tally| tally.landings);
         self.put_tally(&Tally { landings, ..Tally::plain(id, members) })
@@ -272,7 +272,7 @@ impl Writer<'_> {
         joins: bool,
     ) -> Result<(), StoreError> {
         let Some(mut tally) = self.convoy_tally(container)? else { return self.recount(container) };
-        self.note_recounted(container);
+        self.note_recounted(container, joins);
         // Only beads that are there count.
         let Some(facts) = self.facts_of(member)? else { return Ok(()) };
         let (open, failed) = counts(&facts);
@@ -356,16 +356,16 @@ impl Writer<'_> {
         self.apply(PUT, &params)
     }
 
-    /// Counts a bead that stands differently now for every convoy that tracks it.
+    /// Counts a bead that stands differently now for every convoy that tracks it; says also whether less is done.
     pub(super) fn count_change(
         &mut self,
         bead: &BeadId,
         before: &TargetFacts,
         after: &TargetFacts,
-    ) -> Result<Vec<Tally>, StoreError> {
+    ) -> Result<(Vec<Tally>, bool), StoreError> {
         let ((was_open, was_failed), (is_open, is_failed)) = (counts(before), counts(after));
         if (was_open, was_failed) == (is_open, is_failed) {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), false));
         }
         let mut tallies = self.rows(OF_BEAD, &[bead.into()], tally_from)?;
         for tally in &mut tallies {
@@ -374,11 +374,16 @@ impl Writer<'_> {
             *failed = (*failed + is_failed).saturating_sub(was_failed);
             self.put_tally(tally)?;
         }
-        Ok(tallies)
+        Ok((tallies, was_open + was_failed == 0))
     }
 
-    /// Does what follows for a convoy or an epic from how its members stand.
-    pub fn settle_convoy(&mut self, tally: &Tally) -> Result<Option<ConvoyChange>, StoreError> {
+    /// Does what follows for a convoy or an epic from how its members stand. One that its owner has landed before everything was
+    /// done is open again only if less is done than before.
+    pub fn settle_convoy(
+        &mut self,
+        tally: &Tally,
+        is_less: bool,
+    ) -> Result<Option<ConvoyChange>, StoreError> {
         let Some(old) = self.bead(&tally.convoy)?.filter(is_counted) else { return Ok(None) };
         let is_epic = old.issue_type.is_epic();
         let change = if is_epic {
@@ -386,6 +391,7 @@ impl Writer<'_> {
         } else {
             convoy_change(ConvoyState::of(&old), is_owned(&old), tally.members)
         };
+        let change = change.filter(|change| is_less || *change == ConvoyChange::Lands);
         if is_epic && change.is_some() && !self.epics_close_by_themselves()? {
             return Ok(None);
         }
