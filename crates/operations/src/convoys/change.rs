@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gt_core::decide::ConvoyState;
+use gt_core::decide::{ConvoyState, LANDED};
 use gt_core::schedule::{Merge, Polecat, WorkerPlace};
 use gt_core::{Bead, BeadId, DependencyType, EventKind, Json, Outcome, Status};
 use gt_store::{Reader, Writer};
@@ -195,6 +195,12 @@ pub fn close(town: &Town, convoy: &str, how: &ConvoyClose) -> Result<(Convoy, bo
         let before = again(writer, &old.id)?;
         if matches!(state, ConvoyState::Closed | ConvoyState::Landed) {
             return Ok((before, false));
+        }
+        if how.reason.as_deref() == Some(LANDED) {
+            return Err(OperationError::rejected(format!(
+                "\"{LANDED}\" is what a landing is called; give another reason, or land it with gt convoy land {}",
+                old.id
+            )));
         }
         let members = before.members;
         let is_done = members.open + members.failed == 0;

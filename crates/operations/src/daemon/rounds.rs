@@ -219,10 +219,12 @@ fn tell_recovered(office: &Office, recovered: &Recovered) {
 /// Nothing changes without an event, so what was looked at since the last one need not be looked at again.
 fn convoys(office: &Office) -> Result<Round> {
     let last = office.town.read(|reader| Ok(reader.last_event_number()?))?;
-    if office.convoys_seen.swap(last, Ordering::SeqCst) == last {
+    if office.convoys_seen.load(Ordering::SeqCst) == last {
         return Ok(Round::default());
     }
     let attended = reconcile::convoys(&office.town)?;
+    // Only now: what failed is looked at again.
+    office.convoys_seen.store(last, Ordering::SeqCst);
     for context in &attended.scheduled {
         office.tell(
             Level::Warning,
