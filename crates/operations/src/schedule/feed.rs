@@ -9,8 +9,8 @@ use gt_core::{Bead, BeadId};
 use gt_store::{NewContext, Reader, Unscheduled, Writer};
 
 use super::check::{self, Verdict};
+use super::load::merging_of;
 use super::request::Flags;
-use super::sling::merging_of;
 use crate::dispatch::{DEFAULT_FORMULA, Scene};
 use crate::{OperationError, Result};
 

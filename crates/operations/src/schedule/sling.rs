@@ -1,19 +1,20 @@
 //! One sling: everything is checked, and what passes is scheduled in one transaction.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 
-use gt_core::schedule::{Context, Merge, Origin, Run, SlingParameters};
+use gt_core::schedule::{Context, Origin, Run, SlingParameters};
 use gt_core::{Bead, BeadId, Json, Rig, RigSlug, Status};
 use gt_store::{BeadRow, NewContext, Pause, Reader, Unscheduled, Writer};
 
 use super::check::{self, Verdict};
-use super::expand::{Meaning, Target, Words, meaning, named, unfold, words};
+use super::expand::Target;
 use super::feed::{feed_in, strays};
+use super::load::{Item, Load, load};
 use super::rehearse::rehearse;
 use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest, Travel};
 use crate::beads::BeadFacts;
-use crate::convoys::{ConvoyToMake, NewConvoy, board, create_in, make, open_staged, settle};
+use crate::convoys::{ConvoyToMake, board, create_in, make, open_staged, settle};
 use crate::dispatch::{
     Begun, Caller, DEFAULT_FORMULA, Overrides, Recipe, Scene, Start, Starter, Surroundings,
     start_in,
@@ -22,28 +23,6 @@ use crate::landing::merging_in;
 use crate::runs::SessionAhead;
 use crate::trees::expected_session;
 use crate::{OperationError, Result, Town};
-
-/// A bead to be scheduled, or why it is not.
-struct Item {
-    name: String,
-    bead: std::result::Result<Box<Bead>, OperationError>,
-    /// It came out of an epic or a convoy, where what cannot go is left out.
-    unfolded: bool,
-    twice: bool,
-}
-
-/// What the words of a request came to.
-struct Load {
-    words: Words,
-    items: Vec<Item>,
-    container: Option<(&'static str, BeadId)>,
-    title: Option<String>,
-    /// How the convoy that is slung wants its work merged, and from which branch on.
-    merging: (Option<Merge>, Option<String>),
-    /// The beads as they were after this event.
-    rows: HashMap<BeadId, BeadRow>,
-    as_of: u64,
-}
 
 /// The rigs that a formula was tried in, with what it came to for a bead, or what is wrong with it there.
 type Recipes = HashMap<RigSlug, std::result::Result<(BeadId, Recipe), String>>;
@@ -127,172 +106,6 @@ fn session_of_only(
 
 fn look(town: &Town, reader: &Reader<'_>, around: &Surroundings) -> Result<Scene> {
     town.scene(reader, around, &Overrides::default(), Caller::Daemon)
-}
-
-fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load> {
-    let words = match request.travel {
-        // A convoy names its beads and nothing else; there may be none yet.
-        Travel::In(_) | Travel::With(_) => Words::of_beads(&request.arguments),
-        Travel::ByItself | Travel::Launched => words(reader, request)?,
-    };
-    let joins = matches!(request.travel, Travel::In(_) | Travel::With(_));
-    let single = words.inputs.len() == 1;
-    // Where a target may stand and none does, a name that no bead has was perhaps meant as one.
-    let perhaps_target =
-        request.arguments.last().filter(|_| !single && !joins && words.target.is_none());
-    let mut items = Vec::new();
-    let mut container = None;
-    let mut title = None;
-    let mut merging = match &request.travel {
-        Travel::In(new) => (new.merge, new.base_branch.clone()),
-        Travel::With(convoy) => merging_of(&crate::convoys::require(town, reader, convoy)?)?,
-        Travel::ByItself | Travel::Launched => (None, None),
-    };
-    let mut rows = named(reader, &words.inputs)?;
-    for input in &words.inputs {
-        let named = BeadId::parse(input).ok().and_then(|id| rows.get(&id));
-        let meant = match named {
-            Some(row) => unfold(reader, row.bead.clone()),
-            None => meaning(town, reader, input),
-        };
-        let (kind, bead, parts) = match meant {
-            Err(error) if single && matches!(error, OperationError::Store(_)) => return Err(error),
-            Err(error) => {
-                let is_last = perhaps_target == Some(input);
-                let error = match error {
-                    OperationError::NoBead(name) if is_last => {
-                        let known = reader.rigs()?.into_iter().map(|rig| rig.slug.to_string());
-                        OperationError::rejected(format!(
-                            "no issue and no rig found matching \"{name}\"; known rigs: {}",
-                            known.collect::<Vec<_>>().join(", ")
-                        ))
-                    }
-                    other => other,
-                };
-                items.push(Item {
-                    name: input.clone(),
-                    bead: Err(error),
-                    unfolded: false,
-                    twice: false,
-                });
-                continue;
-            }
-            Ok(Meaning::Bead(bead))
-                if matches!(request.travel, Travel::In(NewConvoy { from_epic: true, .. })) =>
-            {
-                return Err(OperationError::rejected(format!(
-                    "{} is a {}, and no epic; leave --from-epic out",
-                    bead.id, bead.issue_type
-                )));
-            }
-            Ok(Meaning::Bead(bead)) => {
-                items.push(Item {
-                    name: bead.id.to_string(),
-                    bead: Ok(bead),
-                    // What a convoy tracks may be such that it is not scheduled.
-                    unfolded: joins,
-                    twice: false,
-                });
-                continue;
-            }
-            Ok(Meaning::Epic(bead, parts)) => ("epic", bead, parts),
-            Ok(Meaning::Convoy(bead, parts)) => ("convoy", bead, parts),
-        };
-        refuse_misuse(kind, &bead, &words, request)?;
-        if joins && parts.is_empty() {
-            return Err(no_parts(&bead));
-        }
-        container = Some((kind, bead.id.clone()));
-        if bead.issue_type.is_convoy() {
-            merging = merging_of(&bead)?;
-        }
-        title = Some(bead.title.to_string());
-        for row in reader.bead_rows(&parts)? {
-            if joins && is_frame(reader, &row.bead)? {
-                continue;
-            }
-            items.push(Item {
-                name: row.bead.id.to_string(),
-                bead: Ok(Box::new(row.bead.clone())),
-                unfolded: true,
-                twice: false,
-            });
-            rows.insert(row.bead.id.clone(), row);
-        }
-    }
-    let mut seen = HashSet::new();
-    for item in &mut items {
-        item.twice = item.bead.as_ref().is_ok_and(|bead| !seen.insert(bead.id.clone()));
-    }
-    let as_of = reader.last_event_number()?;
-    Ok(Load { words, items, container, title, merging, rows, as_of })
-}
-
-/// How a convoy wants its work merged, and from which branch on.
-pub(super) fn merging_of(convoy: &Bead) -> Result<(Option<Merge>, Option<String>)> {
-    let Some(kept) = &convoy.metadata else { return Ok((None, None)) };
-    let merge = kept.string_field("merge").map(|merge| Merge::parse(&merge)).transpose()?;
-    Ok((merge, kept.string_field("base_branch")))
-}
-
-/// Epics and convoys go whole, each part to its own rig.
-fn refuse_misuse(kind: &str, bead: &Bead, words: &Words, request: &SlingRequest) -> Result<()> {
-    let wrong = request.flags.task_only();
-    if !wrong.is_empty() {
-        return Err(OperationError::rejected(format!(
-            "{kind} mode does not support: {}",
-            wrong.join(", ")
-        )));
-    }
-    if let Some(target) = &words.target {
-        return Err(OperationError::rejected(format!(
-            "{} is a {kind}, whose parts go to their own rigs; leave {} out",
-            bead.id, target
-        )));
-    }
-    let staged =
-        matches!(&bead.status, Status::Custom(_)) && bead.status.as_str().starts_with("staged");
-    match (&request.travel, kind) {
-        (Travel::In(_) | Travel::With(_), "convoy") => {
-            return Err(OperationError::rejected(format!(
-                "{} is a convoy, and convoys do not travel in others; name its beads",
-                bead.id
-            )));
-        }
-        (Travel::In(NewConvoy { from_epic: false, .. }) | Travel::With(_), "epic") => {
-            return Err(OperationError::rejected(format!(
-                "{} is an epic; name its parts, or make a convoy of all of them with gt convoy create <name> \
-                 --from-epic {}",
-                bead.id, bead.id
-            )));
-        }
-        _ => {}
-    }
-    if kind == "convoy" && staged && !matches!(request.travel, Travel::Launched) {
-        return Err(OperationError::rejected(format!(
-            "{} is staged; start it with gt convoy launch {}",
-            bead.id, bead.id
-        )));
-    }
-    Ok(())
-}
-
-/// What is said of an epic in which there is nothing to be done.
-pub(crate) fn no_parts(epic: &Bead) -> OperationError {
-    OperationError::rejected(format!(
-        "the epic {} has no parts; add some with bd create --parent {}",
-        epic.id, epic.id
-    ))
-}
-
-/// Whether a part of an epic only holds others together. It is over when they are, and no convoy waits for it.
-fn is_frame(reader: &Reader<'_>, bead: &Bead) -> Result<bool> {
-    let rig = match &bead.rig {
-        Some(slug) => reader.rig(slug.as_str())?,
-        None => None,
-    };
-    let executor = rig.map_or(gt_core::ExecutorKind::Process, |rig| rig.executor);
-    Ok(!bead.issue_type.is_slingable(executor))
 }
 
 /// A convoy is launched whole or stays staged: what is wrong with one of its beads is wrong with the launch.
@@ -516,10 +329,16 @@ impl Scheduling<'_> {
         {
             return Err(error);
         }
-        let beads = || -> Vec<BeadId> {
-            let items = load.items.iter().filter(|item| !item.twice);
-            items.filter_map(|item| Some(item.bead.as_ref().ok()?.id.clone())).collect()
-        };
+        let items = load.items.iter().filter(|item| !item.twice);
+        let beads: Vec<BeadId> =
+            items.filter_map(|item| Some(item.bead.as_ref().ok()?.id.clone())).collect();
+        if let Travel::In(_) | Travel::With(_) = &self.request.travel {
+            // Since they were looked at one of them may have gone.
+            let there = writer.existing(&beads)?;
+            if let Some(gone) = beads.iter().find(|bead| !there.contains(bead)) {
+                return Err(OperationError::NoBead(gone.to_string()));
+            }
+        }
         match &self.request.travel {
             Travel::ByItself => Ok(true),
             Travel::Launched => {
@@ -529,12 +348,12 @@ impl Scheduling<'_> {
                 Ok(true)
             }
             Travel::In(new) => {
-                let made = create_in(self.town, writer, new, load.title.as_deref(), &beads())?;
+                let made = create_in(self.town, writer, new, load.title.as_deref(), &beads)?;
                 report.convoy = Some(made);
                 Ok(true)
             }
             Travel::With(convoy) => {
-                let joined = board(self.town, writer, convoy, &beads())?;
+                let joined = board(self.town, writer, convoy, &beads)?;
                 report.convoy = Some(joined.convoy);
                 report.added = joined.added;
                 Ok(joined.is_under_way)

@@ -1,0 +1,201 @@
+//! What the words of a sling, a launch or a new convoy come to: beads, each with what is known of it.
+
+use std::collections::{HashMap, HashSet};
+
+use gt_core::schedule::Merge;
+use gt_core::{Bead, BeadId, ExecutorKind, Status};
+use gt_store::{BeadRow, Reader};
+
+use super::expand::{Meaning, Words, meaning, named, unfold, words};
+use super::request::{SlingRequest, Travel};
+use crate::convoys::{NewConvoy, require};
+use crate::{OperationError, Result, Town};
+
+/// A bead to be scheduled, or why it is not.
+pub(super) struct Item {
+    pub(super) name: String,
+    pub(super) bead: std::result::Result<Box<Bead>, OperationError>,
+    /// It came out of an epic or a convoy, where what cannot go is left out.
+    pub(super) unfolded: bool,
+    pub(super) twice: bool,
+}
+
+/// What the words of a request came to.
+pub(super) struct Load {
+    pub(super) words: Words,
+    pub(super) items: Vec<Item>,
+    pub(super) container: Option<(&'static str, BeadId)>,
+    pub(super) title: Option<String>,
+    /// How the convoy that is slung wants its work merged, and from which branch on.
+    pub(super) merging: (Option<Merge>, Option<String>),
+    /// The beads as they were after this event.
+    pub(super) rows: HashMap<BeadId, BeadRow>,
+    pub(super) as_of: u64,
+}
+
+/// Finds out what the words of a request mean.
+pub(super) fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> Result<Load> {
+    let words = match request.travel {
+        // A convoy names its beads and nothing else; there may be none yet.
+        Travel::In(_) | Travel::With(_) => Words::of_beads(&request.arguments),
+        Travel::ByItself | Travel::Launched => words(reader, request)?,
+    };
+    let joins = matches!(request.travel, Travel::In(_) | Travel::With(_));
+    let single = words.inputs.len() == 1;
+    // Where a target may stand and none does, a name that no bead has was perhaps meant as one.
+    let perhaps_target =
+        request.arguments.last().filter(|_| !single && !joins && words.target.is_none());
+    let mut items = Vec::new();
+    let mut container = None;
+    let mut title = None;
+    let mut merging = match &request.travel {
+        Travel::In(new) => (new.merge, new.base_branch.clone()),
+        Travel::With(convoy) => merging_of(&require(town, reader, convoy)?)?,
+        Travel::ByItself | Travel::Launched => (None, None),
+    };
+    let mut rows = named(reader, &words.inputs)?;
+    for input in &words.inputs {
+        let named = BeadId::parse(input).ok().and_then(|id| rows.get(&id));
+        let meant = match named {
+            Some(row) => unfold(reader, row.bead.clone()),
+            None => meaning(town, reader, input),
+        };
+        let (kind, bead, parts) = match meant {
+            Err(error) if single && matches!(error, OperationError::Store(_)) => return Err(error),
+            Err(error) => {
+                let is_last = perhaps_target == Some(input);
+                let error = match error {
+                    OperationError::NoBead(name) if is_last => {
+                        let known = reader.rigs()?.into_iter().map(|rig| rig.slug.to_string());
+                        OperationError::rejected(format!(
+                            "no issue and no rig found matching \"{name}\"; known rigs: {}",
+                            known.collect::<Vec<_>>().join(", ")
+                        ))
+                    }
+                    other => other,
+                };
+                items.push(Item {
+                    name: input.clone(),
+                    bead: Err(error),
+                    unfolded: false,
+                    twice: false,
+                });
+                continue;
+            }
+            Ok(Meaning::Bead(bead))
+                if matches!(request.travel, Travel::In(NewConvoy { from_epic: true, .. })) =>
+            {
+                return Err(OperationError::rejected(format!(
+                    "{} is a {}, and no epic; leave --from-epic out",
+                    bead.id, bead.issue_type
+                )));
+            }
+            Ok(Meaning::Bead(bead)) => {
+                items.push(Item {
+                    name: bead.id.to_string(),
+                    bead: Ok(bead),
+                    // What a convoy tracks may be such that it is not scheduled.
+                    unfolded: joins,
+                    twice: false,
+                });
+                continue;
+            }
+            Ok(Meaning::Epic(bead, parts)) => ("epic", bead, parts),
+            Ok(Meaning::Convoy(bead, parts)) => ("convoy", bead, parts),
+        };
+        refuse_misuse(kind, &bead, &words, request)?;
+        if joins && parts.is_empty() {
+            return Err(no_parts(&bead));
+        }
+        container = Some((kind, bead.id.clone()));
+        if bead.issue_type.is_convoy() {
+            merging = merging_of(&bead)?;
+        }
+        title = Some(bead.title.to_string());
+        for row in reader.bead_rows(&parts)? {
+            if joins && is_frame(reader, &row.bead)? {
+                continue;
+            }
+            items.push(Item {
+                name: row.bead.id.to_string(),
+                bead: Ok(Box::new(row.bead.clone())),
+                unfolded: true,
+                twice: false,
+            });
+            rows.insert(row.bead.id.clone(), row);
+        }
+    }
+    let mut seen = HashSet::new();
+    for item in &mut items {
+        item.twice = item.bead.as_ref().is_ok_and(|bead| !seen.insert(bead.id.clone()));
+    }
+    let as_of = reader.last_event_number()?;
+    Ok(Load { words, items, container, title, merging, rows, as_of })
+}
+
+/// How a convoy wants its work merged, and from which branch on.
+pub(super) fn merging_of(convoy: &Bead) -> Result<(Option<Merge>, Option<String>)> {
+    let Some(kept) = &convoy.metadata else { return Ok((None, None)) };
+    let merge = kept.string_field("merge").map(|merge| Merge::parse(&merge)).transpose()?;
+    Ok((merge, kept.string_field("base_branch")))
+}
+
+/// Epics and convoys go whole, each part to its own rig.
+fn refuse_misuse(kind: &str, bead: &Bead, words: &Words, request: &SlingRequest) -> Result<()> {
+    let wrong = request.flags.task_only();
+    if !wrong.is_empty() {
+        return Err(OperationError::rejected(format!(
+            "{kind} mode does not support: {}",
+            wrong.join(", ")
+        )));
+    }
+    if let Some(target) = &words.target {
+        return Err(OperationError::rejected(format!(
+            "{} is a {kind}, whose parts go to their own rigs; leave {} out",
+            bead.id, target
+        )));
+    }
+    let staged =
+        matches!(&bead.status, Status::Custom(_)) && bead.status.as_str().starts_with("staged");
+    match (&request.travel, kind) {
+        (Travel::In(_) | Travel::With(_), "convoy") => {
+            return Err(OperationError::rejected(format!(
+                "{} is a convoy, and convoys do not travel in others; name its beads",
+                bead.id
+            )));
+        }
+        (Travel::In(NewConvoy { from_epic: false, .. }) | Travel::With(_), "epic") => {
+            return Err(OperationError::rejected(format!(
+                "{} is an epic; name its parts, or make a convoy of all of them with gt convoy create <name> \
+                 --from-epic {}",
+                bead.id, bead.id
+            )));
+        }
+        _ => {}
+    }
+    if kind == "convoy" && staged && !matches!(request.travel, Travel::Launched) {
+        return Err(OperationError::rejected(format!(
+            "{} is staged; start it with gt convoy launch {}",
+            bead.id, bead.id
+        )));
+    }
+    Ok(())
+}
+
+/// What is said of an epic in which there is nothing to be done.
+pub(crate) fn no_parts(epic: &Bead) -> OperationError {
+    OperationError::rejected(format!(
+        "the epic {} has no parts; add some with bd create --parent {}",
+        epic.id, epic.id
+    ))
+}
+
+/// Whether a part of an epic only holds others together. It is over when they are, and no convoy waits for it.
+fn is_frame(reader: &Reader<'_>, bead: &Bead) -> Result<bool> {
+    let rig = match &bead.rig {
+        Some(slug) => reader.rig(slug.as_str())?,
+        None => None,
+    };
+    let executor = rig.map_or(ExecutorKind::Process, |rig| rig.executor);
+    Ok(!bead.issue_type.is_slingable(executor))
+}
