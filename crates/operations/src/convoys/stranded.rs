@@ -221,7 +221,10 @@ fn feed_one(
         if let Some(left) =
             fed_at.map(|at| cooldown.saturating_sub(now.since(at))).filter(|left| !left.is_zero())
         {
-            let message = format!("it was fed, and may be again in {}", format_duration(left));
+            let message = format!(
+                "it was fed, and may be again in {}",
+                format_duration(Duration::from_secs(left.as_secs().max(1)))
+            );
             return Ok(detail(FeedAction::Skipped, message, Vec::new()));
         }
         let found = strays(writer, &scene, Unscheduled::In(convoy))?;

@@ -3,7 +3,6 @@
 use clap::Args;
 use comfy_table::Color;
 use gt_core::decide::ConvoyState;
-use gt_core::time::format_duration;
 use gt_core::{BeadId, Timestamp};
 use gt_operations::Town;
 use gt_operations::convoys::{self, ConvoyFilter, Estimate, Picture, Tracked, TrackedState};
@@ -88,7 +87,7 @@ fn print(printer: &Printer, picture: &Picture, height: usize) -> Result<(), CliE
         (ConvoyState::Landed, Some(at)) => format!(
             "landed {}, {} after it was made: {done}",
             ago(at, now),
-            format_duration(at.since(convoy.bead.created_at))
+            roughly(at.since(convoy.bead.created_at))
         ),
         _ => format!("{}: {done}", standing(convoy)),
     })?;
