@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use gt_core::decide::{ConvoyState, LANDED};
 use gt_core::schedule::{Merge, Polecat, WorkerPlace};
-use gt_core::{Bead, BeadId, DependencyType, EventKind, Json, Outcome, Status};
+use gt_core::{Bead, BeadId, DependencyType, EventKind, Outcome, Status};
 use gt_store::{Reader, Writer};
 
-use super::make::{ConvoyToMake, make};
+use super::make::{ConvoyToMake, kept, make};
 use super::watchers::{own_address, tell_watchers, watcher, write_watchers};
 use super::{Convoy, require};
 use crate::beads::resolve_in;
@@ -33,24 +33,6 @@ pub struct NewConvoy {
     pub base_branch: Option<String>,
 }
 
-impl NewConvoy {
-    /// What is kept about it.
-    pub(super) fn metadata(&self) -> Vec<(String, Json)> {
-        let mut metadata = Vec::new();
-        let mut keep = |name: &str, value: Json| metadata.push((name.to_owned(), value));
-        if self.owned {
-            keep("owned", Json::trusted("true".to_owned()));
-        }
-        if let Some(merge) = self.merge {
-            keep("merge", Json::string(merge.as_str()));
-        }
-        if let Some(branch) = &self.base_branch {
-            keep("base_branch", Json::string(branch));
-        }
-        metadata
-    }
-}
-
 /// Makes a convoy of these beads, each named once.
 pub(crate) fn create_in(
     town: &Town,
@@ -73,7 +55,7 @@ pub(crate) fn create_in(
             watchers.push(address);
         }
     }
-    let mut metadata = new.metadata();
+    let mut metadata = kept(new.owned, new.merge, new.base_branch.as_deref());
     if !watchers.is_empty() {
         metadata.push(("watchers".to_owned(), write_watchers(&watchers)));
     }

@@ -1,6 +1,7 @@
 //! Making convoys.
 
 use gt_core::decide::IdSeed;
+use gt_core::schedule::Merge;
 use gt_core::{Bead, BeadId, IssueType, Json, Prefix, Status, limits};
 use gt_store::Writer;
 
@@ -17,6 +18,19 @@ pub(crate) struct ConvoyToMake<'a> {
     pub(crate) beads: &'a [BeadId],
     /// Where it stands.
     pub(crate) status: Status,
+}
+
+/// What is kept about a convoy: whether its owner lands it, how its work is merged, and from which branch on.
+pub(crate) fn kept(
+    owned: bool,
+    merge: Option<Merge>,
+    base_branch: Option<&str>,
+) -> Vec<(String, Json)> {
+    let owned = owned.then(|| ("owned", Json::trusted("true".to_owned())));
+    let merge = merge.map(|merge| ("merge", Json::string(merge.as_str())));
+    let branch = base_branch.map(|branch| ("base_branch", Json::string(branch)));
+    let said = [owned, merge, branch].into_iter().flatten();
+    said.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Makes a convoy.

@@ -11,7 +11,7 @@ mod stage;
 mod stranded;
 mod watchers;
 
-use gt_core::decide::{ConvoyChange, ConvoyState, Members, convoy_change, is_owned};
+use gt_core::decide::{ConvoyState, Members, is_owned};
 use gt_core::schedule::Origin;
 use gt_core::{Bead, BeadId, EventKind, IssueType, Json, Status};
 use gt_store::{BeadFilter, BeadOrder, Pause, Reader, StatusFilter, Tally, Writer};
@@ -21,7 +21,7 @@ pub(crate) use change::{board, create_in, settle};
 pub use forecast::Estimate;
 pub use gt_store::Sketch;
 pub use limits::{cap, pause, resume};
-pub(crate) use make::{ConvoyToMake, make};
+pub(crate) use make::{ConvoyToMake, kept, make};
 pub use overview::{Overview, overview};
 pub use picture::{Picture, Tracked, TrackedState, status};
 pub use retry::retry;
@@ -127,19 +127,11 @@ fn find(reader: &Reader<'_>, status: StatusFilter) -> Result<Vec<BeadId>> {
 /// that landed, or that would. Only this one, if one is named.
 pub fn check(town: &Town, input: Option<&str>, rehearsal: bool) -> Result<Vec<Convoy>> {
     town.write_or_rehearse(rehearsal, |writer| {
-        let convoys = match input {
-            Some(input) => vec![require(town, writer, input)?.id],
-            None => find(writer, StatusFilter::Current)?,
-        };
-        let mut landed = Vec::new();
-        for convoy in convoys {
-            let (tally, bead) = (writer.convoy_tally(&convoy)?, writer.bead(&convoy)?);
-            let (Some(tally), Some(bead)) = (tally, bead) else { continue };
-            let change = convoy_change(ConvoyState::of(&bead), is_owned(&bead), tally.members);
-            if change == Some(ConvoyChange::Lands) {
-                writer.settle_convoy(&tally, false)?;
-                landed.push(Convoy::of(bead, Some(tally)));
-            }
+        let wanted = input.map(|input| require(town, writer, input)).transpose()?;
+        let mut landed = stranded::landable(writer)?;
+        landed.retain(|convoy| wanted.as_ref().is_none_or(|wanted| wanted.id == convoy.bead.id));
+        for convoy in &landed {
+            settle(writer, &convoy.bead.id)?;
         }
         Ok(landed)
     })
@@ -158,10 +150,7 @@ pub(crate) fn open_staged(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()
     let open = Bead { status: Status::Open, updated_at, ..old.clone() };
     writer.save_bead(&old, &open, EventKind::StatusChanged)?;
     // Everything may have been done meanwhile.
-    if let Some(tally) = writer.convoy_tally(convoy)? {
-        writer.settle_convoy(&tally, false)?;
-    }
-    Ok(())
+    settle(writer, convoy)
 }
 
 /// Those of these beads that are scheduled because a convoy tracks them, in order, each with that convoy.

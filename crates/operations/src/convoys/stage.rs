@@ -13,7 +13,7 @@ use gt_store::{BeadRow, Reader, Sketch, StatusFilter, Writer};
 
 use super::find;
 use super::forecast::{Estimate, Mark, outlook, pace};
-use super::make::{ConvoyToMake, make};
+use super::make::{ConvoyToMake, kept, make};
 use crate::dispatch::SchedulerSettings;
 use crate::schedule::{Meaning, meaning, no_parts};
 use crate::settings::layers_in;
@@ -381,19 +381,9 @@ fn begin(
     tracked: &[BeadId],
     status: &str,
 ) -> Result<BeadId> {
-    let mut metadata = Vec::new();
-    let mut keep = |name: &str, value: Json| metadata.push((name.to_owned(), value));
-    if request.owned {
-        keep("owned", Json::trusted("true".to_owned()));
-    }
-    if let Some(merge) = request.merge {
-        keep("merge", Json::string(merge.as_str()));
-    }
-    if let Some(branch) = &request.base_branch {
-        keep("base_branch", Json::string(branch));
-    }
+    let mut metadata = kept(request.owned, request.merge, request.base_branch.as_deref());
     if let Some(epic) = &set.epic {
-        keep(FROM, Json::string(epic.id.as_str()));
+        metadata.push((FROM.to_owned(), Json::string(epic.id.as_str())));
     }
     let of_epic = set.epic.as_ref().map(|epic| epic.title.to_string());
     let title = request.title.clone().or(of_epic);

@@ -84,7 +84,7 @@ pub(crate) fn attend(town: &Town, around: &Surroundings) -> Result<Attended> {
         let scene = town.scene(writer, around, &Overrides::default(), Caller::Daemon)?;
         let found = strays(writer, &scene, Unscheduled::Anywhere)?;
         let fed = feed_in(writer, &scene, &found)?;
-        let landed = landable(writer)?;
+        let landed: Vec<BeadId> = landable(writer)?.into_iter().map(|done| done.bead.id).collect();
         for convoy in &landed {
             super::settle(writer, convoy)?;
         }
@@ -93,14 +93,14 @@ pub(crate) fn attend(town: &Town, around: &Surroundings) -> Result<Attended> {
 }
 
 /// The convoys that are done and have not landed: they were so when they came, or what was open has left them.
-fn landable(reader: &Reader<'_>) -> Result<Vec<BeadId>> {
+pub(super) fn landable(reader: &Reader<'_>) -> Result<Vec<Convoy>> {
     let mut landable = Vec::new();
     for tally in reader.convoys_without_open_members()? {
         let Some(bead) = reader.bead(&tally.convoy)? else { continue };
         let convoy = Convoy::of(bead, Some(tally));
         let change = convoy_change(convoy.state(), convoy.is_owned(), convoy.members);
         if change == Some(ConvoyChange::Lands) {
-            landable.push(convoy.bead.id);
+            landable.push(convoy);
         }
     }
     Ok(landable)
@@ -166,7 +166,7 @@ pub fn feed(town: &Town, how: &Feed) -> Result<Vec<FeedDetail>> {
         let convoys: Vec<BeadId> = by_convoy(&found).into_keys().cloned().collect();
         Ok((convoys, landable(reader)?, stuck(reader, &found)?))
     })?;
-    for convoy in done {
+    for convoy in done.into_iter().map(|done| done.bead.id) {
         town.write(|writer| super::settle(writer, &convoy))?;
         let message = "everything it tracks is done; it has landed".to_owned();
         details.push(FeedDetail {

@@ -14,7 +14,7 @@ use super::load::{Item, Load, load};
 use super::rehearse::rehearse;
 use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest, Travel};
 use crate::beads::BeadFacts;
-use crate::convoys::{ConvoyToMake, board, create_in, make, open_staged, settle};
+use crate::convoys::{ConvoyToMake, board, create_in, kept, make, open_staged, settle};
 use crate::dispatch::{
     Begun, Caller, DEFAULT_FORMULA, Overrides, Recipe, Scene, Start, Starter, Surroundings,
     start_in,
@@ -119,18 +119,9 @@ fn refuse_part(report: &mut SlingReport) -> Result<()> {
 
 /// What is kept about the convoy of what is slung together.
 fn kept_with_convoy(flags: &Flags) -> Vec<(String, Json)> {
-    let yes = || Json::trusted("true".to_owned());
-    let mut kept = vec![("auto".to_owned(), yes())];
-    if flags.owned {
-        kept.push(("owned".to_owned(), yes()));
-    }
-    if let Some(merge) = flags.merge {
-        kept.push(("merge".to_owned(), Json::string(merge.as_str())));
-    }
-    if let Some(branch) = &flags.base_branch {
-        kept.push(("base_branch".to_owned(), Json::string(branch)));
-    }
-    kept
+    let auto = ("auto".to_owned(), Json::trusted("true".to_owned()));
+    let said = kept(flags.owned, flags.merge, flags.base_branch.as_deref());
+    [auto].into_iter().chain(said).collect()
 }
 
 fn parameters(request: &SlingRequest, load: &Load) -> SlingParameters {
