@@ -3,6 +3,7 @@
 use clap::Args;
 use gt_core::{Event, Message, Rig};
 use gt_operations::convoys::{self, Overview};
+use gt_operations::daemon::{self, DaemonAbsence};
 use gt_operations::queue::QueueStatus;
 use gt_operations::recovery::{self, Need};
 use gt_operations::worker::RunningRun;
@@ -13,6 +14,7 @@ use gt_operations::{
 use gt_records::{ObjectWriter, event_json};
 
 use super::convoy::write_estimate;
+use super::daemon::{print_daemon_absence, write_daemon_absence};
 use super::mail::{print_asking, write_message};
 use super::prime::{print_running, write_running};
 use super::scheduler::{budget_line, parked_line, write_budgets, write_parked};
@@ -41,6 +43,7 @@ struct Shown {
     ready: u64,
     rigs: Vec<(Rig, RigCounts)>,
     scheduler: QueueStatus,
+    daemon_absence: Option<DaemonAbsence>,
     convoys: Vec<Overview>,
     /// How many convoys are under way.
     under_way: usize,
@@ -54,12 +57,18 @@ struct Shown {
 impl Shown {
     /// Looks at a town, and at so many of its convoys.
     fn of(town: &Town, convoys: usize) -> Result<Self, OperationError> {
-        let (convoys, under_way) = convoys::overview(town, convoys)?;
+        let (mut convoys, under_way) = convoys::overview(town, convoys)?;
+        let scheduler = queue::status(town)?;
+        let daemon_absence = daemon::absence(town, &scheduler);
+        if daemon_absence.is_some() {
+            convoys.iter_mut().for_each(|convoy| convoy.estimate = None);
+        }
         Ok(Self {
             numbers: beads::statistics(town)?,
             ready: beads::ready_count(town)?,
             rigs: rigs::list(town)?,
-            scheduler: queue::status(town)?,
+            scheduler,
+            daemon_absence,
             convoys,
             under_way,
             recent: events::latest(town, &EventFilter::default(), EVENTS_SHOWN)?,
@@ -111,6 +120,7 @@ fn json(town: &Town, shown: &Shown) -> String {
     let Shown { numbers, scheduler, .. } = shown;
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
+    write_daemon_absence(&mut object, shown.daemon_absence);
     object.text("town", &town.root().display().to_string());
     object.object("beads", |object| {
         object.number("total", numbers.total());
@@ -197,6 +207,7 @@ fn write_overview(object: &mut ObjectWriter<'_>, one: &Overview) {
 
 fn print(printer: &Printer, town: &Town, shown: &Shown) -> Result<(), CliError> {
     let numbers = &shown.numbers;
+    print_daemon_absence(printer, shown.daemon_absence)?;
     printer.line(format!("Town {}", town.root().display()))?;
     lead(printer, &shown.needs, &shown.needs_you)?;
     printer.line(format!(

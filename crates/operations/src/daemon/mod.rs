@@ -10,6 +10,7 @@
 //!   what no hint had told of.
 //! - Nothing in it grows with what it has done.
 
+mod absence;
 mod concerns;
 mod control;
 mod duties;
@@ -24,6 +25,7 @@ mod unit;
 mod wake;
 mod watch;
 
+pub use absence::{DaemonAbsence, absence};
 pub use control::{Standing, Started, Stopped, standing, start, stop};
 pub use duties::Duty;
 pub use gt_executors::daemon::make_room_for_files;

@@ -21,6 +21,8 @@ pub struct QueueStatus {
     pub queued: u64,
     /// How many of them only wait for room, or for the scheduler as a whole.
     pub ready: u64,
+    /// How many of the ready ones wait for the queue gate, which a daemon does not open.
+    pub gated: u64,
     /// How many live runs take a slot.
     pub live: u32,
     /// The cap that queued work is under; none for no limit.
@@ -38,6 +40,11 @@ pub struct QueueStatus {
 }
 
 impl QueueStatus {
+    /// How many beads a running daemon would start as soon as there is room.
+    pub fn ready_for_daemon(&self) -> u64 {
+        if self.paused.is_some() { 0 } else { self.ready.saturating_sub(self.gated) }
+    }
+
     /// How many slots are free.
     pub fn slots(&self) -> Slots {
         Slots::of_cap(self.cap, self.live)
@@ -86,6 +93,7 @@ pub fn status(town: &Town) -> Result<QueueStatus> {
             paused: state.paused,
             queued: waiting.queued,
             ready: waiting.ready,
+            gated: waiting.gated,
             live: scene.occupancy.live(),
             cap: scene.settings.cap_in_force(),
             last_dispatch: state.last_dispatch,

@@ -4,8 +4,8 @@ use clap::Args;
 use comfy_table::Color;
 use gt_core::decide::ConvoyState;
 use gt_core::{BeadId, Timestamp};
-use gt_operations::Town;
 use gt_operations::convoys::{self, ConvoyFilter, Estimate, Picture, Tracked, TrackedState};
+use gt_operations::{OperationError, Town, daemon, queue};
 use gt_records::{ArrayWriter, ObjectWriter};
 
 use super::super::run::lasted;
@@ -44,7 +44,7 @@ pub(super) fn run(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliErr
     if !args.watch {
         return show(context, &town, id);
     }
-    let look = || convoys::status(&town, id);
+    let look = || look(&town, id);
     watch(context, &town, look, Picture::is_like, |picture| {
         if printer.json() {
             printer.json_line(&picture_json(picture))?;
@@ -60,10 +60,19 @@ pub(super) fn run(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliErr
     })
 }
 
+/// Reads a convoy. Without a daemon nothing starts, so no estimate would be true.
+fn look(town: &Town, id: &str) -> Result<Picture, OperationError> {
+    let mut picture = convoys::status(town, id)?;
+    if picture.estimate.is_some() && daemon::absence(town, &queue::status(town)?).is_some() {
+        picture.estimate = None;
+    }
+    Ok(picture)
+}
+
 /// Shows a convoy once.
 pub(super) fn show(context: &Context<'_>, town: &Town, id: &str) -> Result<(), CliError> {
     let printer = context.printer;
-    let picture = convoys::status(town, id)?;
+    let picture = look(town, id)?;
     if printer.json() {
         printer.object(&picture_json(&picture))
     } else {

@@ -1,8 +1,11 @@
 //! `gt daemon`, `gt up` and `gt down`.
 
+mod absence;
 mod install;
 mod logs;
 mod status;
+
+pub(super) use absence::{print_daemon_absence, write_daemon_absence};
 
 use clap::{Args, Subcommand};
 use gt_operations::daemon::{self, Report, Started, Stopped, Surroundings};

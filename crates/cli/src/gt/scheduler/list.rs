@@ -3,25 +3,30 @@
 use std::collections::BTreeMap;
 
 use gt_core::decide::WaitReason;
+use gt_operations::daemon::{self, DaemonAbsence};
 use gt_operations::dispatch::Caller;
-use gt_operations::queue::{Queued, list};
+use gt_operations::queue::{Queued, list, status};
 use gt_records::ObjectWriter;
 
+use super::super::daemon::{print_daemon_absence, write_daemon_absence};
 use super::{reason_text, write_reasons};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Printer;
 
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
-    let queued = list(&context.town()?, Caller::Daemon)?;
+    let town = context.town()?;
+    let queued = list(&town, Caller::Daemon)?;
+    let absence = daemon::absence(&town, &status(&town)?);
     let printer = context.printer;
     if printer.json() {
         let mut list = printer.list();
         for entry in &queued {
-            list.push(&json(entry))?;
+            list.push(&json(entry, absence))?;
         }
         return list.finish();
     }
+    print_daemon_absence(printer, absence)?;
     text(printer, &queued)
 }
 
@@ -54,9 +59,12 @@ fn title(entry: &Queued) -> &str {
 }
 
 /// A scheduled bead as JSON.
-pub(super) fn json(entry: &Queued) -> String {
+pub(super) fn json(entry: &Queued, absence: Option<DaemonAbsence>) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
+    if entry.is_ready() {
+        write_daemon_absence(&mut object, absence);
+    }
     let context = &entry.context;
     object.text("id", context.bead.as_str());
     object.text("title", title(entry));

@@ -3,11 +3,13 @@
 use gt_core::decide::{Budget, BudgetKind, Hold, Slots};
 use gt_core::schedule::Money;
 use gt_operations::Town;
+use gt_operations::daemon::{self, DaemonAbsence};
 use gt_operations::dispatch::Caller;
 use gt_operations::queue::{QueueStatus, list, status};
 use gt_operations::recovery::Parked;
 use gt_records::ObjectWriter;
 
+use super::super::daemon::{print_daemon_absence, write_daemon_absence};
 use super::{capacity, list::json as bead_json, unlimited};
 use crate::context::Context;
 use crate::error::CliError;
@@ -16,11 +18,13 @@ use crate::output::{Cell, Printer, Table, ago};
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let status = status(&town)?;
+    let absence = daemon::absence(&town, &status);
     if context.printer.json() {
         let beads = list(&town, Caller::Daemon)?;
-        let beads: Vec<String> = beads.iter().map(bead_json).collect();
-        return context.printer.object(&json(&status, &beads));
+        let beads: Vec<String> = beads.iter().map(|bead| bead_json(bead, absence)).collect();
+        return context.printer.object(&json(&status, absence, &beads));
     }
+    print_daemon_absence(context.printer, absence)?;
     text(context.printer, &town, &status)
 }
 
@@ -148,9 +152,10 @@ pub(in super::super) fn write_parked(object: &mut ObjectWriter<'_>, parked: &[Pa
     });
 }
 
-fn json(status: &QueueStatus, beads: &[String]) -> String {
+fn json(status: &QueueStatus, absence: Option<DaemonAbsence>, beads: &[String]) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
+    write_daemon_absence(&mut object, absence);
     let settings = &status.settings;
     object.text("mode", if settings.is_deferred() { "deferred" } else { "direct" });
     object.flag("paused", status.paused.is_some());
