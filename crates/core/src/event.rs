@@ -80,6 +80,8 @@ event_kinds! {
     Scheduled = "scheduled",
     /// A bead is not scheduled any more, and was not dispatched.
     Unscheduled = "unscheduled",
+    /// A person ended the backoff or cooldown of a scheduled bead.
+    RetryNow = "retry_now",
     /// A context could not be started too often and was given up.
     CircuitBroken = "circuit_broken",
     /// A context can never start as it is and was given up.

@@ -6,6 +6,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use rustix::fs::{Access, access};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::environment::forget_the_caller;
@@ -75,6 +76,17 @@ pub fn version_of(program: &str, flag: &str) -> Option<String> {
     let output = capture(asked).ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().next().map(|line| line.trim().to_owned())
+}
+
+/// Whether a program is there: on the path, or where its own path says.
+pub fn is_installed(program: &str) -> bool {
+    let is_program = |path: &Path| access(path, Access::EXEC_OK).is_ok() && path.is_file();
+    if program.contains('/') {
+        return is_program(Path::new(program));
+    }
+    // `PATH` as the programs that we start will have it.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| is_program(&directory.join(program)))
 }
 
 /// Runs a program that talks to the person at the terminal.

@@ -1,5 +1,7 @@
 //! Is everything as it should be?
 
+mod rigs;
+
 use std::path::Path;
 
 use gt_core::ExecutorKind;
@@ -7,7 +9,7 @@ use gt_core::schedule::{TrashState, Trashed};
 use gt_executors::git::LargeFiles;
 use gt_executors::process;
 
-use crate::{Result, Town, UnsentNotices, outbox, rigs, settings, store, trees};
+use crate::{Result, Town, UnsentNotices, outbox, store, trees};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,22 +66,32 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
     }
     checks.push(derived_values(town)?);
     checks.push(circles(town)?);
-    checks.push(match settings::list(town) {
-        Ok(_) => Check::good("settings", "every value is valid"),
-        Err(error) => {
-            let fix = "correct the file, or the value with gt config set";
-            Check::bad("settings", Grade::Problem, error.to_string(), fix)
-        }
-    });
+    let settings = settings(town);
+    let has_settings = settings.grade == Grade::Good;
+    checks.push(settings);
     checks.push(notices(town)?);
     checks.push(moved_trees(town)?);
     checks.extend(rig_directories(town)?);
+    // Which agent a rig needs is a setting.
+    if has_settings {
+        checks.extend(rigs::examine(town)?);
+    }
     checks.extend(large_files(town)?);
     checks.push(match process::version_of("git", "--version") {
         Some(version) => Check::good("git", version),
         None => Check::bad("git", Grade::Problem, "not found", "install git"),
     });
     Ok(checks)
+}
+
+fn settings(town: &Town) -> Check {
+    match crate::settings::list(town) {
+        Ok(_) => Check::good("settings", "every value is valid"),
+        Err(error) => {
+            let fix = "correct the file, or the value with gt config set";
+            Check::bad("settings", Grade::Problem, error.to_string(), fix)
+        }
+    }
 }
 
 fn store_file(town: &Town) -> Result<Check> {
@@ -202,7 +214,7 @@ fn moved_trees(town: &Town) -> Result<Check> {
 
 fn rig_directories(town: &Town) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
-    for (rig, _) in rigs::list(town)? {
+    for (rig, _) in crate::rigs::list(town)? {
         let directory = town.root().join(&rig.path);
         let is_local = rig.repo.starts_with('/');
         // Agents that ask for work have places of their own.
@@ -225,7 +237,7 @@ fn rig_directories(town: &Town) -> Result<Vec<Check>> {
 /// should have become one.
 fn large_files(town: &Town) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
-    for (rig, _) in rigs::list(town)? {
+    for (rig, _) in crate::rigs::list(town)? {
         let Some(repository) = trees::shared_repository(town, &rig) else { continue };
         let Ok(Some(tip)) = repository.tip(&rig.default_branch) else { continue };
         let bad = |detail: &str, fix: &str| {

@@ -243,8 +243,8 @@ impl Simulation {
             Wish::ClearAll => queue::clear(town, &[]).map(|cleared| format!("{cleared:?}")),
             Wish::Pause => queue::pause(town).map(|_| "paused".to_owned()),
             Wish::Resume => queue::resume(town).map(|_| "resumed".to_owned()),
-            Wish::Retry => retry(town, &name, false).map(|retried| self.retried(retried)),
-            Wish::RetryAll => retry(town, &[], true).map(|retried| self.retried(retried)),
+            Wish::Retry => retry(town, &name, false, false).map(|retried| self.retried(retried)),
+            Wish::RetryAll => retry(town, &[], true, false).map(|retried| self.retried(retried)),
             Wish::Cancel => {
                 let world = Seen { simulation: self, process: id, from_elsewhere: false };
                 let cancelled = runs::cancel_in_world(town, &world, bead.as_str());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use gt_core::{Event, EventKind, Json};
+use gt_core::{Event, EventKind, Json, Outcome};
 use gt_operations::events::{Follower, bead_with_history};
 use gt_operations::{Bell, EventFilter, Town, rigs};
 use gt_records::event_json;
@@ -211,7 +211,10 @@ fn filter(town: &Town, args: &ActivityArgs) -> Result<EventFilter, CliError> {
 
 /// An event as a line: `[12:34:56] ✓ gt-abc closed · Fix the login`.
 pub(crate) fn event_line(event: &Event) -> String {
+    let has_failed = event.kind == EventKind::Closed
+        && new_value(&event.payload, "outcome") == Outcome::Failed.as_str();
     let symbol = match event.kind {
+        EventKind::Closed if has_failed => "✗",
         EventKind::Created | EventKind::Imported | EventKind::RigAdded | EventKind::Scheduled => {
             "+"
         }
@@ -237,7 +240,11 @@ pub(crate) fn event_line(event: &Event) -> String {
     };
     let detail = detail(event);
     let detail = if detail.is_empty() { detail } else { format!(" · {detail}") };
-    let action = event.kind.as_str().replace('_', " ");
+    let action = if has_failed {
+        "closed as failed".to_owned()
+    } else {
+        event.kind.as_str().replace('_', " ")
+    };
     format!("[{}] {symbol} {subject} {action}{detail} ({})", clock_time(event.at), event.actor)
 }
 
@@ -250,7 +257,7 @@ fn detail(event: &Event) -> String {
         | EventKind::DependencyChanged => format!("{} ({})", field("depends_on_id"), field("type")),
         EventKind::SettingChanged => format!("{} = {}", field("key"), field("new")),
         EventKind::RigChanged => field("new"),
-        EventKind::Scheduled => joined(&[field("context"), field("origin")]),
+        EventKind::Scheduled | EventKind::RetryNow => joined(&[field("context"), field("origin")]),
         EventKind::Unscheduled | EventKind::CircuitBroken | EventKind::Quarantined => {
             joined(&[field("context"), field("reason"), field("why")])
         }
@@ -287,7 +294,9 @@ fn detail(event: &Event) -> String {
             field("reason"),
         ]),
         EventKind::AccountChanged => joined(&[field("account"), field("change")]),
-        EventKind::StatusChanged => format!("{} · {}", new_status(&event.payload), field("title")),
+        EventKind::StatusChanged => {
+            format!("{} · {}", new_value(&event.payload, "status"), field("title"))
+        }
         _ => field("title"),
     }
 }
@@ -303,12 +312,13 @@ fn run_of(event: &Event) -> String {
     event.run.as_ref().map(ToString::to_string).unwrap_or_default()
 }
 
-fn new_status(payload: &Json) -> String {
+/// The new value of a field of the bead that the event says has changed; empty if it has not.
+fn new_value(payload: &Json, changed: &str) -> String {
     let field = |json: &Json, name: &str| {
         json.fields()?.into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
     };
     field(payload, "changes")
-        .and_then(|changes| field(&changes, "status"))
-        .and_then(|status| status.string_field("new"))
+        .and_then(|changes| field(&changes, changed))
+        .and_then(|change| change.string_field("new"))
         .unwrap_or_default()
 }

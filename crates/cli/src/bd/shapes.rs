@@ -1,6 +1,7 @@
 //! How beads look, as JSON and as text.
 
-use gt_core::{Bead, BeadId, DependencyType};
+use comfy_table::Color;
+use gt_core::{Bead, BeadId, DependencyType, Outcome};
 use gt_operations::beads::{self, Mention, show};
 use gt_operations::{BeadRow, Town};
 use gt_records::{BeadView, ObjectWriter, write_bead, write_comment};
@@ -156,9 +157,17 @@ pub(super) fn cells(bead: &Bead, labels: &[String], remark: &str) -> Vec<Cell> {
         Cell::bold(bead.id.as_str()),
         Cell::new(bead.priority.to_string()),
         Cell::new(bead.issue_type.as_str()),
-        Cell::coloured(bead.status.as_str(), status_colour(&bead.status)),
+        standing(bead),
         Cell::new(title),
     ]
+}
+
+/// The status, and the outcome of a bead that was closed as failed.
+fn standing(bead: &Bead) -> Cell {
+    match bead.outcome {
+        Some(Outcome::Failed) => Cell::coloured("closed (failed)", Some(Color::Red)),
+        _ => Cell::coloured(bead.status.as_str(), status_colour(&bead.status)),
+    }
 }
 
 /// Prints these beads as they are now, as a JSON array.

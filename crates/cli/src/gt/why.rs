@@ -4,11 +4,14 @@ use clap::Args;
 use gt_core::decide::WaitReason;
 use gt_core::schedule::{Context as SlingContext, Run};
 use gt_core::{ExecutorKind, Outcome, Timestamp};
-use gt_operations::queue::{self, Headline, Why};
+use gt_operations::daemon::{self, DaemonAbsence};
+use gt_operations::queue::{self, Cause, Headline, Why};
 use gt_records::ObjectWriter;
 
+use super::daemon::{print_daemon_absence, write_daemon_absence};
 use super::mail::{print_needs_you, write_message};
 use super::run::{lasted, write_run};
+use super::scheduler::write_reasons;
 use super::status::{print_needs, write_need};
 use super::step::write_progress;
 use crate::context::Context;
@@ -27,13 +30,23 @@ pub(super) fn run(context: &Context<'_>, args: &WhyArgs) -> Result<(), CliError>
     let town = context.town()?;
     let printer = context.printer;
     let why = queue::why(&town, &args.bead)?;
+    let absence = match why.headline() {
+        Headline::Next | Headline::Waiting => daemon::absence(&town, &queue::status(&town)?),
+        Headline::Running
+        | Headline::Landing
+        | Headline::Starting
+        | Headline::Idle
+        | Headline::Over => None,
+    };
     if printer.json() {
-        return printer.object(&json(&why));
+        return printer.object(&json(&why, absence));
     }
+    print_daemon_absence(printer, absence)?;
     let now = town.now();
     printer.heading(why.bead.id.as_str(), &format!("  {}", why.bead.title.as_str()))?;
     printer.heading(&headline(&why, now), "")?;
     print_reasons(printer, &why)?;
+    print_root_cause(printer, &why)?;
     print_needs(printer, &why.needs)?;
     print_line(printer, &why)?;
     print_holders(printer, &why, now)?;
@@ -112,6 +125,33 @@ fn print_reasons(printer: &Printer, why: &Why) -> Result<(), CliError> {
         printer.line(format!("  → {remedy}"))?;
     }
     Ok(())
+}
+
+/// The chain of blockers and the bead at its end, with what moves that one.
+fn print_root_cause(printer: &Printer, why: &Why) -> Result<(), CliError> {
+    let Some(root) = why.causes.last() else { return Ok(()) };
+    printer.line("")?;
+    printer.heading("Root cause", "")?;
+    if why.causes.len() > 1 {
+        let ids = why.causes.iter().map(|cause| cause.bead.id.as_str());
+        let chain: Vec<&str> = std::iter::once(why.bead.id.as_str()).chain(ids).collect();
+        printer.line(format!("  {}", chain.join(" waits for ")))?;
+    }
+    let status = match root.bead.outcome {
+        Some(Outcome::Failed) => "failed",
+        _ => root.bead.status.as_str(),
+    };
+    let reason = match (root.reasons.first(), root.bead.outcome) {
+        (_, Some(Outcome::Failed)) => root.bead.close_reason.clone(),
+        (Some(reason), _) => reason.to_string(),
+        (None, _) => "the next cycle starts it".to_owned(),
+    };
+    printer.line(format!(
+        "  {} \"{}\" ({status}): {reason}",
+        root.bead.id,
+        root.bead.title.as_str()
+    ))?;
+    if root.remedy.is_empty() { Ok(()) } else { printer.line(format!("  → {}", root.remedy)) }
 }
 
 /// Its place in line, and who is before it.
@@ -205,9 +245,10 @@ fn told(run: &Run, now: Timestamp) -> String {
     format!("{} {} {when}{reason} (gt run log {})", run.id, run.state.as_str(), run.id)
 }
 
-fn json(why: &Why) -> String {
+fn json(why: &Why, absence: Option<DaemonAbsence>) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
+    write_daemon_absence(&mut object, absence);
     object.text("id", why.bead.id.as_str());
     object.text("title", why.bead.title.as_str());
     object.text("status", why.bead.status.as_str());
@@ -224,6 +265,11 @@ fn json(why: &Why) -> String {
             });
         }
     });
+    if !why.causes.is_empty() {
+        object.array("causes", |array| {
+            why.causes.iter().for_each(|cause| array.object(|object| write_cause(object, cause)));
+        });
+    }
     if let Some(outlook) = &why.outlook {
         object.object("line", |object| {
             object.count("position", outlook.position as u64);
@@ -259,6 +305,15 @@ fn json(why: &Why) -> String {
     });
     object.finish();
     out
+}
+
+fn write_cause(object: &mut ObjectWriter<'_>, cause: &Cause) {
+    object.text("id", cause.bead.id.as_str());
+    object.text("title", cause.bead.title.as_str());
+    object.text("status", cause.bead.status.as_str());
+    object.text_unless_empty("outcome", cause.bead.outcome.map_or("", |outcome| outcome.as_str()));
+    write_reasons(object, &cause.reasons);
+    object.text_unless_empty("remedy", &cause.remedy);
 }
 
 fn write_context(object: &mut ObjectWriter<'_>, context: &SlingContext) {

@@ -101,6 +101,7 @@ fn a_problem_makes_the_doctor_fail() {
     let town = town();
     let repository = town.git_repository("project");
     town.gt(["rig", "add", "web", repository.to_str().unwrap()]).ok();
+    town.gt(["config", "set", "rig.web.command", "sh -c true"]).ok();
     fs::remove_dir_all(&repository).unwrap();
 
     let examined = town.gt(["doctor", "--json"]).fails(1);
@@ -146,4 +147,65 @@ fn a_town_that_does_not_open_is_a_finding() {
     let ran = town.gt(["doctor"]).fails(1);
 
     assert!(ran.stdout.contains("town.toml is damaged"), "{ran}");
+}
+
+#[test]
+fn doctor_fails_for_a_missing_agent_program_and_names_the_rig() {
+    let town = town();
+    let repository = town.git_repository("project");
+    town.gt(["rig", "add", "web", repository.to_str().unwrap(), "--executor", "process"]).ok();
+    town.gt(["config", "set", "rig.web.command", "no-such-agent {bead}"]).ok();
+
+    let examined = town.gt(["doctor", "--json"]).fails(1);
+
+    assert_eq!(grade(&examined.json(), "agent"), "problem");
+    let said = town.gt(["doctor"]).fails(1);
+    assert_says(&said.stdout, &["no-such-agent is not installed here", "web"]);
+    town.gt(["config", "set", "rig.web.command", "sh -c true"]).ok();
+    assert_eq!(grade(&town.gt_json(&["doctor"]), "agent"), "good");
+}
+
+#[test]
+fn doctor_fails_for_an_origin_that_does_not_answer() {
+    let town = town();
+    let repository = town.git_repository("project");
+    town.gt(["rig", "add", "web", repository.to_str().unwrap(), "--executor", "process"]).ok();
+    town.gt(["config", "set", "rig.web.command", "sh -c true"]).ok();
+    fs::write(repository.join(".git/HEAD"), "damaged").unwrap();
+
+    let examined = town.gt(["doctor", "--json"]).fails(1);
+
+    assert_eq!(grade(&examined.json(), "origin"), "problem");
+}
+
+#[test]
+fn doctor_fails_for_formulas_that_cannot_be_read() {
+    let town = town();
+    let empty = town.write(".gt/formulas/mol-review.formula.toml", "");
+    town.write(".gt/formulas/broken.formula.toml", "formula = [");
+
+    let examined = town.gt(["doctor", "--json"]).fails(1);
+
+    assert_eq!(grade(&examined.json(), "formulas"), "problem");
+    let said = town.gt(["doctor"]).fails(1).stdout;
+    let empty = empty.display().to_string();
+    assert_says(&said.replace('\n', " "), &["is empty", "broken.formula.toml"]);
+    let shown = town.bd(["formula", "show", "mol-review"]).fails(1);
+    assert_says(&shown.stderr, &[&format!("{empty} is empty")]);
+}
+
+#[test]
+fn doctor_fails_for_a_docked_rig_with_scheduled_work() {
+    let town = town_with_rigs(&["web"]);
+    town.gt(["config", "set", "rig.web.command", "sh -c true"]).ok();
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    let bead = town.create("Boil water", &["--rig", "web"]);
+    town.gt(["sling", &bead]).ok();
+    town.gt(["rig", "dock", "web"]).ok();
+
+    let examined = town.gt(["doctor", "--json"]).fails(1);
+
+    assert_eq!(grade(&examined.json(), "docked"), "problem");
+    let said = town.gt(["doctor"]).fails(1);
+    assert_says(&said.stdout, &["web is docked", "gt rig undock web"]);
 }

@@ -80,6 +80,7 @@ fn without_a_slot_it_names_who_has_them_and_who_is_before_it() {
         [
             "attempts",
             "context",
+            "daemon_absence",
             "holders",
             "id",
             "line",
@@ -179,4 +180,82 @@ fn a_start_that_failed_is_told_with_its_reason() {
     assert_says(&said, &["Failed starts", "1, the last: cannot start no-such-program"]);
     set_agent(&town, "");
     town.assert_quiet();
+}
+
+#[test]
+fn why_follows_the_blockers_to_the_root_cause() {
+    let town = town_with_agent("");
+    town.bead("we-a", &[]);
+    town.bead("we-b", &["--deps", "we-a"]);
+    town.bead("we-c", &["--deps", "we-b"]);
+
+    let why = town.why("we-c");
+
+    assert_eq!(texts(&why["causes"], "id"), ["we-b", "we-a"]);
+    assert_eq!(why["causes"][1]["reasons"][0]["code"], "not-scheduled");
+    assert_eq!(why["causes"][1]["remedy"], "gt sling we-a");
+    let said = town.gt(["why", "we-c"]).ok().stdout;
+    assert_says(
+        &said,
+        &[
+            "Root cause\n  we-c waits for we-b waits for we-a\n",
+            "  we-a \"we-a\" (open): not scheduled\n  → gt sling we-a\n",
+        ],
+    );
+    assert!(town.why("we-a").get("causes").is_none());
+}
+
+#[test]
+fn why_names_a_failed_blocker_with_the_last_line_that_its_worker_printed() {
+    let town = town_with_agent("echo \"no space for $bead\"; exit 3");
+    town.bead("we-a", &[]);
+    town.bead("we-b", &["--deps", "we-a"]);
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
+
+    let failed = "it ended with exit status 3; last output: no space for we-a";
+    assert_eq!(town.show("we-a")["close_reason"], failed);
+    let said = town.gt(["why", "we-b"]).ok().stdout;
+    assert_says(
+        &said,
+        &[&format!("  we-a \"we-a\" (failed): {failed}"), "gt scheduler retry we-a"],
+    );
+    // A bead that failed does not look like one that is done.
+    let feed = town.gt(["feed", "--limit", "20"]).ok().stdout;
+    assert_says(&feed, &["✗ we-a closed as failed · we-a"]);
+    assert!(!feed.contains("✓ we-a closed"), "{feed}");
+    assert_says(&town.bd(["list", "--all"]).ok().stdout, &["closed (failed)"]);
+    town.assert_quiet();
+}
+
+#[test]
+fn ready_work_without_a_daemon_is_the_first_line_everywhere() {
+    let town = town_with_agent("");
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    let commands = [&["status"][..], &["scheduler", "status"], &["scheduler", "list"]];
+    for command in commands {
+        let said = town.gt(command.iter().copied()).ok().stdout;
+        assert!(!said.contains("No daemon is running"), "nothing is ready: {said}");
+    }
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+
+    let line = "No daemon is running and 1 bead is ready; start the daemon with gt up\n";
+    for command in commands.into_iter().chain([&["why", "we-a"][..]]) {
+        let said = town.gt(command.iter().copied()).ok().stdout;
+        assert!(said.starts_with(line), "{command:?}: {said}");
+        let json = town.gt_json(command);
+        let json = json.get(0).cloned().unwrap_or(json);
+        assert_eq!(json["daemon_absence"]["ready"], 1, "{command:?}");
+        assert_eq!(json["daemon_absence"]["remedy"], "gt up");
+    }
+    // A pause holds the work back on purpose.
+    town.gt(["scheduler", "pause"]).ok();
+    let said = town.gt(["status"]).ok().stdout;
+    assert!(!said.contains("No daemon is running"), "{said}");
+    town.gt(["scheduler", "resume"]).ok();
+    town.gt(["up"]).ok();
+    let said = town.gt(["status"]).ok().stdout;
+    assert!(!said.contains("No daemon is running"), "{said}");
+    town.gt(["down"]).ok();
 }

@@ -4,6 +4,7 @@
 
 mod instant;
 mod invocation;
+mod last_line;
 mod layer;
 mod limit;
 mod pattern;
@@ -12,6 +13,7 @@ mod usage;
 
 pub use instant::Zones;
 pub use invocation::{Invocation, Pasting, PromptFile, Values};
+pub use last_line::last_line;
 pub use layer::{RuntimeLayer, Unfinished};
 pub use limit::{Limit, LimitUntil, WAIT_MAX};
 pub use pattern::Pattern;

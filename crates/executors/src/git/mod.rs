@@ -49,6 +49,7 @@ pub use vigil::Vigil;
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::process::{ProcessError, capture, command};
 
@@ -56,6 +57,15 @@ fn git() -> Command {
     let mut git = command("git");
     git.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
     git
+}
+
+/// How long an origin may take to answer the question whether it answers.
+const ORIGIN_ANSWER_MAX: Duration = Duration::from_secs(20);
+
+/// Asks an origin (a URL or a path) whether it lets us read.
+pub fn ask_origin(repository: &str) -> Result<(), GitError> {
+    let asked = call::Call::anywhere("read the origin").limited(ORIGIN_ANSWER_MAX);
+    asked.args(["ls-remote", "--quiet", "--", repository, "HEAD"]).done().map(drop)
 }
 
 /// The branch that `HEAD` of a repository (a URL or a path) points to. Fails when there is no

@@ -9,6 +9,7 @@ use super::duties::Duty;
 pub(super) fn concerned(kind: &EventKind) -> &'static [Duty] {
     match kind {
         EventKind::Scheduled
+        | EventKind::RetryNow
         | EventKind::Unscheduled
         | EventKind::Unblocked
         | EventKind::Updated

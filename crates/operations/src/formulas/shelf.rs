@@ -146,6 +146,13 @@ impl Shelf {
         shelf
     }
 
+    /// The places of the town alone.
+    pub(crate) fn of_town(town: &Town) -> Self {
+        let mut shelf = Self { places: Vec::new() };
+        shelf.add_both(town.root(), Tier::Town);
+        shelf
+    }
+
     fn add_rig(&mut self, town: &Town, rig: &Rig) {
         if rig.path == "." {
             return;
@@ -354,6 +361,12 @@ fn load_file(path: &Path, shown: &str, tier: Tier) -> Result<Loaded> {
     }
     let text = String::from_utf8(bytes)
         .map_err(|_| OperationError::rejected(format!("{} is not UTF-8 text", path.display())))?;
+    if text.trim().is_empty() {
+        return Err(OperationError::rejected(format!(
+            "{} is empty; write the formula into it, or remove the file",
+            path.display()
+        )));
+    }
     let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
     let format = if is_json { FormulaFormat::Json } else { FormulaFormat::Toml };
     let named = path

@@ -87,6 +87,7 @@ impl Occasion {
             | EventKind::RigRemoved
             | EventKind::SettingChanged
             | EventKind::Scheduled
+            | EventKind::RetryNow
             | EventKind::Unscheduled
             | EventKind::CircuitBroken
             | EventKind::Quarantined

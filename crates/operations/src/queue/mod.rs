@@ -9,4 +9,4 @@ pub use control::{Cleared, Drained, clear, drain, pause, resume};
 pub(crate) use line::in_line;
 pub use line::{Queued, list};
 pub use status::{QueueStatus, RigStatus, status};
-pub use why::{Headline, Outlook, Why, why};
+pub use why::{Cause, Headline, Outlook, Why, why};

@@ -26,6 +26,8 @@ pub struct Why {
     pub reasons: Vec<WaitReason>,
     /// What would start it: a sentence for each reason, in the same order.
     pub remedies: Vec<String>,
+    /// The beads that it waits for one after the other, the root cause last; empty if no other bead holds it.
+    pub causes: Vec<Cause>,
     /// Where it stands in line, if it does.
     pub outlook: Option<Outlook>,
     /// The live runs that hold the slots it waits for.
@@ -38,6 +40,17 @@ pub struct Why {
     pub needs: Vec<Need>,
     /// Who asks for a person because of it.
     pub needs_you: Vec<Message>,
+}
+
+/// A bead that another one waits for.
+#[derive(Debug, Clone)]
+pub struct Cause {
+    /// The bead.
+    pub bead: Bead,
+    /// Why it is not done, the most telling first; none if the next cycle starts it.
+    pub reasons: Vec<WaitReason>,
+    /// What takes the first reason away; empty if there is none.
+    pub remedy: String,
 }
 
 /// The answer in a word.
@@ -112,29 +125,10 @@ pub fn why(town: &Town, input: &str) -> Result<Why> {
             None => require(town, reader, input)?,
         };
         let scene = town.scene(reader, &around, &Overrides::default(), Caller::Daemon)?;
-        let context = reader.latest_context(&bead.id)?;
-        let run = reader.runs_of(&bead.id)?.into_iter().next();
-        let open = context.as_ref().is_some_and(|context| context.closed.is_none());
-        let live = run.as_ref().is_some_and(|run| run.state.is_live());
-        let own = match context.as_ref().filter(|_| open && !live) {
-            Some(context) => {
-                let facts = BeadFacts::of_bead(reader, &bead)?;
-                Some(scene.reasons(context, &bead, &facts))
-            }
-            None => None,
-        };
-        let (reasons, outlook) = if let Some(own) = own {
-            // Who cannot start anyway stands in no line that would have to be walked.
-            if own.iter().all(WaitReason::is_control) {
-                in_line(town, reader, scene.clone(), &bead)?
-            } else {
-                (own, None)
-            }
-        } else {
-            let staged = staged_convoy(reader, &bead.id)?;
-            (scene.reasons_unscheduled(reader, &bead, staged.as_ref())?, None)
-        };
-        let remedies = reasons.iter().map(|reason| remedy(reason, &bead, open)).collect();
+        let Standing { context, run, is_open, reasons, outlook } =
+            standing(town, reader, &scene, &bead)?;
+        let remedies = reasons.iter().map(|reason| remedy(reason, &bead, is_open)).collect();
+        let causes = causes(town, reader, &scene, &bead, &reasons)?;
         let holders = holders(&reasons, &scene);
         let max_attempts = scene.settings.max_attempts;
         let progress = run.as_ref().map(|run| progress_in(reader, run)).transpose()?.flatten();
@@ -145,6 +139,7 @@ pub fn why(town: &Town, input: &str) -> Result<Why> {
             run,
             reasons,
             remedies,
+            causes,
             outlook,
             holders,
             max_attempts,
@@ -158,6 +153,81 @@ pub fn why(town: &Town, input: &str) -> Result<Why> {
         why.needs = needs_of(town, run)?;
     }
     Ok(why)
+}
+
+/// How a bead stands: how it is scheduled, its last run, and everything that keeps it.
+struct Standing {
+    context: Option<Context>,
+    run: Option<Run>,
+    is_open: bool,
+    reasons: Vec<WaitReason>,
+    outlook: Option<Outlook>,
+}
+
+fn standing(town: &Town, reader: &Reader<'_>, scene: &Scene, bead: &Bead) -> Result<Standing> {
+    let context = reader.latest_context(&bead.id)?;
+    let run = reader.runs_of(&bead.id)?.into_iter().next();
+    let is_open = context.as_ref().is_some_and(|context| context.closed.is_none());
+    let is_live = run.as_ref().is_some_and(|run| run.state.is_live());
+    let (reasons, outlook) = match context.as_ref().filter(|_| is_open && !is_live) {
+        Some(context) => {
+            let facts = BeadFacts::of_bead(reader, bead)?;
+            let own = scene.reasons(context, bead, &facts);
+            // A bead that cannot start anyway stands in no line that would have to be walked.
+            if own.iter().all(WaitReason::is_control) {
+                in_line(town, reader, scene.clone(), bead)?
+            } else {
+                (own, None)
+            }
+        }
+        None => {
+            let staged = staged_convoy(reader, &bead.id)?;
+            (scene.reasons_unscheduled(reader, bead, staged.as_ref())?, None)
+        }
+    };
+    Ok(Standing { context, run, is_open, reasons, outlook })
+}
+
+/// How many beads of a chain are followed at most. Dependencies have no cycles, so this only bounds the work.
+const CAUSES_MAX: usize = 100;
+
+/// Follows what a bead waits for from blocker to blocker, up to the one that waits for no other bead.
+fn causes(
+    town: &Town,
+    reader: &Reader<'_>,
+    scene: &Scene,
+    bead: &Bead,
+    reasons: &[WaitReason],
+) -> Result<Vec<Cause>> {
+    let mut chain: Vec<Cause> = Vec::new();
+    let mut next = blocker_in(reasons);
+    while let Some(id) = next.take() {
+        let is_known = id == bead.id || chain.iter().any(|cause| cause.bead.id == id);
+        if is_known || chain.len() == CAUSES_MAX {
+            break;
+        }
+        let Some(blocker) = reader.bead(&id)? else { break };
+        let Standing { is_open, reasons, .. } = standing(town, reader, scene, &blocker)?;
+        next = blocker_in(&reasons);
+        let remedy = reasons.first().map(|reason| remedy(reason, &blocker, is_open));
+        chain.push(Cause { bead: blocker, reasons, remedy: remedy.unwrap_or_default() });
+    }
+    Ok(chain)
+}
+
+/// The first bead that these reasons name as a blocker. One that failed comes first: nothing but a person moves it.
+fn blocker_in(reasons: &[WaitReason]) -> Option<BeadId> {
+    let failed = reasons.iter().find_map(|reason| match reason {
+        WaitReason::BlockerFailed(ids) => ids.first(),
+        _ => None,
+    });
+    let open = || {
+        reasons.iter().find_map(|reason| match reason {
+            WaitReason::BlockedBy(ids) => ids.first(),
+            _ => None,
+        })
+    };
+    failed.or_else(open).cloned()
 }
 
 /// The bead of the context of this name, if it is the name of one.
@@ -236,8 +306,11 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
             "retry what failed with gt scheduler retry {}, or waive it by closing it again",
             ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         ),
-        WaitReason::DeferredUntil(_) | WaitReason::ParentDeferred(..) | WaitReason::Backoff(_) => {
+        WaitReason::DeferredUntil(_) | WaitReason::ParentDeferred(..) => {
             format!("{goes} by itself when that time has come")
+        }
+        WaitReason::Backoff(_) => {
+            format!("it starts by itself then; gt scheduler retry {id} --now starts it sooner")
         }
         WaitReason::Deferred => format!("bd undefer {id}"),
         WaitReason::Status(Status::Closed) if bead.outcome == Some(Outcome::Failed) => {

@@ -1,16 +1,12 @@
 //! What the end of an agent means for its run.
 
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
-
 use gt_core::Rig;
 use gt_core::runtime::{ExitZero, Runtime};
 use gt_core::schedule::{Context, LandingState, Loss, Run, RunEnd, RunState, Said, WorkerPlace};
 use gt_executors::runs::AgentEnd;
 
 use super::finish::{Finished, finish};
-use super::sessions::BETWEEN;
-use super::show::log_path;
+use super::last_output::last_output;
 use super::spawner::with_causes;
 use crate::landing::{Patience, Refused, Sequel, complete, finish_work, note_waiting};
 use crate::recovery::limited;
@@ -67,7 +63,7 @@ pub(super) fn conclude(
     if run.workplace.tree.is_empty() {
         let end = run_end(end);
         if matches!(end.state, RunState::Failed | RunState::Lost)
-            && let Some(limit) = limit_in(runtime, &last_words(town, run), town.now())
+            && let Some(limit) = limit_in(runtime, &last_output(town, &run.id), town.now())
         {
             return limited(town, &run.id, limit.at, &limit.said).map(drop);
         }
@@ -106,7 +102,7 @@ pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> R
     let saved = save(town, ending.rig, run);
     if end.state != RunState::Cancelled
         && let Some(runtime) = ending.runtime
-        && let Some(limit) = limit_in(runtime, &last_words(town, run), town.now())
+        && let Some(limit) = limit_in(runtime, &last_output(town, &run.id), town.now())
     {
         return limited(town, &run.id, limit.at, &limit.said)
             .map(|finished| Concluded::of(&finished));
@@ -197,24 +193,6 @@ pub(super) fn not_continued(town: &Town, rig: &Rig, run: &Run, why: &str) -> Res
     let end = RunEnd::without_status(RunState::Lost, reason);
     let committed = matches!(saved, Ok(Some(_)));
     finish(town, &run.id, &RunEnd { committed, ..end }).map(drop)
-}
-
-/// How much of the end of an output is looked at for a usage limit.
-const LAST_BYTES: u64 = 16 * 1024;
-
-/// The end of what the last agent printed; nothing if it cannot be read.
-fn last_words(town: &Town, run: &Run) -> String {
-    let read = || -> std::io::Result<String> {
-        let mut log = File::open(log_path(town, &run.id))?;
-        let length = log.metadata()?.len();
-        log.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
-        let mut words = Vec::new();
-        log.read_to_end(&mut words)?;
-        let words = String::from_utf8_lossy(&words);
-        let last = words.rfind(BETWEEN).map_or(words.as_ref(), |begins| &words[begins..]);
-        Ok(last.to_owned())
-    };
-    read().unwrap_or_default()
 }
 
 /// Does for an agent what it did not do itself. Nothing is left to be done if that worked.

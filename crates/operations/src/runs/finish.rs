@@ -5,6 +5,7 @@ use gt_core::schedule::{Context, Origin, Run, RunEnd, RunId, RunState};
 use gt_core::{EventKind, Json, Outcome};
 use gt_store::{NewContext, Writer};
 
+use super::last_output::with_last_line;
 use super::release::release_in;
 use crate::beads::{Close, close_in};
 use crate::dispatch::{Cost, SchedulerSettings, jitter, settle};
@@ -27,9 +28,11 @@ pub enum Finished {
     Reopened,
 }
 
-/// Writes down how a run ended, together with everything that follows from it.
+/// Writes down how a run ended, together with everything that follows from it. The reason of a failure or a loss carries
+/// the last line that the worker printed.
 pub fn finish(town: &Town, id: &RunId, end: &RunEnd) -> Result<Finished> {
-    town.write(|writer| finish_in(writer, town, id, end, None))
+    let end = with_last_line(town, id, end);
+    town.write(|writer| finish_in(writer, town, id, &end, None))
 }
 
 /// Like [`finish`], as a part of something larger. `by` ends it now; otherwise it is whoever has written down that it

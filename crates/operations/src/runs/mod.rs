@@ -5,6 +5,7 @@ mod claim;
 mod conclude;
 mod finish;
 mod insist;
+mod last_output;
 mod left_over;
 mod output;
 mod prompt;

@@ -19,32 +19,45 @@ pub struct Retried {
     pub context: Context,
     /// It had failed, and is open again.
     pub reopened: bool,
+    /// It was scheduled already, and its backoff or cooldown is over.
+    pub hastened: bool,
 }
 
 /// Schedules beads again that were given up or failed, with nothing held against them. Without names that is
 /// everything that waits for a person: circuit-broken, quarantined, failed in its last run, or out of
-/// attempts. What could not start anyway is refused, as by a sling.
-pub fn retry(town: &Town, inputs: &[String], all: bool) -> Result<Vec<Result<Retried>>> {
+/// attempts. What could not start anyway is refused, as by a sling. With `now` a bead that is scheduled already, and waits for
+/// the end of a backoff or cooldown, waits no longer.
+pub fn retry(town: &Town, inputs: &[String], all: bool, now: bool) -> Result<Vec<Result<Retried>>> {
     let mut names = inputs.to_vec();
     if all {
         names.extend(town.read(|reader| {
             let failed = reader.failed_contexts()?.into_iter().map(|context| context.bead);
             let broken = reader.beads_with_failed_runs()?;
             let mut beads: Vec<BeadId> = failed.chain(broken).collect();
+            if now {
+                let open = reader.open_contexts()?;
+                let waiting = open.into_iter().filter(|context| context.next_attempt_at.is_some());
+                beads.extend(waiting.map(|context| context.bead));
+            }
             beads.sort();
             beads.dedup();
             Ok(beads.into_iter().map(|bead| bead.to_string()).collect::<Vec<_>>())
         })?);
     }
-    try_again(town, names, all)
+    try_again(town, names, all, now)
 }
 
 /// The same for beads that were found to need it. What needs it no more is passed over.
 pub(crate) fn retry_found(town: &Town, names: Vec<String>) -> Result<Vec<Result<Retried>>> {
-    try_again(town, names, true)
+    try_again(town, names, true, false)
 }
 
-fn try_again(town: &Town, names: Vec<String>, found: bool) -> Result<Vec<Result<Retried>>> {
+fn try_again(
+    town: &Town,
+    names: Vec<String>,
+    found: bool,
+    now: bool,
+) -> Result<Vec<Result<Retried>>> {
     let around = town.surroundings()?;
     // Before the transaction, because it reads files.
     let recipes = names.iter().map(|name| try_recipe(town, name)).collect::<Result<Vec<_>>>()?;
@@ -56,7 +69,7 @@ fn try_again(town: &Town, names: Vec<String>, found: bool) -> Result<Vec<Result<
                 unread.insert(town.scene(writer, &around, &Overrides::default(), Caller::Daemon)?)
             }
         };
-        retry_in(town, writer, scene, &name, recipe)
+        retry_in(town, writer, scene, &name, recipe, now)
     })?;
     let told = answers.into_iter().filter_map(|answer| match answer {
         Ok(Answer::Again(retried)) => Some(Ok(*retried)),
@@ -96,6 +109,7 @@ fn retry_in(
     scene: &Scene,
     input: &str,
     recipe: Option<OperationError>,
+    now: bool,
 ) -> Result<Answer> {
     let id = resolve_in(town, writer, input)?;
     refuse_if_over(town, writer, &id, "retry")?;
@@ -108,6 +122,12 @@ fn retry_in(
     let Some(latest) = writer.latest_context(&id)? else {
         return not_needed(format!("it was never scheduled; gt sling {id} schedules it"));
     };
+    if latest.closed.is_none() && now && latest.next_attempt_at.is_some() {
+        writer.end_context_wait(&latest)?;
+        let context = Context { next_attempt_at: None, ..latest };
+        let retried = Retried { bead: id, context, reopened: false, hastened: true };
+        return Ok(Answer::Again(Box::new(retried)));
+    }
     if latest.closed.is_none() {
         return not_needed(format!(
             "it is scheduled already ({}); gt why {id} says what it waits for",
@@ -159,5 +179,5 @@ fn retry_in(
     };
     let made = writer.insert_contexts(vec![new])?.into_iter().next();
     let context = made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))?;
-    Ok(Answer::Again(Box::new(Retried { bead: id, context, reopened })))
+    Ok(Answer::Again(Box::new(Retried { bead: id, context, reopened, hastened: false })))
 }

@@ -103,11 +103,34 @@ fn what_failed_and_is_retried_starts_again() {
     let end = RunEnd::without_status(RunState::Failed, "no");
     assert_eq!(runs::finish(&town, &run, &end).unwrap(), Finished::Closed(Outcome::Failed));
 
-    let retried = retry(&town, &["web-1".to_owned()], false).unwrap().remove(0).unwrap();
+    let retried = retry(&town, &["web-1".to_owned()], false, false).unwrap().remove(0).unwrap();
     assert!(retried.reopened);
     assert_eq!(shown(&town, "web-1").row.bead.assignee, "");
     let done = Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
     assert_eq!(done.dispatched.len(), 1);
+}
+
+#[test]
+fn retry_now_ends_the_cooldown_of_a_bead_that_was_lost_twice() {
+    let town = town_with_rig(Some(1));
+    let spawner = MemorySpawner::default();
+    let mut run = running(&town, "web-1");
+    let lost = RunEnd::without_status(RunState::Lost, "gone");
+    assert_eq!(runs::finish(&town, &run, &lost).unwrap(), Finished::Rescheduled);
+    // The first redispatch starts at once; the second waits for the end of the cooldown.
+    run =
+        Dispatcher::new(&town, &spawner).dispatch().unwrap().dispatched[0].run.clone().unwrap().id;
+    assert!(matches!(runs::claim(&town, &run, &Workplace::default()).unwrap(), Claim::Granted(_)));
+    assert_eq!(runs::finish(&town, &run, &lost).unwrap(), Finished::Rescheduled);
+    assert_eq!(Dispatcher::new(&town, &spawner).dispatch().unwrap().dispatched.len(), 0);
+    let names = ["web-1".to_owned()];
+    assert!(retry(&town, &names, false, false).unwrap().remove(0).is_err());
+
+    let retried = retry(&town, &names, false, true).unwrap().remove(0).unwrap();
+
+    assert!(retried.hastened && !retried.reopened);
+    assert_eq!(retried.context.next_attempt_at, None);
+    assert_eq!(Dispatcher::new(&town, &spawner).dispatch().unwrap().dispatched.len(), 1);
 }
 
 /// A world in which recovery notices that a run is gone before whoever ended it can say so.

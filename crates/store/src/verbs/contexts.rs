@@ -71,6 +71,7 @@ statements! {
         starting = 0 WHERE number = ?1 AND closed_at IS NULL";
     POSTPONE = "UPDATE contexts SET failures = ?2, last_failure = ?3, next_attempt_at = ?4, starting = 0 \
         WHERE number = ?1 AND closed_at IS NULL";
+    END_WAIT = "UPDATE contexts SET next_attempt_at = NULL WHERE number = ?1 AND closed_at IS NULL";
     FORGIVE = "UPDATE contexts SET attempts = ?2, next_attempt_at = NULL WHERE number = ?1 AND closed_at IS NULL";
 }
 
@@ -484,6 +485,16 @@ impl Writer<'_> {
         let number: Param<'_> = as_int(context.number).into();
         self.apply(POSTPONE, &[number, i64::from(failures).into(), why.into(), at.into()])?;
         self.apply(REFRESH, &[number, number])
+    }
+
+    /// Ends the backoff or cooldown of an open context: it may start at once.
+    pub fn end_context_wait(&mut self, context: &Context) -> Result<(), StoreError> {
+        let number: Param<'_> = as_int(context.number).into();
+        self.apply(END_WAIT, &[number])?;
+        self.apply(REFRESH, &[number, number])?;
+        let fields = [("context".to_owned(), Json::string(context.id.as_str()))];
+        self.record(context_event(context, EventKind::RetryNow, None, Json::object(&fields)));
+        Ok(())
     }
 
     /// Gives an open context back the attempt that the run before it used, and the time it was to wait for that.

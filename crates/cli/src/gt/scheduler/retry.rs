@@ -14,6 +14,7 @@ use crate::error::CliError;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt scheduler retry gt-abc
+  gt scheduler retry gt-abc --now       # do not wait for the end of a backoff or cooldown
   gt scheduler retry --all              # everything that failed, was circuit-broken or quarantined")]
 pub(in crate::gt) struct RetryArgs {
     /// The beads
@@ -22,11 +23,14 @@ pub(in crate::gt) struct RetryArgs {
     /// Everything that failed or was given up
     #[arg(long)]
     all: bool,
+    /// End the backoff or cooldown of beads that are scheduled already
+    #[arg(long)]
+    now: bool,
 }
 
 pub(super) fn run(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliError> {
     let town = context.town()?;
-    let retried = retry(&town, &args.beads, args.all)?;
+    let retried = retry(&town, &args.beads, args.all, args.now)?;
     tell_retried(context, &town, retried, "Nothing failed or was given up")
 }
 
@@ -55,6 +59,7 @@ pub(in crate::gt) fn tell_retried(
                     object.text("target_rig", retried.context.rig.as_str());
                     object.text("context", retried.context.id.as_str());
                     object.flag("reopened", retried.reopened);
+                    object.flag_if_set("now", retried.hastened);
                 });
             }
         });
@@ -63,9 +68,13 @@ pub(in crate::gt) fn tell_retried(
         printer.object(&out)?;
     } else {
         for retried in &done {
-            let reopened = if retried.reopened { ", open again" } else { "" };
             let (bead, context) = (&retried.bead, &retried.context);
-            let line = format!("✓ Scheduled {bead} → {} ({}){reopened}", context.rig, context.id);
+            let line = if retried.hastened {
+                format!("✓ {bead} waits no longer ({}): the next cycle may start it", context.id)
+            } else {
+                let reopened = if retried.reopened { ", open again" } else { "" };
+                format!("✓ Scheduled {bead} → {} ({}){reopened}", context.rig, context.id)
+            };
             printer.done(line)?;
         }
         if done.is_empty() && refused.is_empty() {
