@@ -215,6 +215,10 @@ fn past_runs_say_when_it_is_done() {
     assert_eq!(texts(&tracked(&shown, "we-a")["reasons"], "code"), ["convoy-staged"]);
     assert!(shown["eta"].is_string(), "{shown}");
     town.gt(["convoy", "launch", convoy, "--force"]).ok();
+    // Without a daemon nothing starts, so no estimate would be true.
+    assert_eq!(picture(&town, convoy)["eta"], Value::Null);
+    town.gt(["up"]).ok();
+    town.wait_for_agent("we-a#1");
     let shown = picture(&town, convoy);
     assert!(shown["eta"].is_string() && shown["remaining_seconds"].is_u64(), "{shown}");
     assert_eq!(shown["left_out"], 0);
@@ -229,6 +233,7 @@ fn past_runs_say_when_it_is_done() {
     let status = town.gt_json(&["status"]);
     let one = &status["convoys"][0];
     assert_eq!((&one["id"], &one["left_out"]), (&json!(convoy), &json!(1)));
+    town.gt(["down"]).ok();
     for bead in ["we-a", "we-b", "we-c"] {
         town.allow(&format!("go-{bead}"));
     }

@@ -34,6 +34,7 @@ fn the_status_in_deferred_mode() {
             "beads",
             "budgets",
             "capacity",
+            "daemon_absence",
             "free_slots",
             "last_dispatch_at",
             "last_dispatch_count",
