@@ -34,6 +34,8 @@ pub(crate) enum Fault {
     RestartServer,
     /// The clock is set forward or back.
     SetClock,
+    /// The directory of the town is copied, and a person waits in the copy: it must judge no run of the original.
+    CopyTown,
     /// Somebody cancels a run.
     Cancel,
     /// Somebody has a run go on in a fresh session.
@@ -48,6 +50,7 @@ impl fmt::Display for Fault {
             Self::KillAll => write!(f, "all killed"),
             Self::RestartServer => write!(f, "PostgreSQL restarted"),
             Self::SetClock => write!(f, "clock set"),
+            Self::CopyTown => write!(f, "town copied"),
             Self::Cancel => write!(f, "run cancelled"),
             Self::HandOff => write!(f, "run handed over"),
         }
@@ -65,6 +68,8 @@ impl Fault {
         }
         faults.extend([(1, Self::KillAll), (2, Self::Cancel), (2, Self::HandOff)]);
         faults.push((u64::from(town.cluster.is_some()), Self::RestartServer));
+        // The copy of a file is another store, and nothing that happens there matters to the town.
+        faults.push((2 * u64::from(town.cluster.is_some()), Self::CopyTown));
         faults.push((3 * u64::from(town.clock.is_some()), Self::SetClock));
         random.weighted(faults).unwrap_or(Self::Kill(Kind::Agent))
     }
@@ -134,6 +139,11 @@ pub(crate) fn happen(town: &ChaosTown, random: &mut Random, request: &Request) -
                     }
                     is_hit
                 }
+                Fault::CopyTown => {
+                    let name = format!("copy-{chosen:x}");
+                    scope.spawn(move || wait_in_copy(town, &name));
+                    true
+                }
                 Fault::SetClock => town.clock.as_ref().is_some_and(|clock| {
                     clock.set(wrong_by(chosen));
                     true
@@ -150,6 +160,17 @@ pub(crate) fn happen(town: &ChaosTown, random: &mut Random, request: &Request) -
         town.clock.iter().for_each(|clock| clock.set(0));
         happened
     })
+}
+
+/// Waits a moment in a copy of the town. Whoever waits also recovers what died, and starts nothing.
+fn wait_in_copy(town: &ChaosTown, name: &str) {
+    let copy = town.sandbox.root().join("copies").join(name);
+    town.sandbox.make_dir(&copy);
+    let original = town.sandbox.cwd().join(".gt");
+    // What is removed meanwhile is not copied.
+    drop(town.sandbox.command("cp").arg("-a").arg(original).arg(&copy).run());
+    drop(town.gt(&["-C", &copy.to_string_lossy(), "wait", "--all", "--timeout", "2s"]));
+    let _ = std::fs::remove_dir_all(&copy);
 }
 
 /// Sends a signal to one of a kind; to whom.

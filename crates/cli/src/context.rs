@@ -107,6 +107,9 @@ impl<'p> Context<'p> {
         let root = self.root()?;
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
         let town = Town::open(&root, &self.directory, environment, actor, clock, options)?;
+        if let Some(news) = gt_operations::hosts::news(&town) {
+            self.printer.note(news);
+        }
         Ok(town.with_hooks(environment).with_notices())
     }
 }

@@ -104,7 +104,7 @@ pub fn nameless_file(directory: &Path) -> io::Result<File> {
     // Whoever comes second with the same name tries the next one.
     for attempt in 0_u32.. {
         let path = directory.join(format!("scratch.{}.{attempt}", std::process::id()));
-        match File::options().read(true).write(true).create_new(true).open(&path) {
+        match crate::private::options().read(true).write(true).create_new(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             opened => {
                 let file = opened?;

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::process::Command;
 
 /// Variables that concern our caller alone.
-const OF_THE_CALLER: [&str; 41] = [
+const OF_THE_CALLER: [&str; 43] = [
     // Which repository, and which parts of it; all that `git rev-parse --local-env-vars` prints.
     "GIT_DIR",
     "GIT_COMMON_DIR",
@@ -55,6 +55,9 @@ const OF_THE_CALLER: [&str; 41] = [
     "WATCHDOG_USEC",
     // Whoever starts something by hand beside the daemon, or out of one, is somebody else.
     "GT_DAEMON",
+    // A program that a worker's command starts (a supervisor, a hook, a daemon) is not that worker.
+    "GT_RUN",
+    "GT_RUN_TOKEN",
 ];
 
 /// How others begin that concern our caller alone: those that belong to a `…_COUNT`, and what a program is told that
@@ -101,7 +104,7 @@ mod tests {
         {
             assert!(is_of_the_caller(OsStr::new(name)), "{name}");
         }
-        for name in ["GIT_CONFIG_GLOBAL", "GIT_ASKPASS", "GIT_AUTHOR_NAME", "PATH", "GT_RUN"] {
+        for name in ["GIT_CONFIG_GLOBAL", "GIT_ASKPASS", "GIT_AUTHOR_NAME", "PATH"] {
             assert!(!is_of_the_caller(OsStr::new(name)), "{name}");
         }
     }

@@ -11,6 +11,7 @@ pub mod editor;
 mod environment;
 pub mod git;
 pub mod machine;
+pub mod private;
 pub mod process;
 pub mod runs;
 pub mod ssh;

@@ -13,6 +13,10 @@ use crate::schedule::{feed_in, strays};
 /// convoy that is under way, and what a rig was in the way of, is scheduled; and people are told what needs them. `files` are
 /// the layers of settings below the store's.
 pub(crate) fn follow(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
+    writer.as_consequence(|writer| follow_in(writer, files, now))
+}
+
+fn follow_in(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
     for (container, joined) in writer.take_recounted() {
         if let Some(tally) = writer.convoy_tally(&container)? {
             writer.settle_convoy(&tally, joined)?;

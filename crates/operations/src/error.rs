@@ -152,7 +152,16 @@ pub enum OperationError {
     Process(#[from] ProcessError),
     /// The store said no.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
+}
+
+impl From<StoreError> for OperationError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Worker(why) => Self::Rejected(why),
+            other => Self::Store(other),
+        }
+    }
 }
 
 impl OperationError {

@@ -64,6 +64,8 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
         checks.push(writable(path));
         checks.push(file_system(town));
     }
+    checks.extend(private_files(town));
+    checks.push(copies(town)?);
     checks.push(derived_values(town)?);
     checks.push(circles(town)?);
     let settings = settings(town);
@@ -92,6 +94,34 @@ fn settings(town: &Town) -> Check {
             Check::bad("settings", Grade::Problem, error.to_string(), fix)
         }
     }
+}
+
+/// Whether others than the owner can read what is secret.
+fn private_files(town: &Town) -> Option<Check> {
+    let directory = town.root().join(crate::town::DIRECTORY);
+    if !town.has_directory() {
+        return None;
+    }
+    let is_open = gt_executors::private::is_open_to_others(&directory).unwrap_or(true);
+    let shown = directory.display();
+    Some(if is_open {
+        let detail = format!("{shown} can be read by other users");
+        let fix = format!("let its owner run chmod -R go= {shown}");
+        Check::bad("private", Grade::Problem, detail, fix)
+    } else {
+        Check::good("private", format!("{shown} can be read by its owner alone"))
+    })
+}
+
+/// Other directories that could be taken for this one.
+fn copies(town: &Town) -> Result<Check> {
+    let found = crate::hosts::copies(town)?;
+    Ok(if found.is_empty() {
+        Check::good("host", "no copy of this directory is known")
+    } else {
+        let fix = "each of them is a host of its own; remove copies that are not needed, and see gt host adopt --help";
+        Check::bad("host", Grade::Warning, found.join("; "), fix)
+    })
 }
 
 fn store_file(town: &Town) -> Result<Check> {

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use gt_core::schedule::RunId;
+use gt_core::work::{RunToken, TokenHash};
 use gt_executors::git;
+use gt_store::Proof;
 
 /// The variables of the process's environment that mean something to us, read once.
 #[derive(Debug, Clone, Default)]
@@ -12,8 +14,14 @@ pub struct Environment {
     values: HashMap<&'static str, String>,
 }
 
+/// The variable with the token that proves to be the worker of `GT_RUN`.
+pub(crate) const RUN_TOKEN: &str = "GT_RUN_TOKEN";
+
+/// The environment of a process that belongs to no worker, although a worker's command started it.
+pub(crate) const NOT_A_WORKER: [(&str, &str); 2] = [("GT_RUN", ""), (RUN_TOKEN, "")];
+
 /// Every variable we look at.
-const VARIABLES: [&str; 36] = [
+const VARIABLES: [&str; 38] = [
     "PATH",
     "PORT",
     "DATABASE_URL",
@@ -21,6 +29,8 @@ const VARIABLES: [&str; 36] = [
     "GT_TOWN_ROOT",
     "GT_ROOT",
     "GT_RUN",
+    "GT_RUN_TOKEN",
+    "GT_HOST_ID",
     "GT_REMOTE",
     "GT_ROLE",
     "GT_SCRIPT",
@@ -82,8 +92,21 @@ impl Environment {
     /// The run whose worker this is, or was started by. The name is also used by others, with other values; and
     /// whoever is sent a notice is told about a run, and is not its worker.
     pub fn acting_run(&self) -> Option<RunId> {
-        let run = self.get("GT_RUN").filter(|_| self.get("GT_NOTICE_KEY").is_none());
+        let is_told = self.get("GT_NOTICE_KEY").is_some() && self.get(RUN_TOKEN).is_none();
+        let run = self.get("GT_RUN").filter(|_| !is_told);
         run.and_then(|run| RunId::parse(run).ok())
+    }
+
+    /// What proves to be the worker of that run.
+    pub(crate) fn proof(&self) -> Proof {
+        match self.get(RUN_TOKEN) {
+            None => Proof::Missing,
+            // A value that is no token is the token of no run.
+            Some(text) => Proof::Token(match RunToken::parse(text) {
+                Some(token) => token.hash(),
+                None => TokenHash::from_bytes([0; 32]),
+            }),
+        }
     }
 
     /// The polecat that runs this program, as `<rig>/polecats/<name>`, if one does.

@@ -25,6 +25,7 @@ pub mod events;
 pub mod formulas;
 pub mod health;
 pub mod hooks;
+pub mod hosts;
 mod identity;
 pub mod interchange;
 mod kept;

@@ -20,6 +20,7 @@ use crate::{OperationError, Result, Town, outbox, retention, work};
 
 /// Runs and starts that died, and contexts whose bead is over.
 pub(crate) fn liveness(town: &Town, world: &RealWorld) -> Result<Recovered> {
+    crate::hosts::renew(town)?;
     recover(town, world)
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use gt_core::decide::Right;
 use gt_core::{BeadId, Timestamp};
 
 use crate::dependencies::Tangle;
@@ -70,6 +71,7 @@ pub fn backup(
     existing: Existing,
     progress: Progress<'_>,
 ) -> Result<Backup> {
+    town.require_right(Right::Store, "a backup of the store")?;
     let now = town.now();
     let to = match to {
         Some(path) => path.to_owned(),
@@ -85,7 +87,7 @@ fn default_place(town: &Town, now: Timestamp) -> Result<PathBuf> {
         ));
     }
     let directory = town.backups();
-    std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
+    gt_executors::private::create_dir_all(&directory).map_err(|source| OperationError::File {
         action: "create",
         path: directory.clone(),
         source,
@@ -119,6 +121,7 @@ pub(crate) fn circles(town: &Town) -> Result<Vec<Vec<BeadId>>> {
 
 /// Gives back the room of what is gone.
 pub fn vacuum(town: &Town) -> Result<Shrinkage> {
+    town.require_right(Right::Store, "a compaction of the store")?;
     Ok(town.store().vacuum()?)
 }
 

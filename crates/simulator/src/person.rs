@@ -123,7 +123,7 @@ impl Simulation {
                 is_default: false,
                 created_at: town.now(),
             };
-            let by = Authorship { actor: "founder".to_owned(), at: town.now() };
+            let by = Authorship { actor: "founder".to_owned(), at: town.now(), worker: None };
             self.store.write(&by, |writer| writer.put_account(&account))?;
         }
         Ok(())
@@ -132,7 +132,7 @@ impl Simulation {
     /// Adds a rig with a repository, so that its runs are given polecats. There is none: what is in the trees is not
     /// simulated, only who has them.
     fn add_rig_with_trees(&self, town: &Town, name: &str) -> Result<(), OperationError> {
-        let by = Authorship { actor: "founder".to_owned(), at: town.now() };
+        let by = Authorship { actor: "founder".to_owned(), at: town.now(), worker: None };
         let (slug, prefix) = (RigSlug::parse(name)?, Prefix::parse(name)?);
         let plain = Rig::new(slug, name, prefix, name, town.now());
         let executor = ExecutorKind::Process;

@@ -65,7 +65,7 @@ impl Planted {
 
 impl Simulation {
     fn author(&self) -> Authorship {
-        Authorship { actor: "planted".to_owned(), at: self.clock.peek() }
+        Authorship { actor: "planted".to_owned(), at: self.clock.peek(), worker: None }
     }
 
     fn write<T>(&self, work: impl FnOnce(&mut Writer<'_>) -> Result<T, StoreError>) -> T {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,7 +29,9 @@ pub(crate) fn write_aside<T>(
     refuse_to_replace(target, existing)?;
     let io = |action| move |source| StoreError::Io { action, path: target.to_owned(), source };
     let temporary = Temporary::beside(target);
-    let file = File::create(&temporary.0).map_err(io("write"))?;
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let file = options.open(&temporary.0).map_err(io("write"))?;
     let written = write(&temporary.0)?;
     check_quickly(&temporary.0)?;
     file.sync_all().map_err(io("write"))?;

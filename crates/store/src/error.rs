@@ -33,6 +33,9 @@ pub enum StoreError {
         /// What this program knows.
         known: i64,
     },
+    /// A worker wants to write what it may not, or is not heard any more.
+    #[error("{0}")]
+    Worker(String),
     /// The id of a new bead is taken.
     #[error("{0} already exists; choose another id, or change it with bd update")]
     AlreadyExists(BeadId),

@@ -34,12 +34,12 @@ pub use error::StoreError;
 pub use group::Ticket;
 pub use maintenance::{Backup, Description, Examination, Shrinkage, TableSize};
 pub(crate) use store::Writes;
-pub use store::{Address, Authorship, Options, SCHEMA_LEVEL, Store};
+pub use store::{Address, Authorship, Options, Proof, SCHEMA_LEVEL, Store, Worker};
 pub use transaction::{Reader, Writer};
 pub use verbs::{
     Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Booking, Bulk, CountGroup,
-    DependencyChange, Difference, DoneStep, Due, Estimate, EventFilter, Growth, Guard, Lane,
-    LiveSteps, NewContext, Offer, Offered, Pause, Readiness, RigCounts, SchedulerState, Scope,
-    Sketch, Spent, Statistics, StatusFilter, Tally, Totals, Traveller, Unscheduled, UnsentNotices,
-    all_statements, differing_fields,
+    DependencyChange, Difference, DoneStep, Due, Estimate, EventFilter, Growth, Guard, HostRow,
+    Lane, LiveSteps, NewContext, Offer, Offered, Pause, Readiness, RigCounts, SchedulerState,
+    Scope, Sketch, Spent, Statistics, StatusFilter, Tally, Totals, Traveller, Unscheduled,
+    UnsentNotices, all_statements, differing_fields,
 };

@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gt_core::Timestamp;
+use gt_core::schedule::RunId;
+use gt_core::work::TokenHash;
+use gt_core::{BeadId, Timestamp};
 
 use crate::StoreError;
 use crate::bell::Bell;
@@ -25,6 +27,36 @@ pub struct Authorship {
     pub actor: String,
     /// When.
     pub at: Timestamp,
+    /// The worker that writes; nothing for a person and for the program itself. A worker's writes are checked before they
+    /// are committed.
+    pub worker: Option<Worker>,
+}
+
+/// A process that says that it works on a run.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    /// The run.
+    pub run: RunId,
+    /// How it proves that.
+    pub proof: Proof,
+}
+
+impl Worker {
+    /// The bead of the run.
+    pub(crate) fn bead(&self) -> &BeadId {
+        &self.run.bead
+    }
+}
+
+/// How a process proves that it works on a run.
+#[derive(Debug, Clone)]
+pub enum Proof {
+    /// With the token that the run's supervisor gave it.
+    Token(TokenHash),
+    /// Not at all.
+    Missing,
+    /// This program itself vouches for it.
+    Vouched,
 }
 
 /// How a store is opened.

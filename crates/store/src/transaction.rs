@@ -7,6 +7,7 @@ use std::ops::{ControlFlow, Deref};
 use gt_core::{BeadId, NewEvent, Timestamp};
 
 use crate::engine::{Link, Param, Row, Session};
+use crate::verbs::WorkerGuard;
 use crate::{Authorship, StoreError};
 
 /// The reading verbs, over one consistent state of the store.
@@ -85,6 +86,8 @@ pub struct Writer<'a> {
     last_event: i64,
     notices: u64,
     recounted: BTreeMap<BeadId, bool>,
+    /// Checks what a worker writes.
+    guard: Option<WorkerGuard>,
 }
 
 impl<'a> Reader<'a> {
@@ -177,6 +180,18 @@ impl Writer<'_> {
         &self.by.actor
     }
 
+    pub(crate) fn guard(&self) -> Option<&WorkerGuard> {
+        self.guard.as_ref()
+    }
+
+    pub(crate) fn guard_mut(&mut self) -> Option<&mut WorkerGuard> {
+        self.guard.as_mut()
+    }
+
+    fn check_statement(&self, sql: &str) -> Result<(), StoreError> {
+        self.guard.as_ref().map_or(Ok(()), |guard| guard.check_statement(sql))
+    }
+
     fn something_is_written(&self) {
         if let Some(known) = self.known() {
             known.something_was_written();
@@ -184,6 +199,7 @@ impl Writer<'_> {
     }
 
     pub(crate) fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        self.check_statement(sql)?;
         self.something_is_written();
         self.reader.session.execute(sql, params)
     }
@@ -195,6 +211,7 @@ impl Writer<'_> {
 
     /// Runs a statement that cannot be refused and whose answer nobody needs.
     pub(crate) fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
+        self.check_statement(sql)?;
         self.something_is_written();
         self.reader.session.apply(sql, params)
     }
@@ -237,6 +254,10 @@ impl Writer<'_> {
     }
 
     fn write_events(&mut self) -> Result<(), StoreError> {
+        self.check_worker()?;
+        if let Some(guard) = &mut self.guard {
+            guard.forget_checked();
+        }
         for event in std::mem::take(&mut self.events) {
             self.last_event += 1;
             let run = event.run.as_ref().map(ToString::to_string);
@@ -319,9 +340,10 @@ impl<'c> Group<'c> {
         work: impl FnOnce(&mut Writer<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let reader = self.reader();
+        let guard = by.worker.as_ref().map(|worker| reader.guard(worker)).transpose()?;
         let last_event = self.last_event;
         let (events, recounted) = (Vec::new(), BTreeMap::new());
-        let mut writer = Writer { reader, by, events, last_event, notices: 0, recounted };
+        let mut writer = Writer { reader, by, events, last_event, notices: 0, recounted, guard };
         let value = work(&mut writer)?;
         self.check_open()?;
         writer.write_events()?;
@@ -401,7 +423,7 @@ mod tests {
     use crate::engine::sqlite::{memory_connection, migrate};
 
     fn author() -> Authorship {
-        Authorship { actor: "tester".to_owned(), at: Timestamp::from_nanos(1) }
+        Authorship { actor: "tester".to_owned(), at: Timestamp::from_nanos(1), worker: None }
     }
 
     fn put(group: &mut Group<'_>, key: &str, value: &str) -> Result<bool, StoreError> {

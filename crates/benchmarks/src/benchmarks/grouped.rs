@@ -73,7 +73,9 @@ pub(super) fn create_from_threads(store: &Store, each: u32) -> Result<Duration> 
 pub(crate) fn create(store: &Store, number: u32) -> std::result::Result<(), StoreError> {
     let at = SystemClock.now();
     let actor = CREATOR.to_owned();
-    store.submit(Authorship { actor, at }, move |writer| write_bead(writer, number)).wait()
+    store
+        .submit(Authorship { actor, at, worker: None }, move |writer| write_bead(writer, number))
+        .wait()
 }
 
 fn write_bead(writer: &mut Writer<'_>, number: u32) -> std::result::Result<(), StoreError> {

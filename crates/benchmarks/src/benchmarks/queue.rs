@@ -202,7 +202,7 @@ fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> Result<Crow
     };
     let now = SystemClock.now();
     let store = Store::open(&address, now, Options::default())?;
-    let by = Authorship { actor: "bench".to_owned(), at: now };
+    let by = Authorship { actor: "bench".to_owned(), at: now, worker: None };
     let contexts = scheduled.into_iter().map(|(id, rig, priority, backs_off)| {
         Ok(NewContext {
             bead: BeadId::parse(&id)?,

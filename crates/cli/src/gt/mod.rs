@@ -15,6 +15,7 @@ mod escalate;
 mod feed;
 mod handoff;
 mod hook;
+mod host;
 mod import;
 mod install;
 mod mail;
@@ -87,6 +88,7 @@ enum Verb {
     Wait(wait::WaitArgs),
     Prime(prime::PrimeArgs),
     Hook(hook::HookArgs),
+    Host(host::HostArgs),
     Step(step::StepArgs),
     Handoff(handoff::HandoffArgs),
     Nudge(nudge::NudgeArgs),
@@ -146,6 +148,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Wait(args) => wait::run(&context, &args),
         Verb::Prime(args) => prime::run(&context, &args),
         Verb::Hook(args) => hook::run(&context, &args),
+        Verb::Host(args) => host::run(&context, &args),
         Verb::Step(args) => step::run(&context, &args),
         Verb::Handoff(args) => handoff::run(&context, &args),
         Verb::Nudge(args) => nudge::run(&context, &args),

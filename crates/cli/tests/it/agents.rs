@@ -23,6 +23,7 @@ if ! mkdir "$stage/$bead" 2>/dev/null; then
 fi
 echo $$ > "$stage/$bead/new-pid"
 mv "$stage/$bead/new-pid" "$stage/$bead/pid"
+echo "$GT_RUN_TOKEN" > "$stage/$bead/token-${run##*#}"
 echo "+ $run" >> "$stage/story"
 wait_for() {
     looks=0
@@ -70,6 +71,8 @@ pub(crate) trait Stage {
     fn wait_for_agent(&self, run: &str);
     /// The process of the last agent of a bead.
     fn agent_of(&self, bead: &str) -> String;
+    /// What proves to be the worker of a run that has begun.
+    fn token_of(&self, run: &str) -> String;
     /// The process that supervises a run.
     fn supervisor_of(&self, run: &str) -> String;
     /// `gt` with these arguments, ready to be started.
@@ -115,6 +118,13 @@ impl Stage for Sandbox {
     #[track_caller]
     fn agent_of(&self, bead: &str) -> String {
         fs::read_to_string(self.stage(bead).join("pid")).unwrap().trim().to_owned()
+    }
+
+    #[track_caller]
+    fn token_of(&self, run: &str) -> String {
+        let (bead, epoch) = run.split_once('#').unwrap();
+        let token = fs::read_to_string(self.stage(bead).join(format!("token-{epoch}"))).unwrap();
+        token.trim().to_owned()
     }
 
     #[track_caller]

@@ -143,7 +143,7 @@ fn another_branch_is_not_the_work_of_the_run() {
     let worker = Worker::begin(&town, "we-a", &[]);
     // Somebody who is no worker can make one.
     let made = worker.command("git").args(["switch", "--quiet", "-c", "aside"]);
-    made.env_remove("GT_RUN").run().ok();
+    made.env_remove("GT_RUN").env_remove("GT_RUN_TOKEN").run().ok();
 
     let refused = refusal(&worker.gt(&["done"]));
 
@@ -260,7 +260,7 @@ fn whoever_is_no_worker_says_whose_work_is_done() {
     worker.write("tea", "tea\n");
     let somebody = |arguments: &[&str]| {
         let gt = worker.command(town.gt_path()).args(arguments);
-        gt.env_remove("GT_RUN").run()
+        gt.env_remove("GT_RUN").env_remove("GT_RUN_TOKEN").run()
     };
 
     assert_says(&refusal(&somebody(&["done"])), &["GT_RUN names no run", "gt done --run"]);

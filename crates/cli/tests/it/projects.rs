@@ -176,7 +176,8 @@ impl<'t> Worker<'t> {
     /// A program in the tree, with the environment of the worker.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Invocation {
         let command = self.town.command(program).dir(&self.tree);
-        command.env("GT_RUN", &self.run).env("BD_ACTOR", "web/polecats/somebody")
+        let command = command.env("GT_RUN", &self.run).env("BD_ACTOR", "web/polecats/somebody");
+        command.env("GT_RUN_TOKEN", self.town.token_of(&self.run))
     }
 
     pub(crate) fn git(&self, arguments: &[&str]) -> Ran {

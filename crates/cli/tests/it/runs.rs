@@ -351,7 +351,8 @@ fn a_worker_ends_nobody_elses_work() {
         town.wait_for_agent(&format!("{id}#1"));
     }
     let as_worker = |run: &str, arguments: &[&str]| {
-        refusal(&town.command(town.gt_path()).env("GT_RUN", run).args(arguments).run())
+        let gt = town.command(town.gt_path()).env("GT_RUN", run);
+        refusal(&gt.env("GT_RUN_TOKEN", town.token_of(run)).args(arguments).run())
     };
 
     for arguments in [&["unsling", "we-b"][..], &["run", "cancel", "we-b#1"]] {

@@ -268,7 +268,7 @@ fn with_ralph_each_step_has_a_session_of_its_own() {
 fn with_ralph_an_agent_that_ends_after_a_step_is_followed_by_another() {
     let town = town_with_trees("process");
     // As a person, whose word does not end the session.
-    step_worker(&town, "env -u GT_RUN gt step done $next --run we-1\nexit 0");
+    step_worker(&town, "env -u GT_RUN -u GT_RUN_TOKEN gt step done $next --run we-1\nexit 0");
     assert_eq!(town.work("we-1", &["--ralph", "--formula", "tea"]), "done");
     assert_eq!(sessions(&town), STEPS);
     assert_eq!(happened(&town, "handed_over").len(), 2);

@@ -278,7 +278,8 @@ pub(crate) fn gastown() -> Sandbox {
 pub(crate) fn gastown_that_takes_time() -> Sandbox {
     // It ends too when the sandbox is gone.
     gastown_with(
-        "while [ -e \"$GT_TOWN_ROOT/.gt\" ] && [ ! -e \"$GT_TOWN_ROOT/go\" ]; do sleep 0.05; done",
+        "echo \"$GT_RUN_TOKEN\" > \"$GT_TOWN_ROOT/token-$GT_RUN\"\n\
+         while [ -e \"$GT_TOWN_ROOT/.gt\" ] && [ ! -e \"$GT_TOWN_ROOT/go\" ]; do sleep 0.05; done",
     )
 }
 

@@ -12,6 +12,7 @@ mod dispatch_plan;
 mod graph;
 mod guard;
 mod home_call;
+mod host;
 mod identity;
 mod lint;
 mod mention;
@@ -25,6 +26,7 @@ mod staging;
 mod stalls;
 mod standing;
 mod transition;
+mod worker_rights;
 
 pub use admission::{Ask, Cap, Caps, Occupancy, admit};
 pub use adoption::{AdoptionFacts, OldState, Successor, adopt};
@@ -46,6 +48,7 @@ pub use guard::{
     Load, LoadGuard, MachineFacts, Memory, MemoryFloor, MemoryGuard, YOUNG, learn_memory,
 };
 pub use home_call::home_call;
+pub use host::{HostPlace, HostVerdict, OldPlace, judge_host};
 pub use identity::{IdSeed, adaptive_length, resolve_partial};
 pub use lint::{Section, missing_sections};
 pub use mention::mentions;
@@ -66,4 +69,7 @@ pub use standing::{
 };
 pub use transition::{
     LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
+};
+pub use worker_rights::{
+    Evidence, Kinship, Right, WorkerRights, hear_worker, right_needed, right_refused, table_right,
 };

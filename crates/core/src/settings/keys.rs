@@ -84,6 +84,8 @@ settings! {
         "Time between asking a worker to end and ending it";
     "worker.runtime": SettingKind::Runtime, "",
         "Program that works on beads; without one, the rig's command if it has one, else claude";
+    "worker.rights": SettingKind::WorkerRights, "worker",
+        "What workers may change beside their own work: worker is nothing, operator everything, or a list of beads, queue, rigs, settings, accounts, tokens and store";
     "work.stale_after": SettingKind::Duration, "30m",
         "Silence after which a work item taken over HTTP is blocked";
     "accounts.spread": SettingKind::Bool, "false",

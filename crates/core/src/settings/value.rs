@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::decide::WorkerRights;
 use crate::runtime::RuntimeName;
 use crate::schedule::Money;
 use crate::time::{format_duration, parse_duration};
@@ -35,6 +36,8 @@ pub enum SettingKind {
     Runtime,
     /// The address of a web service, or nothing.
     WebAddress,
+    /// What workers may do beyond their own work.
+    WorkerRights,
     /// A text that only those who ask for it by name are shown, or nothing.
     Secret,
 }
@@ -86,6 +89,7 @@ impl SettingKind {
             Self::Runtime | Self::WebAddress if text.is_empty() => Ok(String::new()),
             Self::Runtime => Ok(RuntimeName::parse(text)?.to_string()),
             Self::WebAddress => Ok(WebAddress::parse(text)?.to_string()),
+            Self::WorkerRights => Ok(WorkerRights::parse(text)?.to_string()),
             Self::Secret if text.chars().any(char::is_control) || text.len() > SECRET_BYTES_MAX => {
                 Err(Invalid(format!(
                     "use at most {SECRET_BYTES_MAX} bytes without control characters"
@@ -109,6 +113,7 @@ impl SettingKind {
             Self::Command => "command line".to_owned(),
             Self::Runtime => "name of a runtime".to_owned(),
             Self::WebAddress => "address (`https://example.com/path`)".to_owned(),
+            Self::WorkerRights => "worker, operator or a list of rights".to_owned(),
             Self::Secret => "secret text".to_owned(),
         }
     }
@@ -133,6 +138,7 @@ impl SettingKind {
             | Self::Text
             | Self::Command
             | Self::Runtime
+            | Self::WorkerRights
             | Self::Secret => Cow::Borrowed(value),
         }
     }
@@ -233,6 +239,7 @@ mod tests {
                 SettingKind::Text,
                 SettingKind::Command,
                 SettingKind::Runtime,
+                SettingKind::WorkerRights,
                 SettingKind::WebAddress,
                 SettingKind::Secret,
             ] {

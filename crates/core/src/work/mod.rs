@@ -18,5 +18,5 @@ pub use item::{
 pub use lease::Lease;
 pub use reference::{ItemRef, ProjectRef, RunRef};
 pub use status::WorkStatus;
-pub use token::{Scope, Scopes, Token, TokenHash, TokenId, TokenSecret};
+pub use token::{RunToken, Scope, Scopes, Token, TokenHash, TokenId, TokenSecret};
 pub use transition::{AgentWish, Holder, Refusal, Situation, Step, Wish, allowed_from, decide};

@@ -101,6 +101,42 @@ impl fmt::Debug for TokenSecret {
     }
 }
 
+/// What every token of a run begins with.
+const RUN_PREFIX: &str = "gtr_";
+
+/// The secret that proves to be the worker of a run: 256 random bits in its environment. The store keeps its hash alone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RunToken([u8; 32]);
+
+impl RunToken {
+    /// A token of these random bytes.
+    pub fn from_random(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Reads the value of the variable.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = bytes_of(text.strip_prefix(RUN_PREFIX)?)?;
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The value of the variable.
+    pub fn reveal(&self) -> String {
+        format!("{RUN_PREFIX}{}", digits_of(&self.0))
+    }
+
+    /// What is stored of it.
+    pub fn hash(&self) -> TokenHash {
+        TokenHash(Sha256::digest(self.0).into())
+    }
+}
+
+impl fmt::Debug for RunToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RunToken(…)")
+    }
+}
+
 /// What is stored of a token: its SHA-256.
 #[derive(Clone, Copy)]
 pub struct TokenHash([u8; 32]);
@@ -119,6 +155,16 @@ impl TokenHash {
     /// What people call the token. It says nothing about the secret.
     pub fn id(&self) -> TokenId {
         TokenId(digits_of(&self.0[..6]))
+    }
+
+    /// The bytes as hexadecimal digits.
+    pub fn digits(&self) -> String {
+        digits_of(&self.0)
+    }
+
+    /// Reads what [`TokenHash::digits`] gives.
+    pub fn from_digits(digits: &str) -> Option<Self> {
+        bytes_of(digits)?.try_into().ok().map(Self)
     }
 
     /// Whether both are the same, found out in the same time whatever they are.

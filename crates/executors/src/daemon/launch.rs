@@ -38,7 +38,7 @@ pub fn launch(
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(File::create(complaints).map_err(failed)?);
+        .stderr(open_complaints(complaints).map_err(failed)?);
     let mut child = spawn(&mut command).map_err(failed)?;
     let voice = child.stdout.take().ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))?;
     let (tell, answer) = mpsc::channel();
@@ -69,4 +69,8 @@ pub fn make_room_for_files() {
         let _ =
             setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
     }
+}
+
+fn open_complaints(path: &Path) -> io::Result<File> {
+    crate::private::options().write(true).create(true).truncate(true).open(path)
 }

@@ -65,8 +65,12 @@ const PAUSE: Duration = Duration::from_millis(5);
 impl DaemonLock {
     /// Takes the lock of the file at `path`, and says in it who we are. `since` is one word.
     pub fn take(path: &Path, since: &str) -> io::Result<Taken> {
-        let file =
-            File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file = crate::private::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
         let began = Instant::now();
         loop {
             match file.try_lock() {

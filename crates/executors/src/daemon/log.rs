@@ -19,7 +19,7 @@ impl RotatingLog {
     /// Opens the log at `path`, which keeps so many full files of about `limit` bytes besides the one that is written to.
     pub fn open(path: &Path, limit: u64, keep: u32) -> io::Result<Self> {
         if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory)?;
+            crate::private::create_dir_all(directory)?;
         }
         let (file, length) = open(path)?;
         Ok(Self { path: path.to_owned(), file, length, limit, keep })
@@ -69,7 +69,7 @@ impl RotatingLog {
 }
 
 fn open(path: &Path) -> io::Result<(File, u64)> {
-    let file = File::options().append(true).create(true).open(path)?;
+    let file = crate::private::options().append(true).create(true).open(path)?;
     let length = file.metadata()?.len();
     Ok((file, length))
 }

@@ -190,7 +190,7 @@ struct Begun {
 }
 
 fn start(files: &RunFiles, lock: &RunLock, agent: &Agent) -> io::Result<Begun> {
-    let output = File::options().append(true).create(true).open(files.output_path())?;
+    let output = crate::private::options().append(true).create(true).open(files.output_path())?;
     let Some(launcher) = &agent.terminal else {
         let child = start_plainly(files, lock, agent, output)?;
         return Ok(Begun { child, relay: None, prompting: None });

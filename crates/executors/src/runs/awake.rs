@@ -54,7 +54,7 @@ pub fn awake_since(path: &Path, now: Timestamp) -> io::Result<Option<Timestamp>>
             && before.apart_nanos.abs_diff(apart_nanos) < DRIFT_NANOS_MAX.unsigned_abs()
     };
     if !before.is_some_and(is_near) {
-        fs::write(path, format!("{} {}\n", next.apart_nanos, next.since))?;
+        crate::private::write(path, format!("{} {}\n", next.apart_nanos, next.since))?;
     }
     Ok(Some(next.since))
 }

@@ -12,6 +12,7 @@ use gt_core::Timestamp;
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::AgentEnd;
+use crate::private;
 
 /// The files of one run. Nothing is read or made until it is asked for.
 ///
@@ -66,7 +67,7 @@ impl RunFiles {
 
     /// Makes the directory for them, if it is not there yet.
     pub fn create(&self) -> io::Result<()> {
-        std::fs::create_dir_all(self.lock_path().parent().unwrap_or(&self.root))
+        private::create_dir_all(self.lock_path().parent().unwrap_or(&self.root))
     }
 
     /// The directory of all runs.
@@ -161,7 +162,7 @@ impl RunFiles {
 
     fn typing_file(&self) -> io::Result<File> {
         let path = self.typing_path();
-        File::options().write(true).create(true).truncate(false).open(path)
+        private::options().write(true).create(true).truncate(false).open(path)
     }
 
     /// Takes the right to type into the terminal of the agent, after whoever has it. Nobody has it for long; somebody
@@ -210,7 +211,7 @@ impl RunFiles {
     /// Takes the lock of the run, unless something of the run is alive already. Makes the files.
     pub fn try_lock(&self) -> io::Result<Option<RunLock>> {
         let open = || {
-            File::options()
+            private::options()
                 .read(true)
                 .write(true)
                 .create(true)

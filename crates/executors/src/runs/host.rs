@@ -3,8 +3,10 @@
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
+
+use gt_core::decide::{HostPlace, HostVerdict, OldPlace, judge_host};
 
 /// How many digits an identity has.
 const DIGITS: usize = 16;
@@ -25,43 +27,184 @@ fn digits_of(text: &str) -> Option<String> {
     is_whole.then_some(digits)
 }
 
-/// The identity that is kept in the file at `path`; if there is none yet, it is made, once for all who ask.
+/// Where machines keep the id that they got when they were installed.
+const MACHINE_IDS: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
+
+/// The directory of a town on this machine, among all that share its store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostIdentity {
+    /// Its identity.
+    pub id: String,
+    /// Where its file is.
+    pub place: HostPlace,
+    /// The identity that came with the files of this directory, and whose runs it does not judge.
+    pub former: Option<FormerHost>,
+    /// This call found out that the directory is another one, and gave it a new identity.
+    pub is_new: bool,
+}
+
+/// The identity that a directory had somewhere else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormerHost {
+    /// The identity.
+    pub id: String,
+    /// Whether it is a copy, or was moved.
+    pub verdict: HostVerdict,
+    /// Where it was.
+    pub path: String,
+}
+
+/// What an identity file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Recorded {
+    id: String,
+    /// Nothing in a file of an older version.
+    place: Option<HostPlace>,
+    former: Option<FormerHost>,
+}
+
+/// The identity that is kept in the file at `path`; if there is none yet, it is made, once for all who ask. A file that was
+/// copied or moved here gets a new one.
 ///
 /// A name would not do: containers share one, a second directory on the same machine has locks of its own, and
 /// a machine may be renamed while runs are live.
-pub fn host_identity(path: &Path) -> io::Result<String> {
-    match fs::read_to_string(path) {
-        Ok(text) => {
-            if let Some(identity) = parse(&text) {
-                return Ok(identity);
+pub fn host_identity(path: &Path) -> io::Result<HostIdentity> {
+    match File::open(path) {
+        Ok(mut file) => {
+            let mut text = String::new();
+            file.read_to_string(&mut text)?;
+            let here = place_of(&file, path)?;
+            if let Some(Recorded { id, place: Some(place), former }) = parse(&text)
+                && judge(&place, &here) == HostVerdict::Same
+                && place.path == here.path
+            {
+                return Ok(HostIdentity { id, place: here, former, is_new: false });
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let mut file =
-        File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    let mut options = crate::private::options();
+    let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
     // Of several who find nothing at once, the others read what the first has written.
     file.lock()?;
     let mut text = String::new();
     file.read_to_string(&mut text)?;
-    if let Some(identity) = parse(&text) {
-        return Ok(identity);
-    }
-    let identity = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
-    let line = format!("{identity}\n");
-    file.write_all_at(line.as_bytes(), 0)?;
-    file.set_len(line.len() as u64)?;
-    file.sync_all()?;
-    Ok(identity)
+    let here = place_of(&file, path)?;
+    let (recorded, is_new) = match parse(&text) {
+        None => (Recorded { id: fresh_id(), place: Some(here.clone()), former: None }, false),
+        Some(Recorded { id, place: Some(place), former }) => match judge(&place, &here) {
+            HostVerdict::Same => (Recorded { id, place: Some(here.clone()), former }, false),
+            verdict => {
+                let former = Some(FormerHost { id, verdict, path: place.path });
+                (Recorded { id: fresh_id(), place: Some(here.clone()), former }, true)
+            }
+        },
+        Some(old) => (Recorded { place: Some(here.clone()), ..old }, false),
+    };
+    record(&file, &recorded)?;
+    Ok(HostIdentity { id: recorded.id, place: here, former: recorded.former, is_new })
 }
 
-/// The identity in a file. One that was not written to its end is none.
-fn parse(text: &str) -> Option<String> {
-    let identity = text.strip_suffix('\n')?;
-    let is_whole =
-        identity.len() == DIGITS && identity.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_whole.then(|| identity.to_owned())
+/// Forgets the identity that a directory had somewhere else.
+pub fn forget_former_host(path: &Path) -> io::Result<()> {
+    let mut file = File::options().read(true).write(true).open(path)?;
+    file.lock()?;
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    match parse(&text) {
+        Some(recorded) => record(&file, &Recorded { former: None, ..recorded }),
+        None => Ok(()),
+    }
+}
+
+/// What tells this container, or this start of the machine, apart from others that were given the same identity.
+pub fn incarnation(directory: &Path) -> String {
+    let boot = boot_identity().unwrap_or_default();
+    // A container has process numbers of its own.
+    let processes = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let inode = fs::metadata(directory).map(|directory| directory.ino()).unwrap_or_default();
+    format!("{boot}:{}:{inode}", processes.display())
+}
+
+fn fresh_id() -> String {
+    format!("{:016x}", RandomState::new().hash_one(std::process::id()))
+}
+
+/// The file is written where it is, because its inode identifies it. The identity comes first and is complete if anything is.
+fn record(file: &File, recorded: &Recorded) -> io::Result<()> {
+    let mut text = format!("{}\n", recorded.id);
+    if let Some(HostPlace { machine, inode, device, path }) = &recorded.place {
+        text += &format!("machine {machine}\ninode {inode}\ndevice {device}\npath {path}\n");
+    }
+    if let Some(FormerHost { id, verdict, path }) = &recorded.former {
+        let verdict = if *verdict == HostVerdict::Copy { COPIED } else { MOVED };
+        text += &format!("{verdict} {id} {path}\n");
+    }
+    text += END;
+    file.write_all_at(text.as_bytes(), 0)?;
+    file.set_len(text.len() as u64)?;
+    file.sync_all()
+}
+
+const COPIED: &str = "copied-from";
+const MOVED: &str = "moved-from";
+/// The last line of a file that was written to its end.
+const END: &str = "end\n";
+
+fn place_of(file: &File, path: &Path) -> io::Result<HostPlace> {
+    let metadata = file.metadata()?;
+    let machine = MACHINE_IDS.iter().find_map(|path| fs::read_to_string(path).ok());
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    Ok(HostPlace {
+        machine: machine.unwrap_or_default().trim().to_owned(),
+        inode: metadata.ino(),
+        device: metadata.dev(),
+        // A path is compared, and shown to people.
+        path: path.to_string_lossy().replace('\n', " "),
+    })
+}
+
+fn judge(recorded: &HostPlace, here: &HostPlace) -> HostVerdict {
+    let old_place = match fs::metadata(&recorded.path) {
+        Ok(file) if file.ino() == recorded.inode => OldPlace::Alive,
+        Ok(_) => OldPlace::Gone,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => OldPlace::Gone,
+        Err(_) => OldPlace::Unknown,
+    };
+    judge_host(recorded, here, old_place)
+}
+
+/// What a file says. An identity that was not written to its end is none; of the rest, all or nothing counts.
+fn parse(text: &str) -> Option<Recorded> {
+    let (id, rest) = text.split_once('\n')?;
+    let is_whole = id.len() == DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_whole {
+        return None;
+    }
+    let id = id.to_owned();
+    let Some(rest) = rest.strip_suffix(END) else {
+        return Some(Recorded { id, place: None, former: None });
+    };
+    let field = |name: &str| {
+        let mut lines = rest.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned))
+    };
+    let place = || {
+        Some(HostPlace {
+            machine: field("machine")?,
+            inode: field("inode")?.parse().ok()?,
+            device: field("device")?.parse().ok()?,
+            path: field("path")?,
+        })
+    };
+    let former = |name, verdict| {
+        let text = field(name)?;
+        let (id, path) = text.split_once(' ')?;
+        Some(FormerHost { id: id.to_owned(), verdict, path: path.to_owned() })
+    };
+    let former = former(COPIED, HostVerdict::Copy).or_else(|| former(MOVED, HostVerdict::Moved));
+    Some(Recorded { id, place: place(), former })
 }
 
 #[cfg(test)]
@@ -70,20 +213,67 @@ mod tests {
 
     use super::*;
 
+    fn id_at(path: &Path) -> String {
+        host_identity(path).unwrap().id
+    }
+
     #[test]
     fn everybody_who_asks_in_one_directory_gets_the_same_identity() {
         let town = tempfile::tempdir().unwrap();
         let path = town.path().join("host");
         let seen: BTreeSet<String> = std::thread::scope(|scope| {
-            let askers: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| host_identity(&path).unwrap())).collect();
+            let askers: Vec<_> = (0..8).map(|_| scope.spawn(|| id_at(&path))).collect();
             askers.into_iter().map(|asker| asker.join().unwrap()).collect()
         });
         assert_eq!(seen.len(), 1);
-        assert_eq!(seen.first(), Some(&host_identity(&path).unwrap()));
+        assert_eq!(seen.first(), Some(&id_at(&path)));
+        assert!(!seen.contains(&id_at(&town.path().join("other"))));
+    }
 
-        let other = host_identity(&town.path().join("other")).unwrap();
-        assert!(!seen.contains(&other));
+    #[test]
+    fn a_copy_is_another_host_and_says_so_once() {
+        let town = tempfile::tempdir().unwrap();
+        let (path, copy) = (town.path().join("host"), town.path().join("copy"));
+        let original = host_identity(&path).unwrap();
+        fs::copy(&path, &copy).unwrap();
+
+        let copied = host_identity(&copy).unwrap();
+
+        assert!(copied.is_new);
+        assert_ne!(copied.id, original.id);
+        let former = copied.former.clone().unwrap();
+        assert_eq!((&former.id, former.verdict), (&original.id, HostVerdict::Copy));
+        assert_eq!(former.path, original.place.path);
+        assert_eq!(host_identity(&copy).unwrap(), HostIdentity { is_new: false, ..copied });
+        assert_eq!(host_identity(&path).unwrap(), original);
+    }
+
+    #[test]
+    fn a_renamed_directory_is_the_same_host() {
+        let place = tempfile::tempdir().unwrap();
+        let (before, after) = (place.path().join("before"), place.path().join("after"));
+        fs::create_dir(&before).unwrap();
+        let id = id_at(&before.join("host"));
+        fs::rename(&before, &after).unwrap();
+        let renamed = host_identity(&after.join("host")).unwrap();
+        assert_eq!((renamed.id, renamed.former, renamed.is_new), (id, None, false));
+    }
+
+    #[test]
+    fn a_restored_backup_keeps_its_former_identity_until_it_is_forgotten() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, backup) = (place.path().join("host"), place.path().join("backup"));
+        let original = id_at(&path);
+        fs::copy(&path, &backup).unwrap();
+        fs::remove_file(&path).unwrap();
+
+        let restored = host_identity(&backup).unwrap();
+
+        let former = restored.former.unwrap();
+        assert_eq!((former.id, former.verdict), (original, HostVerdict::Moved));
+        forget_former_host(&backup).unwrap();
+        let after = host_identity(&backup).unwrap();
+        assert_eq!((after.id, after.former), (restored.id, None));
     }
 
     #[test]
@@ -102,10 +292,14 @@ mod tests {
         let path = town.path().join("host");
         for left in ["", "0123", "0123456789abcdef", "not an identity, but long\n"] {
             fs::write(&path, left).unwrap();
-            let identity = host_identity(&path).unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), format!("{identity}\n"), "{left:?}");
+            let identity = id_at(&path);
+            assert!(fs::read_to_string(&path).unwrap().starts_with(&identity), "{left:?}");
         }
-        fs::write(&path, "0123456789abcdef\n").unwrap();
-        assert_eq!(host_identity(&path).unwrap(), "0123456789abcdef");
+        // The file of an older version, and one whose second half was not written, keep their identity.
+        for left in ["0123456789abcdef\n", "0123456789abcdef\nmachine x\ninode 1\ndev"] {
+            fs::write(&path, left).unwrap();
+            assert_eq!(id_at(&path), "0123456789abcdef");
+            assert_eq!(host_identity(&path).unwrap().former, None);
+        }
     }
 }

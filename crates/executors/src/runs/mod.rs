@@ -38,7 +38,9 @@ pub(crate) use control::{Control, Wish};
 pub use end::AgentEnd;
 pub use errand::{Errand, Order as ErrandOrder};
 pub use files::{Keyboard, Liveness, RunFiles, RunLock};
-pub use host::{boot_identity, host_identity};
+pub use host::{
+    FormerHost, HostIdentity, boot_identity, forget_former_host, host_identity, incarnation,
+};
 pub use orphan::{
     Unattended, end_orphan, holders, lost_its_session, supervisor_at_work, unattended,
 };

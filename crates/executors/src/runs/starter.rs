@@ -20,7 +20,7 @@ pub struct StarterLock {
 impl StarterLock {
     /// Makes a file with a name that was never used before and locks it.
     pub fn take(directory: &Path) -> io::Result<Self> {
-        std::fs::create_dir_all(directory)?;
+        crate::private::create_dir_all(directory)?;
         loop {
             let process = std::process::id();
             // Process numbers come back; the lock of one that is dead must not seem to be held by another.
@@ -30,7 +30,7 @@ impl StarterLock {
                 name = format!("{name}-{boot}");
             }
             let path = directory.join(&name);
-            match File::create_new(&path) {
+            match crate::private::options().write(true).create_new(true).open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
                 Ok(file) => {

@@ -300,7 +300,7 @@ pub fn is_there(process: u32) -> bool {
 fn start(order: &Order<'_>) -> io::Result<Child> {
     order.files.create()?;
     let log = order.files.supervisor_log_path();
-    let log = File::options().append(true).create(true).open(log)?;
+    let log = crate::private::options().append(true).create(true).open(log)?;
     let mut command = command(order.program);
     // No process group of its own: whoever leads one cannot begin a session.
     command

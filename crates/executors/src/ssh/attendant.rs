@@ -1,6 +1,5 @@
 //! Who stands at the other end of a line.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Stdio};
@@ -137,7 +136,8 @@ fn told(followed: io::Result<()>, voice: &Voice) {
 /// Has a keeper take the lock of a run, and passes on what it says. Gives the way to order it.
 fn begin(over: &Over, place: &RunPlace, files: &RunFiles, voice: &Voice) -> io::Result<ChildStdin> {
     files.create()?;
-    let log = File::options().append(true).create(true).open(files.supervisor_log_path())?;
+    let log =
+        crate::private::options().append(true).create(true).open(files.supervisor_log_path())?;
     let mut keeper = command(&over.program);
     keeper
         .args(["worker", "remote", "--keep"])

@@ -130,7 +130,7 @@ fn agent_of(
 ) -> io::Result<Agent> {
     let directory = directory_of(over, place);
     if let Some(text) = &order.prompt_file {
-        fs::write(&ready.prompt_file, text)?;
+        crate::private::write(Path::new(&ready.prompt_file), text)?;
     }
     let mut environment = order.environment;
     environment.push(("GT_REMOTE".to_owned(), ready.socket.clone()));

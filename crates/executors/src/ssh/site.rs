@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,7 @@ impl Posting {
         let mut beside = path.clone().into_os_string();
         beside.push(".new");
         // Whoever reads it finds all of it.
-        fs::write(&beside, text)?;
+        crate::private::write(Path::new(&beside), text)?;
         fs::rename(&beside, path)
     }
 

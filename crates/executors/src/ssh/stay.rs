@@ -1,6 +1,6 @@
 //! How home stays with a run on another machine.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
@@ -94,7 +94,7 @@ impl Stay<'_> {
         let mut slot = None;
         let control = Control::ready(&mut slot, self.files)?;
         let mut output =
-            File::options().append(true).create(true).open(self.files.output_path())?;
+            crate::private::options().append(true).create(true).open(self.files.output_path())?;
         let wish = self.is_cancelled.then_some(Wish::Cancel);
         let calls = Calls::default();
         let mut visit = Visit { stay: self, control, output: &mut output, wish, calls };
@@ -145,7 +145,7 @@ impl Stay<'_> {
     /// Says to others why the machine cannot be reached, or, with an empty file, since when it can.
     fn mark(&self, broken: Option<&str>) {
         // It is told to people; no end of a run depends on it.
-        let _ = fs::write(self.files.unreachable_path(), broken.unwrap_or_default());
+        let _ = crate::private::write(&self.files.unreachable_path(), broken.unwrap_or_default());
     }
 }
 

@@ -90,7 +90,7 @@ pub fn start(root: &Path, program: &Path) -> Result<Started> {
     }
     let log = log_path(root);
     let directory = log.parent().unwrap_or(root);
-    std::fs::create_dir_all(directory).map_err(|source| OperationError::File {
+    gt_executors::private::create_dir_all(directory).map_err(|source| OperationError::File {
         action: "make",
         path: directory.to_owned(),
         source,

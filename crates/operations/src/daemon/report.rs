@@ -106,7 +106,8 @@ impl Report {
         let path = path(root);
         let fresh = path.with_extension("json.new");
         let Ok(text) = serde_json::to_vec(self) else { return };
-        let _ = std::fs::write(&fresh, text).and_then(|()| std::fs::rename(&fresh, &path));
+        let _ = gt_executors::private::write(&fresh, text)
+            .and_then(|()| std::fs::rename(&fresh, &path));
     }
 
     /// Takes away what was written.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use gt_core::decide::Right;
 use gt_executors::runs::OnEnd;
 
 use super::dispatcher::{Begun, Dispatched};
@@ -61,6 +62,9 @@ pub struct Passes<'a> {
 impl<'a> Passes<'a> {
     /// Nothing happens until a pass is made.
     pub fn new(town: &'a Town, how: Pass<'a>) -> Result<Self> {
+        if !how.dry_run {
+            town.require_right(Right::Queue, "a dispatch cycle")?;
+        }
         let world = RealWorld::of(town)?;
         let spawner = RunSpawner::new(town, how.program.to_owned(), how.on_end.clone());
         let (is_dry_run, wanted) = (how.dry_run, how.only.as_ref().map(Vec::len));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gt_core::decide::MachineFacts;
 use gt_core::settings::Layers;
 
-use crate::runs::host_of;
+use crate::hosts::host_of;
 use crate::runtimes::{self, RuntimeNumbers};
 use crate::settings::file_layers;
 use crate::{Result, Town};

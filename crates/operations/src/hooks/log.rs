@@ -1,6 +1,5 @@
 //! What went wrong with hooks, for whoever wonders why nothing happened.
 
-use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -21,7 +20,7 @@ pub(super) fn append(root: &Path, message: &str) {
     let message: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = format!("{} {message}\n", SystemClock.now());
     // One write, so that the lines of helpers that run side by side stay whole.
-    let _ = File::options()
+    let _ = gt_executors::private::options()
         .append(true)
         .create(true)
         .open(path)

@@ -8,6 +8,7 @@ use gt_core::{Invalid, limits};
 use gt_executors::background::{Ending, Limited};
 
 use super::{Call, log};
+use crate::identity::RUN_TOKEN;
 use crate::town::DIRECTORY;
 use crate::with_causes;
 
@@ -40,7 +41,7 @@ fn run_one(root: &Path, timeout: Duration, call: &Call) {
         directory: root,
         // A hook that changes beads must not call itself. It acts for the town, not for the worker whose command
         // it follows.
-        environment: &[("BD_NO_HOOKS", "1"), ("GT_RUN", "")],
+        environment: &[("BD_NO_HOOKS", "1"), ("GT_RUN", ""), (RUN_TOKEN, "")],
         input: input.as_bytes(),
         scratch: &root.join(DIRECTORY),
         limit: timeout,

@@ -14,6 +14,7 @@ use super::land::{Delivery, Landed, Patience};
 use super::way::Way;
 use crate::runs::resolve;
 use crate::trees::Trees;
+use crate::worker::current_run;
 use crate::{OperationError, Result, Town};
 
 /// What a worker says.
@@ -158,6 +159,10 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<Done> {
             )));
         }
     }
+    if let Some(worker) = town.worker() {
+        town.read(|reader| current_run(reader, worker))?;
+    }
+    let town = &town.as_system();
     let (rig, context) = town.read(|reader| {
         let rig = crate::rigs::require(reader, run.rig.as_str())?;
         Ok((rig, reader.context_by_number(run.context)?))

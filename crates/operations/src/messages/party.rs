@@ -22,8 +22,8 @@ impl Party {
     /// Finds out: `GT_RUN` names a worker, else `GT_ROLE` (`role`) or the actor's name may be an address. The worker
     /// of a run that is over is refused.
     pub(crate) fn of(town: &Town, reader: &Reader<'_>, role: Option<&str>) -> Result<Self> {
-        if let Some(run) = town.acting_run() {
-            return Ok(Self::Worker(Box::new(current_run(reader, run)?)));
+        if let Some(worker) = town.worker() {
+            return Ok(Self::Worker(Box::new(current_run(reader, worker)?)));
         }
         let address = role.and_then(Address::exact).or_else(|| Address::exact(&town.actor().name));
         Ok(address.map_or(Self::Person, Self::Standing))

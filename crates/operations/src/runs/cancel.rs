@@ -82,6 +82,8 @@ fn cancel_how(town: &Town, world: &dyn World, input: &str, force: bool) -> Resul
         }
         Ok((require(writer, &id)?, already))
     })?;
+    // A worker that cancels its own run is not heard any more from here on.
+    let town = &town.as_system();
     let mut is_left = in_store_alone && !already;
     if run.state.is_live() {
         match world.end_worker(&run, settings.kill_grace) {
@@ -136,6 +138,9 @@ fn out_of_reach(town: &Town, world: &dyn World, run: &Run) -> Option<String> {
     if run.is_on(world.host()) && run.executor == ExecutorKind::Ssh {
         // Whoever stays with it knows, and keeps the wish until it can be passed on.
         return None;
+    }
+    if let Some(why) = crate::hosts::why_unknown(town, run) {
+        return Some(format!("{id} cannot be reached: {why}"));
     }
     if !run.is_on(world.host()) {
         return Some(format!(

@@ -1,10 +1,11 @@
 //! The worker takes its run.
 
 use gt_core::schedule::{CloseReason, Context, Polecat, Run, RunId, RunState, Workplace};
+use gt_core::work::RunToken;
 use gt_core::{Bead, EventKind, Status};
 
 use crate::beads::enter;
-use crate::{Result, Town};
+use crate::{OperationError, Result, Town};
 
 /// What a supervisor that wants a run is told.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct WorkOrder {
     pub bead: Bead,
     /// How it was scheduled.
     pub context: Context,
+    /// What proves to be its worker. Nothing but the environment of its agent has it.
+    pub token: RunToken,
 }
 
 /// Moves a run from `starting` to `running` and closes its context, by comparing and swapping: of all
@@ -40,6 +43,7 @@ pub(super) fn claim_with(
     place: &Workplace,
     polecat: Option<&Polecat>,
 ) -> Result<Claim> {
+    let token = new_token()?;
     town.write(|writer| {
         let Some(run) = writer.run(id)? else {
             return Ok(Claim::Refused(format!("there is no run {id}")));
@@ -55,6 +59,7 @@ pub(super) fn claim_with(
         if !writer.claim_run(&run, place)? {
             return Ok(Claim::Refused(format!("{id} is not starting any more")));
         }
+        writer.set_run_token(id, &token.hash())?;
         if let Some(polecat) = polecat {
             writer.put_polecat(polecat)?;
         }
@@ -68,6 +73,21 @@ pub(super) fn claim_with(
         let workplace = place.clone();
         let run =
             Run { state: RunState::Running, running_at: Some(writer.now()), workplace, ..run };
-        Ok(Claim::Granted(Box::new(WorkOrder { run, bead: taken, context })))
+        Ok(Claim::Granted(Box::new(WorkOrder { run, bead: taken, context, token })))
     })
+}
+
+/// Gives a live run a new token. The one before it, which died with its supervisor, is void.
+pub(super) fn renew_token(town: &Town, id: &RunId) -> Result<RunToken> {
+    let token = new_token()?;
+    town.write(|writer| Ok(writer.set_run_token(id, &token.hash())?))?;
+    Ok(token)
+}
+
+fn new_token() -> Result<RunToken> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        OperationError::rejected(format!("the system has no random numbers for a run: {error}"))
+    })?;
+    Ok(RunToken::from_random(bytes))
 }

@@ -51,5 +51,5 @@ pub use typing::{TypedPrompt, type_prompt};
 pub use unsling::{Unslung, unsling};
 pub use usage::note_usage;
 pub use wait::{Notice, Progress, WaitRequest, Waited, Watched, wait};
+pub(crate) use world::STRAY_GRACE;
 pub use world::{Alive, RealWorld, World};
-pub(crate) use world::{STRAY_GRACE, host_of};

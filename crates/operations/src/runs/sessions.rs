@@ -1,6 +1,5 @@
 //! The sessions of a run: one agent after the other, in the same tree and under the same lock.
 
-use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -159,13 +158,16 @@ impl Shift<'_> {
             let fields =
                 [("session", number), ("why", Json::string(why)), ("head", Json::string(&head))];
             writer.record_run(&run, EventKind::HandedOver, &fields);
-            let context = order.context.clone();
-            Ok(Sequel::Session(Box::new(WorkOrder { run, bead, context })))
+            let (context, token) = (order.context.clone(), order.token.clone());
+            Ok(Sequel::Session(Box::new(WorkOrder { run, bead, context, token })))
         })?;
         if matches!(sequel, Sequel::Session(_)) {
             self.free_index(order);
             let line = format!("{BETWEEN}{session} of {id} begins at {}: {why}\n", self.town.now());
-            let log = File::options().append(true).create(true).open(self.files.output_path());
+            let log = gt_executors::private::options()
+                .append(true)
+                .create(true)
+                .open(self.files.output_path());
             // A log that cannot be written does not stop anybody.
             let _ = log.and_then(|mut log| log.write_all(line.as_bytes()));
         }

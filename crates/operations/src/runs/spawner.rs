@@ -17,6 +17,7 @@ use super::standby;
 use super::supervise::{AWAY, BUSY, FAILED, STARTED};
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
 pub(super) use crate::error::with_causes;
+use crate::identity::NOT_A_WORKER;
 use crate::settings::{file_layers, layers_over};
 use crate::trees::{Ahead, Vigils, forget};
 use crate::{Result, Town};
@@ -29,9 +30,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// What a session runs: it waits for the supervisor, and has its terminal in the place of it. When the session goes away,
 /// with the server of all of them perhaps, whoever has the terminal goes along; the supervisor and its agent do not.
 const SESSION_HOLDER: [&str; 3] = ["/bin/sh", "-c", "\"$0\" \"$@\"; exit"];
-
-/// What a supervisor finds in its environment that a worker started: it is no part of that worker's run, and outlives it.
-const NOT_A_WORKER: [(&str, &str); 1] = [("GT_RUN", "")];
 
 /// Has `gt worker exec <run>` supervise runs, which goes on without us: as a process of its own, or in a session.
 pub struct RunSpawner {

@@ -47,7 +47,7 @@ impl SessionAhead {
     /// who have a run for it and begin one themselves, who can say so.
     pub fn begin(town: &Town, program: &Path, session: &str) -> Option<Self> {
         let runs = town.runs_directory();
-        std::fs::create_dir_all(&runs).ok()?;
+        gt_executors::private::create_dir_all(&runs).ok()?;
         let post = post_of(&runs, session);
         if !make_post(&post).ok()? {
             return None;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gt_core::runtime::{ExitZero, Invocation, Pasting, Runtime, Values};
 use gt_core::schedule::{Account, Context, Merge, Run, WorkerPlace};
+use gt_core::work::RunToken;
 use gt_core::{ExecutorKind, Message, Rig};
 use gt_executors::runs::{Agent, Prompter, RunFiles};
 use gt_executors::terminal::Launcher;
@@ -13,6 +14,7 @@ use uuid::Uuid;
 
 use super::claim::WorkOrder;
 use super::prompt::prompt;
+use crate::identity::RUN_TOKEN;
 use crate::{OperationError, Result, Town};
 
 /// The program that works on a run, and what it is told with its prompt.
@@ -56,7 +58,7 @@ pub(super) fn lay_out(
     session: u32,
 ) -> Result<Workbench> {
     let program = ground.program();
-    let WorkOrder { run, bead, context } = order;
+    let WorkOrder { run, bead, context, token } = order;
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     let briefing = || crate::worker::briefing(town, &run.id);
     // The command of a rig is told what is to be done; an agent, who it is and how to finish as well.
@@ -99,13 +101,13 @@ pub(super) fn lay_out(
             path: PathBuf::from(&file.path),
             source,
         };
-        std::fs::write(&file.path, &file.contents).map_err(failed)?;
+        gt_executors::private::write(Path::new(&file.path), &file.contents).map_err(failed)?;
     }
     let Invocation { argv, stdin, paste, environment: of_runtime, .. } = invocation;
     let prompter = paste.as_ref().map(|paste| prompter(town, run, runtime, paste, program));
     let prompter = prompter.transpose()?;
     let typed = paste.map(|paste| paste.text.into_bytes());
-    let mut environment = environment_of(town, run, context, program)?;
+    let mut environment = environment_of(town, run, context, program, token)?;
     environment.extend(of_runtime);
     environment.extend(account.into_iter().flat_map(|account| account.environment.clone()));
     crate::landing::put_behind_fence(town, rig, &mut environment);
@@ -158,11 +160,13 @@ pub(super) fn environment_of(
     run: &Run,
     context: &Context,
     program: &Path,
+    token: &RunToken,
 ) -> Result<Vec<(String, String)>> {
     let mut environment = vec![
         ("GT_TOWN_ROOT".to_owned(), town.root().display().to_string()),
         ("GT_RIG".to_owned(), run.rig.to_string()),
         ("GT_RUN".to_owned(), run.id.to_string()),
+        (RUN_TOKEN.to_owned(), token.reveal()),
         ("GT_ROLE".to_owned(), run.agent.clone()),
         ("BD_ACTOR".to_owned(), run.agent.clone()),
         // It goes before the other, and whoever dispatches may have it set for themselves.
@@ -211,7 +215,7 @@ fn path_with_us(town: &Town, program: &Path) -> Result<String> {
 
 /// The path on which a program of ours is found first, under both of its names, in this directory.
 pub(super) fn path_through(directory: &Path, program: &Path) -> io::Result<String> {
-    std::fs::create_dir_all(directory)?;
+    gt_executors::private::create_dir_all(directory)?;
     for name in ["gt", "bd"] {
         let link = directory.join(name);
         if std::fs::read_link(&link).is_ok_and(|there| there == program) {

@@ -7,13 +7,14 @@ use gt_core::decide::Traces;
 use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_core::{ExecutorKind, Timestamp};
 use gt_executors::runs::{
-    AgentEnd, Liveness, RunFiles, Suspect, awake_since, end_strays, host_identity,
-    lost_its_session, rebooted_since, starter_is_alive,
+    AgentEnd, Liveness, RunFiles, Suspect, awake_since, end_strays, lost_its_session,
+    rebooted_since, starter_is_alive,
 };
 
 use super::cancel::end_processes;
 use super::conclude::run_end;
 use super::remote::reach;
+use crate::hosts::host_of;
 use crate::town::DIRECTORY;
 use crate::{OperationError, Result, Town};
 
@@ -82,9 +83,6 @@ pub(super) fn strays_do_not_end(run: &RunId, left: &[i32]) -> String {
 /// The file that says since when this machine goes on without a gap.
 const AWAKE: &str = "awake";
 
-/// The file that tells this directory apart from all others that share its store.
-const HOST: &str = "host";
-
 /// This machine.
 #[derive(Debug, Clone)]
 pub struct RealWorld {
@@ -104,22 +102,6 @@ impl RealWorld {
     pub(crate) fn files_of(&self, run: &Run) -> RunFiles {
         RunFiles::of(&self.runs, &run.id.to_string())
     }
-}
-
-/// This machine, as the runs of a town name it.
-pub(crate) fn host_of(town: &Town) -> Result<String> {
-    let host = gt_executors::process::host_name();
-    // Where there is no directory there are no locks to be mistaken for those of another.
-    if !town.has_directory() {
-        return Ok(host);
-    }
-    let path = town.root().join(DIRECTORY).join(HOST);
-    let identity = host_identity(&path).map_err(|source| OperationError::File {
-        action: "read or make",
-        path,
-        source,
-    })?;
-    Ok(format!("{host}/{identity}"))
 }
 
 impl World for RealWorld {

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use gt_core::Invalid;
+use gt_core::decide::Right;
 use gt_core::formula::{Problem, Source};
 use gt_core::likeness::closest;
 use gt_core::runtime::{Runtime, RuntimeLayer, RuntimeName};
@@ -162,6 +163,7 @@ fn own_file(town: &Town, name: &RuntimeName) -> Result<PathBuf> {
 
 /// Two who change the same file would lose what one of them said.
 fn lock(town: &Town) -> Result<std::fs::File> {
+    town.require_right(Right::Settings, "a change of a runtime")?;
     let lock = town.root().join(".gt");
     let failed = |source| OperationError::File { action: "lock", path: lock.clone(), source };
     let held = std::fs::File::open(&lock).map_err(failed)?;

@@ -58,7 +58,7 @@ pub fn test(town: &Town, name: &str, live: bool, gt: &Path) -> Result<Tested> {
     }
     let directory = town.root().join(format!(".gt/trial-{}", std::process::id()));
     let file = |action, source| OperationError::File { action, path: directory.clone(), source };
-    std::fs::create_dir_all(&directory).map_err(|source| file("make", source))?;
+    gt_executors::private::create_dir_all(&directory).map_err(|source| file("make", source))?;
     let tested = try_out(&runtime, town, live, gt, &directory);
     // Ours, and made for this: nobody has work in it.
     std::fs::remove_dir_all(&directory).map_err(|source| file("remove", source))?;
@@ -119,10 +119,8 @@ fn try_out(
         account_dir: None,
     })?;
     if let Some(file) = &invocation.prompt_file {
-        std::fs::write(&file.path, &file.contents).map_err(|source| OperationError::File {
-            action: "write",
-            path: (&file.path).into(),
-            source,
+        gt_executors::private::write(Path::new(&file.path), &file.contents).map_err(|source| {
+            OperationError::File { action: "write", path: (&file.path).into(), source }
         })?;
     }
     let input = invocation.stdin.unwrap_or_default();

@@ -19,7 +19,7 @@ pub fn edit(town: &Town, program: &str) -> Result<Vec<(SettingName, Option<Strin
         move |source| OperationError::File { action, path, source }
     };
     let before = as_text(town)?;
-    std::fs::write(&path, &before).map_err(failed("write"))?;
+    gt_executors::private::write(&path, &before).map_err(failed("write"))?;
     let edited = editor::edit(program, &path)
         .map_err(OperationError::from)
         .and_then(|()| std::fs::read_to_string(&path).map_err(failed("read")));

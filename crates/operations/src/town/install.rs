@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gt_core::{Clock, Prefix, Rig, RigSlug};
+use gt_executors::private;
 use gt_store::{Address, Authorship, Options, Store};
 
 use super::database::Database;
@@ -49,7 +50,7 @@ pub fn install(
             .map_err(|error| database.explain(error, &root))?;
         return Ok(Installed { root, is_new: false, server: None, joined: false });
     }
-    let by = Authorship { actor: actor.name.clone(), at: clock.now() };
+    let by = Authorship { actor: actor.name.clone(), at: clock.now(), worker: None };
     let ((), server, joined) = make(&root, environment, &by, Joining::Welcome, |_| Ok(()))?;
     Ok(Installed { root, is_new: true, server, joined })
 }
@@ -102,7 +103,7 @@ pub fn start_store(
     let slug = RigSlug::parse(&name).or_else(|_| RigSlug::parse(&format!("{prefix}-rig")))?;
     let now = clock.now();
     let rig = Rig::new(slug, &name, prefix.clone(), ".", now);
-    let by = Authorship { actor: actor.name.clone(), at: now };
+    let by = Authorship { actor: actor.name.clone(), at: now, worker: None };
     make(directory, environment, &by, Joining::Refused, |store| {
         store.write(&by, |writer| {
             // Somebody may have come this far before, and no further.
@@ -142,7 +143,8 @@ fn make<T>(
 ) -> Result<(T, Option<String>, bool)> {
     let directory = root.join(DIRECTORY);
     let make_directory = || {
-        std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
+        let made = private::create_dir_all(&directory).and_then(|()| private::tighten(&directory));
+        made.map_err(|source| OperationError::File {
             action: "create",
             path: directory.clone(),
             source,
@@ -166,7 +168,7 @@ fn make<T>(
     let furnished = furnish(&store)?;
     // A town inside a git repository stays out of its history.
     let ignore = directory.join(".gitignore");
-    std::fs::write(&ignore, "*\n").map_err(|source| OperationError::File {
+    private::write(&ignore, "*\n").map_err(|source| OperationError::File {
         action: "write",
         path: ignore,
         source,

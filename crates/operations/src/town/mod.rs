@@ -11,12 +11,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gt_core::decide::MachineFacts;
+use gt_core::decide::{MachineFacts, Right};
 use gt_core::schedule::RunId;
 use gt_core::settings::Layers;
 use gt_core::{Clock, Rig, Timestamp};
 use gt_executors::daemon::{bell_path, ring};
-use gt_store::{Authorship, Bell, Options, Reader, Store, StoreError, Writer};
+use gt_executors::private;
+use gt_store::{Authorship, Bell, Options, Proof, Reader, Store, StoreError, Worker, Writer};
 
 use self::database::Database;
 use crate::consequences::follow;
@@ -46,7 +47,10 @@ pub struct Town {
     store: Store,
     clock: Arc<dyn Clock>,
     actor: Actor,
-    acting_run: Option<RunId>,
+    /// The worker that acts; nothing if a person or the program itself does.
+    worker: Option<Worker>,
+    /// The identity of this host, if it was given from outside.
+    host_id: Option<String>,
     hooks: bool,
     notices: bool,
     seam: Option<Arc<dyn Fn() + Send + Sync>>,
@@ -109,10 +113,15 @@ impl Town {
         options: Options,
     ) -> Result<Self> {
         let file = file::read(root)?;
+        // What is not ours to change is named by gt doctor.
+        let _ = private::tighten(&root.join(DIRECTORY));
         let database = Database::of_town(root, &file, environment, working_directory)?;
         let store = Store::open(&database.address, clock.now(), options)
             .map_err(|error| database.explain(error, root))?;
         database.check_owner(&store, &file.id)?;
+        let worker = worker_of(&store, environment)?;
+        let host_id = environment.get("GT_HOST_ID").map(str::to_owned);
+        host_id.as_deref().map_or(Ok(()), crate::hosts::check_host_id)?;
         Ok(Self {
             id: file.id,
             root: root.to_owned(),
@@ -120,7 +129,8 @@ impl Town {
             store,
             clock,
             actor,
-            acting_run: environment.acting_run(),
+            worker,
+            host_id,
             hooks: false,
             notices: false,
             seam: None,
@@ -149,10 +159,11 @@ impl Town {
             IfAbsent::Make => database.create(clock.now(), options)?,
             IfAbsent::Refuse => database.open(clock.now(), options)?,
         };
-        let by = Authorship { actor: actor.name.clone(), at: clock.now() };
+        let by = Authorship { actor: actor.name.clone(), at: clock.now(), worker: None };
         let (id, _) = database.town_id(&store, &by)?;
         let working_directory = working_directory.to_owned();
-        Ok(Some(Self { id, working_directory, ..Self::over(store, actor, clock) }))
+        let worker = worker_of(&store, environment)?;
+        Ok(Some(Self { id, working_directory, worker, ..Self::over(store, actor, clock) }))
     }
 
     /// Runs the hooks of the town after every change, unless the environment says no. The program that
@@ -181,7 +192,7 @@ impl Town {
     /// A town without a directory over an open store, for tests and the simulator.
     pub fn over(store: Store, actor: Actor, clock: Arc<dyn Clock>) -> Self {
         let root = PathBuf::from(NOWHERE);
-        let (id, working_directory, acting_run) = (String::new(), root.clone(), None);
+        let (id, working_directory, worker) = (String::new(), root.clone(), None);
         Self {
             id,
             root,
@@ -189,7 +200,8 @@ impl Town {
             store,
             clock,
             actor,
-            acting_run,
+            worker,
+            host_id: None,
             hooks: false,
             notices: false,
             seam: None,
@@ -199,11 +211,26 @@ impl Town {
         }
     }
 
-    /// The same town for another actor, perhaps the worker of a run.
+    /// The same town for another actor, perhaps the worker of a run, for which the caller vouches.
     #[must_use]
     pub fn acting_as(mut self, actor: Actor, run: Option<RunId>) -> Self {
-        (self.actor, self.acting_run) = (actor, run);
+        self.worker = run.map(|run| Worker { run, proof: Proof::Vouched });
+        self.actor = actor;
         self
+    }
+
+    /// The same town for the program itself, which carries out what a worker asked for and was heard to ask: a run that
+    /// ends while that goes on does not stop it halfway.
+    pub(crate) fn as_system(&self) -> Self {
+        Self { worker: None, ..self.clone() }
+    }
+
+    /// Refuses a change outside of any transaction to a worker that lacks the right to it.
+    pub fn require_right(&self, right: Right, change: &str) -> Result<()> {
+        match &self.worker {
+            Some(worker) => self.read(|reader| Ok(reader.require_right(worker, right, change)?)),
+            None => Ok(()),
+        }
     }
 
     /// Has runs on this machine. A town without a directory does not know its own, and nothing is held up by it.
@@ -274,7 +301,17 @@ impl Town {
 
     /// The run in which they act, if they are a worker.
     pub(crate) fn acting_run(&self) -> Option<&RunId> {
-        self.acting_run.as_ref()
+        self.worker.as_ref().map(|worker| &worker.run)
+    }
+
+    /// The identity of this host, if it was given from outside.
+    pub(crate) fn host_id(&self) -> Option<&str> {
+        self.host_id.as_deref()
+    }
+
+    /// The worker that acts, if one does.
+    pub(crate) fn worker(&self) -> Option<&Worker> {
+        self.worker.as_ref()
     }
 
     /// The current time.
@@ -302,7 +339,8 @@ impl Town {
     }
 
     pub(crate) fn authorship(&self) -> Authorship {
-        Authorship { actor: self.actor.name.clone(), at: self.now() }
+        let worker = self.worker.clone();
+        Authorship { actor: self.actor.name.clone(), at: self.now(), worker }
     }
 
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T>) -> Result<T> {
@@ -471,6 +509,24 @@ impl Town {
         };
         rigs.iter().filter(|rig| depth(rig) > 0).max_by_key(depth).cloned()
     }
+}
+
+/// The worker that the environment names. A token without a run names its run too.
+fn worker_of(store: &Store, environment: &Environment) -> Result<Option<Worker>> {
+    let proof = environment.proof();
+    let run = match (environment.acting_run(), &proof) {
+        (Some(run), _) => Some(run),
+        (None, Proof::Token(hash)) => {
+            let run = store.read(|reader| reader.run_of_token(hash))?;
+            Some(run.ok_or_else(|| {
+                OperationError::rejected(
+                    "GT_RUN_TOKEN is set, but this town has no run with that token; unset it if you are no worker",
+                )
+            })?)
+        }
+        (None, Proof::Missing | Proof::Vouched) => None,
+    };
+    Ok(run.map(|run| Worker { run, proof }))
 }
 
 /// Why a transaction is not committed.

@@ -50,7 +50,7 @@ impl<'a> Ahead<'a> {
         let (tree, lock) = (trees.tree(name), lock_tree(&trees, name).ok().flatten()?);
         let files = files_of(town, run);
         let _ = files.create();
-        fs::write(files.prepared_path(), "").ok()?;
+        gt_executors::private::write(&files.prepared_path(), "").ok()?;
         Some(Self { town, run, rig, parameters: context.parameters, tree, lock })
     }
 

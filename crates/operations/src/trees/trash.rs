@@ -68,7 +68,11 @@ fn take_lock(trees: &Trees<'_>) -> Result<File> {
         move |source| OperationError::File { action, path, source }
     };
     fs::create_dir_all(&directory).map_err(failed("make"))?;
-    let file = File::options().create(true).append(true).open(&path).map_err(failed("open"))?;
+    let file = gt_executors::private::options()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .map_err(failed("open"))?;
     file.lock().map_err(failed("lock"))?;
     Ok(file)
 }

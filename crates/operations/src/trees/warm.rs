@@ -193,7 +193,11 @@ impl Keeper<'_> {
         let path = directory.join(".warm.lock");
         let failed = |source| OperationError::File { action: "lock", path: path.clone(), source };
         fs::create_dir_all(&directory).map_err(failed)?;
-        let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
+        let file = gt_executors::private::options()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(failed)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Turn { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),

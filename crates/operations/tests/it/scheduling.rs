@@ -219,7 +219,7 @@ fn what_will_be_given_up_is_told_before_it_is() {
             Origin::Sling,
         )
     };
-    let by = Authorship { actor: "me".to_owned(), at: Timestamp::from_nanos(1) };
+    let by = Authorship { actor: "me".to_owned(), at: Timestamp::from_nanos(1), worker: None };
     let scheduled: Result<_, StoreError> =
         store.write(&by, |writer| writer.insert_contexts(vec![new]));
     scheduled.unwrap();

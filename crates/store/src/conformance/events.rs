@@ -76,6 +76,7 @@ pub(super) fn an_event_says_who_when_and_where(subject: &dyn Subject) {
     let author = crate::Authorship {
         actor: "gear/polecats/Toast".to_owned(),
         at: gt_core::Timestamp::from_nanos(1_780_230_896_789_012_345),
+        worker: None,
     };
     town.store
         .write(&author, |writer| {

@@ -32,7 +32,7 @@ struct Job {
 
 impl Job {
     fn by(self) -> Authorship {
-        Authorship { actor: format!("writer-{}", self.writer), at: at(1) }
+        Authorship { actor: format!("writer-{}", self.writer), at: at(1), worker: None }
     }
 
     fn bead(self) -> BeadId {

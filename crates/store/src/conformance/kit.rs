@@ -21,7 +21,7 @@ pub(super) const fn at(seconds: i64) -> Timestamp {
 }
 
 pub(super) fn by(seconds: i64) -> Authorship {
-    Authorship { actor: ACTOR.to_owned(), at: at(seconds) }
+    Authorship { actor: ACTOR.to_owned(), at: at(seconds), worker: None }
 }
 
 pub(super) fn id(text: &str) -> BeadId {

@@ -384,6 +384,8 @@ macro_rules! for_each_conformance_case {
                 what_was_saved_of_a_run_is_kept_once,
                 the_silence_of_a_worker_is_written_down_once,
                 accepted_work_is_on_its_way_until_it_has_landed,
+                the_runs_of_a_host_that_is_gone_are_adopted,
+                writes_of_a_worker_are_checked_before_they_are_committed,
             }
         }
     };

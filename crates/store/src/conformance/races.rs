@@ -10,7 +10,7 @@ use crate::{Authorship, Store, StoreError, Writer};
 
 /// A contestant by the name of its role.
 fn actor(turn: Turn) -> Authorship {
-    Authorship { actor: format!("contestant-{}", turn.role), at: at(1) }
+    Authorship { actor: format!("contestant-{}", turn.role), at: at(1), worker: None }
 }
 
 /// Does it the way half of the callers do, and the other way in every second round.

@@ -473,7 +473,7 @@ pub(super) fn of_two_agents_that_ask_at_once_one_gets_the_item(subject: &dyn Sub
     // Each round there is one more item than rounds that went before, and each agent is somebody new.
     contest.run(
         |store, turn| {
-            let by = Authorship { actor: ACTOR.to_owned(), at: at(60_000) };
+            let by = Authorship { actor: ACTOR.to_owned(), at: at(60_000), worker: None };
             let agent = format!("agent-{}-{}", turn.round, turn.role);
             let taken = store.submit(by, move |writer| take(writer, &agent)).wait();
             taken.expect("the write succeeds").map(|run| run.bead)
@@ -504,7 +504,7 @@ pub(super) fn an_agent_that_asks_twice_at_once_gets_one_item(subject: &dyn Subje
     });
     contest.run(
         |store, turn| {
-            let by = Authorship { actor: ACTOR.to_owned(), at: at(60_000) };
+            let by = Authorship { actor: ACTOR.to_owned(), at: at(60_000), worker: None };
             let agent = format!("agent-{}", turn.round);
             let taken = store.submit(by, move |writer| take(writer, &agent)).wait();
             taken.expect("the write succeeds").is_some()

@@ -6,11 +6,13 @@ use gt_core::schedule::{
     TrashState, Trashed, TreeState, Workplace,
 };
 
-use gt_core::Status;
+use gt_core::work::{RunToken, TokenHash};
+use gt_core::{Bead, BeadId, DependencyType, EventKind, Status, Title};
 
 use super::Subject;
-use super::kit::{Town, at, id, rig, slug};
+use super::kit::{Town, at, bead, by, edge, id, rig, slug};
 use super::runs::{begin, set_status};
+use crate::{Authorship, HostRow, Proof, Scope, StoreError, Worker, Writer};
 
 fn polecat(name: &str, second: i64) -> Polecat {
     Polecat {
@@ -202,4 +204,108 @@ pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subj
     assert!(!town.write(|writer| writer.intend_landing(&run, "c0ffee5")));
     assert!(!town.write(|writer| writer.accept_work(&run, Said::Completed, &landing)));
     assert_eq!(read().landing.commit, "c0ffee3");
+}
+
+pub(super) fn the_runs_of_a_host_that_is_gone_are_adopted(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a", "gt-b"]);
+    let gone = begin(&town, "gt-a", |run| run.host = "here/0123".to_owned());
+    let other = begin(&town, "gt-b", |run| run.host = "here/9999".to_owned());
+    let host = HostRow {
+        id: "0123".to_owned(),
+        name: "here".to_owned(),
+        machine: "m".to_owned(),
+        path: "/town".to_owned(),
+        incarnation: "1".to_owned(),
+    };
+    for incarnation in ["1", "2"] {
+        let host = HostRow { incarnation: incarnation.to_owned(), ..host.clone() };
+        town.write(|writer| writer.host_seen(&host));
+        let seen = town.read(|reader| reader.hosts());
+        assert_eq!(seen.len(), 1);
+        assert_eq!(seen[0].0, host);
+        assert!((0..600).contains(&seen[0].1), "{seen:?}");
+    }
+
+    assert_eq!(town.write(|writer| writer.adopt_host("0123", "there/4567")), 1);
+
+    let host_of = |id: &RunId| town.read(|reader| reader.run(id)).expect("it is there").host;
+    assert_eq!(host_of(&gone.id), "there/4567");
+    assert_eq!(host_of(&other.id), "here/9999");
+    assert_eq!(town.read(|reader| reader.hosts()), []);
+}
+
+fn retitle(writer: &mut Writer<'_>, bead: &str, title: &str) -> Result<bool, StoreError> {
+    let old = writer.bead(&id(bead))?.expect("the bead is there");
+    let new = Bead { title: Title::parse(title).expect("a title"), ..old.clone() };
+    writer.save_bead(&old, &new, EventKind::Updated)
+}
+
+pub(super) fn writes_of_a_worker_are_checked_before_they_are_committed(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a", "gt-b", "gt-c"]);
+    town.link("gt-c", DependencyType::ParentChild, "gt-a");
+    let run = begin(&town, "gt-a", |_| ());
+    let token = RunToken::from_random([7; 32]);
+    let own = Proof::Token(token.hash());
+    // A run that nobody has taken has no token.
+    assert!(!town.write(|writer| writer.set_run_token(&run.id, &token.hash())));
+    assert!(town.write(|writer| {
+        set_status(writer, "gt-a", Status::InProgress)?;
+        writer.claim_run(&run, &Workplace::default())?;
+        writer.set_run_token(&run.id, &token.hash())
+    }));
+    assert_eq!(town.read(|reader| reader.run_of_token(&token.hash())), Some(run.id.clone()));
+    let author = |proof: &Proof| Authorship {
+        worker: Some(Worker { run: run.id.clone(), proof: proof.clone() }),
+        ..by(5)
+    };
+    type Work<'w> = &'w dyn Fn(&mut Writer<'_>) -> Result<(), StoreError>;
+    let heard = |proof: &Proof, work: Work<'_>| {
+        let before = town.last_event();
+        match town.store.write(&author(proof), work) {
+            Ok(()) => true,
+            Err(StoreError::Worker(_)) => {
+                assert_eq!(town.last_event(), before);
+                false
+            }
+            Err(other) => panic!("{other}"),
+        }
+    };
+    let found: BeadId = id("gt-d");
+
+    // Its own bead, a part of it, and what it creates.
+    assert!(heard(&own, &|writer| retitle(writer, "gt-a", "mine").map(drop)));
+    assert!(heard(&own, &|writer| retitle(writer, "gt-c", "a part").map(drop)));
+    assert!(heard(&own, &|writer| writer.insert_bead(&bead("gt-d"), EventKind::Created)));
+    assert!(heard(&own, &|writer| retitle(writer, found.as_str(), "found").map(drop)));
+    // Another bead, with or without adopting it, and what has no event.
+    assert!(!heard(&own, &|writer| retitle(writer, "gt-b", "mine").map(drop)));
+    assert!(!heard(&own, &|writer| {
+        let edge = edge("gt-b", DependencyType::ParentChild, "gt-a");
+        writer.put_dependency(&edge, false)?;
+        retitle(writer, "gt-b", "mine").map(drop)
+    }));
+    assert!(!heard(&own, &|writer| writer.put_setting(Scope::Store, "x", Some("y")).map(drop)));
+    assert!(!heard(&own, &|writer| writer.put_setting(Scope::Town, "a", Some("b")).map(drop)));
+    // No token, and that of another.
+    for proof in [Proof::Missing, Proof::Token(TokenHash::from_bytes([1; 32]))] {
+        assert!(!heard(&proof, &|writer| retitle(writer, "gt-a", "again").map(drop)));
+    }
+
+    // The setting widens it.
+    town.write(|writer| writer.put_setting(Scope::Town, "worker.rights", Some("beads")));
+    assert!(heard(&own, &|writer| retitle(writer, "gt-b", "seen").map(drop)));
+    assert!(!heard(&own, &|writer| writer.put_setting(Scope::Town, "a", Some("b")).map(drop)));
+
+    // Who is being cancelled, or is over, is not heard at all.
+    town.write(|writer| writer.intend_to_cancel(&run, "ann"));
+    assert!(!heard(&own, &|writer| retitle(writer, "gt-a", "late").map(drop)));
+    let end = RunEnd::without_status(RunState::Cancelled, "it was cancelled");
+    assert!(town.write(|writer| {
+        set_status(writer, "gt-a", Status::Open)?;
+        writer.end_run(&run, &end, "ann")
+    }));
+    assert!(!heard(&own, &|writer| retitle(writer, "gt-a", "late").map(drop)));
+    assert!(!heard(&own, &|writer| writer.insert_bead(&bead("gt-e"), EventKind::Created)));
 }

@@ -44,6 +44,8 @@ migrations! {
     (8, 8, "0008_convoys.sql"),
     // An older program would start what a convoy holds up.
     (9, 9, "0009_live_convoys.sql"),
+    // An older program would start workers that cannot prove which run they belong to.
+    (10, 10, "0010_identity.sql"),
 }
 
 /// The schema this program knows.

@@ -236,6 +236,10 @@ impl Writer<'_> {
     pub fn delete_bead(&mut self, bead: &Bead) -> Result<(), StoreError> {
         let title = ("title".to_owned(), Json::string(bead.title.as_str()));
         self.record(bead_event(bead, EventKind::Deleted, Json::object(&[title])));
+        self.as_consequence(|writer| writer.remove_bead(bead))
+    }
+
+    fn remove_bead(&mut self, bead: &Bead) -> Result<(), StoreError> {
         // What waits for this bead goes before its parts do, or it would be told of a family that
         // is only just falling apart.
         let (waiting, others): (Vec<_>, Vec<_>) =

@@ -395,16 +395,16 @@ impl Writer<'_> {
         if is_epic && change.is_some() && !self.epics_close_by_themselves()? {
             return Ok(None);
         }
-        match change {
-            None => {}
-            Some(ConvoyChange::Lands) if is_epic => {
-                let new = self.closed_as(&old, PARTS_DONE);
-                self.save_bead(&old, &new, EventKind::Closed)?;
+        let Some(change) = change else { return Ok(None) };
+        self.as_consequence(|writer| match change {
+            ConvoyChange::Lands if is_epic => {
+                let new = writer.closed_as(&old, PARTS_DONE);
+                writer.save_bead(&old, &new, EventKind::Closed).map(drop)
             }
-            Some(ConvoyChange::Lands) => self.land_convoy(&old, tally)?,
-            Some(ConvoyChange::Reopens) => self.reopen_container(&old)?,
-        }
-        Ok(change)
+            ConvoyChange::Lands => writer.land_convoy(&old, tally),
+            ConvoyChange::Reopens => writer.reopen_container(&old),
+        })?;
+        Ok(Some(change))
     }
 
     /// Opens a convoy or an epic again that was over.

@@ -123,6 +123,8 @@ impl Writer<'_> {
         // An edge that was a part of its target counts as one until it is written; it is asked when
         // all edges to the target are.
         let blocks = !was_part && self.blocks_now(edge, self.facts_of(&edge.target)?.as_ref())?;
+        self.touch_kin(&edge.issue)?;
+        self.note_edge(&edge.issue, &edge.target);
         self.write_edge(sql, edge, blocks)?;
         if announce {
             self.record_edge(edge, kind)?;
@@ -159,6 +161,7 @@ impl Writer<'_> {
         let Some(blocked) = self.first(EDGE, &ends, |row| row.flag(8))? else {
             return Ok(());
         };
+        self.touch_kin(&edge.issue)?;
         self.apply(DELETE, &ends)?;
         if announce {
             self.record_edge(edge, EventKind::DependencyRemoved)?;

@@ -14,6 +14,7 @@ mod events;
 mod filter;
 mod find;
 mod foreseen;
+mod hosts;
 mod hydrate;
 mod labels;
 mod messages;
@@ -37,6 +38,7 @@ mod trash;
 mod upkeep;
 mod usage;
 mod work;
+mod workers;
 
 pub use beads::{BlockerFacts, differing_fields};
 pub use bulk::Bulk;
@@ -46,6 +48,7 @@ pub use convoys::{Tally, Unscheduled};
 pub use dependencies::DependencyChange;
 pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
+pub use hosts::HostRow;
 pub use hydrate::BeadRow;
 pub use outbox::{Due, UnsentNotices};
 pub use picture::{Booking, Sketch, Traveller};
@@ -57,6 +60,7 @@ pub use statistics::Statistics;
 pub use steps::{DoneStep, LiveSteps};
 pub use upkeep::{Growth, Totals};
 pub use usage::{Estimate, Guard, Spent};
+pub(crate) use workers::WorkerGuard;
 
 /// Names the statements of a module and lists them, so that a test can prepare every one.
 macro_rules! statements {
@@ -84,6 +88,7 @@ pub fn all_statements() -> Vec<&'static str> {
         dependencies::STATEMENTS,
         events::STATEMENTS,
         find::STATEMENTS,
+        hosts::STATEMENTS,
         labels::STATEMENTS,
         messages::STATEMENTS,
         outbox::STATEMENTS,
@@ -104,6 +109,7 @@ pub fn all_statements() -> Vec<&'static str> {
         upkeep::STATEMENTS,
         usage::STATEMENTS,
         work::STATEMENTS,
+        workers::STATEMENTS,
     ]
     .concat()
 }

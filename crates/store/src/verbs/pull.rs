@@ -217,6 +217,7 @@ impl Writer<'_> {
 
     /// A run that is at work is its agent's for so long from now on. Nobody need hear of it, so there is no event.
     pub fn renew_lease(&mut self, run: &RunId, lease: Lease) -> Result<Timestamp, StoreError> {
+        self.touch_run(run)?;
         let until = lease.ends(self.now());
         let params =
             [(&run.bead).into(), i64::from(run.epoch).into(), lease.seconds().into(), until.into()];

@@ -206,6 +206,7 @@ impl Writer<'_> {
     /// Writes down that accepted work is about to be pushed as this commit. `false` if its run has ended: then
     /// nothing of it may leave the town.
     pub fn intend_landing(&mut self, run: &Run, commit: &str) -> Result<bool, StoreError> {
+        self.touch_run(&run.id)?;
         let params = [(&run.id.bead).into(), i64::from(run.id.epoch).into(), commit.into()];
         Ok(self.execute(AIM, &params)? > 0)
     }
@@ -227,6 +228,7 @@ impl Writer<'_> {
     /// Writes down what the work of a live run waits for that is on its way.
     pub fn await_origin(&mut self, run: &Run, awaited: &AwaitedOrigin) -> Result<(), StoreError> {
         let (id, text) = (&run.id, awaited.to_string());
+        self.touch_run(id)?;
         self.execute(AWAIT, &[(&id.bead).into(), i64::from(id.epoch).into(), (&text).into()])?;
         Ok(())
     }
@@ -251,12 +253,14 @@ impl Writer<'_> {
     /// Writes down that what was about to be pushed has not arrived, and is not on its way any more: nothing of the run
     /// is accepted.
     pub fn give_up_landing(&mut self, run: &Run) -> Result<(), StoreError> {
+        self.touch_run(&run.id)?;
         self.execute(STAY, &[(&run.id.bead).into(), i64::from(run.id.epoch).into()])?;
         Ok(())
     }
 
     /// Writes down who wants a live run to end, for whoever writes its end.
     pub fn intend_to_cancel(&mut self, run: &Run, by: &str) -> Result<(), StoreError> {
+        self.touch_run(&run.id)?;
         self.apply(INTEND, &[(&run.id.bead).into(), i64::from(run.id.epoch).into(), by.into()])
     }
 

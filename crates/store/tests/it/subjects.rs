@@ -13,7 +13,7 @@ use tempfile::TempDir;
 pub(crate) const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
 pub(crate) fn author() -> Authorship {
-    Authorship { actor: "tester".to_owned(), at: NOW }
+    Authorship { actor: "tester".to_owned(), at: NOW, worker: None }
 }
 
 /// Opens the store at `path`, making it if it is not there.

@@ -8,6 +8,7 @@ mod status;
 pub(super) use absence::{print_daemon_absence, write_daemon_absence};
 
 use clap::{Args, Subcommand};
+use gt_core::decide::Right;
 use gt_operations::daemon::{self, Report, Started, Stopped, Surroundings};
 use gt_operations::queue;
 use gt_records::ObjectWriter;
@@ -146,6 +147,9 @@ fn who(pid: Option<u32>, since: &str) -> String {
 }
 
 pub(super) fn down(context: &Context<'_>) -> Result<(), CliError> {
+    if context.environment.acting_run().is_some() {
+        context.town()?.require_right(Right::Queue, "an end of the daemon")?;
+    }
     let stopped = daemon::stop(&context.root()?)?;
     // A store that cannot be asked does not keep the daemon from stopping.
     let live = context.town().ok().and_then(|town| Some(queue::status(&town).ok()?.live));

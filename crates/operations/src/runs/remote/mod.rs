@@ -12,12 +12,13 @@ use std::path::Path;
 use gt_core::decide::home_call;
 use gt_core::runtime::Runtime;
 use gt_core::schedule::{Loss, RunEnd, RunId, RunState, Workplace};
+use gt_core::work::RunToken;
 use gt_executors::runs::{RunFiles, RunLock, say};
 use gt_executors::ssh::{
     self, Begun, Caller, Line, Outcome, Posting, Ready, RemoteOrder, RunPlace, Stay,
 };
 
-use super::claim::{Claim, WorkOrder, claim};
+use super::claim::{Claim, WorkOrder, claim, renew_token};
 use super::conclude::conclude;
 use super::finish::{exec_failed, finish};
 use super::insist::insist;
@@ -25,6 +26,7 @@ use super::sessions::mark_told;
 use super::spawner::with_causes;
 use super::supervise::{Assignment, BUSY, STARTED, say_failed};
 use super::workbench::{Ground, Workbench, environment_of, lay_out};
+use crate::identity::RUN_TOKEN;
 use crate::{OperationError, Result, Town, runtimes};
 
 /// A supervisor at home that has the lock of its run.
@@ -86,7 +88,7 @@ impl Home<'_> {
             }
         };
         match self.give_order(it, &order, &line, &ready) {
-            Ok(runtime) => self.stay(it, &posting, Some(line), &runtime),
+            Ok(runtime) => self.stay(it, &posting, Some(line), &runtime, &order.token),
             Err(error) => self.give_back(&it.run.id, &with_causes(&error)),
         }
     }
@@ -106,7 +108,8 @@ impl Home<'_> {
             lay_out(self.town, &it.rig, order, &runtime, account, &ground, 1)?;
         let mut environment = agent.environment;
         // It is not there: what is to be asked of the town is asked through the line.
-        environment.retain(|(name, _)| name != "GT_TOWN_ROOT");
+        // No secret leaves home: the line proves whose calls they are, and home adds the token to them.
+        environment.retain(|(name, _)| name != "GT_TOWN_ROOT" && name != RUN_TOKEN);
         let terminal = agent.terminal.is_some();
         let order = RemoteOrder { argv: agent.argv, environment, terminal, prompt_file };
         // A line that broke may have brought it there; that is found out with the next.
@@ -127,7 +130,8 @@ impl Home<'_> {
             return Ok(());
         };
         let runtime = self.runtime_of(it)?;
-        self.stay(it, &posting, None, &runtime)
+        let token = insist(|| renew_token(self.town, &it.run.id))?;
+        self.stay(it, &posting, None, &runtime, &token)
     }
 
     fn stay(
@@ -136,12 +140,13 @@ impl Home<'_> {
         posting: &Posting,
         line: Option<Box<Line>>,
         runtime: &Runtime,
+        token: &RunToken,
     ) -> Result<()> {
         let (town, id) = (self.town, &it.run.id);
         let caller = Caller {
             program: self.program.to_owned(),
             directory: town.root().join(&it.rig.path),
-            environment: environment_of(town, &it.run, &it.context, self.program)?,
+            environment: environment_of(town, &it.run, &it.context, self.program, token)?,
             translate: |program, arguments| {
                 home_call(program, arguments).map_err(|error| error.to_string())
             },

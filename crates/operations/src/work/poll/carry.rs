@@ -1,6 +1,5 @@
 //! One item, from its beginning to what became of it.
 
-use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -58,7 +57,8 @@ fn begin(poller: &Poller<'_>, held: &Held) -> Result<(Errand, PathBuf), Operatio
     let path = polling.output.join(format!("{}-{run}.log", item.bead));
     let failed =
         |source| OperationError::File { action: "keep output in", path: path.clone(), source };
-    let output = File::options().append(true).create(true).open(&path).map_err(failed)?;
+    let output =
+        gt_executors::private::options().append(true).create(true).open(&path).map_err(failed)?;
     let id = item.uid.to_string();
     let argv: Vec<String> = polling.command.iter().map(|word| word.replace("{}", &id)).collect();
     let json = work_item_json(item);

@@ -79,10 +79,8 @@ pub fn poll(
     polling: &Polling,
     tell: &mut dyn FnMut(&PollNews<'_>),
 ) -> WorkResult<Polled> {
-    std::fs::create_dir_all(&polling.output).map_err(|source| OperationError::File {
-        action: "make",
-        path: polling.output.clone(),
-        source,
+    gt_executors::private::create_dir_all(&polling.output).map_err(|source| {
+        OperationError::File { action: "make", path: polling.output.clone(), source }
     })?;
     let project =
         polling.request.project.as_ref().map(|project| door.project(project)).transpose()?;

@@ -1,6 +1,7 @@
 //! A connection to an SQLite file.
 
 use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -51,6 +52,12 @@ pub(crate) fn open_connection(path: &Path, access: Access) -> Result<Connection,
             }
             Access::Read | Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
         };
+    if access == Access::Create {
+        // SQLite would let others read it; it gives its own files the permissions of this one. If it cannot be made, SQLite
+        // says why.
+        let mut options = std::fs::File::options();
+        let _ = options.write(true).create(true).truncate(false).mode(0o600).open(path);
+    }
     let inner = rusqlite::Connection::open_with_flags(path, flags)
         .map_err(|error| explain(path, "open the store", error))?;
     let connection = Connection { inner, path: path.to_owned(), may_write: access != Access::Read };

@@ -1,6 +1,7 @@
 //! Bringing a file to the schema this program knows.
 
 use std::ops::ControlFlow;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use gt_core::Timestamp;
@@ -86,11 +87,8 @@ fn back_up(
     now: Timestamp,
 ) -> Result<PathBuf, StoreError> {
     let directory = path.parent().unwrap_or(Path::new(".")).join("backups");
-    std::fs::create_dir_all(&directory).map_err(|source| StoreError::Io {
-        action: "create",
-        path: directory.clone(),
-        source,
-    })?;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+    made.map_err(|source| StoreError::Io { action: "create", path: directory.clone(), source })?;
     let name = format!("gt-schema{version}-{}.db", now.as_nanos());
     let target = directory.join(name);
     write_aside(&target, Existing::Keep, |aside| connection.backup(aside, &mut |_, _| {}))?;

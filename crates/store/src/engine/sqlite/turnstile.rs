@@ -1,6 +1,7 @@
 //! Fair writing across processes.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
@@ -32,7 +33,13 @@ impl Turnstile {
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let open = |name: &str| {
             let path = directory.join(name);
-            match OpenOptions::new().create(true).truncate(false).write(true).open(&path) {
+            match OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .mode(0o600)
+                .open(&path)
+            {
                 Ok(file) => Ok(Lock { file, path }),
                 Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                     Err(StoreError::ReadOnly(directory.to_owned()))

@@ -32,7 +32,11 @@ impl Engines {
     fn live_through(&self, history: &[Batch<Deed>]) -> Result<(), TestCaseError> {
         for (number, batch) in history.iter().enumerate() {
             let moment = std::time::Duration::from_secs(number as u64);
-            let by = Authorship { actor: format!("actor {}", number % 3), at: NOW.plus(moment) };
+            let by = Authorship {
+                actor: format!("actor {}", number % 3),
+                at: NOW.plus(moment),
+                worker: None,
+            };
             let answers = [&self.sqlite, &self.postgres]
                 .map(|store| batch.carry_out(store, &by).into_iter().map(kind).collect::<Vec<_>>());
             same(&format!("answers to batch {number}, {batch:?}"), answers)?;
@@ -214,7 +218,7 @@ fn ask_about_everything(engines: &Engines) -> Result<(), TestCaseError> {
 fn a_difference_is_noticed_and_shown() {
     let engines = Engines::fresh();
     engines.compare().expect("two empty stores are the same");
-    let by = Authorship { actor: "tester".to_owned(), at: NOW };
+    let by = Authorship { actor: "tester".to_owned(), at: NOW, worker: None };
     let written = engines.sqlite.write(&by, |writer| {
         writer.insert_bead(&crate::history::plain_bead(1), EventKind::Created)
     });

@@ -1,0 +1,95 @@
+//! Whether a directory of a town is the one that its identity was made for.
+//!
+//! Runs are judged by the host whose identity they carry. A copy of the directory has the same identity file, but not the
+//! locks of the runs, and would declare live runs lost.
+
+/// Where an identity file is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPlace {
+    /// The id of the machine; empty where there is none.
+    pub machine: String,
+    /// The inode of the file.
+    pub inode: u64,
+    /// The device that the file is on. Its number may change when a machine starts again.
+    pub device: u64,
+    /// The path of the file.
+    pub path: String,
+}
+
+/// Whether the recorded path still has the file that was recorded. It can be asked on the same machine alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldPlace {
+    /// It has.
+    Alive,
+    /// It is gone, or another file is there.
+    Gone,
+    /// It cannot be looked at.
+    Unknown,
+}
+
+/// What a directory is, compared with what its identity file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostVerdict {
+    /// The directory that the identity was made for.
+    Same,
+    /// A copy: the original is there, or cannot be shown to be gone.
+    Copy,
+    /// The original is gone: a moved disk, or a backup that was restored.
+    Moved,
+}
+
+/// Decides. The inode tells files of one file system apart. The device is a tiebreak only, because its number changes with
+/// a reboot; the path is one because a directory may be renamed.
+pub fn judge_host(recorded: &HostPlace, here: &HostPlace, old_place: OldPlace) -> HostVerdict {
+    let is_other_machine = !recorded.machine.is_empty()
+        && !here.machine.is_empty()
+        && recorded.machine != here.machine;
+    if is_other_machine {
+        return HostVerdict::Moved;
+    }
+    let (same_inode, same_path) = (recorded.inode == here.inode, recorded.path == here.path);
+    if same_inode && (same_path || recorded.device == here.device) {
+        return HostVerdict::Same;
+    }
+    match old_place {
+        // Another file is at the recorded path: this one.
+        _ if same_path => HostVerdict::Moved,
+        OldPlace::Gone => HostVerdict::Moved,
+        OldPlace::Alive | OldPlace::Unknown => HostVerdict::Copy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(machine: &str, inode: u64, device: u64, path: &str) -> HostPlace {
+        HostPlace { machine: machine.to_owned(), inode, device, path: path.to_owned() }
+    }
+
+    #[test]
+    fn copies_and_moves_are_told_from_the_same_directory() {
+        use HostVerdict::{Copy, Moved, Same};
+        use OldPlace::{Alive, Gone, Unknown};
+        let recorded = place("m", 7, 1, "/town");
+        for (here, old_place, expected, case) in [
+            (place("m", 7, 1, "/town"), Alive, Same, "nothing changed"),
+            (place("m", 7, 9, "/town"), Alive, Same, "a reboot renumbered the device"),
+            (place("m", 7, 1, "/renamed"), Gone, Same, "mv on one file system"),
+            (place("m", 7, 1, "/bind/town"), Alive, Same, "a bind mount of the directory"),
+            (place("", 7, 1, "/town"), Alive, Same, "a container without a machine id"),
+            (place("m", 8, 1, "/copy"), Alive, Copy, "cp -a beside it"),
+            (place("m", 8, 2, "/mnt/copy"), Alive, Copy, "cp -a to another disk"),
+            (place("m", 7, 2, "/mnt/copy"), Alive, Copy, "the same inode by chance"),
+            (place("m", 8, 1, "/copy"), Unknown, Copy, "the original cannot be looked at"),
+            (place("m", 8, 1, "/copy"), Gone, Moved, "the original was deleted"),
+            (place("m", 8, 1, "/town"), Gone, Moved, "a backup restored in place"),
+            (place("m", 8, 1, "/town"), Alive, Moved, "a backup restored in place, seen late"),
+            (place("m", 7, 2, "/mnt/town"), Gone, Moved, "the disk is mounted elsewhere"),
+            (place("n", 7, 1, "/town"), Unknown, Moved, "the disk is in another machine"),
+            (place("n", 8, 2, "/town"), Alive, Moved, "copied to another machine"),
+        ] {
+            assert_eq!(judge_host(&recorded, &here, old_place), expected, "{case}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Files and directories that only their owner can read, with any umask.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// The permissions of others than the owner.
+const OF_OTHERS: u32 = 0o077;
+
+/// Options whose new files only their owner can read.
+pub fn options() -> OpenOptions {
+    let mut options = File::options();
+    options.mode(0o600);
+    options
+}
+
+/// Like [`std::fs::write`], for a file that only its owner can read.
+pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut file = options().write(true).create(true).truncate(true).open(path)?;
+    file.write_all(contents.as_ref())
+}
+
+/// Like [`std::fs::create_dir_all`], for directories that only their owner can enter.
+pub fn create_dir_all(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Whether others than the owner may do anything with this file or directory.
+pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
+    Ok(fs::symlink_metadata(path)?.permissions().mode() & OF_OTHERS != 0)
+}
+
+/// Takes the permissions of others from a directory and, if they had any, from everything in it. A directory that was
+/// private already is not walked.
+pub fn tighten(directory: &Path) -> io::Result<()> {
+    if !is_open_to_others(directory)? {
+        return Ok(());
+    }
+    // The files first: who dies in between begins again with the next command.
+    tighten_inside(directory)?;
+    take_from_others(directory)
+}
+
+fn tighten_inside(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let Ok(entry) = entry else { continue };
+        let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+        if kind.is_symlink() {
+            continue;
+        }
+        if kind.is_dir() {
+            // A directory that is not ours, or has just gone, does not keep the rest open.
+            let _ = tighten_inside(&path);
+        }
+        let _ = take_from_others(&path);
+    }
+    Ok(())
+}
+
+fn take_from_others(path: &Path) -> io::Result<()> {
+    let mode = fs::symlink_metadata(path)?.permissions().mode();
+    if mode & OF_OTHERS == 0 {
+        return Ok(());
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode & 0o7777 & !OF_OTHERS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn new_files_and_directories_are_private() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("a/b");
+        create_dir_all(&directory).unwrap();
+        create_dir_all(&directory).unwrap();
+        write(&directory.join("file"), "text").unwrap();
+        assert_eq!(fs::read_to_string(directory.join("file")).unwrap(), "text");
+        assert_eq!([mode(&place.path().join("a")), mode(&directory)], [0o700, 0o700]);
+        assert_eq!(mode(&directory.join("file")), 0o600);
+    }
+
+    #[test]
+    fn an_open_directory_is_tightened_to_the_last_file() {
+        let place = tempfile::tempdir().unwrap();
+        let town = place.path().join("town");
+        fs::create_dir_all(town.join("bin")).unwrap();
+        for (name, open) in [("key", 0o644), ("bin/tool", 0o755)] {
+            fs::write(town.join(name), "").unwrap();
+            fs::set_permissions(town.join(name), Permissions::from_mode(open)).unwrap();
+        }
+        fs::write(place.path().join("outside"), "").unwrap();
+        fs::set_permissions(place.path().join("outside"), Permissions::from_mode(0o644)).unwrap();
+        std::os::unix::fs::symlink("../outside", town.join("link")).unwrap();
+        for directory in [&town, &town.join("bin")] {
+            fs::set_permissions(directory, Permissions::from_mode(0o777)).unwrap();
+        }
+
+        tighten(&town).unwrap();
+
+        assert_eq!([mode(&town), mode(&town.join("bin"))], [0o700, 0o700]);
+        assert_eq!([mode(&town.join("key")), mode(&town.join("bin/tool"))], [0o600, 0o700]);
+        assert_eq!(mode(&place.path().join("outside")), 0o644);
+        assert!(!is_open_to_others(&town).unwrap());
+    }
+}
