@@ -28,6 +28,10 @@ pub enum Push {
     Held(CheckoutInTheWay),
 }
 
+/// How a checkout of the user receives a candidate: its hooks are about branches, and its user waits for no clean-up.
+const RECEIVE_CANDIDATE: &str =
+    "git -c core.hooksPath=/dev/null -c receive.autogc=false receive-pack";
+
 impl Repository {
     /// Pushes a commit to a branch of the origin, and nothing else. With `expected`, only if the branch is
     /// there; without, only if the branch is new or the commit contains it.
@@ -81,9 +85,10 @@ impl Repository {
                     expected: expected.to_string(),
                 });
             }
-            if candidate.is_none() {
-                call = call.arg(format!("--force-with-lease=refs/heads/{branch}:{expected}"));
-            }
+            call = match candidate {
+                Some(_) => call.arg(format!("--receive-pack={RECEIVE_CANDIDATE}")),
+                None => call.arg(format!("--force-with-lease=refs/heads/{branch}:{expected}")),
+            };
         }
         match self.upload_large_files(commit, branch, expected)? {
             Uploaded::All => {}
