@@ -45,8 +45,10 @@ struct Directory(TempDir);
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        for town in fs::read_dir(self.0.path()).into_iter().flatten().flatten() {
-            end_daemon(&town.path());
+        for around in [self.0.path().to_owned(), self.0.path().join("home")] {
+            for town in fs::read_dir(around).into_iter().flatten().flatten() {
+                end_daemon(&town.path());
+            }
         }
         let sockets = fs::read_dir(self.0.path().join(TMUX_DIRECTORY)).into_iter().flatten();
         let users = sockets.flatten().flat_map(|user| fs::read_dir(user.path()));

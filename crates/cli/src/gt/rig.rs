@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use gt_core::{ExecutorKind, Rig, RigState};
+use gt_operations::landing::landing_checkout;
 use gt_operations::queue;
 use gt_operations::rigs::{self, NewRig, RigChange};
 use gt_records::ObjectWriter;
@@ -150,6 +151,14 @@ fn add(context: &Context<'_>, town: &gt_operations::Town, args: &AddArgs) -> Res
         return printer.object(&json(&rig, None));
     }
     printer.done(format!("✓ Added the rig {} (prefix {})", rig.slug, rig.prefix))?;
+    if let Some(checkout) = landing_checkout(&rig) {
+        printer.done(format!(
+            "Work lands in your checkout {}: {} is checked out there, so gt runs git merge --ff-only in it. Your \
+             uncommitted changes stay; where a landing would touch them, it waits",
+            checkout.display(),
+            rig.default_branch
+        ))?;
+    }
     printer.done(format!("Next: gt bd create \"What is to be done\" --rig {}", rig.slug))?;
     if matches!(rig.executor, ExecutorKind::Process | ExecutorKind::Ssh) {
         let hint = format!("Then: gt config set rig.{}.command '<program> {{bead}}'", rig.slug);

@@ -334,12 +334,13 @@ fn a_town_is_not_needed() {
 #[test]
 fn the_example_of_the_guide_works() {
     let guide = include_str!("../../../../docs/guides/formulas.md");
-    let block = |language: &str| {
-        let (_, rest) = guide.split_once(&format!("```{language}\n")).unwrap();
-        rest.split_once("```").unwrap().0
+    let between = |begin: &str, end: &str| {
+        let (_, rest) = guide.split_once(begin).unwrap();
+        rest.split_once(end).unwrap().0
     };
     let town = town();
-    town.write(".beads/formulas/ship-feature.formula.toml", block("toml"));
+    let formula = between("ship-feature.formula.toml <<'END'\n", "END\n");
+    town.write(".beads/formulas/ship-feature.formula.toml", formula);
 
     let shown = town.bd(["formula", "show", "ship-feature"]).ok();
     assert_eq!(shown.stderr, "");
@@ -349,7 +350,7 @@ fn the_example_of_the_guide_works() {
         let line = |line: &str| line.split_whitespace().map(str::to_owned).collect();
         text.lines().map(line).collect()
     };
-    let promised = words(block("text"));
+    let promised = words(between("```text\n", "```"));
     assert_eq!(words(&preview.stdout)[..promised.len()], promised);
     let without = ["cook", "ship-feature", "--var", "feature=x", "--var", "docs=no", "--dry-run"];
     assert_eq!(town.json(&without)["steps"].as_array().unwrap().len(), 8);

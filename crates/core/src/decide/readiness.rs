@@ -53,7 +53,7 @@ pub enum WaitReason {
     Ephemeral,
     /// A worker has it.
     Running(RunId),
-    /// Its worker is done and gone, and what it did waits for an origin that does not answer.
+    /// Its worker is done and gone, and its origin does not take the work yet.
     Landing(RunId, AwaitedOrigin),
     /// A worker is about to have it.
     StartInProgress(RunId),

@@ -15,7 +15,7 @@ mod steps;
 mod usage;
 
 pub use account::{Account, check_account_handle, check_variable_name};
-pub use awaiting::AwaitedOrigin;
+pub use awaiting::{AwaitedOrigin, OriginDelay};
 pub(crate) use context::names;
 pub use context::{CloseReason, Context, ContextClosed, ContextId, Origin};
 pub use notice::{Channel, Notice, NoticeState};

@@ -1,6 +1,7 @@
 //! One call of git.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -51,6 +52,8 @@ pub(super) struct Call {
     input: Vec<u8>,
     /// How long it may take, if that is limited.
     limit: Option<Duration>,
+    /// A lock that stays held until the call has ended, also if our process ends before it.
+    lock: Option<File>,
 }
 
 /// What git answered.
@@ -87,7 +90,7 @@ impl Call {
         }
         // A commit is what its hash says, whatever somebody has put in its place for viewing.
         command.env("GIT_NO_REPLACE_OBJECTS", "1");
-        Self { command, deed: deed.into(), input: Vec::new(), limit: None }
+        Self { command, deed: deed.into(), input: Vec::new(), limit: None, lock: None }
     }
 
     pub(super) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
@@ -129,9 +132,20 @@ impl Call {
         self
     }
 
+    /// Lets the call hold a lock, too: as its standard input, which calls without input do not read.
+    pub(super) fn holding(mut self, lock: &File) -> Result<Self, GitError> {
+        self.lock = Some(lock.try_clone().map_err(|source| GitError::Start { source })?);
+        Ok(self)
+    }
+
     /// Makes the call once, and gives what came of it, whatever that is.
     pub(super) fn answer_once(&mut self) -> Result<Answer, GitError> {
-        let feed = if self.input.is_empty() { Stdio::null() } else { Stdio::piped() };
+        let held = self.lock.as_ref().map(File::try_clone).transpose();
+        let feed = match held.map_err(|source| GitError::Start { source })? {
+            Some(lock) => Stdio::from(lock),
+            None if self.input.is_empty() => Stdio::null(),
+            None => Stdio::piped(),
+        };
         self.command.stdin(feed).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().map_err(|source| GitError::Start { source })?;
         let stdin = child.stdin.take();
@@ -238,7 +252,7 @@ impl Answer {
     }
 
     /// The lock because of which it failed: another process changes the same thing.
-    fn lock(&self) -> Option<&str> {
+    pub(super) fn lock(&self) -> Option<&str> {
         let (before, _) = self.complaint.split_once(".lock': File exists")?;
         let begin = before.rfind('\'')? + 1;
         self.complaint.get(begin..before.len() + ".lock".len())

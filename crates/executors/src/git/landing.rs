@@ -1,6 +1,7 @@
 //! Bringing accepted work to the origin.
 
 use super::call::{Answer, Call};
+use super::checkout::CheckoutInTheWay;
 use super::commit::Commit;
 use super::error::GitError;
 use super::large_files::Uploaded;
@@ -23,7 +24,13 @@ pub enum Push {
     Unable(String),
     /// The origin did not answer, or not to the end: whether the branch moved is not known.
     Unreachable(String),
+    /// The branch is checked out on this machine, and its checkout cannot take the commit now.
+    Held(CheckoutInTheWay),
 }
+
+/// How a checkout of the user receives a candidate: its hooks are about branches, and its user waits for no clean-up.
+const RECEIVE_CANDIDATE: &str =
+    "git -c core.hooksPath=/dev/null -c receive.autogc=false receive-pack";
 
 impl Repository {
     /// Pushes a commit to a branch of the origin, and nothing else. With `expected`, only if the branch is
@@ -38,6 +45,28 @@ impl Repository {
         commit: &Commit,
         branch: &str,
         expected: Option<&Commit>,
+    ) -> Result<Push, GitError> {
+        let outcome = self.send(commit, branch, expected, None)?;
+        if outcome == Push::Done {
+            self.note_push(commit, branch, expected);
+        }
+        Ok(outcome)
+    }
+
+    /// Writes down where a branch of the origin is after a push. Pushing to a URL, and not to the remote, leaves this to
+    /// us. A fetch that happened meanwhile knows more; and the commit is at the origin either way.
+    pub(super) fn note_push(&self, commit: &Commit, branch: &str, expected: Option<&Commit>) {
+        let known = format!("refs/remotes/origin/{branch}");
+        let _ = self.set_reference(&known, commit, expected);
+    }
+
+    /// Pushes a commit that is meant for a branch: to the branch itself or, with `candidate`, only to that reference.
+    pub(super) fn send(
+        &self,
+        commit: &Commit,
+        branch: &str,
+        expected: Option<&Commit>,
+        candidate: Option<&str>,
     ) -> Result<Push, GitError> {
         let origin = self.origin()?;
         if self.resolve(commit.as_str())?.is_none() {
@@ -56,7 +85,10 @@ impl Repository {
                     expected: expected.to_string(),
                 });
             }
-            call = call.arg(format!("--force-with-lease=refs/heads/{branch}:{expected}"));
+            call = match candidate {
+                Some(_) => call.arg(format!("--receive-pack={RECEIVE_CANDIDATE}")),
+                None => call.arg(format!("--force-with-lease=refs/heads/{branch}:{expected}")),
+            };
         }
         match self.upload_large_files(commit, branch, expected)? {
             Uploaded::All => {}
@@ -64,15 +96,11 @@ impl Repository {
             Uploaded::Unreachable(why) => return Ok(Push::Unreachable(why)),
             Uploaded::Nobody(why) => return Ok(Push::Unable(why)),
         }
-        let mut call = call.arg("--").arg(&origin).arg(format!("{commit}:refs/heads/{branch}"));
-        let outcome = read_push(&call.answer_once()?);
-        if outcome == Push::Done {
-            // Pushing to a URL, and not to the remote, leaves this to us. If somebody has fetched meanwhile, they know
-            // more; and what is pushed is pushed.
-            let known = format!("refs/remotes/origin/{branch}");
-            let _ = self.set_reference(&known, commit, expected);
-        }
-        Ok(outcome)
+        let refspec = match candidate {
+            Some(reference) => format!("+{commit}:{reference}"),
+            None => format!("{commit}:refs/heads/{branch}"),
+        };
+        Ok(read_push(&call.arg("--").arg(&origin).arg(refspec).answer_once()?))
     }
 }
 

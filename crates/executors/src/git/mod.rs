@@ -10,6 +10,7 @@
 
 mod accept;
 mod call;
+mod checkout;
 mod commit;
 mod error;
 pub mod fence;
@@ -33,6 +34,7 @@ mod tree;
 mod vigil;
 
 pub use accept::{Limits, conflict_regions};
+pub use checkout::{CheckoutInTheWay, Obstacle, checkouts_of};
 pub use commit::{Commit, Signature};
 pub use error::GitError;
 pub use identity::{Identity, Variables, identity};

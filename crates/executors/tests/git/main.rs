@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
 
 mod accepting;
+mod checkouts;
 mod fence;
 mod landing;
 mod moving;

@@ -8,6 +8,7 @@ use gt_executors::git::Commit;
 use gt_executors::runs::{RunFiles, tell_done};
 
 use super::aside::set_aside;
+use super::checkout::forget_candidate;
 use super::commit::{Uncommitted, commit};
 use super::end::{Words, end, over};
 use super::land::{Delivery, Landed, Patience};
@@ -94,7 +95,7 @@ pub(crate) enum Refused {
     Conflict(String),
     /// The branch that it was to land on is not there any more: nobody but a person can say where it belongs.
     Gone(String),
-    /// The origin does not answer. What was accepted is on its way, and arrives when it does.
+    /// The origin does not take it now. Accepted work is on its way, and arrives when the origin takes it.
     Later(String),
     /// Something else went wrong.
     Elsewhere(OperationError),
@@ -218,6 +219,9 @@ pub(crate) fn finish_work(
         None => None,
     };
     end(town, run, words, way, &landing, landed.as_ref())?;
+    if let Some((onto, _)) = &landed {
+        forget_candidate(&trees.repository(), run, onto);
+    }
     let branch = run.workplace.branch.clone();
     Ok(match (way, landed) {
         (Way::Land, Some((onto, commit))) => {
@@ -261,6 +265,11 @@ fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit,
         Landed::Stuck(why) => Err(Refused::Later(format!(
             "{why}; your work is committed on {} and safe; say gt done again later, or end, and gt lands it when that \
              is over",
+            run.workplace.branch
+        ))),
+        Landed::Held(held) => Err(Refused::Later(format!(
+            "held, checkout in the way: {held}; your work is committed on {} and safe; say gt done again later, or end, \
+             and gt lands it when the checkout is free",
             run.workplace.branch
         ))),
         Landed::Over => Err(over(run)),

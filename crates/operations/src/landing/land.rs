@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use gt_core::Rig;
 use gt_core::schedule::{Landing, LandingState, Run, Said};
-use gt_executors::git::{Commit, GitError, Push, Rebased, Repository, Turn, Work};
+use gt_executors::git::{
+    CheckoutInTheWay, Commit, GitError, Push, Rebased, Repository, Turn, Work,
+};
 
+use super::checkout::{forget_candidate, landing_name};
 use super::way::Way;
 use crate::trees::{git_failed, signature_of};
 use crate::{Result, Town};
@@ -32,6 +35,8 @@ pub(super) enum Landed {
     Unreachable(String),
     /// The origin answers, and something else is in the way: this. It is on its way until that is over.
     Stuck(String),
+    /// The branch is checked out on this machine, and the checkout cannot take it. It is on its way until that is over.
+    Held(CheckoutInTheWay),
     /// The run has ended meanwhile, and nothing of it leaves the town any more.
     Over,
 }
@@ -126,21 +131,23 @@ impl Delivery<'_> {
                 // Everything in it was there already.
                 return Ok(Landed::There(ready));
             }
-            let why =
-                match self.repository.push(&ready, self.branch, tip.as_ref()).map_err(&failed)? {
-                    Push::Done => return Ok(Landed::There(ready)),
-                    Push::LostRace(why) => why,
-                    Push::Rejected(why) => {
-                        return self.reject(format!("the origin does not take it: {why}"));
-                    }
-                    Push::Incomplete(why) => {
-                        return self.reject(format!(
-                            "what git-lfs keeps for it cannot be brought to the origin: {why}"
-                        ));
-                    }
-                    Push::Unable(why) => return Ok(Landed::Stuck(why)),
-                    Push::Unreachable(why) => return Ok(Landed::Unreachable(why)),
-                };
+            let name = landing_name(self.run);
+            let push = self.repository.deliver(&ready, self.branch, tip.as_ref(), &name);
+            let why = match push.map_err(&failed)? {
+                Push::Done => return Ok(Landed::There(ready)),
+                Push::LostRace(why) => why,
+                Push::Rejected(why) => {
+                    return self.reject(format!("the origin does not take it: {why}"));
+                }
+                Push::Incomplete(why) => {
+                    return self.reject(format!(
+                        "what git-lfs keeps for it cannot be brought to the origin: {why}"
+                    ));
+                }
+                Push::Unable(why) => return Ok(Landed::Stuck(why)),
+                Push::Unreachable(why) => return Ok(Landed::Unreachable(why)),
+                Push::Held(held) => return Ok(Landed::Held(held)),
+            };
             if let Some(why) = self.fetch()? {
                 return Ok(Landed::Unreachable(why));
             }
@@ -187,7 +194,9 @@ impl Delivery<'_> {
 
     /// Writes down that nothing is on its way any more.
     pub(super) fn give_up(&self) -> Result<()> {
-        self.town.write(|writer| Ok(writer.give_up_landing(self.run)?))
+        self.town.write(|writer| Ok(writer.give_up_landing(self.run)?))?;
+        forget_candidate(self.repository, self.run, self.branch);
+        Ok(())
     }
 
     /// What is accepted and cannot be pushed now is pushed by whoever can, when its worker is gone.

@@ -4,6 +4,7 @@
 //! in between leaves a question that the origin can answer (`resume`), and nothing is done twice.
 
 mod aside;
+mod checkout;
 mod commit;
 mod done;
 mod end;
@@ -14,6 +15,7 @@ mod resume;
 mod waiting;
 mod way;
 
+pub use checkout::landing_checkout;
 pub use done::{Done, DoneRequest, Fate, done, run_at};
 pub(crate) use done::{Refused, finish_work};
 pub use fence::fence;

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use gt_core::message::{MessageBody, Severity};
-use gt_core::schedule::{Run, RunId, Said};
+use gt_core::schedule::{OriginDelay, Run, RunId, Said};
 use gt_core::{Outcome, RigSlug, Sender, Status};
 use gt_executors::git::Commit;
 use gt_store::Writer;
 
+use super::checkout::forget_candidate;
 use super::end::{Words, close};
 use super::land::{Arrived, Delivery, Landed, Patience};
 use super::waiting::note_waiting;
@@ -26,6 +27,8 @@ pub(crate) enum Sequel {
     Landed,
     /// Nobody can say yet: the origin does not answer, for this reason.
     Unknown(String),
+    /// It is still on its way: the checkout that it lands in cannot take it.
+    Held,
     /// The origin does not have it, and it is not on its way any more.
     Stays,
 }
@@ -43,12 +46,12 @@ pub(crate) fn resume(town: &Town, world: &dyn World) -> Result<Vec<(RunId, Strin
         // An origin that does not answer is not asked again and again.
         if let Some(why) = unreachable.get(&run.rig) {
             if is_wanted {
-                note_waiting(town, &run, why)?;
+                note_waiting(town, &run, OriginDelay::Unreachable, why)?;
             }
             continue;
         }
         match in_its_tree(town, &run, || complete(town, &run, is_wanted, Patience::Never)) {
-            None | Some(Ok(Sequel::Landed | Sequel::Stays)) => {}
+            None | Some(Ok(Sequel::Landed | Sequel::Held | Sequel::Stays)) => {}
             Some(Ok(Sequel::Unknown(why))) => {
                 unreachable.insert(run.rig, why);
             }
@@ -56,7 +59,7 @@ pub(crate) fn resume(town: &Town, world: &dyn World) -> Result<Vec<(RunId, Strin
             Some(Err(error)) if error.may_pass() => return Err(error),
             Some(Err(error)) => {
                 if is_wanted {
-                    note_waiting(town, &run, &with_causes(&error))?;
+                    note_waiting(town, &run, OriginDelay::Unreachable, &with_causes(&error))?;
                 }
                 problems.push((run.id, error.to_string()));
             }
@@ -126,11 +129,16 @@ pub(crate) fn complete(
                 }
                 Ok(())
             })?;
+            forget_candidate(repository, run, branch);
             Ok(Sequel::Landed)
+        }
+        Landed::Held(held) => {
+            note_waiting(town, run, OriginDelay::CheckoutInTheWay, &held.to_string())?;
+            Ok(Sequel::Held)
         }
         Landed::Unreachable(why) | Landed::Stuck(why) => {
             if is_wanted {
-                note_waiting(town, run, &why)?;
+                note_waiting(town, run, OriginDelay::Unreachable, &why)?;
             }
             Ok(Sequel::Unknown(why))
         }

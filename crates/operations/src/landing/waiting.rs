@@ -1,15 +1,15 @@
-//! Accepted work that waits for its origin.
+//! Accepted work that its origin does not take yet.
 
-use gt_core::schedule::{AwaitedOrigin, Run};
+use gt_core::schedule::{AwaitedOrigin, OriginDelay, Run};
 
 use crate::{Result, Town};
 
 /// Writes down that the work of a run whose worker is gone waits for its origin, and why. How long it does is counted from
 /// the first time.
-pub(crate) fn note_waiting(town: &Town, run: &Run, why: &str) -> Result<()> {
+pub(crate) fn note_waiting(town: &Town, run: &Run, delay: OriginDelay, why: &str) -> Result<()> {
     let before = run.awaits_origin();
     let since = before.as_ref().map_or_else(|| town.now(), |before| before.since);
-    let awaited = AwaitedOrigin::new(since, why);
+    let awaited = AwaitedOrigin::new(since, delay, why);
     if before.as_ref() == Some(&awaited) {
         return Ok(());
     }

@@ -326,8 +326,9 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         }
         WaitReason::Ephemeral => "machinery is not dispatched".to_owned(),
         WaitReason::Running(run) => format!("gt run log {run} -f follows it"),
-        WaitReason::Landing(run, _) => format!(
-            "it lands by itself when the origin answers; gt run cancel {run} gives it up, and keeps what it did"
+        WaitReason::Landing(run, awaited) => format!(
+            "it lands by itself when {}; gt run cancel {run} gives it up, and keeps what it did",
+            awaited.ends_when()
         ),
         WaitReason::StartInProgress(_) => "its worker is being started".to_owned(),
         WaitReason::WithCrew(who, run) => {

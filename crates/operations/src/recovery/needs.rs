@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gt_core::BeadId;
-use gt_core::schedule::{AwaitedOrigin, CloseReason, Means, Run, RunId, Silence};
+use gt_core::schedule::{AwaitedOrigin, CloseReason, Means, OriginDelay, Run, RunId, Silence};
 use gt_executors::runs::{Liveness, RunFiles, Unattended, holders, unattended};
 
 use super::parks::parked;
@@ -33,7 +33,8 @@ pub enum Need {
     Stalled(RunId, Silence),
     /// So many notices were given up: people were not told.
     NotTold(u64),
-    /// The work of this run has waited long for an origin that does not answer.
+    /// The work of this run has waited long for an origin that does not answer, or a checkout of a person is in its
+    /// way.
     OriginAway(RunId, AwaitedOrigin),
 }
 
@@ -50,7 +51,10 @@ impl Need {
             Self::NotGone(..) => "not-gone",
             Self::Stalled(..) => "stalled",
             Self::NotTold(_) => "not-told",
-            Self::OriginAway(..) => "origin-away",
+            Self::OriginAway(_, awaited) => match awaited.delay {
+                OriginDelay::Unreachable => "origin-away",
+                OriginDelay::CheckoutInTheWay => awaited.delay.code(),
+            },
         }
     }
 
@@ -100,11 +104,10 @@ impl Need {
                 "gt peek {bead} shows what it says; gt nudge {bead} \"…\" speaks to it, gt run cancel {bead} ends it"
             ),
             Self::NotTold(_) => "gt outbox list, then gt outbox retry".to_owned(),
-            Self::OriginAway(run, _) => {
-                format!(
-                    "it lands by itself when the origin answers; gt run cancel {run} gives it up, and keeps it"
-                )
-            }
+            Self::OriginAway(run, awaited) => format!(
+                "it lands by itself when {}; gt run cancel {run} gives it up, and keeps it",
+                awaited.ends_when()
+            ),
         }
     }
 }
@@ -174,7 +177,11 @@ fn is_silent(run: &Run) -> Option<Need> {
 
 fn waits_long(town: &Town, run: &Run) -> Option<Need> {
     let awaited = run.awaits_origin()?;
-    let is_long = town.now().since(awaited.since) > ORIGIN_PATIENCE;
+    // An origin may come back by itself. A checkout is free again when its user acts.
+    let is_long = match awaited.delay {
+        OriginDelay::Unreachable => town.now().since(awaited.since) > ORIGIN_PATIENCE,
+        OriginDelay::CheckoutInTheWay => true,
+    };
     is_long.then(|| Need::OriginAway(run.id.clone(), awaited))
 }
 

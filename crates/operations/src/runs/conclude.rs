@@ -2,7 +2,9 @@
 
 use gt_core::Rig;
 use gt_core::runtime::{ExitZero, Runtime};
-use gt_core::schedule::{Context, LandingState, Loss, Run, RunEnd, RunState, Said, WorkerPlace};
+use gt_core::schedule::{
+    Context, LandingState, Loss, OriginDelay, Run, RunEnd, RunState, Said, WorkerPlace,
+};
 use gt_executors::runs::AgentEnd;
 
 use super::finish::{Finished, finish};
@@ -127,14 +129,14 @@ fn landed_later(town: &Town, run: Run, is_wanted: bool, patience: Patience) -> R
     match complete(town, &run, is_wanted, patience) {
         Ok(Sequel::Landed) => Ok(None),
         // Whoever makes the next pass asks again.
-        Ok(Sequel::Unknown(_)) if is_wanted => Ok(None),
+        Ok(Sequel::Unknown(_) | Sequel::Held) if is_wanted => Ok(None),
         Err(error) if error.is_of_store() => Err(error),
         // The origin may have it, so nobody does it again before it was asked.
         Err(error) if is_wanted => {
-            note_waiting(town, &run, &with_causes(&error))?;
+            note_waiting(town, &run, OriginDelay::Unreachable, &with_causes(&error))?;
             Ok(None)
         }
-        Ok(Sequel::Unknown(_) | Sequel::Stays) | Err(_) => live(town, &run),
+        Ok(Sequel::Unknown(_) | Sequel::Held | Sequel::Stays) | Err(_) => live(town, &run),
     }
 }
 

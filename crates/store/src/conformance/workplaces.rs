@@ -2,8 +2,8 @@
 
 use gt_core::decide::SilenceChange;
 use gt_core::schedule::{
-    AwaitedOrigin, Landing, LandingState, Polecat, Rescued, RunEnd, RunId, RunState, Said, Silence,
-    TrashState, Trashed, TreeState, Workplace,
+    AwaitedOrigin, Landing, LandingState, OriginDelay, Polecat, Rescued, RunEnd, RunId, RunState,
+    Said, Silence, TrashState, Trashed, TreeState, Workplace,
 };
 
 use gt_core::work::{RunToken, TokenHash};
@@ -174,7 +174,7 @@ pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subj
         assert_eq!((read().workplace, read().said), (place.clone(), Some(Said::Completed)));
         assert_eq!(read().landing, landing);
         assert_eq!(town.read(|reader| reader.landing_runs()), [read()]);
-        let awaited = AwaitedOrigin::new(run.created_at, "no route");
+        let awaited = AwaitedOrigin::new(run.created_at, OriginDelay::Unreachable, "no route");
         town.write(|writer| writer.await_origin(&run, &awaited));
         assert_eq!((read().awaits_origin(), read().holds_slot()), (Some(awaited.clone()), false));
         town.write(|writer| writer.give_up_landing(&run));

@@ -7,7 +7,7 @@ mod show;
 
 use clap::{Args, Subcommand};
 use gt_core::Timestamp;
-use gt_core::schedule::{LandingState, Run, Workplace};
+use gt_core::schedule::{LandingState, OriginDelay, Run, Workplace};
 use gt_core::time::format_duration;
 use gt_records::ObjectWriter;
 
@@ -112,6 +112,7 @@ pub(super) fn write_awaited_origin(object: &mut ObjectWriter<'_>, run: &Run) {
     if let Some(awaited) = run.awaits_origin() {
         object.object("waits_for_origin", |object| {
             object.timestamp("since", awaited.since);
+            object.text("code", awaited.delay.code());
             object.text("why", &awaited.why);
         });
     }
@@ -119,7 +120,11 @@ pub(super) fn write_awaited_origin(object: &mut ObjectWriter<'_>, run: &Run) {
 
 /// Where a run stands, in a word or two.
 pub(super) fn state_words(run: &Run) -> &'static str {
-    if run.awaits_origin().is_some() { "waits for the origin" } else { run.state.as_str() }
+    match run.awaits_origin().map(|awaited| awaited.delay) {
+        Some(OriginDelay::Unreachable) => "waits for the origin",
+        Some(OriginDelay::CheckoutInTheWay) => "held: checkout in the way",
+        None => run.state.as_str(),
+    }
 }
 
 /// How long a run has lasted, or did: `4m10s`.
