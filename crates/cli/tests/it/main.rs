@@ -46,7 +46,6 @@ mod formulas;
 mod guides;
 mod hooks;
 mod host_identity;
-mod http_guide;
 mod ids;
 mod import;
 mod import_directories;

@@ -215,6 +215,7 @@ pub fn right_needed(own: &RunId, event: &NewEvent, kinship: Kinship) -> Option<R
         | EventKind::Escalated
         | EventKind::StepDone => unless(is_own_run, Right::Queue),
         EventKind::Scheduled
+        | EventKind::RetryNow
         | EventKind::CircuitBroken
         | EventKind::Quarantined
         | EventKind::RunStarting
