@@ -25,6 +25,7 @@ mod staging;
 mod stalls;
 mod standing;
 mod transition;
+mod waits;
 
 pub use admission::{Ask, Cap, Caps, Occupancy, admit};
 pub use adoption::{AdoptionFacts, OldState, Successor, adopt};
@@ -35,13 +36,13 @@ pub use breaker::{
 };
 pub use budget::{Budget, BudgetKind};
 pub use convoy::{
-    ConvoyChange, ConvoyState, LANDED, Members, PARTS_DONE, convoy_change, epic_change, is_owned,
-    refuse_convoy_status,
+    ConvoyChange, ConvoyState, LANDED, Members, PARTS_DONE, convoy_change, epic_change,
+    is_bookkeeping, is_owned, refuse_convoy_status,
 };
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, Place, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
-pub use graph::{cycles, find_path, waves};
+pub use graph::{cycles, find_path, find_path_to, waves};
 pub use guard::{
     Load, LoadGuard, MachineFacts, Memory, MemoryFloor, MemoryGuard, YOUNG, learn_memory,
 };
@@ -67,3 +68,4 @@ pub use standing::{
 pub use transition::{
     LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
 };
+pub use waits::{WaitEdge, waits};
