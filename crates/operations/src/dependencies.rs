@@ -6,7 +6,7 @@ use gt_core::bead::{Dependency, DependencyType, Gate};
 use gt_core::decide::{
     TargetFacts, WaitEdge, cycles as find_cycles, find_path, find_path_to, waits,
 };
-use gt_core::{Bead, BeadId};
+use gt_core::{Bead, BeadId, Status};
 use gt_store::{DependencyChange, Reader, Writer};
 
 use crate::beads::{
@@ -201,7 +201,13 @@ pub(crate) fn waits_of(reader: &Reader<'_>, id: &BeadId) -> Result<Vec<BeadId>> 
     let edges = reader.edges_from(id)?.into_iter();
     let edges: Vec<WaitEdge<BeadId>> =
         edges.map(|edge| (edge.kind.clone(), edge.gate(), edge.target)).collect();
-    waits(&edges, reader.unfinished_parts(id)?, |target| Ok(reader.unfinished_children(target)?))
+    // A bead that is over waits for no children any more.
+    let is_over = || -> Result<bool> {
+        Ok(reader.bead(id)?.is_none_or(|bead| bead.status == Status::Closed))
+    };
+    waits(&edges, reader.unfinished_parts(id)?, |target| {
+        Ok(if is_over()? { Vec::new() } else { reader.unfinished_children(target)? })
+    })
 }
 
 /// Refuses an edge that makes beads wait for each other, through any number of edges and parts.

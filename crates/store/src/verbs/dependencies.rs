@@ -44,13 +44,15 @@ statements! {
     UNFINISHED_CHILDREN = concat!("SELECT c.issue_id FROM dependencies c", unfinished!(),
         "WHERE c.depends_on_id = ?1 AND c.type = 'parent-child' ORDER BY c.issue_id");
     UNFINISHED_PARTS = concat!("SELECT c.issue_id FROM dependencies c", unfinished!(),
-        "JOIN beads e ON e.id = c.depends_on_id AND e.issue_type = 'epic' \
+        "JOIN beads e ON e.id = c.depends_on_id AND e.issue_type = 'epic' AND e.status <> 'closed' \
         WHERE c.depends_on_id = ?1 AND c.type = 'parent-child' ORDER BY c.issue_id");
     AWAITED_CHILDREN = concat!("SELECT d.issue_id, c.issue_id, d.metadata FROM dependencies d \
         JOIN dependencies c ON c.depends_on_id = d.depends_on_id AND c.type = 'parent-child'", unfinished!(),
-        "WHERE d.type = 'waits-for' ORDER BY d.issue_id, c.issue_id");
+        "JOIN beads w ON w.id = d.issue_id AND w.status <> 'closed' \
+        WHERE d.type = 'waits-for' ORDER BY d.issue_id, c.issue_id");
     PARTS_OF_AWAITED_EPICS = concat!("SELECT c.depends_on_id, c.issue_id FROM dependencies c", unfinished!(),
-        "JOIN beads e ON e.id = c.depends_on_id AND e.issue_type = 'epic' WHERE c.type = 'parent-child' \
+        "JOIN beads e ON e.id = c.depends_on_id AND e.issue_type = 'epic' AND e.status <> 'closed' \
+        WHERE c.type = 'parent-child' \
         AND EXISTS (SELECT 1 FROM dependencies d WHERE d.depends_on_id = c.depends_on_id \
         AND d.type IN ('blocks', 'conditional-blocks', 'waits-for')) ORDER BY c.depends_on_id, c.issue_id");
     RIG_OF = "SELECT rig FROM beads WHERE id = ?1";
