@@ -7,6 +7,33 @@ pub fn closest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     near.min().map(|(_, known)| known)
 }
 
+/// Every name of lower-case letters, digits, `-`, `.` and `_` that differs from `name` by one slip: a character added,
+/// left out, replaced, or swapped with its neighbour. The list has about 80 names per character, so a caller can look
+/// all of them up by key where comparing with every known name would be too slow.
+pub fn one_slip_away(name: &str) -> Vec<String> {
+    const SIGNS: &str = "abcdefghijklmnopqrstuvwxyz0123456789-._";
+    let signs: Vec<char> = name.chars().take(100).collect();
+    let with = |before: &[char], sign: Option<char>, after: &[char]| -> String {
+        before.iter().copied().chain(sign).chain(after.iter().copied()).collect()
+    };
+    let mut found = Vec::new();
+    for at in 0..=signs.len() {
+        let (before, after) = signs.split_at(at);
+        found.extend(SIGNS.chars().map(|sign| with(before, Some(sign), after)));
+        let Some((_, rest)) = after.split_first() else { continue };
+        found.push(with(before, None, rest));
+        found.extend(SIGNS.chars().map(|sign| with(before, Some(sign), rest)));
+        if let [first, second, rest @ ..] = after {
+            let swapped = with(&[*second, *first], None, rest);
+            found.push(with(before, None, &[]) + &swapped);
+        }
+    }
+    found.retain(|other| other != name);
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// How many signs have to be added, left out, replaced or swapped with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
@@ -41,6 +68,18 @@ mod tests {
             assert_eq!(distance(a, b), slips, "{a} {b}");
             assert_eq!(distance(b, a), slips, "{b} {a}");
         }
+    }
+
+    #[test]
+    fn names_one_slip_away_are_exactly_those_at_distance_one() {
+        let near = one_slip_away("we-1");
+        for slip in ["we-2", "we1", "w-1", "we-12", "ew-1", "we-.1"] {
+            assert!(near.iter().any(|name| name == slip), "{slip}");
+        }
+        for name in &near {
+            assert_eq!(distance("we-1", name), 1, "{name}");
+        }
+        assert_eq!(one_slip_away("").len(), 39);
     }
 
     #[test]

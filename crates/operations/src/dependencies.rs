@@ -2,9 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gt_core::bead::{Dependency, DependencyType};
-use gt_core::decide::{cycles as find_cycles, find_path};
-use gt_core::{Bead, BeadId};
+use gt_core::bead::{Dependency, DependencyType, Gate};
+use gt_core::decide::{
+    TargetFacts, WaitEdge, cycles as find_cycles, find_path, find_path_to, waits,
+};
+use gt_core::{Bead, BeadId, Status};
 use gt_store::{DependencyChange, Reader, Writer};
 
 use crate::beads::{
@@ -165,7 +167,7 @@ pub(crate) fn add_edge(
                 "{issue} is a part of {target} and cannot wait for it"
             )));
         }
-        check_acyclic(edge, |id| Ok(writer.blocking_targets(id)?))?;
+        check_no_deadlock(writer, edge)?;
     }
     if edge.kind == DependencyType::ParentChild {
         check_acyclic(edge, |id| Ok(writer.parents(id)?))?;
@@ -178,6 +180,7 @@ pub(crate) fn add_edge(
                 "{issue} waits for {waited} and cannot become a part of it"
             )));
         }
+        check_part(writer, issue, target)?;
     }
     let is_convoy = |reader: &Reader<'_>, id: &BeadId| -> Result<bool> {
         Ok(reader.bead(id)?.is_some_and(|bead| bead.issue_type.is_convoy()))
@@ -191,6 +194,71 @@ pub(crate) fn add_edge(
         )));
     }
     Ok(writer.put_dependency(edge, announce)?)
+}
+
+/// The beads that a bead waits for: the targets of its edges and the parts that those edges stand for.
+pub(crate) fn waits_of(reader: &Reader<'_>, id: &BeadId) -> Result<Vec<BeadId>> {
+    let edges = reader.edges_from(id)?.into_iter();
+    let edges: Vec<WaitEdge<BeadId>> =
+        edges.map(|edge| (edge.kind.clone(), edge.gate(), edge.target)).collect();
+    // A bead that is over waits for no children any more.
+    let is_over = || -> Result<bool> {
+        Ok(reader.bead(id)?.is_none_or(|bead| bead.status == Status::Closed))
+    };
+    waits(&edges, reader.unfinished_parts(id)?, |target| {
+        Ok(if is_over()? { Vec::new() } else { reader.unfinished_children(target)? })
+    })
+}
+
+/// Refuses an edge that makes beads wait for each other, through any number of edges and parts.
+fn check_no_deadlock(reader: &Reader<'_>, edge: &Dependency) -> Result<()> {
+    let (issue, target) = (&edge.issue, &edge.target);
+    let new = [(edge.kind.clone(), edge.gate(), target.clone())];
+    let first = waits(&new, Vec::new(), |target| {
+        Ok::<_, OperationError>(reader.unfinished_children(target)?)
+    })?;
+    // The search begins with the new edge alone, which nothing has followed yet.
+    let path = find_path(&None, &Some(issue.clone()), |at: &Option<BeadId>| {
+        let next = match at {
+            None => first.clone(),
+            Some(id) => waits_of(reader, id)?,
+        };
+        Ok::<_, OperationError>(next.into_iter().map(Some).collect())
+    })?;
+    let Some(path) = path else { return Ok(()) };
+    let mut circle = vec![issue.clone()];
+    circle.extend(path.into_iter().flatten());
+    Err(OperationError::Cycle { issue: issue.clone(), target: target.clone(), path: circle })
+}
+
+/// Refuses to make `part` a part of `whole` if it waits for a bead that then waits for `part`.
+fn check_part(reader: &Reader<'_>, part: &BeadId, whole: &BeadId) -> Result<()> {
+    let is_open = |bead: &Bead| !TargetFacts::of(bead).is_satisfied();
+    if !reader.bead(part)?.as_ref().is_some_and(is_open) {
+        return Ok(());
+    }
+    let awaits_parts = |edge: &Dependency| {
+        edge.kind == DependencyType::WaitsFor && edge.gate() == Gate::AllChildren
+    };
+    let mut waiting = HashSet::new();
+    for edge in reader.edges_to(whole)?.into_iter().filter(awaits_parts) {
+        if reader.bead(&edge.issue)?.as_ref().is_some_and(is_open) {
+            waiting.insert(edge.issue);
+        }
+    }
+    if reader.bead(whole)?.is_some_and(|bead| bead.issue_type.is_epic()) {
+        waiting.insert(whole.clone());
+    }
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let path = find_path_to(part, |id| waiting.contains(id), |id| waits_of(reader, id))?;
+    let Some(path) = path else { return Ok(()) };
+    let shown: Vec<&str> = path.iter().chain([part]).map(BeadId::as_str).collect();
+    Err(OperationError::rejected(format!(
+        "{part} cannot become a part of {whole}: that would be a cycle ({})",
+        shown.join(" → ")
+    )))
 }
 
 fn check_acyclic(
@@ -367,7 +435,7 @@ pub fn cycles(town: &Town) -> Result<Vec<Vec<Bead>>> {
         let circle = |ids: Vec<BeadId>| -> Result<Vec<Bead>> {
             Ok(ids.into_iter().filter_map(bead).collect::<Result<_, _>>()?)
         };
-        Tangle::read(reader)?.circles().into_iter().map(circle).collect()
+        Tangle::read_with_parts(reader)?.circles().into_iter().map(circle).collect()
     })
 }
 
@@ -384,6 +452,16 @@ impl Tangle {
         let mut tangle = Self::default();
         reader.for_each_blocking_edge(|issue, target| {
             let (from, to) = (tangle.number(issue), tangle.number(target));
+            tangle.edges[from].push(to);
+        })?;
+        Ok(tangle)
+    }
+
+    /// The same with the parts that beads wait for through their parents: a circle in it is a deadlock.
+    pub(crate) fn read_with_parts(reader: &Reader<'_>) -> Result<Self> {
+        let mut tangle = Self::read(reader)?;
+        reader.for_each_awaited_part(|issue, part| {
+            let (from, to) = (tangle.number(issue), tangle.number(part));
             tangle.edges[from].push(to);
         })?;
         Ok(tangle)

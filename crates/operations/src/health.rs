@@ -71,6 +71,10 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
     let settings = settings(town);
     let has_settings = settings.grade == Grade::Good;
     checks.push(settings);
+    for told in crate::settings::unused_commands(town, None).unwrap_or_default() {
+        let fix = "unset the one that is not meant with gt config unset";
+        checks.push(Check::bad("runtime", Grade::Warning, told, fix));
+    }
     checks.push(notices(town)?);
     checks.push(moved_trees(town)?);
     checks.extend(rig_directories(town)?);

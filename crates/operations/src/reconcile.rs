@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use gt_core::Timestamp;
 use gt_core::schedule::RunId;
 use gt_executors::runs::StarterLock;
 
@@ -10,6 +11,7 @@ use crate::convoys::{Attended, attend};
 use crate::dispatch::{Begun, Dispatched, Dispatcher, NotStarted, Pass, Spawner, Starter};
 use crate::landing::resume;
 use crate::messages::deliver_waiting;
+use crate::recovery::{StaleHook, release_stale_hooks};
 use crate::runs::{
     RealWorld, Recovered, World as _, recover,
     stalls::{self, Stalls},
@@ -22,6 +24,11 @@ use crate::{OperationError, Result, Town, outbox, retention, work};
 pub(crate) fn liveness(town: &Town, world: &RealWorld) -> Result<Recovered> {
     crate::hosts::renew(town)?;
     recover(town, world)
+}
+
+/// Hooked beads that no worker is at. Returns those that are open again, and when the next may be due.
+pub(crate) fn stale_hooks(town: &Town) -> Result<(Vec<StaleHook>, Option<Timestamp>)> {
+    release_stale_hooks(town)
 }
 
 /// What convoys track and nobody has scheduled, and convoys that are done and have not landed: for whoever keeps a town going.

@@ -63,6 +63,16 @@ pub fn rig_entries(json: &Value) -> Option<Vec<RigEntry>> {
     Some(entries)
 }
 
+/// Who paused a Gas Town and since when, as its pause state says; `None` if it is not paused. Either may be missing.
+pub fn pause_of(state: &Json) -> Option<(String, Option<Timestamp>)> {
+    let value: Value = serde_json::from_str(state.as_str()).unwrap_or(Value::Null);
+    if value.get("paused") != Some(&Value::Bool(true)) {
+        return None;
+    }
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    Some((shown(text("paused_by")), Timestamp::parse(text("paused_at")).ok()))
+}
+
 /// What a pause state says, in words.
 pub fn pause_remark(state: &Json) -> String {
     let value: Value = serde_json::from_str(state.as_str()).unwrap_or(Value::Null);

@@ -27,7 +27,7 @@ mod write;
 pub use context::{ContextRecord, context_bead, context_json, parse_context};
 pub use error::RecordError;
 pub use formula::{FormulaFormat, ReadFormula, cooked_json, formula_json, read_formula, run_steps};
-pub use gas_town::{RigEntry, pause_remark, rig_entries};
+pub use gas_town::{RigEntry, pause_of, pause_remark, rig_entries};
 pub use places::{Route, flat_settings, parse_route, redirect_target};
 pub use read::{
     DependencyLine, Line, NextAnswer, OverdueAnswer, ProblemAnswer, Record, parse_dependency_lines,

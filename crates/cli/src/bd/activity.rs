@@ -10,7 +10,7 @@ use gt_records::event_json;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{JsonList, Printer, clock_time};
+use crate::output::{JsonList, Printer, local_times, moment, short_commit};
 use crate::values::instant;
 
 /// How often a follower looks for news. Looking costs one read of a counter.
@@ -245,7 +245,7 @@ pub(crate) fn event_line(event: &Event) -> String {
     } else {
         event.kind.as_str().replace('_', " ")
     };
-    format!("[{}] {symbol} {subject} {action}{detail} ({})", clock_time(event.at), event.actor)
+    format!("[{}] {symbol} {subject} {action}{detail} ({})", moment(event.at), event.actor)
 }
 
 fn detail(event: &Event) -> String {
@@ -270,7 +270,9 @@ fn detail(event: &Event) -> String {
         | EventKind::RunLost
         | EventKind::RunCancelled
         | EventKind::Escalated => joined(&[run_of(event), field("reason")]),
-        EventKind::RunSilent | EventKind::RunGoesOn => joined(&[run_of(event), field("since")]),
+        EventKind::RunSilent | EventKind::RunGoesOn => {
+            joined(&[run_of(event), local_times(&field("since"))])
+        }
         EventKind::RunBlocked => joined(&[run_of(event), field("pulled_by"), field("why")]),
         EventKind::TokenChanged => joined(&[field("token"), field("name"), field("change")]),
         EventKind::StepDone => joined(&[run_of(event), field("title")]),
@@ -282,15 +284,21 @@ fn detail(event: &Event) -> String {
             format!("{} → {}", field("from"), field("to")),
             field("subject"),
         ]),
-        EventKind::WorkAccepted | EventKind::Rescued => joined(&[run_of(event), field("commit")]),
-        EventKind::Landed => joined(&[run_of(event), field("commit"), field("branch")]),
+        EventKind::WorkAccepted | EventKind::Rescued => {
+            joined(&[run_of(event), short_commit(&field("commit")).to_owned()])
+        }
+        EventKind::Landed => {
+            joined(&[run_of(event), short_commit(&field("commit")).to_owned(), field("branch")])
+        }
         EventKind::TreeMoved | EventKind::TreeRestored | EventKind::TreePurged => {
             joined(&[field("polecat"), field("path"), field("reason")])
         }
-        EventKind::TreeDue => joined(&[field("polecat"), field("path"), field("until")]),
+        EventKind::TreeDue => {
+            joined(&[field("polecat"), field("path"), local_times(&field("until"))])
+        }
         EventKind::Parked | EventKind::Limited | EventKind::Unparked => joined(&[
             format!("{} {}", field("kind"), field("name")),
-            field("until"),
+            local_times(&field("until")),
             field("reason"),
         ]),
         EventKind::AccountChanged => joined(&[field("account"), field("change")]),

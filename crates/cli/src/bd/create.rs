@@ -5,6 +5,7 @@ use gt_core::bead::{Direction, Link, RequestKey};
 use gt_core::{DependencyType, IssueType, Json, Priority};
 use gt_operations::batch::Step;
 use gt_operations::beads::{Created, NewBead, Once, PlanOptions, create, create_once};
+use gt_operations::rigs;
 
 use super::create_many::{self, PlanSource};
 use super::shapes;
@@ -104,7 +105,7 @@ pub(super) struct CreateArgs {
     /// Whether to wait for all of them or for the first
     #[arg(long, value_name = "GATE", requires = "waits_for", value_parser = ["all-children", "any-children"])]
     waits_for_gate: Option<String>,
-    /// The rig it belongs to
+    /// The rig it belongs to [default: its parent's, that of the working directory, or the only one]
     #[arg(long, visible_alias = "repo", value_name = "RIG")]
     rig: Option<String>,
     /// Accept an id with an unknown prefix
@@ -197,6 +198,13 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
     for id in &missing {
         shapes::note_absent(printer, id);
     }
+    let chosen = new.rig.is_some() || new.id.is_some() || new.parent.is_some() || bead.ephemeral;
+    if bead.rig.is_none() && !chosen && !rigs::list(&town)?.is_empty() {
+        let id = &bead.id;
+        printer.note(format!(
+            "note: {id} was made in hq, which is not dispatched; bd update {id} --rig <rig> moves it"
+        ));
+    }
     if printer.json() {
         return printer.object(&shapes::bare(&bead, &labels));
     }
@@ -261,6 +269,7 @@ fn new_bead(args: CreateArgs, now: gt_core::Timestamp) -> Result<NewBead, CliErr
         acceptance_criteria: args.acceptance.unwrap_or_default(),
         notes: args.notes.unwrap_or_default(),
         issue_type: args.issue_type.as_deref().map(IssueType::parse).transpose()?,
+        check_type: true,
         priority: args.priority.as_deref().map(Priority::parse).transpose()?.unwrap_or_default(),
         assignee: args.assignee.unwrap_or_default(),
         labels: comma_separated(&args.labels),

@@ -7,6 +7,7 @@ use gt_operations::{OperationError, Town, beads};
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::output::moment;
 use crate::values::instant;
 
 /// Put beads off, until a date or until bd undefer
@@ -39,7 +40,7 @@ pub(super) fn run(context: &Context<'_>, args: &DeferArgs) -> Result<(), CliErro
     let town = context.town()?;
     let until = args.until.as_deref().map(|text| instant(text, town.now())).transpose()?;
     let done = beads::defer(&town, &args.ids, until, args.reason.as_deref())?;
-    let when = until.map_or_else(String::new, |until| format!(" until {until}"));
+    let when = until.map_or_else(String::new, |until| format!(" until {}", moment(until)));
     let said = |id: &BeadId, changed: bool| {
         if changed {
             format!("✓ Deferred {id}{when}")

@@ -11,7 +11,7 @@ use super::filters::{TraitArgs, limit, order};
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Printer, plural};
+use crate::output::{Printer, local_times, plural};
 
 const LIMIT: usize = 100;
 
@@ -138,7 +138,8 @@ fn explain_all(
     let summary = explain(town, filter, below, |explained| match explained {
         Explained::Ready(row, _) => shapes::print_rows(printer, [(&row, "ready".to_owned())]),
         Explained::Waiting(row, reasons, _) => {
-            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            let reasons: Vec<String> =
+                reasons.iter().map(|reason| local_times(&reason.to_string())).collect();
             shapes::print_rows(printer, [(&row, reasons.join("; "))])
         }
     })?;

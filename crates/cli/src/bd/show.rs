@@ -9,7 +9,7 @@ use gt_records::ObjectWriter;
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, ago};
+use crate::output::{Cell, Printer, Table, ago, moment};
 
 /// Show beads
 #[derive(Debug, Args)]
@@ -189,12 +189,12 @@ fn print_rest(printer: &Printer, shown: &Shown) -> Result<(), CliError> {
     ];
     let flags: Vec<&str> =
         flags.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
-    let time = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
+    let time = |at: Option<Timestamp>| at.map(moment).unwrap_or_default();
     let mut facts = vec![
         ("uid", bead.uid.to_string()),
         ("owner", bead.owner.clone()),
-        ("created_at", bead.created_at.to_string()),
-        ("updated_at", bead.updated_at.to_string()),
+        ("created_at", moment(bead.created_at)),
+        ("updated_at", moment(bead.updated_at)),
         ("started_at", time(bead.started_at)),
         ("closed_at", time(bead.closed_at)),
         ("estimated_minutes", bead.estimated_minutes.map(|n| n.to_string()).unwrap_or_default()),

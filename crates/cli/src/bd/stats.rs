@@ -1,7 +1,7 @@
 //! `bd stats`.
 
 use clap::Args;
-use gt_operations::beads::statistics;
+use gt_operations::beads::{ready_count, statistics};
 use gt_records::ObjectWriter;
 
 use crate::context::Context;
@@ -20,6 +20,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let found = statistics(&town)?;
+    let ready = i64::try_from(ready_count(&town)?).unwrap_or(i64::MAX);
     let numbers = [
         ("total_issues", found.total()),
         ("open_issues", found.with_status("open")),
@@ -28,7 +29,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         ("closed_issues", found.with_status("closed")),
         ("blocked_issues", found.blocked),
         ("deferred_issues", found.with_status("deferred")),
-        ("ready_issues", found.unblocked),
+        ("ready_issues", ready),
         ("pinned_issues", found.with_status("pinned")),
         ("epics_eligible_for_closure", found.closable_epics),
     ];

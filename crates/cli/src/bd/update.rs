@@ -15,7 +15,8 @@ use crate::values::{DescriptionArgs, comma_separated, instant, json_argument, ty
 #[command(after_help = "Examples:
   bd update gt-abc --claim
   bd update gt-abc --status blocked --append-notes \"waiting for the key\"
-  bd update gt-abc gt-def --add-label soon --priority 1")]
+  bd update gt-abc gt-def --add-label soon --priority 1
+  bd update hq-abc --rig gastown        # move it to a rig; its id stays")]
 pub(super) struct UpdateArgs {
     /// Ids, or parts of them
     #[arg(value_name = "ID", required = true)]
@@ -75,6 +76,9 @@ pub(super) struct UpdateArgs {
     /// Make it a part of this bead; "" for none
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
+    /// Move it to this rig, with its id and everything about it; "" for the town itself
+    #[arg(long, value_name = "RIG")]
+    rig: Option<String>,
     /// When it should be finished; "" for no date
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
     due: Option<String>,
@@ -184,6 +188,7 @@ fn changes(args: &UpdateArgs, now: Timestamp) -> Result<BeadChanges, CliError> {
         add_labels: comma_separated(&args.add_label),
         remove_labels: comma_separated(&args.remove_label),
         parent: edit(args.parent.as_deref(), |text| Ok(text.to_owned()))?,
+        rig: edit(args.rig.as_deref(), |text| Ok(text.to_owned()))?,
         metadata,
         ephemeral: either(args.ephemeral, args.persistent),
         no_history: either(args.no_history, args.history),

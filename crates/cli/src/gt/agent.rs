@@ -12,7 +12,7 @@ use gt_records::ObjectWriter;
 use super::deacon::resume_runtime;
 use crate::context::{Context, this_program};
 use crate::error::CliError;
-use crate::output::{Cell, Table};
+use crate::output::{Cell, Table, moment};
 
 /// Runtimes: the programs that work on beads
 #[derive(Debug, Args)]
@@ -245,7 +245,7 @@ fn test(context: &Context<'_>, name: &str, live: bool) -> Result<(), CliError> {
     match &tested.answer {
         Some(Answer::Said(last)) => printer.line(format!("✓ It answered: {last}")),
         Some(Answer::Limited(limit)) => {
-            printer.line(format!("It may not answer before {}: {}", limit.at, limit.said))
+            printer.line(format!("It may not answer before {}: {}", moment(limit.at), limit.said))
         }
         None => printer.done(format!("Next: gt config agent test {name} --live really asks it")),
     }

@@ -60,6 +60,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
         ConfigVerb::Agent(args) => super::agent::run(context, args),
         ConfigVerb::Set { key, value } => {
             let (name, value) = settings::set(&town, key, value)?;
+            note_unused(printer, &town, Some(name.as_str()))?;
             if printer.json() {
                 return printer
                     .object(&json(&without_secrets(&settings::get(&town, name.as_str())?)));
@@ -68,12 +69,16 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
         }
         ConfigVerb::Get { key } => {
             let resolved = settings::get(&town, key)?;
+            note_unused(printer, &town, Some(resolved.name.as_str()))?;
             if printer.json() {
                 return printer.object(&json(&resolved));
             }
             printer.data(resolved.value)
         }
-        ConfigVerb::List => list(printer, &town),
+        ConfigVerb::List => {
+            list(printer, &town)?;
+            note_unused(printer, &town, None)
+        }
         ConfigVerb::Unset { key } => {
             let (name, was_set) = settings::unset(&town, key)?;
             if printer.json() {
@@ -102,6 +107,14 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
             printer.done(format!("✓ {} imported", plural(changed.len() as u64, "setting")))
         }
     }
+}
+
+/// Says which command of a rig is not used, because a setting names a runtime that counts before it.
+fn note_unused(printer: &Printer, town: &Town, about: Option<&str>) -> Result<(), CliError> {
+    for told in settings::unused_commands(town, about)? {
+        printer.note(format!("note: {told}"));
+    }
+    Ok(())
 }
 
 fn list(printer: &Printer, town: &Town) -> Result<(), CliError> {

@@ -10,7 +10,7 @@ use gt_records::ObjectWriter;
 
 use crate::context::{Context, this_program};
 use crate::error::CliError;
-use crate::output::{Printer, plural};
+use crate::output::{Printer, plural, short_commit};
 
 /// How often one looks whether something has happened.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -88,9 +88,7 @@ fn line(began: Timestamp, moment: &Moment) -> String {
     let (mark, what) = match scene {
         Scene::Began { agent, earlier: 0 } => ("▶", format!("{title} ({agent})")),
         Scene::Began { agent, .. } => ("▶", format!("goes on with it ({agent})")),
-        Scene::Landed { commit } => {
-            ("✓", format!("landed as {}", commit.get(..7).unwrap_or(commit)))
-        }
+        Scene::Landed { commit } => ("✓", format!("landed as {}", short_commit(commit))),
         Scene::Stumbled { reason } => ("✗", format!("{reason}; nothing is lost")),
         Scene::Limited { until } => ("⏸", format!("a usage limit, until {until}")),
     };

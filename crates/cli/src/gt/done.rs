@@ -10,6 +10,7 @@ use gt_records::ObjectWriter;
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::output::short_commit;
 
 /// Finish the work of a run: commit it, accept it, and bring it where it belongs
 ///
@@ -80,7 +81,9 @@ fn sentence(done: &Done) -> String {
     let Done { run, said, fate } = done;
     let whereabouts = match fate {
         Fate::Nothing => "nothing had changed".to_owned(),
-        Fate::Landed { branch, commit } => format!("landed on {branch} as {}", short(commit)),
+        Fate::Landed { branch, commit } => {
+            format!("landed on {branch} as {}", short_commit(commit))
+        }
         Fate::Kept { branch, pushed: true } => format!("pushed as {branch}"),
         Fate::Kept { branch, pushed: false } => format!("kept on {branch}"),
         Fate::Merging { branch } => format!("{branch} waits to be merged"),
@@ -103,10 +106,6 @@ fn sentence(done: &Done) -> String {
         Said::Escalated => format!("✓ {run} is over, and a person is asked: {whereabouts}"),
         Said::Deferred => format!("✓ {run} is over, and its bead is for later: {whereabouts}"),
     }
-}
-
-fn short(commit: &str) -> &str {
-    commit.get(..10).unwrap_or(commit)
 }
 
 fn json(done: &Done) -> String {

@@ -10,7 +10,7 @@ use super::scheduler::{self, SchedulerVerb};
 use super::sling::{SlingFlags, sling_words};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Printer, plural};
+use crate::output::{Printer, moment, plural};
 
 /// Put beads in line, and look after the line
 ///
@@ -85,7 +85,7 @@ fn print(printer: &Printer, status: &QueueStatus) -> Result<(), CliError> {
     printer.line(format!("  Running:  {}", plural(status.live.into(), "polecat")))?;
     printer.line(format!("  Capacity: {}", scheduler::capacity(status.live, status.cap)))?;
     if let Some(pause) = &status.paused {
-        printer.line(format!("  Paused:   by {} since {}", pause.by, pause.at))?;
+        printer.line(format!("  Paused:   by {} since {}", pause.by, moment(pause.at)))?;
     }
     let mut rigs: Vec<_> = status.rigs.iter().filter(|(_, rig)| rig.queued > 0).collect();
     rigs.sort_by(|a, b| b.1.queued.cmp(&a.1.queued).then_with(|| a.0.cmp(b.0)));

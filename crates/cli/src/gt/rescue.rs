@@ -9,7 +9,7 @@ use gt_records::ObjectWriter;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Table, ago, plural, size};
+use crate::output::{Cell, Table, ago, moment, plural, short_commit, size};
 
 /// See what was saved of runs that did not end well, and go on from it
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
             Cell::new(rescued.run.to_string()),
             Cell::new(rescued.rig.as_str()),
             Cell::new(ago(rescued.created_at, town.now())),
-            Cell::new(rescued.commit.get(..12).unwrap_or(&rescued.commit)),
+            Cell::new(short_commit(&rescued.commit)),
             Cell::new(match rescued.left_out.len() {
                 0 => String::new(),
                 count => plural(count as u64, "file"),
@@ -101,13 +101,13 @@ fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
     printer.heading(&rescued.run.to_string(), &format!("  saved from {}", rescued.rig))?;
     let mut table = Table::new();
     for (name, value) in [
-        ("commit", rescued.commit.clone()),
+        ("commit", short_commit(&rescued.commit).to_owned()),
         ("reference", rescued.reference.clone()),
-        ("began from", rescued.base.clone()),
-        ("saved", rescued.created_at.to_string()),
+        ("began from", short_commit(&rescued.base).to_owned()),
+        ("saved", moment(rescued.created_at)),
         ("uncommitted", size(rescued.bytes)),
         ("look at it", format!("{git} show {}", rescued.reference)),
-        ("all of it", format!("{git} diff {} {}", rescued.base, rescued.reference)),
+        ("all of it", format!("{git} diff {} {}", short_commit(&rescued.base), rescued.reference)),
         ("go on from it", format!("gt rescue restore {}", rescued.run)),
     ] {
         table.row(vec![Cell::bold(name), Cell::new(value)]);

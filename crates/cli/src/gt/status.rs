@@ -22,7 +22,7 @@ use super::watch::{Next, watch};
 use crate::bd::event_line;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, plural, roughly};
+use crate::output::{Cell, Printer, Table, local_times, plural, roughly};
 
 const EVENTS_SHOWN: usize = 5;
 const NEEDS_SHOWN: usize = 10;
@@ -253,7 +253,7 @@ fn print_scheduler(printer: &Printer, scheduler: &QueueStatus) -> Result<(), Cli
         printer.line(budget_line(budget))?;
     }
     for reason in &scheduler.short {
-        printer.line(format!("Waits for {reason}"))?;
+        printer.line(format!("Waits for {}", local_times(&reason.to_string())))?;
     }
     Ok(())
 }

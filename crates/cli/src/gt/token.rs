@@ -9,7 +9,7 @@ use gt_records::{new_token_json, token_json};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Table, ago};
+use crate::output::{Cell, Table, ago, moment};
 
 /// Tokens for those who speak to the server
 #[derive(Debug, Args)]
@@ -102,7 +102,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
         let state = match (token.revoked_at, token.expires_at) {
             (Some(at), _) => format!("revoked {}", ago(at, now)),
             (None, Some(until)) if until <= now => format!("expired {}", ago(until, now)),
-            (None, Some(until)) => format!("valid until {until}"),
+            (None, Some(until)) => format!("valid until {}", moment(until)),
             (None, None) => "valid".to_owned(),
         };
         table.row(vec![

@@ -1,9 +1,9 @@
 //! `gt why`.
 
 use clap::Args;
-use gt_core::decide::WaitReason;
+use gt_core::decide::{ConvoyState, WaitReason};
 use gt_core::schedule::{Context as SlingContext, Run};
-use gt_core::{ExecutorKind, Outcome, Timestamp};
+use gt_core::{Bead, ExecutorKind, Outcome, Timestamp};
 use gt_operations::daemon::{self, DaemonAbsence};
 use gt_operations::queue::{self, Cause, Headline, Why};
 use gt_records::ObjectWriter;
@@ -16,7 +16,7 @@ use super::status::{print_needs, write_need};
 use super::step::write_progress;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, ago, run_state_colour};
+use crate::output::{Cell, Printer, Table, ago, local_times, run_state_colour};
 
 /// Say why a bead is not running: every reason, and what takes it away
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ fn headline(why: &Why, now: Timestamp) -> String {
         }
         (Headline::Landing, Some(run)) => {
             let awaited = run.awaits_origin().map(|awaited| awaited.to_string());
-            format!("was done as {}, and {}", run.id, awaited.unwrap_or_default())
+            format!("was done as {}, and {}", run.id, local_times(&awaited.unwrap_or_default()))
         }
         (Headline::Starting, Some(run)) => format!("is being started as {}", run.id),
         (Headline::Running | Headline::Starting | Headline::Landing, None) => {
@@ -120,7 +120,7 @@ fn print_reasons(printer: &Printer, why: &Why) -> Result<(), CliError> {
     for (reason, remedy) in why.reasons.iter().zip(&why.remedies) {
         if !is_told {
             printer.line("")?;
-            printer.line(format!("• {reason}"))?;
+            printer.line(format!("• {}", local_times(&reason.to_string())))?;
         }
         printer.line(format!("  → {remedy}"))?;
     }
@@ -218,11 +218,24 @@ fn print_history(printer: &Printer, why: &Why, now: Timestamp) -> Result<(), Cli
             row("Steps", format!("{progress} done (gt step list --run {})", run.id));
         }
     }
-    if why.context.is_none() && why.run.is_none() {
+    if !why.convoys.is_empty() {
+        let named = why.convoys.iter();
+        let named = named.map(|convoy| format!("{} ({})", convoy.id, convoy_state(convoy)));
+        row("Convoys", named.collect::<Vec<_>>().join(", "));
+    }
+    if why.context.is_none() && why.run.is_none() && why.convoys.is_empty() {
         return Ok(());
     }
     printer.line("")?;
     printer.table(table)
+}
+
+/// The state of a convoy in a word.
+fn convoy_state(convoy: &Bead) -> &str {
+    match ConvoyState::of(convoy) {
+        ConvoyState::Landed => "landed",
+        ConvoyState::Staged | ConvoyState::Open | ConvoyState::Closed => convoy.status.as_str(),
+    }
 }
 
 fn scheduled(context: &SlingContext, now: Timestamp) -> String {
@@ -270,6 +283,15 @@ fn json(why: &Why, absence: Option<DaemonAbsence>) -> String {
             why.causes.iter().for_each(|cause| array.object(|object| write_cause(object, cause)));
         });
     }
+    object.array("convoys", |array| {
+        for convoy in &why.convoys {
+            array.object(|object| {
+                object.text("id", convoy.id.as_str());
+                object.text("title", convoy.title.as_str());
+                object.text("status", convoy.status.as_str());
+            });
+        }
+    });
     if let Some(outlook) = &why.outlook {
         object.object("line", |object| {
             object.count("position", outlook.position as u64);

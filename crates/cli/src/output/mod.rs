@@ -4,13 +4,13 @@ mod json;
 mod progress;
 mod table;
 mod text;
+mod time;
 
 pub(crate) use json::{JsonList, JsonSections};
 pub(crate) use progress::progress_bar;
 pub(crate) use table::{Cell, Table};
-pub(crate) use text::{
-    ago, clock_time, harmless, plural, roughly, run_state_colour, size, status_colour,
-};
+pub(crate) use text::{harmless, plural, run_state_colour, size, status_colour};
+pub(crate) use time::{ago, local_times, moment, roughly, short_commit, span};
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
@@ -169,7 +169,7 @@ impl Printer {
         if !self.quiet {
             // After what was printed before it; if that cannot leave, the end of the command says so.
             let _ = self.flush();
-            tell(&harmless(text.as_ref()));
+            tell(&harmless(&local_times(text.as_ref())));
         }
     }
 
@@ -177,7 +177,7 @@ impl Printer {
     #[expect(clippy::unused_self, reason = "printing is asked of the printer, whatever it needs")]
     pub(crate) fn part_failed(&self, error: &CliError) -> String {
         let message = error.chain();
-        tell(&format!("Error: {message}"));
+        tell(&format!("Error: {}", local_times(&message)));
         message
     }
 
@@ -196,7 +196,7 @@ impl Printer {
         }
         let _ = self.flush();
         if !matches!(error, CliError::AlreadyTold(_)) {
-            tell(&format!("Error: {message}"));
+            tell(&format!("Error: {}", local_times(&message)));
             for line in error.picture() {
                 tell(&format!("  {line}"));
             }

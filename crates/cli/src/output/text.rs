@@ -1,12 +1,10 @@
 //! Small words.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use comfy_table::Color;
+use gt_core::Status;
 use gt_core::schedule::RunState;
-use gt_core::{Status, Timestamp};
-use jiff::tz::TimeZone;
 
 /// `1 bead`, `2 beads`.
 pub(crate) fn plural(count: u64, one: &str) -> String {
@@ -27,33 +25,6 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(text)
     }
-}
-
-/// How long ago, in the largest unit.
-pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
-    let seconds = now.since(then).as_secs();
-    match seconds {
-        0..60 => "just now".to_owned(),
-        60..3_600 => format!("{}m ago", seconds / 60),
-        3_600..86_400 => format!("{}h ago", seconds / 3_600),
-        _ => format!("{}d ago", seconds / 86_400),
-    }
-}
-
-/// How long, to two units.
-pub(crate) fn roughly(time: Duration) -> String {
-    let (minutes, hours) = (time.as_secs() / 60, time.as_secs() / 3_600);
-    match time.as_secs() {
-        seconds @ 0..60 => format!("{seconds}s"),
-        60..3_600 => format!("{minutes}m"),
-        3_600..86_400 => format!("{hours}h {}m", minutes % 60),
-        _ => format!("{}d {}h", hours / 24, hours % 24),
-    }
-}
-
-/// The time of day where the reader is.
-pub(crate) fn clock_time(at: Timestamp) -> String {
-    at.to_jiff().to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
 }
 
 /// The colour that goes with a status.

@@ -283,3 +283,23 @@ fn an_edit_leaves_alone_what_others_set_meanwhile() {
     assert!(refused.stderr.contains("changed by somebody else"), "{refused}");
     assert_eq!(town.gt(["config", "get", "scheduler.batch_size"]).ok().line(), "9");
 }
+
+#[test]
+fn a_command_of_a_rig_that_a_runtime_overrides_is_told() {
+    let town = crate::support::town_with_rigs(&["web", "api"]);
+    let said = town.gt(["config", "set", "rig.web.command", "true"]).ok();
+    assert_eq!(said.stderr, "");
+
+    let told = "rig.web.command is set and not used: worker.runtime = claude counts";
+    let said = town.gt(["config", "set", "worker.runtime", "claude"]).ok();
+    assert_says(&said.stderr, &[told, "gt config set rig.web.runtime custom"]);
+    for name in ["rig.web.command", "worker.runtime"] {
+        assert_says(&town.gt(["config", "get", name]).ok().stderr, &[told]);
+    }
+    assert_says(&town.gt(["config", "list"]).ok().stderr, &[told]);
+    assert_says(&town.gt(["doctor"]).stdout, &[told]);
+    assert_eq!(town.gt(["config", "get", "rig.api.command"]).ok().stderr, "");
+
+    town.gt(["config", "set", "rig.web.runtime", "custom"]).ok();
+    assert_eq!(town.gt(["config", "get", "rig.web.command"]).ok().stderr, "");
+}

@@ -184,3 +184,50 @@ fn what_its_owner_landed_stays_landed_while_the_rest_is_done() {
     town.bd(["reopen", "we-a"]).ok();
     assert_eq!(town.show(&convoy)["status"], "open");
 }
+
+#[test]
+fn a_convoy_of_one_slung_bead_is_listed_only_on_request_and_ends_with_its_bead() {
+    let town = town_with_agent("wait_for never");
+    let cleared = sling(&town, &["we-a"], &["--queue"]);
+    let unslung = sling(&town, &["we-b"], &["--queue"]);
+    let batch = sling(&town, &["we-c", "we-d"], &["--queue"]);
+    let cancelled = sling(&town, &["we-e"], &[]);
+    town.wait_for_agent("we-e#1");
+    assert_eq!(statuses(&town, &[]), [format!("{batch} open")]);
+    assert_eq!(statuses(&town, &["--all"]).len(), 4);
+    assert_eq!(town.gt_json(&["convoy", "status", &cleared])["status"], "open");
+
+    town.gt(["scheduler", "clear", "--bead", "we-a"]).ok();
+    town.gt(["unsling", "we-b"]).ok();
+    town.gt(["run", "cancel", "we-e"]).ok();
+    town.gt(["scheduler", "clear"]).ok();
+
+    for (convoy, why) in [
+        (&cleared, "we-a was taken out of the queue"),
+        (&unslung, "we-b was taken out of the queue"),
+        (&cancelled, "we-e was cancelled"),
+    ] {
+        let shown = town.gt_json(&["convoy", "status", convoy]);
+        assert_eq!((&shown["status"], &shown["close_reason"]), (&json!("closed"), &json!(why)));
+    }
+    // One that a person sees in the list is the person's to end.
+    assert_eq!(statuses(&town, &[]), [format!("{batch} open")]);
+    // Slung again, the bead has another convoy.
+    let again = town.gt_json(&["sling", "we-a", "--queue", "--no-boot"]);
+    assert_ne!(again["convoy"], json!(cleared));
+    town.assert_quiet();
+}
+
+#[test]
+fn the_list_of_convoys_is_printed_before_the_question() {
+    let town = town_at_rest();
+    sling(&town, &["we-a", "we-b"], &[]);
+    // The answer is only written when the question was read.
+    let script = format!(
+        "mkfifo answers && exec 3<> answers && '{}' convoy -i <&3 | while read -r line; do \
+         echo \"$line\"; case $line in *'Which one'*) echo q >&3;; esac; done",
+        town.gt_path().display()
+    );
+    let said = town.command("sh").args(["-c", &script]).run().ok().stdout;
+    assert_says(&said, &["0/2  Batch: 2 beads", "Which one?"]);
+}

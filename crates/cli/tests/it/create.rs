@@ -208,6 +208,7 @@ fn types_have_other_names() {
         ("mol", "molecule"),
         ("my-own", "my-own"),
     ] {
+        town.bd(["config", "set", "types.custom", "my-own"]).ok();
         let id = town.create("A task", &["-t", given]);
         assert_eq!(town.show(&id)["issue_type"], kept);
     }
@@ -369,4 +370,54 @@ fn a_rig_may_be_named_by_its_directory() {
     let id = town.create("By path", &["--repo", "web/"]);
 
     assert!(id.starts_with("we-"), "{id}");
+}
+
+#[test]
+fn an_unknown_type_is_refused_with_what_was_perhaps_meant() {
+    let town = town();
+    town.bead("hq-a", &[]);
+    for command in
+        [&["create", "Slip", "--type", "bugg"][..], &["update", "hq-a", "--type", "bugg"]]
+    {
+        let error = refusal(&town.bd(command));
+        assert_says(
+            &error,
+            &["unknown type \"bugg\"", "did you mean bug?", "bd config set types.custom bugg"],
+        );
+    }
+    assert_eq!(town.ids(&["list", "--all"]), ["hq-a"]);
+
+    // Types of Gas Town, aliases, and the types of a team.
+    for known in ["molecule", "gate", "MR", "Feat", "convoy"] {
+        town.bd(["create", "Known", "--type", known]).ok();
+    }
+    town.bd(["config", "set", "types.custom", "incident, runbook"]).ok();
+    town.bd(["create", "Outage", "--type", "incident"]).ok();
+    town.bd(["update", "hq-a", "--type", "runbook"]).ok();
+    let error = refusal(&town.bd(["create", "Slip", "--type", "incidnt"]));
+    assert_says(&error, &["did you mean incident?"]);
+
+    // An import keeps what it brings, and such a bead can still be changed.
+    town.write("odd.jsonl", "{\"id\":\"hq-odd\",\"title\":\"Odd\",\"issue_type\":\"oddity\",\"status\":\"open\",\"priority\":2}\n");
+    town.bd(["import", "odd.jsonl"]).ok();
+    town.bd(["update", "hq-odd", "--priority", "1", "--type", "oddity"]).ok();
+    assert_eq!(town.show("hq-odd")["issue_type"], "oddity");
+}
+
+#[test]
+fn parts_are_listed_by_their_numbers_everywhere() {
+    let town = town();
+    let epic = town.create("Epic", &["-t", "epic"]);
+    for number in 1..=11 {
+        town.create(&format!("Part {number}"), &["--parent", &epic]);
+    }
+    let expected: Vec<String> = (1..=11).map(|number| format!("{epic}.{number}")).collect();
+
+    assert_eq!(town.ids(&["children", &epic]), expected);
+    let shown = town.json(&["show", &epic, "--include-dependents"]);
+    assert_eq!(crate::support::texts(&shown[0]["dependents"], "id"), expected);
+    let tree = town.json(&["dep", "tree", &epic, "--direction", "up"]);
+    let below: Vec<String> =
+        crate::support::texts(&tree, "id").into_iter().filter(|id| *id != epic).collect();
+    assert_eq!(below, expected);
 }

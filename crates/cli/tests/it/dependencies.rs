@@ -318,3 +318,47 @@ fn what_is_missing_is_asked_for() {
     assert_says(&refusal(&town.bd(["dep", "add", "hq-a"])), &["on which bead?"]);
     town.bd(["dep", "add"]).fails(1);
 }
+
+#[test]
+fn beads_that_would_wait_for_each_other_through_children_are_refused() {
+    let town = town();
+    for id in ["hq-a", "hq-b", "hq-c", "hq-x", "hq-new"] {
+        town.bead(id, &[]);
+    }
+    let epic = ["--type", "epic"];
+    town.bead("hq-epic", &epic);
+    town.bead("hq-deep", &epic);
+    for (child, parent) in [("hq-a1", "hq-a"), ("hq-b1", "hq-b"), ("hq-deep1", "hq-deep")] {
+        town.bead(child, &[]);
+        town.bd(["dep", "add", child, parent, "--type", "parent-child"]).ok();
+    }
+    town.bd(["dep", "add", "hq-deep", "hq-epic", "--type", "parent-child"]).ok();
+    let waits = |issue: &str, target: &str| {
+        town.command(town.bd_path())
+            .args(["dep", "add", issue, target, "--type", "waits-for"])
+            .run()
+    };
+
+    waits("hq-a1", "hq-b").ok();
+    let error = refusal(&waits("hq-b1", "hq-a"));
+    assert_says(&error, &["cycle", "hq-b1 → hq-a1 → hq-b1"]);
+    // A plain edge closes the circle as well,
+    let error = refusal(&town.bd(["dep", "add", "hq-b1", "hq-a1"]));
+    assert_says(&error, &["cycle", "hq-b1 → hq-a1 → hq-b1"]);
+    // and so does a part of an epic at any depth,
+    waits("hq-x", "hq-epic").ok();
+    assert_says(
+        &refusal(&town.bd(["dep", "add", "hq-deep1", "hq-x"])),
+        &["cycle", "hq-x → hq-deep"],
+    );
+    // and a bead that becomes a part of what is waited for.
+    town.bd(["dep", "add", "hq-new", "hq-a1"]).ok();
+    let error = refusal(&town.bd(["dep", "add", "hq-new", "hq-b", "--type", "parent-child"]));
+    assert_says(&error, &["hq-new cannot become a part of hq-b", "hq-new → hq-a1 → hq-new"]);
+
+    // A child that is done is not waited for any more.
+    town.bd(["close", "hq-a1", "--force"]).ok();
+    waits("hq-b1", "hq-a").ok();
+    town.bd(["dep", "add", "hq-new", "hq-b", "--type", "parent-child"]).ok();
+    assert_says(&town.bd(["dep", "cycles"]).ok().stdout, &["No"]);
+}

@@ -92,7 +92,8 @@ fn a_directory_that_is_no_repository_is_refused() {
 #[test]
 fn what_is_said_about_a_rig_can_be_changed() {
     let town = town();
-    town.git_repository("project");
+    let repository = town.git_repository("project");
+    town.command("git").args(["branch", "trunk"]).dir(&repository).run().ok();
     town.gt(["rig", "add", "web", "../project", "--executor", "tmux"]).ok();
 
     let said = town.gt(["rig", "set", "web", "executor", "process"]).ok();
@@ -393,4 +394,96 @@ fn the_repository_of_a_rig_is_a_place_of_the_rig() {
         .ok();
 
     assert!(made.line().starts_with("we-"), "{made}");
+}
+
+#[test]
+fn a_bead_goes_to_the_only_rig_and_is_told_of_hq_where_there_are_several() {
+    let town = town_with_rigs(&["web"]);
+    let only = town.bd(["create", "Only"]).ok();
+    assert!(only.stdout.contains("we-"), "{only}");
+    assert_eq!(only.stderr, "");
+
+    town.gt(["rig", "add", "api"]).ok();
+    let several = town.bd(["create", "Several", "--silent"]).ok();
+    let id = several.stdout.trim().to_owned();
+    assert!(id.starts_with("hq-"), "{several}");
+    assert_says(
+        &several.stderr,
+        &["made in hq, which is not dispatched", &format!("bd update {id} --rig")],
+    );
+    // Where it was chosen, or there is no rig at all, there is nothing to tell.
+    assert_eq!(town.bd(["create", "Chosen", "--id", "hq-chosen"]).ok().stderr, "");
+    assert_eq!(town_with_rigs(&[]).bd(["create", "Alone"]).ok().stderr, "");
+}
+
+#[test]
+fn a_bead_is_moved_to_another_rig_with_everything_about_it() {
+    let town = town_with_rigs(&["web", "api"]);
+    for rig in ["web", "api"] {
+        town.gt(["config", "set", &format!("rig.{rig}.command"), "true"]).ok();
+    }
+    town.gt(["scheduler", "pause"]).ok();
+    town.bead("hq-a", &["-l", "soon"]);
+    town.bead("hq-b", &["--deps", "hq-a"]);
+    town.bd(["comments", "add", "hq-a", "look"]).ok();
+    assert_says(&refusal(&town.gt(["sling", "hq-a"])), &["town-level", "bd update hq-a --rig"]);
+    assert_says(&refusal(&town.bd(["update", "hq-a", "--rig", "wbe"])), &["wbe", "api, web"]);
+
+    town.bd(["update", "hq-a", "--rig", "web"]).ok();
+
+    assert_eq!(town.ids(&["list", "--rig", "web"]), ["hq-a"]);
+    let shown = town.show("hq-a");
+    assert_eq!((&shown["labels"], &shown["comment_count"]), (&json!(["soon"]), &json!(1)));
+    assert_eq!(town.gt_json(&["why", "hq-b"])["reasons"][0]["code"], "blocked");
+    let slung = town.gt_json(&["sling", "hq-a", "--no-boot"]);
+    assert_eq!(slung["entries"][0]["target_rig"], "web");
+    let error = refusal(&town.bd(["update", "hq-a", "--rig", "api"]));
+    assert_says(&error, &["it is scheduled", "gt scheduler clear --bead hq-a"]);
+    town.gt(["scheduler", "clear", "--bead", "hq-a"]).ok();
+    town.bd(["update", "hq-a", "--rig", "api"]).ok();
+    assert_eq!(town.ids(&["list", "--rig", "api"]), ["hq-a"]);
+
+    // A copy of the town knows where it belongs, and a rig that is not there is no rig.
+    let records = town.export();
+    let copy = town_with_rigs(&["web", "api"]);
+    copy.write("records.jsonl", &records);
+    copy.bd(["import", "records.jsonl"]).ok();
+    assert_eq!(copy.ids(&["list", "--rig", "api"]), ["hq-a"]);
+    town.bd(["update", "hq-a", "--rig", ""]).ok();
+    assert_eq!(town.ids(&["list", "--rig", "api"]), [""; 0]);
+    assert!(!town.export().contains("gt_rig"), "its prefix says it all again");
+}
+
+#[test]
+fn a_bead_that_runs_stays_in_its_rig() {
+    let town = town_with_rigs(&["web", "api"]);
+    town.gt(["config", "set", "rig.web.command", "sleep 600"]).ok();
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a", "--no-boot"]).ok();
+    let error = refusal(&town.bd(["update", "we-a", "--rig", "api"]));
+    assert_says(&error, &["cannot move we-a", "gt run cancel we-a#1"]);
+    town.gt(["run", "cancel", "we-a"]).ok();
+    town.bd(["update", "we-a", "--rig", "api"]).ok();
+}
+
+#[test]
+fn a_branch_that_the_origin_does_not_have_is_refused() {
+    let town = town();
+    let repository = town.git_repository("project");
+    town.command("git").args(["branch", "trunk"]).dir(&repository).run().ok();
+    town.gt(["rig", "add", "web", "../project"]).ok();
+    let last = town.last_event();
+
+    let error = refusal(&town.gt(["rig", "set", "web", "branch", "trunc"]));
+    assert_says(&error, &["the origin of the rig web has no branch trunc", "did you mean trunk?"]);
+    assert_says(
+        &refusal(&town.gt(["rig", "set", "web", "branch", "nonesuch"])),
+        &["no branch nonesuch"],
+    );
+    assert_eq!(town.last_event(), last, "nothing happened");
+
+    town.gt(["rig", "set", "web", "branch", "trunk"]).ok();
+    // An origin that does not answer refuses nothing.
+    std::fs::rename(&repository, repository.with_extension("gone")).unwrap();
+    town.gt(["rig", "set", "web", "branch", "later"]).ok();
 }

@@ -147,3 +147,40 @@ fn a_worker_that_is_killed_loses_its_run_and_its_bead_is_started_again() {
     assert_says(&said.stdout, &["Started 2, done 1, failed 0; 0 still queued"]);
     assert_eq!(town.show("gt-1")["outcome"], "success");
 }
+
+#[test]
+fn on_a_terminal_more_than_ten_beads_are_cleared_only_after_a_question() {
+    let town = crate::agents::town_with_agent("true");
+    let ids: Vec<String> = (1..=11).map(|number| format!("we-{number}")).collect();
+    for id in &ids {
+        town.bead(id, &[]);
+    }
+    let clear = |flags: &str, answer: &str| {
+        let command = format!("'{}' scheduler clear {flags}", town.gt_path().display());
+        let script = town.command("script").args(["-qec", &command, "/dev/null"]);
+        script.env("TERM", "xterm").stdin(answer).run().ok().stdout
+    };
+    let queue = || {
+        let words: Vec<&str> =
+            ["queue"].into_iter().chain(ids.iter().map(String::as_str)).collect();
+        town.gt(words).ok();
+    };
+    let queued = || town.gt_json(&["scheduler", "status"])["queued_total"].clone();
+    queue();
+
+    assert_says(
+        &clear("", "n\n"),
+        &["Take all 11 beads out of the queue? [y/N]", "Nothing was changed"],
+    );
+    assert_eq!(queued(), 11);
+    assert_says(&clear("", "yes\n"), &["Cleared 11 bead(s) from queue"]);
+    queue();
+    assert!(!clear("--yes", "").contains("[y/N]"));
+    // Ten go without a question, and so does everything where no person could answer.
+    queue();
+    town.gt(["scheduler", "clear", "--bead", "we-1"]).ok();
+    assert!(!clear("", "").contains("[y/N]"));
+    queue();
+    town.gt(["scheduler", "clear"]).ok();
+    assert_eq!(queued(), 0);
+}

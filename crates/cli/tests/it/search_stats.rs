@@ -105,6 +105,30 @@ fn statistics_have_every_number() {
 }
 
 #[test]
+fn statistics_count_as_ready_what_ready_lists() {
+    let town = town();
+    town.bead("hq-a", &[]);
+    town.bead("hq-later", &["--defer", "+2d"]);
+    town.bead("hq-woken", &[]);
+    town.bd(["update", "hq-woken", "--status", "deferred"]).ok();
+    town.bd(["update", "hq-woken", "--defer", "2020-01-01"]).ok();
+    town.bead("hq-gate", &["--type", "gate"]);
+    town.bead("hq-letter", &["--type", "message"]);
+    town.bead("hq-epic", &["--type", "epic"]);
+    town.bead("hq-put-off", &["--defer", "+2d"]);
+    town.bead("hq-part", &[]);
+    town.bd(["dep", "add", "hq-part", "hq-put-off", "--type", "parent-child"]).ok();
+    town.bead("hq-waits", &["--deps", "hq-a"]);
+    town.bead("hq-pinned", &[]);
+    town.bd(["update", "hq-pinned", "--status", "pinned"]).ok();
+
+    let ready = town.ids(&["ready", "--limit", "0"]);
+
+    assert_eq!(town.json(&["stats"])["summary"]["ready_issues"], ready.len(), "{ready:?}");
+    assert!(ready.iter().any(|id| id == "hq-a") && ready.len() < 6, "{ready:?}");
+}
+
+#[test]
 fn statistics_of_nothing_are_zeros() {
     let stats = town().json(&["stats"]);
     for (name, number) in stats["summary"].as_object().unwrap() {

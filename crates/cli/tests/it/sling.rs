@@ -147,17 +147,60 @@ fn while_paused_a_direct_sling_schedules_and_says_so() {
 }
 
 #[test]
-fn in_a_batch_a_wrong_id_is_told_and_the_rest_is_scheduled() {
+fn an_unknown_name_stops_a_batch_before_anything_is_scheduled() {
+    let town = gastown();
+    town.bead("gt-a1", &[]);
+    town.bead("gt-b", &[]);
+    town.bead("gt-epic", &["--type", "epic"]);
+    part(&town, "gt-part", "gt-epic", &[]);
+    let last = town.last_event();
+
+    for verb in ["sling", "queue"] {
+        for (words, parts) in [
+            // A mistyped rig, alone behind a bead and behind several.
+            (
+                &["gt-b", "gatsown"][..],
+                &["\"gatsown\"", "did you mean gastown?", "known rigs: gastown"][..],
+            ),
+            (&["gt-b", "gt-a1", "gastow"], &["did you mean gastown?"]),
+            (&["gt-epic", "gatsown"], &["did you mean gastown?"]),
+            (
+                &["gt-b", "nowhere"],
+                &["no issue and no rig found matching \"nowhere\"", "known rigs"],
+            ),
+            // A mistyped id, wherever it stands and whatever stands beside it.
+            (
+                &["gt-b", "gt-a2", "gastown"],
+                &["no issue found matching \"gt-a2\"; did you mean gt-a1?"],
+            ),
+            (&["gt-1a", "gt-b"], &["did you mean gt-a1?"]),
+            (&["gt-b", "gt-nope", "gt-none", "gastown"], &["\"gt-nope\"", "\"gt-none\""]),
+            (&["mol-review", "--on", "gt-b", "--on", "gt-nope"], &["\"gt-nope\""]),
+        ] {
+            for how in [&["--no-boot"][..], &["--dry-run"], &["--force"], &["--json"]] {
+                let ran =
+                    town.command(town.gt_path()).arg(verb).args(words).args(how).run().fails(1);
+                assert_says(&ran.stderr, parts);
+            }
+        }
+    }
+    assert_eq!(town.last_event(), last, "nothing happened");
+}
+
+#[test]
+fn skip_unknown_schedules_the_rest_of_a_batch() {
     let town = gastown();
     defer(&town);
     town.bead("gt-a", &[]);
     town.bead("gt-b", &[]);
 
-    let ran =
-        town.gt(["sling", "gt-a", "gt-nope", "gt-b", "gt-a", "gastown", "--no-boot"]).fails(1);
+    let words =
+        ["sling", "gt-a", "gt-nope", "gt-b", "gt-a", "gastown", "--no-boot", "--skip-unknown"];
+    let ran = town.gt(words).ok();
 
-    assert_says(&ran.stdout, &["✓ Scheduled gt-a", "✓ Scheduled gt-b", "gt-a: named twice"]);
-    assert_eq!(ran.stderr, "Error: no issue found matching \"gt-nope\"\n");
+    let said = ["✓ Scheduled gt-a", "✓ Scheduled gt-b", "gt-a: named twice", "Skipped: 1 unknown"];
+    assert_says(&ran.stdout, &said);
+    assert_says(&ran.stderr, &["no issue found matching \"gt-nope\""]);
     let contexts = texts(&town.gt_json(&["queue", "list"]), "context");
     assert_eq!(contexts, ["hq-ctx-00001", "hq-ctx-00002"]);
     let convoys = town.ids(&["list", "--type", "convoy"]);
@@ -165,6 +208,10 @@ fn in_a_batch_a_wrong_id_is_told_and_the_rest_is_scheduled() {
 
     let (code, report) = sling(&town, &["gt-a", "gt-b", "gastown"]);
     assert_eq!((code, statuses(&report)), (0, vec!["noop".to_owned(); 2]));
+
+    let last = town.last_event();
+    town.gt(["sling", "gt-nope", "gt-none", "--skip-unknown"]).fails(1);
+    assert_eq!(town.last_event(), last, "a request of unknown names alone is refused");
 }
 
 #[test]

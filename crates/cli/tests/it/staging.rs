@@ -79,7 +79,7 @@ fn a_launch_schedules_everything_at_once_and_it_runs_to_the_end() {
     let convoy = staged["convoy_id"].as_str().unwrap();
     town.gt(["config", "set", "scheduler.max_polecats", "2"]).ok();
 
-    let said = town.gt(["convoy", "launch", convoy, "--force"]).ok().stdout;
+    let said = town.gt(["convoy", "launch", convoy]).ok().stdout;
 
     assert_says(&said, &["✓ Launched", "4 beads in 3 waves", "we-d"]);
     assert_eq!(town.show(convoy)["status"], "open");
@@ -108,23 +108,52 @@ fn a_task_list_and_an_epic_are_launched_in_one_go() {
     assert_eq!(town.gt_json(&["convoy", "list"]).as_array().unwrap().len(), 2);
 }
 
+/// A record of an open bead with edges, each a target and a type.
+fn record(id: &str, issue_type: &str, edges: &[(&str, &str)]) -> String {
+    let edges: Vec<Value> = edges
+        .iter()
+        .map(|(target, kind)| json!({"issue_id": id, "depends_on_id": target, "type": kind}))
+        .collect();
+    json!({"id": id, "title": id, "issue_type": issue_type, "status": "open", "priority": 2, "dependencies": edges})
+        .to_string()
+}
+
 #[test]
 fn what_is_wrong_is_named_and_nothing_is_written() {
     let town = town_with_epic();
-    // No edge closes a circle, and yet none of them can ever start.
-    town.bead("we-sub", &["--type", "epic"]);
-    town.bd(["dep", "add", "we-sub", "we-epic", "--type", "parent-child"]).ok();
-    town.bead("we-x", &[]);
-    town.bd(["dep", "add", "we-x", "we-sub", "--type", "parent-child"]).ok();
-    town.bd(["dep", "add", "we-a", "we-sub", "--type", "waits-for"]).ok();
-    town.bd(["dep", "add", "we-x", "we-a"]).ok();
+    // No edge closes a circle, and yet none of them can ever start. Commands refuse that, an import does not.
+    let records = [
+        record("we-top", "epic", &[]),
+        record("we-sub", "epic", &[("we-top", "parent-child")]),
+        record("we-x", "task", &[("we-sub", "parent-child"), ("we-y", "blocks")]),
+        record("we-y", "task", &[("we-top", "parent-child"), ("we-sub", "waits-for")]),
+        // Two tasks that wait for each other's parents.
+        record("we-p", "task", &[]),
+        record("we-q", "task", &[]),
+        record("we-p1", "task", &[("we-p", "parent-child"), ("we-q", "waits-for")]),
+        record("we-q1", "task", &[("we-q", "parent-child"), ("we-p", "waits-for")]),
+    ];
+    town.write("circle.jsonl", &(records.join("\n") + "\n"));
+    town.bd(["import", "circle.jsonl"]).ok();
     town.bead("hq-lost", &[]);
     let before = town.last_event();
 
-    let staged = refused(&town, &["we-epic"]);
+    let staged = refused(&town, &["we-top"]);
     assert_eq!((&staged["status"], &staged["convoy_id"]), (&json!("error"), &json!("")));
     assert_eq!(categories(&staged, "errors"), ["cycle"]);
-    assert_says(staged["errors"][0]["message"].as_str().unwrap(), &["we-a → we-sub → we-x → we-a"]);
+    assert_says(
+        staged["errors"][0]["message"].as_str().unwrap(),
+        &["we-sub → we-x → we-y → we-sub"],
+    );
+    // With and without the parents in the set, which then stand outside.
+    for set in [&["we-p", "we-q", "we-p1", "we-q1"][..], &["we-p1", "we-q1"], &["we-p1"]] {
+        let staged = refused(&town, set);
+        assert_eq!(categories(&staged, "errors"), ["cycle"], "{set:?}");
+        let beads = strings(&staged["errors"][0]["bead_ids"]);
+        assert!(beads.contains(&"we-p1"), "{set:?}: {beads:?}");
+    }
+    let cycles = town.bd(["dep", "cycles"]).stdout;
+    assert_says(&cycles, &["we-p1", "we-q1", "we-x", "we-y"]);
     let staged = refused(&town, &["hq-lost"]);
     assert_eq!(categories(&staged, "errors"), ["no-rig"]);
     assert_says(
@@ -136,25 +165,56 @@ fn what_is_wrong_is_named_and_nothing_is_written() {
 }
 
 #[test]
-fn warnings_are_staged_and_only_launched_by_force() {
+fn findings_that_only_say_how_the_work_goes_do_not_stop_a_launch() {
     let town = town_with_epic();
+    town.gt(["rig", "add", "api", "--prefix", "ap"]).ok();
+    town.gt(["config", "set", "rig.api.command", "true"]).ok();
     town.bead("we-outside", &[]);
     town.bd(["dep", "add", "we-b", "we-outside"]).ok();
     part(&town, "we-alone");
+    part(&town, "ap-alone");
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
 
     let staged = town.gt_json(&["convoy", "stage", "we-epic"]);
 
     assert_eq!(staged["status"], "staged_warnings");
-    assert_eq!(categories(&staged, "warnings"), ["orphan", "gated"]);
-    assert_eq!(waves(&staged), [vec!["we-a", "we-alone"], vec!["we-c"]]);
+    assert_eq!(categories(&staged, "warnings"), ["orphan", "cross-rig", "capacity", "gated"]);
+    assert_eq!(waves(&staged), [vec!["ap-alone", "we-a", "we-alone"], vec!["we-c"]]);
     assert_eq!(texts(&staged["gated"], "id"), ["we-b", "we-d"]);
     assert_eq!(strings(&staged["gated"][0]["gated_by"]), ["we-outside"]);
+    let said = town.gt(["convoy", "stage", "we-epic"]).ok().stderr;
+    assert!(!said.contains("--force"), "{said}");
+    let convoy = staged["convoy_id"].as_str().unwrap();
+    town.gt(["scheduler", "pause"]).ok();
+    let said = town.gt(["convoy", "launch", convoy]).ok().stdout;
+    assert_says(&said, &["✓ Launched", "! orphan: ", "! cross-rig: ", "! capacity: ", "! gated: "]);
+    assert!(!said.contains("overridden"), "{said}");
+    assert_eq!(town.show(convoy)["status"], "open");
+}
+
+#[test]
+fn a_launch_lists_exactly_what_force_overrides() {
+    let town = town_with_epic();
+    part(&town, "we-alone");
+    town.gt(["rig", "dock", "web"]).ok();
+
+    let staged = town.gt_json(&["convoy", "stage", "we-epic"]);
+
+    assert_eq!(categories(&staged, "warnings"), ["orphan", "blocked-rig"]);
+    assert_says(&town.gt(["convoy", "stage", "we-epic"]).ok().stderr, &["--force"]);
     let convoy = staged["convoy_id"].as_str().unwrap();
     let refusal = refusal(&town.gt(["convoy", "launch", convoy]));
-    assert_says(&refusal, &["stays staged", "--force"]);
+    assert_says(
+        &refusal,
+        &["stays staged", "blocked-rig: the rig web is docked", "gt rig undock web", "--force"],
+    );
+    assert!(!refusal.contains("orphan"), "{refusal}");
     assert_eq!(town.show(convoy)["status"], "staged_warnings");
-    town.gt(["scheduler", "pause"]).ok();
-    town.gt(["convoy", "launch", convoy, "--force"]).ok();
+    let said = town.gt(["convoy", "launch", convoy, "--force"]).ok().stdout;
+    assert_says(
+        &said,
+        &["! orphan: ", "! overridden by --force: blocked-rig: the rig web is docked"],
+    );
     assert_eq!(town.show(convoy)["status"], "open");
 }
 

@@ -80,6 +80,7 @@ fn without_a_slot_it_names_who_has_them_and_who_is_before_it() {
         [
             "attempts",
             "context",
+            "convoys",
             "daemon_absence",
             "holders",
             "id",
@@ -136,7 +137,7 @@ fn beads_that_are_not_dispatched_say_why() {
 
     for (id, code, remedy) in [
         ("we-e", "not-slingable", "gt sling we-e schedules the beads that it is made of"),
-        ("hq-a", "town-level", "make a bead in a rig"),
+        ("hq-a", "town-level", "bd update hq-a --rig"),
         ("we-c", "claimed", "bd update we-c --status open"),
         ("we-d", "deferred", "bd undefer we-d"),
         ("we-f", "assigned", "gt sling we-f --force"),
@@ -258,4 +259,52 @@ fn ready_work_without_a_daemon_is_the_first_line_everywhere() {
     let said = town.gt(["status"]).ok().stdout;
     assert!(!said.contains("No daemon is running"), "{said}");
     town.gt(["down"]).ok();
+}
+
+#[test]
+fn a_docked_bead_is_told_of_each_convoy_as_it_stands() {
+    let town = town_with_agent("true");
+    for bead in ["we-a", "we-b", "we-c"] {
+        town.bead(bead, &[]);
+    }
+    town.gt(["scheduler", "pause"]).ok();
+    town.gt(["rig", "dock", "web"]).ok();
+    let stage = |beads: &[&str]| {
+        let staged = town.gt_json(&[&["convoy", "stage"], beads].concat());
+        staged["convoy_id"].as_str().unwrap().to_owned()
+    };
+    let launched = stage(&["we-a", "we-b"]);
+    let staged = stage(&["we-a", "we-c"]);
+    town.gt(["convoy", "launch", &launched, "--force"]).ok();
+
+    // In a staged convoy alone.
+    assert_eq!(town.reasons("we-c"), ["convoy-staged", "rig-docked"]);
+    let said = town.gt(["why", "we-c"]).ok().stdout;
+    let launch = format!("gt rig undock web, then gt convoy launch {staged}");
+    assert_says(&said, &[&launch, &format!("{staged} (staged_warnings)")]);
+    // In a launched convoy, with and without a staged one beside it.
+    for bead in ["we-a", "we-b"] {
+        assert_eq!(town.reasons(bead), ["not-scheduled", "rig-docked"], "{bead}");
+        let said = town.gt(["why", bead]).ok().stdout;
+        let undock = format!("because the open convoy {launched} tracks it");
+        assert_says(
+            &said,
+            &["gt rig undock web schedules it", &undock, &format!("{launched} (open)")],
+        );
+    }
+    let convoys = &town.why("we-a")["convoys"];
+    let told: Vec<(&str, &str)> = convoys
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["id"].as_str().unwrap(), one["status"].as_str().unwrap()))
+        .collect();
+    assert!(
+        told.contains(&(&launched, "open")) && told.contains(&(&staged, "staged_warnings")),
+        "{told:?}"
+    );
+
+    town.gt(["rig", "undock", "web"]).ok();
+    assert_eq!(town.reasons("we-a"), ["paused"]);
+    assert_eq!(town.reasons("we-c"), ["convoy-staged"]);
 }

@@ -104,6 +104,21 @@ pub enum Gate {
     AnyChildren,
 }
 
+impl Gate {
+    /// The gate that the metadata of an edge names.
+    pub fn of_metadata(metadata: &str) -> Self {
+        // Nearly no edge names one, and every edge is asked.
+        if !metadata.contains("any-children") {
+            return Self::AllChildren;
+        }
+        let named = Json::parse(metadata).ok().and_then(|json| json.string_field("gate"));
+        match named.as_deref() {
+            Some("any-children") => Self::AnyChildren,
+            _ => Self::AllChildren,
+        }
+    }
+}
+
 /// `issue` depends on `target`. At most one edge per pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {
@@ -128,14 +143,6 @@ pub struct Dependency {
 impl Dependency {
     /// The gate named in this edge's metadata.
     pub fn gate(&self) -> Gate {
-        // Nearly no edge names one, and every edge is asked.
-        if !self.metadata.contains("any-children") {
-            return Gate::AllChildren;
-        }
-        let named = Json::parse(&self.metadata).ok().and_then(|json| json.string_field("gate"));
-        match named.as_deref() {
-            Some("any-children") => Gate::AnyChildren,
-            _ => Gate::AllChildren,
-        }
+        Gate::of_metadata(&self.metadata)
     }
 }

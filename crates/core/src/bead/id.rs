@@ -1,5 +1,6 @@
 //! Names of beads.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use sha2::{Digest, Sha256};
@@ -41,6 +42,11 @@ impl BeadId {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Compares ids so that `gt-2` comes before `gt-10`, and `gt-a.2` before `gt-a.10`: the order of every list of parts.
+    pub fn natural_order(&self, other: &Self) -> Ordering {
+        natural_order(&self.0, &other.0).then_with(|| self.cmp(other))
     }
 
     /// The id of this bead's `number`th child.
@@ -134,11 +140,47 @@ impl fmt::Display for Uid {
     }
 }
 
+fn natural_order(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a, b);
+    loop {
+        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+        let (in_a, in_b) = (digits(a), digits(b));
+        if in_a > 0 && in_b > 0 {
+            let (number_a, number_b) =
+                (a[..in_a].trim_start_matches('0'), b[..in_b].trim_start_matches('0'));
+            let order = number_a.len().cmp(&number_b.len()).then(number_a.cmp(number_b));
+            if order.is_ne() {
+                return order;
+            }
+            (a, b) = (&a[in_a..], &b[in_b..]);
+            continue;
+        }
+        let (mut chars_a, mut chars_b) = (a.chars(), b.chars());
+        match (chars_a.next(), chars_b.next()) {
+            (Some(from_a), Some(from_b)) if from_a == from_b => {
+                (a, b) = (chars_a.as_str(), chars_b.as_str());
+            }
+            (from_a, from_b) => return from_a.cmp(&from_b),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn numbers_in_ids_sort_naturally() {
+        let mut ids = ["gt-10", "gt-2", "gt-a.10", "gt-a.9", "gt-02", "gt-02a", "ga-1", "gt-a.9.1"]
+            .map(|id| BeadId::parse(id).unwrap());
+        ids.sort_by(BeadId::natural_order);
+        let sorted: Vec<&str> = ids.iter().map(BeadId::as_str).collect();
+        let expected =
+            ["ga-1", "gt-02", "gt-2", "gt-02a", "gt-10", "gt-a.9", "gt-a.9.1", "gt-a.10"];
+        assert_eq!(sorted, expected);
+    }
 
     #[test]
     fn the_prefix_of_an_id_without_a_registered_one_is_guessed() {

@@ -48,6 +48,33 @@ impl IssueType {
     pub const NOT_WORK: &[&str] = &NOT_WORK;
     /// The types hidden from `list` by themselves.
     pub const HIDDEN: &[&str] = &["gate", "agent", "rig", "role", "message", Self::SLING_CONTEXT];
+    /// The types that have a meaning here or in the tools around it. A team names its own in `types.custom`.
+    pub const BUILT_IN: &[&str] = &[
+        "task",
+        "bug",
+        "feature",
+        "chore",
+        "epic",
+        "decision",
+        "spike",
+        "story",
+        "milestone",
+        "convoy",
+        "molecule",
+        "gate",
+        "merge-request",
+        "message",
+        "event",
+        "agent",
+        "role",
+        "rig",
+        "slot",
+        "queue",
+        "swarm",
+        "wisp",
+        "formula",
+        Self::SLING_CONTEXT,
+    ];
     /// The type that contexts are shown with.
     pub const SLING_CONTEXT: &str = "sling-context";
 
@@ -68,6 +95,11 @@ impl IssueType {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether this is one of the [built-in](Self::BUILT_IN) types, or none at all.
+    pub fn is_built_in(&self) -> bool {
+        self.0.is_empty() || Self::BUILT_IN.contains(&self.as_str())
     }
 
     /// Whether `ready` offers beads of this type.

@@ -77,6 +77,12 @@ pub fn is_owned(convoy: &Bead) -> bool {
     fields.iter().any(|(name, value)| name == "owned" && value.as_str() == "true")
 }
 
+/// Whether a sling made this convoy for its own bookkeeping, and no person asked for it.
+pub fn is_bookkeeping(convoy: &Bead) -> bool {
+    let fields = convoy.metadata.as_ref().and_then(Json::fields).unwrap_or_default();
+    fields.iter().any(|(name, value)| name == "auto" && value.as_str() == "true")
+}
+
 /// What follows for a convoy from how its members stand now.
 ///
 /// It lands when everything is done, unless its owner does that; and what has landed is under way again when something of it

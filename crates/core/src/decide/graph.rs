@@ -9,12 +9,22 @@ use std::hash::Hash;
 pub fn find_path<N: Clone + Eq + Hash, E>(
     start: &N,
     goal: &N,
+    next: impl FnMut(&N) -> Result<Vec<N>, E>,
+) -> Result<Option<Vec<N>>, E> {
+    find_path_to(start, |node| node == goal, next)
+}
+
+/// A shortest path from `start` to the nearest node that `is_goal` accepts, both included. Otherwise like
+/// [`find_path`].
+pub fn find_path_to<N: Clone + Eq + Hash, E>(
+    start: &N,
+    is_goal: impl Fn(&N) -> bool,
     mut next: impl FnMut(&N) -> Result<Vec<N>, E>,
 ) -> Result<Option<Vec<N>>, E> {
     let mut came_from: HashMap<N, Option<N>> = HashMap::from([(start.clone(), None)]);
     let mut queue = VecDeque::from([start.clone()]);
     while let Some(node) = queue.pop_front() {
-        if node == *goal {
+        if is_goal(&node) {
             let mut path = vec![node.clone()];
             let mut at = &node;
             while let Some(Some(previous)) = came_from.get(at) {

@@ -26,6 +26,7 @@ mod staging;
 mod stalls;
 mod standing;
 mod transition;
+mod waits;
 mod worker_rights;
 
 pub use admission::{Ask, Cap, Caps, Occupancy, admit};
@@ -37,13 +38,13 @@ pub use breaker::{
 };
 pub use budget::{Budget, BudgetKind};
 pub use convoy::{
-    ConvoyChange, ConvoyState, LANDED, Members, PARTS_DONE, convoy_change, epic_change, is_owned,
-    refuse_convoy_status,
+    ConvoyChange, ConvoyState, LANDED, Members, PARTS_DONE, convoy_change, epic_change,
+    is_bookkeeping, is_owned, refuse_convoy_status,
 };
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, Place, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
-pub use graph::{cycles, find_path, waves};
+pub use graph::{cycles, find_path, find_path_to, waves};
 pub use guard::{
     Load, LoadGuard, MachineFacts, Memory, MemoryFloor, MemoryGuard, YOUNG, learn_memory,
 };
@@ -70,6 +71,7 @@ pub use standing::{
 pub use transition::{
     LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
 };
+pub use waits::{WaitEdge, waits};
 pub use worker_rights::{
     Evidence, Kinship, Right, WorkerRights, hear_worker, right_needed, right_refused, table_right,
 };

@@ -1,6 +1,6 @@
 //! What a set of beads would do if it were launched: in which order, what holds parts of it up, and what is wrong with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use super::graph::cycles;
@@ -16,6 +16,8 @@ pub struct Member {
     pub part: Part,
     /// Where in the set those stand that it waits for and that are not over.
     pub waits_for: Vec<usize>,
+    /// Where in the set the unfinished children stand that it waits for through a `waits-for` on their parent.
+    pub awaited_children: Vec<usize>,
     /// Those it waits for that are neither in the set nor over.
     pub gates: Vec<BeadId>,
 }
@@ -40,6 +42,8 @@ pub struct StageFacts {
     pub is_epic: bool,
     /// How many workers there may be at once, if that is limited.
     pub cap: Option<u32>,
+    /// What members wait for outside the set besides their gates, and what the beads outside wait for.
+    pub outside: Vec<(BeadId, Vec<BeadId>)>,
     /// Rigs whose repository does not have the branch that the work is to land on.
     pub missing_branches: Vec<(RigSlug, String)>,
 }
@@ -92,6 +96,21 @@ impl Category {
             | Self::Gated => false,
         }
     }
+
+    /// Whether a launch goes on only if it is forced: a part of the plan cannot be carried out as it stands. Beads of a
+    /// parked rig do not start and beads of a docked rig are left out; without its branch no work can begin. The other
+    /// warnings tell how the work will go, and it goes.
+    pub const fn needs_force(self) -> bool {
+        match self {
+            Self::BlockedRig | Self::MissingBranch => true,
+            Self::Cycle
+            | Self::NoRig
+            | Self::Orphan
+            | Self::CrossRig
+            | Self::Capacity
+            | Self::Gated => false,
+        }
+    }
 }
 
 impl fmt::Display for Category {
@@ -133,13 +152,18 @@ impl StagePlan {
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(|finding| finding.category.is_error())
     }
+
+    /// The warnings that a launch has to override.
+    pub fn to_override(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.category.needs_force())
+    }
 }
 
 /// Plans how a set would go.
 pub fn stage(facts: &StageFacts) -> StagePlan {
     let graph = Graph::of(&facts.members);
     let (waves, gated) = graph.order(&facts.members);
-    let mut findings = graph.cycles(&facts.members);
+    let mut findings = graph.cycles(&facts.members, &facts.outside);
     findings.extend(without_rig(&facts.members));
     if facts.is_epic {
         findings.extend(orphans(&facts.members, &graph));
@@ -168,8 +192,8 @@ impl Graph {
                 Part::Frame(parts) => parts,
                 Part::Work(_) => &[],
             };
-            let mut targets: Vec<usize> =
-                member.waits_for.iter().chain(parts).copied().filter(|at| !is_over(at)).collect();
+            let targets = member.waits_for.iter().chain(&member.awaited_children).chain(parts);
+            let mut targets: Vec<usize> = targets.copied().filter(|at| !is_over(at)).collect();
             targets.sort_unstable();
             targets.dedup();
             targets
@@ -221,24 +245,49 @@ impl Graph {
         (waves, gated)
     }
 
-    fn cycles(&self, members: &[Member]) -> Vec<Finding> {
-        let found = cycles(&self.edges).into_iter();
+    /// The cycles that members are in, also those that lead through beads outside the set.
+    fn cycles(&self, members: &[Member], outside: &[(BeadId, Vec<BeadId>)]) -> Vec<Finding> {
+        let mut ids: Vec<&BeadId> = members.iter().map(|member| &member.id).collect();
+        let mut places: HashMap<&BeadId, usize> =
+            ids.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+        for (id, _) in outside {
+            places.entry(id).or_insert_with(|| {
+                ids.push(id);
+                ids.len() - 1
+            });
+        }
+        let placed = |beads: &[BeadId]| -> Vec<usize> {
+            beads.iter().filter_map(|bead| places.get(bead).copied()).collect()
+        };
+        let inside = self.edges.iter().zip(members).map(|(edges, member)| {
+            let gates = if member.part == Part::Over { Vec::new() } else { placed(&member.gates) };
+            edges.iter().copied().chain(gates).collect()
+        });
+        let mut edges: Vec<Vec<usize>> = inside.collect();
+        edges.resize_with(ids.len(), Vec::new);
+        for (id, waits) in outside {
+            edges[places[id]].extend(placed(waits));
+        }
+        let found = cycles(&edges).into_iter();
+        let of_members = found.filter(|path| path.iter().any(|at| *at < members.len()));
         let finding = |path: Vec<usize>| {
-            let beads: Vec<BeadId> = path.iter().map(|at| members[*at].id.clone()).collect();
+            let beads: Vec<BeadId> = path.iter().map(|at| ids[*at].clone()).collect();
             // An edge that somebody drew, and not one from a frame to its parts.
             let next = |at: usize| path[(at + 1) % path.len()];
-            let drawn =
-                (0..path.len()).rev().find(|at| members[path[*at]].waits_for.contains(&next(*at)));
+            let is_drawn = |at: &usize| {
+                let member = members.get(path[*at]);
+                member.is_some_and(|member| member.waits_for.contains(&next(*at)))
+            };
+            let drawn = (0..path.len()).rev().find(is_drawn);
             Finding {
                 category: Category::Cycle,
                 message: format!("they wait for each other: {}", round(&beads)),
-                suggested_fix: drawn.map(|at| {
-                    format!("bd dep remove {} {}", members[path[at]].id, members[next(at)].id)
-                }),
+                suggested_fix: drawn
+                    .map(|at| format!("bd dep remove {} {}", ids[path[at]], ids[next(at)])),
                 beads,
             }
         };
-        found.map(finding).collect()
+        of_members.map(finding).collect()
     }
 }
 
@@ -288,7 +337,7 @@ fn without_rig(members: &[Member]) -> Option<Finding> {
         category: Category::NoRig,
         message: format!("no rig does {}: {}", count(beads.len(), "bead", "beads"), named(&beads)),
         suggested_fix: Some(format!(
-            "create it in a rig (bd create --rig <rig>) or add a rig with the prefix of {first} (gt rig add)"
+            "bd update {first} --rig <rig> moves it to a rig; gt rig add makes one"
         )),
         beads,
     })

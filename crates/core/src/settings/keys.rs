@@ -72,6 +72,8 @@ settings! {
         "How many runs a bead gets before a person is asked";
     "recovery.cooldown": SettingKind::Duration, "5m",
         "Least time between two redispatches of a bead";
+    "recovery.stale_hooks": SettingKind::Duration, "1h",
+        "How long a hooked bead without a run may be untouched before the daemon opens it again; 0 is never";
     "epics.auto_close": SettingKind::Bool, "true",
         "Whether an epic is closed with the last of its parts, if none of them failed";
     "rescue.max": SettingKind::Bytes, "256MiB",

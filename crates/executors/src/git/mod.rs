@@ -70,6 +70,17 @@ pub fn ask_origin(repository: &str) -> Result<(), GitError> {
     asked.args(["ls-remote", "--quiet", "--", repository, "HEAD"]).done().map(drop)
 }
 
+/// The names of all branches of a repository (a URL or a path). Fails when there is no repository, or none that can be
+/// reached.
+pub fn branches(repository: &str) -> Result<Vec<String>, ProcessError> {
+    let mut asked = git();
+    asked.args(["ls-remote", "--heads", "--", repository]);
+    let output = capture(asked)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let names = text.lines().filter_map(|line| line.split_once("\trefs/heads/"));
+    Ok(names.map(|(_, name)| name.to_owned()).collect())
+}
+
 /// The branch that `HEAD` of a repository (a URL or a path) points to. Fails when there is no
 /// repository, or none that can be reached.
 pub fn default_branch(repository: &str) -> Result<String, ProcessError> {

@@ -13,6 +13,7 @@ use gt_store::{Reader, Writer};
 
 use super::resolve::{require, resolve_in};
 use super::status::refuse_if_over;
+use super::types::check_type;
 use crate::dependencies::{add_edge, check_levels};
 use crate::notes::refuse_derived;
 use crate::{OperationError, Result, Town};
@@ -32,6 +33,8 @@ pub struct NewBead {
     pub notes: String,
     /// Its type; a task if nothing is said.
     pub issue_type: Option<IssueType>,
+    /// Refuse a type that neither the program nor the setting `types.custom` knows.
+    pub check_type: bool,
     /// How urgent it is.
     pub priority: Priority,
     /// Who has it.
@@ -179,6 +182,9 @@ fn plan(town: &Town, reader: &Reader<'_>, new: &NewBead, now: Timestamp) -> Resu
         check_asked_id(reader, id, new.force)?;
     }
     let issue_type = new.issue_type.clone().unwrap_or_default();
+    if new.check_type {
+        check_type(reader, &issue_type, rig.as_ref())?;
+    }
     let ephemeral = new.ephemeral || issue_type.is_infrastructure();
     if ephemeral && new.no_history {
         return Err(OperationError::rejected("a bead is either ephemeral or kept without history"));
@@ -249,7 +255,7 @@ fn check_texts(new: &NewBead) -> Result<()> {
 }
 
 /// The rig of a new bead and the prefix of its id: what was asked for, else the parent's, else that of
-/// the working directory, else the town's own.
+/// the working directory, else the only rig, else the town's own.
 fn home(
     town: &Town,
     reader: &Reader<'_>,
@@ -259,14 +265,7 @@ fn home(
 ) -> Result<(Option<RigSlug>, Prefix)> {
     let rigs = reader.rigs()?;
     if let Some(name) = &new.rig {
-        let named = |rig: &&Rig| rig.slug.as_str() == name || rig.prefix.as_str() == name;
-        let rig = rigs.iter().find(named).cloned();
-        // Other implementations name a project by its directory.
-        let by_path = || name.contains('/').then(|| town.rig_at(&rigs, Path::new(name))).flatten();
-        let rig = rig.or_else(by_path).ok_or_else(|| OperationError::NoRig {
-            name: name.clone(),
-            known: rigs.iter().map(|rig| rig.slug.to_string()).collect(),
-        })?;
+        let rig = named_rig(town, &rigs, name)?;
         return Ok((Some(rig.slug), rig.prefix));
     }
     if let Some(id) = asked {
@@ -276,9 +275,23 @@ fn home(
         let prefix = Prefix::trusted(parent.id.guessed_prefix().to_owned());
         return Ok((parent.rig.clone(), prefix));
     }
-    Ok(match town.rig_here(&rigs) {
+    let only = || {
+        let mut own = rigs.iter().filter(|rig| rig.slug != RigSlug::inbox());
+        own.next().filter(|_| own.next().is_none()).cloned()
+    };
+    Ok(match town.rig_here(&rigs).or_else(only) {
         Some(rig) => (Some(rig.slug), rig.prefix),
         None => (None, Prefix::town()),
+    })
+}
+
+/// The rig that a person names: by its name, its prefix or, as other implementations do, its directory.
+pub(super) fn named_rig(town: &Town, rigs: &[Rig], name: &str) -> Result<Rig> {
+    let named = |rig: &&Rig| rig.slug.as_str() == name || rig.prefix.as_str() == name;
+    let by_path = || name.contains('/').then(|| town.rig_at(rigs, Path::new(name))).flatten();
+    rigs.iter().find(named).cloned().or_else(by_path).ok_or_else(|| OperationError::NoRig {
+        name: name.to_owned(),
+        known: rigs.iter().map(|rig| rig.slug.to_string()).collect(),
     })
 }
 

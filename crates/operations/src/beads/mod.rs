@@ -8,6 +8,7 @@ mod delete;
 mod facts;
 mod lint;
 mod list;
+mod moving;
 mod plan;
 mod prime;
 mod query;
@@ -16,6 +17,7 @@ mod references;
 mod resolve;
 mod show;
 mod status;
+mod types;
 mod update;
 
 pub use close::{Close, Closed, close, reopen};
@@ -30,6 +32,7 @@ pub use lint::{Finding, LintSummary, lint};
 pub use list::{
     blocked, check_status, count, count_by, everything, for_each_page, label_counts, statistics,
 };
+pub(crate) use moving::carried_rig;
 pub use plan::{Made, PlanOptions, create_all};
 pub use prime::{Primer, primer};
 pub use query::query_filter;

@@ -86,6 +86,7 @@ fn new_bead(
         acceptance_criteria: draft.acceptance_criteria.clone(),
         notes: draft.notes.clone(),
         issue_type: draft.issue_type.clone(),
+        check_type: true,
         priority: draft.priority,
         assignee,
         labels: draft.labels.clone(),

@@ -157,7 +157,7 @@ pub fn explain<E: From<crate::OperationError>>(
                 }
             }
         }
-        summary.cycles = Tangle::read(reader)?.circles();
+        summary.cycles = Tangle::read_with_parts(reader)?.circles();
         Ok(summary)
     })?;
     outcome.map(|()| summary)

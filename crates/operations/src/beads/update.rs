@@ -8,8 +8,10 @@ use gt_core::{
 use gt_store::{Reader, Scope, Writer};
 
 use super::create::edge;
+use super::moving::move_to;
 use super::resolve::{require, resolve_in};
 use super::status::{apply, claim_in, close_context_of, refuse_if_over};
+use super::types::check_type;
 use crate::dependencies::add_edge;
 use crate::notes::{give_label, take_label};
 use crate::settings::{CUSTOM_STATUSES, known_custom_statuses};
@@ -68,6 +70,8 @@ pub struct BeadChanges {
     pub remove_labels: Vec<String>,
     /// The bead it is a part of.
     pub parent: Edit<String>,
+    /// The rig it belongs to; none is the town itself.
+    pub rig: Edit<String>,
     /// Metadata fields to set; `None` removes one.
     pub metadata: Vec<(String, Option<Json>)>,
     /// Machinery that may be purged.
@@ -101,6 +105,7 @@ impl BeadChanges {
             add_labels,
             remove_labels,
             parent,
+            rig,
             metadata,
             ephemeral,
             no_history,
@@ -121,6 +126,7 @@ impl BeadChanges {
             && add_labels.is_empty()
             && remove_labels.is_empty()
             && *parent == Edit::Keep
+            && *rig == Edit::Keep
             && metadata.is_empty()
             && ephemeral.is_none()
             && no_history.is_none()
@@ -171,6 +177,10 @@ pub(crate) fn update_in(
     }
     refuse_if_over(town, writer, &old.id, "update")?;
     apply_fields(&mut new, changes)?;
+    move_to(town, writer, &mut new, &changes.rig)?;
+    if new.issue_type != old.issue_type {
+        check_type(writer, &new.issue_type, new.rig.as_ref())?;
+    }
     if changes.status.is_none() && !changes.claim && old.status != new.status {
         kind = EventKind::StatusChanged;
     }

@@ -217,6 +217,43 @@ pub fn close(town: &Town, convoy: &str, how: &ConvoyClose) -> Result<(Convoy, bo
     })
 }
 
+/// Closes the convoy that a sling made for this bead alone, if the bead is open and neither scheduled nor running: it was
+/// taken out of the queue, or its run was cancelled. A later sling makes another convoy. Returns what was closed.
+pub(crate) fn end_bookkeeping(
+    writer: &mut Writer<'_>,
+    bead: &BeadId,
+    why: &str,
+) -> Result<Option<BeadId>> {
+    let is_over = writer.bead(bead)?.is_none_or(|bead| bead.status == Status::Closed);
+    if is_over || writer.open_context(bead)?.is_some() || writer.live_run(bead)?.is_some() {
+        return Ok(None);
+    }
+    for edge in writer.edges_to(bead)? {
+        if edge.kind != DependencyType::Tracks {
+            continue;
+        }
+        let Some(old) = writer.bead(&edge.issue)?.filter(|bead| bead.issue_type.is_convoy()) else {
+            continue;
+        };
+        let convoy = Convoy::of(old.clone(), writer.convoy_tally(&old.id)?);
+        if convoy.state() != ConvoyState::Open || convoy.is_owned() || !convoy.is_bookkeeping() {
+            continue;
+        }
+        let now = writer.now();
+        let new = Bead {
+            status: Status::Closed,
+            outcome: Some(Outcome::Cancelled),
+            closed_at: Some(now),
+            close_reason: format!("{bead} {why}"),
+            updated_at: now.max(old.updated_at),
+            ..old.clone()
+        };
+        writer.save_bead(&old, &new, EventKind::Closed)?;
+        return Ok(Some(old.id));
+    }
+    Ok(None)
+}
+
 /// Lands a convoy that its owner lands. `force` lands it although something is not done.
 pub fn land(town: &Town, convoy: &str, force: bool, rehearsal: bool) -> Result<Convoy> {
     town.write_or_rehearse(rehearsal, |writer| {

@@ -11,13 +11,13 @@ mod stage;
 mod stranded;
 mod watchers;
 
-use gt_core::decide::{ConvoyState, Members, is_owned};
+use gt_core::decide::{ConvoyState, Members, is_bookkeeping, is_owned};
 use gt_core::schedule::Origin;
 use gt_core::{Bead, BeadId, EventKind, IssueType, Json, Status};
 use gt_store::{BeadFilter, BeadOrder, Pause, Reader, StatusFilter, Tally, Writer};
 
 pub use change::{ConvoyClose, NewConvoy, Removed, clear_trees, close, land, remove};
-pub(crate) use change::{board, create_in, settle};
+pub(crate) use change::{board, create_in, end_bookkeeping, settle};
 pub use forecast::Estimate;
 pub use gt_store::Sketch;
 pub use limits::{cap, pause, resume};
@@ -80,6 +80,11 @@ impl Convoy {
         is_owned(&self.bead)
     }
 
+    /// Whether a sling made it for one bead, for its own bookkeeping.
+    pub fn is_bookkeeping(&self) -> bool {
+        is_bookkeeping(&self.bead) && self.members.total <= 1
+    }
+
     /// What was said about it under this name when it was made, if anything was.
     pub fn said(&self, name: &str) -> Option<String> {
         self.bead.metadata.as_ref().and_then(|metadata| Json::string_field(metadata, name))
@@ -89,7 +94,7 @@ impl Convoy {
 /// Which convoys are listed.
 #[derive(Debug, Clone, Default)]
 pub struct ConvoyFilter {
-    /// Also those that are closed.
+    /// Also those that are closed, and those that a sling made for one bead.
     pub all: bool,
     /// Only those with this status.
     pub status: Option<Status>,
@@ -107,7 +112,10 @@ pub fn list(town: &Town, filter: &ConvoyFilter) -> Result<Vec<Convoy>> {
         let mut convoys = Vec::with_capacity(found.len());
         for row in reader.bead_rows(&found)? {
             let tally = reader.convoy_tally(&row.bead.id)?;
-            convoys.push(Convoy::of(row.bead, tally));
+            let convoy = Convoy::of(row.bead, tally);
+            if filter.all || !convoy.is_bookkeeping() {
+                convoys.push(convoy);
+            }
         }
         Ok(convoys)
     })

@@ -43,16 +43,23 @@ pub fn overview(town: &Town, limit: usize) -> Result<(Vec<Overview>, usize)> {
         let beads = found.into_iter().map(|row| row.bead);
         let under_way: Vec<_> =
             beads.filter(|bead| ConvoyState::of(bead) == ConvoyState::Open).collect();
-        let total = under_way.len();
+        let mut shown = Vec::with_capacity(under_way.len());
+        for bead in under_way {
+            let tally = reader.convoy_tally(&bead.id)?;
+            let convoy = Convoy::of(bead, tally);
+            if !convoy.is_bookkeeping() {
+                shown.push(convoy);
+            }
+        }
+        let total = shown.len();
         if total == 0 {
             return Ok((Vec::new(), 0));
         }
         let scene = town.scene(reader, &around, &Overrides::default(), Caller::Daemon)?;
         let pace = pace(reader)?;
         let mut convoys = Vec::new();
-        for bead in under_way.into_iter().take(limit) {
-            let tally = reader.convoy_tally(&bead.id)?;
-            convoys.push(count(reader, &scene, pace.as_ref(), Convoy::of(bead, tally))?);
+        for convoy in shown.into_iter().take(limit) {
+            convoys.push(count(reader, &scene, pace.as_ref(), convoy)?);
         }
         Ok((convoys, total))
     })
@@ -116,7 +123,13 @@ fn members(
         } else {
             Part::Frame(Vec::new())
         };
-        Member { id: one.bead.clone(), part, waits_for: Vec::new(), gates: Vec::new() }
+        Member {
+            id: one.bead.clone(),
+            part,
+            waits_for: Vec::new(),
+            awaited_children: Vec::new(),
+            gates: Vec::new(),
+        }
     };
     let mut members: Vec<Member> = travellers.iter().map(member).collect();
     for (bead, target) in reader.waits_of_travellers(&convoy.bead.id)? {

@@ -151,7 +151,7 @@ pub fn status(town: &Town, input: &str) -> Result<Picture> {
         let edges = reader.edges_from(&bead.id)?.into_iter();
         let edges = edges.filter(|edge| edge.kind == DependencyType::Tracks);
         let mut ids: Vec<BeadId> = edges.map(|edge| edge.target).collect();
-        ids.sort_unstable();
+        ids.sort_by(BeadId::natural_order);
         let rows = reader.bead_rows(&ids)?;
         let tally = reader.convoy_tally(&bead.id)?;
         let scene = town.scene(reader, &around, &Overrides::default(), Caller::Daemon)?;

@@ -1,6 +1,6 @@
 //! Staging: what would happen, and what is wrong, before anything does.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use gt_core::decide::{ConvoyState, Member, Part, StageFacts, StagePlan, outline, stage as plan};
 use gt_core::limits::PAGE_BEADS;
@@ -14,6 +14,7 @@ use gt_store::{BeadRow, Reader, Sketch, StatusFilter, Writer};
 use super::find;
 use super::forecast::{Estimate, Mark, outlook, pace};
 use super::make::{ConvoyToMake, kept, make};
+use crate::dependencies::waits_of;
 use crate::dispatch::SchedulerSettings;
 use crate::schedule::{Meaning, meaning, no_parts};
 use crate::settings::layers_in;
@@ -238,16 +239,56 @@ fn facts(
         reader.rigs()?.into_iter().map(|rig| (rig.slug.clone(), rig)).collect();
     let places = places(rows);
     let mut members = members(rows, &places, |slug| rigs.get(slug));
+    let parents = parents(rows, &places);
+    let mut elsewhere = Vec::new();
     for page in rows.chunks(PAGE_BEADS) {
         let ids: Vec<BeadId> = page.iter().map(|sketch| sketch.id.clone()).collect();
         for (bead, target) in reader.edges_that_block(&ids)? {
             link(&mut members, &places, &bead, &target);
         }
+        // A child outside the set is no gate of its own: its parent is. A frame leads to its parts anyway.
+        for (bead, child) in reader.awaited_children(&ids)? {
+            let Some(at) = places.get(&bead) else { continue };
+            let Some(place) = places.get(&child) else {
+                elsewhere.push((bead, vec![child]));
+                continue;
+            };
+            let parent = parents[*place].map(|parent| &members[parent].part);
+            if !matches!(parent, Some(Part::Frame(_))) {
+                members[*at].awaited_children.push(*place);
+            }
+        }
     }
+    let outside = outside(reader, &members, &places, elsewhere)?;
     let settings = SchedulerSettings::of(&layers_in(town.root(), reader)?)?;
     let is_epic = set.epic.is_some();
-    let facts = StageFacts { members, is_epic, cap: settings.max_polecats, missing_branches };
+    let cap = settings.max_polecats;
+    let facts = StageFacts { members, is_epic, cap, outside, missing_branches };
     Ok((facts, settings))
+}
+
+/// What members wait for outside their set besides their gates, which `found` begins with, and what the beads there wait
+/// for, directly or behind others.
+fn outside(
+    reader: &Reader<'_>,
+    members: &[Member],
+    places: &HashMap<&BeadId, usize>,
+    mut found: Vec<(BeadId, Vec<BeadId>)>,
+) -> Result<Vec<(BeadId, Vec<BeadId>)>> {
+    let children = found.iter().flat_map(|(_, children)| children);
+    let gates = members.iter().flat_map(|member| &member.gates).chain(children);
+    let mut next: Vec<BeadId> = gates.filter(|gate| !places.contains_key(gate)).cloned().collect();
+    let mut seen: HashSet<BeadId> = next.iter().cloned().collect();
+    while let Some(id) = next.pop() {
+        let waits = waits_of(reader, &id)?;
+        for behind in waits.iter().filter(|id| !places.contains_key(id)) {
+            if seen.insert(behind.clone()) {
+                next.push(behind.clone());
+            }
+        }
+        found.push((id, waits));
+    }
+    Ok(found)
 }
 
 /// What is looked at of a bead to find out what it is to others.
@@ -350,7 +391,13 @@ fn member(bead: &impl Outlined, rig: Option<&Rig>) -> Member {
     } else {
         Part::Frame(Vec::new())
     };
-    Member { id: bead.id().clone(), part, waits_for: Vec::new(), gates: Vec::new() }
+    Member {
+        id: bead.id().clone(),
+        part,
+        waits_for: Vec::new(),
+        awaited_children: Vec::new(),
+        gates: Vec::new(),
+    }
 }
 
 /// Where in the list the parent of each stands, if it is there.

@@ -10,7 +10,7 @@ use gt_core::time::format_duration;
 use gt_store::{Reader, Unscheduled};
 
 use super::Convoy;
-use super::change::again;
+use super::change::{again, end_bookkeeping};
 use crate::dispatch::{Caller, Overrides, Scene, Surroundings};
 use crate::schedule::{Stray, feed_in, strays};
 use crate::{Result, Town};
@@ -75,7 +75,7 @@ pub(crate) fn attend(town: &Town, around: &Surroundings) -> Result<Attended> {
         }
         let scene = town.scene(reader, around, &Overrides::default(), Caller::Daemon)?;
         let found = strays(reader, &scene, Unscheduled::Anywhere)?;
-        Ok(found.iter().any(Stray::is_stranded))
+        Ok(found.iter().any(Stray::is_stranded) || !taken_back(reader, &found)?.is_empty())
     })?;
     if !is_needed {
         return Ok(Attended::default());
@@ -88,8 +88,28 @@ pub(crate) fn attend(town: &Town, around: &Surroundings) -> Result<Attended> {
         for convoy in &landed {
             super::settle(writer, convoy)?;
         }
+        // The command that cancels a run may be gone before it could do this.
+        for bead in taken_back(writer, &found)? {
+            end_bookkeeping(writer, &bead, "was taken back")?;
+        }
         Ok(Attended { scheduled: fed.scheduled, landed })
     })
+}
+
+/// The beads that a sling made a convoy for, and that a person has taken back since.
+fn taken_back(reader: &Reader<'_>, strays: &[Stray]) -> Result<Vec<BeadId>> {
+    let is_taken = |reason: &WaitReason| {
+        matches!(reason, WaitReason::Cleared(_) | WaitReason::RunCancelled(_))
+    };
+    let mut found = Vec::new();
+    for stray in strays.iter().filter(|stray| stray.reasons.iter().any(is_taken)) {
+        let Some(bead) = reader.bead(&stray.convoy)? else { continue };
+        let convoy = Convoy::of(bead, reader.convoy_tally(&stray.convoy)?);
+        if convoy.is_bookkeeping() && !convoy.is_owned() {
+            found.push(stray.bead.id.clone());
+        }
+    }
+    Ok(found)
 }
 
 /// The convoys that are done and have not landed: they were so when they came, or what was open has left them.

@@ -191,9 +191,20 @@ fn next_start(town: &Town) -> Result<Option<Timestamp>> {
 fn liveness(office: &Office) -> Result<Round> {
     let recovered = reconcile::liveness(&office.town, &office.world)?;
     tell_recovered(office, &recovered);
+    let (released, next_hook) = reconcile::stale_hooks(&office.town)?;
+    for hook in &released {
+        let more = [
+            ("bead", Json::string(hook.bead.as_str())),
+            ("assignee", Json::string(&hook.assignee)),
+        ];
+        office.tell(Level::Warning, "hook released", &more);
+    }
     let runs = recovered.restarted.len() + recovered.lost.len() + recovered.finished.len();
+    // That nothing happens to a hook is no event, so what is found here is no news that nobody told.
+    office.tally(Duty::Liveness).report.done += released.len() as u64;
     let done = (runs + recovered.stale) as u64;
-    Ok(Round { done, due: recovered.due, again: false })
+    let due = recovered.due.into_iter().chain(next_hook).min();
+    Ok(Round { done, due, again: false })
 }
 
 fn tell_recovered(office: &Office, recovered: &Recovered) {
@@ -332,6 +343,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::beads::{self, NewBead};
     use crate::daemon::journal::{Journal, log_path};
     use crate::runs::RealWorld;
     use crate::{Actor, Environment, StoreOptions, SystemClock, install};
@@ -351,6 +363,57 @@ mod tests {
             office.tally(duty).busy_since = vec![None; duty.hands()];
         }
         office
+    }
+
+    #[test]
+    fn a_stale_hook_is_released_and_what_a_person_claimed_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let office = office(&directory);
+        let town = &office.town;
+        let rig = crate::rigs::NewRig {
+            name: "web",
+            repository: None,
+            prefix: Some("we"),
+            branch: None,
+            executor: gt_core::ExecutorKind::Process,
+            host: None,
+        };
+        crate::rigs::add(town, &rig).unwrap();
+        let hook = |id: &str, status: gt_core::Status, assignee: &str| {
+            let (id, title) = (Some(id.to_owned()), id.to_owned());
+            let new = NewBead { id, title, assignee: assignee.to_owned(), ..NewBead::default() };
+            let bead = beads::create(town, &new, false).unwrap().bead;
+            let hooked = gt_core::Bead { status, ..bead.clone() };
+            town.write(|writer| {
+                Ok(writer.save_bead(&bead, &hooked, gt_core::EventKind::StatusChanged)?)
+            })
+            .unwrap();
+        };
+        hook("we-hooked", gt_core::Status::Hooked, "web/polecats/nux");
+        hook("we-worker", gt_core::Status::InProgress, "web/polecats/slit");
+        hook("we-person", gt_core::Status::InProgress, "ann");
+        let open = || {
+            let is_open = |id: &&str| {
+                let shown = beads::show(town, &[(*id).to_owned()]).unwrap().remove(0).unwrap();
+                shown.row.bead.status == gt_core::Status::Open && shown.row.bead.assignee.is_empty()
+            };
+            ["we-hooked", "we-worker", "we-person"].into_iter().filter(is_open).collect::<Vec<_>>()
+        };
+
+        // Not before its time, which is told,
+        let due = liveness(&office).unwrap().due;
+        assert!(due.is_some_and(|due| due > town.now()), "{due:?}");
+        assert!(open().is_empty());
+        // not if that is switched off,
+        crate::settings::set(town, "recovery.stale_hooks", "0").unwrap();
+        assert_eq!(liveness(&office).unwrap().due, None);
+        assert!(open().is_empty());
+        // and then at once.
+        crate::settings::set(town, "recovery.stale_hooks", "1ns").unwrap();
+        liveness(&office).unwrap();
+        assert_eq!(open(), ["we-hooked", "we-worker"]);
+        let log = std::fs::read_to_string(log_path(town.root())).unwrap();
+        assert!(log.contains("hook released"), "{log}");
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct SchedulerSettings {
     pub max_attempts: u32,
     /// Least time between two redispatches of a bead.
     pub cooldown: Duration,
+    /// How long a hook without a run may be untouched before the daemon takes it back; zero is for ever.
+    pub stale_hooks: Duration,
     /// Time between asking a worker to end and ending it.
     pub kill_grace: Duration,
     /// Most live runs in each rig that has a limit.
@@ -138,6 +140,7 @@ impl SchedulerSettings {
             queue_max_polecats: positive(number("queue.max_polecats")?),
             max_attempts: count(number("recovery.max_attempts")?).max(1),
             cooldown: duration("recovery.cooldown")?,
+            stale_hooks: duration("recovery.stale_hooks")?,
             kill_grace: duration("worker.kill_grace")?,
             rig_caps,
             commands,
@@ -184,6 +187,20 @@ impl SchedulerSettings {
             Some(name) => name,
             None => DEFAULT,
         }
+    }
+
+    /// The rigs whose own command is not used because a runtime counts before it, each with the setting that names that
+    /// runtime and its value.
+    pub fn unused_commands(&self) -> Vec<(&RigSlug, String, &str)> {
+        let mut rigs: Vec<&RigSlug> = self.commands.keys().collect();
+        rigs.sort_unstable();
+        let unused = |rig: &'_ RigSlug| {
+            let of_rig = self.runtimes.get(rig).map(|name| (format!("rig.{rig}.runtime"), name));
+            let of_town = || Some(("worker.runtime".to_owned(), self.runtime.as_ref()?));
+            of_rig.or_else(of_town).filter(|(_, name)| *name != CUSTOM)
+        };
+        let found = rigs.into_iter().filter_map(|rig| unused(rig).map(|found| (rig, found)));
+        found.map(|(rig, (setting, name))| (rig, setting, name.as_str())).collect()
     }
 
     /// Whether slung work waits for a slot instead of starting at once.

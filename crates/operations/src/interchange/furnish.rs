@@ -1,9 +1,9 @@
 //! Rigs and settings that arrive. Where the town says something else already, it stays, and that is told.
 
 use gt_core::settings::shown;
-use gt_core::{Prefix, Rig, RigSlug};
-use gt_records::RigEntry;
-use gt_store::{Reader, Scope, Writer};
+use gt_core::{Json, Prefix, Rig, RigSlug};
+use gt_records::{RigEntry, pause_of};
+use gt_store::{Pause, Reader, Scope, Writer};
 
 use super::{Arrival, ImportSummary};
 use crate::{Result, Town, settings};
@@ -75,11 +75,29 @@ pub(super) fn furnish(
         // A copy of what stands there, so a later state of it replaces an earlier one.
         if writer.put_setting(Scope::Imported, keepsake.key, value)? {
             summary.kept.push((keepsake.key.to_owned(), keepsake.remark.clone()));
+            if keepsake.key == KEPT_PAUSE {
+                pause(writer, &keepsake.value, summary)?;
+            }
         } else {
             summary.settings_unchanged += 1;
         }
     }
     mention_prefixes(writer, arrival, summary)
+}
+
+/// Pauses the town if the Gas Town was paused. The same state once more changes nothing, so that a resume holds.
+fn pause(writer: &mut Writer<'_>, state: &Json, summary: &mut ImportSummary) -> Result<()> {
+    let Some((by, at)) = pause_of(state) else { return Ok(()) };
+    if writer.scheduler_state()?.paused.is_some() {
+        return Ok(());
+    }
+    let by = if by.is_empty() { writer.actor().to_owned() } else { by };
+    let at = at.unwrap_or(writer.now()).min(writer.now());
+    writer.set_paused(Some(&Pause { by: by.clone(), at }))?;
+    summary.remarks.push(format!(
+        "the scheduler is paused, as it was there (by {by}): nothing starts until gt scheduler resume"
+    ));
+    Ok(())
 }
 
 fn add_rig(writer: &mut Writer<'_>, entry: &RigEntry, summary: &mut ImportSummary) -> Result<()> {

@@ -13,6 +13,7 @@ use super::lines::{Source, Text};
 use super::survey::{Place, Survey, survey};
 use super::{Arrival, ImportSummary, SourceKind, external};
 use crate::adopt::carries_old_state;
+use crate::beads::carried_rig;
 use crate::dependencies::Tangle;
 use crate::{OperationError, Result, Town};
 
@@ -172,7 +173,10 @@ impl Import<'_, '_> {
         let was_there = self.there.contains(&bead.id);
         let local = if was_there { self.bulk.writer().bead(&bead.id)? } else { None };
         let Some(local) = local else {
-            bead.rig = self.rig_of(&bead.id);
+            bead.rig = match carried_rig(self.bulk.writer(), &bead)? {
+                Some(rig) => rig,
+                None => self.rig_of(&bead.id),
+            };
             self.bulk.insert(&bead, &labels, &comments, &dependencies)?;
             self.summary.created += 1;
             return Ok(());

@@ -7,6 +7,7 @@ use gt_core::schedule::{CloseReason, Context, Run, RunId};
 use gt_store::{Pause, Writer};
 
 use crate::beads::{refuse_if_over, resolve_in};
+use crate::convoys::end_bookkeeping;
 use crate::runs::{World, recover};
 use crate::{OperationError, Result, Town};
 
@@ -112,6 +113,7 @@ fn clear_in(writer: &mut Writer<'_>, context: &Context, cleared: &mut Cleared) -
         return Ok(());
     }
     writer.close_context(context, CloseReason::Cleared, "")?;
+    end_bookkeeping(writer, &context.bead, "was taken out of the queue")?;
     cleared.cleared.push(context.bead.clone());
     Ok(())
 }

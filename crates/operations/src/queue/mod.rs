@@ -6,6 +6,7 @@ mod status;
 mod why;
 
 pub use control::{Cleared, Drained, clear, drain, pause, resume};
+pub use gt_store::Pause;
 pub(crate) use line::in_line;
 pub use line::{Queued, list};
 pub use status::{QueueStatus, RigStatus, status};

@@ -2,7 +2,7 @@
 
 use gt_core::decide::{Cap, WaitReason};
 use gt_core::schedule::{Context, ContextId, Run, RunState, StepProgress};
-use gt_core::{Bead, BeadId, DependencyType, Message, Outcome, Status};
+use gt_core::{Bead, BeadId, DependencyType, Message, Outcome, RigSlug, Status};
 use gt_store::Reader;
 
 use super::line::line;
@@ -18,6 +18,8 @@ use crate::{Result, Town};
 pub struct Why {
     /// The bead.
     pub bead: Bead,
+    /// The convoys that track it, by their ids.
+    pub convoys: Vec<Bead>,
     /// How it is scheduled, or last was.
     pub context: Option<Context>,
     /// Its live run, or the last one.
@@ -127,14 +129,26 @@ pub fn why(town: &Town, input: &str) -> Result<Why> {
         let scene = town.scene(reader, &around, &Overrides::default(), Caller::Daemon)?;
         let Standing { context, run, is_open, reasons, outlook } =
             standing(town, reader, &scene, &bead)?;
-        let remedies = reasons.iter().map(|reason| remedy(reason, &bead, is_open)).collect();
         let causes = causes(town, reader, &scene, &bead, &reasons)?;
+        let convoys = convoys_of(reader, &bead.id)?;
+        let docked = reasons.iter().find_map(|reason| match reason {
+            WaitReason::RigDocked(rig) => Some(rig.clone()),
+            _ => None,
+        });
+        let remedies = reasons.iter().map(|reason| match (reason, &docked) {
+            (WaitReason::NotScheduled | WaitReason::ConvoyStaged(_), Some(rig)) => {
+                after_undocking(reason, &bead, rig, &convoys)
+            }
+            (reason, _) => remedy(reason, &bead, is_open),
+        });
+        let remedies = remedies.collect();
         let holders = holders(&reasons, &scene);
         let max_attempts = scene.settings.max_attempts;
         let progress = run.as_ref().map(|run| progress_in(reader, run)).transpose()?.flatten();
         let needs_you = needs_you_in(reader, Some(&bead.id))?;
         Ok(Why {
             bead,
+            convoys,
             context,
             run,
             reasons,
@@ -181,7 +195,7 @@ fn standing(town: &Town, reader: &Reader<'_>, scene: &Scene, bead: &Bead) -> Res
             }
         }
         None => {
-            let staged = staged_convoy(reader, &bead.id)?;
+            let staged = reader.staged_convoys_of(std::slice::from_ref(&bead.id))?.remove(&bead.id);
             (scene.reasons_unscheduled(reader, bead, staged.as_ref())?, None)
         }
     };
@@ -261,20 +275,32 @@ fn in_line(
     Ok((own.map(|queued| queued.reasons).unwrap_or_default(), outlook))
 }
 
-/// The staged convoy that a bead waits in.
-fn staged_convoy(reader: &Reader<'_>, bead: &BeadId) -> Result<Option<BeadId>> {
+/// The convoys that track a bead, whatever their state.
+fn convoys_of(reader: &Reader<'_>, bead: &BeadId) -> Result<Vec<Bead>> {
+    let mut found = Vec::new();
     for edge in reader.edges_to(bead)? {
-        if edge.kind != DependencyType::Tracks {
-            continue;
-        }
-        let staged = |convoy: &Bead| {
-            convoy.issue_type.is_convoy() && convoy.status.as_str().starts_with("staged")
-        };
-        if let Some(convoy) = reader.bead(&edge.issue)?.filter(staged) {
-            return Ok(Some(convoy.id));
+        if edge.kind == DependencyType::Tracks {
+            found.extend(reader.bead(&edge.issue)?.filter(|bead| bead.issue_type.is_convoy()));
         }
     }
-    Ok(None)
+    Ok(found)
+}
+
+/// What schedules a bead whose rig is docked: scheduling is refused until then, and an open convoy does it by itself.
+fn after_undocking(reason: &WaitReason, bead: &Bead, rig: &RigSlug, convoys: &[Bead]) -> String {
+    let open = convoys.iter().find(|convoy| convoy.status == Status::Open);
+    match (reason, open) {
+        (WaitReason::ConvoyStaged(convoy), _) => {
+            format!("gt rig undock {rig}, then gt convoy launch {convoy}")
+        }
+        (_, Some(convoy)) => {
+            format!(
+                "gt rig undock {rig} schedules it, because the open convoy {} tracks it",
+                convoy.id
+            )
+        }
+        (_, None) => format!("gt rig undock {rig}, then gt sling {}", bead.id),
+    }
 }
 
 /// The live runs behind the caps that are reached.
@@ -347,7 +373,7 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         WaitReason::AssignedTo(_) => {
             format!("bd update {id} --assignee \"\" releases it, or gt sling {id} --force takes it")
         }
-        WaitReason::TownLevel => "make a bead in a rig for it".to_owned(),
+        WaitReason::TownLevel => format!("bd update {id} --rig <rig> moves it to a rig"),
         WaitReason::ConvoyStaged(convoy) => format!("gt convoy launch {convoy}"),
         WaitReason::ConvoyPaused(convoy, ..) => format!("gt convoy resume {convoy}"),
         WaitReason::NotScheduled | WaitReason::Cleared(_) | WaitReason::RunCancelled(_) => {

@@ -1,7 +1,9 @@
 //! What can be changed about a rig once it is there.
 
+use gt_core::likeness::closest;
 use gt_core::settings::checked;
 use gt_core::{ExecutorKind, Invalid, Rig, Title};
+use gt_executors::git;
 use gt_store::Reader;
 
 use super::require;
@@ -72,6 +74,10 @@ fn branch(text: &str) -> std::result::Result<String, Invalid> {
 /// one of them is live.
 pub fn change(town: &Town, name: &str, change: &RigChange) -> Result<(Rig, bool)> {
     let files = file_layers(town)?;
+    if let RigChange::Branch(branch) = change {
+        let rig = town.read(|reader| require(reader, name))?;
+        check_branch(&rig, branch)?;
+    }
     town.write(|writer| {
         let rig = require(writer, name)?;
         let new = match change {
@@ -106,6 +112,25 @@ pub fn change(town: &Town, name: &str, change: &RigChange) -> Result<(Rig, bool)
         writer.change_rig(&rig, &new)?;
         Ok((require(writer, rig.slug.as_str())?, true))
     })
+}
+
+/// Refuses a branch that the origin of a rig does not have. An origin that does not answer, or has no branch at all, refuses
+/// nothing.
+fn check_branch(rig: &Rig, branch: &str) -> Result<()> {
+    if rig.repo.is_empty() || rig.default_branch == branch {
+        return Ok(());
+    }
+    let Ok(known) = git::branches(&rig.repo) else { return Ok(()) };
+    if known.is_empty() || known.iter().any(|name| name == branch) {
+        return Ok(());
+    }
+    let meant = closest(branch, known.iter().map(String::as_str));
+    let meant = meant.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+    Err(OperationError::rejected(format!(
+        "the origin of the rig {} has no branch {branch}{meant}; make it there first with git push origin \
+         HEAD:refs/heads/{branch}",
+        rig.slug
+    )))
 }
 
 /// What was begun in one way is not looked for in another.

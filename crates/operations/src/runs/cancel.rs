@@ -12,6 +12,7 @@ use super::settle::{Settled, settle};
 use super::show::resolve;
 use super::world::{Alive, RealWorld, World};
 use crate::beads::refuse_if_over;
+use crate::convoys::end_bookkeeping;
 use crate::worker::require_own_work;
 use crate::{OperationError, Result, Town};
 
@@ -98,6 +99,9 @@ fn cancel_how(town: &Town, world: &dyn World, input: &str, force: bool) -> Resul
     }
     let run =
         town.read(|reader| reader.run(&id)?.ok_or_else(|| OperationError::NoBead(id.to_string())))?;
+    if run.state == RunState::Cancelled {
+        town.write(|writer| end_bookkeeping(writer, &id.bead, "was cancelled"))?;
+    }
     let left_on = is_left.then(|| run.host_name().to_owned());
     Ok(Cancelled { run: id, state: run.state, already, left_on })
 }

@@ -24,10 +24,10 @@ pub(super) fn rig<'s>(
     target: Option<&'s Target>,
     flags: &Flags,
 ) -> Result<&'s Rig> {
-    if bead.id.has_prefix(Prefix::TOWN) {
+    if bead.rig.is_none() && bead.id.has_prefix(Prefix::TOWN) {
         return Err(OperationError::rejected(format!(
-            "{} is a town-level bead, which is not dispatched; make a bead in a rig for it",
-            bead.id
+            "{} is a town-level bead, which is not dispatched; move it to a rig with bd update {} --rig <rig>",
+            bead.id, bead.id
         )));
     }
     let own = bead.rig.as_ref().and_then(|slug| scene.rig(slug));

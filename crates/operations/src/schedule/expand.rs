@@ -189,7 +189,7 @@ pub(super) fn named(reader: &Reader<'_>, inputs: &[String]) -> Result<HashMap<Be
 pub(super) fn unfold(reader: &Reader<'_>, bead: Bead) -> Result<Meaning> {
     if bead.issue_type.is_epic() {
         let mut parts: Vec<BeadId> = descendants(reader, &bead.id)?.into_iter().collect();
-        parts.sort();
+        parts.sort_by(BeadId::natural_order);
         return Ok(Meaning::Epic(Box::new(bead), parts));
     }
     if bead.issue_type.is_convoy() {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use gt_core::likeness::{closest, one_slip_away};
 use gt_core::schedule::Merge;
 use gt_core::{Bead, BeadId, ExecutorKind, Status};
 use gt_store::{BeadRow, Reader};
@@ -10,6 +11,9 @@ use super::expand::{Meaning, Words, meaning, named, unfold, words};
 use super::request::{SlingRequest, Travel};
 use crate::convoys::{NewConvoy, require};
 use crate::{OperationError, Result, Town};
+
+/// How many beads a message suggests for a mistyped id.
+const SUGGESTIONS_MAX: usize = 3;
 
 /// A bead to be scheduled, or why it is not.
 pub(super) struct Item {
@@ -41,10 +45,10 @@ pub(super) fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> 
         Travel::ByItself | Travel::Launched => words(reader, request)?,
     };
     let joins = matches!(request.travel, Travel::In(_) | Travel::With(_));
-    let single = words.inputs.len() == 1;
     // Where a target may stand and none does, a name that no bead has was perhaps meant as one.
-    let perhaps_target =
-        request.arguments.last().filter(|_| !single && !joins && words.target.is_none());
+    let may_be_target = words.inputs.len() > 1 && !joins && words.target.is_none();
+    let perhaps_target = request.arguments.last().filter(|_| may_be_target);
+    let mut unknown: Vec<(String, OperationError)> = Vec::new();
     let mut items = Vec::new();
     let mut container = None;
     let mut title = None;
@@ -58,28 +62,15 @@ pub(super) fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> 
         let named = BeadId::parse(input).ok().and_then(|id| rows.get(&id));
         let meant = match named {
             Some(row) => unfold(reader, row.bead.clone()),
+            None if perhaps_target == Some(input) && is_nearly_rig(reader, input)? => {
+                Err(OperationError::NoBead(input.clone()))
+            }
             None => meaning(town, reader, input),
         };
         let (kind, bead, parts) = match meant {
-            Err(error) if single && matches!(error, OperationError::Store(_)) => return Err(error),
+            Err(error @ OperationError::Store(_)) => return Err(error),
             Err(error) => {
-                let is_last = perhaps_target == Some(input);
-                let error = match error {
-                    OperationError::NoBead(name) if is_last => {
-                        let known = reader.rigs()?.into_iter().map(|rig| rig.slug.to_string());
-                        OperationError::rejected(format!(
-                            "no issue and no rig found matching \"{name}\"; known rigs: {}",
-                            known.collect::<Vec<_>>().join(", ")
-                        ))
-                    }
-                    other => other,
-                };
-                items.push(Item {
-                    name: input.clone(),
-                    bead: Err(error),
-                    unfolded: false,
-                    twice: false,
-                });
+                unknown.push((input.clone(), error));
                 continue;
             }
             Ok(Meaning::Bead(bead))
@@ -125,12 +116,73 @@ pub(super) fn load(town: &Town, reader: &Reader<'_>, request: &SlingRequest) -> 
             rows.insert(row.bead.id.clone(), row);
         }
     }
+    if !request.skip_unknown || items.is_empty() {
+        refuse_unknown(reader, &mut unknown, perhaps_target)?;
+    }
+    items.extend(unknown.into_iter().map(|(name, error)| Item {
+        name,
+        bead: Err(error),
+        unfolded: false,
+        twice: false,
+    }));
     let mut seen = HashSet::new();
     for item in &mut items {
         item.twice = item.bead.as_ref().is_ok_and(|bead| !seen.insert(bead.id.clone()));
     }
     let as_of = reader.last_event_number()?;
     Ok(Load { words, items, container, title, merging, rows, as_of })
+}
+
+/// Refuses the request for all of its names that stand for nothing, before anything happens. Each is told with the
+/// known name that it may have meant.
+fn refuse_unknown(
+    reader: &Reader<'_>,
+    unknown: &mut Vec<(String, OperationError)>,
+    perhaps_target: Option<&String>,
+) -> Result<()> {
+    if unknown.len() == 1 && !matches!(unknown[0].1, OperationError::NoBead(_)) {
+        return unknown.pop().map_or(Ok(()), |(_, error)| Err(error));
+    }
+    let mut told = Vec::new();
+    for (input, error) in unknown.iter() {
+        let is_last = perhaps_target == Some(input);
+        told.push(match error {
+            OperationError::NoBead(name) => no_bead(reader, name, is_last)?,
+            other => format!("{input}: {other}"),
+        });
+    }
+    if told.is_empty() { Ok(()) } else { Err(OperationError::rejected(told.join("; "))) }
+}
+
+/// Whether a word looks like the name of a rig. Such a word in the place of a target is a mistyped rig, even if it is
+/// also a part of some bead's id.
+fn is_nearly_rig(reader: &Reader<'_>, word: &str) -> Result<bool> {
+    let rigs: Vec<String> = reader.rigs()?.into_iter().map(|rig| rig.slug.to_string()).collect();
+    Ok(closest(word, rigs.iter().map(String::as_str)).is_some())
+}
+
+/// The message for a name that no bead has, and perhaps no target.
+fn no_bead(reader: &Reader<'_>, name: &str, may_be_target: bool) -> Result<String> {
+    let near = one_slip_away(name).into_iter().filter_map(|near| BeadId::parse(&near).ok());
+    let near: Vec<BeadId> = near.collect();
+    let mut meant: Vec<String> =
+        reader.existing(&near)?.into_iter().map(|id| id.to_string()).collect();
+    meant.sort_unstable();
+    meant.truncate(SUGGESTIONS_MAX);
+    let rigs: Vec<String> = reader.rigs()?.into_iter().map(|rig| rig.slug.to_string()).collect();
+    if may_be_target {
+        meant.extend(closest(name, rigs.iter().map(String::as_str)).map(str::to_owned));
+    }
+    let hint = match meant.as_slice() {
+        [] => String::new(),
+        meant => format!("; did you mean {}?", meant.join(" or ")),
+    };
+    Ok(if may_be_target {
+        let rigs = rigs.join(", ");
+        format!("no issue and no rig found matching \"{name}\"{hint}; known rigs: {rigs}")
+    } else {
+        format!("no issue found matching \"{name}\"{hint}")
+    })
 }
 
 /// How a convoy wants its work merged, and from which branch on.

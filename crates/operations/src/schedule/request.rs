@@ -94,6 +94,8 @@ pub struct SlingRequest {
     pub on: Vec<String>,
     /// How it is to be done.
     pub flags: Flags,
+    /// Names that are neither a bead nor a target are left out, instead of stopping the request.
+    pub skip_unknown: bool,
     /// It was queued: in direct mode it waits for a cycle by hand.
     pub queue: bool,
     /// How it travels.
@@ -148,6 +150,8 @@ pub enum Skip {
     Assigned,
     /// Its type is not dispatched.
     Type,
+    /// No bead and no target has this name.
+    Unknown,
     /// Anything else.
     Other,
 }
@@ -160,6 +164,7 @@ impl Skip {
             Self::Running => "running",
             Self::Assigned => "assigned",
             Self::Type => "of a type that is not dispatched",
+            Self::Unknown => "unknown",
             Self::Other => "not dispatchable",
         }
     }
@@ -171,6 +176,7 @@ impl Skip {
             Self::Running => "running",
             Self::Assigned => "assigned",
             Self::Type => "not-slingable",
+            Self::Unknown => "unknown",
             Self::Other => "not-dispatchable",
         }
     }

@@ -232,7 +232,7 @@ impl Scheduling<'_> {
             paused: self.scene.control.paused.clone().map(|(by, at)| Pause { by, at }),
             ..SlingReport::default()
         };
-        if !self.set_out(writer, &mut load, &mut report)? {
+        if !self.set_out(writer, &load, &mut report)? {
             return Ok(report);
         }
         let mut found = Found::look(writer, &mut load)?;
@@ -242,8 +242,9 @@ impl Scheduling<'_> {
             let Item { name, bead, unfolded, twice } = item;
             let bead = match bead {
                 Ok(bead) => bead,
+                // Without leave to skip it, an unknown name has ended the request before.
                 Err(error) => {
-                    let fate = Fate::Refused(error);
+                    let fate = Fate::Skipped(Skip::Unknown, error.to_string());
                     report.entries.push(Entry {
                         name,
                         bead: None,
@@ -311,15 +312,9 @@ impl Scheduling<'_> {
     fn set_out(
         &self,
         writer: &mut Writer<'_>,
-        load: &mut Load,
+        load: &Load,
         report: &mut SlingReport,
     ) -> Result<bool> {
-        if let Travel::In(_) | Travel::With(_) = &self.request.travel
-            && let Some(at) = load.items.iter().position(|item| item.bead.is_err())
-            && let Err(error) = load.items.swap_remove(at).bead
-        {
-            return Err(error);
-        }
         let items = load.items.iter().filter(|item| !item.twice);
         let beads: Vec<BeadId> =
             items.filter_map(|item| Some(item.bead.as_ref().ok()?.id.clone())).collect();

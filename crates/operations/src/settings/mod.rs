@@ -137,6 +137,23 @@ pub fn put_free(town: &Town, scope: Scope, key: &str, value: Option<&str>) -> Re
     town.write(|writer| Ok(writer.put_setting(scope, key, value)?))
 }
 
+/// A sentence for each rig whose command is set and not used, because a setting names a runtime that counts before it. With a
+/// name, only for the settings of that name.
+pub fn unused_commands(town: &Town, about: Option<&str>) -> Result<Vec<String>> {
+    let settings = town.scheduler_settings()?;
+    let told = settings.unused_commands().into_iter().filter_map(|(rig, setting, runtime)| {
+        let command = format!("rig.{rig}.command");
+        let is_asked = about.is_none_or(|name| name == command || name == setting);
+        is_asked.then(|| {
+            format!(
+                "{command} is set and not used: {setting} = {runtime} counts; gt config set rig.{rig}.runtime \
+                 custom makes the command count"
+            )
+        })
+    });
+    Ok(told.collect())
+}
+
 /// Refuses what `bd config` or `bd kv` cannot keep.
 pub fn check_free(scope: Scope, key: &str, value: &str) -> Result<()> {
     let fits = key.len() <= LABEL_BYTES_MAX && !key.chars().any(char::is_control);

@@ -1,6 +1,6 @@
 //! Edges between beads.
 
-use gt_core::{Dependency, DependencyType};
+use gt_core::{Bead, Dependency, DependencyType, EventKind, IssueType};
 
 use super::Subject;
 use super::kit::{Town, bead, closed, edge, id, import, json};
@@ -214,4 +214,42 @@ pub(super) fn a_new_bead_with_two_edges_to_the_same_target_is_refused(subject: &
     town.add_open(&["gt-a"]);
     let edges = [edge("gt-new", BLOCKS, "gt-a"), edge("gt-new", PART, "gt-a")];
     town.refuse(|writer| import(writer, &bead("gt-new"), &edges));
+}
+
+pub(super) fn a_wait_for_a_parent_names_its_unfinished_children(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-wait", "gt-any", "gt-parent", "gt-b", "gt-c", "gt-epic", "gt-part"]);
+    town.add(closed("gt-done", None));
+    for child in ["gt-b", "gt-c", "gt-done"] {
+        town.link(child, PART, "gt-parent");
+    }
+    town.write(|writer| {
+        let epic = writer.bead(&id("gt-epic"))?.expect("it was made");
+        let changed =
+            Bead { issue_type: IssueType::parse("epic").expect("it is a type"), ..epic.clone() };
+        writer.save_bead(&epic, &changed, EventKind::Updated)
+    });
+    town.link("gt-part", PART, "gt-epic");
+    town.link("gt-wait", DependencyType::WaitsFor, "gt-parent");
+    let mut any = edge("gt-any", DependencyType::WaitsFor, "gt-parent");
+    any.metadata = "{\"gate\":\"any-children\"}".to_owned();
+    town.put(&any);
+    let pairs = || {
+        let mut pairs = Vec::new();
+        town.read(|reader| reader.for_each_awaited_part(|from, to| pairs.push((from, to))));
+        pairs
+    };
+
+    let children = town.read(|reader| reader.unfinished_children(&id("gt-parent")));
+    assert_eq!(children, [id("gt-b"), id("gt-c")]);
+    assert!(town.read(|reader| reader.unfinished_parts(&id("gt-parent"))).is_empty());
+    assert_eq!(town.read(|reader| reader.unfinished_parts(&id("gt-epic"))), [id("gt-part")]);
+    let of_wait = [(id("gt-wait"), id("gt-b")), (id("gt-wait"), id("gt-c"))];
+    let asked = [id("gt-wait"), id("gt-any")];
+    assert_eq!(town.read(|reader| reader.awaited_children(&asked)), of_wait);
+    assert_eq!(pairs(), of_wait, "no bead waits for the epic yet");
+    town.link("gt-wait", DependencyType::WaitsFor, "gt-epic");
+    assert_eq!(pairs().len(), 4);
+    town.close("gt-b");
+    assert_eq!(town.read(|reader| reader.unfinished_children(&id("gt-parent"))), [id("gt-c")]);
 }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use gt_core::bead::Gate;
 use gt_core::{BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, RigSlug, Timestamp};
 
 use super::beads::{carried_from, carried_text, id_from};
@@ -19,6 +20,14 @@ macro_rules! edge_columns {
 }
 pub(super) use edge_columns;
 
+/// Joins the bead at the lower end of the edge `c`, if a `waits-for` still has to wait for it.
+macro_rules! unfinished {
+    () => {
+        " JOIN beads b ON b.id = c.issue_id AND b.status <> 'pinned' \
+         AND (b.status <> 'closed' OR b.outcome = 'failed') "
+    };
+}
+
 statements! {
     EDGE = concat!("SELECT ", edge_columns!(), ", blocking FROM dependencies WHERE issue_id = ?1 AND depends_on_id = ?2");
     FROM = concat!("SELECT ", edge_columns!(), " FROM dependencies WHERE issue_id = ?1 ORDER BY depends_on_id");
@@ -32,6 +41,20 @@ statements! {
         AND type IN ('blocks', 'conditional-blocks', 'waits-for') ORDER BY depends_on_id";
     ALL_BLOCKING = "SELECT issue_id, depends_on_id FROM dependencies \
         WHERE type IN ('blocks', 'conditional-blocks', 'waits-for') ORDER BY issue_id, depends_on_id";
+    UNFINISHED_CHILDREN = concat!("SELECT c.issue_id FROM dependencies c", unfinished!(),
+        "WHERE c.depends_on_id = ?1 AND c.type = 'parent-child' ORDER BY c.issue_id");
+    UNFINISHED_PARTS = concat!("SELECT c.issue_id FROM dependencies c", unfinished!(),
+        "JOIN beads e ON e.id = c.depends_on_id AND e.issue_type = 'epic' AND e.status <> 'closed' \
+        WHERE c.depends_on_id = ?1 AND c.type = 'parent-child' ORDER BY c.issue_id");
+    AWAITED_CHILDREN = concat!("SELECT d.issue_id, c.issue_id, d.metadata FROM dependencies d \
+        JOIN dependencies c ON c.depends_on_id = d.depends_on_id AND c.type = 'parent-child'", unfinished!(),
+        "JOIN beads w ON w.id = d.issue_id AND w.status <> 'closed' \
+        WHERE d.type = 'waits-for' ORDER BY d.issue_id, c.issue_id");
+    PARTS_OF_AWAITED_EPICS = concat!("SELECT c.depends_on_id, c.issue_id FROM dependencies c", unfinished!(),
+        "JOIN beads e ON e.id = c.depends_on_id AND e.issue_type = 'epic' AND e.status <> 'closed' \
+        WHERE c.type = 'parent-child' \
+        AND EXISTS (SELECT 1 FROM dependencies d WHERE d.depends_on_id = c.depends_on_id \
+        AND d.type IN ('blocks', 'conditional-blocks', 'waits-for')) ORDER BY c.depends_on_id, c.issue_id");
     RIG_OF = "SELECT rig FROM beads WHERE id = ?1";
     CHILDREN = "SELECT issue_id FROM dependencies WHERE depends_on_id = ?1 \
         AND type = 'parent-child' ORDER BY issue_id";
@@ -54,14 +77,18 @@ impl Reader<'_> {
         self.first(EDGE, &[issue.into(), target.into()], |row| dependency_from(row, 0))
     }
 
-    /// What the bead depends on, of every type.
+    /// What the bead depends on, of every type, in natural order.
     pub fn edges_from(&self, id: &BeadId) -> Result<Vec<Dependency>, StoreError> {
-        self.rows(FROM, &[id.into()], |row| dependency_from(row, 0))
+        let mut edges = self.rows(FROM, &[id.into()], |row| dependency_from(row, 0))?;
+        edges.sort_by(|a, b| a.target.natural_order(&b.target));
+        Ok(edges)
     }
 
-    /// What depends on the bead, of every type.
+    /// What depends on the bead, of every type, in natural order.
     pub fn edges_to(&self, id: &BeadId) -> Result<Vec<Dependency>, StoreError> {
-        self.rows(TO, &[id.into()], |row| dependency_from(row, 0))
+        let mut edges = self.rows(TO, &[id.into()], |row| dependency_from(row, 0))?;
+        edges.sort_by(|a, b| a.issue.natural_order(&b.issue));
+        Ok(edges)
     }
 
     /// What the bead depends on with a type that can block.
@@ -94,9 +121,65 @@ impl Reader<'_> {
         })
     }
 
-    /// The parts of a bead.
+    /// The parts of a bead that a `waits-for` on it still waits for.
+    pub fn unfinished_children(&self, id: &BeadId) -> Result<Vec<BeadId>, StoreError> {
+        self.rows(UNFINISHED_CHILDREN, &[id.into()], |row| id_from(row, 0))
+    }
+
+    /// The parts that an epic still waits for; a bead of any other type has none.
+    pub fn unfinished_parts(&self, id: &BeadId) -> Result<Vec<BeadId>, StoreError> {
+        self.rows(UNFINISHED_PARTS, &[id.into()], |row| id_from(row, 0))
+    }
+
+    /// Every unfinished part that one of these beads waits for through a `waits-for` on the part's parent: the bead, and
+    /// the part.
+    pub fn awaited_children(&self, ids: &[BeadId]) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
+        let mut found = Vec::new();
+        for page in ids.chunks(PAGE) {
+            let (list, params) = placeholders(page);
+            let sql = format!(
+                concat!(
+                    "SELECT d.issue_id, c.issue_id, d.metadata FROM dependencies d JOIN dependencies c \
+                     ON c.depends_on_id = d.depends_on_id AND c.type = 'parent-child'",
+                    unfinished!(),
+                    "WHERE d.issue_id IN ({list}) AND d.type = 'waits-for' AND d.blocking = 1 \
+                     ORDER BY d.issue_id, c.issue_id"
+                ),
+                list = list
+            );
+            let rows = self.rows(&sql, &params, |row| {
+                let gate = Gate::of_metadata(row.text(2)?);
+                Ok((id_from(row, 0)?, id_from(row, 1)?, gate))
+            })?;
+            let all = rows.into_iter().filter(|(.., gate)| *gate == Gate::AllChildren);
+            found.extend(all.map(|(bead, part, _)| (bead, part)));
+        }
+        Ok(found)
+    }
+
+    /// Hands every bead that waits for a part of another to `each`, with that part: through a `waits-for` on the
+    /// part's parent, or as an epic that another bead waits for.
+    pub fn for_each_awaited_part(
+        &self,
+        mut each: impl FnMut(BeadId, BeadId),
+    ) -> Result<(), StoreError> {
+        self.scan(AWAITED_CHILDREN, &[], |row| {
+            if Gate::of_metadata(row.text(2)?) == Gate::AllChildren {
+                each(id_from(row, 0)?, id_from(row, 1)?);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        self.scan(PARTS_OF_AWAITED_EPICS, &[], |row| {
+            each(id_from(row, 0)?, id_from(row, 1)?);
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// The parts of a bead, in natural order.
     pub fn children(&self, id: &BeadId) -> Result<Vec<BeadId>, StoreError> {
-        self.rows(CHILDREN, &[id.into()], |row| id_from(row, 0))
+        let mut children = self.rows(CHILDREN, &[id.into()], |row| id_from(row, 0))?;
+        children.sort_by(BeadId::natural_order);
+        Ok(children)
     }
 }
 

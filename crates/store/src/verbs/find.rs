@@ -132,7 +132,7 @@ impl Reader<'_> {
         let (sql, clauses) = self.statement(filter)?;
         let mut ids = self.rows(&sql, &clauses.params(), |row| id_from(row, 0))?;
         if filter.order == BeadOrder::Id {
-            ids.sort_by(|a, b| natural_order(a.as_str(), b.as_str()));
+            ids.sort_by(BeadId::natural_order);
             if filter.reverse {
                 ids.reverse();
             }
@@ -431,42 +431,9 @@ fn order_by(order: BeadOrder, reverse: bool, now: Option<Timestamp>) -> String {
     terms.into_iter().map(term).collect::<Vec<_>>().join(", ")
 }
 
-/// Compares ids so that `gt-2` comes before `gt-10`.
-fn natural_order(a: &str, b: &str) -> std::cmp::Ordering {
-    let (mut a, mut b) = (a, b);
-    loop {
-        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-        let (in_a, in_b) = (digits(a), digits(b));
-        if in_a > 0 && in_b > 0 {
-            let (number_a, number_b) =
-                (a[..in_a].trim_start_matches('0'), b[..in_b].trim_start_matches('0'));
-            let order = number_a.len().cmp(&number_b.len()).then(number_a.cmp(number_b));
-            if order.is_ne() {
-                return order;
-            }
-            (a, b) = (&a[in_a..], &b[in_b..]);
-            continue;
-        }
-        let (mut chars_a, mut chars_b) = (a.chars(), b.chars());
-        match (chars_a.next(), chars_b.next()) {
-            (Some(from_a), Some(from_b)) if from_a == from_b => {
-                (a, b) = (chars_a.as_str(), chars_b.as_str());
-            }
-            (from_a, from_b) => return from_a.cmp(&from_b),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_in_ids_sort_naturally() {
-        let mut ids = ["gt-10", "gt-2", "gt-a.10", "gt-a.9", "gt-02a", "ga-1"];
-        ids.sort_by(|a, b| natural_order(a, b));
-        assert_eq!(ids, ["ga-1", "gt-2", "gt-02a", "gt-10", "gt-a.9", "gt-a.10"]);
-    }
 
     #[test]
     fn patterns_match_only_what_they_say() {

@@ -185,7 +185,8 @@ impl Reader<'_> {
         Ok(self.of_each(beads, sql, date)?.into_iter().collect())
     }
 
-    /// For each of these beads that a staged convoy tracks: that convoy, the first by its id.
+    /// For each of these beads that a staged convoy tracks, and no open one: that convoy, the first by its id. An open
+    /// convoy schedules the bead whatever a staged one waits for.
     pub fn staged_convoys_of(
         &self,
         beads: &[BeadId],
@@ -195,7 +196,10 @@ impl Reader<'_> {
                 "SELECT d.depends_on_id, d.issue_id FROM dependencies d \
                  JOIN beads b ON b.id = d.issue_id \
                  WHERE d.depends_on_id IN ({list}) AND d.type = 'tracks' \
-                 AND b.issue_type = 'convoy' AND b.status LIKE 'staged%' ORDER BY d.issue_id"
+                 AND b.issue_type = 'convoy' AND b.status LIKE 'staged%' \
+                 AND NOT EXISTS (SELECT 1 FROM dependencies o JOIN beads v ON v.id = o.issue_id \
+                     WHERE o.depends_on_id = d.depends_on_id AND o.type = 'tracks' \
+                     AND v.issue_type = 'convoy' AND v.status = 'open') ORDER BY d.issue_id"
             )
         };
         let mut found = HashMap::new();

@@ -7,7 +7,6 @@ statements! {
     BY_STATUS = "SELECT status, COUNT(*) FROM beads WHERE ephemeral = 0 GROUP BY status ORDER BY status";
     BLOCKED = "SELECT COUNT(*) FROM beads WHERE open_blockers > 0 AND status <> 'closed' \
         AND status <> 'pinned' AND ephemeral = 0";
-    READY = "SELECT COUNT(*) FROM beads WHERE status = 'open' AND open_blockers = 0 AND ephemeral = 0";
     LEAD_TIME = "SELECT COUNT(*), CAST(COALESCE(SUM(closed_at / 1000000000 - created_at / 1000000000), 0) AS BIGINT) \
         FROM beads WHERE closed_at IS NOT NULL AND ephemeral = 0";
     CLOSABLE_EPICS = "SELECT COUNT(*) FROM beads e WHERE e.issue_type = 'epic' \
@@ -25,8 +24,6 @@ pub struct Statistics {
     pub by_status: Vec<(String, i64)>,
     /// How many wait for another.
     pub blocked: i64,
-    /// How many are open and wait for nothing.
-    pub unblocked: i64,
     /// How many epics could be closed because all their children are.
     pub closable_epics: i64,
     /// Mean time from making to closing, in seconds.
@@ -60,7 +57,6 @@ impl Reader<'_> {
             by_status: self
                 .rows(BY_STATUS, &[], |row| Ok((row.text(0)?.to_owned(), row.int(1)?)))?,
             blocked: self.number(BLOCKED, &[])?,
-            unblocked: self.number(READY, &[])?,
             closable_epics: self.number(CLOSABLE_EPICS, &[])?,
             lead_time_seconds: seconds.checked_div(closed).unwrap_or(0),
         })

@@ -10,7 +10,7 @@ use super::super::sling;
 use super::{convoy_json, progress, standing};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::plural;
+use crate::output::{moment, plural};
 
 /// Make a convoy of beads, and schedule all of them
 ///
@@ -292,7 +292,11 @@ pub(super) fn pause(context: &Context<'_>, args: &OneArgs) -> Result<(), CliErro
             )
         }
         (Some(pause), false) => {
-            format!("{id} is paused already by {} since {}; nothing to do", pause.by, pause.at)
+            format!(
+                "{id} is paused already by {} since {}; nothing to do",
+                pause.by,
+                moment(pause.at)
+            )
         }
         (None, false) => format!("{id} is not paused"),
     };

@@ -75,7 +75,7 @@ struct ListArgs {
     /// Only those with this status: open, closed, `staged_ready` or `staged_warnings`
     #[arg(long, value_parser = Status::parse)]
     status: Option<Status>,
-    /// Also those that are closed
+    /// Also those that are closed, and those that gt sling made for a single bead
     #[arg(long)]
     all: bool,
     /// With the beads of each
@@ -200,6 +200,7 @@ fn choose(context: &Context<'_>) -> Result<(), CliError> {
             printer.line(format!("{:>3}  {id}  {}  {title}", number + 1, progress(convoy)))?;
         }
         printer.line("Which one? A number, or q to end")?;
+        printer.flush()?;
         let mut answer = String::new();
         let read = std::io::stdin().read_line(&mut answer);
         let read = read.map_err(|error| CliError::request(format!("cannot read: {error}")))?;

@@ -50,7 +50,7 @@ pub(super) struct StageArgs {
     /// Launch it, if nothing is wrong with it
     #[arg(long)]
     launch: bool,
-    /// With --launch: in spite of warnings
+    /// With --launch: also if a rig is parked or docked, or the branch is missing
     #[arg(long, requires = "launch")]
     force: bool,
 }
@@ -64,17 +64,18 @@ enum Graph {
 
 /// Launch a convoy: open it, and schedule everything it tracks at once
 ///
-/// What waits for others starts as soon as these are done. An epic or a list of beads is staged first. A launch that is
-/// refused leaves it staged.
+/// What waits for others starts as soon as these are done. An epic or a list of beads is staged first. A rig that is
+/// parked or docked, or a branch that is missing, refuses the launch unless it is forced; other warnings are printed, and
+/// the launch goes on. A launch that is refused leaves it staged.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt convoy launch hq-cv-x7k2p
-  gt convoy launch web-epic-1 --force       # in spite of warnings")]
+  gt convoy launch web-epic-1 --force       # although one of its rigs is docked")]
 pub(super) struct LaunchArgs {
     /// A convoy that is staged, an epic, or beads
     #[arg(required = true, value_name = "CONVOY|EPIC|BEAD")]
     ids: Vec<String>,
-    /// In spite of warnings
+    /// Also if a rig is parked or docked, or the branch is missing
     #[arg(short, long)]
     force: bool,
 }
@@ -133,12 +134,14 @@ fn begin(context: &Context<'_>, town: &Town, staged: &Staged, force: bool) -> Re
         show(context.printer, staged, None)?;
         return verdict(staged);
     };
-    if !staged.plan.findings.is_empty() && !force {
-        let warnings: Vec<&str> =
-            staged.plan.findings.iter().map(|finding| finding.message.as_str()).collect();
+    let overridden: Vec<&Finding> = staged.plan.to_override().collect();
+    if !overridden.is_empty() && !force {
+        let mut told: Vec<String> = overridden.iter().map(|finding| said_of(finding)).collect();
+        let fixes = overridden.iter().filter_map(|finding| finding.suggested_fix.as_deref());
+        told.extend(fixes.map(|fix| format!("fix: {fix}")));
         return Err(CliError::request(format!(
-            "{convoy} stays staged, because of warnings: {}; launch it all the same with gt convoy launch {convoy} --force",
-            warnings.join("; ")
+            "{convoy} stays staged: {}; launch it all the same with gt convoy launch {convoy} --force",
+            told.join("; ")
         )));
     }
     let slung = sling::launch(town, convoy.as_str())?;
@@ -147,7 +150,16 @@ fn begin(context: &Context<'_>, town: &Town, staged: &Staged, force: bool) -> Re
         return sling::verdict(&slung);
     }
     context.printer.done(format!("✓ Launched {convoy}: {}", waves(staged)))?;
+    for finding in &staged.plan.findings {
+        let forced = if finding.category.needs_force() { "overridden by --force: " } else { "" };
+        context.printer.done(format!("! {forced}{}", said_of(finding)))?;
+    }
     sling::tell_travelling(context, town, &slung)
+}
+
+/// A finding in one line.
+fn said_of(finding: &Finding) -> String {
+    format!("{}: {}", finding.category, finding.message)
 }
 
 /// What is wrong is the exit code's business too.
@@ -198,7 +210,7 @@ fn show(
     }
     for finding in &staged.plan.findings {
         let sign = if finding.category.is_error() { "✗" } else { "!" };
-        printer.line(format!("{sign} {}: {}", finding.category, finding.message))?;
+        printer.line(format!("{sign} {}", said_of(finding)))?;
         if let Some(fix) = &finding.suggested_fix {
             printer.line(format!("  → {fix}"))?;
         }
@@ -217,7 +229,7 @@ fn show(
         printer.line(format!("Estimated: {}", about(estimate)))?;
     }
     printer.done(format!("✓ Staged {convoy}{again} ({}): {}", staged.status, waves(staged)))?;
-    let force = if staged.plan.findings.is_empty() { "" } else { " --force" };
+    let force = if staged.plan.to_override().next().is_none() { "" } else { " --force" };
     printer.note(format!("Next: gt convoy launch {convoy}{force}"));
     Ok(())
 }
@@ -352,6 +364,9 @@ fn staged_json(staged: &Staged, launched: Option<&SlingReport>) -> String {
     object.raw("tree", &tree_json(staged));
     if let Some(slung) = launched {
         object.flag("launched", true);
+        object.array("overridden", |array| {
+            plan.to_override().for_each(|finding| array.text(finding.category.as_str()));
+        });
         object.count("scheduled", slung.contexts.len() as u64);
     }
     object.finish();

@@ -13,7 +13,7 @@ use super::super::watch::{Next, watch};
 use super::{list, standing, write_convoy};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, ago, clock_time, plural, roughly};
+use crate::output::{Cell, Printer, Table, ago, local_times, moment, plural, roughly};
 
 /// Show how far a convoy is; all that are under way, if none is named
 ///
@@ -183,7 +183,7 @@ fn first_of<T>(all: &[T]) -> (&[T], String) {
 fn estimate_line(estimate: &Estimate, eta: Timestamp) -> String {
     let at = match estimate.remaining.as_secs() {
         // Farther off nobody knows which day a time is of.
-        0..43_200 => format!(" ({})", clock_time(eta)),
+        0..43_200 => format!(" ({})", moment(eta)),
         _ => String::new(),
     };
     let left_out = match estimate.left_out as u64 {
@@ -241,7 +241,7 @@ fn why(one: &Tracked) -> String {
         let last = if one.state == TrackedState::Failed { "" } else { "last time: " };
         said.push(format!("{last}{}", one.failure));
     }
-    said.extend(one.reasons.iter().map(ToString::to_string));
+    said.extend(one.reasons.iter().map(|reason| local_times(&reason.to_string())));
     said.join("; ")
 }
 

@@ -12,7 +12,7 @@ use gt_operations::daemon::{self, Entry};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Printer, clock_time};
+use crate::output::{Printer, moment};
 
 /// How often one looks whether there is more.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -112,6 +112,6 @@ fn print(printer: &Printer, line: &str) -> Result<(), CliError> {
     let level = if entry.level == "info" { String::new() } else { format!("{}: ", entry.level) };
     let more: Vec<String> =
         entry.more.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let text = format!("{}  {level}{}  {}", clock_time(entry.at), entry.event, more.join(" "));
+    let text = format!("{}  {level}{}  {}", moment(entry.at), entry.event, more.join(" "));
     printer.line(text.trim_end())
 }

@@ -15,7 +15,7 @@ use gt_records::ObjectWriter;
 
 use crate::context::{Context, this_program};
 use crate::error::CliError;
-use crate::output::plural;
+use crate::output::{local_times, plural};
 
 /// Run what keeps the town going by itself
 #[derive(Debug, Args)]
@@ -143,7 +143,7 @@ pub(super) fn up(context: &Context<'_>) -> Result<(), CliError> {
 
 /// ` (process 12, since …)`, as far as that is known.
 fn who(pid: Option<u32>, since: &str) -> String {
-    pid.map(|pid| format!(" (process {pid}, since {since})")).unwrap_or_default()
+    pid.map(|pid| format!(" (process {pid}, since {})", local_times(since))).unwrap_or_default()
 }
 
 pub(super) fn down(context: &Context<'_>) -> Result<(), CliError> {

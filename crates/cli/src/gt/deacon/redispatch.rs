@@ -12,6 +12,7 @@ use gt_records::ObjectWriter;
 use crate::context::{Context, this_program};
 use crate::error::CliError;
 use crate::gt::sling::refuse_workers;
+use crate::output::local_times;
 
 /// Give an open bead that has no run another one
 ///
@@ -144,7 +145,7 @@ impl Told {
     fn print(&self, context: &Context<'_>) -> Result<(), CliError> {
         let printer = context.printer;
         if !printer.json() {
-            return printer.line(&self.said);
+            return printer.line(local_times(&self.said));
         }
         let mut out = String::new();
         let mut object = ObjectWriter::new(&mut out);

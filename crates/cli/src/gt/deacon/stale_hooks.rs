@@ -1,18 +1,20 @@
 //! `gt deacon stale-hooks`.
 
 use clap::Args;
-use gt_core::time::{format_duration, parse_duration};
+use gt_core::time::parse_duration;
 use gt_operations::recovery::{self, StaleHook, StaleHooks};
 use gt_records::ObjectWriter;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Printer, plural};
+use crate::output::{Printer, plural, span};
 
 /// Take back beads that somebody is said to have, and nobody is at
 ///
-/// Looks at the hooked and claimed beads of all rigs. What has no live run and was not touched for a while is open again,
-/// and nobody has it. What a worker has, what is being merged, and what a person has begun is left alone.
+/// Looks at the hooked and claimed beads of all rigs. A bead without a live run that was not touched for a while is open
+/// again, without an assignee. A bead with a running worker, a bead that is being merged, and a bead that a person has begun
+/// is left alone. The daemon does the same for hooks that were not touched for recovery.stale_hooks (1h), except for beads
+/// that a person has claimed by hand.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt deacon stale-hooks --dry-run
@@ -40,7 +42,7 @@ pub(super) fn run(context: &Context<'_>, args: &StaleHooksArgs) -> Result<(), Cl
 fn text(printer: &Printer, found: &StaleHooks, rehearsal: bool) -> Result<(), CliError> {
     for hook in &found.released {
         let who = if hook.assignee.is_empty() { "nobody" } else { &hook.assignee };
-        let idle = format_duration(hook.idle);
+        let idle = span(hook.idle);
         let StaleHook { bead, status, .. } = hook;
         printer.line(if rehearsal {
             format!("Would release {bead}: {status} with {who}, untouched for {idle}")

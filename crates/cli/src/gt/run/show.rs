@@ -10,7 +10,7 @@ use super::super::step::{print_steps, write_progress};
 use super::{landed_commit, lasted, write_run};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Table, ago};
+use crate::output::{Cell, Table, ago, moment, short_commit};
 
 /// Show everything about a run
 #[derive(Debug, Args)]
@@ -47,10 +47,10 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     row("used", used(&run.usage));
     row(
         "begun",
-        format!("{} ({}) by {}", run.created_at, ago(run.created_at, now), run.created_by),
+        format!("{} ({}) by {}", moment(run.created_at), ago(run.created_at, now), run.created_by),
     );
-    row("taken", run.running_at.map(|at| at.to_string()).unwrap_or_default());
-    row("ended", run.ended_at.map(|at| at.to_string()).unwrap_or_default());
+    row("taken", run.running_at.map(moment).unwrap_or_default());
+    row("ended", run.ended_at.map(moment).unwrap_or_default());
     row("lasted", lasted(run, now));
     row("exit status", exit_status(run));
     row("why", run.reason.clone());
@@ -67,7 +67,7 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     row("session", run.workplace.session.clone());
     row("tree", run.workplace.tree.clone());
     row("branch", run.workplace.branch.clone());
-    row("landed", landed_commit(run).unwrap_or_default().to_owned());
+    row("landed", short_commit(landed_commit(run).unwrap_or_default()).to_owned());
     row("output", log.display().to_string());
     printer.table(table)?;
     print_needs(printer, &shown.needs)?;

@@ -1,5 +1,6 @@
 //! `gt scheduler pause`, `resume`, `drain` and `clear`.
 
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,7 +14,7 @@ use gt_records::ObjectWriter;
 use super::run::note_unrecovered;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::plural;
+use crate::output::{Printer, moment, plural};
 
 /// Start nothing any more, and wait until nothing runs
 #[derive(Debug, Args)]
@@ -33,6 +34,9 @@ pub(in crate::gt) struct ClearArgs {
     /// Only this bead (can be repeated)
     #[arg(long = "bead", value_name = "ID")]
     beads: Vec<String>,
+    /// Do not ask before more than 10 beads are taken out of the queue
+    #[arg(short, long)]
+    yes: bool,
 }
 
 fn duration(text: &str) -> Result<Duration, Invalid> {
@@ -55,7 +59,7 @@ pub(super) fn pause(context: &Context<'_>) -> Result<(), CliError> {
     printer.done(if changed {
         "✓ Paused: nothing starts until gt scheduler resume; what runs goes on".to_owned()
     } else {
-        format!("Paused already by {} since {}; nothing to do", pause.by, pause.at)
+        format!("Paused already by {} since {}; nothing to do", pause.by, moment(pause.at))
     })
 }
 
@@ -71,7 +75,9 @@ pub(super) fn resume(context: &Context<'_>) -> Result<(), CliError> {
         return printer.object(&out);
     }
     printer.done(match was {
-        Some(pause) => format!("✓ Resumed: it was paused by {} since {}", pause.by, pause.at),
+        Some(pause) => {
+            format!("✓ Resumed: it was paused by {} since {}", pause.by, moment(pause.at))
+        }
         None => "Not paused; nothing to do".to_owned(),
     })
 }
@@ -118,9 +124,33 @@ fn names(running: &[Run]) -> String {
     format!("{} ({})", plural(running.len() as u64, "run"), names.join(", "))
 }
 
+/// How many beads a person on a terminal takes out of the queue without being asked.
+const CLEARED_UNASKED_MAX: u64 = 10;
+
+/// Asks a person on a terminal; anything but yes is no. Without a terminal to answer from, the answer is yes.
+fn confirmed(printer: &Printer, question: &str) -> Result<bool, CliError> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(true);
+    }
+    printer.line(format!("{question} [y/N]"))?;
+    printer.flush()?;
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.map_err(|error| CliError::request(format!("cannot read: {error}")))?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
 pub(super) fn clear(context: &Context<'_>, args: &ClearArgs) -> Result<(), CliError> {
-    let cleared = queue::clear(&context.town()?, &args.beads)?;
+    let town = context.town()?;
     let printer = context.printer;
+    if args.beads.is_empty() && !args.yes && printer.is_terminal() && !printer.json() {
+        let queued = queue::status(&town)?.queued;
+        let question = format!("Take all {} out of the queue?", plural(queued, "bead"));
+        if queued > CLEARED_UNASKED_MAX && !confirmed(printer, &question)? {
+            return printer.done("Nothing was changed");
+        }
+    }
+    let cleared = queue::clear(&town, &args.beads)?;
     if printer.json() {
         let mut out = String::new();
         let mut object = ObjectWriter::new(&mut out);

@@ -16,6 +16,7 @@ use gt_records::ObjectWriter;
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::output::local_times;
 
 pub(super) use retry::tell_retried;
 pub(super) use status::{budget_line, parked_line, write_budgets, write_parked};
@@ -89,7 +90,7 @@ fn unlimited(number: Option<u32>) -> String {
 /// Why a bead waits, in one line; nothing if only a pause holds it, which is said once for all.
 pub(super) fn reason_text(reasons: &[WaitReason]) -> Option<String> {
     let own = reasons.iter().filter(|reason| !matches!(reason, WaitReason::Paused(..)));
-    let texts: Vec<String> = own.map(ToString::to_string).collect();
+    let texts: Vec<String> = own.map(|reason| local_times(&reason.to_string())).collect();
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 

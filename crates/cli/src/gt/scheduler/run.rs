@@ -14,7 +14,7 @@ use super::until_done::until_done;
 use super::{caller, capacity, unlimited};
 use crate::context::{Context, this_program};
 use crate::error::CliError;
-use crate::output::Printer;
+use crate::output::{Printer, moment};
 
 /// Start what may start now
 #[derive(Debug, Args)]
@@ -145,14 +145,15 @@ pub(super) fn started_line(started: &Started) -> String {
     format!("  {bead} → {rig}{run}  {}", started.title)
 }
 
-/// Whether everything stands still; says who stopped it.
-pub(super) fn tell_paused(printer: &Printer, done: &Dispatched) -> Result<bool, CliError> {
-    let Some(pause) = &done.paused else { return Ok(false) };
-    printer.line(format!(
-        "Paused by {} since {}: nothing is dispatched until gt scheduler resume",
-        pause.by, pause.at
-    ))?;
-    Ok(true)
+/// Who paused the scheduler, if it is paused.
+pub(super) fn paused_line(done: &Dispatched) -> Option<String> {
+    let pause = done.paused.as_ref()?;
+    let more = if done.dispatched.is_empty() { "nothing" } else { "nothing more" };
+    Some(format!(
+        "Paused by {} since {}: {more} is dispatched until gt scheduler resume",
+        pause.by,
+        moment(pause.at)
+    ))
 }
 
 fn text(
@@ -161,32 +162,40 @@ fn text(
     done: &Dispatched,
     dry_run: bool,
 ) -> Result<(), CliError> {
-    if tell_paused(printer, done)? {
-        return Ok(());
+    lines(done, dry_run).iter().try_for_each(|line| printer.line(line))?;
+    tell_recovered(printer, recovered)
+}
+
+/// What a cycle did. One that was paused before its first start says only that.
+fn lines(done: &Dispatched, dry_run: bool) -> Vec<String> {
+    let paused = paused_line(done);
+    if let Some(paused) = paused.as_ref().filter(|_| done.dispatched.is_empty()) {
+        return vec![paused.clone()];
     }
-    printer.line(format!("Found {} queued bead(s)", done.queued))?;
-    printer.line(format!(
-        "Capacity: {} polecats running, {} slots available",
-        capacity(done.live, done.cap),
-        unlimited(free(done.slots()))
-    ))?;
     let dispatched = if dry_run { "Would dispatch" } else { "Dispatched" };
-    printer.line(format!("{dispatched}: {}", done.dispatched.len()))?;
+    let mut lines = vec![
+        format!("Found {} queued bead(s)", done.queued),
+        format!(
+            "Capacity: {} polecats running, {} slots available",
+            capacity(done.live, done.cap),
+            unlimited(free(done.slots()))
+        ),
+        format!("{dispatched}: {}", done.dispatched.len()),
+    ];
     if done.skipped > 0 {
         let reason = done.reason.map_or("capacity", |reason| reason.as_str());
-        printer.line(format!("Skipped ({reason}): {}", done.skipped))?;
+        lines.push(format!("Skipped ({reason}): {}", done.skipped));
     }
     if done.gated > 0 {
-        printer.line(format!("Skipped (queue.enabled is false): {}", done.gated))?;
+        lines.push(format!("Skipped (queue.enabled is false): {}", done.gated));
     }
     let waiting = done.queued.saturating_sub(done.ready);
     if waiting > 0 {
-        printer.line(format!("Waiting for something else: {waiting} (gt queue list says what)"))?;
+        lines.push(format!("Waiting for something else: {waiting} (gt queue list says what)"));
     }
-    for started in &done.dispatched {
-        printer.line(started_line(started))?;
-    }
-    tell_recovered(printer, recovered)
+    lines.extend(done.dispatched.iter().map(started_line));
+    lines.extend(paused);
+    lines
 }
 
 fn json(recovered: &Recovered, done: &Dispatched, dry_run: bool) -> String {
@@ -251,4 +260,65 @@ fn json(recovered: &Recovered, done: &Dispatched, dry_run: bool) -> String {
     });
     object.finish();
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use gt_core::schedule::{Context, ContextId, Origin, SlingParameters};
+    use gt_core::{Priority, RigSlug, Timestamp};
+    use gt_operations::queue::Pause;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_nanos(1_790_000_000_000_000_000);
+
+    fn started(id: &str) -> Started {
+        let bead = BeadId::parse(id).unwrap();
+        let context = Context {
+            number: 1,
+            id: ContextId::of_number(1),
+            bead: bead.clone(),
+            rig: RigSlug::parse("web").unwrap(),
+            place: None,
+            account: None,
+            gated: false,
+            forced: false,
+            priority: Priority::default(),
+            origin: Origin::Sling,
+            parameters: SlingParameters::default(),
+            enqueued_at: NOW,
+            enqueued_by: "me".to_owned(),
+            waiting_since: NOW,
+            next_attempt_at: None,
+            failures: 0,
+            last_failure: String::new(),
+            attempts: 0,
+            starting: false,
+            convoys: Vec::new(),
+            closed: None,
+        };
+        Started { bead, context, title: "Login".to_owned(), run: None }
+    }
+
+    #[test]
+    fn a_cycle_that_is_paused_partway_says_what_it_had_started() {
+        let paused = Some(Pause { by: "ann".to_owned(), at: NOW });
+        let dispatched = vec![started("web-1")];
+        let done = Dispatched { queued: 3, ready: 3, dispatched, paused, ..Dispatched::default() };
+
+        let told = lines(&done, false).join("\n");
+
+        for part in ["Dispatched: 1", "  web-1 → web  Login", "Paused by ann since", "nothing more"]
+        {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_cycle_that_is_paused_from_the_beginning_says_only_that() {
+        let paused = Some(Pause { by: "ann".to_owned(), at: NOW });
+        let told = lines(&Dispatched { paused, ..Dispatched::default() }, false);
+        assert_eq!(told.len(), 1);
+        assert!(told[0].ends_with("nothing is dispatched until gt scheduler resume"), "{told:?}");
+    }
 }

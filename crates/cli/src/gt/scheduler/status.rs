@@ -13,7 +13,7 @@ use super::super::daemon::{print_daemon_absence, write_daemon_absence};
 use super::{capacity, list::json as bead_json, unlimited};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, ago};
+use crate::output::{Cell, Printer, Table, ago, local_times, moment};
 
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let town = context.town()?;
@@ -52,7 +52,8 @@ fn text(printer: &Printer, town: &Town, status: &QueueStatus) -> Result<(), CliE
     if let Some(pause) = &status.paused {
         printer.line(format!(
             "Paused: by {} since {}; gt scheduler resume lets work start again",
-            pause.by, pause.at
+            pause.by,
+            moment(pause.at)
         ))?;
     }
     for parked in &status.parked {
@@ -62,7 +63,7 @@ fn text(printer: &Printer, town: &Town, status: &QueueStatus) -> Result<(), CliE
         printer.line(budget_line(budget))?;
     }
     for reason in &status.short {
-        printer.line(format!("Waits for {reason}"))?;
+        printer.line(format!("Waits for {}", local_times(&reason.to_string())))?;
     }
     if let Some((at, count)) = status.last_dispatch {
         printer.line(format!("Last dispatch: {count}, {}", ago(at, town.now())))?;
@@ -87,7 +88,8 @@ fn text(printer: &Printer, town: &Town, status: &QueueStatus) -> Result<(), CliE
 
 /// What was used of a budget, and until when nothing is left.
 pub(in super::super) fn budget_line(budget: &Budget) -> String {
-    let until = if budget.is_spent() { format!("; until {}", budget.until) } else { String::new() };
+    let until =
+        if budget.is_spent() { format!("; until {}", moment(budget.until)) } else { String::new() };
     format!("Budget: {budget}{until}")
 }
 

@@ -11,7 +11,7 @@ use gt_operations::events::Follower;
 use gt_operations::{EventFilter, Town, queue, runs};
 use gt_records::ObjectWriter;
 
-use super::run::{note_unrecovered, tell_paused, tell_recovered, verdict};
+use super::run::{note_unrecovered, paused_line, tell_recovered, verdict};
 use crate::bd::event_line;
 use crate::context::Context;
 use crate::error::CliError;
@@ -85,7 +85,7 @@ pub(super) fn until_done(
         tell_events(context, town, &mut log, &mut sum)?;
         if done.paused.is_some() {
             if !printer.json() {
-                tell_paused(printer, &done)?;
+                paused_line(&done).iter().try_for_each(|line| printer.line(line))?;
             }
             break;
         }

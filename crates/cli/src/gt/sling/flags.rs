@@ -61,6 +61,9 @@ pub(in crate::gt) struct SlingFlags {
     /// Past a prefix of another rig, an assignee, or a hook without a run
     #[arg(long)]
     force: bool,
+    /// Leave out names that are neither a bead nor a target, instead of stopping before anything is scheduled
+    #[arg(long)]
+    pub(super) skip_unknown: bool,
     /// Say what would happen, and change nothing
     #[arg(short = 'n', long)]
     pub(super) dry_run: bool,
@@ -90,6 +93,7 @@ impl SlingFlags {
             self.no_convoy,
             self.no_boot,
             self.force,
+            self.skip_unknown,
             self.dry_run,
             self.batch,
             self.retries > 0,

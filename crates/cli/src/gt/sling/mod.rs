@@ -62,6 +62,7 @@ pub(super) fn sling_words(
         arguments: words.to_vec(),
         on: flags.on()?,
         flags: flags.flags()?,
+        skip_unknown: flags.skip_unknown,
         queue,
         travel: Travel::ByItself,
         rehearsal: flags.dry_run,

@@ -8,7 +8,7 @@ use gt_records::ObjectWriter;
 
 use crate::error::CliError;
 use crate::gt::scheduler::{reason_text, write_reasons};
-use crate::output::Printer;
+use crate::output::{Printer, moment};
 
 /// Whether anything is scheduled now that was not before, and not running.
 pub(super) fn has_scheduled(report: &SlingReport) -> bool {
@@ -78,7 +78,7 @@ fn text(printer: &Printer, report: &SlingReport, rehearsal: bool) -> Result<(), 
             Fate::Nothing(why) => printer.done(format!("{name}: {why}; nothing to do"))?,
             Fate::Skipped(skip, why) => {
                 *skipped.entry(skip.as_str()).or_default() += 1;
-                if *skip == Skip::Other {
+                if matches!(skip, Skip::Other | Skip::Unknown) {
                     printer.note(format!("Skipped {name}: {why}"));
                 }
             }
@@ -105,7 +105,8 @@ fn text(printer: &Printer, report: &SlingReport, rehearsal: bool) -> Result<(), 
     if let Some(pause) = report.paused.as_ref().filter(|_| has_scheduled(report)) {
         printer.note(format!(
             "Paused by {} since {}: nothing starts until gt scheduler resume",
-            pause.by, pause.at
+            pause.by,
+            moment(pause.at)
         ));
     }
     Ok(())

@@ -13,7 +13,7 @@ use super::first_line;
 use super::list::WhichArgs;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::clock_time;
+use crate::output::moment;
 
 /// Show work items as they change, until interrupted
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &WatchArgs) -> Resul
 
 fn line(item: &WorkItem) -> String {
     let agent = item.agent.as_ref().map(|agent| format!(" ({agent})")).unwrap_or_default();
-    let at = clock_time(item.updated_at);
+    let at = moment(item.updated_at);
     format!("[{at}] {} {}{agent} · {}", item.bead, item.status, first_line(item))
 }
 

@@ -15,6 +15,7 @@ fn task(name: &str, waits_for: &[usize]) -> Member {
         id: id(&format!("we-{name}")),
         part: rig("web", RigState::Active),
         waits_for: waits_for.to_vec(),
+        awaited_children: Vec::new(),
         gates: Vec::new(),
     }
 }
@@ -51,6 +52,48 @@ fn whoever_waits_for_a_frame_waits_for_all_its_parts_and_no_longer() {
     frame.part = Part::Frame(vec![0, 1]);
     let plan = plan(vec![task("a", &[]), task("b", &[0]), frame, task("c", &[2])]);
     assert_eq!(plan.waves, [vec![0], vec![1], vec![3]]);
+}
+
+#[test]
+fn a_bead_comes_after_the_children_that_it_waits_for() {
+    let mut waiter = task("a", &[]);
+    waiter.awaited_children = vec![1];
+    assert_eq!(plan(vec![waiter, task("b", &[])]).waves, [vec![1], vec![0]]);
+}
+
+#[test]
+fn a_cycle_through_beads_outside_the_set_is_an_error() {
+    let mut member = task("a", &[]);
+    member.gates = vec![id("we-x")];
+    let outside = vec![
+        (id("we-x"), vec![id("we-y"), id("we-z")]),
+        (id("we-y"), vec![member.id.clone()]),
+        (id("we-z"), vec![]),
+    ];
+    let facts = StageFacts { members: vec![member], outside, ..StageFacts::default() };
+    let plan = stage(&facts);
+    assert_eq!(categories(&plan), ["cycle", "gated"]);
+    assert_eq!(plan.findings[0].message, "they wait for each other: we-a → we-x → we-y → we-a");
+    assert!(plan.has_errors());
+
+    // A cycle that no member is in is not the set's own.
+    let mut behind = task("a", &[]);
+    behind.gates = vec![id("we-x")];
+    let outside = vec![(id("we-x"), vec![id("we-y")]), (id("we-y"), vec![id("we-x")])];
+    let facts = StageFacts { members: vec![behind], outside, ..StageFacts::default() };
+    assert_eq!(categories(&stage(&facts)), ["gated"]);
+}
+
+#[test]
+fn only_findings_that_break_the_plan_need_force() {
+    let forced = [Category::BlockedRig, Category::MissingBranch];
+    for category in [Category::Cycle, Category::NoRig] {
+        assert!(category.is_error() && !category.needs_force(), "{category}");
+    }
+    for category in [Category::Orphan, Category::CrossRig, Category::Capacity, Category::Gated] {
+        assert!(!category.is_error() && !category.needs_force(), "{category}");
+    }
+    assert!(forced.iter().all(|category| category.needs_force() && !category.is_error()));
 }
 
 #[test]
