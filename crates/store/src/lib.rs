@@ -34,7 +34,7 @@ pub use error::StoreError;
 pub use group::Ticket;
 pub use maintenance::{Backup, Description, Examination, Shrinkage, TableSize};
 pub(crate) use store::Writes;
-pub use store::{Address, Authorship, Options, SCHEMA_LEVEL, Store};
+pub use store::{Address, Authorship, LeaseClock, Options, SCHEMA_LEVEL, Store};
 pub use transaction::{Reader, Writer};
 pub use verbs::{
     Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Booking, Bulk, CountGroup,

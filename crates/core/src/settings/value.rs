@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::runtime::RuntimeName;
 use crate::schedule::Money;
 use crate::time::{format_duration, parse_duration};
-use crate::{Invalid, WebAddress, words};
+use crate::{Invalid, Networks, WebAddress, words};
 
 /// What a setting may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub enum SettingKind {
     WebAddress,
     /// A text that only those who ask for it by name are shown, or nothing.
     Secret,
+    /// Addresses and networks, separated by commas, or nothing.
+    Networks,
 }
 
 /// Longest secret, in bytes.
@@ -86,6 +88,7 @@ impl SettingKind {
             Self::Runtime | Self::WebAddress if text.is_empty() => Ok(String::new()),
             Self::Runtime => Ok(RuntimeName::parse(text)?.to_string()),
             Self::WebAddress => Ok(WebAddress::parse(text)?.to_string()),
+            Self::Networks => Ok(Networks::parse(text)?.to_string()),
             Self::Secret if text.chars().any(char::is_control) || text.len() > SECRET_BYTES_MAX => {
                 Err(Invalid(format!(
                     "use at most {SECRET_BYTES_MAX} bytes without control characters"
@@ -110,6 +113,7 @@ impl SettingKind {
             Self::Runtime => "name of a runtime".to_owned(),
             Self::WebAddress => "address (`https://example.com/path`)".to_owned(),
             Self::Secret => "secret text".to_owned(),
+            Self::Networks => "addresses and networks (`10.0.0.7,192.168.0.0/16`)".to_owned(),
         }
     }
 
@@ -133,6 +137,7 @@ impl SettingKind {
             | Self::Text
             | Self::Command
             | Self::Runtime
+            | Self::Networks
             | Self::Secret => Cow::Borrowed(value),
         }
     }

@@ -16,7 +16,7 @@ use gt_core::schedule::RunId;
 use gt_core::settings::Layers;
 use gt_core::{Clock, Rig, Timestamp};
 use gt_executors::daemon::{bell_path, ring};
-use gt_store::{Authorship, Bell, Options, Reader, Store, StoreError, Writer};
+use gt_store::{Authorship, Bell, LeaseClock, Options, Reader, Store, StoreError, Writer};
 
 use self::database::Database;
 use crate::consequences::follow;
@@ -47,6 +47,8 @@ pub struct Town {
     clock: Arc<dyn Clock>,
     actor: Actor,
     acting_run: Option<RunId>,
+    /// The one agent that the actor may do pulled work for; any agent if there is none.
+    only_agent: Option<String>,
     hooks: bool,
     notices: bool,
     seam: Option<Arc<dyn Fn() + Send + Sync>>,
@@ -96,7 +98,11 @@ impl Town {
                 });
             }
         }
-        Err(OperationError::NoTown(directory.to_owned()))
+        // The town that a server makes of a database has no directory.
+        match Database::of_environment(environment, directory) {
+            Ok(Some(_)) => Err(OperationError::NoDirectory),
+            _ => Err(OperationError::NoTown(directory.to_owned())),
+        }
     }
 
     /// Opens the town at `root`.
@@ -110,6 +116,7 @@ impl Town {
     ) -> Result<Self> {
         let file = file::read(root)?;
         let database = Database::of_town(root, &file, environment, working_directory)?;
+        let options = Options { lease_clock: LeaseClock::Store, ..options };
         let store = Store::open(&database.address, clock.now(), options)
             .map_err(|error| database.explain(error, root))?;
         database.check_owner(&store, &file.id)?;
@@ -121,6 +128,7 @@ impl Town {
             clock,
             actor,
             acting_run: environment.acting_run(),
+            only_agent: None,
             hooks: false,
             notices: false,
             seam: None,
@@ -145,6 +153,7 @@ impl Town {
         let Some(database) = Database::of_environment(environment, working_directory)? else {
             return Ok(None);
         };
+        let options = Options { lease_clock: LeaseClock::Store, ..options };
         let store = match absent {
             IfAbsent::Make => database.create(clock.now(), options)?,
             IfAbsent::Refuse => database.open(clock.now(), options)?,
@@ -190,6 +199,7 @@ impl Town {
             clock,
             actor,
             acting_run,
+            only_agent: None,
             hooks: false,
             notices: false,
             seam: None,
@@ -204,6 +214,18 @@ impl Town {
     pub fn acting_as(mut self, actor: Actor, run: Option<RunId>) -> Self {
         (self.actor, self.acting_run) = (actor, run);
         self
+    }
+
+    /// Limits the actor to the pulled work of this agent, if one is given.
+    #[must_use]
+    pub fn only_for(mut self, agent: Option<String>) -> Self {
+        self.only_agent = agent;
+        self
+    }
+
+    /// The one agent that the actor may do pulled work for; any agent if there is none.
+    pub(crate) fn only_agent(&self) -> Option<&str> {
+        self.only_agent.as_deref()
     }
 
     /// Has runs on this machine. A town without a directory does not know its own, and nothing is held up by it.
@@ -248,7 +270,7 @@ impl Town {
     }
 
     /// Whether the town has a directory in which files can be.
-    pub(crate) fn has_directory(&self) -> bool {
+    pub fn has_directory(&self) -> bool {
         self.root != Path::new(NOWHERE)
     }
 

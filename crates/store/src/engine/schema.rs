@@ -44,6 +44,8 @@ migrations! {
     (8, 8, "0008_convoys.sql"),
     // An older program would start what a convoy holds up.
     (9, 9, "0009_live_convoys.sql"),
+    // An older program would let a bound token act for every agent.
+    (10, 10, "0010_token_agents.sql"),
 }
 
 /// The schema this program knows.
