@@ -40,7 +40,7 @@ fn duration(text: &str) -> Result<Duration, Invalid> {
 }
 
 pub(super) fn pause(context: &Context<'_>) -> Result<(), CliError> {
-    let (pause, changed) = queue::pause(&context.town()?)?;
+    let (pause, changed) = queue::pause(&context.store_town()?)?;
     let printer = context.printer;
     if printer.json() {
         let mut out = String::new();
@@ -60,7 +60,7 @@ pub(super) fn pause(context: &Context<'_>) -> Result<(), CliError> {
 }
 
 pub(super) fn resume(context: &Context<'_>) -> Result<(), CliError> {
-    let was = queue::resume(&context.town()?)?;
+    let was = queue::resume(&context.store_town()?)?;
     let printer = context.printer;
     if printer.json() {
         let mut out = String::new();
@@ -77,7 +77,7 @@ pub(super) fn resume(context: &Context<'_>) -> Result<(), CliError> {
 }
 
 pub(super) fn drain(context: &Context<'_>, args: &DrainArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let tell = |running: &[Run], errors: &[(RunId, String)]| {
         note_unrecovered(printer, errors);
@@ -119,7 +119,7 @@ fn names(running: &[Run]) -> String {
 }
 
 pub(super) fn clear(context: &Context<'_>, args: &ClearArgs) -> Result<(), CliError> {
-    let cleared = queue::clear(&context.town()?, &args.beads)?;
+    let cleared = queue::clear(&context.store_town()?, &args.beads)?;
     let printer = context.printer;
     if printer.json() {
         let mut out = String::new();

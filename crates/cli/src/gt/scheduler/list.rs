@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::output::Printer;
 
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
-    let queued = list(&context.town()?, Caller::Daemon)?;
+    let queued = list(&context.store_town()?, Caller::Daemon)?;
     let printer = context.printer;
     if printer.json() {
         let mut list = printer.list();
