@@ -62,6 +62,7 @@ mod live_runs;
 mod mail;
 mod manual;
 mod notify;
+mod original_hooks;
 mod output;
 mod picture;
 mod polecats;
