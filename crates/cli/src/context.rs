@@ -65,7 +65,7 @@ impl<'p> Context<'p> {
 
     /// The town around the working directory.
     pub(crate) fn town(&self) -> Result<Town, CliError> {
-        self.town_as(self.actor()?, StoreOptions { on_wait: Some(Arc::new(waiting)) })
+        self.town_as(self.actor()?, telling_of_waits())
     }
 
     /// The same for a process of ours, which is started often: nobody asks git who it is, and nobody is told that
@@ -75,11 +75,16 @@ impl<'p> Context<'p> {
         self.town_as(Actor { name, owner: String::new() }, StoreOptions::default())
     }
 
+    /// The town around the working directory or, if there is none, the store that `DATABASE_URL` names: for commands that
+    /// need nothing of a town but its store.
+    pub(crate) fn store_town(&self) -> Result<Town, CliError> {
+        self.town_or_database(IfAbsent::Refuse)
+    }
+
     /// The town around the working directory or, if there is none, what `DATABASE_URL` names: a server needs no town,
     /// nor do those who look after its database.
     pub(crate) fn town_or_database(&self, absent: IfAbsent) -> Result<Town, CliError> {
-        let options = StoreOptions { on_wait: Some(Arc::new(waiting)) };
-        self.town_or_database_as(self.actor()?, absent, options)
+        self.town_or_database_as(self.actor()?, absent, telling_of_waits())
     }
 
     /// The same for the server itself.
@@ -126,6 +131,10 @@ fn enter(directory: &Path) -> std::io::Result<PathBuf> {
     let directory = directory.canonicalize()?;
     std::env::set_current_dir(&directory)?;
     Ok(directory)
+}
+
+fn telling_of_waits() -> StoreOptions {
+    StoreOptions { on_wait: Some(Arc::new(waiting)), ..StoreOptions::default() }
 }
 
 fn waiting() {

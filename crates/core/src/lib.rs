@@ -20,6 +20,7 @@ pub mod latency;
 pub mod likeness;
 pub mod limits;
 pub mod message;
+pub mod networks;
 pub mod plan;
 pub mod query;
 pub mod queue_block;
@@ -40,6 +41,7 @@ pub use bead::{
 pub use event::{Event, EventKind, NewEvent};
 pub use json::Json;
 pub use message::{Address, Message, MessageId, Sender};
+pub use networks::Networks;
 pub use rig::{ExecutorKind, Prefix, Rig, RigSlug, RigState};
 pub use schedule::{Context, Run, RunId, RunState};
 pub use time::{Clock, Timestamp};

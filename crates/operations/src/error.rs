@@ -34,6 +34,12 @@ pub enum OperationError {
          a stand-alone store with bd init", .0.display()
     )]
     NoTown(PathBuf),
+    /// A command that needs the directory of a town found only a database.
+    #[error(
+        "this needs the directory of a town, and DATABASE_URL names only a store; make a directory for it with \
+         gt install <dir>, and then say gt -C <dir> …"
+    )]
+    NoDirectory,
     /// No rig goes by this name.
     #[error("rig \"{name}\" not found; known rigs: {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
     NoRig {

@@ -1,7 +1,9 @@
 //! Tokens: who may speak to the server.
 
+use std::time::Duration;
+
 use gt_core::bead::check_label;
-use gt_core::work::{Scopes, Token, TokenId, TokenSecret};
+use gt_core::work::{Scope, Scopes, Token, TokenId, TokenSecret, check_agent};
 use gt_core::{Invalid, Timestamp};
 
 use crate::work::{Thing, WorkError, WorkResult};
@@ -14,6 +16,9 @@ pub struct NewToken {
     pub name: String,
     /// What its holder may do.
     pub scopes: Scopes,
+    /// The one agent that its holder may take work for and report as. A token that may do work and is not an administrator's
+    /// is bound to the agent of its own name if this names none.
+    pub agent: Option<String>,
     /// When it ends by itself.
     pub expires_at: Option<Timestamp>,
 }
@@ -21,6 +26,7 @@ pub struct NewToken {
 /// Makes a token. The secret is known only here and now.
 pub fn create(town: &Town, new: NewToken) -> WorkResult<(Token, TokenSecret)> {
     check_label("name", &new.name).map_err(|error| WorkError::invalid("name", &error))?;
+    let agent = agent_of(&new)?;
     if new.expires_at.is_some_and(|until| until <= town.now()) {
         let why = Invalid::new("a token that has expired already is of no use to anybody");
         return Err(WorkError::invalid("expires_at", &why));
@@ -36,6 +42,7 @@ pub fn create(town: &Town, new: NewToken) -> WorkResult<(Token, TokenSecret)> {
         name: new.name,
         hash,
         scopes: new.scopes,
+        agent,
         created_at: town.now(),
         created_by: town.actor().name.clone(),
         expires_at: new.expires_at,
@@ -45,20 +52,45 @@ pub fn create(town: &Town, new: NewToken) -> WorkResult<(Token, TokenSecret)> {
     Ok((token, secret))
 }
 
+/// The agent that a new token is bound to.
+fn agent_of(new: &NewToken) -> WorkResult<Option<String>> {
+    let is_workers = new.scopes.allow(Scope::Work) && !new.scopes.allow(Scope::Admin);
+    let agent = match &new.agent {
+        Some(agent) if new.scopes.allow(Scope::Work) => agent,
+        Some(_) => {
+            let why = Invalid::new("only a token with the scope work acts for an agent");
+            return Err(WorkError::invalid("agent", &why));
+        }
+        None if is_workers => &new.name,
+        None => return Ok(None),
+    };
+    check_agent(agent).map_err(|error| {
+        let why = Invalid(format!("{error}; name the agent of this token with --agent"));
+        WorkError::invalid("agent", &why)
+    })?;
+    Ok(Some(agent.clone()))
+}
+
 /// Every token, oldest first, also those that are not valid any more.
 pub fn list(town: &Town) -> WorkResult<Vec<Token>> {
     Ok(town.read(|reader| Ok(reader.tokens()?))?)
 }
 
-/// Ends a token; `false` if it had been ended already.
+/// How long a server may go by its last look at a token. [`revoke`] takes at least this long.
+pub const REMEMBERED_MAX: Duration = Duration::from_millis(250);
+
+/// Ends a token; `false` if it had been ended already. When this returns, every server refuses the token: a server that has
+/// looked at it before must look again by then.
 pub fn revoke(town: &Town, id: &TokenId) -> WorkResult<(Token, bool)> {
     let id = id.clone();
-    town.submit(move |_, writer| {
+    let revoked = town.submit(move |_, writer| {
         let missing = || WorkError::NotFound { what: Thing::Token, name: id.to_string() };
         let token = writer.token(&id)?.ok_or_else(missing)?;
         let ended = writer.revoke_token(&token)?;
-        Ok((writer.token(&id)?.unwrap_or(token), ended))
-    })
+        Ok::<_, WorkError>((writer.token(&id)?.unwrap_or(token), ended))
+    })?;
+    std::thread::sleep(REMEMBERED_MAX);
+    Ok(revoked)
 }
 
 /// The token that this secret belongs to, if it is valid now.

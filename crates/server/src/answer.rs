@@ -80,6 +80,9 @@ impl From<WorkError> for Box<Problem> {
             WorkError::InvalidItem { at, field, message } => {
                 Problem::invalid_field(&format!("{at}.{field}"), message)
             }
+            WorkError::NotForAgent { .. } => {
+                Problem::new(StatusCode::FORBIDDEN, "forbidden", detail)
+            }
             WorkError::Conflict(conflict) => conflicting(&conflict),
             WorkError::Operation(error) => error.into(),
             // This server is the queue; nothing that it does is done elsewhere.

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use gt_core::work::{Scope, Token, TokenSecret};
-use gt_operations::{Actor, tokens};
+use gt_operations::tokens::{self, REMEMBERED_MAX};
+use gt_operations::{Actor, Town};
 
 use crate::connections::Client;
 use crate::gate::NEXT;
@@ -15,9 +16,8 @@ use crate::metrics::NO_ROUTE;
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// For how long a token that was looked up is not looked up again. What is revoked is forgotten as soon as the event of
-/// it is read; this is for when nobody reads events.
-const KNOWN_FOR: Duration = Duration::from_secs(1);
+/// How long a listener waits before it looks at its token again when the store could not be read.
+const UNREADABLE_PAUSE: Duration = Duration::from_secs(1);
 /// The most tokens that are remembered.
 const KNOWN_MAX: usize = 1024;
 
@@ -27,24 +27,45 @@ const PUBLIC: [&str; 5] = ["/", "/docs", "/health", "/openapi.json", NO_ROUTE];
 /// Who asks.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    token: Option<String>,
+    shown: Option<Arc<Shown>>,
+}
+
+/// A token that a caller has shown.
+#[derive(Debug)]
+struct Shown {
+    secret: TokenSecret,
+    name: String,
+    /// The one agent that this request may act for; any agent if there is none.
+    only_agent: Option<String>,
 }
 
 impl Caller {
     /// Somebody who showed no token.
     pub(crate) fn nobody() -> Self {
-        Self { token: None }
+        Self { shown: None }
     }
 
     /// Who that is in the store; nothing for whoever showed no token.
     pub(crate) fn actor(&self) -> Option<Actor> {
-        let name = self.token.clone()?;
+        let name = self.shown.as_ref()?.name.clone();
         Some(Actor { name, owner: String::new() })
+    }
+
+    /// The town as this caller may use it.
+    pub(crate) fn town(&self, town: &Town) -> Option<Town> {
+        let shown = self.shown.as_ref()?;
+        let town = Town::clone(town).acting_as(self.actor()?, None);
+        Some(town.only_for(shown.only_agent.clone()))
+    }
+
+    /// Whether a token was shown.
+    pub(crate) fn is_known(&self) -> bool {
+        self.shown.is_some()
     }
 
     /// The name of the token that was shown; empty if none was.
     pub(crate) fn name(&self) -> &str {
-        self.token.as_deref().unwrap_or_default()
+        self.shown.as_ref().map(|shown| shown.name.as_str()).unwrap_or_default()
     }
 }
 
@@ -74,7 +95,7 @@ impl Keys {
         &self,
         service: &Service,
         route: &str,
-        client: Option<Client>,
+        client: Option<&Client>,
         method: &Method,
         headers: &HeaderMap,
     ) -> Result<Caller, Box<Problem>> {
@@ -86,7 +107,7 @@ impl Keys {
         };
         let secret = bearer(shown)
             .ok_or_else(|| unknown("the header Authorization must be: Bearer <token>"))?;
-        let token = self.look_up(service, secret).await?;
+        let token = self.look_up(service, &secret).await?;
         let wanted = scopes_for(method, route);
         if !wanted.iter().any(|scope| token.scopes.allow(*scope)) {
             let names: Vec<&str> = wanted.iter().map(|scope| scope.as_str()).collect();
@@ -101,18 +122,70 @@ impl Keys {
                 ),
             ));
         }
-        Ok(Caller { token: Some(token.name) })
+        let only_agent = if is_for_dispatchers(method, route) && token.scopes.allow(Scope::Submit) {
+            None
+        } else {
+            token.agent
+        };
+        Ok(Caller { shown: Some(Arc::new(Shown { secret, name: token.name, only_agent })) })
+    }
+
+    /// Whether whoever comes in here must show a token.
+    pub(crate) fn are_required(&self, is_local: bool) -> bool {
+        !self.insecure && (self.require_token || !is_local)
+    }
+
+    /// Says whether the token of a caller is still valid; a caller without one needs none.
+    pub(crate) async fn confirm(
+        &self,
+        service: &Service,
+        caller: &Caller,
+    ) -> Result<(), Box<Problem>> {
+        match &caller.shown {
+            None => Ok(()),
+            Some(shown) => self.look_up(service, &shown.secret).await.map(drop),
+        }
+    }
+
+    /// Waits until the token of a caller is revoked or expires.
+    pub(crate) async fn ended(&self, service: &Service, caller: &Caller) -> Box<Problem> {
+        let Some(shown) = &caller.shown else { return std::future::pending().await };
+        let mut changes = service.news.token_changes();
+        loop {
+            // First, so that no change is missed while the store is read.
+            changes.borrow_and_update();
+            let left = match self.look_up(service, &shown.secret).await {
+                Ok(token) => token.expires_at.map(|until| until.since(service.now())),
+                Err(problem) if problem.status == StatusCode::UNAUTHORIZED => return problem,
+                Err(_) => Some(UNREADABLE_PAUSE),
+            };
+            let due = async {
+                match left {
+                    Some(left) => tokio::time::sleep(left).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = changes.changed() => {
+                    // The server stops, which everything that waits is told in another way.
+                    if changed.is_err() {
+                        return std::future::pending().await;
+                    }
+                }
+                () = due => {}
+            }
+        }
     }
 
     fn without_token(
         &self,
-        client: Option<Client>,
+        client: Option<&Client>,
         headers: &HeaderMap,
     ) -> Result<(), Box<Problem>> {
         if self.insecure {
             return Ok(());
         }
-        if self.require_token || !client.is_some_and(|client| client.is_local) {
+        if self.are_required(client.is_some_and(|client| client.is_local)) {
             return Err(unknown(
                 "this needs a token: gt token create makes one, and the header Authorization: Bearer <token> shows it",
             ));
@@ -129,34 +202,46 @@ impl Keys {
         ))
     }
 
-    async fn look_up(&self, service: &Service, secret: TokenSecret) -> Result<Token, Box<Problem>> {
-        let changes = service.news.token_changes();
+    async fn look_up(
+        &self,
+        service: &Service,
+        secret: &TokenSecret,
+    ) -> Result<Token, Box<Problem>> {
+        let changes = *service.news.token_changes().borrow();
+        // What is remembered is as old as the beginning of the look.
+        let looked_at = Instant::now();
         let hash = *secret.hash().as_bytes();
         if let Some(token) = self.remembered(changes, &hash)
             && token.is_valid(service.now())
         {
             return Ok(token);
         }
-        let found = service.ask(move |town| tokens::authenticate(town, &secret)).await?;
+        let secret = secret.clone();
+        let found = service.look_up(move |town| tokens::authenticate(town, &secret)).await?;
         let token =
             found.ok_or_else(|| unknown("this token is not known, or not valid any more"))?;
-        self.remember(changes, hash, &token);
+        self.remember(changes, looked_at, hash, &token);
         Ok(token)
     }
 
     fn remembered(&self, changes: u64, hash: &[u8; 32]) -> Option<Token> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, token) = known.tokens.get(hash).filter(|_| known.changes == changes)?;
-        (at.elapsed() < KNOWN_FOR).then(|| token.clone())
+        (at.elapsed() < REMEMBERED_MAX).then(|| token.clone())
     }
 
-    fn remember(&self, changes: u64, hash: [u8; 32], token: &Token) {
+    fn remember(&self, changes: u64, looked_at: Instant, hash: [u8; 32], token: &Token) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.changes != changes || known.tokens.len() >= KNOWN_MAX {
             *known = Known { changes, tokens: HashMap::new() };
         }
-        known.tokens.insert(hash, (Instant::now(), token.clone()));
+        known.tokens.insert(hash, (looked_at, token.clone()));
     }
+}
+
+/// Whether this is also done by those who give work to agents.
+fn is_for_dispatchers(method: &Method, route: &str) -> bool {
+    scopes_for(method, route).contains(&Scope::Submit)
 }
 
 /// What a token must allow, one of these.

@@ -1,7 +1,7 @@
 //! Connections: taking them in, keeping slow ones from staying, and letting them go.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,25 +9,40 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::HeaderMap;
+use gt_core::Networks;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
+use crate::auth::Keys;
 use crate::config::Limits;
 use crate::metrics::{Counted, Metrics};
+use crate::service::Shared;
+use crate::unproven::{Probation, Unproven};
 
 /// How long one waits before the next connection if the machine has no room for it.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
 /// The most bytes of a request's first line and headers.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// How long a new connection waits for the place of one that was closed for it.
+const PLACE_WAIT: Duration = Duration::from_millis(250);
+
+/// The header in which proxies say whom they ask for, the nearest client last.
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// How long, and for how many bytes, a client is listened to after the last answer. A client that is still sending would
+/// lose the answer if the connection were cut.
+const LINGER: Duration = Duration::from_secs(5);
+const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What somebody hears who comes when there is no place left. Nothing of the request was read.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
@@ -36,11 +51,43 @@ retry-after: 1\r\nconnection: close\r\ncontent-length: 122\r\n\r\n\
 \"code\":\"busy\"}";
 
 /// Who asks.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     /// Came in by a door that only this machine's own users can reach.
     pub(crate) is_local: bool,
+    probation: Arc<Probation>,
+}
+
+impl Client {
+    /// The client that a trusted proxy asks for; the same if no such proxy asks.
+    pub(crate) fn behind(self, proxies: &Networks, headers: &HeaderMap) -> Self {
+        if !proxies.contain(self.address.ip()) {
+            return self;
+        }
+        let lines = headers.get_all(FORWARDED_FOR).into_iter();
+        let named: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
+        let named = named.join(",");
+        let mut addresses = named.rsplit(',').map(|text| text.trim().parse::<IpAddr>());
+        // What comes before an address that nobody vouches for is only a claim of that client.
+        let client = addresses.find(|address| match address {
+            Ok(address) => !proxies.contain(*address),
+            Err(_) => true,
+        });
+        match client {
+            Some(Ok(address)) => {
+                let is_local = self.is_local && address.to_canonical().is_loopback();
+                Self { address: SocketAddr::new(address, 0), is_local, ..self }
+            }
+            Some(Err(_)) => Self { is_local: self.is_local && named.is_empty(), ..self },
+            None => self,
+        }
+    }
+
+    /// Its connection is a client's.
+    pub(crate) fn prove(&self) {
+        self.probation.end();
+    }
 }
 
 /// What all connections share.
@@ -50,6 +97,8 @@ pub(crate) struct Reception {
     pub(crate) limits: Limits,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) places: Arc<Semaphore>,
+    pub(crate) unproven: Arc<Unproven>,
+    pub(crate) service: Shared,
     pub(crate) stopping: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
@@ -71,27 +120,50 @@ impl Reception {
                     continue;
                 }
             };
-            let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-                self.metrics.refused.fetch_add(1, Ordering::Relaxed);
-                self.tasks.spawn(refuse(stream));
-                continue;
-            };
+            let probation = self.probation(address.ip(), is_local);
             // An answer is one small packet; nobody should wait for more to come.
             let _ = stream.set_nodelay(true);
             let reception = self.clone();
             self.tasks.spawn(async move {
-                reception.serve(stream, Client { address, is_local }).await;
+                let Some(place) = reception.place(&probation).await else {
+                    reception.metrics.refused.fetch_add(1, Ordering::Relaxed);
+                    refuse(stream).await;
+                    return;
+                };
+                reception.serve(stream, Client { address, is_local, probation }).await;
                 drop(place);
             });
         }
     }
 
+    /// Where anybody may ask, an address says nothing about who asks; and a proxy asks for many.
+    fn probation(&self, address: IpAddr, is_local: bool) -> Arc<Probation> {
+        let keys: &Keys = &self.service.keys;
+        let is_counted =
+            keys.are_required(is_local) && !self.service.trusted_proxies.contain(address);
+        self.unproven.admit(is_counted.then_some(address))
+    }
+
+    /// A place among all connections; if there is none, that of an unproven one.
+    async fn place(&self, probation: &Probation) -> Option<OwnedSemaphorePermit> {
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            return Some(place);
+        }
+        if !probation.make_room() {
+            return None;
+        }
+        let place = Arc::clone(&self.places).acquire_owned();
+        tokio::time::timeout(PLACE_WAIT, place).await.ok()?.ok()
+    }
+
     async fn serve(&self, stream: TcpStream, client: Client) {
         let _counted = Counted::new(Arc::clone(&self.metrics), |metrics| &metrics.connections);
-        let io = TokioIo::new(Patient::new(stream, self.limits.stall));
+        let patient = Patient::new(stream, self.limits.stall, self.stopping.clone());
+        let io = TokioIo::new(patient);
+        let over = client.probation.over.clone();
         let router = &self.router;
         let service = service_fn(|mut request: hyper::Request<Incoming>| {
-            request.extensions_mut().insert(client);
+            request.extensions_mut().insert(client.clone());
             router.clone().call(request)
         });
         let connection = http1::Builder::new()
@@ -103,6 +175,7 @@ impl Reception {
         // A connection that breaks concerns nobody but its client.
         tokio::select! {
             _ = connection.as_mut() => return,
+            () = over.cancelled() => return,
             () = self.stopping.cancelled() => connection.as_mut().graceful_shutdown(),
         }
         let _ = connection.await;
@@ -124,17 +197,20 @@ async fn refuse(mut stream: TcpStream) {
     let _ = tokio::time::timeout(NO_ROOM_PAUSE, stream.write_all(FULL)).await;
 }
 
-/// A connection whose other side must take what it is sent in time.
+/// A connection whose other side must take what it is sent in time, and is listened to for a while after the last answer.
 struct Patient<S> {
     stream: S,
     stall: Duration,
+    stopping: CancellationToken,
+    /// How many bytes may still come after the last answer, and until when, once that is sent.
+    lingering: Option<(usize, Pin<Box<dyn Future<Output = ()> + Send>>)>,
     /// When the other side will have taken nothing for too long, while it takes nothing.
     until: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Patient<S> {
-    fn new(stream: S, stall: Duration) -> Self {
-        Self { stream, stall, until: None }
+    fn new(stream: S, stall: Duration, stopping: CancellationToken) -> Self {
+        Self { stream, stall, stopping, lingering: None, until: None }
     }
 
     /// What became of an attempt to write.
@@ -164,7 +240,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -191,8 +267,32 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
+    /// Says that nothing more comes, and takes what the other side still sends until that ends, too.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let this = &mut *self;
+        if this.lingering.is_none() {
+            ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
+        }
+        let stopping = this.stopping.clone();
+        let (left, until) = this.lingering.get_or_insert_with(|| {
+            let until = async move {
+                tokio::select! {
+                    () = stopping.cancelled() => {}
+                    () = sleep(LINGER) => {}
+                }
+            };
+            (LINGER_BYTES_MAX, Box::pin(until))
+        });
+        let mut bytes = [0; 8 * 1024];
+        while *left > 0 && until.as_mut().poll(context).is_pending() {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            ready!(Pin::new(&mut this.stream).poll_read(context, &mut buffer))?;
+            if buffer.filled().is_empty() {
+                break;
+            }
+            *left = left.saturating_sub(buffer.filled().len());
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

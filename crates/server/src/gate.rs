@@ -48,19 +48,27 @@ pub(crate) async fn gate(
     let id = request_id(request.headers());
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let route = matched.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
-    let client = request.extensions().get::<Client>().copied();
+    let client = request.extensions().get::<Client>().cloned();
+    let client = client.map(|client| client.behind(&service.trusted_proxies, request.headers()));
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let counted = Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.in_flight);
 
     let mut caller = Caller::nobody();
     let admitted = match check_host(&request) {
         Err(problem) => Err(problem),
-        Ok(()) => admit(&service, route, client, request.method(), request.headers()).await,
+        Ok(()) => {
+            admit(&service, route, client.as_ref(), request.method(), request.headers()).await
+        }
     };
     let answered = match admitted {
         Err(problem) => Err(problem),
         Ok((found, place)) => {
             caller = found;
+            if let Some(client) = &client
+                && (caller.is_known() || !service.keys.are_required(client.is_local))
+            {
+                client.prove();
+            }
             request.extensions_mut().insert(caller.clone());
             let answer = within(time_limit(&service, route), next.run(request)).await;
             drop(place);
@@ -86,7 +94,7 @@ pub(crate) async fn gate(
     let entry = Entry {
         at: service.now(),
         request_id: &id,
-        client: client.map(|client| client.address),
+        client: client.as_ref().map(|client| client.address),
         caller: caller.name(),
         method: method.as_str(),
         path: &path,
@@ -113,7 +121,7 @@ type Place = Option<tokio::sync::OwnedSemaphorePermit>;
 async fn admit(
     service: &Service,
     route: &str,
-    client: Option<Client>,
+    client: Option<&Client>,
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<(Caller, Place), Box<Problem>> {

@@ -10,6 +10,8 @@
 //!   nothing is skipped and nothing comes twice.
 //! - Every error is `application/problem+json` and says what to do next. No secret is in an answer or in the log.
 //! - Everything has a limit: connections, requests at a time, bytes, time. Whatever is over it gets an answer that says so.
+//!   A connection that has not shown a token where tokens are needed, or made no request at all, gives way to a newer one.
+//! - A revoked token is refused when `gt token revoke` returns; streams and waiting requests of it end.
 //! - The description at `/openapi.json` is made from the routes themselves.
 
 mod access_log;
@@ -29,6 +31,7 @@ mod routes;
 mod schema;
 mod server;
 mod service;
+mod unproven;
 mod upkeep;
 
 pub use beside::{Beside, Tell};

@@ -63,7 +63,7 @@ pub(crate) struct News {
     /// Changes when there may be work for somebody who found none.
     chances: watch::Sender<u64>,
     /// Changes when a token may not be what it was.
-    tokens: AtomicU64,
+    tokens: watch::Sender<u64>,
     reached: AtomicU64,
     bell: Doorbell,
     stopped: AtomicBool,
@@ -76,7 +76,7 @@ impl News {
         let news = Arc::new(Self {
             frames: broadcast::Sender::new(BEHIND_MAX),
             chances: watch::Sender::new(0),
-            tokens: AtomicU64::new(0),
+            tokens: watch::Sender::new(0),
             reached: AtomicU64::new(reached),
             bell: Doorbell::default(),
             stopped: AtomicBool::new(false),
@@ -132,9 +132,9 @@ impl News {
         self.chances.subscribe()
     }
 
-    /// Another number than before if tokens may have changed since.
-    pub(crate) fn token_changes(&self) -> u64 {
-        self.tokens.load(Ordering::Acquire)
+    /// Changes when a token may not be what it was.
+    pub(crate) fn token_changes(&self) -> watch::Receiver<u64> {
+        self.tokens.subscribe()
     }
 
     fn follow(&self, town: &Town, from: u64) {
@@ -155,6 +155,10 @@ impl News {
     }
 
     fn tell(&self, events: &[Event]) {
+        // First, so that a listener whose token is revoked hears nothing that happened afterwards.
+        if events.iter().any(|event| is_about_tokens(&event.kind)) {
+            self.tokens.send_modify(|changes| *changes += 1);
+        }
         let listened = self.frames.receiver_count() > 0;
         for event in events {
             if listened {
@@ -165,9 +169,6 @@ impl News {
         }
         if events.iter().any(|event| is_chance(&event.kind)) {
             self.chances.send_modify(|chances| *chances += 1);
-        }
-        if events.iter().any(|event| is_about_tokens(&event.kind)) {
-            self.tokens.fetch_add(1, Ordering::AcqRel);
         }
     }
 }

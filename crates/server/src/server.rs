@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gt_operations::{Town, tokens};
+use gt_core::Networks;
+use gt_operations::{Town, settings, tokens};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -18,7 +19,11 @@ use crate::metrics::Metrics;
 use crate::news::News;
 use crate::routes;
 use crate::service::{Rooms, Service, Shared};
+use crate::unproven::Unproven;
 use crate::upkeep::keep_up;
+
+/// The setting with the proxies that are believed.
+const TRUSTED_PROXIES: &str = "server.trusted_proxies";
 
 /// Threads that may wait for the store. More would only wait in another place.
 const STORE_THREADS_MAX: usize = 128;
@@ -62,6 +67,9 @@ impl Server {
                     .to_owned(),
             ));
         }
+        let proxies = settings::get(&town, TRUSTED_PROXIES)?.value;
+        let trusted_proxies =
+            Networks::parse(&proxies).map_err(|wrong| ServeError::Rejected(wrong.to_string()))?;
         let mut listeners = Vec::new();
         for bind in &how.bind {
             listeners.extend(listen(*bind)?);
@@ -81,12 +89,15 @@ impl Server {
             stopping: stopping.clone(),
             rooms: Rooms::of(&how.limits),
             lines: Lines::default(),
+            trusted_proxies,
         });
         let reception = Reception {
             router: routes::router(Arc::clone(&service), &how.cors),
             limits: how.limits,
             metrics,
             places: Arc::new(Semaphore::new(how.limits.connections)),
+            unproven: Unproven::of(how.limits.connections),
+            service: Arc::clone(&service),
             stopping,
             tasks: TaskTracker::new(),
         };

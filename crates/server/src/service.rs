@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gt_core::Timestamp;
+use gt_core::{Networks, Timestamp};
 use gt_operations::Town;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,7 @@ pub(crate) struct Service {
     pub(crate) stopping: CancellationToken,
     pub(crate) rooms: Rooms,
     pub(crate) lines: Lines,
+    pub(crate) trusted_proxies: Networks,
 }
 
 /// All handlers share one.
@@ -81,13 +82,11 @@ impl Service {
         caller: &Caller,
         work: impl FnOnce(&Town) -> Result<T, E> + Send + 'static,
     ) -> Result<T, Box<Problem>> {
-        let actor = caller.actor();
-        let done = match actor {
+        // Its body may have taken long to arrive, and the caller may have waited for work.
+        self.keys.confirm(self, caller).await?;
+        let done = match caller.town(&self.town) {
             None => self.ask(work).await?,
-            Some(actor) => {
-                let town = Town::clone(&self.town).acting_as(actor, None);
-                self.ask(move |_| work(&town)).await?
-            }
+            Some(town) => self.ask(move |_| work(&town)).await?,
         };
         self.news.ring();
         Ok(done)

@@ -430,6 +430,7 @@ pub const TABLES: &[Table] = &[
             ("created_by", Text),
             ("expires_at", Number),
             ("revoked_at", Number),
+            ("agent", Text),
         ],
         "id",
     ),

@@ -34,7 +34,7 @@ pub use error::StoreError;
 pub use group::Ticket;
 pub use maintenance::{Backup, Description, Examination, Shrinkage, TableSize};
 pub(crate) use store::Writes;
-pub use store::{Address, Authorship, Options, Proof, SCHEMA_LEVEL, Store, Worker};
+pub use store::{Address, Authorship, LeaseClock, Options, Proof, SCHEMA_LEVEL, Store, Worker};
 pub use transaction::{Reader, Writer};
 pub use verbs::{
     Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Booking, Bulk, CountGroup,

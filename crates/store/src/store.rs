@@ -64,6 +64,19 @@ pub enum Proof {
 pub struct Options {
     /// Called once when a write has waited for others for a second.
     pub on_wait: Option<Notice>,
+    /// Whose clock leases are counted by.
+    pub lease_clock: LeaseClock,
+}
+
+/// Whose clock leases are counted by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LeaseClock {
+    /// The caller's own, as tests and simulations need it.
+    #[default]
+    Caller,
+    /// That of the database server, so that hosts whose clocks differ agree. A file has no clock but that of the machine
+    /// that all its writers share.
+    Store,
 }
 
 impl fmt::Debug for Options {

@@ -150,6 +150,11 @@ impl<'a> Reader<'a> {
         Ok(self.first(sql, params, |row| row.int(0))?.unwrap_or(0))
     }
 
+    /// The time that leases are counted by: that of the store if it gives one, else `callers`.
+    pub fn lease_time(&self, callers: Timestamp) -> Timestamp {
+        self.session.clock().unwrap_or(callers)
+    }
+
     /// Has these statements be ready when they are needed.
     pub(crate) fn make_ready(&self, statements: &[&str]) -> Result<(), StoreError> {
         self.session.make_ready(statements)
@@ -173,6 +178,11 @@ impl Writer<'_> {
     /// When this is happening.
     pub fn now(&self) -> Timestamp {
         self.by.at
+    }
+
+    /// The time that leases are counted by.
+    pub fn lease_now(&self) -> Timestamp {
+        self.reader.lease_time(self.by.at)
     }
 
     /// Who is doing it.

@@ -51,7 +51,7 @@ pub(crate) struct ActivityArgs {
 
 /// Runs `bd activity` and `gt feed`, which are the same.
 pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let filter = filter(&town, args)?;
     let printer = context.printer;
     let mut log = Log::new(printer, args.follow);

@@ -76,7 +76,7 @@ struct CommentLine {
 
 pub(super) fn run(context: &Context<'_>, args: &BatchArgs) -> Result<(), CliError> {
     let text = text_of(&args.file)?;
-    let town = context.town()?;
+    let town = context.store_town()?;
     let name = source_name(&args.file);
     let parser = LineParser {
         command: LineCommand::command(),

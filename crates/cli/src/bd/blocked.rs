@@ -26,7 +26,7 @@ pub(super) struct BlockedArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &BlockedArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let filter = BeadFilter {
         blocked: true,

@@ -26,7 +26,7 @@ pub(super) struct ChildrenArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &ChildrenArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let all = everything();
     let filter = BeadFilter {
         parent: Some(resolve(&town, &args.id)?),

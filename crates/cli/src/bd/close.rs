@@ -70,7 +70,7 @@ fn how(args: &CloseArgs, environment: &Environment) -> Result<Close, CliError> {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let how = how(args, &context.environment)?;
     let (mut done, mut refused) = (Vec::new(), Vec::new());

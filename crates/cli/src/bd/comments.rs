@@ -69,7 +69,7 @@ pub(super) fn run(context: &Context<'_>, args: &CommentsArgs) -> Result<(), CliE
 }
 
 fn say(context: &Context<'_>, id: &str, text: &str, author: Option<&str>) -> Result<(), CliError> {
-    let said = comment(&context.town()?, id, text, author)?;
+    let said = comment(&context.store_town()?, id, text, author)?;
     let printer = context.printer;
     if printer.json() {
         let mut out = String::new();
@@ -80,7 +80,7 @@ fn say(context: &Context<'_>, id: &str, text: &str, author: Option<&str>) -> Res
 }
 
 fn list(context: &Context<'_>, id: &str) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let (id, found) = comments(&town, id)?;
     let printer = context.printer;
     if printer.json() {

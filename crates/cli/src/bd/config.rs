@@ -43,7 +43,7 @@ enum ConfigVerb {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let pair = |key: &str, value: &str| {
         let mut out = String::new();

@@ -35,7 +35,7 @@ pub(super) struct CountArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &CountArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let mut filter = args.filter.filter(&town)?;
     // A count without a filter is a count of everything.

@@ -170,7 +170,7 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
     }
     let (silent, dry_run) = (args.silent, args.dry_run);
     let key = args.idempotency_key.as_deref().map(RequestKey::parse).transpose()?;
-    let town = context.town()?;
+    let town = context.store_town()?;
     let new = new_bead(args, town.now())?;
     let outcome = match &key {
         Some(key) => create_once(&town, key, &new, dry_run)?,

@@ -31,7 +31,7 @@ pub(super) fn run(
     silent: bool,
 ) -> Result<(), CliError> {
     let plan = read(source)?;
-    let made = create_all(&context.town()?, &plan, options)?;
+    let made = create_all(&context.store_town()?, &plan, options)?;
     let printer = context.printer;
     for added in &made.dependencies {
         note_missing(printer, added);

@@ -37,7 +37,7 @@ pub(super) struct UndeferArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &DeferArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let until = args.until.as_deref().map(|text| instant(text, town.now())).transpose()?;
     let done = beads::defer(&town, &args.ids, until, args.reason.as_deref())?;
     let when = until.map_or_else(String::new, |until| format!(" until {}", moment(until)));
@@ -52,7 +52,7 @@ pub(super) fn run(context: &Context<'_>, args: &DeferArgs) -> Result<(), CliErro
 }
 
 pub(super) fn run_undefer(context: &Context<'_>, args: &UndeferArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let done = beads::undefer(&town, &args.ids)?;
     let said = |id: &BeadId, changed: bool| {
         if changed { format!("✓ Undeferred {id}") } else { format!("{id} is not deferred") }

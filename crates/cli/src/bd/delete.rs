@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context<'_>, args: &DeleteArgs) -> Result<(), CliErr
     if ids.is_empty() {
         return Err(CliError::request("which bead? bd delete <id>"));
     }
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let deletion = if args.force {
         delete(&town, &ids, args.cascade)?

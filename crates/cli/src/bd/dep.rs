@@ -156,7 +156,7 @@ pub(super) fn run(context: &Context<'_>, args: DepArgs, diagram: bool) -> Result
         (Some(DepVerb::Tree(args)), ..) => run_tree(context, &args, diagram),
         (Some(DepVerb::Cycles), ..) => run_cycles(context),
         (None, Some(blocker), Some(blocked)) => {
-            let town = context.town()?;
+            let town = context.store_town()?;
             let added = add(&town, &blocked, &blocker, &DependencyType::Blocks, false)?;
             if printer.json() {
                 let ends = [added.target.as_str(), added.issue.as_str()];
@@ -203,7 +203,7 @@ fn run_add(context: &Context<'_>, args: AddArgs) -> Result<(), CliError> {
     let kind = DependencyType::parse(&args.kind)?;
     let retype = args.retype;
     let (issue, target) = args.ends()?;
-    let town = context.town()?;
+    let town = context.store_town()?;
     let added = add(&town, &issue, &target, &kind, retype)?;
     let printer = context.printer;
     note_missing(printer, &added);
@@ -215,7 +215,7 @@ fn run_add(context: &Context<'_>, args: AddArgs) -> Result<(), CliError> {
 
 fn run_add_file(context: &Context<'_>, path: &str, retype: bool) -> Result<(), CliError> {
     let lines = parse_dependency_lines(source_name(path), &text_of(path)?)?;
-    let town = context.town()?;
+    let town = context.store_town()?;
     let wanted: Vec<Wanted> = lines
         .into_iter()
         .map(|DependencyLine { place, issue, target, kind }| Wanted { place, issue, target, kind })
@@ -255,7 +255,7 @@ pub(super) fn note_missing(printer: &Printer, added: &Added) {
 
 fn run_remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), CliError> {
     let kind = args.kind.as_deref().map(DependencyType::parse).transpose()?;
-    let town = context.town()?;
+    let town = context.store_town()?;
     let (issue, target, removed) = remove(&town, &args.issue, &args.target, kind.as_ref())?;
     let printer = context.printer;
     if printer.json() {
@@ -284,7 +284,7 @@ fn pair(status: &str, keys: [&str; 2], ends: [&str; 2], kind: &str) -> String {
 
 fn run_list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
     let kind = args.kind.as_deref().map(DependencyType::parse).transpose()?;
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let several = args.ids.len() > 1;
     let mut found = Vec::new();
@@ -333,7 +333,7 @@ fn describe(bead: &Bead) -> String {
 }
 
 fn run_tree(context: &Context<'_>, args: &TreeArgs, diagram: bool) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let mut nodes = Vec::new();
     for look in args.direction.looks() {
@@ -395,7 +395,7 @@ fn print_mermaid(printer: &Printer, nodes: &[TreeNode]) -> Result<(), CliError> 
 }
 
 fn run_cycles(context: &Context<'_>) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let found = cycles(&town)?;
     if printer.json() {

@@ -23,7 +23,7 @@ pub(super) struct ExportArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &ExportArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let Some(path) = &args.output else {
         export(&town, |line| printer.data(line))?;

@@ -68,7 +68,9 @@ impl SearchArgs {
     pub(super) fn shelf(&self, context: &Context<'_>) -> Result<Shelf, CliError> {
         let town = match context.town() {
             Ok(town) => Some(town),
-            Err(CliError::Operation(OperationError::NoTown(_))) => None,
+            Err(CliError::Operation(OperationError::NoTown(_) | OperationError::NoDirectory)) => {
+                None
+            }
             Err(error) => return Err(error),
         };
         let (directory, environment) = (&context.directory, &context.environment);

@@ -68,7 +68,7 @@ pub(crate) fn bring(
     flags: &ImportFlags,
     admit: impl FnOnce(SourceKind) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let options = ImportOptions { skip_invalid: flags.skip_invalid, dry_run: flags.dry_run };
     let arrival = if path.as_os_str() == "-" {
         let name = "standard input".to_owned();
@@ -105,6 +105,10 @@ fn print(printer: &Printer, summary: &ImportSummary, dry_run: bool) -> Result<()
         summary.created, summary.updated, summary.unchanged, summary.skipped
     ))?;
     listed(printer, "skipped ", summary.skipped_details.iter().map(describe))?;
+    if summary.mended > 0 {
+        let tense = if dry_run { "Would mend" } else { "Mended" };
+        printer.done(format!("{tense} {}:", plural(summary.mended, "value")))?;
+    }
     listed(printer, "mended ", summary.repaired.iter().map(describe))?;
     let (add, set, keep) =
         if dry_run { ("would add", "would set", "would keep") } else { ("added", "set", "kept") };
@@ -162,6 +166,7 @@ fn json(summary: &ImportSummary, dry_run: bool) -> String {
     object.count("updated", summary.updated);
     object.count("unchanged", summary.unchanged);
     object.count("skipped", summary.skipped);
+    object.count("mended", summary.mended);
     object.count("memories", summary.memories);
     object.count("old_queue_state", summary.old_queue_state);
     object.count("kept_running", summary.kept_running);

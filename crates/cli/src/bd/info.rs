@@ -13,7 +13,7 @@ use crate::error::CliError;
 pub(super) struct InfoArgs {}
 
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let place = town.store_place();
     let total = statistics(&town)?.total();

@@ -46,7 +46,7 @@ enum KvVerb {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &KvArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let print = |write: &dyn Fn(&mut ObjectWriter<'_>)| {
         let mut out = String::new();

@@ -56,7 +56,7 @@ pub(super) fn step(args: LabelArgs) -> Result<Step, CliError> {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &LabelArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let (words, add) = match &args.verb {
         LabelVerb::Add(args) => (&args.words, true),

@@ -36,7 +36,7 @@ pub(super) struct LintArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &LintArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let mut ids = Vec::new();
     for input in &args.ids {

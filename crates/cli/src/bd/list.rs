@@ -53,7 +53,7 @@ pub(super) fn run(
     args: &ListArgs,
     drawing: Option<Drawing>,
 ) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let mut filter = args.filter.filter(&town)?;
     let default = if args.filter.all { None } else { Some(default_limit(&context.environment)) };

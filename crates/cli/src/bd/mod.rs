@@ -26,6 +26,7 @@ mod kv;
 mod label;
 mod lint;
 mod list;
+mod no_op;
 mod prime;
 mod query;
 mod ready;
@@ -57,7 +58,7 @@ pub(crate) use import::{ImportFlags, bring};
 
 /// Track work as beads: tasks, bugs, epics and how they depend on each other
 #[derive(Debug, Parser)]
-#[command(name = "bd", version, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "bd", version = version::WITH_OURS, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Bd {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -147,6 +148,12 @@ enum Verb {
     Version(version::VersionArgs),
     Formula(formula::FormulaArgs),
     Cook(cook::CookArgs),
+    Hooks(no_op::HooksArgs),
+    #[command(hide = true)]
+    Hook(no_op::HookArgs),
+    Sync(no_op::SyncArgs),
+    Dolt(no_op::DoltArgs),
+    Migrate(no_op::MigrateArgs),
 }
 
 /// Runs a parsed command.
@@ -197,5 +204,13 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Version(_) => version::run(&context),
         Verb::Formula(args) => formula::run(&context, &args),
         Verb::Cook(args) => cook::run(&context, &args),
+        Verb::Hooks(args) => no_op::hooks(&context, &args),
+        Verb::Hook(args) => {
+            no_op::hook(&args);
+            Ok(())
+        }
+        Verb::Sync(args) => no_op::sync(&context, &args),
+        Verb::Dolt(args) => no_op::dolt(&context, &args),
+        Verb::Migrate(args) => no_op::migrate(&context, &args),
     }
 }

@@ -57,7 +57,7 @@ const MORE_COMMANDS: &str = "\
 
 pub(super) fn run(context: &Context<'_>, args: &PrimeArgs) -> Result<(), CliError> {
     match prime(context, args) {
-        Err(CliError::Operation(OperationError::NoTown(_))) => Ok(()),
+        Err(CliError::Operation(OperationError::NoTown(_) | OperationError::NoDirectory)) => Ok(()),
         Err(CliError::Operation(error)) => {
             context.printer.note(format!("bd prime: {}", CliError::from(error).chain()));
             Ok(())

@@ -69,7 +69,7 @@ pub(super) fn run(context: &Context<'_>, args: &QueryArgs) -> Result<(), CliErro
         object.finish();
         return printer.object(&out);
     }
-    let town = context.town()?;
+    let town = context.store_town()?;
     let mut filter = query_filter(&town, &expression, args.all)?;
     args.order.apply(&mut filter, Some(LIMIT));
     super::list::print(printer, &town, &filter, |_| String::new())

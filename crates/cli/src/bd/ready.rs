@@ -64,7 +64,7 @@ pub(super) struct ReadyArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &ReadyArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let filter = filter(&town, args)?;
     let below = args.parent.as_deref();

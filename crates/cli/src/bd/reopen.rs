@@ -28,7 +28,7 @@ pub(super) fn step(args: ReopenArgs) -> Step {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &ReopenArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let (mut reopened, mut refused) = (Vec::new(), Vec::new());
     for result in reopen(&town, &args.ids, args.reason.as_deref())? {

@@ -22,7 +22,7 @@ pub(super) struct SearchArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &SearchArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let mut filter = args.filter.filter(&town)?;
     filter.text = Some(args.text.clone());

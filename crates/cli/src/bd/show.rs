@@ -47,7 +47,7 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     if inputs.is_empty() {
         return Err(CliError::request("which bead? bd show <id>"));
     }
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     if args.refs {
         return print_references(printer, &found(printer, references(&town, &inputs)?)?);

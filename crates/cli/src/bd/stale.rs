@@ -33,7 +33,7 @@ pub(super) struct StaleArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &StaleArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let now = town.now();
     let before = now.minus(Duration::from_hours(24).saturating_mul(args.days));
     let filter = BeadFilter {

@@ -17,7 +17,7 @@ pub(super) struct StatsArgs {
 }
 
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let found = statistics(&town)?;
     let ready = i64::try_from(ready_count(&town)?).unwrap_or(i64::MAX);

@@ -114,7 +114,7 @@ pub(super) struct UpdateArgs {
 
 pub(super) fn run(context: &Context<'_>, args: &UpdateArgs) -> Result<(), CliError> {
     let printer = context.printer;
-    let town = context.town()?;
+    let town = context.store_town()?;
     let changes = changes(args, town.now())?;
     if changes.is_empty() {
         if printer.json() {

@@ -53,7 +53,7 @@ enum ConfigVerb {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     match &args.verb {
         ConfigVerb::Account(args) => super::account::run(context, args),

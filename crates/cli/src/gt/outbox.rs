@@ -36,7 +36,7 @@ enum OutboxVerb {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &OutboxArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     match args.verb {
         OutboxVerb::List => list(printer, &town),

@@ -16,11 +16,12 @@ use crate::output::{Cell, Table, ago, moment};
 #[command(after_help = "Scopes:
   read    look at everything
   submit  submit work, change and cancel it, and dispatch it; and look at everything
-  work    take work and report on it; and look at everything
+  work    take work and report on it, for one agent; and look at everything
   admin   everything
 
 Examples:
   gt token create steve-w --scope work
+  gt token create build-host --scope work --agent steve-w
   gt token create gitea-watcher --scope submit --expires 90d
   gt token list
   gt token revoke 3f9a1c0b77de")]
@@ -49,6 +50,9 @@ struct CreateArgs {
     /// What its holder may do: read, submit, work or admin; several are separated by commas
     #[arg(long, value_name = "SCOPES", default_value = "read", value_parser = Scopes::parse)]
     scope: Scopes,
+    /// The one agent that a token with the scope work takes work for and reports as; its own name unless said
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
     /// How long it is valid, such as 12h or 90d; for good unless said
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
@@ -69,13 +73,21 @@ fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
     let new = NewToken {
         name: args.name.clone(),
         scopes: args.scope.clone(),
+        agent: args.agent.clone(),
         expires_at: lasts.map(|lasts| town.now().plus(lasts)),
     };
     let (token, secret) = tokens::create(&town, new)?;
     if printer.json() {
         return printer.object(&new_token_json(&token, &secret.reveal(), town.now()));
     }
-    printer.done(format!("✓ Made the token {} for {} ({})", token.id, token.name, token.scopes))?;
+    let agent = match &token.agent {
+        Some(agent) => format!(", agent {agent}"),
+        None => String::new(),
+    };
+    printer.done(format!(
+        "✓ Made the token {} for {} ({}{agent})",
+        token.id, token.name, token.scopes
+    ))?;
     printer.data(secret.reveal())?;
     printer.note(
         "note: this is the only time it is shown; whoever holds it may do what its scopes allow",
@@ -97,7 +109,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
     if tokens.is_empty() {
         return printer.done("No tokens yet; make one with gt token create <name>");
     }
-    let mut table = Table::with_header(&["TOKEN", "NAME", "SCOPES", "MADE", "STATE"]);
+    let mut table = Table::with_header(&["TOKEN", "NAME", "SCOPES", "AGENT", "MADE", "STATE"]);
     for token in &tokens {
         let state = match (token.revoked_at, token.expires_at) {
             (Some(at), _) => format!("revoked {}", ago(at, now)),
@@ -109,6 +121,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
             Cell::bold(token.id.as_str()),
             Cell::new(token.name.as_str()),
             Cell::new(token.scopes.to_string()),
+            Cell::new(token.agent.as_deref().unwrap_or("any")),
             Cell::new(ago(token.created_at, now)),
             Cell::new(state),
         ]);

@@ -27,7 +27,7 @@ pub(super) struct WhyArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &WhyArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let why = queue::why(&town, &args.bead)?;
     let absence = match why.headline() {

@@ -190,6 +190,33 @@ fn what_leaves_lets_the_rest_land() {
 }
 
 #[test]
+fn a_bead_that_was_only_slung_or_queued_is_not_scheduled_when_it_is_reopened() {
+    let town = town();
+    for verb in ["sling", "queue"] {
+        town.gt([verb, "we-a", "we-b"]).ok();
+        assert_eq!(queued(&town), ["we-a", "we-b"]);
+        for bead in ["we-a", "we-b"] {
+            town.bd(["close", bead]).ok();
+        }
+
+        let said = town.bd(["reopen", "we-a", "we-b"]).ok();
+
+        assert!(!said.stderr.contains("scheduled again"), "{said}");
+        assert_eq!(queued(&town), Vec::<String>::new());
+        town.cycle().ok();
+        town.gt(["deacon", "feed-stranded"]).ok();
+        assert_eq!(queued(&town), Vec::<String>::new(), "nor by the scan");
+        assert_says(&town.reasons("we-a").join(" "), &["not-scheduled"]);
+    }
+    // A convoy that a person made is under way with all that it tracks.
+    create(&town, &["we-a"]);
+    assert_eq!(queued(&town), ["we-a"]);
+    town.bd(["close", "we-a"]).ok();
+    town.bd(["reopen", "we-a"]).ok();
+    assert_eq!(queued(&town), ["we-a"]);
+}
+
+#[test]
 fn what_is_open_again_is_scheduled_in_the_same_breath() {
     let town = town();
     let convoy = create(&town, &["we-a", "we-b"]);

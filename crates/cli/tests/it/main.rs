@@ -63,6 +63,7 @@ mod live_runs;
 mod mail;
 mod manual;
 mod notify;
+mod original_hooks;
 mod output;
 mod own_checkouts;
 mod picture;

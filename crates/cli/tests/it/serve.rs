@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use gt_testkit::Sandbox;
+use gt_testkit::{Sandbox, wait_until};
 use serde_json::{Value, json};
 
 use crate::agents::Stage as _;
@@ -82,6 +82,45 @@ fn a_server_needs_no_town_and_keeps_its_work_in_the_database_it_is_told() {
     );
     let health = server.get("/health").is(200).json();
     assert_eq!(health["status"], "ok");
+    server.stop();
+
+    // Whoever looks after its work needs no town either.
+    let place = nowhere();
+    let noted = place.root().join("noted");
+    let notify = place.write_script("notify", &format!("cat >> '{}'", noted.display()));
+    let server = start(place);
+    let run = |program: &str, arguments: &[&str]| {
+        let path = server.town.gt_path().with_file_name(program);
+        server.town.command(path).env("DATABASE_URL", "data/work_queue.db").args(arguments).run()
+    };
+    run("gt", &["config", "set", "notify.command", &notify.display().to_string()]).ok();
+    run("gt", &["config", "set", "work.stale_after", "1s"]).ok();
+    assert_eq!(run("gt", &["config", "get", "work.stale_after"]).ok().line(), "1s");
+    let silent = server.submit("Say nothing");
+    server.begin(&silent, "ann");
+    wait_until("people are told that ann says nothing", || {
+        server.post("/work/stale-check", &json!({})).is(200);
+        std::fs::read_to_string(&noted).is_ok_and(|told| told.contains("ann"))
+    });
+    let path = format!("/work/{}", server.submit("Water the plants"));
+    let bead = text(&server.get(&path).is(200).json()["bead"]);
+    let end = |status: &str, outcome: &str| {
+        server.patch(&path, &json!({"status": "dispatched", "assigned_agent": "bob"})).is(200);
+        server.patch(&path, &json!({"status": "in_progress"})).is(200);
+        server.patch(&path, &json!({"status": status, "outcome": outcome})).is(200);
+    };
+    end("completed", "success");
+    run("bd", &["reopen", &bead]).ok();
+    assert_eq!(server.get(&path).is(200).json()["status"], "queued");
+    end("failed", "failed");
+    // It was never scheduled, so that opening it is all there is to do.
+    let told = run("gt", &["scheduler", "retry", &bead]).fails(1).stderr;
+    assert!(told.contains(&format!("bd reopen {bead}")), "{told}");
+    run("bd", &["reopen", &bead]).ok();
+    assert_eq!(server.get(&path).is(200).json()["status"], "queued");
+    // What needs a directory says how to get one.
+    let refused = run("gt", &["rig", "list"]).fails(1);
+    assert!(refused.stderr.contains("gt install <dir>"), "{}", refused.stderr);
     server.stop();
 
     // Without either, the way out is said.

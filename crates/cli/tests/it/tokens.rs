@@ -16,7 +16,17 @@ fn a_token_is_shown_once_listed_without_its_secret_and_revoked() {
     let list = town.gt_json(&["token", "list"]);
     assert_eq!(
         keys(&list[0]),
-        ["created_at", "created_by", "expires_at", "id", "name", "revoked_at", "scopes", "valid"]
+        [
+            "agent",
+            "created_at",
+            "created_by",
+            "expires_at",
+            "id",
+            "name",
+            "revoked_at",
+            "scopes",
+            "valid"
+        ]
     );
     let id = made["id"].as_str().unwrap();
     assert_eq!((texts(&list, "id"), &list[0]["valid"]), (vec![id.to_owned()], &json!(true)));

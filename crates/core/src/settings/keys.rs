@@ -90,6 +90,8 @@ settings! {
         "What workers may change beside their own work: worker is nothing, operator everything, or a list of beads, queue, rigs, settings, accounts, tokens and store";
     "work.stale_after": SettingKind::Duration, "30m",
         "Silence after which a work item taken over HTTP is blocked";
+    "work.claim": SettingKind::Choice(&["any", "dispatched"]), "any",
+        "Whether an agent that asks for work gets any item that fits, or only one that was dispatched to it";
     "accounts.spread": SettingKind::Bool, "false",
         "Whether work that names no account gets another one while the default has no room";
     "budget.runs_per_hour": COUNT, "0",
@@ -114,6 +116,8 @@ settings! {
         "How large the daemon's log grows before it is put aside; five older ones are kept";
     "serve.bind": SettingKind::Text, "",
         "Where the daemon serves the work queue over HTTP, such as 127.0.0.1:8080; nothing means that it does not";
+    "server.trusted_proxies": SettingKind::Networks, "",
+        "Addresses of reverse proxies whose X-Forwarded-For is believed, such as 10.0.0.7,192.168.0.0/16";
     "events.keep": SettingKind::Duration, "90d",
         "How long events are kept";
     "trash.keep": SettingKind::Duration, "30d",

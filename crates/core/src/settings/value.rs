@@ -6,7 +6,7 @@ use crate::decide::WorkerRights;
 use crate::runtime::RuntimeName;
 use crate::schedule::Money;
 use crate::time::{format_duration, parse_duration};
-use crate::{Invalid, WebAddress, words};
+use crate::{Invalid, Networks, WebAddress, words};
 
 /// What a setting may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub enum SettingKind {
     WorkerRights,
     /// A text that only those who ask for it by name are shown, or nothing.
     Secret,
+    /// Addresses and networks, separated by commas, or nothing.
+    Networks,
 }
 
 /// Longest secret, in bytes.
@@ -90,6 +92,7 @@ impl SettingKind {
             Self::Runtime => Ok(RuntimeName::parse(text)?.to_string()),
             Self::WebAddress => Ok(WebAddress::parse(text)?.to_string()),
             Self::WorkerRights => Ok(WorkerRights::parse(text)?.to_string()),
+            Self::Networks => Ok(Networks::parse(text)?.to_string()),
             Self::Secret if text.chars().any(char::is_control) || text.len() > SECRET_BYTES_MAX => {
                 Err(Invalid(format!(
                     "use at most {SECRET_BYTES_MAX} bytes without control characters"
@@ -115,6 +118,7 @@ impl SettingKind {
             Self::WebAddress => "address (`https://example.com/path`)".to_owned(),
             Self::WorkerRights => "worker, operator or a list of rights".to_owned(),
             Self::Secret => "secret text".to_owned(),
+            Self::Networks => "addresses and networks (`10.0.0.7,192.168.0.0/16`)".to_owned(),
         }
     }
 
@@ -139,6 +143,7 @@ impl SettingKind {
             | Self::Command
             | Self::Runtime
             | Self::WorkerRights
+            | Self::Networks
             | Self::Secret => Cow::Borrowed(value),
         }
     }

@@ -218,6 +218,8 @@ pub struct Token {
     pub hash: TokenHash,
     /// What its holder may do.
     pub scopes: Scopes,
+    /// The one agent that its holder may take work for and report as; any agent if there is none.
+    pub agent: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,
     /// By whom.
@@ -276,6 +278,7 @@ mod tests {
         let at = Timestamp::from_nanos;
         let secret = TokenSecret::from_random([1; 32]);
         let token = Token {
+            agent: None,
             id: secret.hash().id(),
             name: "ci".to_owned(),
             hash: secret.hash(),

@@ -176,7 +176,7 @@ pub fn decide(situation: &Situation<'_>, wish: &Wish) -> Result<Step, Refusal> {
     let agent_changes = wanted_agent.is_some_and(|agent| agent != situation.agent);
     if let Some(holder) = situation.holder
         && is_supervised(holder.executor)
-        && (wish.status.is_some() || agent_changes)
+        && (wish.status.is_some_and(|to| to != situation.status) || agent_changes)
     {
         let (run, agent) = (holder.run.clone(), holder.agent.to_owned());
         return Err(Refusal::Supervised { run, agent, wanted: wish.status });
@@ -185,6 +185,14 @@ pub fn decide(situation: &Situation<'_>, wish: &Wish) -> Result<Step, Refusal> {
         return without_status(situation, wish, wanted_agent.filter(|_| agent_changes));
     };
     let from = situation.status;
+    // It stands like that already. What is dispatched once more goes to another agent, or begins.
+    if to == from && to != WorkStatus::Dispatched {
+        if wish.outcome.is_some() {
+            check_outcome(to, wish.outcome)?;
+        }
+        let said = Wish { outcome: None, ..wish.clone() };
+        return without_status(situation, &said, wanted_agent.filter(|_| agent_changes));
+    }
     if !allowed_from(from).contains(&to) {
         return Err(Refusal::NotAllowed { from, to });
     }

@@ -70,11 +70,17 @@ fn expected(situation: &Situation<'_>, wish: &Wish) -> Result<&'static str, &'st
     let executor = situation.holder.map(|holder| holder.executor);
     let ours =
         matches!(executor, Some(ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh));
-    if ours && (wish.status.is_some() || changes) {
+    let is_other = wish.status.is_some_and(|to| to != situation.status);
+    if ours && (is_other || changes) {
         return Err("supervised");
     }
-    let Some(to) = wish.status else {
-        return match (wish.outcome, changes, executor) {
+    // The status that it has already changes nothing; its outcome may be said once more.
+    let is_repeated = wish.status == Some(situation.status) && situation.status != Dispatched;
+    let Some(to) = wish.status.filter(|_| !is_repeated) else {
+        let outcome = wish
+            .outcome
+            .filter(|outcome| !is_repeated || situation.status.outcome() != Some(*outcome));
+        return match (outcome, changes, executor) {
             (Some(_), _, _) => Err("outcome"),
             (None, false, _) => Ok("nothing"),
             (None, true, Some(_)) => Err("held"),

@@ -44,7 +44,7 @@ pub(crate) fn begin_in(
         state: RunState::Running,
         running_at: Some(writer.now()),
         lease,
-        lease_expires_at: lease.map(|lease| lease.ends(writer.now())),
+        lease_expires_at: lease.map(|lease| lease.ends(writer.lease_now())),
         ..run.clone()
     };
     if !writer.begin_given(&run)? {
@@ -80,7 +80,7 @@ pub(crate) fn take_in(
         state: RunState::Running,
         running_at: Some(writer.now()),
         lease: Some(lease),
-        lease_expires_at: Some(lease.ends(writer.now())),
+        lease_expires_at: Some(lease.ends(writer.lease_now())),
         ..Run::begun(id, uid, context, rig, ExecutorKind::Pull, writer.now())
     };
     let taken = taken(writer, bead, agent);

@@ -135,7 +135,9 @@ impl Source {
                 Ok(text) if number == 1 => Ok(text.trim_start_matches('\u{feff}')),
                 text => text,
             };
-            if text.is_err() || text.is_ok_and(|text| !text.trim().is_empty()) {
+            // A machine that broke down may leave NUL bytes behind instead of lines.
+            let is_blank = |text: &str| text.chars().all(|c| c.is_whitespace() || c == '\0');
+            if text.is_err() || text.is_ok_and(|text| !is_blank(text)) {
                 each(number, position, text)?;
             }
         }

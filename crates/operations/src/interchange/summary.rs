@@ -34,7 +34,9 @@ pub struct ImportSummary {
     pub skipped: u64,
     /// Which, and why; the first thousand.
     pub skipped_details: Vec<Skipped>,
-    /// What was mended on the way in; the first thousand.
+    /// How much was mended on the way in.
+    pub mended: u64,
+    /// What was mended; the first thousand.
     pub repaired: Vec<Skipped>,
     /// Beads that carry the state of an older queue.
     pub old_queue_state: u64,
@@ -96,6 +98,7 @@ impl ImportSummary {
     }
 
     pub(super) fn repair(&mut self, file: Option<&str>, line: u64, id: &BeadId, reason: String) {
+        self.mended += 1;
         if self.repaired.len() < DETAILS_MAX {
             let (file, id) = (file.map(str::to_owned), Some(id.clone()));
             self.repaired.push(Skipped { file, line, id, reason });

@@ -22,26 +22,27 @@ const MESSAGE_CHARACTERS_MAX: usize = 1_000;
 /// The programs and web services that really are there.
 #[derive(Debug, Clone)]
 pub struct Outside {
-    root: PathBuf,
+    /// The town's directory, if it has one.
+    root: Option<PathBuf>,
 }
 
 impl Outside {
     /// Those that the people of a town named.
     pub fn of(town: &Town) -> Self {
-        Self { root: town.root().to_owned() }
+        Self { root: town.has_directory().then(|| town.root().to_owned()) }
     }
 }
 
 impl Notifier for Outside {
     fn send(&self, target: &Target, notice: &Notice) -> Result<(), NotSent> {
         match target {
-            Target::Command(words) => run(&self.root, words, notice),
+            Target::Command(words) => run(self.root.as_deref(), words, notice),
             Target::Webhook { address, secret } => post(address, secret, notice),
         }
     }
 }
 
-fn run(root: &Path, words: &[String], notice: &Notice) -> Result<(), NotSent> {
+fn run(root: Option<&Path>, words: &[String], notice: &Notice) -> Result<(), NotSent> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(NotSent::Unreachable("notify.command is not set".to_owned()));
     };
@@ -56,19 +57,22 @@ fn run(root: &Path, words: &[String], notice: &Notice) -> Result<(), NotSent> {
         ("GT_BEAD", field("bead")),
         ("GT_RIG", field("rig")),
         ("GT_RUN", field("run")),
-        ("GT_TOWN_ROOT", root.display().to_string()),
     ];
+    let place = root.map(|root| ("GT_TOWN_ROOT", root.display().to_string()));
     let environment: Vec<(&str, &str)> =
-        fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        fields.iter().chain(&place).map(|(name, value)| (*name, value.as_str())).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let input = format!("{}\n", notice.payload);
+    // A town without a directory has the command run where everybody may write.
+    let elsewhere = std::env::temp_dir();
+    let scratch = root.map_or_else(|| elsewhere.clone(), |root| root.join(DIRECTORY));
     let ended = Limited {
         program: Path::new(program),
         arguments: &arguments,
-        directory: root,
+        directory: root.unwrap_or(&elsewhere),
         environment: &environment,
         input: input.as_bytes(),
-        scratch: &root.join(DIRECTORY),
+        scratch: &scratch,
         limit: SENDING_MAX,
         words_bytes_max: limits::HOOK_WORDS_BYTES_MAX,
     }

@@ -1,7 +1,7 @@
 //! Another try for what was given up.
 
 use gt_core::schedule::{CloseReason, Context, Origin, RunState};
-use gt_core::{Bead, BeadId, Outcome, Status};
+use gt_core::{Bead, BeadId, ExecutorKind, Outcome, Status};
 use gt_store::{NewContext, Writer};
 
 use super::check;
@@ -120,7 +120,13 @@ fn retry_in(
     let refusal = |why: String| OperationError::rejected(format!("cannot retry {id}: {why}"));
     let not_needed = |why: String| Ok(Answer::NotNeeded(refusal(why)));
     let Some(latest) = writer.latest_context(&id)? else {
-        return not_needed(format!("it was never scheduled; gt sling {id} schedules it"));
+        let rig = bead.rig.as_ref().map(|slug| writer.rig(slug.as_str())).transpose()?.flatten();
+        let is_pulled = rig.is_some_and(|rig| rig.executor == ExecutorKind::Pull);
+        return not_needed(if is_pulled {
+            format!("it was never scheduled, and agents pull it while it is open: bd reopen {id}")
+        } else {
+            format!("it was never scheduled; gt sling {id} schedules it")
+        });
     };
     if latest.closed.is_none() && now && latest.next_attempt_at.is_some() {
         writer.end_context_wait(&latest)?;

@@ -17,7 +17,7 @@ use gt_core::settings::Layers;
 use gt_core::{Clock, Rig, Timestamp};
 use gt_executors::daemon::{bell_path, ring};
 use gt_executors::private;
-use gt_store::{Authorship, Bell, Options, Proof, Reader, Store, StoreError, Worker, Writer};
+use gt_store::{Authorship, Bell, LeaseClock, Options, Proof, Reader, Store, StoreError, Worker, Writer};
 
 use self::database::Database;
 use crate::consequences::follow;
@@ -51,6 +51,8 @@ pub struct Town {
     worker: Option<Worker>,
     /// The identity of this host, if it was given from outside.
     host_id: Option<String>,
+    /// The one agent that the actor may do pulled work for; any agent if there is none.
+    only_agent: Option<String>,
     hooks: bool,
     notices: bool,
     seam: Option<Arc<dyn Fn() + Send + Sync>>,
@@ -100,7 +102,11 @@ impl Town {
                 });
             }
         }
-        Err(OperationError::NoTown(directory.to_owned()))
+        // The town that a server makes of a database has no directory.
+        match Database::of_environment(environment, directory) {
+            Ok(Some(_)) => Err(OperationError::NoDirectory),
+            _ => Err(OperationError::NoTown(directory.to_owned())),
+        }
     }
 
     /// Opens the town at `root`.
@@ -116,6 +122,7 @@ impl Town {
         // What is not ours to change is named by gt doctor.
         let _ = private::tighten(&root.join(DIRECTORY));
         let database = Database::of_town(root, &file, environment, working_directory)?;
+        let options = Options { lease_clock: LeaseClock::Store, ..options };
         let store = Store::open(&database.address, clock.now(), options)
             .map_err(|error| database.explain(error, root))?;
         database.check_owner(&store, &file.id)?;
@@ -131,6 +138,7 @@ impl Town {
             actor,
             worker,
             host_id,
+            only_agent: None,
             hooks: false,
             notices: false,
             seam: None,
@@ -155,6 +163,7 @@ impl Town {
         let Some(database) = Database::of_environment(environment, working_directory)? else {
             return Ok(None);
         };
+        let options = Options { lease_clock: LeaseClock::Store, ..options };
         let store = match absent {
             IfAbsent::Make => database.create(clock.now(), options)?,
             IfAbsent::Refuse => database.open(clock.now(), options)?,
@@ -202,6 +211,7 @@ impl Town {
             actor,
             worker,
             host_id: None,
+            only_agent: None,
             hooks: false,
             notices: false,
             seam: None,
@@ -231,6 +241,18 @@ impl Town {
             Some(worker) => self.read(|reader| Ok(reader.require_right(worker, right, change)?)),
             None => Ok(()),
         }
+    }
+
+    /// Limits the actor to the pulled work of this agent, if one is given.
+    #[must_use]
+    pub fn only_for(mut self, agent: Option<String>) -> Self {
+        self.only_agent = agent;
+        self
+    }
+
+    /// The one agent that the actor may do pulled work for; any agent if there is none.
+    pub(crate) fn only_agent(&self) -> Option<&str> {
+        self.only_agent.as_deref()
     }
 
     /// Has runs on this machine. A town without a directory does not know its own, and nothing is held up by it.
@@ -275,7 +297,7 @@ impl Town {
     }
 
     /// Whether the town has a directory in which files can be.
-    pub(crate) fn has_directory(&self) -> bool {
+    pub fn has_directory(&self) -> bool {
         self.root != Path::new(NOWHERE)
     }
 

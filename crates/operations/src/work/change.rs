@@ -3,8 +3,8 @@
 use gt_core::bead::check_text;
 use gt_core::schedule::{Run, RunEnd, RunState};
 use gt_core::work::{
-    AgentWish, Holder, ItemRef, NewWork, Situation, Step, Wish, WorkItem, WorkStatus, check_agent,
-    decide, work_title, work_type,
+    AgentWish, Holder, ItemRef, NewWork, RunRef, Situation, Step, Wish, WorkItem, WorkStatus,
+    check_agent, decide, work_title, work_type,
 };
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Invalid, Outcome, RigState, Status};
 use gt_store::Writer;
@@ -13,7 +13,7 @@ use super::error::{Conflict, WorkError, WorkResult};
 use super::heartbeat::held_in;
 use super::projects::home_in;
 use super::requests::{ItemChange, Precondition};
-use super::require_item;
+use super::{refuse_other, require_item};
 use crate::beads::{Close, Edit, close_in, enter};
 use crate::dispatch::{begin_in, give_in};
 use crate::runs::{cancel_in, finish_in, release_in};
@@ -68,9 +68,12 @@ fn change_in(
     let item = require_item(writer, reference)?;
     let Precondition { run, version } = &change.precondition;
     let live = match run {
+        Some(named) if repeats(writer, &item, named, change)? => None,
         Some(named) => Some(held_in(writer, &item, named)?),
         None => writer.live_run(&item.bead)?,
     };
+    let holder = live.as_ref().map(|run| run.agent.as_str()).or(item.agent.as_deref());
+    refuse_strangers(town, holder, change)?;
     let current = item.version();
     if version.is_some_and(|version| version != current) {
         return Err(Conflict::StaleVersion { bead: item.bead, current }.into());
@@ -81,6 +84,36 @@ fn change_in(
     let said = change.notes.as_deref().unwrap_or_default();
     perform(town, writer, &bead, live, &step, said)?;
     require_item(writer, &item.bead.into())
+}
+
+/// Whether this asks again for the status that the item has since this very run ended: the answer to the first request may
+/// have been lost.
+fn repeats(
+    writer: &Writer<'_>,
+    item: &WorkItem,
+    named: &RunRef,
+    change: &ItemChange,
+) -> WorkResult<bool> {
+    if change.status != Some(item.status) || writer.live_run(&item.bead)?.is_some() {
+        return Ok(false);
+    }
+    let last = writer.runs_of(&item.bead)?.into_iter().max_by_key(|run| run.id.epoch);
+    Ok(last.is_some_and(|run| named.is(&run.id, run.uid)))
+}
+
+/// Refuses what concerns the work of another agent, if the caller may act for one only. That one may take what has no agent.
+fn refuse_strangers(town: &Town, holder: Option<&str>, change: &ItemChange) -> WorkResult<()> {
+    let Some(only) = town.only_agent() else { return Ok(()) };
+    if let Edit::Set(agent) = &change.agent {
+        refuse_other(town, agent, || format!("{agent} is to get it"))?;
+    }
+    let takes = change.status == Some(WorkStatus::Dispatched)
+        && matches!(&change.agent, Edit::Set(agent) if agent == only);
+    match holder {
+        Some(agent) => refuse_other(town, agent, || format!("{agent} has it")),
+        None if takes => Ok(()),
+        None => refuse_other(town, "", || format!("it was not dispatched to {only}")),
+    }
 }
 
 fn bead_in(writer: &Writer<'_>, id: &BeadId) -> WorkResult<Bead> {

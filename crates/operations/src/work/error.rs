@@ -25,6 +25,17 @@ pub enum WorkError {
     /// The request is well-formed, and cannot be done as things stand.
     #[error(transparent)]
     Conflict(Box<Conflict>),
+    /// The caller may act for one agent only, and this concerns another.
+    #[error(
+        "this token acts for {agent} only, and {what}; show the token of that agent, or one with the scope submit to give \
+         work to others"
+    )]
+    NotForAgent {
+        /// The agent that the caller may act for.
+        agent: String,
+        /// What the request asks for.
+        what: String,
+    },
     /// A field is wrong.
     #[error("{field}: {message}")]
     Invalid {
@@ -194,6 +205,7 @@ impl WorkError {
     pub fn code(&self) -> Option<&str> {
         match self {
             Self::NotFound { .. } => Some("not-found"),
+            Self::NotForAgent { .. } => Some("forbidden"),
             Self::Conflict(conflict) => Some(conflict.code()),
             Self::Invalid { .. } | Self::InvalidItem { .. } => Some("invalid"),
             Self::Remote(error) => match &**error {
@@ -225,6 +237,7 @@ impl WorkError {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::NotFound { .. }
+            | Self::NotForAgent { .. }
             | Self::Conflict(_)
             | Self::Invalid { .. }
             | Self::InvalidItem { .. } => false,

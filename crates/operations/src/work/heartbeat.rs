@@ -8,7 +8,7 @@ use gt_store::Reader;
 use super::error::{Conflict, WorkResult};
 use super::overdue::stale_after;
 use super::requests::Heartbeat;
-use super::require_item;
+use super::{refuse_other, require_item};
 use crate::Town;
 use crate::settings::{file_layers, layers_over};
 
@@ -17,9 +17,10 @@ use crate::settings::{file_layers, layers_over};
 pub fn heartbeat(town: &Town, reference: &ItemRef, heartbeat: Heartbeat) -> WorkResult<Timestamp> {
     let reference = reference.clone();
     let files = file_layers(town)?;
-    town.submit(move |_, writer| {
+    town.submit(move |town, writer| {
         let item = require_item(writer, &reference)?;
         let run = held_in(writer, &item, &heartbeat.run)?;
+        refuse_other(town, &run.agent, || has(&run))?;
         if run.state != RunState::Running || run.executor != ExecutorKind::Pull {
             return Err(Conflict::NotInProgress { bead: item.bead, run: run.id }.into());
         }
@@ -30,8 +31,13 @@ pub fn heartbeat(town: &Town, reference: &ItemRef, heartbeat: Heartbeat) -> Work
             return Ok(writer.renew_lease(&run.id, lease)?);
         }
         writer.touch_bead(&item.bead)?;
-        Ok(writer.now().plus(stale_after(&layers_over(&files, writer)?)?))
+        Ok(writer.lease_now().plus(stale_after(&layers_over(&files, writer)?)?))
     })
+}
+
+/// Which agent a run belongs to, in words.
+pub(super) fn has(run: &Run) -> String {
+    format!("{} has {}", run.agent, run.id)
 }
 
 /// The run that has an item, if it is the one that somebody named.

@@ -44,6 +44,18 @@ pub use watch::{Seen, Watch};
 use gt_core::work::{ItemRef, WorkItem};
 use gt_store::Reader;
 
+use crate::Town;
+
+/// Refuses work for another agent than the one that the caller may act for. `what` says what was asked for.
+fn refuse_other(town: &Town, agent: &str, what: impl FnOnce() -> String) -> WorkResult<()> {
+    match town.only_agent() {
+        Some(only) if only != agent => {
+            Err(WorkError::NotForAgent { agent: only.to_owned(), what: what() })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The item that goes by this name.
 fn require_item(reader: &Reader<'_>, reference: &ItemRef) -> WorkResult<WorkItem> {
     reader

@@ -8,6 +8,7 @@ use gt_store::{Ask, Writer};
 
 use super::error::{Conflict, WorkError, WorkResult};
 use super::projects::require_rig;
+use super::refuse_other;
 use super::requests::{Next, NextRequest, NoWork, Taken};
 use crate::Town;
 use crate::dispatch::take_in;
@@ -21,6 +22,7 @@ pub fn next(town: &Town, request: NextRequest) -> WorkResult<Next> {
         let why = Invalid(format!("an agent asks for at most {most} types at a time"));
         return Err(WorkError::invalid("types", &why));
     }
+    refuse_other(town, &request.agent, || format!("{} asks for work", request.agent))?;
     town.submit(move |_, writer| next_in(writer, &request))
 }
 
@@ -63,8 +65,9 @@ fn next_in(writer: &mut Writer<'_>, request: &NextRequest) -> WorkResult<Next> {
         Some(reference) => Some(require_rig(writer, reference)?),
         None => None,
     };
-    let NextRequest { agent, kinds, lease, .. } = request;
-    let ask = Ask { agent, kinds, rig: rig.as_ref().map(|rig| &rig.slug), now: writer.now() };
+    let NextRequest { agent, kinds, lease, dispatched, .. } = request;
+    let (rig_slug, dispatched) = (rig.as_ref().map(|rig| &rig.slug), *dispatched);
+    let ask = Ask { agent, kinds, rig: rig_slug, dispatched, now: writer.now() };
     let offer = writer.offer(&ask)?;
     if let Some(bead) = offer.busy_with {
         let item = super::require_item(writer, &bead.clone().into())?.uid;
@@ -74,10 +77,13 @@ fn next_in(writer: &mut Writer<'_>, request: &NextRequest) -> WorkResult<Next> {
         return Ok(Next::Nothing(NoWork::Paused(pause.by, pause.at)));
     }
     let Some(offered) = offer.first else {
+        if offer.only_dispatched {
+            return Ok(Next::Nothing(NoWork::NotDispatched));
+        }
         return Ok(Next::Nothing(nothing(writer, rig, request)?));
     };
     let (run, bead) = take_in(writer, &offered, agent, *lease)?;
-    let lease_expires_at = lease.ends(writer.now());
+    let lease_expires_at = run.lease_expires_at.unwrap_or_else(|| lease.ends(writer.lease_now()));
     let item = WorkItem::of(bead, offered.project, Some((run.uid, Some(lease_expires_at))));
     let taken = Taken { item, run: RunRef::Id(run.id), run_uid: run.uid, lease_expires_at };
     Ok(Next::Item(Box::new(taken)))

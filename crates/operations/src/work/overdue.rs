@@ -28,7 +28,7 @@ pub fn check_overdue(town: &Town) -> WorkResult<Overdue> {
         let now = town.now();
         let (lost, silent, due, limit) = town.read(|reader| {
             let limit = stale_after(&layers_over(&files, reader)?)?;
-            let lost = reader.expired_runs(now, RUNS_MAX)?;
+            let lost = reader.expired_runs(reader.lease_time(now), RUNS_MAX)?;
             let silent = reader.silent_runs(now.minus(limit), RUNS_MAX)?;
             let stale_at = reader.longest_silent()?.map(|heard| heard.plus(limit));
             let due = [reader.next_expiry()?, stale_at].into_iter().flatten().min();
@@ -62,7 +62,7 @@ fn lose(town: &Town, writer: &mut Writer<'_>, runs: &[Run]) -> Result<Vec<Run>> 
     for run in runs {
         let current = writer.run(&run.id)?.filter(|run| run.state == RunState::Running);
         let Some(run) = current else { continue };
-        let Some(until) = run.lease_expires_at.filter(|until| *until <= writer.now()) else {
+        let Some(until) = run.lease_expires_at.filter(|until| *until <= writer.lease_now()) else {
             continue;
         };
         let why = format!("its lease ended at {until}, and {} had not renewed it", run.agent);

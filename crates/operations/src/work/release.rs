@@ -4,8 +4,8 @@ use gt_core::ExecutorKind;
 use gt_core::work::{ItemRef, RunRef, WorkItem};
 
 use super::error::{Conflict, WorkResult};
-use super::heartbeat::held_in;
-use super::require_item;
+use super::heartbeat::{has, held_in};
+use super::{refuse_other, require_item};
 use crate::Town;
 use crate::runs::cancel_in;
 
@@ -13,9 +13,10 @@ use crate::runs::cancel_in;
 /// neither as a failure nor as an attempt.
 pub fn release(town: &Town, reference: &ItemRef, run: RunRef) -> WorkResult<WorkItem> {
     let reference = reference.clone();
-    town.submit(move |_, writer| {
+    town.submit(move |town, writer| {
         let item = require_item(writer, &reference)?;
         let run = held_in(writer, &item, &run)?;
+        refuse_other(town, &run.agent, || has(&run))?;
         if run.executor != ExecutorKind::Pull {
             return Err(Conflict::NotInProgress { bead: item.bead, run: run.id }.into());
         }

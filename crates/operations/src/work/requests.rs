@@ -134,6 +134,8 @@ pub struct NextRequest {
     pub kinds: Vec<IssueType>,
     /// Only work of this project.
     pub project: Option<ProjectRef>,
+    /// Only what was dispatched to this agent.
+    pub dispatched: bool,
     /// How long it is the agent's without another word.
     pub lease: Lease,
 }
@@ -169,6 +171,8 @@ pub enum NoWork {
     ProjectsClosed(Vec<RigSlug>),
     /// Something is queued, but none of it can be done now: it is blocked, put off or meant for others.
     AllWait,
+    /// Nothing that fits was dispatched to the agent, and it gets nothing else.
+    NotDispatched,
     /// Nothing that fits is queued.
     Empty,
     /// What a server said.
@@ -187,6 +191,7 @@ impl NoWork {
             Self::Paused(..) => "paused",
             Self::ProjectsClosed(_) => "project-closed",
             Self::AllWait => "all-wait",
+            Self::NotDispatched => "not-dispatched",
             Self::Empty => "empty",
             Self::Told { code, .. } => code,
         }
@@ -206,6 +211,9 @@ impl std::fmt::Display for NoWork {
             Self::AllWait => {
                 f.write_str("everything that fits is blocked, put off or meant for another agent")
             }
+            Self::NotDispatched => f.write_str(
+                "nothing that fits was dispatched to this agent, and it takes nothing else",
+            ),
             Self::Empty => f.write_str("nothing that fits is queued"),
             Self::Told { reason, .. } => f.write_str(reason),
         }

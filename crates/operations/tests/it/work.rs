@@ -113,6 +113,7 @@ fn to(status: WorkStatus) -> ItemChange {
 
 fn ask(agent: &str) -> NextRequest {
     NextRequest {
+        dispatched: false,
         agent: agent.to_owned(),
         kinds: Vec::new(),
         project: None,
@@ -258,7 +259,7 @@ fn what_is_not_allowed_says_what_is() {
     let without = ItemChange { outcome: None, ..to(WorkStatus::Completed) };
     assert_eq!(wrong_field(stage.change(&item, without)), "outcome");
     stage.to(&item, WorkStatus::Completed).unwrap();
-    for status in WorkStatus::ALL {
+    for status in WorkStatus::ALL.iter().filter(|status| **status != WorkStatus::Completed) {
         assert_eq!(conflict(stage.to(&item, *status)).allowed(), Some(&[][..]), "{status}");
     }
     let missing = work::item(&stage.town, &ItemRef::parse("wq-none").unwrap());
@@ -652,6 +653,7 @@ fn a_token_is_valid_for_its_holder_until_it_is_revoked() {
     let new = |name: &str| NewToken {
         name: name.to_owned(),
         scopes: Scopes::of(&[Scope::Work]).unwrap(),
+        agent: None,
         expires_at: Some(stage.clock.now().plus(MINUTE)),
     };
     let (token, secret) = tokens::create(&stage.town, new("steve-w")).unwrap();
@@ -672,6 +674,146 @@ fn a_token_is_valid_for_its_holder_until_it_is_revoked() {
         "name"
     );
     assert_eq!(tokens::list(&stage.town).unwrap().len(), 2);
+}
+
+#[test]
+fn a_token_that_works_is_bound_to_an_agent() {
+    let stage = Stage::new();
+    let make = |name: &str, scopes: &str, agent: Option<&str>| {
+        let new = NewToken {
+            name: name.to_owned(),
+            scopes: Scopes::parse(scopes).unwrap(),
+            agent: agent.map(str::to_owned),
+            expires_at: None,
+        };
+        tokens::create(&stage.town, new).map(|(token, _)| token.agent)
+    };
+    for (name, scopes, agent, bound) in [
+        ("steve-w", "work", None, Some("steve-w")),
+        ("build host", "read,work", Some("steve-w"), Some("steve-w")),
+        ("both", "submit,work", None, Some("both")),
+        ("marcus", "submit", None, None),
+        ("root", "admin", None, None),
+        ("root", "admin", Some("steve-w"), Some("steve-w")),
+    ] {
+        assert_eq!(make(name, scopes, agent).unwrap().as_deref(), bound, "{name} {scopes}");
+    }
+    assert_eq!(wrong_field(make("ci", "submit", Some("steve-w"))), "agent");
+    assert_eq!(wrong_field(make("ci", "work", Some(""))), "agent");
+}
+
+#[test]
+fn an_actor_that_is_bound_to_an_agent_does_only_the_work_of_that_agent() {
+    let stage = Stage::new();
+    let bound = Stage {
+        town: stage.town.clone().only_for(Some("ann".to_owned())),
+        clock: Arc::clone(&stage.clock),
+    };
+    let forbidden = |result: Result<(), WorkError>| {
+        assert!(matches!(result, Err(WorkError::NotForAgent { .. })), "{result:?}");
+    };
+    let (hers, his, free) = (stage.add("Hers"), stage.add("His"), stage.add("Free"));
+    stage.begin(&hers, "ann");
+    let run = stage.begin(&his, "bob").run.unwrap();
+    let notes = |text: &str| ItemChange { notes: Some(text.to_owned()), ..ItemChange::default() };
+    let give = |agent: &str| ItemChange {
+        agent: Edit::Set(agent.to_owned()),
+        ..to(WorkStatus::Dispatched)
+    };
+
+    forbidden(bound.next("bob").map(drop));
+    let reference = ItemRef::Uid(his.uid);
+    let beat = Heartbeat { run: RunRef::Uid(run), lease: None, adopts: false };
+    forbidden(work::heartbeat(&bound.town, &reference, beat).map(drop));
+    forbidden(work::release(&bound.town, &reference, RunRef::Uid(run)).map(drop));
+    for status in [WorkStatus::Completed, WorkStatus::Blocked, WorkStatus::InProgress] {
+        forbidden(bound.to(&his, status).map(drop));
+    }
+    forbidden(bound.change(&his, notes("mine")).map(drop));
+    forbidden(bound.change(&free, notes("mine")).map(drop));
+    forbidden(bound.change(&free, give("bob")).map(drop));
+    let away = ItemChange { agent: Edit::Set("bob".to_owned()), ..ItemChange::default() };
+    forbidden(bound.change(&free, away).map(drop));
+    assert_eq!(stage.get(&free), free, "nothing has happened");
+
+    bound.change(&hers, notes("half of it")).unwrap();
+    bound.to(&hers, WorkStatus::Completed).unwrap();
+    bound.change(&free, give("ann")).unwrap();
+    assert_eq!(bound.take("ann").item.bead, free.bead);
+}
+
+#[test]
+fn the_status_that_an_item_has_is_accepted_again_with_its_notes() {
+    let stage = Stage::new();
+    let noted = |status, notes: &str| ItemChange { notes: Some(notes.to_owned()), ..to(status) };
+    let item = stage.add("Fix it");
+    let again = |status: WorkStatus| {
+        let notes = format!("{status} again");
+        let before = stage.get(&item);
+        let told = ItemChange { outcome: None, ..noted(status, &notes) };
+        let after = stage.change(&item, told).unwrap();
+        assert_eq!(after.notes, notes);
+        assert_eq!((after.status, after.run, after.agent), (status, before.run, before.agent));
+        stage.to(&item, status).unwrap();
+    };
+    again(WorkStatus::Queued);
+    stage.dispatch(&item, "ann");
+    again(WorkStatus::Dispatched);
+    let run = stage.to(&item, WorkStatus::InProgress).unwrap().run.unwrap();
+    again(WorkStatus::InProgress);
+    stage.to(&item, WorkStatus::Blocked).unwrap();
+    again(WorkStatus::Blocked);
+    stage.to(&item, WorkStatus::InProgress).unwrap();
+    stage.to(&item, WorkStatus::Completed).unwrap();
+    again(WorkStatus::Completed);
+    let wrong = ItemChange { outcome: Some(Outcome::Failed), ..to(WorkStatus::Completed) };
+    assert_eq!(wrong_field(stage.change(&item, wrong)), "outcome");
+
+    // An agent that never got the answer repeats the request of its run; another run has nothing to say.
+    let of = |run| ItemChange {
+        precondition: Precondition { run: Some(run), version: None },
+        ..to(WorkStatus::Completed)
+    };
+    stage.change(&item, of(RunRef::Uid(run))).unwrap();
+    let other = RunRef::parse(&format!("{}#7", item.bead)).unwrap();
+    assert!(matches!(conflict(stage.change(&item, of(other))), Conflict::StaleRun { .. }));
+    let open = ItemChange { status: Some(WorkStatus::Failed), ..of(RunRef::Uid(run)) };
+    assert!(matches!(conflict(stage.change(&item, open)), Conflict::StaleRun { .. }));
+}
+
+#[test]
+fn a_cancelled_item_can_be_cancelled_again() {
+    let stage = Stage::new();
+    let (item, done) = (stage.add("Fix it"), stage.add("Done"));
+    let cancel = |item: &WorkItem| {
+        work::cancel(&stage.town, &ItemRef::Uid(item.uid), Precondition::default())
+    };
+    let first = cancel(&item).unwrap();
+    assert_eq!(cancel(&item).unwrap(), first);
+    stage.begin(&done, "ann");
+    stage.to(&done, WorkStatus::Completed).unwrap();
+    assert!(matches!(conflict(cancel(&done)), Conflict::Refused { .. }));
+}
+
+#[test]
+fn agents_get_only_what_was_dispatched_to_them_where_that_is_wanted() {
+    let stage = Stage::new();
+    let (first, second) = (stage.add("First"), stage.add("Second"));
+    let only =
+        |agent: &str| work::next(&stage.town, NextRequest { dispatched: true, ..ask(agent) });
+    assert!(matches!(only("ann").unwrap(), Next::Nothing(NoWork::NotDispatched)));
+    stage.dispatch(&second, "ann");
+    assert!(matches!(only("bob").unwrap(), Next::Nothing(NoWork::NotDispatched)));
+    let Next::Item(taken) = only("ann").unwrap() else { panic!("ann was given it") };
+    assert_eq!(taken.item.bead, second.bead);
+
+    settings::set(&stage.town, "work.claim", "dispatched").unwrap();
+    assert!(matches!(stage.next("bob").unwrap(), Next::Nothing(NoWork::NotDispatched)));
+    stage.dispatch(&first, "bob");
+    assert_eq!(stage.take("bob").item.bead, first.bead);
+    let third = stage.add("Third");
+    settings::set(&stage.town, "work.claim", "any").unwrap();
+    assert_eq!(stage.take("carl").item.bead, third.bead);
 }
 
 #[test]

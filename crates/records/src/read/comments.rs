@@ -14,33 +14,40 @@ pub(super) fn parse(
     raw: Option<&RawValue>,
     bead: &BeadId,
     imported_at: Timestamp,
-) -> Result<Vec<Comment>, RecordError> {
+    repairs: &mut Vec<String>,
+) -> Vec<Comment> {
     let Some(raw) = raw else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
-    let elements = values::list(raw).map_err(|invalid| RecordError::field("comments", invalid))?;
-    elements
-        .into_iter()
-        .enumerate()
-        .map(|(index, element)| {
-            parse_comment(element, bead, imported_at)
-                .map_err(|error| error.inside("comments", index))
-        })
-        .collect()
+    let elements = values::list(raw).unwrap_or_else(|invalid| {
+        repairs.push(format!("dropped comments: {invalid}"));
+        Vec::new()
+    });
+    let mut comments = Vec::with_capacity(elements.len());
+    for (index, element) in elements.into_iter().enumerate() {
+        match parse_comment(element, bead, imported_at, repairs) {
+            Ok(comment) => comments.push(comment),
+            Err(error) => repairs.push(format!("dropped {}", error.inside("comments", index))),
+        }
+    }
+    comments
 }
 
 fn parse_comment(
     raw: &RawValue,
     bead: &BeadId,
     imported_at: Timestamp,
+    repairs: &mut Vec<String>,
 ) -> Result<Comment, RecordError> {
     let mut fields = Fields::parse(raw.get())?;
-    let given_id = fields.read("id", id)?.filter(|id| !id.is_empty());
+    let mut own = Vec::new();
+    let given_id = fields.mended("id", &mut own, id).filter(|id| !id.is_empty());
     // The comment stands under its bead, so there is nothing to learn from the id it repeats.
     fields.take("issue_id");
-    let author = fields.text("author")?;
-    let text = fields.text("text")?;
-    let said_at = fields.timestamp("created_at")?;
+    let author = fields.mended_text("author", &mut own);
+    let text = fields.mended_text("text", &mut own);
+    let said_at = fields.mended_time("created_at", &mut own, None);
+    repairs.extend(own.into_iter().map(|repair| format!("of a comment: {repair}")));
     let id = given_id.unwrap_or_else(|| derived_id(bead, &author, &text, said_at));
     Ok(Comment {
         id,

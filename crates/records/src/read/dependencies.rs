@@ -16,16 +16,23 @@ pub(super) fn parse(
     id: &BeadId,
     imported_at: Timestamp,
     repairs: &mut Vec<String>,
-) -> Result<Vec<Dependency>, RecordError> {
+) -> Vec<Dependency> {
     let Some(raw) = raw else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
-    let elements =
-        values::list(raw).map_err(|invalid| RecordError::field("dependencies", invalid))?;
+    let elements = values::list(raw).unwrap_or_else(|invalid| {
+        repairs.push(format!("dropped dependencies: {invalid}"));
+        Vec::new()
+    });
     let mut edges = Vec::with_capacity(elements.len());
     for (index, element) in elements.into_iter().enumerate() {
-        let edge = parse_edge(element, id, imported_at, repairs)
-            .map_err(|error| error.inside("dependencies", index))?;
+        let edge = match parse_edge(element, id, imported_at, repairs) {
+            Ok(edge) => edge,
+            Err(error) => {
+                repairs.push(format!("dropped {}", error.inside("dependencies", index)));
+                continue;
+            }
+        };
         if edge.target == *id {
             repairs.push("dropped a dependency of the bead on itself".to_owned());
         } else {
@@ -35,7 +42,7 @@ pub(super) fn parse(
     if edges.len() > 1 {
         keep_last_per_target(&mut edges, repairs);
     }
-    Ok(edges)
+    edges
 }
 
 /// Makes an edge of the `parent` field where the edges do not say the same already: some writers leave
@@ -101,14 +108,22 @@ fn parse_edge(
             values::shown(&issue).escape_debug()
         ));
     }
+    let stand_in = Some(imported_at);
+    let mut own = Vec::new();
+    let created_at = fields.mended_time("created_at", &mut own, stand_in).unwrap_or(imported_at);
+    let created_by = fields.mended_text("created_by", &mut own);
+    let thread_id = fields.mended_text("thread_id", &mut own);
+    let edge_metadata = fields.mended("metadata", &mut own, metadata).unwrap_or_default();
+    repairs
+        .extend(own.into_iter().map(|repair| format!("of the dependency on {target}: {repair}")));
     Ok(Dependency {
         issue: id.clone(),
         target,
         kind: fields.parsed("type", DependencyType::parse)?.unwrap_or(DependencyType::Blocks),
-        created_at: fields.timestamp("created_at")?.unwrap_or(imported_at),
-        created_by: fields.text("created_by")?,
-        metadata: fields.read("metadata", metadata)?.unwrap_or_default(),
-        thread_id: fields.text("thread_id")?,
+        created_at,
+        created_by,
+        metadata: edge_metadata,
+        thread_id,
         carried: fields.carried()?,
     })
 }

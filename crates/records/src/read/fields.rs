@@ -86,6 +86,54 @@ impl<'a> Fields<'a> {
         Ok(text.map(Cow::into_owned).unwrap_or_default())
     }
 
+    /// Takes a field and makes something of it; what cannot be used is left out and told.
+    pub(crate) fn mended<T>(
+        &mut self,
+        name: &str,
+        repairs: &mut Vec<String>,
+        convert: impl FnOnce(&'a RawValue) -> Result<T, Invalid>,
+    ) -> Option<T> {
+        match self.take(name).map(convert)? {
+            Ok(value) => Some(value),
+            Err(invalid) => {
+                repairs.push(format!("dropped {name}: {invalid}"));
+                None
+            }
+        }
+    }
+
+    /// Takes a text; absent is the same as empty. Another value is kept as it is spelled, and told.
+    pub(crate) fn mended_text(&mut self, name: &str, repairs: &mut Vec<String>) -> String {
+        let Some(raw) = self.take(name) else { return String::new() };
+        values::text(raw).map(Cow::into_owned).unwrap_or_else(|invalid| {
+            repairs.push(format!("kept {name} as text: {invalid}"));
+            values::any_text(raw)
+        })
+    }
+
+    /// Takes an instant. One that cannot be read is replaced by `stand_in` and told; so is Go's zero if there is a stand-in.
+    pub(crate) fn mended_time(
+        &mut self,
+        name: &str,
+        repairs: &mut Vec<String>,
+        stand_in: Option<Timestamp>,
+    ) -> Option<Timestamp> {
+        let raw = self.take(name)?;
+        let time = values::timestamp(raw).map_err(|invalid| invalid.to_string());
+        let problem = match time {
+            Ok(Some(time)) => return Some(time),
+            // The zero time is how some writers leave out a time that need not be there.
+            Ok(None) if stand_in.is_none() => return None,
+            Ok(None) => "it is the zero time".to_owned(),
+            Err(problem) => problem,
+        };
+        repairs.push(match stand_in {
+            Some(stand_in) => format!("{name} is {stand_in}: {problem}"),
+            None => format!("dropped {name}: {problem}"),
+        });
+        stand_in
+    }
+
     /// Takes a text that is to be parsed further; empty is the same as absent.
     pub(crate) fn parsed<T>(
         &mut self,

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use gt_core::bead::check_name;
 use gt_core::{
     Bead, BeadId, Comment, Dependency, Invalid, IssueType, Outcome, Priority, Status, Timestamp,
-    Title, Uid,
+    Title, Uid, limits,
 };
 use serde_json::value::RawValue;
 
@@ -42,57 +42,64 @@ pub(super) fn parse_issue(
     imported_at: Timestamp,
 ) -> Result<Record, RecordError> {
     let mut repairs = Vec::new();
-    let title = fields
-        .read("title", |raw| Title::imported(&values::text(raw)?))?
-        .ok_or_else(|| RecordError::missing("title"))?;
-    let created_at = fields.timestamp("created_at")?.unwrap_or(imported_at);
-    let updated_at = fields.timestamp("updated_at")?.unwrap_or(imported_at);
+    let (title, cut) = title(&mut fields, &id, &mut repairs)?;
+    let time = |fields: &mut Fields<'_>, name, repairs: &mut Vec<String>| {
+        fields.mended_time(name, repairs, Some(imported_at)).unwrap_or(imported_at)
+    };
+    let created_at = time(&mut fields, "created_at", &mut repairs);
+    let updated_at = time(&mut fields, "updated_at", &mut repairs);
     let ending = Ending::parse(&mut fields, updated_at, &mut repairs)?;
-    let labels = fields.read("labels", labels)?.unwrap_or_default();
+    let labels = fields.mended("labels", &mut repairs, values::list).unwrap_or_default();
+    let labels = self::labels(labels, &mut repairs);
     let raw = fields.take("dependencies");
-    let mut dependencies = dependencies::parse(raw, &id, imported_at, &mut repairs)?;
+    let mut dependencies = dependencies::parse(raw, &id, imported_at, &mut repairs);
     if let Some(raw) = fields.take("parent") {
         dependencies::heed_parent(raw, &id, created_at, &mut dependencies, &mut repairs);
     }
-    let comments = comments::parse(fields.take("comments"), &id, imported_at)?;
+    let comments = comments::parse(fields.take("comments"), &id, imported_at, &mut repairs);
     for name in DERIVED {
         fields.take(name);
+    }
+    let mut description = fields.mended_text("description", &mut repairs);
+    if let Some(whole) = cut {
+        let between = if description.is_empty() { "" } else { "\n\n" };
+        description = format!("{whole}{between}{description}");
     }
     let bead = Bead {
         uid: Uid::of_bead(&id, created_at),
         id,
         rig: None,
         title,
-        description: fields.text("description")?,
-        design: fields.text("design")?,
-        acceptance_criteria: fields.text("acceptance_criteria")?,
-        notes: fields.text("notes")?,
+        description,
+        design: fields.mended_text("design", &mut repairs),
+        acceptance_criteria: fields.mended_text("acceptance_criteria", &mut repairs),
+        notes: fields.mended_text("notes", &mut repairs),
         status: ending.status,
-        priority: fields
-            .read("priority", |raw| Priority::new(values::whole_number(raw)?))?
-            .unwrap_or(Priority::HIGHEST),
+        priority: priority(&mut fields, &mut repairs),
         issue_type: fields.parsed("issue_type", issue_type)?.unwrap_or_default(),
         assignee: fields
-            .read("assignee", values::looked_up)?
+            .mended("assignee", &mut repairs, values::looked_up)
             .map(Cow::into_owned)
             .unwrap_or_default(),
-        owner: fields.text("owner")?,
-        estimated_minutes: fields.read("estimated_minutes", minutes)?,
+        owner: fields.mended_text("owner", &mut repairs),
+        estimated_minutes: fields.mended("estimated_minutes", &mut repairs, minutes),
         created_at,
-        created_by: fields.text("created_by")?,
+        created_by: fields.mended_text("created_by", &mut repairs),
         updated_at,
-        started_at: fields.timestamp("started_at")?,
+        started_at: fields.mended_time("started_at", &mut repairs, None),
         closed_at: ending.closed_at,
-        close_reason: fields.text("close_reason")?,
+        close_reason: fields.mended_text("close_reason", &mut repairs),
         outcome: ending.outcome,
-        due_at: fields.timestamp("due_at")?,
-        defer_until: fields.timestamp("defer_until")?,
-        external_ref: fields.parsed("external_ref", |text| Ok(text.to_owned()))?,
-        metadata: fields.read("metadata", values::json)?,
-        ephemeral: fields.flag("ephemeral")? | fields.flag("wisp")?,
-        no_history: fields.flag("no_history")?,
-        pinned: fields.flag("pinned")?,
-        is_template: fields.flag("is_template")?,
+        due_at: fields.mended_time("due_at", &mut repairs, None),
+        defer_until: fields.mended_time("defer_until", &mut repairs, None),
+        external_ref: Some(fields.mended_text("external_ref", &mut repairs))
+            .filter(|text| !text.is_empty()),
+        metadata: fields.mended("metadata", &mut repairs, values::json),
+        ephemeral: flag(&mut fields, "ephemeral", &mut repairs)
+            | flag(&mut fields, "wisp", &mut repairs),
+        no_history: flag(&mut fields, "no_history", &mut repairs),
+        pinned: flag(&mut fields, "pinned", &mut repairs),
+        is_template: flag(&mut fields, "is_template", &mut repairs),
         open_blockers: 0,
         carried: fields.carried()?,
     };
@@ -114,8 +121,12 @@ impl Ending {
         repairs: &mut Vec<String>,
     ) -> Result<Self, RecordError> {
         let status = fields.parsed("status", Status::parse)?.unwrap_or(Status::Open);
-        let mut closed_at = fields.timestamp("closed_at")?;
-        let mut outcome = fields.parsed("outcome", Outcome::parse)?;
+        let mut closed_at = fields.mended_time("closed_at", repairs, None);
+        let outcome = fields.mended("outcome", repairs, |raw| match values::text(raw)? {
+            empty if empty.is_empty() => Ok(None),
+            text => Outcome::parse(&text).map(Some),
+        });
+        let mut outcome = outcome.flatten();
         if status == Status::Closed {
             if closed_at.is_none() {
                 closed_at = Some(updated_at);
@@ -148,17 +159,69 @@ fn minutes(raw: &RawValue) -> Result<u32, Invalid> {
         .map_err(|_| Invalid(format!("{minutes} minutes is not between 0 and {}", u32::MAX)))
 }
 
-fn labels(raw: &RawValue) -> Result<Vec<String>, Invalid> {
+/// The title, and the whole of it if it had to be cut. One that is empty is that of its bead.
+fn title(
+    fields: &mut Fields<'_>,
+    id: &BeadId,
+    repairs: &mut Vec<String>,
+) -> Result<(Title, Option<String>), RecordError> {
+    let raw = fields.take("title").ok_or_else(|| RecordError::missing("title"))?;
+    let text = values::text(raw).map_or_else(
+        |invalid| {
+            repairs.push(format!("kept title as text: {invalid}"));
+            values::any_text(raw)
+        },
+        Cow::into_owned,
+    );
+    if text.is_empty() {
+        repairs.push(format!("the title is {id}: it was empty"));
+        return Ok((Title::trusted(id.to_string()), None));
+    }
+    match Title::imported(&text) {
+        Ok(title) => Ok((title, None)),
+        Err(invalid) => {
+            let end = text.floor_char_boundary(limits::TITLE_BYTES_MAX);
+            repairs
+                .push(format!("cut the title, and put all of it into the description: {invalid}"));
+            Ok((Title::trusted(text[..end].to_owned()), Some(text)))
+        }
+    }
+}
+
+/// The priority; one that is out of range is the nearest, and one that is no number is that of most beads.
+fn priority(fields: &mut Fields<'_>, repairs: &mut Vec<String>) -> Priority {
+    const USUAL: i64 = 2;
+    let Some(raw) = fields.take("priority") else { return Priority::HIGHEST };
+    let given = values::whole_number(raw).and_then(Priority::new);
+    given.unwrap_or_else(|invalid| {
+        let nearest = values::loose_number(raw).unwrap_or(USUAL).clamp(0, 4);
+        repairs.push(format!("priority is {nearest}: {invalid}"));
+        Priority::new(nearest).unwrap_or(Priority::HIGHEST)
+    })
+}
+
+fn flag(fields: &mut Fields<'_>, name: &str, repairs: &mut Vec<String>) -> bool {
+    fields.mended(name, repairs, values::flag).unwrap_or(false)
+}
+
+fn labels(elements: Vec<&RawValue>, repairs: &mut Vec<String>) -> Vec<String> {
     let mut labels = Vec::new();
     let mut seen = HashSet::new();
-    for element in values::list(raw)? {
-        let label = values::looked_up(element)?;
-        if label.is_empty() {
-            return Err(Invalid::new("a label may not be empty"));
-        }
+    for element in elements {
+        let label = match values::looked_up(element) {
+            Ok(label) if label.is_empty() => {
+                repairs.push("dropped an empty label".to_owned());
+                continue;
+            }
+            Ok(label) => label,
+            Err(invalid) => {
+                repairs.push(format!("dropped a label: {invalid}"));
+                continue;
+            }
+        };
         if seen.insert(label.clone()) {
             labels.push(label.into_owned());
         }
     }
-    Ok(labels)
+    labels
 }

@@ -7,6 +7,7 @@ use gt_core::{BeadId, Invalid, Json, Timestamp};
 use super::fields::Fields;
 use super::{Record, issue, values};
 use crate::RecordError;
+use crate::tokens::{contains_nul, without_nul};
 
 /// One line of a JSONL file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +37,20 @@ enum Kind {
 
 /// Reads one line. `imported_at` stands in for a missing `created_at` or `updated_at`, so that the
 /// same input gives the same record.
+///
+/// Values that no store can hold are mended where the rest of the line does not depend on them; the record says so.
 pub fn parse_line(text: &str, imported_at: Timestamp) -> Result<Line, RecordError> {
+    if !text.contains('\0') && !contains_nul(text) {
+        return parse_text(text, imported_at);
+    }
+    let mut line = parse_text(&without_nul(text), imported_at)?;
+    if let Line::Issue(record) = &mut line {
+        record.repairs.insert(0, "removed NUL characters".to_owned());
+    }
+    Ok(line)
+}
+
+fn parse_text(text: &str, imported_at: Timestamp) -> Result<Line, RecordError> {
     let mut fields = Fields::parse(text)?;
     match kind(&mut fields)? {
         Kind::Issue(id) => {

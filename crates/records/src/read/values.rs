@@ -7,7 +7,7 @@ use gt_core::{Invalid, Json, Timestamp, bead::check_text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::tokens::{compact, contains_nul};
+use crate::tokens::{compact, contains_nul, without_broken_escapes};
 
 /// A string that is only copied when it contains escapes.
 #[derive(Deserialize)]
@@ -54,6 +54,15 @@ pub(crate) fn text(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
     Ok(text)
 }
 
+/// A string as far as it can be read, or any other value as it is spelled.
+pub(crate) fn any_text(raw: &RawValue) -> String {
+    if !raw.get().starts_with('"') {
+        return compact(raw.get());
+    }
+    let whole = without_broken_escapes(raw.get());
+    serde_json::from_str(&whole).unwrap_or_else(|_| raw.get().to_owned())
+}
+
 /// A string that beads are found by.
 pub(crate) fn looked_up(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
     let text = text(raw)?;
@@ -78,6 +87,17 @@ pub(crate) fn flag(raw: &RawValue) -> Result<bool, Invalid> {
 /// An integer without fraction or exponent.
 pub(crate) fn whole_number(raw: &RawValue) -> Result<i64, Invalid> {
     raw.get().parse().map_err(|_| expected("a whole number", raw))
+}
+
+/// A number, also one that is written as text or with a fraction of zero.
+pub(crate) fn loose_number(raw: &RawValue) -> Option<i64> {
+    let text = raw.get().trim_matches('"').trim();
+    let text = text.strip_prefix(['P', 'p']).unwrap_or(text);
+    let text = text
+        .split_once('.')
+        .filter(|(_, f)| f.bytes().all(|b| b == b'0'))
+        .map_or(text, |(whole, _)| whole);
+    text.parse().ok()
 }
 
 /// An instant, or none where Go wrote its zero.

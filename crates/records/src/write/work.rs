@@ -157,6 +157,7 @@ fn write_token(object: &mut ObjectWriter<'_>, token: &Token, now: Timestamp) {
     object.array("scopes", |array| {
         token.scopes.each().for_each(|scope| array.text(scope.as_str()));
     });
+    text_or_null(object, "agent", token.agent.as_deref());
     object.flag("valid", token.is_valid(now));
     object.timestamp("created_at", token.created_at);
     object.text("created_by", &token.created_by);

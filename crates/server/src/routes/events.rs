@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -17,6 +18,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::about::unreadable;
+use crate::auth::Caller;
 use crate::metrics::{Counted, Metrics};
 use crate::news::Frame;
 use crate::problem::{Pending, Problem};
@@ -36,7 +38,8 @@ const TOGETHER_BYTES_MAX: usize = 64 * 1024;
 ///
 /// Each event has the number of the event log as its id; whoever comes back with `Last-Event-ID` (browsers do by
 /// themselves) or `?since=` goes on where they were, and nothing is skipped or comes twice. If what comes after that
-/// number is not kept any more, an event `truncated` says so first. The stream ends when the server stops.
+/// number is not kept any more, an event `truncated` says so first. The stream ends when the server stops, and when the
+/// token that was shown is revoked or expires.
 #[utoipa::path(
     get,
     path = "/events",
@@ -53,6 +56,7 @@ const TOGETHER_BYTES_MAX: usize = 64 * 1024;
 )]
 pub(super) async fn events(
     State(service): State<Shared>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     mut query: Query,
 ) -> Result<Response, Pending> {
@@ -78,9 +82,19 @@ pub(super) async fn events(
         greeted: false,
         service,
     };
-    let stream = unfold(listener, |mut listener| async {
-        let heard = listener.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(heard), listener))
+    let (keys, whose) = (Arc::clone(&listener.service), caller.clone());
+    let ended = Box::pin(async move { keys.keys.ended(&keys, &whose).await });
+    let stream = unfold((listener, caller, ended), |(mut listener, caller, mut ended)| async {
+        let heard = tokio::select! {
+            biased;
+            _ = &mut ended => return None,
+            heard = listener.next() => heard?,
+        };
+        let service = &listener.service;
+        if service.keys.confirm(service, &caller).await.is_err() {
+            return None;
+        }
+        Some((Ok::<_, std::convert::Infallible>(heard), (listener, caller, ended)))
     });
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),

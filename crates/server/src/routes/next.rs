@@ -20,6 +20,7 @@ use crate::body::{Fields, JsonBody};
 use crate::gate::WAIT_MAX;
 use crate::metrics::Counted;
 use crate::problem::{Pending, Problem};
+use crate::query::Query;
 use crate::schema::{
     HeartbeatAnswerDocument, HeartbeatDocument, NextAnswerDocument, NextDocument, OverdueDocument,
     ReleaseDocument, StaleCheckDocument, WorkItemDocument,
@@ -34,18 +35,31 @@ use crate::service::{Room, Service, Shared};
     post,
     path = "/work/next",
     tag = "agents",
+    params(("dispatched" = Option<bool>, Query, description = "Only what was dispatched to this agent")),
     request_body = NextDocument,
     responses(
         (status = 200, description = "An item, or null and why.", body = NextAnswerDocument),
+        (status = 403, description = "The token is that of another agent."),
         (status = 409, description = "The agent has something in progress."),
     )
 )]
 pub(super) async fn next(
     State(service): State<Shared>,
     Extension(caller): Extension<Caller>,
+    mut query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Pending> {
-    let (request, wait) = next_request(&body)?;
+    let dispatched = query.take("dispatched")?;
+    query.finish(&["dispatched"])?;
+    let dispatched = match dispatched.as_deref() {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => {
+            let detail = "this must be true or false";
+            return Err(Problem::malformed_field("dispatched", detail).into());
+        }
+    };
+    let (request, wait) = next_request(&body, dispatched)?;
     let _place = service.rooms.enter(Room::Waiting)?;
     let until = Instant::now() + wait;
     let wanted = request.kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
@@ -57,10 +71,12 @@ pub(super) async fn next(
         Next::Item(taken) => return Ok(given(&taken)),
         Next::Nothing(nothing) => nothing,
     };
+    let mut ended = std::pin::pin!(service.keys.ended(&service, &caller));
     let _waiting = Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.waiting);
     loop {
         let may_be_more = tokio::select! {
             biased;
+            problem = &mut ended => return Err(problem.into()),
             () = service.stopping.cancelled() => false,
             () = tokio::time::sleep_until(until) => false,
             changed = chances.changed() => changed.is_ok(),
@@ -96,7 +112,7 @@ fn given(taken: &Taken) -> Response {
     json(StatusCode::OK, taken_json(&taken.item, taken.run_uid, taken.lease_expires_at))
 }
 
-fn next_request(body: &Json) -> Result<(NextRequest, Duration), Box<Problem>> {
+fn next_request(body: &Json, dispatched: bool) -> Result<(NextRequest, Duration), Box<Problem>> {
     let mut fields = Fields::of(body, "")?;
     let agent = fields.required("agent");
     let mut kinds = Vec::new();
@@ -119,7 +135,7 @@ fn next_request(body: &Json) -> Result<(NextRequest, Duration), Box<Problem>> {
             }),
     };
     fields.check()?;
-    Ok((NextRequest { agent, kinds, project, lease }, wait))
+    Ok((NextRequest { agent, kinds, project, dispatched, lease }, wait))
 }
 
 fn lease(fields: &mut Fields) -> Option<Lease> {

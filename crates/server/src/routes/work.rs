@@ -177,6 +177,7 @@ fn new_item(json: &Json, place: &str) -> Result<(NewItem, Vec<FieldProblem>), Bo
 )]
 pub(super) async fn list(
     State(service): State<Shared>,
+    Extension(caller): Extension<Caller>,
     OriginalUri(uri): OriginalUri,
     mut query: Query,
 ) -> Result<Response, Pending> {
@@ -207,7 +208,7 @@ pub(super) async fn list(
     };
     let (filter, page) = service.ask(read).await?;
     let listing = match (limit, &page.next) {
-        (None, Some(_)) => Listing::new(service, filter, page),
+        (None, Some(_)) => Listing::new(service, caller, filter, page),
         (Some(_), Some(next)) => {
             let link = next_page(&uri, next);
             let text = array(&page.items);
@@ -265,14 +266,15 @@ fn next_page(uri: &Uri, cursor: &Cursor) -> String {
 /// A list that is too long to be held in memory: it is read page by page, as fast as the client takes it.
 struct Listing {
     service: Shared,
+    caller: Caller,
     filter: WorkFilter,
     next: Option<Cursor>,
     first: Option<Vec<WorkItem>>,
 }
 
 impl Listing {
-    fn new(service: Shared, filter: WorkFilter, page: ItemPage) -> Self {
-        Self { service, filter, next: page.next, first: Some(page.items) }
+    fn new(service: Shared, caller: Caller, filter: WorkFilter, page: ItemPage) -> Self {
+        Self { service, caller, filter, next: page.next, first: Some(page.items) }
     }
 
     fn into_response(self) -> Response {
@@ -299,6 +301,7 @@ impl Listing {
                 ("[".to_owned(), items)
             }
             (None, cursor) => {
+                self.service.keys.confirm(&self.service, &self.caller).await?;
                 let filter = self.filter.clone();
                 let read =
                     move |town: &Town| work::list(town, &filter, cursor.as_ref(), PAGE_ITEMS);
@@ -353,7 +356,8 @@ pub(super) async fn get(
 /// Change an item
 ///
 /// Moves it (queued → dispatched → in progress → completed, failed or blocked), reports on it, or corrects it. Without
-/// `run_id` or `If-Match` this concerns whoever has it now.
+/// `run_id` or `If-Match` this concerns whoever has it now. The status that it has already changes nothing, and its notes are
+/// taken.
 #[utoipa::path(
     patch,
     path = "/work/{id}",
@@ -436,7 +440,7 @@ fn item_change(body: &Json, version: Option<Version>) -> Result<ItemChange, Box<
 
 /// Cancel an item
 ///
-/// The same as changing its status to cancelled: possible while it is queued or dispatched.
+/// The same as changing its status to cancelled: possible while it is queued or dispatched, and the same once more.
 #[utoipa::path(
     delete,
     path = "/work/{id}",

@@ -51,6 +51,27 @@ fn a_body_that_is_too_large_is_not_read() {
 }
 
 #[test]
+fn a_client_that_keeps_sending_gets_its_413() {
+    let server = Served::with(Limits { body_bytes: 100, ..Limits::default() });
+    let head = "POST /work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    let part = "x".repeat(64 * 1024);
+    let announced = format!("content-length: {}\r\n\r\n", 160 * part.len());
+    let chunk = format!("{:x}\r\n{part}\r\n", part.len());
+    for (framing, part) in
+        [(announced.as_str(), part.as_str()), ("transfer-encoding: chunked\r\n\r\n", &chunk)]
+    {
+        let mut stream = http::connect(&server.address).unwrap();
+        stream.write_all(format!("{head}{framing}").as_bytes()).unwrap();
+        // Ten megabytes, before it reads a byte of the answer.
+        for _ in 0..160 {
+            stream.write_all(part.as_bytes()).unwrap();
+        }
+        let answer = http::read_answer(stream).unwrap();
+        assert_eq!((answer.status, answer.json()["code"].as_str()), (413, Some("too-large")));
+    }
+}
+
+#[test]
 fn more_listeners_and_waiting_agents_than_there_is_room_for_are_told_so() {
     let server = Served::with(Limits { listeners: 1, waiting: 1, ..Limits::default() });
     let listener = Listener::to(&server.address, "/events", &[]);
@@ -97,7 +118,14 @@ fn more_requests_than_there_is_room_for_are_told_so() {
 #[test]
 fn more_connections_than_there_is_room_for_are_turned_away_with_an_answer() {
     let server = Served::with(Limits { connections: 2, ..Limits::default() });
-    let held: Vec<TcpStream> = (0..2).map(|_| http::connect(&server.address).unwrap()).collect();
+    // Connections over which a client has asked for something, and may ask again.
+    let ask = || {
+        let mut stream = http::connect(&server.address).unwrap();
+        stream.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        stream.read_exact(&mut [0]).unwrap();
+        stream
+    };
+    let held: Vec<TcpStream> = (0..2).map(|_| ask()).collect();
     wait_until("somebody is turned away", || {
         http::connect(&server.address).is_ok_and(|stream| {
             let said = to_the_end(stream);

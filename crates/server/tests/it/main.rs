@@ -5,3 +5,4 @@
 mod description;
 mod limits;
 mod support;
+mod tokens;

@@ -18,7 +18,10 @@ impl Served {
     pub(crate) fn with(limits: Limits) -> Self {
         let actor = Actor { name: "api".to_owned(), owner: String::new() };
         let town = Town::in_memory(actor, Arc::new(SystemClock)).unwrap();
-        let serving = Serving { limits, ..Serving::on(vec![Bind::loopback(0)]) };
+        Self::of(town, Serving { limits, ..Serving::on(vec![Bind::loopback(0)]) })
+    }
+
+    pub(crate) fn of(town: Town, serving: Serving) -> Self {
         let server = Server::bind(town, serving).unwrap();
         let address = server.addresses()[0].to_string();
         let stopper = server.stopper();

@@ -14,7 +14,7 @@ use gt_core::{
 use super::Subject;
 use super::contest::Contest;
 use super::kit::{ACTOR, Town, at, bead, id, kind, priority, rig, slug};
-use crate::{Ask, Authorship, NewContext, Offer, Offered, Pause, StoreError, Writer};
+use crate::{Ask, Authorship, NewContext, Offer, Offered, Pause, Scope, StoreError, Writer};
 
 /// When agents ask, in the cases that do not care.
 const NOW: Timestamp = at(50_000);
@@ -40,7 +40,7 @@ fn item(text: &str, seconds: i64) -> Bead {
 }
 
 fn ask(agent: &str) -> Ask<'_> {
-    Ask { agent, kinds: &[], rig: None, now: NOW }
+    Ask { agent, kinds: &[], rig: None, dispatched: false, now: NOW }
 }
 
 fn offer(town: &Town, ask: &Ask<'_>) -> Offer {
@@ -344,6 +344,18 @@ pub(super) fn what_was_given_to_an_agent_comes_first_and_only_to_it(subject: &dy
     let first = offer(&town, &ask("ann")).first.expect("there is something");
     assert_eq!((first.bead.id, first.given), (id("gr-given"), Some(given.id.clone())));
 
+    // An agent can ask for that alone, and a setting can say so for every agent.
+    let only = |agent| Ask { dispatched: true, ..ask(agent) };
+    assert_eq!(offered(&town, &only("ann")).as_deref(), Some("gr-given"));
+    assert_eq!(offered(&town, &only("bob")), None);
+    let claim = |value| town.write(|writer| writer.put_setting(Scope::Town, "work.claim", value));
+    claim(Some("dispatched"));
+    assert_eq!(offered(&town, &ask("ann")).as_deref(), Some("gr-given"));
+    let nothing = offer(&town, &ask("bob"));
+    assert!(nothing.only_dispatched && nothing.first.is_none());
+    claim(Some("any"));
+    assert_eq!(offered(&town, &ask("bob")).as_deref(), Some("gr-urgent"));
+
     let lease = Lease::default();
     let begin = |writer: &mut Writer<'_>| {
         let lease_expires_at = Some(lease.ends(writer.now()));
@@ -523,6 +535,7 @@ pub(super) fn a_token_is_kept_without_its_secret_and_revoked_once(subject: &dyn 
         name: "steve-w".to_owned(),
         hash: secret.hash(),
         scopes: Scopes::parse("read,work").expect("valid scopes"),
+        agent: Some("steve-w".to_owned()),
         created_at: at(1),
         created_by: ACTOR.to_owned(),
         expires_at: Some(NOW),
@@ -539,6 +552,7 @@ pub(super) fn a_token_is_kept_without_its_secret_and_revoked_once(subject: &dyn 
             (kept.name.as_str(), kept.scopes.to_string().as_str()),
             ("steve-w", "read,work")
         );
+        assert_eq!(kept.agent.as_deref(), Some("steve-w"));
         assert!(town.write(|writer| writer.revoke_token(&token)));
         assert!(!town.write(|writer| writer.revoke_token(&token)));
     });

@@ -126,6 +126,10 @@ pub trait Session {
     fn prepare(&self, sql: &str) -> Result<(), StoreError>;
     /// Has statements be ready that are about to be needed, if that makes them any faster.
     fn make_ready(&self, statements: &[&str]) -> Result<(), StoreError>;
+    /// When this transaction began by the clock of the database, if leases are counted by that.
+    fn clock(&self) -> Option<gt_core::Timestamp> {
+        None
+    }
     /// Looks again at how the rows are distributed, after very many came.
     fn refresh_statistics(&self) -> Result<(), StoreError>;
 }

@@ -46,6 +46,8 @@ migrations! {
     (9, 9, "0009_live_convoys.sql"),
     // An older program would start workers that cannot prove which run they belong to.
     (10, 10, "0010_identity.sql"),
+    // An older program would let a bound token act for every agent.
+    (11, 11, "0011_token_agents.sql"),
 }
 
 /// The schema this program knows.

@@ -50,7 +50,7 @@ impl ServerPlace {
     }
 
     fn at(server: &Server, options: Options) -> Self {
-        let server = Arc::new(server.clone().with_notice(options.on_wait));
+        let server = Arc::new(server.clone().with_options(options));
         let readers = Pool::new(server.connections_max, server.pool_wait);
         Self { server, writer: Mutex::default(), readers }
     }

@@ -204,6 +204,7 @@ impl Reader<'_> {
              JOIN dependencies d ON d.issue_id = c.id AND d.type = 'tracks' JOIN beads b ON b.id = d.depends_on_id \
              WHERE c.open_members > 0 AND v.issue_type = 'convoy' AND v.status <> 'closed' \
              AND v.status NOT LIKE 'staged%' AND b.status = 'open'{condition} \
+             AND COALESCE(CAST(v.metadata -> 'auto' AS TEXT), '') <> 'true' \
              AND NOT EXISTS (SELECT 1 FROM contexts x WHERE x.bead = b.id AND x.closed_at IS NULL) \
              ORDER BY d.issue_id, b.id"
         );

@@ -58,6 +58,8 @@ pub struct Ask<'a> {
     pub kinds: &'a [IssueType],
     /// Only this rig.
     pub rig: Option<&'a RigSlug>,
+    /// Only what was dispatched to this agent.
+    pub dispatched: bool,
     /// The current time.
     pub now: Timestamp,
 }
@@ -69,6 +71,8 @@ pub struct Offer {
     pub busy_with: Option<BeadId>,
     /// Nothing is started.
     pub paused: Option<Pause>,
+    /// Only what was dispatched to the agent is offered: it asks for no more, or `work.claim` says so.
+    pub only_dispatched: bool,
     /// The first in line.
     pub first: Option<Offered>,
 }
@@ -104,6 +108,10 @@ impl Reader<'_> {
     pub fn offer(&self, ask: &Ask<'_>) -> Result<Offer, StoreError> {
         let (sql, clauses) = offer_statement(ask);
         let offer = self.first(&sql, &clauses.params(), offer_from)?;
+        let offer = offer.map(|offer| Offer {
+            only_dispatched: offer.only_dispatched || ask.dispatched,
+            ..offer
+        });
         offer.ok_or_else(|| StoreError::Corrupt("the scheduler has no row".to_owned()))
     }
 
@@ -204,7 +212,7 @@ impl Writer<'_> {
 
     /// The agent of a run that waited goes on. `false` if it did not wait.
     pub fn unblock_run(&mut self, run: &Run) -> Result<bool, StoreError> {
-        let until = run.lease.map(|lease| lease.ends(self.now()));
+        let until = run.lease.map(|lease| lease.ends(self.lease_now()));
         let id = &run.id;
         let params = [(&id.bead).into(), i64::from(id.epoch).into(), until.into()];
         if self.execute(UNBLOCK, &params)? == 0 {
@@ -218,7 +226,7 @@ impl Writer<'_> {
     /// A run that is at work is its agent's for so long from now on. Nobody need hear of it, so there is no event.
     pub fn renew_lease(&mut self, run: &RunId, lease: Lease) -> Result<Timestamp, StoreError> {
         self.touch_run(run)?;
-        let until = lease.ends(self.now());
+        let until = lease.ends(self.lease_now());
         let params =
             [(&run.bead).into(), i64::from(run.epoch).into(), lease.seconds().into(), until.into()];
         self.apply(RENEW, &params)?;
@@ -302,15 +310,22 @@ fn offer_statement(ask: &Ask<'_>) -> (String, Clauses) {
         }
         branches.extend(kinds.iter().map(|kind| head(who, Some(kind))));
     }
+    let which = if ask.dispatched {
+        "rank = 0"
+    } else {
+        "rank = 0 OR NOT EXISTS (SELECT 1 FROM settings s WHERE s.scope = 'gt' \
+         AND s.key = 'work.claim' AND s.value = 'dispatched')"
+    };
     let sql = format!(
         "SELECT {COLUMNS}, (SELECT g.uid FROM rigs g WHERE g.slug = beads.rig AND g.slug <> 'inbox'), \
          (SELECT r.epoch FROM runs r WHERE r.bead = beads.id AND r.executor = 'pull' AND r.state = 'starting'), \
          (SELECT COALESCE(MAX(r.epoch), 0) FROM runs r WHERE r.bead = beads.id), \
          (SELECT c.number FROM contexts c WHERE c.bead = beads.id AND c.closed_at IS NULL), \
-         busy, paused_by, paused_at FROM (SELECT paused_by, paused_at, \
+         busy, paused_by, paused_at, claim FROM (SELECT paused_by, paused_at, \
+         (SELECT s.value FROM settings s WHERE s.scope = 'gt' AND s.key = 'work.claim') AS claim, \
          (SELECT r.bead FROM runs r WHERE r.agent = {agent} AND r.executor = 'pull' AND r.state = 'running') AS busy \
          FROM scheduler) facts LEFT JOIN beads ON id = (SELECT candidate FROM ({}) every \
-         ORDER BY rank, p, c, candidate LIMIT 1)",
+         WHERE {which} ORDER BY rank, p, c, candidate LIMIT 1)",
         branches.join(" UNION ALL ")
     );
     (sql, clauses)
@@ -328,7 +343,9 @@ fn offer_from(row: &dyn Row) -> Result<Offer, StoreError> {
     };
     let by = row.text_or_null(AFTER + 5)?.map(str::to_owned);
     let at = row.int_or_null(AFTER + 6)?.map(Timestamp::from_nanos);
-    Ok(Offer { busy_with, paused: by.zip(at).map(|(by, at)| Pause { by, at }), first })
+    let only_dispatched = row.text_or_null(AFTER + 7)? == Some("dispatched");
+    let paused = by.zip(at).map(|(by, at)| Pause { by, at });
+    Ok(Offer { busy_with, paused, only_dispatched, first })
 }
 
 fn offered_from(row: &dyn Row, after: usize) -> Result<Offered, StoreError> {

@@ -10,7 +10,7 @@ use crate::{Reader, StoreError, Writer};
 /// The columns of a token, in the order [`token_from`] reads them.
 macro_rules! token_columns {
     () => {
-        "id, name, hash, scopes, created_at, created_by, expires_at, revoked_at"
+        "id, name, hash, scopes, created_at, created_by, expires_at, revoked_at, agent"
     };
 }
 
@@ -18,7 +18,7 @@ statements! {
     ALL = concat!("SELECT ", token_columns!(), " FROM tokens ORDER BY created_at, id");
     ONE = concat!("SELECT ", token_columns!(), " FROM tokens WHERE id = ?1");
     ANY = "SELECT 1 FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?1) LIMIT 1";
-    INSERT = concat!("INSERT INTO tokens (", token_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+    INSERT = concat!("INSERT INTO tokens (", token_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
     REVOKE = "UPDATE tokens SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
 }
 
@@ -52,6 +52,7 @@ impl Writer<'_> {
             (&token.created_by).into(),
             token.expires_at.into(),
             token.revoked_at.into(),
+            token.agent.as_deref().into(),
         ];
         self.execute(INSERT, &params)?;
         self.record_token(token, "created");
@@ -97,5 +98,6 @@ fn token_from(row: &dyn Row) -> Result<Token, StoreError> {
         created_by: row.text(5)?.to_owned(),
         expires_at: instant(6)?,
         revoked_at: instant(7)?,
+        agent: row.text_or_null(8)?.map(str::to_owned),
     })
 }

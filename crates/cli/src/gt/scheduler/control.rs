@@ -44,7 +44,7 @@ fn duration(text: &str) -> Result<Duration, Invalid> {
 }
 
 pub(super) fn pause(context: &Context<'_>) -> Result<(), CliError> {
-    let (pause, changed) = queue::pause(&context.town()?)?;
+    let (pause, changed) = queue::pause(&context.store_town()?)?;
     let printer = context.printer;
     if printer.json() {
         let mut out = String::new();
@@ -64,7 +64,7 @@ pub(super) fn pause(context: &Context<'_>) -> Result<(), CliError> {
 }
 
 pub(super) fn resume(context: &Context<'_>) -> Result<(), CliError> {
-    let was = queue::resume(&context.town()?)?;
+    let was = queue::resume(&context.store_town()?)?;
     let printer = context.printer;
     if printer.json() {
         let mut out = String::new();
@@ -83,7 +83,7 @@ pub(super) fn resume(context: &Context<'_>) -> Result<(), CliError> {
 }
 
 pub(super) fn drain(context: &Context<'_>, args: &DrainArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     let tell = |running: &[Run], errors: &[(RunId, String)]| {
         note_unrecovered(printer, errors);
@@ -141,7 +141,7 @@ fn confirmed(printer: &Printer, question: &str) -> Result<bool, CliError> {
 }
 
 pub(super) fn clear(context: &Context<'_>, args: &ClearArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let printer = context.printer;
     if args.beads.is_empty() && !args.yes && printer.is_terminal() && !printer.json() {
         let queued = queue::status(&town)?.queued;

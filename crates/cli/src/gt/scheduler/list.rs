@@ -15,7 +15,7 @@ use crate::error::CliError;
 use crate::output::Printer;
 
 pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let queued = list(&town, Caller::Daemon)?;
     let absence = daemon::absence(&town, &status(&town)?);
     let printer = context.printer;

@@ -29,7 +29,7 @@ pub(in crate::gt) struct RetryArgs {
 }
 
 pub(super) fn run(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliError> {
-    let town = context.town()?;
+    let town = context.store_town()?;
     let retried = retry(&town, &args.beads, args.all, args.now)?;
     tell_retried(context, &town, retried, "Nothing failed or was given up")
 }
@@ -81,7 +81,7 @@ pub(in crate::gt) fn tell_retried(
             printer.done(format!("{nothing}; nothing to do"))?;
         }
     }
-    if !done.is_empty() && !daemon::is_running(town) {
+    if !done.is_empty() && town.has_directory() && !daemon::is_running(town) {
         printer.note(daemon::NOT_RUNNING);
     }
     if refused.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(refused.join("; "))) }

@@ -20,6 +20,9 @@ pub(super) struct Asking {
     /// Only work of this project: a UUID or the name of a rig
     #[arg(long, value_name = "PROJECT", value_parser = ProjectRef::parse)]
     project: Option<ProjectRef>,
+    /// Only what was dispatched to the agent; the setting work.claim says so for every agent
+    #[arg(long)]
+    dispatched: bool,
     /// How long an item is the agent's without another word, from 30s to 1h
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = lease)]
     lease: Lease,
@@ -33,6 +36,7 @@ impl Asking {
             agent: self.agent.clone(),
             kinds: kinds.iter().map(|kind| work_type(kind)).collect::<Result<_, _>>()?,
             project: self.project.clone(),
+            dispatched: self.dispatched,
             lease: self.lease,
         })
     }

@@ -52,7 +52,7 @@ impl DoorArgs {
                     "a token is shown to a server; say which one with --url or GT_WORK_URL",
                 ));
             }
-            return Ok(Door::Local(Box::new(context.town()?)));
+            return Ok(Door::Local(Box::new(context.store_town()?)));
         };
         let remote = Remote::at(address, self.secret(context)?, context.actor()?.name);
         Ok(Door::Remote(Box::new(remote)))

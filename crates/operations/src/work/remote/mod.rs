@@ -204,7 +204,8 @@ impl Remote {
     ) -> WorkResult<Next> {
         let wait_s = wait.as_secs().min(WAIT_S_MAX);
         let body = requests::next_json(request, wait_s);
-        let question = Question::with_body(Method::Post, "/work/next", body);
+        let target = if request.dispatched { "/work/next?dispatched=true" } else { "/work/next" };
+        let question = Question::with_body(Method::Post, target, body);
         let limit = ANSWER_MAX + Duration::from_secs(wait_s);
         let reply = self.ask(&Question { limit, interrupt, ..question })?;
         Ok(match self.read(&reply, read_next_answer)? {

@@ -103,7 +103,7 @@ pub(super) fn change_json(change: &ItemChange) -> String {
 
 /// An agent that asks for work.
 pub(super) fn next_json(request: &NextRequest, wait_s: u64) -> String {
-    let NextRequest { agent, kinds, project, lease } = request;
+    let NextRequest { agent, kinds, project, lease, dispatched: _ } = request;
     written(|object| {
         object.text("agent", agent);
         if !kinds.is_empty() {

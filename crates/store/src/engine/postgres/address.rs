@@ -8,8 +8,8 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
 use super::tls::Identity;
-use crate::StoreError;
 use crate::engine::Notice;
+use crate::{LeaseClock, Options, StoreError};
 
 /// A store on a PostgreSQL server, named by a URL.
 ///
@@ -32,6 +32,7 @@ pub struct Server {
     pub(super) idle_timeout: Duration,
     pub(super) answer_timeout: Duration,
     pub(super) on_wait: Option<Notice>,
+    pub(super) gives_time: bool,
     shown: String,
 }
 
@@ -75,6 +76,7 @@ impl Server {
             idle_timeout: IDLE_TIMEOUT,
             answer_timeout: ANSWER_TIMEOUT,
             on_wait: None,
+            gives_time: false,
             shown: String::new(),
         };
         let (mut mode, mut roots) = ("prefer".to_owned(), None);
@@ -153,8 +155,9 @@ impl Server {
         self.config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)))
     }
 
-    pub(crate) fn with_notice(mut self, notice: Option<Notice>) -> Self {
-        self.on_wait = notice;
+    pub(crate) fn with_options(mut self, options: Options) -> Self {
+        self.on_wait = options.on_wait;
+        self.gives_time = options.lease_clock == LeaseClock::Store;
         self
     }
 

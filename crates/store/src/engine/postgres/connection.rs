@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use gt_core::Timestamp;
 use tokio_postgres::{Error, SimpleQueryMessage, SimpleQueryRow};
 
 use super::address::Server;
@@ -30,6 +31,8 @@ pub(crate) struct Connection {
     cursors: Cell<usize>,
     /// The server's number for the transaction that writes.
     transaction: Cell<Option<i64>>,
+    /// When the transaction began by the server's clock, in microseconds.
+    began_us: Cell<Option<i64>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +49,9 @@ enum State {
 
 /// Between two looks at what became of a commit whose answer never came.
 const SETTLE_PAUSE: Duration = Duration::from_millis(100);
+/// The server's clock in microseconds, and the name of its column.
+const CLOCK_SQL: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock_us";
+const CLOCK: &str = "clock_us";
 /// Rows per round trip of an answer that may be very long.
 const ROWS_FIRST: usize = 64;
 const ROWS_NEXT: usize = 1024;
@@ -62,6 +68,7 @@ impl Connection {
             savepoint: Cell::new(None),
             cursors: Cell::new(0),
             transaction: Cell::new(None),
+            began_us: Cell::new(None),
         })
     }
 
@@ -119,6 +126,8 @@ impl Connection {
                 Ok(answer) => {
                     self.state.set(State::Open);
                     let row = last_row(answer);
+                    let clock = row.as_ref().and_then(|row| row.try_get(CLOCK).ok().flatten());
+                    self.began_us.set(clock.and_then(|text| text.parse().ok()));
                     let backend = row.as_ref().and_then(|row| row.get(0)).unwrap_or_default();
                     if self.with_wire(|wire| wire.is_served_by(backend))? {
                         return Ok(row);
@@ -320,6 +329,11 @@ impl Session for Connection {
         Ok(())
     }
 
+    fn clock(&self) -> Option<Timestamp> {
+        let began_us = self.began_us.get().filter(|_| self.server.gives_time)?;
+        Some(Timestamp::from_nanos(began_us.saturating_mul(1000)))
+    }
+
     fn refresh_statistics(&self) -> Result<(), StoreError> {
         // Until somebody has counted, PostgreSQL guesses, and reads whole tables for a short list.
         self.apply("ANALYZE beads, labels, dependencies, comments, contexts", &[])
@@ -329,7 +343,7 @@ impl Session for Connection {
 impl Link for Connection {
     fn begin_reading(&self) -> Result<(), StoreError> {
         let sql = format!(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {}; SELECT pg_backend_pid()",
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {}; SELECT pg_backend_pid(), {CLOCK_SQL}",
             self.local_settings()
         );
         self.begin(&sql, "begin to read").map(drop)
@@ -343,7 +357,7 @@ impl Link for Connection {
              SELECT set_config('synchronous_commit', 'on', true) \
              WHERE current_setting('synchronous_commit') = 'off'; \
              SELECT pg_advisory_xact_lock(hashtextextended('gt town {schema}', 0)); \
-             SELECT pg_backend_pid(), txid_current()",
+             SELECT pg_backend_pid(), txid_current(), {CLOCK_SQL}",
             self.local_settings()
         );
         let begun =

@@ -3,6 +3,7 @@
 mod bell;
 mod commit;
 mod disk;
+mod lease_clock;
 mod locks;
 mod plans;
 mod pool;

@@ -20,7 +20,7 @@ const WORK: &str = "INSERT INTO rigs (slug, uid, prefix, title, path, repo, defa
 fn a_plan_from_before_anybody_had_work_does_not_read_all_that_was_given_since() {
     let url = fresh_url();
     let store = open(&url).unwrap();
-    let ask = Ask { agent: "ann", kinds: &[], rig: None, now: NOW };
+    let ask = Ask { agent: "ann", kinds: &[], rig: None, dispatched: false, now: NOW };
     let sql = store.read(|reader| Ok::<_, StoreError>(reader.offer_statement_of(&ask))).unwrap();
     // Often enough for the server to decide whether it keeps a plan.
     let asked = "EXECUTE asked ('bob', 1); ".repeat(8);

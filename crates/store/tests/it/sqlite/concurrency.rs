@@ -181,6 +181,7 @@ fn a_long_wait_is_noticed_and_ends_when_the_other_is_done() {
             // Told once; nobody listens any more if the test has failed.
             let _ = notice.send(());
         })),
+        ..Options::default()
     };
     let store = Store::open(&path.as_path().into(), NOW, options).expect("the store opens");
     let writing = thread::spawn(move || store.write(&author(), |writer| create(writer, "Late")));

@@ -1,0 +1,118 @@
+//! Verbs of the original that look after its files and its git hooks. Scripts, git hooks and agents call them; there is
+//! nothing to do here, because the beads are in the town's store.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
+
+use clap::Args;
+use gt_records::ObjectWriter;
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Git hooks that are told something on standard input.
+const HOOKS_WITH_INPUT: [&str; 5] =
+    ["pre-push", "post-rewrite", "pre-receive", "post-receive", "reference-transaction"];
+
+/// Accept what git hooks of the original call, and do nothing
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd hooks run pre-commit")]
+pub(super) struct HooksArgs {
+    /// Whatever the hook passes on
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<OsString>,
+}
+
+/// Accept what git hooks of the original call, and do nothing
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd hook pre-commit")]
+pub(super) struct HookArgs {
+    /// The git hook, and whatever it passes on
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<OsString>,
+}
+
+/// Say that there is nothing to sync: the beads are in the town's store
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd sync --flush-only")]
+pub(super) struct SyncArgs {
+    /// Flags of the original
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<OsString>,
+}
+
+/// Say that there is no Dolt: the beads are in the town's store
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd dolt push")]
+pub(super) struct DoltArgs {
+    /// Commands and flags of the original
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<OsString>,
+}
+
+/// Say that there is nothing to migrate: the store is brought up to date when it is opened
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd migrate")]
+pub(super) struct MigrateArgs {
+    /// Commands and flags of the original
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<OsString>,
+}
+
+pub(super) fn hooks(context: &Context<'_>, args: &HooksArgs) -> Result<(), CliError> {
+    match args.rest.first().and_then(|verb| verb.to_str()) {
+        Some("run") => {
+            take_input(&args.rest[1..]);
+            Ok(())
+        }
+        _ => say(
+            context,
+            &args.rest,
+            "No git hooks are needed: every change is in the town's store at once; those of the original do no harm",
+        ),
+    }
+}
+
+pub(super) fn hook(args: &HookArgs) {
+    take_input(&args.rest);
+}
+
+pub(super) fn sync(context: &Context<'_>, args: &SyncArgs) -> Result<(), CliError> {
+    say(
+        context,
+        &args.rest,
+        "Nothing to sync: every change is in the town's store at once; bd export writes it as JSONL",
+    )
+}
+
+pub(super) fn dolt(context: &Context<'_>, args: &DoltArgs) -> Result<(), CliError> {
+    let told = "Nothing to do: the beads are in the town's store, and there is no Dolt; gt store info shows where";
+    say(context, &args.rest, told)
+}
+
+pub(super) fn migrate(context: &Context<'_>, args: &MigrateArgs) -> Result<(), CliError> {
+    let told = "Nothing to migrate: gt brings its store up to date by itself; bd import takes over beads of the original";
+    say(context, &args.rest, told)
+}
+
+/// Tells a person or a program that nothing was done. Behind an argument of the original `--json` stands among the rest.
+fn say(context: &Context<'_>, rest: &[OsString], told: &str) -> Result<(), CliError> {
+    let printer = context.printer;
+    if !printer.json() && !rest.iter().any(|argument| argument == "--json") {
+        return printer.done(told);
+    }
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    object.text("message", told);
+    object.finish();
+    printer.object(&out)
+}
+
+/// Takes what git tells a hook, so that git need not wait for a reader.
+fn take_input(rest: &[OsString]) {
+    let hook = rest.first().and_then(|hook| hook.to_str()).unwrap_or_default();
+    if HOOKS_WITH_INPUT.contains(&hook) && !io::stdin().is_terminal() {
+        // What cannot be read is not needed.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+    }
+}
