@@ -27,7 +27,7 @@ mod verbs;
 
 pub use backup::Existing;
 pub use bell::Bell;
-pub use copy::{ColumnKind, Progress, TABLES, Table};
+pub use copy::{ColumnKind, NOT_COPIED, Progress, TABLES, Table};
 pub use engine::postgres::Server;
 pub use engine::{EngineFacts, Notice};
 pub use error::StoreError;

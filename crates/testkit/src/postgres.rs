@@ -148,6 +148,26 @@ impl Cluster {
         &self.directory
     }
 
+    /// The socket that the server listens on.
+    pub fn socket(&self) -> PathBuf {
+        self.directory.join(format!(".s.PGSQL.{}", self.port.unwrap_or(5432)))
+    }
+
+    /// Breaks the server down as a crash does, and starts it again.
+    pub fn crash(&self) {
+        self.stop();
+        self.start_server();
+    }
+
+    /// Kills a process of the server with `kill -9`, whereupon the server ends all others and recovers. Says whether there
+    /// was such a process.
+    pub fn kill_backend(&self, pid: u32) -> bool {
+        let mut command = command(Path::new("/bin/sh"), self.user);
+        let pid = pid.to_string();
+        command.args(["-c", "kill -9 \"$1\"", "kill", &pid]).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    }
+
     fn data(&self) -> PathBuf {
         self.directory.join("data")
     }

@@ -44,6 +44,7 @@ migrations! {
     (8, 8, "0008_convoys.sql"),
     // An older program would start what a convoy holds up.
     (9, 9, "0009_live_convoys.sql"),
+    (10, 9, "0010_client_sessions.sql"),
 }
 
 /// The schema this program knows.
