@@ -49,9 +49,8 @@ mod tests {
                       WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'";
         let there: BTreeSet<(String, String)> = store
             .read(|reader| {
-                reader.rows(schema, &[], |row| {
-                    Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned()))
-                })
+                reader
+                    .rows(schema, &[], |row| Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned())))
             })
             .unwrap()
             .into_iter()

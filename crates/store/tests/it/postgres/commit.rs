@@ -233,7 +233,8 @@ fn a_lost_commit_is_settled_behind_a_pooler() {
     ] {
         let url = fresh_url();
         let proxy = Proxy::before(pooler.socket());
-        let store = open(&proxy.url(&url, "pooler=transaction")).expect("the pooler lets us through");
+        let store =
+            open(&proxy.url(&url, "pooler=transaction")).expect("the pooler lets us through");
         let other = open(&url).expect("the store is there");
         proxy.arm(fault);
 

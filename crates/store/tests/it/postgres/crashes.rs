@@ -9,7 +9,6 @@ use gt_core::{Bead, EventKind, Status, Uid};
 use gt_store::{Authorship, EventFilter, Store, StoreError, Writer};
 use gt_testkit::{Cluster, wait_until};
 
-use super::raw::Raw;
 use super::{id, open};
 use crate::history::plain_bead;
 use crate::subjects::{NOW, store_on};
@@ -129,21 +128,14 @@ enum Fault {
     TerminateBackend,
 }
 
-fn strike(fault: Fault, cluster: &Cluster, url: &str) {
-    let pids = "FROM pg_stat_activity WHERE application_name = 'gt' AND xact_start IS NOT NULL \
-                ORDER BY random() LIMIT 1";
+fn strike(fault: Fault, cluster: &Cluster) {
     match fault {
         Fault::Crash => cluster.crash(),
-        Fault::TerminateBackend => {
-            cluster.sql("postgres", &format!("SELECT pg_terminate_backend(pid) {pids}"));
-        }
         Fault::KillBackend => {
-            let watch = Raw::connect(url);
-            let pid = cluster.sql("postgres", &format!("SELECT pid {pids}"));
-            if pid.parse().is_ok_and(|pid| cluster.kill_backend(pid)) {
-                wait_until("the server ends all its processes", || !watch.stands());
-                wait_until("the server answers", || Raw::try_connect(url).is_some());
-            }
+            cluster.kill_backend();
+        }
+        Fault::TerminateBackend => {
+            cluster.terminate_backend();
         }
     }
 }
@@ -175,9 +167,10 @@ fn nothing_acknowledged_is_lost_or_doubled_by_crashes_of_the_server() {
         for _ in 0..faults {
             for fault in [Fault::Crash, Fault::KillBackend, Fault::TerminateBackend] {
                 let before = told.acknowledged.load(Ordering::SeqCst);
-                let reached = || told.acknowledged.load(Ordering::SeqCst) >= before + ANSWERS_BETWEEN;
+                let reached =
+                    || told.acknowledged.load(Ordering::SeqCst) >= before + ANSWERS_BETWEEN;
                 wait_until("the clients go on", reached);
-                strike(fault, &cluster, &url);
+                strike(fault, &cluster);
             }
         }
         told.is_over.store(true, Ordering::SeqCst);
@@ -197,16 +190,18 @@ fn nothing_acknowledged_is_lost_or_doubled_by_crashes_of_the_server() {
     for (number, owner) in &claimed {
         owners.entry(*number).or_default().push(owner);
     }
-    let stolen = claimed.iter().filter(|(number, owner)| {
-        bead(*number).is_none_or(|bead| bead.assignee != *owner)
-    });
+    let stolen = claimed
+        .iter()
+        .filter(|(number, owner)| bead(*number).is_none_or(|bead| bead.assignee != *owner));
     let stolen = stolen.count();
     let doubled = owners.values().filter(|owners| owners.len() > 1).count();
     let unsettled = told.unsettled.into_inner();
     eprintln!(
         "{faults} of each fault: {} creations acknowledged, {lost} lost, {} refused, {made} of them made; \
          {} claims acknowledged, {stolen} lost, {doubled} beads with two owners; {unsettled} answers \"may or may not\"",
-        created.len(), refused.len(), claimed.len(),
+        created.len(),
+        refused.len(),
+        claimed.len(),
     );
     assert_eq!((lost, made, stolen, doubled), (0, 0, 0, 0));
     assert_eq!(wrong, Vec::<String>::new());

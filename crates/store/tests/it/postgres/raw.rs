@@ -49,11 +49,6 @@ impl Raw {
         self.runtime.block_on(self.client.batch_execute(sql)).expect("the server understands");
     }
 
-    /// Whether the connection still stands.
-    pub(super) fn stands(&self) -> bool {
-        self.runtime.block_on(self.client.batch_execute("SELECT 1")).is_ok()
-    }
-
     /// The next notification.
     pub(super) fn hear(&self) -> String {
         let mut heard = self.heard.borrow_mut();
