@@ -35,6 +35,8 @@ pub use group::Ticket;
 pub use maintenance::{Backup, Description, Examination, Shrinkage, TableSize};
 pub(crate) use store::Writes;
 pub use store::{Address, Authorship, Options, SCHEMA_LEVEL, Store};
+#[cfg(feature = "conformance")]
+pub use transaction::statements_run_by_this_thread;
 pub use transaction::{Reader, Writer};
 pub use verbs::{
     Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Booking, Bulk, CountGroup,

@@ -87,6 +87,22 @@ pub struct Writer<'a> {
     recounted: BTreeMap<BeadId, bool>,
 }
 
+#[cfg(feature = "conformance")]
+thread_local! {
+    static STATEMENTS_RUN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// How many statements this thread has run, for tests that bound the cost of an operation.
+#[cfg(feature = "conformance")]
+pub fn statements_run_by_this_thread() -> u64 {
+    STATEMENTS_RUN.get()
+}
+
+fn count_statement() {
+    #[cfg(feature = "conformance")]
+    STATEMENTS_RUN.set(STATEMENTS_RUN.get() + 1);
+}
+
 impl<'a> Reader<'a> {
     pub(crate) fn new(session: &'a dyn Session) -> Self {
         Self { session, known: None }
@@ -104,6 +120,7 @@ impl<'a> Reader<'a> {
         params: &[Param<'_>],
         mut each: impl FnMut(&dyn Row) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
+        count_statement();
         self.session.stream(sql, params, &mut each)
     }
 
@@ -115,6 +132,7 @@ impl<'a> Reader<'a> {
         read: impl Fn(&dyn Row) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let mut found = Vec::new();
+        count_statement();
         self.session.query(sql, params, &mut |row| {
             found.push(read(row)?);
             Ok(ControlFlow::Continue(()))
@@ -130,6 +148,7 @@ impl<'a> Reader<'a> {
         read: impl Fn(&dyn Row) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         let mut found = None;
+        count_statement();
         self.session.query(sql, params, &mut |row| {
             found = Some(read(row)?);
             Ok(ControlFlow::Break(()))
@@ -185,6 +204,7 @@ impl Writer<'_> {
 
     pub(crate) fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         self.something_is_written();
+        count_statement();
         self.reader.session.execute(sql, params)
     }
 
@@ -196,6 +216,7 @@ impl Writer<'_> {
     /// Runs a statement that cannot be refused and whose answer nobody needs.
     pub(crate) fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
         self.something_is_written();
+        count_statement();
         self.reader.session.apply(sql, params)
     }
 

@@ -122,6 +122,7 @@ macro_rules! for_each_conformance_case {
                 a_bead_cannot_depend_on_itself,
                 only_edges_that_can_block_count_as_blocking,
                 a_bead_knows_its_parts_and_what_it_is_a_part_of,
+                edges_are_followed_to_their_ends,
                 the_edges_of_a_new_bead_are_written_in_one_go,
                 a_new_bead_with_two_edges_to_the_same_target_is_refused,
             }
