@@ -32,6 +32,7 @@ impl<'p> Context<'p> {
         environment: Environment,
         common: Common,
     ) -> Result<Self, CliError> {
+        SystemClock.check()?;
         let here = std::env::current_dir().map_err(|_| {
             CliError::request("the current directory is gone; change to another one")
         })?;
