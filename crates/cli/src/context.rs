@@ -126,6 +126,7 @@ fn enter(directory: &Path) -> std::io::Result<PathBuf> {
     Ok(directory)
 }
 
-fn waiting() {
-    crate::output::tell("waiting for another gt to finish writing…");
+fn waiting(holder: Option<&str>) {
+    let holder = holder.unwrap_or("another gt");
+    crate::output::tell(&format!("waiting for {holder} to finish writing…"));
 }
