@@ -23,7 +23,7 @@ process is left.
   --chaos S       how many seconds of each town are chaotic, at most (60)
   --pause MS      the longest pause between two faults, in milliseconds (500)
   --engine E      where the records are: sqlite (the default), or postgres, whose
-                  server is restarted too
+                  server crashes and ends connections too
   --clock         set the clock of the town forward and back, too
   --keep          keep the last town, whatever became of it
   --help          this text

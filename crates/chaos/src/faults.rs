@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use gt_testkit::Random;
+use gt_testkit::{Cluster, Random};
 use rustix::process::Signal;
 
 use crate::arguments::Request;
@@ -30,8 +30,12 @@ pub(crate) enum Fault {
     Stop(Kind),
     /// Everything of the town is killed, as if the machine had gone down.
     KillAll,
-    /// The server of the records breaks down and is started again.
-    RestartServer,
+    /// The database server crashes and is started again.
+    CrashServer,
+    /// A process of the database server is killed, after which the server recovers by itself.
+    KillBackend,
+    /// A connection to the database server is ended by it.
+    EndConnection,
     /// The clock is set forward or back.
     SetClock,
     /// The directory of the town is copied, and a person waits in the copy: it must judge no run of the original.
@@ -48,7 +52,9 @@ impl fmt::Display for Fault {
             Self::Kill(kind) => write!(f, "{kind} killed"),
             Self::Stop(kind) => write!(f, "{kind} stopped"),
             Self::KillAll => write!(f, "all killed"),
-            Self::RestartServer => write!(f, "PostgreSQL restarted"),
+            Self::CrashServer => write!(f, "PostgreSQL crashed"),
+            Self::KillBackend => write!(f, "PostgreSQL backend killed"),
+            Self::EndConnection => write!(f, "PostgreSQL connection ended"),
             Self::SetClock => write!(f, "clock set"),
             Self::CopyTown => write!(f, "town copied"),
             Self::Cancel => write!(f, "run cancelled"),
@@ -67,9 +73,12 @@ impl Fault {
             faults.push((weight / 2, Self::Stop(kind)));
         }
         faults.extend([(1, Self::KillAll), (2, Self::Cancel), (2, Self::HandOff)]);
-        faults.push((u64::from(town.cluster.is_some()), Self::RestartServer));
+        let has_server = u64::from(town.cluster.is_some());
+        faults.push((has_server, Self::CrashServer));
+        faults.push((has_server, Self::KillBackend));
+        faults.push((2 * has_server, Self::EndConnection));
         // The copy of a file is another store, and nothing that happens there matters to the town.
-        faults.push((2 * u64::from(town.cluster.is_some()), Self::CopyTown));
+        faults.push((2 * has_server, Self::CopyTown));
         faults.push((3 * u64::from(town.clock.is_some()), Self::SetClock));
         random.weighted(faults).unwrap_or(Self::Kill(Kind::Agent))
     }
@@ -118,7 +127,11 @@ pub(crate) fn happen(town: &ChaosTown, random: &mut Random, request: &Request) -
                 Fault::KillAll => {
                     table.look().iter().filter(|process| process.signal(Signal::KILL)).count() > 0
                 }
-                Fault::RestartServer => {
+                Fault::KillBackend => town.cluster.as_ref().is_some_and(Cluster::kill_backend),
+                Fault::EndConnection => {
+                    town.cluster.as_ref().is_some_and(Cluster::terminate_backend)
+                }
+                Fault::CrashServer => {
                     if let Some(cluster) = &town.cluster {
                         cluster.stop();
                         thread::sleep(pause);

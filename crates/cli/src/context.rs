@@ -32,6 +32,7 @@ impl<'p> Context<'p> {
         environment: Environment,
         common: Common,
     ) -> Result<Self, CliError> {
+        SystemClock.check()?;
         let here = std::env::current_dir().map_err(|_| {
             CliError::request("the current directory is gone; change to another one")
         })?;
@@ -137,6 +138,7 @@ fn telling_of_waits() -> StoreOptions {
     StoreOptions { on_wait: Some(Arc::new(waiting)), ..StoreOptions::default() }
 }
 
-fn waiting() {
-    crate::output::tell("waiting for another gt to finish writing…");
+fn waiting(holder: Option<&str>) {
+    let holder = holder.unwrap_or("another gt");
+    crate::output::tell(&format!("waiting for {holder} to finish writing…"));
 }

@@ -31,6 +31,27 @@ impl Json {
         Ok(())
     }
 
+    /// How deeply its arrays and objects are nested; 0 for a plain value.
+    pub fn depth(&self) -> usize {
+        let (mut depth, mut deepest) = (0_usize, 0);
+        let (mut in_string, mut escaped) = (false, false);
+        for byte in self.0.bytes() {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' if in_string => escaped = true,
+                b'"' => in_string = !in_string,
+                _ if in_string => {}
+                b'[' | b'{' => {
+                    depth += 1;
+                    deepest = deepest.max(depth);
+                }
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        deepest
+    }
+
     /// Wraps text that is already known to be valid and compact, such as what [`Json::as_str`] gave.
     pub fn trusted(text: String) -> Self {
         Self(text)
@@ -178,6 +199,21 @@ mod tests {
     fn compacting_keeps_strings_numbers_and_order() {
         let json = Json::parse(" { \"b\" : 1.50 , \"a\" : [ \" x \\\" y \", null ] }\n").unwrap();
         assert_eq!(json.as_str(), r#"{"b":1.50,"a":[" x \" y ",null]}"#);
+    }
+
+    #[test]
+    fn depth_counts_nested_arrays_and_objects_outside_strings() {
+        for (text, depth) in [
+            ("1", 0),
+            ("[]", 1),
+            (r#"{"a":[1,{"b":[]}],"c":{}}"#, 4),
+            (r#"{"[[[":"\\\"{{{"}"#, 1),
+            (r#"["\\",[]]"#, 2),
+        ] {
+            assert_eq!(Json::parse(text).unwrap().depth(), depth, "{text}");
+        }
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        assert_eq!(Json::trusted(deep).depth(), 100_000);
     }
 
     #[test]

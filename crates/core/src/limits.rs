@@ -49,3 +49,5 @@ pub const WORK_BULK_MAX: usize = 1_000;
 pub const WORK_DEPENDENCIES_MAX: usize = 100;
 /// Most types of work that an agent asks for at a time.
 pub const WORK_TYPES_MAX: usize = 20;
+/// How deeply the payload of a work item may be nested. Many JSON parsers refuse more.
+pub const PAYLOAD_DEPTH_MAX: usize = 128;

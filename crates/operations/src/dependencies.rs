@@ -162,23 +162,30 @@ pub(crate) fn add_edge(
         return Err(OperationError::rejected(format!("{issue} cannot depend on itself")));
     }
     if edge.kind.can_block() {
-        if ancestors(writer, issue)?.contains(target) {
+        let above = writer.parent_edges_above(issue)?;
+        if above.iter().any(|(_, parent)| parent == target) {
             return Err(OperationError::rejected(format!(
                 "{issue} is a part of {target} and cannot wait for it"
             )));
         }
-        check_no_deadlock(writer, edge)?;
+        // Without an edge to it, and as a part of nothing, no circle leads back to the issue.
+        if writer.is_waited_for(issue)? || !writer.parents(issue)?.is_empty() {
+            check_no_deadlock(writer, edge)?;
+        }
     }
     if edge.kind == DependencyType::ParentChild {
-        check_acyclic(edge, |id| Ok(writer.parents(id)?))?;
-        let mut above = ancestors(writer, target)?;
-        above.insert(target.clone());
-        if let Some(waited) =
-            writer.blocking_targets(issue)?.into_iter().find(|t| above.contains(t))
-        {
-            return Err(OperationError::rejected(format!(
-                "{issue} waits for {waited} and cannot become a part of it"
-            )));
+        let has_children = writer.has_children(issue)?;
+        let waits_for = writer.blocking_targets(issue)?;
+        // A new bead has neither: its place in a deep tree costs nothing.
+        if has_children || !waits_for.is_empty() {
+            let above = writer.parent_edges_above(target)?;
+            check_acyclic(edge, &above)?;
+            let above: HashSet<&BeadId> = above.iter().map(|(_, parent)| parent).collect();
+            if let Some(waited) = waits_for.iter().find(|id| *id == target || above.contains(id)) {
+                return Err(OperationError::rejected(format!(
+                    "{issue} waits for {waited} and cannot become a part of it"
+                )));
+            }
         }
         check_part(writer, issue, target)?;
     }
@@ -261,10 +268,14 @@ fn check_part(reader: &Reader<'_>, part: &BeadId, whole: &BeadId) -> Result<()> 
     )))
 }
 
-fn check_acyclic(
-    edge: &Dependency,
-    next: impl FnMut(&BeadId) -> Result<Vec<BeadId>>,
-) -> Result<()> {
+/// Refuses an edge from whose target the `existing` ones lead back to it.
+fn check_acyclic(edge: &Dependency, existing: &[(BeadId, BeadId)]) -> Result<()> {
+    let mut targets: HashMap<&BeadId, Vec<BeadId>> = HashMap::new();
+    for (issue, target) in existing {
+        targets.entry(issue).or_default().push(target.clone());
+    }
+    let next =
+        |id: &BeadId| -> Result<Vec<BeadId>> { Ok(targets.get(id).cloned().unwrap_or_default()) };
     match find_path(&edge.target, &edge.issue, next)? {
         None => Ok(()),
         Some(path) => {
@@ -302,30 +313,6 @@ pub(crate) fn check_levels(
         ))),
         _ => Ok(()),
     }
-}
-
-/// Everything a bead is a part of, at any height.
-pub(crate) fn ancestors(reader: &Reader<'_>, id: &BeadId) -> Result<HashSet<BeadId>> {
-    walk(id, |id| Ok(reader.parents(id)?))
-}
-
-/// Every part of a bead, at any depth.
-pub(crate) fn descendants(reader: &Reader<'_>, id: &BeadId) -> Result<HashSet<BeadId>> {
-    walk(id, |id| Ok(reader.children(id)?))
-}
-
-fn walk(
-    start: &BeadId,
-    mut next: impl FnMut(&BeadId) -> Result<Vec<BeadId>>,
-) -> Result<HashSet<BeadId>> {
-    let mut seen = HashSet::new();
-    let mut waiting = next(start)?;
-    while let Some(id) = waiting.pop() {
-        if seen.insert(id.clone()) {
-            waiting.extend(next(&id)?);
-        }
-    }
-    Ok(seen)
 }
 
 /// Which way to look along edges.

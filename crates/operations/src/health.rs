@@ -66,6 +66,7 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
     }
     checks.extend(private_files(town));
     checks.push(copies(town)?);
+    checks.extend(database_warnings(town)?);
     checks.push(derived_values(town)?);
     checks.push(circles(town)?);
     let settings = settings(town);
@@ -141,6 +142,13 @@ fn store_file(town: &Town) -> Result<Check> {
             Check::bad("store", Grade::Problem, detail, "restore a backup from .gt/backups")
         }
     })
+}
+
+/// How the database is set up, where that could cost what was committed.
+fn database_warnings(town: &Town) -> Result<Vec<Check>> {
+    let fix = "change the settings of the database";
+    let warnings = town.store().warnings()?.into_iter();
+    Ok(warnings.map(|detail| Check::bad("database", Grade::Warning, detail, fix)).collect())
 }
 
 /// A town that can be read may still be out of reach for every command that changes something.

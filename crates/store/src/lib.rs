@@ -27,7 +27,7 @@ mod verbs;
 
 pub use backup::Existing;
 pub use bell::Bell;
-pub use copy::{ColumnKind, Progress, TABLES, Table};
+pub use copy::{ColumnKind, NOT_COPIED, Progress, TABLES, Table};
 pub use engine::postgres::Server;
 pub use engine::{EngineFacts, Notice};
 pub use error::StoreError;
@@ -35,6 +35,8 @@ pub use group::Ticket;
 pub use maintenance::{Backup, Description, Examination, Shrinkage, TableSize};
 pub(crate) use store::Writes;
 pub use store::{Address, Authorship, LeaseClock, Options, Proof, SCHEMA_LEVEL, Store, Worker};
+#[cfg(feature = "conformance")]
+pub use transaction::statements_run_by_this_thread;
 pub use transaction::{Reader, Writer};
 pub use verbs::{
     Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Booking, Bulk, CountGroup,

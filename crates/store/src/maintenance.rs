@@ -110,6 +110,11 @@ impl Store {
         Ok(Backup { path: to.to_owned(), totals, bytes })
     }
 
+    /// What could lose or damage what was committed, as the database is set up.
+    pub fn warnings(&self) -> Result<Vec<String>, StoreError> {
+        self.place().look_after(|link, _| link.warnings())
+    }
+
     /// Looks at everything: what the database thinks of its files and indexes, whether everything of
     /// the schema is there, and whether every derived value is what it should be.
     pub fn examine(

@@ -90,6 +90,22 @@ pub struct Writer<'a> {
     guard: Option<WorkerGuard>,
 }
 
+#[cfg(feature = "conformance")]
+thread_local! {
+    static STATEMENTS_RUN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// How many statements this thread has run, for tests that bound the cost of an operation.
+#[cfg(feature = "conformance")]
+pub fn statements_run_by_this_thread() -> u64 {
+    STATEMENTS_RUN.get()
+}
+
+fn count_statement() {
+    #[cfg(feature = "conformance")]
+    STATEMENTS_RUN.set(STATEMENTS_RUN.get() + 1);
+}
+
 impl<'a> Reader<'a> {
     pub(crate) fn new(session: &'a dyn Session) -> Self {
         Self { session, known: None }
@@ -107,6 +123,7 @@ impl<'a> Reader<'a> {
         params: &[Param<'_>],
         mut each: impl FnMut(&dyn Row) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
+        count_statement();
         self.session.stream(sql, params, &mut each)
     }
 
@@ -118,6 +135,7 @@ impl<'a> Reader<'a> {
         read: impl Fn(&dyn Row) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let mut found = Vec::new();
+        count_statement();
         self.session.query(sql, params, &mut |row| {
             found.push(read(row)?);
             Ok(ControlFlow::Continue(()))
@@ -133,6 +151,7 @@ impl<'a> Reader<'a> {
         read: impl Fn(&dyn Row) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         let mut found = None;
+        count_statement();
         self.session.query(sql, params, &mut |row| {
             found = Some(read(row)?);
             Ok(ControlFlow::Break(()))
@@ -211,6 +230,7 @@ impl Writer<'_> {
     pub(crate) fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         self.check_statement(sql)?;
         self.something_is_written();
+        count_statement();
         self.reader.session.execute(sql, params)
     }
 
@@ -223,6 +243,7 @@ impl Writer<'_> {
     pub(crate) fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
         self.check_statement(sql)?;
         self.something_is_written();
+        count_statement();
         self.reader.session.apply(sql, params)
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use tempfile::TempDir;
@@ -49,12 +49,17 @@ impl Pooler {
         guard.args(["-c", script, "guard", &format!("{place}/settings")]);
         guard.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let guard = guard.current_dir("/").spawn().expect("start the guard of the pooler");
-        let socket = directory.path().join(format!(".s.PGSQL.{PORT}"));
         let pooler = Self { directory, guard };
+        let socket = pooler.socket();
         wait_until("pgbouncer answers (is Debian's package pgbouncer installed?)", || {
             UnixStream::connect(&socket).is_ok()
         });
         pooler
+    }
+
+    /// The socket that it listens on.
+    pub fn socket(&self) -> PathBuf {
+        self.directory.path().join(format!(".s.PGSQL.{PORT}"))
     }
 
     /// The way through it to a database.

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
 
+use crate::wait_until;
+
 /// A throw-away PostgreSQL cluster.
 ///
 /// It listens on a socket in its own directory, so that it needs no port. A small shell beside it
@@ -39,6 +41,10 @@ max_connections = 300
 shared_buffers = '64MB'
 listen_addresses = ''
 ";
+
+/// A server process that works for one of our clients, if possible one within a transaction.
+const VICTIM: &str = "FROM pg_stat_activity WHERE application_name = 'gt' \
+    ORDER BY xact_start IS NULL, random() LIMIT 1";
 
 impl Cluster {
     /// The cluster that all tests of this process share. Those that stop it, or fill it up, start
@@ -146,6 +152,40 @@ impl Cluster {
     /// The directory that everything of the cluster is in.
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// The socket that the server listens on.
+    pub fn socket(&self) -> PathBuf {
+        self.directory.join(format!(".s.PGSQL.{}", self.port.unwrap_or(5432)))
+    }
+
+    /// Breaks the server down as a crash does, and starts it again.
+    pub fn crash(&self) {
+        self.stop();
+        self.start_server();
+    }
+
+    /// Kills the server process of a client with `kill -9`, whereupon the server ends all others and recovers. Waits until it
+    /// has; says whether there was such a process.
+    pub fn kill_backend(&self) -> bool {
+        let recoveries = || {
+            let log = fs::read_to_string(self.directory.join("log")).unwrap_or_default();
+            log.matches("ready to accept connections").count()
+        };
+        let before = recoveries();
+        let pid = self.sql("postgres", &format!("SELECT pid {VICTIM}"));
+        let mut kill = command(Path::new("/bin/sh"), self.user);
+        kill.args(["-c", "kill -9 \"$1\"", "kill", &pid]).stderr(Stdio::null());
+        let is_hit = !pid.is_empty() && kill.status().is_ok_and(|status| status.success());
+        if is_hit {
+            wait_until("the server has recovered", || recoveries() > before);
+        }
+        is_hit
+    }
+
+    /// Ends the server process of a client with `pg_terminate_backend`; says whether there was one.
+    pub fn terminate_backend(&self) -> bool {
+        self.sql("postgres", &format!("SELECT pg_terminate_backend(pid) {VICTIM}")) == "t"
     }
 
     fn data(&self) -> PathBuf {

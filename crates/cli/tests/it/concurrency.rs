@@ -6,6 +6,7 @@ use std::fs::{self, File, TryLockError};
 use gt_testkit::{Ran, Running, Sandbox, wait_until};
 use serde_json::Value;
 
+use crate::agents::Stage as _;
 use crate::support::{Steps as _, assert_says, files_in, refusal, town, town_on_file};
 
 /// Starts this many commands before it waits for the first.
@@ -232,6 +233,32 @@ fn an_import_that_is_killed_leaves_nothing_of_it() {
     town.gt(["doctor"]).ok();
     town.bead("hq-b", &[]);
     assert_eq!(town.last_event(), before.1 + 1);
+    assert_gapless(&town);
+}
+
+#[test]
+fn a_stopped_writer_is_named_and_waited_for_only_so_long() {
+    // Given a writer that is stopped in the middle,
+    let town = town_on_file();
+    town.gt(["config", "set", "store.lock_timeout", "2s"]).ok();
+    town.write("in.jsonl", beads(10_000, "im"));
+    let import = town.start_bd(&["import", "in.jsonl"]).start();
+    wait_until("it is writing", || is_writing(&town));
+    let process = import.id().to_string();
+    town.signal("STOP", &process);
+
+    // when another one wants to write,
+    let refused = town.bd(["create", "Late", "--id", "hq-late"]).fails(1);
+
+    // then it names the writer while it waits and when it gives up, reading goes on, and so does the writer later.
+    let holder = format!("bd import (process {process}, since ");
+    assert!(refused.stderr.contains(&format!("waiting for {holder}")), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("{holder}2")), "{}", refused.stderr);
+    assert!(refused.stderr.contains("keeps the store locked"), "{}", refused.stderr);
+    town.bd(["list"]).ok();
+    town.signal("CONT", &process);
+    import.wait().ok();
+    town.bd(["create", "On time", "--id", "hq-late"]).ok();
     assert_gapless(&town);
 }
 

@@ -55,6 +55,11 @@ impl BeadId {
         Self(format!("{}.{number}", self.0))
     }
 
+    /// Whether the ids of its children are short enough to be ids. Deeper down a child gets an id like any other bead.
+    pub fn has_room_for_child(&self) -> bool {
+        self.child(u32::MAX).0.len() <= crate::limits::ID_BYTES_MAX
+    }
+
     /// Whether this is the id of somebody's child (`gt-abc.3`).
     pub fn is_child(&self) -> bool {
         self.0.contains('.')

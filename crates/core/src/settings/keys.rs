@@ -114,6 +114,8 @@ settings! {
         "How often the daemon looks at everything, whether anybody has told it of a change or not";
     "daemon.log_size": SettingKind::Bytes, "8MiB",
         "How large the daemon's log grows before it is put aside; five older ones are kept";
+    "store.lock_timeout": SettingKind::Duration, "30s",
+        "How long a write waits for a program that holds an SQLite store, before it fails and names it; 0s waits without limit";
     "serve.bind": SettingKind::Text, "",
         "Where the daemon serves the work queue over HTTP, such as 127.0.0.1:8080; nothing means that it does not";
     "server.trusted_proxies": SettingKind::Networks, "",

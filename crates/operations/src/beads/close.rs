@@ -133,7 +133,10 @@ fn dependents_waiting(writer: &Writer<'_>, id: &BeadId) -> Result<Vec<BeadId>> {
 /// A molecule is over when its last step is.
 fn close_finished_molecules(writer: &mut Writer<'_>, id: &BeadId) -> Result<Vec<BeadId>> {
     let mut closed = Vec::new();
-    for parent in writer.parents(id)? {
+    // Not by recursion: molecules may be nested deeper than the stack of a thread.
+    let mut waiting = writer.parents(id)?;
+    waiting.reverse();
+    while let Some(parent) = waiting.pop() {
         let Some(old) = writer.bead(&parent)? else {
             continue;
         };
@@ -158,8 +161,8 @@ fn close_finished_molecules(writer: &mut Writer<'_>, id: &BeadId) -> Result<Vec<
         new.updated_at = writer.now().max(old.updated_at);
         writer.save_bead(&old, &new, kind.unwrap_or(EventKind::Closed))?;
         close_context_of(writer, &parent)?;
-        closed.push(parent.clone());
-        closed.extend(close_finished_molecules(writer, &parent)?);
+        waiting.extend(writer.parents(&parent)?.into_iter().rev());
+        closed.push(parent);
     }
     Ok(closed)
 }

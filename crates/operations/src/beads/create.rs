@@ -119,8 +119,8 @@ pub(crate) fn create_in(town: &Town, writer: &mut Writer<'_>, new: &NewBead) -> 
     let Plan { mut bead, id, labels, parent } = plan(town, writer, new, writer.now())?;
     bead.id = match (id, &parent) {
         (Some(id), _) => id,
-        (None, Some(parent)) => writer.next_child_id(parent)?,
-        (None, None) => bead.id,
+        (None, Some(parent)) if parent.has_room_for_child() => writer.next_child_id(parent)?,
+        (None, _) => bead.id,
     };
     bead.uid = Uid::of_bead(&bead.id, bead.created_at);
     writer.insert_bead(&bead, EventKind::Created)?;

@@ -10,7 +10,7 @@ use gt_store::{BeadFilter, BeadRow, Reader, StatusFilter};
 use super::facts::BeadFacts;
 use super::list::find_some;
 use super::status::claim_in;
-use crate::dependencies::{Tangle, descendants};
+use crate::dependencies::Tangle;
 use crate::{Result, Town};
 
 /// The beads that can be worked on, in the filter's order, and whether its limit cut any off. `below`
@@ -52,7 +52,7 @@ fn family(
     below: Option<&str>,
 ) -> Result<Option<HashSet<BeadId>>> {
     let top = below.map(|input| super::resolve_in(town, reader, input)).transpose()?;
-    top.map(|top| descendants(reader, &top)).transpose()
+    Ok(top.map(|top| reader.children_below(&top)).transpose()?)
 }
 
 /// The store proposes by index; the evaluator decides.

@@ -10,7 +10,6 @@ use gt_store::{BeadRow, Reader};
 
 use super::request::SlingRequest;
 use crate::beads::resolve_in;
-use crate::dependencies::descendants;
 use crate::{OperationError, Result, Town};
 
 /// Where work is to go, if somebody said so.
@@ -188,7 +187,7 @@ pub(super) fn named(reader: &Reader<'_>, inputs: &[String]) -> Result<HashMap<Be
 /// What a bead stands for.
 pub(super) fn unfold(reader: &Reader<'_>, bead: Bead) -> Result<Meaning> {
     if bead.issue_type.is_epic() {
-        let mut parts: Vec<BeadId> = descendants(reader, &bead.id)?.into_iter().collect();
+        let mut parts: Vec<BeadId> = reader.children_below(&bead.id)?.into_iter().collect();
         parts.sort_by(BeadId::natural_order);
         return Ok(Meaning::Epic(Box::new(bead), parts));
     }

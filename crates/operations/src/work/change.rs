@@ -13,6 +13,7 @@ use super::error::{Conflict, WorkError, WorkResult};
 use super::heartbeat::held_in;
 use super::projects::home_in;
 use super::requests::{ItemChange, Precondition};
+use super::submit::check_payload;
 use super::{refuse_other, require_item};
 use crate::beads::{Close, Edit, close_in, enter};
 use crate::dispatch::{begin_in, give_in};
@@ -51,10 +52,8 @@ fn check(change: &ItemChange) -> WorkResult<()> {
     if let Some(description) = &change.description {
         work_title(description).map_err(invalid("description"))?;
     }
-    if let Edit::Set(payload) = &change.payload
-        && gt_records::contains_nul(payload.as_str())
-    {
-        return Err(invalid("payload")(Invalid::new("the payload contains a NUL character")));
+    if let Edit::Set(payload) = &change.payload {
+        check_payload(payload).map_err(invalid("payload"))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use gt_core::bead::{RequestKey, check_label, check_text};
 use gt_core::decide::IdSeed;
 use gt_core::work::{ItemRef, NewWork, WorkItem, check_agent};
 use gt_core::{
-    Bead, BeadId, DependencyType, EventKind, Invalid, Rig, RigSlug, Status, Uid, limits,
+    Bead, BeadId, DependencyType, EventKind, Invalid, Json, Rig, RigSlug, Status, Uid, limits,
 };
 use gt_store::Writer;
 
@@ -43,6 +43,18 @@ struct Checked {
     work: NewWork,
 }
 
+/// Refuses a payload that the store or its readers cannot take.
+pub(super) fn check_payload(payload: &Json) -> Result<(), Invalid> {
+    if gt_records::contains_nul(payload.as_str()) {
+        return Err(Invalid::new("the payload contains a NUL character"));
+    }
+    let most = limits::PAYLOAD_DEPTH_MAX;
+    if payload.depth() > most {
+        return Err(Invalid(format!("the payload is nested more than {most} levels deep")));
+    }
+    Ok(())
+}
+
 fn check(new: NewItem) -> WorkResult<Checked> {
     let work = NewWork::check(&new.kind, &new.description);
     let work = work.map_err(|(field, error)| WorkError::invalid(field, &error))?;
@@ -54,11 +66,8 @@ fn check(new: NewItem) -> WorkResult<Checked> {
         checked.map_err(|error| WorkError::invalid("created_by", &error))?;
     }
     check_text("notes", &new.notes).map_err(|error| WorkError::invalid("notes", &error))?;
-    if let Some(payload) = &new.payload
-        && gt_records::contains_nul(payload.as_str())
-    {
-        let why = Invalid::new("the payload contains a NUL character");
-        return Err(WorkError::invalid("payload", &why));
+    if let Some(payload) = &new.payload {
+        check_payload(payload).map_err(|error| WorkError::invalid("payload", &error))?;
     }
     if new.depends_on.len() > limits::WORK_DEPENDENCIES_MAX {
         let most = limits::WORK_DEPENDENCIES_MAX;

@@ -8,6 +8,7 @@ mod due;
 mod import;
 mod kept;
 mod live_runs;
+mod nesting;
 mod parking;
 mod recovery;
 mod scheduling;

@@ -849,3 +849,24 @@ fn those_who_ask_at_the_same_time_share_commits_and_nobody_gets_what_another_has
     let completed = WorkFilter { statuses: vec![WorkStatus::Completed], ..WorkFilter::default() };
     assert_eq!(work::list(&town, &completed, None, 100).unwrap().items.len(), 40);
 }
+
+#[test]
+fn a_payload_is_nested_at_most_128_levels_deep() {
+    let stage = Stage::new();
+    let nested = |levels: usize| Json::parse(&("[".repeat(levels) + &"]".repeat(levels))).unwrap();
+    let submit = |levels: usize| {
+        let item = NewItem { payload: Some(nested(levels)), ..new("Nested") };
+        let submission = Submission { items: vec![item], ..Submission::default() };
+        work::submit(&stage.town, submission).map(|mut made| made.items.remove(0))
+    };
+    let item = submit(128).unwrap();
+    let refused = submit(129).unwrap_err();
+    assert!(refused.to_string().contains("128 levels"), "{refused}");
+
+    let change = |levels: usize| {
+        let change = ItemChange { payload: Edit::Set(nested(levels)), ..ItemChange::default() };
+        work::change(&stage.town, &ItemRef::Uid(item.uid), change)
+    };
+    change(128).unwrap();
+    assert!(change(129).unwrap_err().to_string().contains("128 levels"));
+}

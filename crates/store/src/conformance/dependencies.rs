@@ -165,6 +165,49 @@ pub(super) fn only_edges_that_can_block_count_as_blocking(subject: &dyn Subject)
     assert_eq!(all[3..], [(id("gt-b"), id("gt-a"))]);
 }
 
+pub(super) fn edges_are_followed_to_their_ends(subject: &dyn Subject) {
+    // Several parents, parents that meet again, a circle of old data, and edges of other types in between.
+    let town = Town::new(subject);
+    town.add_open(&["gt-a", "gt-b", "gt-c", "gt-d", "gt-e", "gt-f"]);
+    for (issue, target) in [
+        ("gt-a", "gt-b"),
+        ("gt-a", "gt-c"),
+        ("gt-b", "gt-d"),
+        ("gt-c", "gt-d"),
+        ("gt-d", "gt-e"),
+        ("gt-e", "gt-a"),
+    ] {
+        town.link(issue, PART, target);
+    }
+    town.link("gt-a", BLOCKS, "gt-f");
+    town.link("gt-c", other("waits-for"), "gt-gone");
+    let pairs = |from: &str| {
+        let mut pairs = town.read(|reader| reader.parent_edges_above(&id(from)));
+        pairs.sort();
+        pairs.into_iter().map(|(issue, target)| format!("{issue} {target}")).collect::<Vec<_>>()
+    };
+    let circle = ["gt-a gt-b", "gt-a gt-c", "gt-b gt-d", "gt-c gt-d", "gt-d gt-e", "gt-e gt-a"];
+    assert_eq!(pairs("gt-a"), circle);
+    assert_eq!(pairs("gt-f"), [""; 0]);
+
+    let mut below: Vec<_> =
+        town.read(|reader| reader.children_below(&id("gt-d"))).into_iter().collect();
+    below.sort();
+    assert_eq!(below, ["gt-a", "gt-b", "gt-c", "gt-d", "gt-e"].map(id));
+
+    town.add_open(&["gt-g"]);
+    town.link("gt-g", BLOCKS, "gt-a");
+    town.link("gt-g", other("conditional-blocks"), "gt-c");
+    let mut waited = town.read(|reader| reader.waited_for_edges(&id("gt-g")));
+    waited.sort();
+    let expected = [("gt-a", "gt-f"), ("gt-c", "gt-gone"), ("gt-g", "gt-a"), ("gt-g", "gt-c")];
+    assert_eq!(waited, expected.map(|(issue, target)| (id(issue), id(target))));
+    assert!(town.read(|reader| reader.is_waited_for(&id("gt-a"))));
+    assert!(!town.read(|reader| reader.is_waited_for(&id("gt-b"))));
+    assert!(town.read(|reader| reader.has_children(&id("gt-b"))));
+    assert!(!town.read(|reader| reader.has_children(&id("gt-g"))));
+}
+
 pub(super) fn a_bead_knows_its_parts_and_what_it_is_a_part_of(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);

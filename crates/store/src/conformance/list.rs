@@ -123,6 +123,7 @@ macro_rules! for_each_conformance_case {
                 only_edges_that_can_block_count_as_blocking,
                 a_bead_knows_its_parts_and_what_it_is_a_part_of,
                 a_wait_for_a_parent_names_its_unfinished_children,
+                edges_are_followed_to_their_ends,
                 the_edges_of_a_new_bead_are_written_in_one_go,
                 a_new_bead_with_two_edges_to_the_same_target_is_refused,
             }

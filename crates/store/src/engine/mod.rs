@@ -10,8 +10,8 @@ mod upkeep;
 use std::fmt;
 use std::ops::ControlFlow;
 
+pub(crate) use notice::NOTICE_AFTER;
 pub use notice::Notice;
-pub(crate) use notice::with_notice;
 pub(crate) use pool::Pool;
 pub(crate) use schema::{LEVEL, Migration};
 pub use upkeep::EngineFacts;

@@ -48,6 +48,7 @@ migrations! {
     (10, 10, "0010_identity.sql"),
     // An older program would let a bound token act for every agent.
     (11, 11, "0011_token_agents.sql"),
+    (12, 11, "0012_client_sessions.sql"),
 }
 
 /// The schema this program knows.

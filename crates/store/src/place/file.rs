@@ -6,15 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use gt_core::Timestamp;
+use gt_core::settings::lookup;
+use gt_core::time::parse_duration;
 
 use super::{group, lock, snapshot};
 use crate::engine::schema::SQLITE;
 use crate::engine::sqlite::{
-    Access, Connection, FileKind, Turnstile, inspect, kind_of, level, migrate, open_connection,
+    Access, Connection, FileKind, Turn, Turnstile, inspect, kind_of, level, migrate,
+    open_connection,
 };
 use crate::engine::{LEVEL, Pool};
 use crate::transaction::{Group, Reader};
-use crate::{Options, StoreError, Writes};
+use crate::{Options, Scope, StoreError, Writes};
 
 /// The connections to a file, and the turnstile that its writers pass through.
 #[derive(Debug)]
@@ -27,6 +30,9 @@ pub(crate) struct FilePlace {
     /// Something was written here.
     has_written: AtomicBool,
 }
+
+/// The setting that says how long a write waits.
+const LOCK_TIMEOUT: &str = "store.lock_timeout";
 
 /// How long a log may be left by a writer that goes: whoever comes next and is alone reads it.
 const LOG_BYTES_LEFT: u64 = 1024 * 1024;
@@ -102,7 +108,7 @@ impl FilePlace {
     pub(super) fn vacuum(&self) -> Result<(), StoreError> {
         let guard = self.writer(Access::Write)?;
         let turnstile = self.turnstile()?;
-        let _turn = turnstile.enter(self.options.on_wait.as_ref())?;
+        let _turn = self.enter(&turnstile)?;
         let connection = connected(&guard)?;
         connection.shorten_log(0);
         self.check_room()?;
@@ -131,7 +137,7 @@ impl FilePlace {
     ) -> Result<T, E> {
         let mut guard = self.writer(Access::Write)?;
         let turnstile = self.turnstile()?;
-        let _turn = turnstile.enter(self.options.on_wait.as_ref())?;
+        let _turn = self.enter(&turnstile)?;
         let connection = connected(&guard)?;
         let (value, committed) = group(connection, work)?;
         if committed {
@@ -154,9 +160,23 @@ impl FilePlace {
 
     fn bring_up_to_date(&self, access: Access, now: Timestamp) -> Result<(), StoreError> {
         let turnstile = self.turnstile()?;
-        let _turn = turnstile.enter(self.options.on_wait.as_ref())?;
+        let _turn = self.enter(&turnstile)?;
         let guard = self.writer(access)?;
         migrate(connected(&guard)?, &self.path, SQLITE, now).map(drop)
+    }
+
+    /// Waits for the turn to write, at most as long as `store.lock_timeout` says.
+    fn enter<'t>(&self, turnstile: &'t Turnstile) -> Result<Turn<'t>, StoreError> {
+        turnstile.enter(self.options.on_wait.as_ref(), &|| self.lock_timeout())
+    }
+
+    /// How long a write waits for another one. Reading does not wait for a writer, so this can be read meanwhile; where it
+    /// cannot, the default holds.
+    fn lock_timeout(&self) -> Option<Duration> {
+        let set = self.read(|reader| reader.setting(Scope::Town, LOCK_TIMEOUT));
+        let set = set.ok().flatten().and_then(|text| parse_duration(&text).ok());
+        let default = || parse_duration(lookup(LOCK_TIMEOUT).ok()?.0.default).ok();
+        set.or_else(default).filter(|limit| !limit.is_zero())
     }
 
     fn turnstile(&self) -> Result<Arc<Turnstile>, StoreError> {

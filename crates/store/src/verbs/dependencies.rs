@@ -1,5 +1,6 @@
 //! Edges between beads.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use gt_core::bead::Gate;
@@ -25,6 +26,30 @@ macro_rules! unfinished {
     () => {
         " JOIN beads b ON b.id = c.issue_id AND b.status <> 'pinned' \
          AND (b.status <> 'closed' OR b.outcome = 'failed') "
+    };
+}
+
+/// Every edge of some types from `?1` to its targets, and on from those. Each step looks up one edge by its key: from an edge to
+/// the first one of its target, or to the next one of its issue. A join with the table would be simpler, but PostgreSQL may
+/// read the whole table for each step of it.
+macro_rules! edges_onward {
+    ($types:literal) => {
+        concat!(
+            "WITH RECURSIVE found (issue, target) AS (\
+             SELECT d.issue_id, MIN(d.depends_on_id) FROM dependencies d \
+             WHERE d.issue_id = ?1 AND d.type ",
+            $types,
+            " GROUP BY d.issue_id UNION \
+             SELECT CASE k.step WHEN 0 THEN f.target ELSE f.issue END, CASE k.step \
+             WHEN 0 THEN (SELECT MIN(d.depends_on_id) FROM dependencies d \
+             WHERE d.issue_id = f.target AND d.type ",
+            $types,
+            ") ELSE (SELECT MIN(d.depends_on_id) FROM dependencies d \
+             WHERE d.issue_id = f.issue AND d.depends_on_id > f.target AND d.type ",
+            $types,
+            ") END FROM found f CROSS JOIN (SELECT 0 AS step UNION ALL SELECT 1) k \
+             WHERE f.target IS NOT NULL) SELECT issue, target FROM found WHERE target IS NOT NULL"
+        )
     };
 }
 
@@ -58,6 +83,11 @@ statements! {
     RIG_OF = "SELECT rig FROM beads WHERE id = ?1";
     CHILDREN = "SELECT issue_id FROM dependencies WHERE depends_on_id = ?1 \
         AND type = 'parent-child' ORDER BY issue_id";
+    ANY_CHILD = "SELECT 1 FROM dependencies WHERE depends_on_id = ?1 AND type = 'parent-child' LIMIT 1";
+    ANY_WAITING = "SELECT 1 FROM dependencies WHERE depends_on_id = ?1 \
+        AND type IN ('blocks', 'conditional-blocks', 'waits-for') LIMIT 1";
+    PARENTS_ABOVE = edges_onward!("= 'parent-child'");
+    WAITED_FOR = edges_onward!("IN ('blocks', 'conditional-blocks', 'waits-for')");
 }
 
 /// What became of an edge.
@@ -94,6 +124,46 @@ impl Reader<'_> {
     /// What the bead depends on with a type that can block.
     pub fn blocking_targets(&self, id: &BeadId) -> Result<Vec<BeadId>, StoreError> {
         self.rows(BLOCKING_TARGETS, &[id.into()], |row| id_from(row, 0))
+    }
+
+    /// Whether anything waits for the bead.
+    pub fn is_waited_for(&self, id: &BeadId) -> Result<bool, StoreError> {
+        self.any(ANY_WAITING, &[id.into()])
+    }
+
+    /// Whether the bead has parts.
+    pub fn has_children(&self, id: &BeadId) -> Result<bool, StoreError> {
+        self.any(ANY_CHILD, &[id.into()])
+    }
+
+    /// Every edge from a bead to its parents, and from those to theirs, at any height.
+    pub fn parent_edges_above(&self, id: &BeadId) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
+        self.rows(PARENTS_ABOVE, &[id.into()], |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))
+    }
+
+    /// Every part of the bead, at any depth: one question for each level, or each page of a wide one.
+    pub fn children_below(&self, id: &BeadId) -> Result<HashSet<BeadId>, StoreError> {
+        let mut found = HashSet::new();
+        let mut level = vec![id.clone()];
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            for page in level.chunks(PAGE) {
+                let (list, params) = placeholders(page);
+                let sql = format!(
+                    "SELECT issue_id FROM dependencies WHERE depends_on_id IN ({list}) \
+                     AND type = 'parent-child'"
+                );
+                next.extend(self.rows(&sql, &params, |row| id_from(row, 0))?);
+            }
+            next.retain(|child| found.insert(child.clone()));
+            level = next;
+        }
+        Ok(found)
+    }
+
+    /// Every edge that can block, from the bead to what it waits for, and on from there.
+    pub fn waited_for_edges(&self, id: &BeadId) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
+        self.rows(WAITED_FOR, &[id.into()], |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))
     }
 
     /// Every edge of these beads that blocks now: the bead, and what it waits for.

@@ -166,6 +166,16 @@ impl Server {
         format!("gt_{}", self.schema)
     }
 
+    /// The statement that waits for the town's lock, which a transaction holds to its end.
+    pub(super) fn take_town_lock(&self) -> String {
+        format!("SELECT pg_advisory_xact_lock(hashtextextended('gt town {}', 0))", self.schema)
+    }
+
+    /// Whether the URL names several hosts, so that a client goes on with another one.
+    pub(super) fn names_several_hosts(&self) -> bool {
+        self.config.get_hosts().len().max(self.config.get_hostaddrs().len()) > 1
+    }
+
     /// The store for people, without the password.
     pub fn shown(&self) -> &str {
         &self.shown

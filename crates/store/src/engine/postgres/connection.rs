@@ -3,12 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gt_core::Timestamp;
 use tokio_postgres::{Error, SimpleQueryMessage, SimpleQueryRow};
 
 use super::address::Server;
+use super::client_session::{ClientSession, NOW_MICROS, Outcome};
 use super::explain::{explain, is_lost, lost};
 use super::values::{ServerRow, Value};
 use super::wire::{Answer, Patience, Request, Wire};
@@ -29,10 +30,9 @@ pub(crate) struct Connection {
     savepoint: Cell<Option<usize>>,
     /// How many cursors are open, one inside the other.
     cursors: Cell<usize>,
-    /// The server's number for the transaction that writes.
-    transaction: Cell<Option<i64>>,
     /// When the transaction began by the server's clock, in microseconds.
     began_us: Cell<Option<i64>>,
+    client: ClientSession,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +47,6 @@ enum State {
     Lost,
 }
 
-/// Between two looks at what became of a commit whose answer never came.
-const SETTLE_PAUSE: Duration = Duration::from_millis(100);
 /// The server's clock in microseconds, and the name of its column.
 const CLOCK_SQL: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock_us";
 const CLOCK: &str = "clock_us";
@@ -67,8 +65,8 @@ impl Connection {
             state: Cell::new(State::Idle),
             savepoint: Cell::new(None),
             cursors: Cell::new(0),
-            transaction: Cell::new(None),
             began_us: Cell::new(None),
+            client: ClientSession::new(),
         })
     }
 
@@ -93,6 +91,11 @@ impl Connection {
         &self.server.schema
     }
 
+    /// Whether the address names several servers.
+    pub(super) fn names_several_hosts(&self) -> bool {
+        self.server.names_several_hosts()
+    }
+
     /// The server, as it may be shown.
     pub(super) fn shown(&self) -> &str {
         self.server.shown()
@@ -114,7 +117,6 @@ impl Connection {
         self.waiting.borrow_mut().clear();
         self.savepoint.set(None);
         self.cursors.set(0);
-        self.transaction.set(None);
         let start = Instant::now();
         loop {
             if self.wire.borrow().is_none() {
@@ -194,37 +196,18 @@ impl Connection {
         if self.waiting.borrow().is_empty() { Ok(()) } else { self.send(Vec::new()).map(drop) }
     }
 
-    /// The connection broke while the commit was under way. Only the server knows what became of it.
+    /// The connection broke while the commit was under way. The database knows whether it was made.
     fn settle(&self, failure: StoreError) -> Result<(), StoreError> {
-        let Some(transaction) = self.transaction.get() else {
-            return Err(failure);
-        };
-        let unknown = || StoreError::Unsettled(self.server.shown().to_owned());
-        let ask = format!("SELECT txid_status({transaction})");
-        // A server that does not know yet that we are gone waits for a COMMIT that never comes.
-        let give_up = format!(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-             WHERE backend_xid::text::bigint = {transaction} & 4294967295 \
-             AND datname = current_database() AND state = 'idle in transaction'"
-        );
-        let start = Instant::now();
-        while start.elapsed() < self.server.reconnect_wait {
-            let wire = Wire::connect(&self.server, Patience::Again).map_err(|_| unknown())?;
-            let row = wire.batch(&ask, None).ok().and_then(last_row);
-            match row.as_ref().and_then(|row| row.get(0)) {
-                Some("committed") => {
-                    self.state.set(State::Idle);
-                    *self.wire.borrow_mut() = Some(wire);
-                    return Ok(());
-                }
-                Some("aborted") => return Err(failure),
-                Some(_) | None => {
-                    let _ = wire.batch(&give_up, None);
-                    std::thread::sleep(SETTLE_PAUSE);
-                }
+        match self.client.outcome_of_lost_commit(&self.server) {
+            Outcome::Committed(wire) => {
+                self.client.committed();
+                self.state.set(State::Idle);
+                *self.wire.borrow_mut() = Some(wire);
+                Ok(())
             }
+            Outcome::NotCommitted => Err(failure),
+            Outcome::Unknown => Err(StoreError::Unsettled(self.server.shown().to_owned())),
         }
-        Err(unknown())
     }
 
     /// What holds for one transaction, wherever a pooler runs the next.
@@ -351,22 +334,20 @@ impl Link for Connection {
 
     /// The lock is a statement of its own: what comes after it sees what the last holder committed.
     fn begin_writing(&self) -> Result<(), StoreError> {
-        let schema = &self.server.schema;
         let sql = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {}; \
              SELECT set_config('synchronous_commit', 'on', true) \
              WHERE current_setting('synchronous_commit') = 'off'; \
-             SELECT pg_advisory_xact_lock(hashtextextended('gt town {schema}', 0)); \
-             SELECT pg_backend_pid(), txid_current(), {CLOCK_SQL}",
-            self.local_settings()
+             {}; SELECT pg_backend_pid(), {NOW_MICROS}, {CLOCK_SQL}",
+            self.local_settings(),
+            self.server.take_town_lock(),
         );
         let begun =
             self.begin(&sql, "wait for its turn to write").map_err(|error| match error {
                 StoreError::Locked(None) => StoreError::Locked(self.holder()),
                 other => other,
             })?;
-        let number = begun.as_ref().and_then(|row| row.get(1));
-        self.transaction.set(number.and_then(|text| text.parse().ok()));
+        self.client.begin(begun.as_ref());
         Ok(())
     }
 
@@ -379,9 +360,12 @@ impl Link for Connection {
             let params = vec![Value::Text(self.server.channel()), Value::Text(number.to_string())];
             last.push(Request { params, ..Request::plain("SELECT pg_notify(?1, ?2)") });
         }
+        // Both travel with the COMMIT, so that they cost no round trip.
+        last.extend(self.client.requests(&self.server));
         last.push(Request::plain("COMMIT"));
         match self.send(last) {
             Ok(_) => {
+                self.client.committed();
                 self.state.set(State::Idle);
                 Ok(())
             }
@@ -437,7 +421,7 @@ impl Link for Connection {
     }
 }
 
-fn last_row(answer: Vec<SimpleQueryMessage>) -> Option<SimpleQueryRow> {
+pub(super) fn last_row(answer: Vec<SimpleQueryMessage>) -> Option<SimpleQueryRow> {
     answer.into_iter().rev().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,

@@ -3,13 +3,17 @@
 use std::error::Error as _;
 
 use tokio_postgres::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use super::address::Server;
 use crate::StoreError;
 
-/// Whether the connection is gone, so that nothing more can be asked over it.
+/// Whether the connection is gone, so that nothing more can be asked over it. After FATAL and PANIC the server ends it.
 pub(super) fn is_lost(error: &Error) -> bool {
+    let severity = error.as_db_error().and_then(DbError::parsed_severity);
+    if matches!(severity, Some(Severity::Fatal | Severity::Panic)) {
+        return true;
+    }
     match error.code() {
         Some(code) => {
             code.code().starts_with("08")

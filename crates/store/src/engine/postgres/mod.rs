@@ -1,6 +1,7 @@
 //! PostgreSQL: one schema of one database, many hosts, one writer.
 
 mod address;
+mod client_session;
 mod connection;
 mod explain;
 mod listen;

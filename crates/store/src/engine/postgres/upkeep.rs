@@ -7,7 +7,7 @@ use gt_core::Timestamp;
 
 use super::connection::Connection;
 use crate::StoreError;
-use crate::copy::{Progress, TABLES, copy_rows};
+use crate::copy::{NOT_COPIED, Progress, TABLES, copy_rows};
 use crate::engine::schema::{POSTGRES, SQLITE, missing};
 use crate::engine::sqlite::{Access, migrate, open_connection};
 use crate::engine::upkeep::{EngineFacts, Reference, Upkeep, number_of, text_of, texts_of};
@@ -35,11 +35,18 @@ const OTHERS: &str = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = ?1 \
     AND NOT pg_has_role(tableowner, 'USAGE')";
 const DATABASE_BYTES: &str = "SELECT pg_database_size(current_database())";
 
+/// Standbys that are connected now, or for which the server keeps its log. Backups and logical subscribers cannot take over.
+const STANDBYS: &str = "SELECT GREATEST( \
+    (SELECT COUNT(*) FROM pg_stat_replication r WHERE r.state IS DISTINCT FROM 'backup' AND NOT EXISTS \
+        (SELECT 1 FROM pg_replication_slots s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')), \
+    (SELECT COUNT(*) FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT temporary))";
+
 /// What must be on for a commit to survive a power cut.
 const DURABILITY: [&str; 2] = ["fsync", "full_page_writes"];
-const SETTINGS: [&str; 7] = [
+const SETTINGS: [&str; 8] = [
     "server_encoding",
     "synchronous_commit",
+    "synchronous_standby_names",
     "fsync",
     "full_page_writes",
     "data_checksums",
@@ -56,8 +63,8 @@ impl Connection {
     pub(crate) fn vacuum(&self) -> Result<(), StoreError> {
         self.refuse_tables_of_others()?;
         let schema = self.schema();
-        let tables: Vec<String> =
-            TABLES.iter().map(|table| format!("{schema}.{}", table.name)).collect();
+        let names = TABLES.iter().map(|table| table.name).chain(NOT_COPIED);
+        let tables: Vec<String> = names.map(|name| format!("{schema}.{name}")).collect();
         let sql = format!("VACUUM (ANALYZE) {}", tables.join(", "));
         self.run_alone(&sql, "tidy up its tables")
     }
@@ -72,6 +79,26 @@ impl Connection {
         }
         let why = "only the owner of its tables may tidy them up";
         Err(StoreError::NotPermitted { server: self.shown().to_owned(), source: why.into() })
+    }
+
+    /// Why a failover could lose what was committed.
+    fn failover_warning(&self) -> Result<Option<String>, StoreError> {
+        let waits_for = self.setting("synchronous_commit")?;
+        if self.setting("synchronous_standby_names")?.is_empty() {
+            let has_standby = self.names_several_hosts() || number_of(self, STANDBYS, &[])? > 0;
+            return Ok(has_standby.then(|| {
+                "the server has a standby, but none that is synchronous: a failover may lose what was \
+                 committed; set synchronous_standby_names"
+                    .to_owned()
+            }));
+        }
+        // Off is turned on in each write transaction.
+        Ok(matches!(waits_for.as_str(), "local" | "remote_write").then(|| {
+            format!(
+                "the server runs with synchronous_commit = {waits_for}: it does not wait until a standby \
+                 has written a commit to disk, so a failover may lose it; set it to on"
+            )
+        }))
     }
 
     fn table_bytes(&self) -> Result<Vec<(String, u64)>, StoreError> {
@@ -110,6 +137,7 @@ impl Upkeep for Connection {
                 ));
             }
         }
+        found.extend(self.failover_warning()?);
         Ok(found)
     }
 

@@ -18,7 +18,7 @@ use super::explain::{explain_connecting, is_passing, silent};
 use super::tls;
 use super::values::Value;
 use crate::StoreError;
-use crate::engine::Notice;
+use crate::engine::{NOTICE_AFTER, Notice};
 
 /// One statement with its parameters (`?1`, as everywhere), on its way to the server.
 #[derive(Debug)]
@@ -54,8 +54,6 @@ pub(super) enum Patience {
 const PAUSE: Duration = Duration::from_millis(100);
 /// Long enough to say good-bye.
 const FAREWELL: Duration = Duration::from_millis(200);
-/// A wait that a person notices.
-const NOTICE_AFTER: Duration = Duration::from_secs(1);
 /// Statements that are kept prepared. Filters make new ones all the time.
 const STATEMENTS_MAX: usize = 512;
 
@@ -171,7 +169,7 @@ impl Wire {
             if let Some(notice) = notice {
                 match timeout(NOTICE_AFTER, &mut answer).await {
                     Ok(answer) => return answer,
-                    Err(_) => notice(),
+                    Err(_) => notice(None),
                 }
             }
             answer.await

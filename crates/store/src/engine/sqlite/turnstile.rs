@@ -1,21 +1,31 @@
 //! Fair writing across processes.
 
+use std::cell::Cell;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{Error, ErrorKind, Read};
+use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, test_kill_process};
 
 use crate::StoreError;
-use crate::engine::{Notice, with_notice};
+use crate::engine::{NOTICE_AFTER, Notice};
 
 /// Two lock files that writers pass through one after the other: `next`, then `write`.
 ///
-/// Whoever holds `next` is the next to write, so a busy daemon that comes back for more queues up
+/// The holder of `next` is the next to write, so a busy daemon that comes back for more queues up
 /// behind the command that was already waiting. SQLite's own lock is retried with growing pauses and
-/// would let the daemon win every time. The files stay forever; unlinking them would race.
+/// would let the daemon win every time. The files stay forever; unlinking them would race. Each of them
+/// names its holder, for those who wait for one that is stopped.
 #[derive(Debug)]
 pub struct Turnstile {
     next: Lock,
     write: Lock,
+    /// This process, as it is written into the files.
+    holder: String,
 }
 
 #[derive(Debug)]
@@ -24,63 +34,173 @@ struct Lock {
     path: PathBuf,
 }
 
+/// A lock that is held, until dropped.
+#[derive(Debug)]
+struct Held<'t> {
+    lock: &'t Lock,
+    /// The file that a wait has locked, if there was one. Closing it gives the lock back.
+    waited_with: Option<File>,
+}
+
 /// The right to write, until dropped.
 #[derive(Debug)]
-pub struct Turn<'t>(&'t Turnstile);
+pub struct Turn<'t>(#[expect(dead_code, reason = "it is held, not read")] Held<'t>);
+
+/// How long to wait, and whom to tell.
+struct Waiting<'w> {
+    start: Instant,
+    notice: Option<&'w Notice>,
+    was_told: Cell<bool>,
+    limit: &'w dyn Fn() -> Option<Duration>,
+}
+
+/// The longest holder that is read from a file.
+const HOLDER_BYTES_MAX: u64 = 200;
 
 impl Turnstile {
     /// Opens the lock files beside the store.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let open = |name: &str| {
             let path = directory.join(name);
-            match OpenOptions::new()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .mode(0o600)
-                .open(&path)
-            {
+            match open_lock(&path) {
                 Ok(file) => Ok(Lock { file, path }),
-                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                     Err(StoreError::ReadOnly(directory.to_owned()))
                 }
                 Err(source) => Err(StoreError::Io { action: "open", path, source }),
             }
         };
-        Ok(Self { next: open("next.lock")?, write: open("write.lock")? })
+        let holder = format!("{} {}\n", std::process::id(), command(std::env::args_os()));
+        Ok(Self { next: open("next.lock")?, write: open("write.lock")?, holder })
     }
 
-    /// Waits for the right to write, without limit; `notice` is called once if it takes long.
-    pub fn enter(&self, notice: Option<&Notice>) -> Result<Turn<'_>, StoreError> {
-        self.next.take(notice)?;
-        let taken = self.write.take(notice);
-        self.next.release()?;
-        taken.map(|()| Turn(self))
+    /// Waits for the right to write. If that takes long, `notice` is called once, and `limit` says for how long to wait
+    /// altogether; nothing is without limit.
+    pub fn enter(
+        &self,
+        notice: Option<&Notice>,
+        limit: &dyn Fn() -> Option<Duration>,
+    ) -> Result<Turn<'_>, StoreError> {
+        let waiting = Waiting { start: Instant::now(), notice, was_told: Cell::new(false), limit };
+        let next = match self.next.try_take()? {
+            Some(held) => held,
+            None => self.next.wait(&waiting)?,
+        };
+        let write = match self.write.try_take()? {
+            Some(held) => held,
+            None => {
+                next.name(&self.holder);
+                self.write.wait(&waiting)?
+            }
+        };
+        drop(next);
+        write.name(&self.holder);
+        Ok(Turn(write))
     }
 }
 
-impl Drop for Turn<'_> {
+fn open_lock(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path)
+}
+
+/// The program with its verbs, such as `bd create`. Titles and other texts of the user are left out.
+fn command(arguments: impl IntoIterator<Item = OsString>) -> String {
+    let mut arguments = arguments.into_iter().map(|word| word.to_string_lossy().into_owned());
+    let program = arguments.next().unwrap_or_default();
+    let program =
+        Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_verb = |word: &String| {
+        word.starts_with(|c: char| c.is_ascii_lowercase())
+            && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+    };
+    let verbs = arguments.take_while(is_verb).take(2);
+    std::iter::once(program).chain(verbs).collect::<Vec<_>>().join(" ")
+}
+
+impl Held<'_> {
+    /// Writes down who holds the lock. Without it a waiter only learns less.
+    fn name(&self, holder: &str) {
+        let file = self.waited_with.as_ref().unwrap_or(&self.lock.file);
+        let _ = file.write_all_at(holder.as_bytes(), 0);
+    }
+}
+
+impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // A lock that cannot be released here is released when the process ends.
-        let _ = self.0.write.release();
+        if self.waited_with.is_none() {
+            // A lock that cannot be released here is released when the process ends.
+            let _ = self.lock.file.unlock();
+        }
     }
 }
 
 impl Lock {
-    fn take(&self, notice: Option<&Notice>) -> Result<(), StoreError> {
+    fn try_take(&self) -> Result<Option<Held<'_>>, StoreError> {
         match self.file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(source)) => return Err(self.error("lock", source)),
+            Ok(()) => Ok(Some(Held { lock: self, waited_with: None })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(source)) => Err(self.error("lock", source)),
         }
-        with_notice(notice, || self.file.lock().map_err(|source| self.error("lock", source)))
     }
 
-    fn release(&self) -> Result<(), StoreError> {
-        self.file.unlock().map_err(|source| self.error("unlock", source))
+    /// Waits in a thread, because a wait for a lock has no time limit. The thread has a file of its own: when this gives up,
+    /// the thread goes on waiting, and what it then gets is closed at once.
+    fn wait(&self, waiting: &Waiting<'_>) -> Result<Held<'_>, StoreError> {
+        let file = open_lock(&self.path).map_err(|source| self.error("open", source))?;
+        let (tell, locked) = mpsc::sync_channel(1);
+        let name = std::thread::Builder::new().name("gt-store-lock".to_owned());
+        let thread = name.spawn(move || {
+            let _ = tell.send(file.lock().map(|()| file));
+        });
+        thread.map_err(|source| self.error("lock", source))?;
+        let mut answer = locked.recv_timeout(NOTICE_AFTER);
+        if answer.is_err() {
+            if let (Some(notice), false) = (waiting.notice, waiting.was_told.replace(true)) {
+                notice(self.holder().as_deref());
+            }
+            answer = match (waiting.limit)() {
+                Some(limit) => locked.recv_timeout(limit.saturating_sub(waiting.start.elapsed())),
+                None => locked.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+        }
+        match answer {
+            Ok(Ok(file)) => Ok(Held { lock: self, waited_with: Some(file) }),
+            Ok(Err(source)) => Err(self.error("lock", source)),
+            Err(_) => Err(StoreError::Locked(self.holder())),
+        }
     }
 
-    fn error(&self, action: &'static str, source: std::io::Error) -> StoreError {
+    /// The holder in words, if it is known and still there.
+    fn holder(&self) -> Option<String> {
+        let mut text = String::new();
+        let file = File::open(&self.path).ok()?;
+        let since = file.metadata().and_then(|about| about.modified()).ok()?;
+        file.take(HOLDER_BYTES_MAX).read_to_string(&mut text).ok()?;
+        let (process, command) = text.lines().next()?.split_once(' ')?;
+        let pid = process.parse().ok().and_then(Pid::from_raw)?;
+        if test_kill_process(pid) == Err(rustix::io::Errno::SRCH) {
+            return None;
+        }
+        let since = jiff::Timestamp::try_from(since).ok()?;
+        let since = since.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
+        Some(format!("{command} (process {process}, since {since})"))
+    }
+
+    fn error(&self, action: &'static str, source: Error) -> StoreError {
         StoreError::Io { action, path: self.path.clone(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_is_named_by_its_program_and_verbs_only() {
+        let named = |words: &[&str]| command(words.iter().map(OsString::from));
+        assert_eq!(named(&["/usr/bin/bd", "create", "A secret", "--rig", "web"]), "bd create");
+        assert_eq!(named(&["gt", "scheduler", "run", "web"]), "gt scheduler run");
+        assert_eq!(named(&["gt", "-C", "there", "up"]), "gt");
+        assert_eq!(named(&[]), "");
     }
 }

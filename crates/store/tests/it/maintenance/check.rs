@@ -2,13 +2,14 @@
 
 use gt_core::EventKind;
 use gt_store::{Difference, Examination};
+use gt_testkit::{Cluster, wait_until};
 
 use super::{Specimen, furnished, specimens};
 use crate::history::batch::Perform;
 use crate::history::plain_bead;
 use crate::history::step::Step;
 use crate::history::work::{Manner, Work};
-use crate::subjects::author;
+use crate::subjects::{author, store_on};
 
 fn examine(specimen: &Specimen) -> (Examination, Vec<Difference>) {
     let mut differences = Vec::new();
@@ -280,6 +281,27 @@ fn a_server_that_forgets_is_warned_about() {
     // The servers of the tests do not care for power cuts.
     let (found, _) = examine(&Specimen::on_server());
     assert!(found.warnings.iter().any(|line| line.contains("fsync = off")), "{:?}", found.warnings);
+}
+
+#[test]
+fn a_failover_that_could_lose_commits_is_warned_about() {
+    let cluster = Cluster::start("fsync = on\nfull_page_writes = on\n");
+    let store = store_on(&cluster.url("postgres"));
+    let warnings = || store.examine(&mut |_| {}).expect("the check runs").warnings;
+    let set = |setting: &str| {
+        cluster.sql("postgres", &format!("ALTER SYSTEM SET {setting}"));
+        cluster.sql("postgres", "SELECT pg_reload_conf()");
+    };
+    assert_eq!(warnings(), Vec::<String>::new());
+
+    cluster.sql("postgres", "SELECT pg_create_physical_replication_slot('standby')");
+    assert!(warnings()[0].contains("none that is synchronous"), "{:?}", warnings());
+
+    set("synchronous_standby_names = 'standby'");
+    wait_until("the server waits for its standby", || warnings().is_empty());
+    set("synchronous_commit = 'local'");
+    wait_until("the server waits for no standby", || !warnings().is_empty());
+    assert!(warnings()[0].contains("synchronous_commit = local"), "{:?}", warnings());
 }
 
 #[test]

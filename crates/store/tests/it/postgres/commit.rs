@@ -1,12 +1,15 @@
 //! The connection breaks while a change is being committed: only the server knows what became of it,
 //! and it is asked.
 
+use std::thread;
+
 use gt_store::{Store, StoreError};
-use gt_testkit::Cluster;
+use gt_testkit::{Cluster, Pooler, wait_until};
 
 use super::proxy::{Fault, Proxy};
+use super::raw::{Raw, TAKE_THE_LOCK};
 use super::{check, database, is_there, open, submit, write};
-use crate::subjects::fresh_url;
+use crate::subjects::{fresh_url, store_on};
 
 /// A store behind a proxy, and another way to the same store.
 fn behind(proxy: &Proxy, parameters: &str) -> (Store, Store) {
@@ -123,4 +126,148 @@ fn those_who_share_a_lost_commit_all_hear_the_truth() {
     assert!((0..8).all(|number| is_there(&other, number)));
     assert_eq!(other.read(|reader| reader.last_event_number()).unwrap(), 8);
     check(&other);
+}
+
+/// Writes through a line that is cut at COMMIT and stays closed until `meanwhile` is done.
+fn write_while_cut_off(
+    store: &Store,
+    proxy: &Proxy,
+    fault: Fault,
+    meanwhile: impl FnOnce(),
+) -> Result<(), StoreError> {
+    proxy.arm(fault);
+    proxy.close();
+    thread::scope(|scope| {
+        let writing = scope.spawn(|| write(store, 1));
+        wait_until("the line is cut", || proxy.has_struck());
+        meanwhile();
+        proxy.reopen();
+        writing.join().expect("the writer does not panic")
+    })
+}
+
+#[test]
+fn a_crash_that_reuses_transaction_numbers_does_not_change_the_answer() {
+    for (fault, is_committed) in
+        [(Fault::CutBefore("COMMIT\0"), false), (Fault::LoseAnswerTo("COMMIT\0"), true)]
+    {
+        // Given a commit that was not answered, by a server that crashes,
+        let cluster = Cluster::start("");
+        let url = cluster.url("postgres");
+        let other = store_on(&url);
+        let proxy = Proxy::before(cluster.socket());
+        let store = open(&proxy.url(&url, "reconnect_wait=1m")).expect("the proxy lets us through");
+
+        // when the numbers of lost transactions are given to others, which commit and abort,
+        let written = write_while_cut_off(&store, &proxy, fault, || {
+            if is_committed {
+                wait_until("the server has committed", || is_there(&other, 1));
+            }
+            cluster.crash();
+            cluster.sql("postgres", "CREATE TABLE others (number int)");
+            for number in 0..32 {
+                let end = if is_committed { "ROLLBACK" } else { "COMMIT" };
+                let sql = format!("BEGIN; INSERT INTO others VALUES ({number}); {end}");
+                cluster.sql("postgres", &sql);
+            }
+        });
+
+        // then the answer is about our transaction.
+        assert_eq!(written.is_ok(), is_committed, "{written:?}");
+        assert_eq!(is_there(&other, 1), is_committed);
+        write(&store, 2).expect("the store goes on");
+        check(&other);
+    }
+}
+
+/// Whether a client waits for the town's lock.
+fn is_lock_waited_for(url: &str) -> bool {
+    let sql = "SELECT COUNT(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
+               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    Cluster::shared().sql(database(url), sql) == "t"
+}
+
+#[test]
+fn a_lost_commit_is_not_judged_while_a_transaction_holds_the_lock() {
+    for (parameters, is_released) in [("lock_timeout=300ms", false), ("lock_timeout=1m", true)] {
+        // Given a commit that was not answered,
+        let url = fresh_url();
+        let proxy = Proxy::start();
+        let store = open(&proxy.url(&url, parameters)).expect("the proxy lets us through");
+        let other = open(&url).expect("the store is there");
+        let mut holder = None;
+
+        // when a transaction holds the lock that the client must take before it looks,
+        let written = thread::scope(|scope| {
+            write_while_cut_off(&store, &proxy, Fault::LoseAnswerTo("COMMIT\0"), || {
+                wait_until("the server has committed", || is_there(&other, 1));
+                let raw = Raw::connect(&url);
+                raw.run(TAKE_THE_LOCK);
+                if is_released {
+                    let url = &url;
+                    scope.spawn(move || {
+                        wait_until("the client waits", || is_lock_waited_for(url));
+                        raw.run("ROLLBACK");
+                    });
+                } else {
+                    holder = Some(raw);
+                }
+            })
+        });
+
+        // then it waits for the lock, and without it says that it does not know.
+        match (is_released, &written) {
+            (true, Ok(())) | (false, Err(StoreError::Unsettled(_))) => {}
+            _ => panic!("{parameters}: {written:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_lost_commit_is_settled_behind_a_pooler() {
+    let pooler = Pooler::start(Cluster::shared());
+    for (fault, is_committed) in [
+        (Fault::CutBefore("COMMIT\0"), false),
+        (Fault::LoseAnswerTo("COMMIT\0"), true),
+        (Fault::LeaveServerWaiting("COMMIT\0"), false),
+    ] {
+        let url = fresh_url();
+        let proxy = Proxy::before(pooler.socket());
+        let store =
+            open(&proxy.url(&url, "pooler=transaction")).expect("the pooler lets us through");
+        let other = open(&url).expect("the store is there");
+        proxy.arm(fault);
+
+        let written = write(&store, 1);
+
+        assert!(proxy.has_struck());
+        assert_eq!(written.is_ok(), is_committed, "{written:?}");
+        assert!(!matches!(written, Err(StoreError::Unsettled(_))), "{written:?}");
+        assert_eq!(is_there(&other, 1), is_committed);
+        write(&store, 2).expect("the store goes on");
+        check(&other);
+    }
+}
+
+#[test]
+fn a_client_session_keeps_one_row_and_deletes_only_expired_ones() {
+    // Given rows of sessions that ended long ago and a moment ago,
+    let url = fresh_url();
+    let sql = |sql: &str| Cluster::shared().sql(database(&url), sql);
+    sql("DELETE FROM gt.client_sessions; \
+         INSERT INTO gt.client_sessions VALUES ('old', 'a', 1), ('new', 'b', 9000000000000000000)");
+
+    // when a session writes several times, alone and in groups,
+    let store = open(&url).expect("the store is there");
+    for number in 0..3 {
+        write(&store, number).unwrap();
+        submit(&store, 10 + number).unwrap();
+    }
+
+    // then it has one row, and the expired one is gone.
+    assert_eq!(sql("SELECT COUNT(*) FROM gt.client_sessions"), "2");
+    assert_eq!(sql("SELECT id FROM gt.client_sessions WHERE nonce = 'b'"), "new");
+    let kept = "SELECT COUNT(*) FROM gt.client_sessions WHERE id <> 'new' \
+                AND kept_until > (extract(epoch FROM now()) + 3600) * 1e9";
+    assert_eq!(sql(kept), "1");
 }

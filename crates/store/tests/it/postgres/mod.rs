@@ -2,6 +2,7 @@
 
 mod bell;
 mod commit;
+mod crashes;
 mod disk;
 mod lease_clock;
 mod locks;

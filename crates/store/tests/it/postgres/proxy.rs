@@ -54,10 +54,14 @@ struct Shared {
 impl Proxy {
     /// Stands before the server that all tests share.
     pub(super) fn start() -> Self {
+        Self::before(Cluster::shared().socket())
+    }
+
+    /// Stands before the server, or the pooler, that listens on this socket.
+    pub(super) fn before(socket: PathBuf) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
         let port = listener.local_addr().expect("it has an address").port();
         let shared = Arc::new(Shared::default());
-        let socket = Cluster::shared().directory().join(".s.PGSQL.5432");
         let theirs = Arc::clone(&shared);
         thread::spawn(move || accept(&listener, &socket, &theirs));
         Self { port, shared }
@@ -88,6 +92,11 @@ impl Proxy {
     pub(super) fn close(&self) {
         self.shared.closed.store(true, Ordering::SeqCst);
     }
+
+    /// Lets clients through again.
+    pub(super) fn reopen(&self) {
+        self.shared.closed.store(false, Ordering::SeqCst);
+    }
 }
 
 impl Drop for Proxy {
@@ -116,7 +125,8 @@ fn accept(listener: &TcpListener, socket: &PathBuf, shared: &Arc<Shared>) {
             lines.push((client, None));
             continue;
         }
-        let server = UnixStream::connect(socket).expect("the server is there");
+        // While the server restarts there is none.
+        let Ok(server) = UnixStream::connect(socket) else { continue };
         let copy = || (client.try_clone().expect("clone"), server.try_clone().expect("clone"));
         let (forth, back, kept) = (copy(), copy(), copy());
         lines.push((kept.0, Some(kept.1)));

@@ -9,7 +9,7 @@ use std::thread;
 
 use gt_core::decide::IdSeed;
 use gt_core::{Bead, BeadId, EventKind, Prefix};
-use gt_store::{BeadFilter, EventFilter, Options, Store, StoreError, Ticket, Writer};
+use gt_store::{BeadFilter, EventFilter, Options, Scope, Store, StoreError, Ticket, Writer};
 
 use crate::history::plain_bead;
 use crate::subjects::{NOW, author, place, store_at};
@@ -177,7 +177,7 @@ fn a_long_wait_is_noticed_and_ends_when_the_other_is_done() {
     // when a command wants to write,
     let (notice, noticed) = mpsc::channel();
     let options = Options {
-        on_wait: Some(Arc::new(move || {
+        on_wait: Some(Arc::new(move |_| {
             // Told once; nobody listens any more if the test has failed.
             let _ = notice.send(());
         })),
@@ -191,4 +191,45 @@ fn a_long_wait_is_noticed_and_ends_when_the_other_is_done() {
     other.unlock().expect("the lock is ours");
     let written = writing.join().expect("the writer finishes");
     assert!(written.is_ok(), "{written:?}");
+}
+
+#[test]
+fn a_writer_that_keeps_the_lock_is_named_to_those_who_wait() {
+    // Given a store that another program holds, and a limit,
+    let (directory, path) = place();
+    let store = store_at(&path);
+    let set = |value: &str| {
+        let value = value.to_owned();
+        let put = move |writer: &mut Writer<'_>| {
+            writer.put_setting(Scope::Town, "store.lock_timeout", Some(&value))
+        };
+        store.write(&author(), put).expect("the setting is written");
+    };
+    set("1s");
+    for (lock, holder) in [("write.lock", "bd import"), ("next.lock", "bd create")] {
+        let path = directory.path().join(lock);
+        let other = OpenOptions::new().write(true).open(&path).expect("the lock file is there");
+        other.lock().expect("the lock is free");
+        std::fs::write(&path, format!("{} {holder}\n", std::process::id())).expect("it is written");
+
+        // when a command wants to write,
+        let refused = store.write(&author(), |writer| create(writer, "Late"));
+
+        // then it fails and names the holder, and reading goes on.
+        let Err(refused @ StoreError::Locked(_)) = refused else { panic!("{refused:?}") };
+        let named = format!("{holder} (process {}, since 20", std::process::id());
+        assert!(refused.to_string().contains(&named), "{refused}");
+        store.read(|reader| reader.last_event_number()).expect("the read succeeds");
+
+        // After it is released, the waits that were given up hold nothing.
+        drop(other);
+        store.write(&author(), |writer| create(writer, "On time")).expect("the lock is free");
+    }
+    // A holder that has ended is not named.
+    let write_lock = directory.path().join("write.lock");
+    let other = OpenOptions::new().write(true).open(&write_lock).expect("the lock file is there");
+    other.lock().expect("the lock is free");
+    std::fs::write(&write_lock, "4194304 bd import\n").expect("it is written");
+    let refused = store.write(&author(), |writer| create(writer, "Late"));
+    assert!(matches!(refused, Err(StoreError::Locked(None))), "{refused:?}");
 }
