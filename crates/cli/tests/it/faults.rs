@@ -444,7 +444,7 @@ fn a_run_of_another_directory_is_left_alone_until_somebody_insists() {
 
     // Another directory has another identity, on whatever machine it is, and no such run.
     let file = town.cwd().join(".gt/host");
-    assert_eq!(fs::read_to_string(&file).unwrap(), format!("{identity}\n"));
+    assert!(fs::read_to_string(&file).unwrap().starts_with(&format!("{identity}\n")));
     fs::write(&file, "0123456789abcdef\n").unwrap();
     let (runs, away) = (town.cwd().join(".gt/runs"), town.stage("runs"));
     fs::rename(&runs, &away).unwrap();

@@ -133,15 +133,15 @@ fn fresh_id() -> String {
 
 /// The file is written where it is, because its inode identifies it. The identity comes first and is complete if anything is.
 fn record(file: &File, recorded: &Recorded) -> io::Result<()> {
-    let mut text = format!("{}\n", recorded.id);
+    let mut lines = vec![recorded.id.clone()];
     if let Some(HostPlace { machine, inode, device, path }) = &recorded.place {
-        text += &format!("machine {machine}\ninode {inode}\ndevice {device}\npath {path}\n");
+        lines.push(format!("machine {machine}\ninode {inode}\ndevice {device}\npath {path}"));
     }
     if let Some(FormerHost { id, verdict, path }) = &recorded.former {
         let verdict = if *verdict == HostVerdict::Copy { COPIED } else { MOVED };
-        text += &format!("{verdict} {id} {path}\n");
+        lines.push(format!("{verdict} {id} {path}"));
     }
-    text += END;
+    let text = format!("{}\n{END}", lines.join("\n"));
     file.write_all_at(text.as_bytes(), 0)?;
     file.set_len(text.len() as u64)?;
     file.sync_all()

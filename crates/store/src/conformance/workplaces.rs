@@ -209,8 +209,8 @@ pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subj
 pub(super) fn the_runs_of_a_host_that_is_gone_are_adopted(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
-    let gone = begin(&town, "gt-a", |run| run.host = "here/0123".to_owned());
-    let other = begin(&town, "gt-b", |run| run.host = "here/9999".to_owned());
+    let gone = begin(&town, "gt-a", |run| "here/0123".clone_into(&mut run.host));
+    let other = begin(&town, "gt-b", |run| "here/9999".clone_into(&mut run.host));
     let host = HostRow {
         id: "0123".to_owned(),
         name: "here".to_owned(),
@@ -241,6 +241,9 @@ fn retitle(writer: &mut Writer<'_>, bead: &str, title: &str) -> Result<bool, Sto
     writer.save_bead(&old, &new, EventKind::Updated)
 }
 
+/// One write of a worker.
+type Work<'w> = &'w dyn Fn(&mut Writer<'_>) -> Result<(), StoreError>;
+
 pub(super) fn writes_of_a_worker_are_checked_before_they_are_committed(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
@@ -260,7 +263,6 @@ pub(super) fn writes_of_a_worker_are_checked_before_they_are_committed(subject: 
         worker: Some(Worker { run: run.id.clone(), proof: proof.clone() }),
         ..by(5)
     };
-    type Work<'w> = &'w dyn Fn(&mut Writer<'_>) -> Result<(), StoreError>;
     let heard = |proof: &Proof, work: Work<'_>| {
         let before = town.last_event();
         match town.store.write(&author(proof), work) {
