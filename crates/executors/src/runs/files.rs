@@ -148,10 +148,7 @@ impl RunFiles {
 
     /// Waits until nothing of the run is alive. Only for runs whose lock was taken.
     pub fn wait_until_free(&self) -> io::Result<()> {
-        // Shared, and given back at once: whoever asks meanwhile is not kept from anything.
-        let file = File::open(self.lock_path())?;
-        file.lock_shared()?;
-        file.unlock()
+        wait_until_unlocked(&self.lock_path())
     }
 
     /// The file whose lock has whoever types into the terminal of the agent.
@@ -244,6 +241,14 @@ impl RunFiles {
         }
         Ok(None)
     }
+}
+
+/// Waits until no process holds the lock of this file.
+pub fn wait_until_unlocked(lock: &Path) -> io::Result<()> {
+    // Shared, and given back at once: a process that asks meanwhile is not kept from anything.
+    let file = File::open(lock)?;
+    file.lock_shared()?;
+    file.unlock()
 }
 
 impl Keyboard {

@@ -36,6 +36,8 @@ pub struct SchedulerSettings {
     pub cooldown: Duration,
     /// Time between asking a worker to end and ending it.
     pub kill_grace: Duration,
+    /// Whether a run has a control group, where those can be had.
+    pub control_groups: bool,
     /// Most live runs in each rig that has a limit.
     pub rig_caps: BTreeMap<RigSlug, u32>,
     /// The command of each rig that has one.
@@ -139,6 +141,7 @@ impl SchedulerSettings {
             max_attempts: count(number("recovery.max_attempts")?).max(1),
             cooldown: duration("recovery.cooldown")?,
             kill_grace: duration("worker.kill_grace")?,
+            control_groups: value("worker.control_groups")? == "true",
             rig_caps,
             commands,
             hosts,
