@@ -41,7 +41,7 @@ pub use cgroup::{control_groups_missing, enter_control_group, sweep_control_grou
 pub use control::{Asked, ask_to_cancel, ask_to_hand_over, somebody_listens, tell_done};
 pub(crate) use control::{Control, Wish};
 pub use end::AgentEnd;
-pub use errand::{Errand, Order as ErrandOrder};
+pub use errand::{ATTEND, Errand, Order as ErrandOrder, attend_errand};
 pub use files::{Keyboard, Liveness, RunFiles, RunLock, wait_until_unlocked};
 pub use host::{boot_identity, host_identity};
 pub use orphan::{
