@@ -25,6 +25,7 @@ mod end;
 mod errand;
 mod files;
 mod host;
+mod leftovers;
 mod orphan;
 mod processes;
 mod prompter;
@@ -44,6 +45,7 @@ pub use end::AgentEnd;
 pub use errand::{ATTEND, Errand, Order as ErrandOrder, attend_errand};
 pub use files::{Keyboard, Liveness, RunFiles, RunLock, wait_until_unlocked};
 pub use host::{boot_identity, host_identity};
+pub use leftovers::Leftovers;
 pub use orphan::{
     Unattended, end_orphan, holders, lost_its_session, supervisor_at_work, unattended,
 };
