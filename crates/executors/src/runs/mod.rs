@@ -43,7 +43,7 @@ pub use control::{Asked, ask_to_cancel, ask_to_hand_over, somebody_listens, tell
 pub(crate) use control::{Control, Wish};
 pub use end::AgentEnd;
 pub use errand::{ATTEND, Errand, Order as ErrandOrder, attend_errand};
-pub use files::{Keyboard, Liveness, RunFiles, RunLock, wait_until_unlocked};
+pub use files::{Keyboard, Liveness, RunFiles, RunLock, runs_with_files, wait_until_unlocked};
 pub use host::{boot_identity, host_identity};
 pub use leftovers::Leftovers;
 pub use orphan::{
