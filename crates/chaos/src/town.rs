@@ -91,7 +91,8 @@ impl ChaosTown {
         let mut ids: Vec<String> = Vec::new();
         let mut lines = String::new();
         let witnesses = self.witnesses();
-        let escape = self.sandbox.write_script("escape", &escaping(self.sandbox.root()));
+        let escape = self.sandbox.root().join("escape");
+        fs::write(&escape, escaping(self.sandbox.root())).expect("write a script");
         for number in 0..count {
             let (_, prefix, _) = RIGS[usize::from(random.one_in(2))];
             let id = format!("{prefix}-{number}");
@@ -198,7 +199,7 @@ fn script(witnesses: &Path, escape: &Path, random: &mut Random) -> String {
     let witness = witnesses.display();
     let end = if random.one_in(2) { "done\n" } else { "" };
     let escapes = if random.one_in(3) {
-        format!("run {} {{run}}\n", escape.display())
+        format!("run sh {} {{run}}\n", escape.display())
     } else {
         String::new()
     };
