@@ -105,8 +105,9 @@ impl Supervision {
             program: agent.argv.first().cloned().unwrap_or_default(),
             source,
         })?;
-        let place = Place { reopen: self.reopen.as_ref(), opened: &mut self.opened };
-        let end = supervise(control, files, lock, agent, grace, started, &mut self.peak_mb, place);
+        let mut place = Place { reopen: self.reopen.as_ref(), opened: &mut self.opened };
+        let end =
+            supervise(control, files, lock, agent, grace, started, &mut self.peak_mb, &mut place);
         // Whoever wants something between two agents is heard by the next.
         if !matches!(end, Ok(SessionEnd::HandedOver)) {
             control.rest();
@@ -139,7 +140,7 @@ fn supervise(
     grace: Duration,
     started: impl FnOnce(),
     peak_mb: &mut Option<u32>,
-    place: Place<'_>,
+    place: &mut Place<'_>,
 ) -> Result<SessionEnd, ProcessError> {
     let program = agent.argv.first().cloned().unwrap_or_default();
     let cannot_start = |source| ProcessError::Start { program: program.clone(), source };

@@ -184,7 +184,9 @@ fn collect(directory: &Path, depth: u32, found: &mut Vec<Process>) {
     let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
     found.extend(text.lines().filter_map(pid_of).filter_map(processes::look));
     if depth > 0 {
-        groups_below(directory).iter().for_each(|below| collect(below, depth - 1, found));
+        for below in groups_below(directory) {
+            collect(&below, depth - 1, found);
+        }
     }
 }
 
