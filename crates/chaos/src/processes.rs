@@ -8,6 +8,9 @@ use std::path::Path;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+/// The name that a child gives itself that escapes from its agent; the sandbox and its run follow.
+pub(crate) const ESCAPED: &str = "gt-escaped";
+
 /// Set while a process has been forked and has not yet become another program (`PF_FORKNOEXEC`).
 const FORKED_ONLY: u64 = 0x40;
 
@@ -21,6 +24,8 @@ pub(crate) enum Kind {
     Sessions,
     /// Anything else that works for the town at the moment: git, a shell, a command.
     Helper,
+    /// A child of an agent that has left its session, its descriptors and its environment.
+    Escaped,
 }
 
 impl Kind {
@@ -36,6 +41,7 @@ impl fmt::Display for Kind {
             Self::Agent => "agent",
             Self::Sessions => "tmux server",
             Self::Helper => "helper",
+            Self::Escaped => "escaped child",
         })
     }
 }
@@ -69,9 +75,9 @@ impl Process {
 
 #[cfg(test)]
 impl Process {
-    /// An agent that is not there.
-    pub(crate) fn sample(run: &str) -> Self {
-        let (kind, run) = (Kind::Agent, Some(run.to_owned()));
+    /// A process of a run that is not there.
+    pub(crate) fn sample(kind: Kind, run: &str) -> Self {
+        let run = Some(run.to_owned());
         Self { id: Pid::INIT, began: 0, kind, run, command: "gt scripted".to_owned() }
     }
 }
@@ -156,9 +162,10 @@ impl Table {
         found
     }
 
-    /// Agents that were all there at one moment: each was seen before it, and is seen after it.
-    pub(crate) fn agents_at_once(&mut self) -> Vec<Process> {
-        let mut found = self.of_kind(Kind::Agent);
+    /// Agents and escaped children that were all there at one moment: each was seen before it, and is seen after it.
+    pub(crate) fn workers_at_once(&mut self) -> Vec<Process> {
+        let mut found = self.look();
+        found.retain(|process| matches!(process.kind, Kind::Agent | Kind::Escaped));
         found.retain(Process::is_alive);
         found
     }
@@ -168,7 +175,7 @@ impl Table {
         let environment = fs::read(format!("/proc/{id}/environ")).ok()?;
         let variables: Vec<&[u8]> = environment.split(|byte| *byte == 0).collect();
         if !variables.contains(&self.home.as_slice()) {
-            return None;
+            return self.escaped(id, stat);
         }
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let run = variables.iter().find_map(|variable| variable.strip_prefix(b"GT_RUN="));
@@ -186,6 +193,26 @@ impl Table {
         let id = Pid::from_raw(id)?;
         let command = words.join(" ").chars().take(200).collect();
         Some(Process { id, began: stat.began, kind, run: run.map(text), command })
+    }
+}
+
+impl Table {
+    /// An escaped child of the sandbox, which only its command line tells.
+    fn escaped(&self, id: i32, stat: &Stat) -> Option<Process> {
+        let command = fs::read(format!("/proc/{id}/cmdline")).ok()?;
+        let words: Vec<&[u8]> = command.split(|byte| *byte == 0).collect();
+        let at = words.iter().position(|word| *word == ESCAPED.as_bytes())?;
+        let root = self.home.strip_prefix(b"HOME=")?.strip_suffix(b"/home")?;
+        // What is about to become one, or has been forked by one, is not counted.
+        let is_one = words.get(at + 1) == Some(&root) && words.first() == Some(&b"bash".as_slice());
+        let run = is_one.then(|| words.get(at + 2)).flatten()?;
+        Some(Process {
+            id: Pid::from_raw(id)?,
+            began: stat.began,
+            kind: Kind::Escaped,
+            run: Some(String::from_utf8_lossy(run).into_owned()),
+            command: ESCAPED.to_owned(),
+        })
     }
 }
 

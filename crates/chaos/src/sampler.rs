@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::processes::{Process, Table};
+use crate::processes::{Kind, Process, Table};
 
 /// The pause between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -27,17 +27,34 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Adds agents that were there at one moment.
-    fn add(&mut self, agents: &[Process], cap: usize) {
+    /// Adds agents and escaped children that were there at one moment.
+    fn add(&mut self, workers: &[Process], cap: usize) {
         self.looks += 1;
+        let (agents, escaped): (Vec<&Process>, Vec<&Process>) =
+            workers.iter().partition(|process| process.kind == Kind::Agent);
+        let bead_of = |process: &Process| {
+            let run = process.run.as_deref().unwrap_or_default();
+            run.split('#').next().unwrap_or(run).to_owned()
+        };
+        for child in escaped {
+            let is_beside =
+                |agent: &&&Process| bead_of(agent) == bead_of(child) && agent.run != child.run;
+            if let Some(agent) = agents.iter().find(is_beside) {
+                self.violation(format!("{agent} works beside {child}"));
+            }
+        }
         self.most = self.most.max(agents.len());
         let mut by_bead: BTreeMap<&str, Vec<&Process>> = BTreeMap::new();
-        for agent in agents {
+        for agent in agents.iter().copied() {
             let run = agent.run.as_deref().unwrap_or_default();
             by_bead.entry(run.split('#').next().unwrap_or(run)).or_default().push(agent);
         }
         if agents.len() > cap {
-            self.violation(format!("{} agents at once, cap {cap}: {}", agents.len(), list(agents)));
+            self.violation(format!(
+                "{} agents at once, cap {cap}: {}",
+                agents.len(),
+                list(agents.iter().copied())
+            ));
         }
         for (bead, of_bead) in by_bead.into_iter().filter(|(_, agents)| agents.len() > 1) {
             self.violation(format!("{bead} has several agents at once: {}", list(of_bead)));
@@ -71,7 +88,7 @@ impl Sampler {
         let thread = thread::spawn(move || {
             let mut counted = Counted::default();
             while !is_over.load(Ordering::Relaxed) {
-                counted.add(&table.agents_at_once(), cap);
+                counted.add(&table.workers_at_once(), cap);
                 thread::sleep(LOOK_EVERY);
             }
             counted
@@ -92,7 +109,8 @@ mod tests {
 
     #[test]
     fn more_agents_than_the_cap_and_two_of_one_bead_are_found() {
-        let agent = |run: &str| Process::sample(run);
+        let agent = |run: &str| Process::sample(Kind::Agent, run);
+        let escaped = |run: &str| Process::sample(Kind::Escaped, run);
         let mut counted = Counted::default();
         counted.add(&[agent("we-1#1"), agent("we-2#4")], 2);
         assert_eq!((counted.most, counted.violations.len()), (2, 0));
@@ -100,5 +118,9 @@ mod tests {
         assert_eq!((counted.most, counted.violations.len()), (3, 1));
         counted.add(&[agent("we-1#1"), agent("we-1#2")], 2);
         assert_eq!((counted.looks, counted.violations.len()), (3, 2));
+        counted.add(&[agent("we-1#1"), escaped("we-1#1"), escaped("we-2#1")], 1);
+        assert_eq!(counted.violations.len(), 2);
+        counted.add(&[agent("we-1#2"), escaped("we-1#1")], 1);
+        assert_eq!(counted.violations.len(), 3);
     }
 }

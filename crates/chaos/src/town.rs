@@ -9,6 +9,7 @@ use gt_testkit::{Clock, Cluster, Engine, Invocation, Ran, Random, Sandbox};
 use serde_json::{Value, json};
 
 use crate::arguments::Request;
+use crate::processes::ESCAPED;
 
 /// A rig: what it is called, the prefix of its beads, and how its workers are carried out.
 pub(crate) const RIGS: [(&str, &str, &str); 2] = [("web", "we", "tmux"), ("api", "ap", "process")];
@@ -90,6 +91,8 @@ impl ChaosTown {
         let mut ids: Vec<String> = Vec::new();
         let mut lines = String::new();
         let witnesses = self.witnesses();
+        let escape = self.sandbox.root().join("escape");
+        fs::write(&escape, escaping(self.sandbox.root())).expect("write a script");
         for number in 0..count {
             let (_, prefix, _) = RIGS[usize::from(random.one_in(2))];
             let id = format!("{prefix}-{number}");
@@ -109,7 +112,7 @@ impl ChaosTown {
             let record = json!({
                 "id": id,
                 "title": format!("Work for {id}"),
-                "description": script(&witnesses, random),
+                "description": script(&witnesses, &escape, random),
                 "status": "open",
                 "issue_type": "task",
                 "priority": random.below(5),
@@ -174,15 +177,34 @@ impl ChaosTown {
     }
 }
 
+/// How long a child that escapes from its agent stays in the tree, in seconds.
+const ESCAPED_SECONDS: u32 = 3;
+
+/// A program that starts a child which begins a session, closes what it inherited, clears its environment and stays in the
+/// tree for a while. Its command line names the sandbox and the run.
+fn escaping(root: &Path) -> String {
+    format!(
+        "setsid env -i bash -c 'trap \"\" TERM\n\
+         for fd in /proc/self/fd/*; do n=${{fd##*/}}; [ \"$n\" -gt 2 ] && eval \"exec $n>&-\"; done\n\
+         sleep {ESCAPED_SECONDS}; true' {ESCAPED} '{}' \"$1\" > /dev/null 2>&1 < /dev/null &\n",
+        root.display()
+    )
+}
+
 /// What a worker does: it writes a file that git keeps and one that git ignores, leaves a witness of that outside of its
-/// tree, commits, and ends in one way or the other. The files carry the name of its run.
-fn script(witnesses: &Path, random: &mut Random) -> String {
+/// tree, commits, and ends in one way or the other. The files carry the name of its run. Some have a child that escapes.
+fn script(witnesses: &Path, escape: &Path, random: &mut Random) -> String {
     let mut pause = |most: u64| random.between(5, most);
     let (first, second, third) = (pause(300), pause(1200), pause(300));
     let witness = witnesses.display();
     let end = if random.one_in(2) { "done\n" } else { "" };
+    let escapes = if random.one_in(3) {
+        format!("run sh {} {{run}}\n", escape.display())
+    } else {
+        String::new()
+    };
     format!(
-        "```gt-script\nsay begin {{run}}\nwork {first}\nedit {{run}}.txt {{run}}\nedit {{run}}.log {{run}}\n\
+        "```gt-script\nsay begin {{run}}\n{escapes}work {first}\nedit {{run}}.txt {{run}}\nedit {{run}}.log {{run}}\n\
          touch {witness}/{{run}}\nwork {second}\ncommit Work for {{bead}}\nwork {third}\n{end}```\n"
     )
 }

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches};
-use gt_operations::{Environment, hooks, outbox, retention, runs};
+use gt_operations::{Environment, hooks, outbox, retention, runs, work};
 
 use crate::error::CliError;
 use crate::output::Printer;
@@ -37,6 +37,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         // Whoever started us was told why not.
         let Err(_) = runs::become_agent(&arguments[2..]);
         return ExitCode::FAILURE;
+    }
+    if arguments.get(1).is_some_and(|argument| argument == work::ATTEND) {
+        // The process that started us hears that nothing was started.
+        let attended = work::attend_errand(&arguments[2..]);
+        return if attended.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     if arguments.get(1).is_some_and(|argument| argument == hooks::HELPER) {
         return run_hooks(&arguments[2..]);

@@ -13,12 +13,14 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::process::{ProcessError, command};
+use crate::runs::outside_control_group;
 
 /// Starts a program in a process group of its own that outlives us. It reads `input` and has no output.
 pub fn detach(program: &Path, arguments: &[&OsStr], input: File) -> Result<(), ProcessError> {
     let mut command = command(program);
     command.args(arguments).stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
-    let start = command.process_group(0).spawn();
+    // A command of an agent starts this, and it outlives the run of that agent.
+    let start = outside_control_group(|| command.process_group(0).spawn());
     let mut child = start
         .map_err(|source| ProcessError::Start { program: program.display().to_string(), source })?;
     // A program that stays must not collect the ones that ended; for one that ends this never matters.

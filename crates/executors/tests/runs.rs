@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use gt_executors::background::detach;
 use gt_executors::runs::{
-    Agent, AgentEnd, Asked, Hearing, Liveness, Order, RunFiles, SessionEnd, StarterLock,
-    Supervision, Supervisors, ask_to_cancel, ask_to_hand_over, become_detached, end_orphan,
-    holders, starter_is_alive, tell_done,
+    Agent, AgentEnd, Asked, Hearing, Liveness, Order, RunFiles, SessionEnd, StarterLock, Strays,
+    Supervision, Supervisors, Suspect, ask_to_cancel, ask_to_hand_over, become_detached,
+    control_groups_missing, end_orphan, end_strays, enter_control_group, holders, starter_is_alive,
+    strays_of, sweep_control_groups, tell_done,
 };
 use gt_testkit::wait_until;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -31,6 +32,8 @@ const SEPARATOR: &str = "\u{1f}";
 const BYSTANDER_VARIABLE: &str = "GT_TEST_RUNS_BYSTANDER";
 /// Where the agent runs, inside the root.
 const PLACE_VARIABLE: &str = "GT_TEST_RUNS_PLACE";
+/// Whether the supervisor enters a control group.
+const GROUP_VARIABLE: &str = "GT_TEST_RUNS_GROUP";
 const GRACE_VARIABLE: &str = "GT_TEST_RUNS_GRACE_MS";
 
 fn variable(name: &str) -> Option<String> {
@@ -43,6 +46,9 @@ fn as_supervisor() {
     let Some(root) = variable(ROOT_VARIABLE).map(PathBuf::from) else { return };
     become_detached().unwrap();
     let files = RunFiles::of(&root.join("runs"), RUN);
+    if variable(GROUP_VARIABLE).is_some() {
+        enter_control_group(&root.join("runs"));
+    }
     let lock = files.try_lock().unwrap().expect("nobody else has the lock");
     let starter = StarterLock::take(&root.join("starters")).unwrap();
     fs::write(root.join("starter"), format!("{}\n", starter.name())).unwrap();
@@ -158,7 +164,9 @@ impl Run {
     fn supervisor(&self) -> Pid {
         let record = self.files.lock_path();
         let read = || fs::read_to_string(&record).unwrap_or_default();
-        wait_until("the agent is written down", || read().split_whitespace().count() == 3);
+        wait_until("the agent is written down", || {
+            read().lines().next().is_some_and(|line| line.split_whitespace().count() == 3)
+        });
         Pid::from_raw(read().split_whitespace().next().unwrap().parse().unwrap()).unwrap()
     }
 
@@ -579,4 +587,62 @@ fn a_supervisor_without_work_is_let_go_and_one_with_work_is_not() {
     // It reads the end of its orders and goes.
     heard.recv_timeout(LONG).unwrap();
     assert!(heard.try_recv().is_err());
+}
+
+/// An agent whose child leaves its session, closes everything it inherited and clears its environment. The child works
+/// elsewhere and does not listen to `TERM`.
+const ESCAPES: &str = "setsid env -i bash -c '
+        trap \"\" TERM
+        for fd in /proc/self/fd/*; do n=${fd##*/}; [ \"$n\" -gt 2 ] && eval \"exec $n>&-\"; done
+        cd / && echo $$ > \"$0/escaped\"
+        while [ -d \"$0\" ]; do sleep 0.02; done' \"$PWD\" > /dev/null 2>&1 < /dev/null &
+    wait";
+
+#[test]
+fn a_child_that_hides_from_everything_else_is_found_and_ended_by_its_control_group() {
+    let command = ["/bin/bash", "-c", ESCAPES];
+    let run = run_in(tempfile::tempdir().unwrap(), LONG, &command, Some((GROUP_VARIABLE, "1")));
+    let escaped = run.pid_of("escaped");
+    run.lose_supervisor();
+    end_orphan(&run.files, Duration::ZERO).unwrap();
+    assert_eq!(run.liveness(), Liveness::Free);
+    let record = fs::read_to_string(run.files.lock_path()).unwrap();
+
+    let suspect = Suspect::of(&run.files, RUN, None).expect("its supervisor was cut off");
+    let suspects = [suspect];
+    let left = strays_of(run.root.path(), &suspects);
+    match control_groups_missing() {
+        None => {
+            let group = record.lines().find_map(|line| line.strip_prefix("control group "));
+            let group = PathBuf::from(group.expect("the record names its group"));
+            assert!(left[0].of_run.contains(&escaped.as_raw_pid()), "{left:?}");
+            assert_eq!(end_strays(run.root.path(), &suspects, SHORT), [Strays::default()]);
+            assert!(!is_alive(escaped));
+            assert!(!group.exists());
+        }
+        // Without groups no sign of it is left: it works elsewhere and has a session of its own.
+        Some(why) => {
+            assert!(!record.contains("control group"), "{why}: {record}");
+            assert_eq!(left, [Strays::default()]);
+            kill_process(escaped, Signal::KILL).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_supervisor_that_has_ended_leaves_an_empty_control_group_that_is_swept() {
+    let command = ["/bin/sh", "-c", "cp runs/*.lock record; grep . /proc/self/cgroup > groups"];
+    let run = run_in(tempfile::tempdir().unwrap(), LONG, &command, Some((GROUP_VARIABLE, "1")));
+    assert_eq!(run.end(), "Ok(Exited(0))");
+    let record = run.file("record");
+    let group = record.lines().find_map(|line| line.strip_prefix("control group "));
+    assert_eq!(group.is_some(), control_groups_missing().is_none(), "{record}");
+    if let Some(group) = group.map(PathBuf::from) {
+        let name = group.file_name().unwrap().to_str().unwrap();
+        assert!(run.file("groups").contains(name), "the agent is in {name}");
+        wait_until("the empty group is removed", || {
+            sweep_control_groups(&run.path("runs"));
+            !group.exists()
+        });
+    }
 }

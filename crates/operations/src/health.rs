@@ -8,6 +8,7 @@ use gt_core::ExecutorKind;
 use gt_core::schedule::{TrashState, Trashed};
 use gt_executors::git::LargeFiles;
 use gt_executors::process;
+use gt_executors::runs::control_groups_missing;
 
 use crate::{Result, Town, UnsentNotices, outbox, store, trees};
 
@@ -84,6 +85,7 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
         checks.extend(rigs::examine(town)?);
     }
     checks.extend(large_files(town)?);
+    checks.push(control_groups(town));
     checks.push(match process::version_of("git", "--version") {
         Some(version) => Check::good("git", version),
         None => Check::bad("git", Grade::Problem, "not found", "install git"),
@@ -127,6 +129,25 @@ fn copies(town: &Town) -> Result<Check> {
         let fix = "each of them is a host of its own; remove copies that are not needed, and see gt host adopt --help";
         Check::bad("host", Grade::Warning, found.join("; "), fix)
     })
+}
+
+/// Whether a run keeps its processes in a control group. A machine without them works, so that this is only said.
+fn control_groups(town: &Town) -> Check {
+    const NAME: &str = "control groups";
+    // Settings that cannot be read are a finding of their own.
+    if town.scheduler_settings().is_ok_and(|settings| !settings.control_groups) {
+        return Check::good(NAME, "not used: worker.control_groups is false");
+    }
+    Check::good(
+        NAME,
+        match control_groups_missing() {
+            None => "each run has one, so that every process it starts is found".to_owned(),
+            Some(why) => format!(
+                "none, because {why}; a process of a lost run is found by its lock, environment, session and tree \
+                 instead. A daemon that runs as a service of systemd (gt daemon install) has them"
+            ),
+        },
+    )
 }
 
 fn store_file(town: &Town) -> Result<Check> {

@@ -1,4 +1,4 @@
-//! What is kept for a while, and goes when that has passed: trees in the trash, events, and messages that were read.
+//! Records that are kept for a while: trees in the trash, events, messages that were read, and the files of runs.
 //!
 //! Nobody waits for it: deleting takes long, so each dispatch pass only looks whether there is something to do, and
 //! at most once a day has a copy of the program do it.
@@ -7,22 +7,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gt_core::Timestamp;
-use gt_core::schedule::{TrashState, Trashed};
+use gt_core::schedule::{LandingState, RunId, TrashState, Trashed};
 use gt_core::settings::Layers;
 use gt_core::time::parse_duration;
+use gt_core::{Status, Timestamp};
+use gt_executors::runs::{RunFiles, runs_with_files, sweep_control_groups};
 use gt_store::{Reader, Scope, Writer};
 
 use crate::runs::{RealWorld, World as _};
 use crate::settings::{file_layers, layers_over};
 use crate::trees::{WARNING, delete_for_good, is_due_soon};
-use crate::{Actor, Environment, Result, StoreOptions, SystemClock, Town, outbox};
+use crate::{Actor, Environment, OperationError, Result, StoreOptions, SystemClock, Town, outbox};
 
 /// The first argument that makes a program the helper; the town follows.
 pub const HELPER: &str = "__keep-house";
 
 /// How many events go at a time: nobody else writes meanwhile.
 const EVENTS_AT_ONCE: u32 = 5_000;
+
+/// How many runs are asked for at a time.
+const RUNS_AT_ONCE: usize = 500;
 
 /// How often it is looked after.
 const EVERY: Duration = Duration::from_hours(24);
@@ -38,6 +42,8 @@ pub struct Kept {
     pub messages: u64,
     /// How many events are gone.
     pub events: u64,
+    /// How many runs have no files any more.
+    pub runs: u64,
 }
 
 /// Has old things looked after, if there are any and nobody has done it today.
@@ -79,7 +85,52 @@ pub fn keep_house(town: &Town) -> Result<Kept> {
     })?;
     let Some((messages, announced, due)) = found else { return Ok(Kept::default()) };
     let purged = delete_for_good(town, due)?;
-    Ok(Kept { announced, purged, messages, events: forget_events(town)? })
+    let runs = forget_run_files(town)?;
+    Ok(Kept { announced, purged, messages, events: forget_events(town)?, runs })
+}
+
+/// Removes the files of runs that are over and have not changed for as long as events are kept; says of how many runs. The
+/// latest run of a bead that is not closed keeps them, and so does the last run of a polecat.
+pub fn forget_run_files(town: &Town) -> Result<u64> {
+    let runs_directory = town.runs_directory();
+    let failed =
+        |source| OperationError::File { action: "clean", path: runs_directory.clone(), source };
+    sweep_control_groups(&runs_directory);
+    let files = file_layers(town)?;
+    let before = town.read(|reader| forgotten_before(town, reader, &files))?;
+    let all = runs_with_files(&runs_directory).map_err(failed)?;
+    let old = all.into_iter().filter(|(_, changed)| *changed < before);
+    let old: Vec<RunId> = old.filter_map(|(run, _)| RunId::parse(&run).ok()).collect();
+    let mut gone = 0;
+    for some in old.chunks(RUNS_AT_ONCE) {
+        let forgotten = town.read(|reader| {
+            let polecats = reader.polecats()?;
+            let mut forgotten = Vec::new();
+            for run in some {
+                let is_last = polecats.iter().any(|polecat| polecat.last_run.as_ref() == Some(run));
+                if !is_last && may_be_forgotten(reader, run)? {
+                    forgotten.push(run);
+                }
+            }
+            Ok(forgotten)
+        })?;
+        for run in forgotten {
+            let files = RunFiles::of(&runs_directory, &run.to_string());
+            gone += u64::from(files.remove().map_err(failed)?);
+        }
+    }
+    Ok(gone)
+}
+
+/// Whether a run is over, and its bead closed or worked on by a later run. A run that the store does not know any more is
+/// over.
+fn may_be_forgotten(reader: &Reader<'_>, id: &RunId) -> Result<bool> {
+    let Some(run) = reader.run(id)? else { return Ok(true) };
+    if run.state.is_live() || run.landing.state == Some(LandingState::Intended) {
+        return Ok(false);
+    }
+    let is_closed = reader.bead(&id.bead)?.is_none_or(|bead| bead.status == Status::Closed);
+    Ok(is_closed || reader.runs_of(&id.bead)?.iter().any(|other| other.id.epoch > id.epoch))
 }
 
 /// Drops the events that are not kept any longer; says how many. Whoever goes on after one of them is told so.

@@ -62,6 +62,12 @@ enum WorkerVerb {
         #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
         confirm: String,
     },
+    /// Hold a session open until the run with this lock is over
+    #[command(hide = true)]
+    Hold {
+        /// The lock file of the run
+        lock: PathBuf,
+    },
     /// Answer git, which asks before references change
     #[command(hide = true)]
     Fence {
@@ -96,6 +102,9 @@ pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliErr
             let said = typed.map_or_else(|error| error.chain(), |()| runs::ARRIVED.to_owned());
             context.printer.data(said.replace('\n', " "))
         }
+        WorkerVerb::Hold { lock } => runs::wait_until_unlocked(lock).map_err(|error| {
+            CliError::request(format!("cannot wait for {}: {error}", lock.display()))
+        }),
         WorkerVerb::Fence { .. } => fence(context),
     }
 }

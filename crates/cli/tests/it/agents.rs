@@ -131,7 +131,9 @@ impl Stage for Sandbox {
     fn supervisor_of(&self, run: &str) -> String {
         let lock = self.cwd().join(".gt/runs").join(format!("{run}.lock"));
         let read = || fs::read_to_string(&lock).unwrap_or_default();
-        wait_until("the agent is written down", || read().split_whitespace().count() == 3);
+        wait_until("the agent is written down", || {
+            read().lines().next().is_some_and(|line| line.split_whitespace().count() == 3)
+        });
         read().split_whitespace().next().unwrap().to_owned()
     }
 

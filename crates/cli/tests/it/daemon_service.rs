@@ -102,6 +102,7 @@ fn the_unit_is_printed_or_written_and_systemd_understands_it() {
         &[
             "Type=notify\n",
             "KillMode=process\n",
+            "Delegate=yes\n",
             "Restart=on-failure\n",
             "WatchdogSec=60\n",
             &format!("-C \"{root}\" daemon run\n"),

@@ -287,6 +287,8 @@ echo started > work
 wait_for "end-$bead"
 "#;
     let town = town_with_project(leaves);
+    // With a control group it would be ended.
+    town.gt(["config", "set", "worker.control_groups", "false"]).ok();
     let first = Worker::begin(&town, "we-a", &[]);
     wait_until("it has left", || town.stage("zombie").exists());
     // Its supervisor cannot end it, because it is gone.

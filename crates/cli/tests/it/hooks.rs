@@ -5,6 +5,7 @@ use std::fs;
 use gt_testkit::{Sandbox, wait_until};
 use serde_json::Value;
 
+use crate::agents::is_alive;
 use crate::support::{Steps as _, assert_says, refusal, town};
 
 /// A hook that writes what it was told into a file of that name, a line per call.
@@ -159,6 +160,25 @@ fn a_hook_that_takes_too_long_is_ended() {
 
     wait_until("it was ended", || log(&town).contains("hq-a"));
     assert_says(&log(&town), &["on_create hq-a create: ended because it took longer than 1s"]);
+}
+
+#[test]
+fn a_detached_child_of_a_hook_ends_with_the_time_of_the_hook() {
+    let detached = "setsid env -i /bin/sh -c 'cd /; echo $$ > \"$0/child-$1\"; sleep 600; sleep 600' \"$PWD\" ";
+    for (name, rest) in [("late", "sleep 600"), ("early", "exit 0")] {
+        let town = town();
+        town.gt(["config", "set", "hooks.timeout", "1s"]).ok();
+        let hook = format!("{detached} {name} > /dev/null 2>&1 < /dev/null &\n{rest}");
+        town.write_script(".gt/hooks/on_create", &hook);
+
+        town.bead("hq-a", &[]);
+
+        let path = town.cwd().join(format!("child-{name}"));
+        let child = || fs::read_to_string(&path).unwrap_or_default();
+        wait_until("the child is there", || child().ends_with('\n'));
+        wait_until("the child is ended", || !is_alive(child().trim()));
+        assert_eq!(log(&town).contains("took longer than 1s"), name == "late");
+    }
 }
 
 #[test]

@@ -38,6 +38,7 @@ mod demo;
 mod dependencies;
 mod done;
 mod endings;
+mod escapes;
 mod events;
 mod export;
 mod faults;

@@ -6,7 +6,7 @@ use gt_testkit::wait_until;
 use serde_json::json;
 
 use crate::agents::{Stage as _, is_alive, set_agent, town_with_agent};
-use crate::support::{Steps as _, assert_says, json_refusal, keys, refusal, texts};
+use crate::support::{Steps as _, assert_says, files_in, json_refusal, keys, refusal, texts};
 
 #[test]
 fn a_run_that_ends_well_closes_its_bead_though_nobody_looks() {
@@ -388,4 +388,37 @@ fn a_supervisor_takes_only_what_is_starting() {
     assert_eq!(town.story(), ["+ we-a#1", "- we-a#1"]);
     assert_says(&town.gt(["worker", "--help"]).ok().stdout, &["exec"]);
     assert!(!town.gt(["--help"]).ok().stdout.contains("\n  worker"));
+}
+
+#[test]
+fn files_of_runs_that_are_over_are_removed_when_they_are_old() {
+    let town = town_with_agent("[ \"$bead\" = we-done ] || wait_for go");
+    for bead in ["we-done", "we-open", "we-live"] {
+        town.bead(bead, &[]);
+        town.gt(["sling", bead]).ok();
+    }
+    wait_until("the bead is closed", || town.show("we-done")["status"] == "closed");
+    town.wait_for_agent("we-open#1");
+    town.gt(["run", "cancel", "we-open"]).ok();
+    town.gt(["sling", "we-open"]).ok();
+    town.wait_for_agent("we-open#2");
+    town.gt(["run", "cancel", "we-open"]).ok();
+    town.wait_for_agent("we-live#1");
+    let has_files = |run: &str| {
+        let names = files_in(town.cwd().join(".gt/runs"));
+        names.iter().any(|name| name.starts_with(&format!("{run}.")))
+    };
+    let all = ["we-done#1", "we-open#1", "we-open#2", "we-live#1"];
+    assert!(all.iter().all(|run| has_files(run)));
+
+    let root = town.cwd().display().to_string();
+    town.gt(["__keep-house", &root]).ok();
+    assert!(all.iter().all(|run| has_files(run)), "none of them is old");
+
+    town.gt(["config", "set", "events.keep", "0s"]).ok();
+    town.gt(["__keep-house", &root]).ok();
+    assert_eq!(all.map(has_files), [false, false, true, true]);
+    town.allow("go");
+    wait_until("the live one goes on", || town.show("we-live")["status"] == "closed");
+    town.assert_quiet();
 }

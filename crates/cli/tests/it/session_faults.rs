@@ -88,21 +88,45 @@ fn an_agent_in_a_session_that_is_killed_costs_an_attempt_and_no_work() {
     town.assert_quiet();
 }
 
+/// Tmux, as the server of the sessions of a town understands it.
+pub(crate) fn tmux(town: &Sandbox, arguments: &[&str]) -> gt_testkit::Ran {
+    let socket = sockets(&town.root().join("tmux")).pop().expect("a server was started");
+    town.command("tmux").arg("-S").arg(socket).args(arguments).run()
+}
+
+/// Waits until the supervisor of a run has opened another session for it than the one that this process holds.
+#[track_caller]
+pub(crate) fn wait_for_session(town: &Sandbox, run: &str, before: &str) -> String {
+    let holder = || {
+        let record = record_of(town, run);
+        record.lines().find_map(|line| line.strip_prefix("session of ")).map(str::to_owned)
+    };
+    wait_until("another session is open", || holder().is_some_and(|holder| holder != before));
+    wait_until("it is listed", || town.polecats()[0]["session_alive"] == true);
+    holder().unwrap()
+}
+
 #[test]
-fn workers_go_on_when_the_server_of_their_sessions_is_killed() {
+fn a_worker_whose_session_is_killed_gets_another_one_and_goes_on() {
     let town = town_with_sessions("says_where; wait_for go; echo tea > tea");
     let worker = Worker::begin(&town, "we-a", &[]);
+    let agent = town.agent_of("we-a");
     kill_server(&town);
-    wait_until("its supervisor has noticed", || {
-        record_of(&town, "we-a#1").contains("without session")
-    });
+    let first = wait_for_session(&town, "we-a#1", "");
+    tmux(&town, &["kill-session", "-t", "we-furiosa"]).ok();
+    let second = wait_for_session(&town, "we-a#1", &first);
+    // A person who has a window in it does not keep the name.
+    tmux(&town, &["new-window", "-d", "-t", "we-furiosa", "sleep 300"]).ok();
+    town.signal("KILL", &second);
+    wait_for_session(&town, "we-a#1", &second);
     town.cycle().ok();
 
     assert_eq!(town.states("we-a"), ["running"]);
+    assert!(is_alive(&agent), "it is the same agent");
     let polecat = &town.polecats()[0];
-    assert_eq!((&polecat["state"], &polecat["session_alive"]), (&"working".into(), &false.into()));
-    assert_says(&refusal(&town.gt(["polecat", "attach", "we-a"])), &["gt polecat log we-a"]);
-    // Others get sessions of a new server meanwhile.
+    assert_eq!((&polecat["state"], &polecat["session"]), (&"working".into(), &"we-furiosa".into()));
+    assert!(!record_of(&town, "we-a#1").contains("without session"));
+    // Others get sessions of the same server meanwhile.
     Worker::begin(&town, "we-b", &[]);
 
     town.allow("go");
@@ -113,6 +137,10 @@ fn workers_go_on_when_the_server_of_their_sessions_is_killed() {
     assert_eq!(town.run_of("we-a")["attempt"], 1);
     assert_eq!(town.landed_file("tea").as_deref(), Some("tea\n"));
     assert!(worker.tree.exists());
+    wait_until("its session ends with it", || {
+        !tmux(&town, &["list-sessions", "-F", "#{session_name}"]).stdout.contains("we-furiosa\n")
+    });
+    tmux(&town, &["kill-server"]);
     town.assert_quiet();
 }
 
@@ -132,9 +160,19 @@ fn a_run_that_goes_down_with_the_server_of_its_session_costs_no_attempt() {
     let town = town_with_sessions(STAYS);
     town.gt(["config", "set", "recovery.cooldown", "0s"]).ok();
     town.gt(["config", "set", "recovery.max_attempts", "1"]).ok();
-    let worker = Worker::begin(&town, "we-a", &[]);
+    // Its supervisor finds a tmux that opens no session from then on.
+    let real = town.command("sh").args(["-c", "command -v tmux"]).run().ok().line().to_owned();
+    let broken = town.root().join("broken");
+    let script = format!("[ ! -e '{}' ] || exit 1; exec '{real}' \"$@\"", broken.display());
+    town.write_script("bin/tmux", &script);
+    let path = town.command("sh").args(["-c", "echo $PATH"]).run().ok().line().to_owned();
+    let path = format!("{}:{path}", town.cwd().join("bin").display());
+    town.bead("we-a", &[]);
+    town.start_gt(&["sling", "we-a"]).env("PATH", &path).run().ok();
+    let worker = Worker::of(&town, "we-a#1");
     worker.write("precious", "precious\n");
     let supervisor = town.supervisor_of("we-a#1");
+    fs::write(&broken, "").unwrap();
     kill_server(&town);
     wait_until("its supervisor has noticed", || {
         record_of(&town, "we-a#1").contains("without session")
@@ -414,7 +452,8 @@ fn two_towns_that_share_everything_but_their_directories_do_not_meet() {
         .collect();
     assert_eq!(mine.len(), 1);
     one.command("tmux").arg("-S").arg(&mine[0]).arg("kill-server").run().ok();
-    assert_eq!((alive(&one), alive(&other)), (vec![false], vec![true, true]));
+    assert_eq!(alive(&other), [true, true]);
+    wait_until("the run of the first gets another session", || alive(&one) == [true]);
     for town in [&one, &other] {
         town.write("go", "");
         wait_until("we-2 is done", || town.run_of("we-2")["state"] == "done");

@@ -6,6 +6,7 @@ use gt_testkit::{Sandbox, wait_until};
 use serde_json::Value;
 
 use crate::agents::{Stage as _, town_with_agent};
+use crate::session_faults::{tmux, wait_for_session};
 use crate::support::{Steps as _, assert_says, refusal, texts};
 use crate::trees::{Trees as _, WAIT, town_with_trees};
 
@@ -327,6 +328,41 @@ fn a_nudge_is_typed_into_a_session_and_seen_there() {
     wait_until("we-1 is done", || town.run_of("we-1")["state"] == "done");
     let message = refusal(&town.gt(["nudge", "we-1#1", "Too late"]));
     assert_says(&message, &["we-1#1 has ended (done)", "bd comments add we-1"]);
+}
+
+#[test]
+fn an_agent_whose_session_was_killed_is_shown_and_spoken_to_in_another_one() {
+    let town = town_with_scripted_screens();
+    script_bead(&town, "we-1", "say I began\ntouch begun\nread typed.log\nwait-for go.log\ndone");
+    town.begin("we-1");
+    tmux(&town, &["kill-session", "-t", "we-furiosa"]).ok();
+    wait_for_session(&town, "we-1#1", "");
+
+    wait_until("it is shown", || {
+        let pane = tmux(&town, &["capture-pane", "-p", "-t", "we-furiosa"]).stdout;
+        pane.contains("I began") && town.gt(["peek", "we-1"]).ok().stdout.contains("I began")
+    });
+    let nudged = town.gt_json(&["nudge", "we-1#1", "The fixture moved"]);
+    assert_eq!(
+        (&nudged["receipt"], &nudged["session"]),
+        (&"delivered".into(), &"we-furiosa".into())
+    );
+    let typed = || fs::read_to_string(town.tree("furiosa").join("typed.log")).unwrap_or_default();
+    wait_until("the agent has read it", || typed().contains("The fixture moved"));
+
+    // The next agent of the same run is in the new session too, and not in the first one.
+    town.gt(["handoff", "--run", "we-1"]).ok();
+    wait_until("the next agent is there", || {
+        let log = town.gt(["run", "log", "we-1#1"]).ok().stdout;
+        log.contains("session 2") && log.matches("I began").count() == 2
+    });
+    wait_until("it is shown", || {
+        tmux(&town, &["capture-pane", "-p", "-t", "we-furiosa"]).stdout.contains("I began")
+    });
+    town.gt(["run", "cancel", "we-1"]).ok();
+    wait_until("its session ends with it", || {
+        !tmux(&town, &["list-sessions", "-F", "#{session_name}"]).stdout.contains("we-furiosa\n")
+    });
 }
 
 #[test]

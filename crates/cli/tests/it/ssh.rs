@@ -58,7 +58,9 @@ impl Elsewhere {
         let towns = fs::read_dir(self.directory().join(".gt/runs")).unwrap();
         let lock = towns.flatten().next().unwrap().path().join(format!("{run}.lock"));
         let written = || fs::read_to_string(&lock).unwrap();
-        wait_until("the agent is written down", || written().split_whitespace().count() == 3);
+        wait_until("the agent is written down", || {
+            written().lines().next().is_some_and(|line| line.split_whitespace().count() == 3)
+        });
         let keeper = written().split_whitespace().next().unwrap().to_owned();
         self.signal("KILL", &keeper);
         wait_until("the keeper is gone", || !is_alive(&keeper));

@@ -5,7 +5,7 @@ use std::fs;
 use gt_testkit::{Ran, Running, Sandbox, wait_until};
 use serde_json::{Value, json};
 
-use crate::agents::Stage as _;
+use crate::agents::{Stage as _, is_alive};
 use crate::serving::{Served, text};
 use crate::support::{Steps as _, assert_says, files_in, nowhere, refusal, town};
 
@@ -246,4 +246,59 @@ fn a_server_that_is_away_is_waited_for_and_told_of_once() {
     assert_eq!(told(&ran.stdout), ["began", "completed"].repeat(2));
     assert_eq!(ran.stderr.matches("waiting for the queue").count(), 1, "{ran}");
     assert_eq!(ran.stderr.matches("the queue is back").count(), 1, "{ran}");
+}
+
+/// A command that writes down its own number and that of a child which has left its session, and hears no question.
+const HIDES: &str = "trap '' TERM
+    setsid env -i sh -c 'trap \"\" TERM; echo $$ > \"$0/child\"; while [ -d \"$0\" ]; do sleep 0.05; done' \"$PWD\" &
+    echo $$ > pid
+    while [ -d . ]; do sleep 0.05; done";
+
+/// Waits until such a command is at work; its number and that of its child.
+#[track_caller]
+fn at_work(poller: &Poller) -> [String; 2] {
+    ["pid", "child"].map(|name| {
+        let path = poller.sandbox.cwd().join(name);
+        let read = || fs::read_to_string(&path).unwrap_or_default();
+        wait_until("the command is at work", || read().ends_with('\n'));
+        let number = read().trim().to_owned();
+        fs::remove_file(&path).unwrap();
+        number
+    })
+}
+
+#[test]
+fn a_command_ends_with_the_poller_that_was_killed_and_before_its_lease() {
+    let server = Served::new();
+    for poller in [Poller::here(&server.town), Poller::away(&server)] {
+        let item = add(&server.town, "Long", &[]);
+        let running = poller.start(&["--grace", "300ms", "--lease", "30s"], HIDES);
+        let processes = at_work(&poller);
+        running.kill();
+        for process in &processes {
+            wait_until("the command and its child are gone", || !is_alive(process));
+        }
+        // The lease is still held, so that no other poller has got the item meanwhile.
+        assert_eq!(shown(&server.town, &item)["status"], "in_progress");
+        server.town.gt(["work", "update", &item, "--status", "failed"]).ok();
+    }
+}
+
+#[test]
+fn a_command_whose_attendant_was_killed_is_ended_by_the_poller() {
+    let server = Served::new();
+    let poller = Poller::away(&server);
+    let item = add(&server.town, "Long", &[]);
+    let running = poller.start(&["--grace", "300ms", "--max", "1"], HIDES);
+    let processes = at_work(&poller);
+    let attendant = fs::read_to_string(format!("/proc/{}/status", processes[0])).unwrap();
+    let attendant = attendant.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim();
+    assert_ne!(attendant, running.id().to_string());
+    server.town.signal("KILL", attendant);
+    let ran = running.wait().ok();
+    assert_eq!(told(&ran.stdout), ["began", "failed"]);
+    for process in &processes {
+        assert!(!is_alive(process));
+    }
+    assert_eq!(shown(&server.town, &item)["status"], "failed");
 }

@@ -84,6 +84,8 @@ settings! {
         "Handoffs of a run in a row without a commit or a step before a person is asked; 0 is no limit";
     "worker.kill_grace": SettingKind::Duration, "10s",
         "Time between asking a worker to end and ending it";
+    "worker.control_groups": SettingKind::Bool, "true",
+        "Whether the processes of each run are kept in a control group of the kernel, where those can be had";
     "worker.runtime": SettingKind::Runtime, "",
         "Program that works on beads; without one, the rig's command if it has one, else claude";
     "worker.rights": SettingKind::WorkerRights, "worker",

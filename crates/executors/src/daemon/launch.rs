@@ -12,6 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::background::spawn;
 use crate::process::{ProcessError, command};
+use crate::runs::outside_control_group;
 
 /// What came of starting a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +40,8 @@ pub fn launch(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(open_complaints(complaints).map_err(failed)?);
-    let mut child = spawn(&mut command).map_err(failed)?;
+    // A daemon that an agent starts outlives the run of that agent.
+    let mut child = outside_control_group(|| spawn(&mut command)).map_err(failed)?;
     let voice = child.stdout.take().ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))?;
     let (tell, answer) = mpsc::channel();
     std::thread::spawn(move || {

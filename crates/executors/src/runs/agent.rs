@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Seek as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use rustix::process::{Pid, WaitStatus, getpid};
 
-use super::attend::{Attended, attend};
+use super::attend::{Attended, Reopening, attend};
 use super::control::{Control, Wish};
 use super::orphan::Record;
 use super::prompter::Prompting;
 use super::remains::{bystanders, end_all, left_of};
-use super::{AgentEnd, Prompter, RunFiles, RunLock, processes};
+use super::{AgentEnd, Prompter, RunFiles, RunLock, cgroup, processes};
 use crate::background::spawn;
 use crate::process::{ProcessError, command};
 use crate::terminal::{Display, Launcher, OwnTerminal, Relay, Terminal};
@@ -55,13 +55,41 @@ pub enum SessionEnd {
 /// end besides the children that it had before. Those are left alone, and do not get the lock either.
 ///
 /// Between two runs it can be kept, which saves making the pipe through which it is spoken to.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Supervision {
     control: Option<Control>,
     peak_mb: Option<u32>,
+    reopen: Option<Reopen>,
+    /// The session that was opened instead of the first one.
+    opened: Option<OpenedSession>,
+}
+
+/// Opens another session for an agent whose session has gone away; `None` if that does not work now.
+pub type Reopen = Box<dyn Fn() -> Option<OpenedSession>>;
+
+/// A session that was opened for an agent whose session has gone away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenedSession {
+    /// Its terminal, such as `/dev/pts/3`.
+    pub terminal: PathBuf,
+    /// The process that it was started with, which holds it open until the run is over.
+    pub holder: u32,
+    /// The server that has the session. If this process had to start it, it is no part of the run all the same.
+    pub server: Option<u32>,
+}
+
+impl std::fmt::Debug for Supervision {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Supervision").field("opened", &self.opened).finish_non_exhaustive()
+    }
 }
 
 impl Supervision {
+    /// From now on, an agent whose session goes away gets another one from this.
+    pub fn reopen_with(&mut self, reopen: Reopen) {
+        self.reopen = Some(reopen);
+    }
+
     /// Runs an agent until its end, or ends it when somebody asks: see [`Supervision`]. After a handover it is called again
     /// with the next agent of the same run.
     pub fn stay_with(
@@ -77,7 +105,9 @@ impl Supervision {
             program: agent.argv.first().cloned().unwrap_or_default(),
             source,
         })?;
-        let end = supervise(control, files, lock, agent, grace, started, &mut self.peak_mb);
+        let mut place = Place { reopen: self.reopen.as_ref(), opened: &mut self.opened };
+        let end =
+            supervise(control, files, lock, agent, grace, started, &mut self.peak_mb, &mut place);
         // Whoever wants something between two agents is heard by the next.
         if !matches!(end, Ok(SessionEnd::HandedOver)) {
             control.rest();
@@ -92,6 +122,16 @@ impl Supervision {
     }
 }
 
+/// The session of a supervisor.
+struct Place<'a> {
+    reopen: Option<&'a Reopen>,
+    opened: &'a mut Option<OpenedSession>,
+}
+
+/// How much of what an agent has printed is shown in a session that was opened later, in bytes.
+const SHOWN_AGAIN_MAX: u64 = 4096;
+
+#[expect(clippy::too_many_arguments, reason = "each of them is of another owner")]
 fn supervise(
     control: &mut Control,
     files: &RunFiles,
@@ -100,25 +140,50 @@ fn supervise(
     grace: Duration,
     started: impl FnOnce(),
     peak_mb: &mut Option<u32>,
+    place: &mut Place<'_>,
 ) -> Result<SessionEnd, ProcessError> {
     let program = agent.argv.first().cloned().unwrap_or_default();
     let cannot_start = |source| ProcessError::Start { program: program.clone(), source };
     let failed = |message| ProcessError::Failed { program: program.clone(), message };
-    let bystanders = bystanders();
+    let mut bystanders = bystanders();
     adopt_orphans();
     // For whoever must end the agent without us. If it cannot be written that is done by hand; an agent is
     // not kept from its work for it.
-    let mut record = Record { supervisor: getpid(), agent: None, without_session: false };
-    let mut session = OwnTerminal::of_this_process();
+    let cgroup = cgroup::entered().map(|group| group.path().to_string_lossy().into_owned());
+    let mut record = Record {
+        supervisor: getpid(),
+        agent: None,
+        without_session: false,
+        holder: place.opened.as_ref().and_then(OpenedSession::process),
+        cgroup,
+    };
+    let mut session = match place.opened.as_ref() {
+        Some(opened) => OwnTerminal::at(&opened.terminal),
+        None => OwnTerminal::of_this_process(),
+    };
     let _ = lock.write(&record.to_string());
-    let begun = start(files, lock, agent).map_err(cannot_start);
-    let outcome = begun.and_then(|Begun { child, relay, prompting }| {
+    let begun = start(files, lock, agent, place.opened.as_ref()).map_err(cannot_start);
+    let outcome = begun.and_then(|Begun { child, mut relay, prompting }| {
         let agent = Pid::from_child(&child);
         record.agent = processes::look(agent).map(|process| (agent, process.started));
         let _ = lock.write(&record.to_string());
         let attended = attend(agent, control, prompting, grace, &mut session, started, || {
-            record.without_session = true;
+            let Some(reopen) = place.reopen else { return Reopening::Never };
+            (record.without_session, record.holder) = (true, None);
             let _ = lock.write(&record.to_string());
+            let Some(opened) = reopen() else { return Reopening::Later };
+            // Its server has the sessions of other runs too.
+            let server = opened.server.and_then(|server| Pid::from_raw(server.try_into().ok()?));
+            bystanders.extend(server.and_then(processes::look));
+            if let (Some(relay), Ok(Some(display))) = (&mut relay, Display::on(&opened.terminal)) {
+                // An agent that cannot be shown goes on, and its output is in the log.
+                let _ = relay.move_to(display, &end_of_file(&files.output_path(), SHOWN_AGAIN_MAX));
+            }
+            (record.without_session, record.holder) = (false, opened.process());
+            let _ = lock.write(&record.to_string());
+            let terminal = OwnTerminal::at(&opened.terminal);
+            *place.opened = Some(opened);
+            Reopening::Opened(terminal)
         });
         *peak_mb = (*peak_mb).max(attended.peak_mb);
         let end = session_end(&attended);
@@ -173,7 +238,7 @@ pub(super) fn agent_end(status: WaitStatus, is_cancelled: bool) -> AgentEnd {
 }
 
 /// Makes the kernel give us the children of those of our descendants that end before them.
-fn adopt_orphans() {
+pub(super) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {
         // Where it cannot be had, the process group still holds together what does not run away.
@@ -189,7 +254,31 @@ struct Begun {
     prompting: Option<Result<Prompting, String>>,
 }
 
-fn start(files: &RunFiles, lock: &RunLock, agent: &Agent) -> io::Result<Begun> {
+impl OpenedSession {
+    fn process(&self) -> Option<Pid> {
+        Pid::from_raw(self.holder.try_into().ok()?)
+    }
+}
+
+/// The end of a file, if it can be read.
+fn end_of_file(path: &Path, bytes_max: u64) -> Vec<u8> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(io::SeekFrom::Start(length.saturating_sub(bytes_max)))?;
+        let mut bytes = Vec::new();
+        file.take(bytes_max).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().unwrap_or_default()
+}
+
+fn start(
+    files: &RunFiles,
+    lock: &RunLock,
+    agent: &Agent,
+    opened: Option<&OpenedSession>,
+) -> io::Result<Begun> {
     let output = crate::private::options().append(true).create(true).open(files.output_path())?;
     let Some(launcher) = &agent.terminal else {
         let child = start_plainly(files, lock, agent, output)?;
@@ -197,7 +286,11 @@ fn start(files: &RunFiles, lock: &RunLock, agent: &Agent) -> io::Result<Begun> {
     };
     // Until the agent is there nobody types, and until it has its prompt nobody else does.
     let keyboard = files.take_keyboard()?;
-    let display = Display::of_this_process()?;
+    let display = match opened {
+        Some(opened) => Display::on(&opened.terminal)?,
+        None => Display::of_this_process()?,
+    };
+    let process = opened.and_then(OpenedSession::process).unwrap_or_else(getpid);
     let terminal = Terminal::open(display.as_ref())?;
     let argv: Vec<OsString> = agent.argv.iter().map(OsString::from).collect();
     let started =
@@ -205,7 +298,7 @@ fn start(files: &RunFiles, lock: &RunLock, agent: &Agent) -> io::Result<Begun> {
     let child = started.map_err(|error| explained(agent, error))?;
     let relay = Some(terminal.relay(output, display)?);
     let prompting = agent.prompter.as_ref().map(|prompter| {
-        let begun = prompter.start(files, &agent.prompt, keyboard);
+        let begun = prompter.start(files, &agent.prompt, keyboard, process);
         begun.map_err(|error| format!("its prompt cannot be typed: {error}"))
     });
     Ok(Begun { child, relay, prompting })

@@ -55,11 +55,11 @@ impl Stage {
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// How often children that we have adopted are collected, whose end nobody tells us.
-const COLLECT_INTERVAL: Duration = Duration::from_mins(1);
+pub(super) const COLLECT_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Stays with the agent to its end, or ends it when somebody asks, or when it cannot be given its prompt. Collects every
-/// child that ends meanwhile. `started` is called once it is at work, and `on_loss` if the session goes away in which we
-/// are: the agent does not mind.
+/// child that ends meanwhile. `started` is called once it is at work, and `on_loss` when the session has gone away in which
+/// we are, and again later if it could not open another one: the agent goes on meanwhile.
 pub(super) fn attend(
     agent: Pid,
     control: &mut Control,
@@ -67,13 +67,18 @@ pub(super) fn attend(
     grace: Duration,
     session: &mut OwnTerminal,
     started: impl FnOnce(),
-    mut on_loss: impl FnMut(),
+    mut on_loss: impl FnMut() -> Reopening,
 ) -> Attended {
     let end = end_of(agent);
     let mut scales = Scales::default();
     let mut stage = Stage::Working;
     let mut wish = None;
     let mut started = Some(started);
+    let mut reopening = Retry::default();
+    if session.as_fd().is_none() {
+        // Its session may have gone away before it had an agent.
+        reopening.begin();
+    }
     let (mut prompting, mut prompted) = match prompting {
         None => {
             started.take().into_iter().for_each(|started| started());
@@ -90,11 +95,21 @@ pub(super) fn attend(
             }
             (_, Stage::Working | Stage::Killed) => COLLECT_INTERVAL,
         };
-        let limit = limit.min(scales.next_look());
+        let limit = limit.min(scales.next_look()).min(reopening.next_try());
         let news = wait_for_news(end.as_ref(), control, wish, prompting.as_mut(), session, limit);
         if news.is_without_session {
             session.forget();
-            on_loss();
+            reopening.begin();
+        }
+        if stage.is_free() && reopening.is_due() {
+            match on_loss() {
+                Reopening::Opened(terminal) => {
+                    *session = terminal;
+                    reopening.end();
+                }
+                Reopening::Later => reopening.put_off(),
+                Reopening::Never => reopening.end(),
+            }
         }
         scales.weigh(agent);
         wish = wish.max(news.wish);
@@ -136,6 +151,51 @@ pub(super) fn attend(
             }
             (Stage::Working | Stage::Dismissed(_) | Stage::Asked(_) | Stage::Killed, _) => {}
         }
+    }
+}
+
+/// What came of opening another session for an agent whose session has gone away.
+#[derive(Debug)]
+pub(super) enum Reopening {
+    /// This is its terminal.
+    Opened(OwnTerminal),
+    /// It did not work this time.
+    Later,
+    /// The agent had no session that can be opened again.
+    Never,
+}
+
+/// The pauses between two tries to open another session.
+const REOPEN_FIRST: Duration = Duration::from_millis(250);
+const REOPEN_LONGEST: Duration = Duration::from_mins(1);
+
+/// When another session is tried to be opened.
+#[derive(Debug, Default)]
+struct Retry {
+    at: Option<Instant>,
+    pause: Duration,
+}
+
+impl Retry {
+    fn begin(&mut self) {
+        *self = Self { at: Some(Instant::now()), pause: REOPEN_FIRST };
+    }
+
+    fn end(&mut self) {
+        self.at = None;
+    }
+
+    fn put_off(&mut self) {
+        self.at = Some(Instant::now() + self.pause);
+        self.pause = (self.pause * 2).min(REOPEN_LONGEST);
+    }
+
+    fn is_due(&self) -> bool {
+        self.at.is_some_and(|at| at <= Instant::now())
+    }
+
+    fn next_try(&self) -> Duration {
+        self.at.map_or(COLLECT_INTERVAL, |at| at.saturating_duration_since(Instant::now()))
     }
 }
 
@@ -230,7 +290,7 @@ fn wait_for_news(
 }
 
 /// Collects the children that have ended; the status of the agent, if it is among them.
-fn collect(agent: Pid, is_over: bool) -> Result<Option<WaitStatus>, Errno> {
+pub(super) fn collect(agent: Pid, is_over: bool) -> Result<Option<WaitStatus>, Errno> {
     loop {
         let collected = if is_over {
             // It cannot take long, and another answer than its end would come again and again.

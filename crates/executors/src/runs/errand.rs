@@ -1,29 +1,51 @@
-//! A command that does one thing for whoever started it, and stays with it: no run of this town, no lock.
+//! A command that does one thing for the process that started it, and does not outlive that process: no run of this town, no
+//! lock.
+//!
+//! An attendant, which is this program once more, stands between the two. It starts the command, and reads a pipe from the
+//! process that started it. When that pipe has an end, because that process was killed or wants the command to end, the
+//! attendant ends the command and everything that the command has started. When the attendant itself is killed, its
+//! children become those of the process that started it, which ends them.
 
+use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
 
 use super::AgentEnd;
-use super::agent::{agent_end, prompt_file};
-use super::attend::{LOOK_AGAIN, end_of};
-use super::remains::{end_all, left_in_group};
+use super::agent::{adopt_orphans, agent_end, prompt_file};
+use super::attend::{COLLECT_INTERVAL, LOOK_AGAIN, collect, end_of};
+use super::processes::Process;
+use super::remains::{bystanders, end_all, left_of};
+use super::supervisor::say;
 use crate::background::spawn;
 use crate::daemon::wait_for_any;
-use crate::process::{ProcessError, command};
+use crate::process::{ProcessError, command, command_with_everything};
+use crate::terminal::Launcher;
 
-/// How long whatever does not even end when it is killed is waited for.
+/// The first word for this program when it is to attend a command: see [`attend_errand`].
+pub const ATTEND: &str = "__attend";
+
+/// How long processes that do not even end when they are killed are waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What an attendant says when the command runs, and before the number of the error if it cannot be started.
+const STARTED: &str = "started";
+const NOT_STARTED: &str = "error number ";
+/// What an attendant is told: how many milliseconds remain in which no other command has the same work.
+const TIME_LEFT: &str = "time left ";
 
 /// A command to be started.
 #[derive(Debug)]
 pub struct Order<'a> {
+    /// This program, and what makes it call [`attend_errand`] with the words that follow.
+    pub attendant: &'a Launcher,
     /// The program and its arguments. A program with a relative path is looked for in `directory`.
     pub argv: &'a [String],
     /// Where it runs.
@@ -36,102 +58,270 @@ pub struct Order<'a> {
     pub output: File,
     /// A directory on whose file system its input may be kept meanwhile.
     pub scratch: &'a Path,
+    /// How long it may take to end when it is asked to.
+    pub grace: Duration,
+    /// For how long no other command can get the same work.
+    pub time_left: Duration,
 }
 
-/// A command at work, in a process group of its own. Dropping it leaves it running.
+/// A command at work. Dropping it ends the command.
 #[derive(Debug)]
 pub struct Errand {
-    child: Pid,
-    /// Can be read from when it has ended.
-    end: Option<OwnedFd>,
+    attendant: Child,
+    /// Closed to have the command end.
+    orders: Option<ChildStdin>,
+    voice: ChildStdout,
+    said: Vec<u8>,
+    grace: Duration,
+    bystanders: Vec<Process>,
 }
 
 impl Errand {
     /// Starts a command.
     pub fn start(order: Order<'_>) -> Result<Self, ProcessError> {
-        let name = order.argv.first().cloned().unwrap_or_default();
-        let child = begin(order).map_err(|source| ProcessError::Start { program: name, source })?;
-        Ok(Self { child, end: end_of(child) })
+        let program = order.argv.first().cloned().unwrap_or_default();
+        let failed = |source| ProcessError::Start { program: program.clone(), source };
+        let mut errand = begin(order).map_err(failed)?;
+        loop {
+            if let Some(line) = errand.next_line() {
+                if line == STARTED {
+                    return Ok(errand);
+                }
+                if let Some(number) = line.strip_prefix(NOT_STARTED) {
+                    errand.end();
+                    let number = number.parse().unwrap_or_default();
+                    return Err(failed(io::Error::from_raw_os_error(number)));
+                }
+            } else if !errand.hear() {
+                errand.end();
+                return Err(failed(io::Error::other("its attendant ended without a word")));
+            }
+        }
     }
 
     /// Waits until it has ended, or something can be read from `other`, but no longer than this; how it ended, if it has.
-    /// What it has left running in its process group is ended then.
-    pub fn wait(
-        &mut self,
-        other: BorrowedFd<'_>,
-        limit: Duration,
-        grace: Duration,
-    ) -> Option<AgentEnd> {
-        match &self.end {
-            Some(end) => wait_for_any(&[end.as_fd(), other], limit),
-            None => wait_for_any(&[other], limit.min(LOOK_AGAIN)),
+    /// Nothing that it has started is left then.
+    pub fn wait(&mut self, other: BorrowedFd<'_>, limit: Duration) -> Option<AgentEnd> {
+        wait_for_any(&[self.voice.as_fd(), other], limit);
+        if !is_readable(self.voice.as_fd()) {
+            return None;
         }
-        let ended = self.collect()?;
-        self.clear(grace);
-        Some(ended)
+        let is_there = self.hear();
+        while let Some(line) = self.next_line() {
+            if let Some(end) = AgentEnd::parse(&format!("{line}\n")) {
+                return Some(end);
+            }
+        }
+        if is_there {
+            return None;
+        }
+        // Its attendant was killed, and no process can say any more how it ended.
+        self.finish();
+        Some(AgentEnd::Cancelled)
     }
 
-    /// Ends it, and everything in its process group: asked first, and killed after `grace`.
-    pub fn end(mut self, grace: Duration) {
+    /// Notes that no other command can get the same work for so long from now. If this process is killed, the command has
+    /// ended before that.
+    pub fn has_time(&mut self, left: Duration) {
+        if let Some(orders) = &mut self.orders {
+            // An attendant that is gone is noticed by the next wait.
+            let _ = writeln!(orders, "{TIME_LEFT}{}", left.as_millis());
+        }
+    }
+
+    /// Ends it, and everything that it has started: asked first, and killed after its grace.
+    pub fn end(mut self) {
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        self.orders = None;
         let began = Instant::now();
-        self.signal(Signal::TERM);
-        // One that is stopped would not hear the question.
-        self.signal(Signal::CONT);
-        let mut is_killed = false;
-        while self.collect().is_none() {
-            let left = grace.saturating_sub(began.elapsed());
-            if left.is_zero() && !std::mem::replace(&mut is_killed, true) {
-                self.signal(Signal::KILL);
+        let limit = self.grace.saturating_add(PATIENCE * 2);
+        let status = loop {
+            match self.attendant.try_wait() {
+                Ok(None) => {}
+                Ok(status) => break status,
+                Err(_) => break None,
             }
-            if began.elapsed() > grace + PATIENCE {
-                break;
+            let Some(left) = limit.checked_sub(began.elapsed()) else {
+                let _ = self.attendant.kill();
+                break self.attendant.wait().ok();
+            };
+            // The end of what it says is its own end, or nearly.
+            if is_readable(self.voice.as_fd()) && !self.hear() {
+                wait_for_any(&[], LOOK_AGAIN);
+            } else {
+                wait_for_any(&[self.voice.as_fd()], left);
             }
-            let limit = if is_killed { LOOK_AGAIN } else { left };
-            match &self.end {
-                Some(end) => wait_for_any(&[end.as_fd()], limit),
-                None => wait_for_any(&[], limit.min(LOOK_AGAIN)),
-            }
-        }
-        self.clear(grace.saturating_sub(began.elapsed()));
-    }
-
-    fn signal(&self, signal: Signal) {
-        // It is not collected yet, so that the number is still its own; one that has gone needs none.
-        let _ = kill_process_group(self.child, signal);
-    }
-
-    fn collect(&mut self) -> Option<AgentEnd> {
-        loop {
-            match waitpid(Some(self.child), WaitOptions::NOHANG) {
-                Ok(Some((_, status))) => return Some(agent_end(status, false)),
-                Ok(None) => return None,
-                Err(Errno::INTR) => {}
-                // Nobody can say any more how it ended.
-                Err(_) => return Some(AgentEnd::Cancelled),
-            }
+        };
+        if status.is_some_and(|status| !status.success()) {
+            self.clear();
         }
     }
 
-    /// Ends what is left of its process group.
-    fn clear(&self, grace: Duration) {
-        end_all(grace, Some(PATIENCE), || left_in_group(self.child));
+    /// Ends what an attendant that was killed has left: the kernel has made it ours.
+    fn clear(&mut self) {
+        let attendant = Pid::from_child(&self.attendant);
+        end_all(self.grace, Some(PATIENCE), || left_of(attendant, &self.bystanders));
+    }
+
+    /// The next whole line that was heard.
+    fn next_line(&mut self) -> Option<String> {
+        let end = self.said.iter().position(|byte| *byte == b'\n')?;
+        let line: Vec<u8> = self.said.drain(..=end).collect();
+        Some(String::from_utf8_lossy(&line[..end]).into_owned())
+    }
+
+    /// Waits for more words; whether there may be more after them.
+    fn hear(&mut self) -> bool {
+        let mut piece = [0; 1024];
+        match self.voice.read(&mut piece) {
+            Ok(0) => false,
+            Ok(read) => {
+                self.said.extend_from_slice(&piece[..read]);
+                true
+            }
+            Err(error) => error.kind() == io::ErrorKind::Interrupted,
+        }
     }
 }
 
-fn begin(order: Order<'_>) -> io::Result<Pid> {
-    let Some((program, arguments)) = order.argv.split_first() else {
+impl Drop for Errand {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
+fn begin(order: Order<'_>) -> io::Result<Errand> {
+    if order.argv.is_empty() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
-    };
-    let is_path = program.contains('/');
-    let mut command =
-        if is_path { command(order.directory.join(program)) } else { command(program) };
+    }
+    // What an attendant that is killed leaves behind comes to us.
+    adopt_orphans();
+    let bystanders = bystanders();
+    let mut command = command(&order.attendant.program);
+    let number = |duration: Duration| duration.as_millis().to_string();
     command
-        .args(arguments)
+        .args(&order.attendant.arguments)
+        .args([number(order.grace), number(order.time_left), order.input.len().to_string()])
+        .arg(order.scratch)
+        .args(order.argv)
         .current_dir(order.directory)
         .envs(order.environment.iter().map(|(name, value)| (name, value)))
-        .stdin(prompt_file(order.scratch, order.input)?)
-        .stdout(order.output.try_clone()?)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
         .stderr(order.output)
+        // What is typed at our terminal is for us alone.
+        .process_group(0);
+    let mut attendant = spawn(&mut command)?;
+    let pipes = attendant.stdin.take().zip(attendant.stdout.take());
+    let (mut orders, voice) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
+    // One that is gone is noticed when it says nothing.
+    let _ = orders.write_all(order.input);
+    let (orders, said) = (Some(orders), Vec::new());
+    Ok(Errand { attendant, orders, voice, said, grace: order.grace, bystanders })
+}
+
+/// What an attendant does: starts the command that the words name, says how it ended, and ends it when its orders have an
+/// end. Its standard input is what the command reads, and then its orders; it says what happens on standard output; its
+/// standard error is the output of the command.
+pub fn attend_errand(words: &[OsString]) -> io::Result<()> {
+    let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "the attendant was called wrongly");
+    let [grace, time_left, length, scratch, argv @ ..] = words else { return Err(wrong()) };
+    let number =
+        |word: &OsString| word.to_str().and_then(|word| word.parse().ok()).ok_or_else(wrong);
+    let grace = Duration::from_millis(number(grace)?);
+    let deadline = Instant::now() + Duration::from_millis(number(time_left)?);
+    let (length, scratch) =
+        (usize::try_from(number(length)?).map_err(|_| wrong())?, PathBuf::from(scratch));
+    let mut input = vec![0; length];
+    let mut orders = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    orders.read_exact(&mut input)?;
+    adopt_orphans();
+    let child = match start(argv, &scratch, &input) {
+        Ok(child) => child,
+        Err(error) => {
+            say(&format!("{NOT_STARTED}{}", error.raw_os_error().unwrap_or_default()));
+            return Ok(());
+        }
+    };
+    say(STARTED);
+    match stay(&mut orders, child, deadline) {
+        Stayed::Ended(end) => {
+            end_all(grace, Some(PATIENCE), || left_of(child, &[]));
+            say(end.to_string().trim_end());
+        }
+        Stayed::Left(left) => {
+            end_all(grace.min(left), Some(PATIENCE), || left_of(child, &[]));
+            say(AgentEnd::Cancelled.to_string().trim_end());
+        }
+    }
+    Ok(())
+}
+
+/// How it went with a command under its attendant.
+enum Stayed {
+    /// It ended by itself.
+    Ended(AgentEnd),
+    /// It is to end, and has so much time before another command may get the same work.
+    Left(Duration),
+}
+
+fn stay(orders: &mut File, child: Pid, mut deadline: Instant) -> Stayed {
+    let end: Option<OwnedFd> = end_of(child);
+    let mut heard = Vec::new();
+    loop {
+        match &end {
+            Some(end) => wait_for_any(&[end.as_fd(), orders.as_fd()], COLLECT_INTERVAL),
+            None => wait_for_any(&[orders.as_fd()], LOOK_AGAIN),
+        }
+        let is_over = end.as_ref().is_some_and(|end| is_readable(end.as_fd()));
+        match collect(child, is_over) {
+            Ok(Some(status)) => return Stayed::Ended(agent_end(status, false)),
+            Ok(None) => {}
+            // No process can say any more how it ended.
+            Err(_) => return Stayed::Ended(AgentEnd::Cancelled),
+        }
+        if is_readable(orders.as_fd()) {
+            let mut piece = [0; 256];
+            match orders.read(&mut piece) {
+                Ok(read) if read > 0 => heard.extend_from_slice(&piece[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(_) | Err(_) => {
+                    return Stayed::Left(deadline.saturating_duration_since(Instant::now()));
+                }
+            }
+            while let Some(at) = heard.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = heard.drain(..=at).collect();
+                let line = String::from_utf8_lossy(&line);
+                let left =
+                    line.trim_end().strip_prefix(TIME_LEFT).and_then(|left| left.parse().ok());
+                if let Some(left) = left {
+                    deadline = Instant::now() + Duration::from_millis(left);
+                }
+            }
+        }
+    }
+}
+
+fn start(argv: &[OsString], scratch: &Path, input: &[u8]) -> io::Result<Pid> {
+    let Some((program, arguments)) = argv.split_first() else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    // A program with a relative path is looked for where we are.
+    let mut command = command_with_everything(program);
+    let errors = io::stderr();
+    command
+        .args(arguments)
+        .stdin(prompt_file(scratch, input)?)
+        .stdout(errors.as_fd().try_clone_to_owned()?)
+        .stderr(errors.as_fd().try_clone_to_owned()?)
         .process_group(0);
     spawn(&mut command).map(|child| Pid::from_child(&child))
 }
@@ -145,6 +335,22 @@ mod tests {
 
     const LONG: Duration = Duration::from_mins(1);
 
+    /// What an attendant does. As a test, without a command to attend, it does nothing.
+    #[test]
+    fn as_attendant() {
+        let words: Vec<OsString> =
+            std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
+        if !words.is_empty() {
+            attend_errand(&words).unwrap();
+        }
+    }
+
+    fn attendant() -> Launcher {
+        let name = "runs::errand::tests::as_attendant";
+        let arguments = ["--exact", name, "--nocapture", "--"].map(OsString::from).to_vec();
+        Launcher { program: std::env::current_exe().unwrap(), arguments }
+    }
+
     struct Started {
         directory: tempfile::TempDir,
         errand: Errand,
@@ -152,17 +358,20 @@ mod tests {
         _held: io::PipeWriter,
     }
 
-    fn start(script: &str) -> Started {
+    fn start(script: &str, grace: Duration) -> Started {
         let directory = tempfile::tempdir().unwrap();
         let output = File::create(directory.path().join("output")).unwrap();
         let argv = ["sh".to_owned(), "-c".to_owned(), script.to_owned()];
         let order = Order {
+            attendant: &attendant(),
             argv: &argv,
             directory: directory.path(),
             environment: &[("COLOUR", "red".to_owned())],
             input: b"an item",
             output,
             scratch: directory.path(),
+            grace,
+            time_left: LONG,
         };
         let errand = Errand::start(order).unwrap();
         let (never, held) = io::pipe().unwrap();
@@ -173,7 +382,7 @@ mod tests {
         fn wait(&mut self) -> Option<AgentEnd> {
             let began = Instant::now();
             loop {
-                let ended = self.errand.wait(self.never.as_fd(), LONG, LONG);
+                let ended = self.errand.wait(self.never.as_fd(), LONG);
                 if ended.is_some() || began.elapsed() > LONG {
                     return ended;
                 }
@@ -187,22 +396,26 @@ mod tests {
 
     #[test]
     fn it_is_told_what_to_do_and_says_how_it_went() {
-        let mut started = start("echo \"$(cat) $COLOUR\"; echo wrong >&2; exit 3");
+        let mut started = start("echo \"$(cat) $COLOUR\"; echo wrong >&2; exit 3", LONG);
         assert_eq!(started.wait(), Some(AgentEnd::Exited(3)));
         assert_eq!(started.output(), "an item red\nwrong\n");
-        assert_eq!(start("kill -9 $$").wait(), Some(AgentEnd::Signalled(9)));
+        assert_eq!(start("kill -9 $$", LONG).wait(), Some(AgentEnd::Signalled(9)));
     }
 
     #[test]
     fn what_cannot_be_started_is_named() {
         let directory = tempfile::tempdir().unwrap();
+        let attendant = attendant();
         let order = |argv| Order {
+            attendant: &attendant,
             argv,
             directory: directory.path(),
             environment: &[],
             input: b"",
             output: File::create(directory.path().join("output")).unwrap(),
             scratch: directory.path(),
+            grace: LONG,
+            time_left: LONG,
         };
         let missing = ["./nothing".to_owned()];
         let error = Errand::start(order(&missing)).unwrap_err();
@@ -212,7 +425,7 @@ mod tests {
 
     #[test]
     fn nothing_of_it_is_left_when_it_has_ended() {
-        let mut started = start("sleep 600 & echo $! > left");
+        let mut started = start("setsid sleep 600 & echo $! > left", LONG);
         assert_eq!(started.wait(), Some(AgentEnd::Exited(0)));
         let left = fs::read_to_string(started.directory.path().join("left")).unwrap();
         let left = processes::pid_of(left.trim()).and_then(processes::look);
@@ -224,23 +437,31 @@ mod tests {
     fn it_ends_when_it_is_asked_and_is_killed_if_it_does_not() {
         let begun = |started: &Started| {
             let path = started.directory.path().join("begun");
-            while !path.exists() {
-                std::thread::yield_now();
-            }
+            gt_testkit::wait_until("the command is at work", || {
+                fs::read_to_string(&path).is_ok_and(|text| text.ends_with('\n'))
+            });
+            processes::pid_of(fs::read_to_string(&path).unwrap().trim()).unwrap()
         };
-        let polite =
-            start("trap 'echo bye; exit 0' TERM; touch begun; while :; do sleep 0.01; done");
+        let polite = "trap 'echo bye; exit 0' TERM; echo $$ > begun; while :; do sleep 0.01; done";
+        let polite = start(polite, LONG);
         begun(&polite);
         let Started { directory, errand, .. } = polite;
-        errand.end(LONG);
-        // What the shell says of the program that it waited for comes before.
+        errand.end();
+        // The shell may say something of the program that it waited for before.
         let said = fs::read_to_string(directory.path().join("output")).unwrap();
         assert!(said.ends_with("bye\n"), "{said}");
 
-        let deaf = start("trap '' TERM; touch begun; while :; do sleep 0.01; done");
-        begun(&deaf);
-        let group = deaf.errand.child;
-        deaf.errand.end(Duration::from_millis(50));
-        assert!(left_in_group(group).processes.is_empty());
+        let deaf = "trap '' TERM; echo $$ > begun; while :; do sleep 0.01; done";
+        let deaf = start(deaf, Duration::from_millis(50));
+        let process = begun(&deaf);
+        deaf.errand.end();
+        assert!(processes::look(process).is_none_or(|process| process.is_over));
+
+        // One that has little time before others get its work is killed sooner than its grace says.
+        let mut deaf = start("trap '' TERM; echo $$ > begun; while :; do sleep 0.01; done", LONG);
+        let process = begun(&deaf);
+        deaf.errand.has_time(Duration::from_millis(50));
+        deaf.errand.end();
+        assert!(processes::look(process).is_none_or(|process| process.is_over));
     }
 }

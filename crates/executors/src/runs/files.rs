@@ -1,6 +1,7 @@
 //! Where a run keeps its files, and the lock that says whether it lives.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{File, TryLockError};
 use std::io;
@@ -149,10 +150,7 @@ impl RunFiles {
 
     /// Waits until nothing of the run is alive. Only for runs whose lock was taken.
     pub fn wait_until_free(&self) -> io::Result<()> {
-        // Shared, and given back at once: whoever asks meanwhile is not kept from anything.
-        let file = File::open(self.lock_path())?;
-        file.lock_shared()?;
-        file.unlock()
+        wait_until_unlocked(&self.lock_path())
     }
 
     /// The file whose lock has whoever types into the terminal of the agent.
@@ -247,6 +245,14 @@ impl RunFiles {
     }
 }
 
+/// Waits until no process holds the lock of this file.
+pub fn wait_until_unlocked(lock: &Path) -> io::Result<()> {
+    // Shared, and given back at once: a process that asks meanwhile is not kept from anything.
+    let file = File::open(lock)?;
+    file.lock_shared()?;
+    file.unlock()
+}
+
 impl Keyboard {
     /// Hands the right over to what is started by `start`, until that has ended.
     pub(super) fn handed_to<T>(self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
@@ -284,6 +290,90 @@ impl RunLock {
         }
         self.length.set(length);
         Ok(())
+    }
+}
+
+/// What the names of the files of a run end with; the lock comes last, so that it is removed last.
+const ENDINGS: [&str; 10] = [
+    ".log",
+    ".voice",
+    ".prompt",
+    ".prepared",
+    ".control",
+    ".remote",
+    ".unreachable",
+    ".socket",
+    ".typing",
+    ".lock",
+];
+
+/// The runs that have files among those of a town, each with the time at which one of them was last written to.
+pub fn runs_with_files(runs_root: &Path) -> io::Result<Vec<(String, Timestamp)>> {
+    let mut found = BTreeMap::new();
+    collect_runs(runs_root, "", &mut found)?;
+    Ok(found.into_iter().collect())
+}
+
+fn collect_runs(
+    directory: &Path,
+    before: &str,
+    found: &mut BTreeMap<String, Timestamp>,
+) -> io::Result<()> {
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if let Some(part) = name.strip_suffix('+').filter(|_| entry.path().is_dir()) {
+            collect_runs(&entry.path(), &format!("{before}{part}"), found)?;
+            continue;
+        }
+        let stem = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending));
+        let run = stem.and_then(|stem| run_named(&format!("{before}{stem}")));
+        if let (Some(run), Some(at)) = (run, changed_at(&entry.path())?) {
+            let last = found.entry(run).or_insert(at);
+            *last = (*last).max(at);
+        }
+    }
+    Ok(())
+}
+
+/// The run whose files have this name: the opposite of [`file_name`]. Nothing that is no name of a run is taken for one.
+fn run_named(name: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut rest = name.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        match (byte, after) {
+            (b'%', [b'.', ..]) => {}
+            (b'%', [one, two, after @ ..]) => {
+                let digits = [*one, *two];
+                bytes.push(u8::from_str_radix(str::from_utf8(&digits).ok()?, 16).ok()?);
+                rest = after;
+            }
+            _ => bytes.push(*byte),
+        }
+    }
+    let run = String::from_utf8(bytes).ok()?;
+    (file_name(&run).to_str().map(|path| path.replace("+/", "")) == Some(name.to_owned()))
+        .then_some(run)
+}
+
+impl RunFiles {
+    /// Removes all files of a run that is over; `false` if something of it is alive.
+    pub fn remove(&self) -> io::Result<bool> {
+        // Nothing of a run that has its lock is taken away.
+        let Some(_lock) = self.try_lock()? else { return Ok(false) };
+        for ending in ENDINGS {
+            match std::fs::remove_file(self.file(ending)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -438,5 +528,46 @@ mod tests {
             asker.unlock().unwrap();
             assert!(supervisor.join().unwrap());
         });
+    }
+
+    #[test]
+    fn the_runs_that_have_files_are_found_by_their_names_and_their_files_are_removed() {
+        let town = tempfile::tempdir().unwrap();
+        let long = format!("we-{}.a#1", "x".repeat(450));
+        let names = ["we-a.1#2", "WE-A#1", "we-b#1", long.as_str()];
+        for name in names {
+            let files = RunFiles::of(town.path(), name);
+            drop(files.try_lock().unwrap().unwrap());
+            std::fs::write(files.output_path(), "said").unwrap();
+        }
+        for other in ["supervisors.log", "standing-by-we-furiosa.orders", "notes"] {
+            std::fs::write(town.path().join(other), "").unwrap();
+        }
+        let found = || -> Vec<String> {
+            let found = runs_with_files(town.path()).unwrap();
+            found.into_iter().map(|(run, _)| run).filter(|run| run.contains('#')).collect()
+        };
+        let mut expected = names.map(str::to_owned);
+        expected.sort();
+        assert_eq!(found(), expected);
+
+        let held = RunFiles::of(town.path(), "we-b#1");
+        let lock = held.try_lock().unwrap();
+        for name in names {
+            assert_eq!(RunFiles::of(town.path(), name).remove().unwrap(), name != "we-b#1");
+        }
+        assert_eq!(found(), ["we-b#1"]);
+        drop(lock);
+        assert!(held.remove().unwrap());
+        assert_eq!(found(), [] as [String; 0]);
+        assert!(town.path().join("supervisors.log").exists());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_run_is_found_by_the_name_of_its_files(run in "[a-zA-Z0-9._#-]{1,40}|[a-z.]{190,260}|.{1,20}") {
+            let name = file_name(&run).to_str().unwrap().replace("+/", "");
+            proptest::prop_assert_eq!(run_named(&name), Some(run));
+        }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! # What must stay true
 //!
+//! - A supervisor enters a control group of its own where it can, so that no process of a run escapes it.
 //! - A run is alive while its lock is held. The supervisor takes it, the agent and everything that the
 //!   agent starts inherit it, and the kernel frees it when the last of them has ended. No process number
 //!   and no clock decides.
@@ -11,17 +12,20 @@
 //! - What a supervisor has seen of the end of its agent outlives it, in the file of the lock.
 //! - A run has one agent at a time, also when it is handed over: the next is begun by the same supervisor under the
 //!   same lock, when nothing of the one before is left.
-//! - Only a process that is known to belong to a run is ever sent a signal: it holds the lock, is written down, or bears
-//!   the name of the run of this town in its environment.
+//! - Only a process that is known to belong to a run is ever sent a signal: it holds the lock, is written down, is in the
+//!   control group of the run, has the name of the run of this town in its environment, or is both in the session of the
+//!   agent and in the tree of the run. A process that is only seen there keeps the run from being started again.
 
 mod agent;
 mod attend;
 mod awake;
+mod cgroup;
 mod control;
 mod end;
 mod errand;
 mod files;
 mod host;
+mod leftovers;
 mod orphan;
 mod processes;
 mod prompter;
@@ -31,16 +35,19 @@ mod starter;
 mod strays;
 mod supervisor;
 
-pub use agent::{Agent, SessionEnd, Supervision};
+pub use agent::{Agent, OpenedSession, Reopen, SessionEnd, Supervision};
 pub use awake::awake_since;
+pub(crate) use cgroup::outside_control_group;
+pub use cgroup::{control_groups_missing, enter_control_group, sweep_control_groups};
 pub use control::{Asked, ask_to_cancel, ask_to_hand_over, somebody_listens, tell_done};
 pub(crate) use control::{Control, Wish};
 pub use end::AgentEnd;
-pub use errand::{Errand, Order as ErrandOrder};
-pub use files::{Keyboard, Liveness, RunFiles, RunLock};
+pub use errand::{ATTEND, Errand, Order as ErrandOrder, attend_errand};
+pub use files::{Keyboard, Liveness, RunFiles, RunLock, runs_with_files, wait_until_unlocked};
 pub use host::{
     FormerHost, HostIdentity, boot_identity, forget_former_host, host_identity, incarnation,
 };
+pub use leftovers::Leftovers;
 pub use orphan::{
     Unattended, end_orphan, holders, lost_its_session, supervisor_at_work, unattended,
 };

@@ -17,24 +17,39 @@ const KILLED_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a supervisor writes into the file of the lock for as long as there is, or is about to be, an agent:
 /// its own number, and as soon as it is known, who the agent is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) supervisor: Pid,
     /// Its number, which is that of its group too, and when it was started.
     pub(super) agent: Option<(Pid, u64)>,
     /// The session in which it was has gone away, and it has not.
     pub(super) without_session: bool,
+    /// The process that keeps open the session that was opened instead of the first one.
+    pub(super) holder: Option<Pid>,
+    /// The directory of the control group that all of them are in.
+    pub(super) cgroup: Option<String>,
 }
 
-/// The line that says so, below who they are.
+/// The lines below who they are.
 const WITHOUT_SESSION: &str = "without session";
+const HOLDER: &str = "session of ";
+const CGROUP: &str = "control group ";
 
 impl Record {
     pub(super) fn parse(text: &str) -> Option<Self> {
         // Below it may stand how the agent ended, while something that it left is still there.
         let mut lines = text.lines();
         let words: Vec<&str> = lines.next()?.split_ascii_whitespace().collect();
-        let without_session = lines.next() == Some(WITHOUT_SESSION);
+        let (mut without_session, mut holder, mut cgroup) = (false, None, None);
+        for line in lines {
+            if line == WITHOUT_SESSION {
+                without_session = true;
+            } else if let Some(number) = line.strip_prefix(HOLDER) {
+                holder = pid_of(number);
+            } else if let Some(path) = line.strip_prefix(CGROUP) {
+                cgroup = Some(path.to_owned());
+            }
+        }
         let (supervisor, agent) = match words.as_slice() {
             [supervisor] => (supervisor, None),
             [supervisor, agent, started] => {
@@ -42,7 +57,7 @@ impl Record {
             }
             _ => return None,
         };
-        Some(Self { supervisor: pid_of(supervisor)?, agent, without_session })
+        Some(Self { supervisor: pid_of(supervisor)?, agent, without_session, holder, cgroup })
     }
 }
 
@@ -53,7 +68,13 @@ impl fmt::Display for Record {
             write!(f, " {} {started}", agent.as_raw_pid())?;
         }
         writeln!(f)?;
-        if self.without_session { writeln!(f, "{WITHOUT_SESSION}") } else { Ok(()) }
+        if self.without_session {
+            writeln!(f, "{WITHOUT_SESSION}")?;
+        }
+        if let Some(holder) = self.holder {
+            writeln!(f, "{HOLDER}{}", holder.as_raw_pid())?;
+        }
+        self.cgroup.iter().try_for_each(|path| writeln!(f, "{CGROUP}{path}"))
     }
 }
 
@@ -78,7 +99,7 @@ pub fn end_orphan(files: &RunFiles, grace: Duration) -> io::Result<bool> {
     let lock = fs::metadata(files.lock_path())?;
     let find = || {
         let all = processes::all();
-        let processes = belonging(&all, record, |process| has_open(process.pid, &lock));
+        let processes = belonging(&all, &record, |process| has_open(process.pid, &lock));
         Left { processes, group: None }
     };
     if find().processes.is_empty() {
@@ -87,14 +108,16 @@ pub fn end_orphan(files: &RunFiles, grace: Duration) -> io::Result<bool> {
     Ok(end_all(grace, Some(KILLED_PATIENCE), find))
 }
 
-/// The number of the supervisor of a run whose agent is at work; nothing if there is no such agent now.
+/// The process with which the session of a run was started whose agent is at work: its supervisor, or the one that holds the
+/// session open which was opened instead of the first. Nothing if there is no such agent now.
 pub fn supervisor_at_work(files: &RunFiles) -> io::Result<Option<u32>> {
     if !somebody_listens(files)? {
         return Ok(None);
     }
     let record = Record::parse(&fs::read_to_string(files.lock_path())?);
     let with_agent = record.filter(|record| record.agent.is_some());
-    Ok(with_agent.and_then(|record| u32::try_from(record.supervisor.as_raw_pid()).ok()))
+    let process = with_agent.map(|record| record.holder.unwrap_or(record.supervisor));
+    Ok(process.and_then(|process| u32::try_from(process.as_raw_pid()).ok()))
 }
 
 /// What is left of a run whose supervisor is gone, while something holds its lock.
@@ -113,14 +136,16 @@ pub fn unattended(files: &RunFiles) -> io::Result<Option<Unattended>> {
     }
     let record = Record::parse(&fs::read_to_string(files.lock_path())?);
     // Where nobody is written down, a supervisor is about to begin, or about to leave.
-    let Some((record, agent)) = record.and_then(|record| Some((record, record.agent?))) else {
+    let Some((supervisor, agent)) =
+        record.and_then(|record| Some((record.supervisor, record.agent?)))
+    else {
         return Ok(None);
     };
     let holders = holders(files);
     let agent_lives = processes::all()
         .iter()
         .any(|process| (process.pid, process.started) == agent && !process.is_over);
-    let supervised = holders.contains(&record.supervisor.as_raw_pid());
+    let supervised = holders.contains(&supervisor.as_raw_pid());
     // Asked again: all of it may have ended meanwhile.
     if supervised || files.liveness()? != Liveness::Held {
         return Ok(None);
@@ -144,7 +169,7 @@ pub fn holders(files: &RunFiles) -> Vec<i32> {
 /// Those that belong to the run.
 fn belonging(
     all: &[Process],
-    record: Record,
+    record: &Record,
     holds_lock: impl Fn(&Process) -> bool,
 ) -> Vec<Process> {
     let ourselves = rustix::process::getpid();
@@ -182,8 +207,8 @@ mod tests {
     }
 
     fn process(number: i32, group: i32, started: u64) -> Process {
-        let parent = Some(pid(1));
-        Process { pid: pid(number), parent, group: Some(pid(group)), started, is_over: false }
+        let (parent, group) = (Some(pid(1)), Some(pid(group)));
+        Process { pid: pid(number), parent, group, session: group, started, is_over: false }
     }
 
     const STARTED: u64 = 500;
@@ -192,7 +217,7 @@ mod tests {
 
     fn numbers(record: &str, all: &[Process], holders: &[i32]) -> Vec<i32> {
         let record = Record::parse(record).unwrap();
-        belonging(all, record, |process| holders.contains(&process.pid.as_raw_pid()))
+        belonging(all, &record, |process| holders.contains(&process.pid.as_raw_pid()))
             .iter()
             .map(|process| process.pid.as_raw_pid())
             .collect()
@@ -200,7 +225,10 @@ mod tests {
 
     #[test]
     fn a_record_is_read_or_refused() {
-        for record in [RECORD, "70000\n"] {
+        let with_more = format!(
+            "{RECORD}without session\nsession of 70009\ncontrol group /sys/fs/cgroup/a b\n"
+        );
+        for record in [RECORD, "70000\n", &with_more] {
             assert_eq!(Record::parse(record).unwrap().to_string(), record);
         }
         for text in ["", "12 345", "0 345 6", "-1 345 6", "12 x 6", "12 -3 1", "1 2 3 4", "a"] {

@@ -12,6 +12,7 @@ pub(super) struct Process {
     /// Nobody's child, if the kernel itself started it.
     pub(super) parent: Option<Pid>,
     pub(super) group: Option<Pid>,
+    pub(super) session: Option<Pid>,
     /// In ticks of the kernel, since it started itself.
     pub(super) started: u64,
     /// It has ended and waits to be collected.
@@ -60,6 +61,7 @@ fn parse(stat: &[u8]) -> Option<Process> {
         pid: pid_of(number)?,
         parent: pid_of(field(4)?),
         group: pid_of(field(5)?),
+        session: pid_of(field(6)?),
         started: field(22)?.parse().ok()?,
         is_over: matches!(field(3)?, "Z" | "X" | "x"),
     })
@@ -154,6 +156,7 @@ mod tests {
             pid: Pid::from_raw(pid).unwrap(),
             parent: Pid::from_raw(parent),
             group: Pid::from_raw(group),
+            session: Pid::from_raw(5),
             started: 7,
             is_over: false,
         }

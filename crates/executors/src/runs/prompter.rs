@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 use super::RunFiles;
 use super::agent::prompt_file;
@@ -22,7 +23,7 @@ use crate::process::command;
 pub struct Prompter {
     /// The program.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Its arguments, without `--supervisor` and the process that the session was started with.
     pub arguments: Vec<OsString>,
 }
 
@@ -37,16 +38,19 @@ pub(super) struct Prompting {
 }
 
 impl Prompter {
-    /// Starts it. It is one of our children, and ends with the agent if it has not before.
+    /// Starts it for the session that was started with this process. It is one of our children, and ends with the agent if it
+    /// has not before.
     pub(super) fn start(
         &self,
         files: &RunFiles,
         prompt: &[u8],
         keyboard: Keyboard,
+        process: Pid,
     ) -> io::Result<Prompting> {
         let mut program = command(&self.program);
         program
             .args(&self.arguments)
+            .args(["--supervisor", &process.as_raw_pid().to_string()])
             .stdin(prompt_file(files.root(), prompt)?)
             .stdout(Stdio::piped())
             .stderr(Stdio::null());

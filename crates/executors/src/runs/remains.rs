@@ -201,16 +201,3 @@ pub(super) fn left_of(agent: Pid, bystanders: &[Process]) -> Left {
     left.retain(|process| !process.is_over);
     Left { processes: left, group: None }
 }
-
-/// What is left of a process group.
-pub(super) fn left_in_group(group: Pid) -> Left {
-    if matches!(test_kill_process_group(group), Err(Errno::SRCH)) {
-        return Left::NOTHING;
-    }
-    let mut members = processes::all();
-    if members.is_empty() {
-        return Left { processes: Vec::new(), group: Some(group) };
-    }
-    members.retain(|process| process.group == Some(group) && !process.is_over);
-    Left { processes: members, group: None }
-}

@@ -1,7 +1,9 @@
-//! What is left of a run that does not hold its lock: daemons that have closed everything they inherited.
+//! Processes of a run that has lost its supervisor and whose lock is free: they have closed everything they inherited.
 //!
-//! While its supervisor lives, all of them are its descendants, and it ends them. When it was killed, nothing but their
-//! environment tells to whom they belong, and they may go on writing into a tree that somebody else is to have.
+//! While a supervisor lives, all of them are its descendants, and it ends them. When it was killed, its control group tells
+//! which processes are left ([`super::cgroup`]). Where there are no groups, other signs tell: the environment, the session and
+//! process group of the agent, and a place or an open file in the tree of the run. A process that is only seen may be that of
+//! a person, so it is never sent a signal; but while it is there, no other agent starts on the same bead.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,36 +15,66 @@ use std::time::Duration;
 use rustix::process::{Pid, getpid};
 
 use super::RunFiles;
+use super::cgroup::Cgroup;
 use super::orphan::Record;
-use super::processes::{self, Process};
+use super::processes::{self, Process, descendants};
 use super::remains::{Left, end_all};
 
 /// How long after killing the last of them their end is waited for.
 const KILLED_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A run of which nothing holds the lock any more, and something may be left.
+/// A run whose supervisor did not live to end what its agents started, and of which nothing holds the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspect {
     /// Its name, as its worker knows it.
-    pub run: String,
+    run: String,
     /// The tree that it had, if it had one.
-    pub tree: Option<PathBuf>,
+    tree: Option<PathBuf>,
+    /// Its last agent: number and start.
+    agent: Option<(Pid, u64)>,
+    cgroup: Option<Cgroup>,
+}
+
+impl Suspect {
+    /// The run with these files, if its supervisor was cut off. Processes are looked for in `tree` too.
+    pub fn of(files: &RunFiles, run: &str, tree: Option<PathBuf>) -> Option<Self> {
+        let text = fs::read_to_string(files.lock_path()).unwrap_or_default();
+        let record = Record::parse(&text)?;
+        let cgroup = record.cgroup.and_then(|path| Cgroup::named(&path, files.root()));
+        Some(Self { run: run.to_owned(), tree, agent: record.agent, cgroup })
+    }
+
+    /// The same without the tree, if a control group tells reliably which processes are left.
+    #[must_use]
+    pub fn trusting_control_group(mut self) -> Self {
+        if self.cgroup.is_some() {
+            self.tree = None;
+        }
+        self
+    }
+}
+
+impl RunFiles {
+    /// Whether the supervisor of a run did not live to end what its agents started.
+    pub fn was_cut_off(&self) -> bool {
+        let text = fs::read_to_string(self.lock_path()).unwrap_or_default();
+        Record::parse(&text).is_some()
+    }
 }
 
 /// What is left of such a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Strays {
-    /// The numbers of the processes that bear its name.
+    /// The numbers of processes that certainly belong to it.
     pub of_run: Vec<i32>,
-    /// The numbers of others that are in its tree.
-    pub in_tree: Vec<i32>,
+    /// The numbers of others that may belong to it: they are in its tree, or in the session of its agent.
+    pub seen: Vec<i32>,
 }
 
-impl RunFiles {
-    /// Whether the supervisor of a run did not live to end what its agent left behind.
-    pub fn was_cut_off(&self) -> bool {
-        let text = fs::read_to_string(self.lock_path()).unwrap_or_default();
-        Record::parse(&text).is_some()
+impl Strays {
+    /// All of them.
+    pub fn all(&self) -> Vec<i32> {
+        [self.of_run.as_slice(), &self.seen].concat()
     }
 }
 
@@ -52,26 +84,30 @@ pub fn strays_of(root: &Path, suspects: &[Suspect]) -> Vec<Strays> {
     by_suspect(suspects, look(root, suspects))
 }
 
-/// A process that has to do with a suspect, with which, and whether it bears its name.
+/// A process that has to do with a suspect, with which, and whether it certainly belongs to it.
 type Found = (Process, usize, bool);
 
 fn by_suspect(suspects: &[Suspect], processes: Vec<Found>) -> Vec<Strays> {
     let mut found = vec![Strays::default(); suspects.len()];
     for (process, at, is_of_run) in processes {
         let strays = &mut found[at];
-        let list = if is_of_run { &mut strays.of_run } else { &mut strays.in_tree };
+        let list = if is_of_run { &mut strays.of_run } else { &mut strays.seen };
         list.push(process.pid.as_raw_pid());
     }
     found
 }
 
-/// Ends what bears the name of one of these runs: `TERM`, `grace`, `KILL`. Returns what is left of them then; others
-/// that are in their trees are left alone.
+/// Ends what certainly belongs to one of these runs: `TERM`, `grace`, `KILL`. Returns what is left of them then; processes
+/// that are only seen are left alone.
 pub fn end_strays(root: &Path, suspects: &[Suspect], grace: Duration) -> Vec<Strays> {
     // Most often there is nothing, and a look takes its time where there are many processes.
     let found = look(root, suspects);
     if !found.iter().any(|(_, _, is_of_run)| *is_of_run) {
         return by_suspect(suspects, found);
+    }
+    let ancestors = ancestors(&processes::all());
+    for cgroup in suspects.iter().filter_map(|suspect| suspect.cgroup.as_ref()) {
+        cgroup.end(grace, &ancestors);
     }
     end_all(grace, Some(KILLED_PATIENCE), || {
         let found = look(root, suspects).into_iter();
@@ -93,18 +129,29 @@ fn look(root: &Path, suspects: &[Suspect]) -> Vec<Found> {
         .iter()
         .map(|suspect| suspect.tree.as_ref().and_then(|tree| tree.canonicalize().ok()))
         .collect();
+    let members: Vec<Vec<Process>> = suspects
+        .iter()
+        .map(|suspect| suspect.cgroup.as_ref().map(|group| group.members(&ancestors)))
+        .map(Option::unwrap_or_default)
+        .collect();
     let our_name = program_name(Path::new("/proc/self"));
-    let mut found = Vec::new();
+    let is_ours = |process: &Process| {
+        fs::metadata(directory_of(process)).is_ok_and(|file| file.uid() == user)
+    };
+    let mut found: Vec<Found> = Vec::new();
     for process in all.iter().filter(|process| !process.is_over) {
-        let directory = format!("/proc/{}", process.pid.as_raw_pid());
-        let directory = Path::new(&directory);
-        let is_ours = fs::metadata(directory).is_ok_and(|file| file.uid() == user);
-        // Whoever asks is not what is left of anything.
-        if !is_ours || ancestors.contains(&process.pid) {
+        // The process that asks is not what is left of anything.
+        if !is_ours(process) || ancestors.contains(&process.pid) {
             continue;
         }
-        // What has no program is of the kernel.
-        let Some(name) = program_name(directory) else { continue };
+        let is_member = |members: &Vec<Process>| members.iter().any(|one| one.pid == process.pid);
+        if let Some(at) = members.iter().position(is_member) {
+            found.push((*process, at, true));
+            continue;
+        }
+        let directory = directory_of(process);
+        // A process without a program is one of the kernel.
+        let Some(name) = program_name(&directory) else { continue };
         if is_machinery(&name, our_name.as_deref()) {
             continue;
         }
@@ -114,14 +161,83 @@ fn look(root: &Path, suspects: &[Suspect]) -> Vec<Found> {
             found.push((*process, at, true));
             continue;
         }
-        let Ok(place) = fs::read_link(directory.join("cwd")) else { continue };
-        let is_inside =
-            |tree: &Option<PathBuf>| tree.as_ref().is_some_and(|t| place.starts_with(t));
-        if let Some(at) = trees.iter().position(is_inside) {
-            found.push((*process, at, false));
+        let in_session = suspects.iter().position(|suspect| shares_session(suspect, process));
+        let places = places_of(&directory);
+        let is_inside = |tree: &PathBuf| {
+            places.iter().any(|place| place.starts_with(tree)) || has_file_in(&directory, tree)
+        };
+        let in_tree = |at: &usize| trees[*at].as_ref().is_some_and(is_inside);
+        match in_session {
+            // Two signs that do not depend on each other are enough.
+            Some(at) => found.push((*process, at, in_tree(&at))),
+            None if is_git_of_ours(process, &all, our_name.as_deref()) => {}
+            None => found.extend((0..suspects.len()).find(in_tree).map(|at| (*process, at, false))),
         }
     }
+    with_descendants(found, &all, &ancestors)
+}
+
+/// Adds what the found processes have started: it belongs where they do.
+fn with_descendants(mut found: Vec<Found>, all: &[Process], ancestors: &[Pid]) -> Vec<Found> {
+    let mut more: Vec<Found> = Vec::new();
+    for (parent, at, is_of_run) in &found {
+        for process in descendants(all, parent.pid, &[]) {
+            let is_known =
+                |known: &[Found]| known.iter().any(|(other, ..)| other.pid == process.pid);
+            let is_asking = ancestors.contains(&process.pid);
+            if !process.is_over && !is_asking && !is_known(&found) && !is_known(&more) {
+                more.push((process, *at, *is_of_run));
+            }
+        }
+    }
+    found.append(&mut more);
     found
+}
+
+/// Whether a process is in the session or the process group of the agent of a run. The kernel gives their number to no
+/// other process while one is in them.
+fn shares_session(suspect: &Suspect, process: &Process) -> bool {
+    suspect.agent.is_some_and(|(agent, started)| {
+        let is_in = process.session == Some(agent) || process.group == Some(agent);
+        is_in && process.started >= started
+    })
+}
+
+fn directory_of(process: &Process) -> PathBuf {
+    PathBuf::from(format!("/proc/{}", process.pid.as_raw_pid()))
+}
+
+/// The directories that a process works in, and its program.
+fn places_of(directory: &Path) -> Vec<PathBuf> {
+    ["cwd", "root", "exe"]
+        .iter()
+        .filter_map(|name| fs::read_link(directory.join(name)).ok())
+        .collect()
+}
+
+/// Whether a process has a file of this tree open, as far as we may know.
+fn has_file_in(directory: &Path, tree: &Path) -> bool {
+    let files = fs::read_dir(directory.join("fd")).into_iter().flatten().flatten();
+    files.filter_map(|file| fs::read_link(file.path()).ok()).any(|file| file.starts_with(tree))
+}
+
+/// Whether a process is a git that another command of ours has just started: it does not stay.
+fn is_git_of_ours(process: &Process, all: &[Process], our_name: Option<&[u8]>) -> bool {
+    let name_of = |process: &Process| program_name(&directory_of(process)).unwrap_or_default();
+    let mut current = *process;
+    // Git starts git; a chain longer than this is none of ours.
+    for _ in 0..8 {
+        if !name_of(&current).starts_with(b"git") {
+            return false;
+        }
+        let parent = all.iter().find(|other| Some(other.pid) == current.parent);
+        match parent {
+            Some(parent) if Some(name_of(parent).as_slice()) == our_name => return true,
+            Some(parent) => current = *parent,
+            None => return false,
+        }
+    }
+    false
 }
 
 /// Whether these variables are those of a process of this run, of this town: others have runs of the same name.
@@ -130,7 +246,7 @@ fn is_of(environment: &[u8], run: &str, root: &Path) -> bool {
         let mut variables = environment.split(|byte| *byte == 0);
         variables.find_map(|variable| variable.strip_prefix(name)?.strip_prefix(b"="))
     };
-    // Whoever tells people about a run is not its worker, though it knows its name.
+    // A program that sends a notice about a run is not its worker, though it knows its name.
     if value(b"GT_RUN") != Some(run.as_bytes()) || value(b"GT_NOTICE_KEY").is_some() {
         return false;
     }
@@ -174,6 +290,10 @@ fn ancestors(all: &[Process]) -> Vec<Pid> {
 mod tests {
     use super::*;
 
+    fn suspect(run: &str, tree: Option<PathBuf>) -> Suspect {
+        Suspect { run: run.to_owned(), tree, agent: None, cgroup: None }
+    }
+
     #[test]
     fn a_process_belongs_to_the_run_that_its_environment_names_in_this_town() {
         let root = Path::new("/somewhere/town");
@@ -213,17 +333,124 @@ mod tests {
         let mut one = begin("we-a#1", town.path());
         let mut other = begin("we-b#1", &tree);
         let number = |child: &std::process::Child| i32::try_from(child.id()).unwrap();
-        let suspect = |run: &str, tree| Suspect { run: run.to_owned(), tree };
         let suspects = [suspect("we-c#1", None), suspect("we-a#1", Some(tree))];
 
         let found = strays_of(town.path(), &suspects);
         assert_eq!(found[0], Strays::default());
-        assert_eq!(found[1], Strays { of_run: vec![number(&one)], in_tree: vec![number(&other)] });
+        assert_eq!(found[1], Strays { of_run: vec![number(&one)], seen: vec![number(&other)] });
 
         let left = end_strays(town.path(), &suspects, Duration::from_mins(1));
-        assert_eq!(left[1], Strays { of_run: vec![], in_tree: vec![number(&other)] });
+        assert_eq!(left[1], Strays { of_run: vec![], seen: vec![number(&other)] });
         assert!(!one.wait().unwrap().success());
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+
+    /// Waits until a script that closed everything and left its session says its number.
+    #[cfg(target_os = "linux")]
+    fn number_in(file: &Path) -> i32 {
+        gt_testkit::wait_until("the process has begun", || {
+            fs::read_to_string(file).is_ok_and(|text| text.ends_with('\n'))
+        });
+        fs::read_to_string(file).unwrap().trim().parse().unwrap()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn kill(number: i32) {
+        let pid = Pid::from_raw(number).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_is_seen_by_its_place_its_program_its_files_and_its_parent() {
+        use std::process::Stdio;
+
+        use crate::process::command;
+
+        let town = tempfile::tempdir().unwrap();
+        let tree = town.path().join("tree");
+        fs::create_dir(&tree).unwrap();
+        fs::write(tree.join("open"), "").unwrap();
+        fs::copy(command_path("sleep"), tree.join("program")).unwrap();
+        // Each has an empty environment and a session of its own.
+        let begin = |script: &str, place: &Path| {
+            let mut shell = command("setsid");
+            shell.args(["env", "-i", "/bin/sh", "-c", script]).arg(&tree);
+            shell.current_dir(place).stdin(Stdio::null()).stdout(Stdio::null());
+            shell.spawn().unwrap()
+        };
+        let elsewhere = town.path();
+        let waiting = [
+            begin("exec /bin/sleep 600", &tree),
+            begin("exec \"$0/program\" 600", elsewhere),
+            begin("exec 3<\"$0/open\"; exec /bin/sleep 600", elsewhere),
+        ];
+        let parent = begin("cd / && /bin/sleep 600 & echo $! > \"$0/child\"; wait", &tree);
+        let child = number_in(&tree.join("child"));
+        let stranger = begin("exec /bin/sleep 600", elsewhere);
+        let suspects = [suspect("we-a#1", Some(tree))];
+
+        let mut expected: Vec<i32> = waiting.iter().chain([&parent]).map(of_child).collect();
+        expected.push(child);
+        expected.sort_unstable();
+        gt_testkit::wait_until("all of them are seen, and no other", || {
+            let mut seen = strays_of(town.path(), &suspects)[0].clone();
+            seen.seen.sort_unstable();
+            seen == Strays { of_run: vec![], seen: expected.clone() }
+        });
+        // What is only seen is never sent a signal.
+        let left = end_strays(town.path(), &suspects, Duration::ZERO);
+        assert_eq!(left[0].seen.len(), expected.len());
+
+        kill(child);
+        for mut process in waiting.into_iter().chain([parent, stranger]) {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+        assert_eq!(strays_of(town.path(), &suspects), [Strays::default()]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_in_the_session_of_the_agent_is_seen_and_ended_if_it_is_in_the_tree_too() {
+        use std::process::Stdio;
+
+        use crate::process::command;
+
+        let town = tempfile::tempdir().unwrap();
+        let tree = town.path().join("tree");
+        fs::create_dir(&tree).unwrap();
+        let script = "cd / && env -i /bin/sleep 600 & echo $! > outside; \
+                      env -i /bin/sleep 600 & echo $! > inside; wait";
+        let mut agent = command("setsid");
+        agent.args(["/bin/sh", "-c", script]).current_dir(&tree).stdin(Stdio::null());
+        let mut agent = agent.spawn().unwrap();
+        let [outside, inside] = ["outside", "inside"].map(|name| number_in(&tree.join(name)));
+        let pid = Pid::from_child(&agent);
+        let record = processes::look(pid).map(|process| (pid, process.started));
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+
+        let suspects = [Suspect { agent: record, ..suspect("we-a#1", Some(tree)) }];
+        let found = strays_of(town.path(), &suspects);
+        assert_eq!(found, [Strays { of_run: vec![inside], seen: vec![outside] }]);
+        let left = end_strays(town.path(), &suspects, Duration::from_mins(1));
+        assert_eq!(left, [Strays { of_run: vec![], seen: vec![outside] }]);
+        kill(outside);
+    }
+
+    #[cfg(target_os = "linux")]
+    fn of_child(child: &std::process::Child) -> i32 {
+        i32::try_from(child.id()).unwrap()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn command_path(name: &str) -> PathBuf {
+        ["/bin", "/usr/bin"]
+            .iter()
+            .map(|place| Path::new(place).join(name))
+            .find(|path| path.exists())
+            .unwrap()
     }
 }

@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::RunFiles;
+use super::cgroup::outside_control_group;
 use super::control::make_pipe_for_reading;
 use crate::background::spawn;
 use crate::process::{ProcessError, command};
@@ -309,7 +310,8 @@ fn start(order: &Order<'_>) -> io::Result<Child> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log);
-    spawn(&mut command)
+    // A supervisor does not end with the run of the agent that asked for it.
+    outside_control_group(|| spawn(&mut command))
 }
 
 /// Leaves the session and the terminal of whoever started us, so that their end is not ours.

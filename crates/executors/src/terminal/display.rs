@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 
 use rustix::fs::OFlags;
 use rustix::termios::{
@@ -24,6 +25,13 @@ impl OwnTerminal {
         let input = io::stdin();
         let terminal = isatty(&input).then(|| input.as_fd().try_clone_to_owned().ok()).flatten();
         Self { terminal }
+    }
+
+    /// The terminal at this path, such as `/dev/pts/3`.
+    pub fn at(path: &Path) -> Self {
+        let flags = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits().cast_signed();
+        let opened = File::options().read(true).write(true).custom_flags(flags).open(path);
+        Self { terminal: opened.ok().map(OwnedFd::from) }
     }
 
     /// What can be waited for to go away.
@@ -55,6 +63,11 @@ impl Display {
             Ok(name) => Self::at(OsStr::from_bytes(name.as_bytes()), when),
             Err(_) => Self::at(OsStr::new("/dev/tty"), when),
         }
+    }
+
+    /// The terminal at this path, such as `/dev/pts/3`, if it is there.
+    pub fn on(path: &Path) -> io::Result<Option<Self>> {
+        Self::at(path.as_os_str(), OptionalActions::Flush)
     }
 
     pub(super) fn at(path: &OsStr, when: OptionalActions) -> io::Result<Option<Self>> {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -55,8 +55,18 @@ pub struct Loss {
 pub struct Relay {
     /// Closed to say that it is over.
     over: PipeWriter,
+    told: PipeReader,
+    terminal: Arc<Terminal>,
+    display: Shown,
     printed: JoinHandle<Kept>,
-    typed: Option<JoinHandle<()>>,
+    typed: Vec<JoinHandle<()>>,
+}
+
+/// The display at the moment, if there is one.
+type Shown = Arc<Mutex<Option<Arc<Display>>>>;
+
+fn current(shown: &Shown) -> MutexGuard<'_, Option<Arc<Display>>> {
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Terminal {
@@ -65,34 +75,61 @@ impl Terminal {
     pub fn relay(self, log: File, display: Option<Display>) -> io::Result<Relay> {
         let (told, over) = io::pipe()?;
         let terminal = Arc::new(self);
-        let display = display.map(Arc::new);
-        if let Some(display) = &display {
-            // Where it cannot be cleared, it is gone or takes nothing, and that shows soon enough.
-            let _ = display.file().write_all(CLEAR);
-        }
-        let typed = match &display {
-            None => None,
-            Some(display) => {
-                let copy = Typed {
-                    terminal: Arc::clone(&terminal),
-                    display: Arc::clone(display),
-                    told: told.try_clone()?,
-                };
-                Some(thread::Builder::new().name("keys".to_owned()).spawn(move || copy.run())?)
-            }
+        let shown = Shown::default();
+        let copy = Printed {
+            terminal: Arc::clone(&terminal),
+            display: Arc::clone(&shown),
+            log,
+            told: told.try_clone()?,
+            kept: Kept { bytes: 0, loss: None },
+            over_since: None,
         };
-        let kept = Kept { bytes: 0, loss: None };
-        let copy = Printed { terminal, display, log, told, kept, over_since: None };
+        let typed = Vec::new();
+        let size = display.as_ref().and_then(Display::size);
+        let keys = display.map(|display| show_on(display, b"", &shown));
         let printed = thread::Builder::new().name("output".to_owned()).spawn(move || copy.run())?;
-        Ok(Relay { over, printed, typed })
+        let mut relay = Relay { over, told, terminal, display: shown, printed, typed };
+        if let Some(display) = keys {
+            relay.listen_to(display, size)?;
+        }
+        Ok(relay)
     }
 }
 
+/// Makes a display the one that is written to, after it shows these bytes.
+fn show_on(display: Display, first: &[u8], shown: &Shown) -> Arc<Display> {
+    // Where it cannot be cleared, it is gone or takes nothing, and that shows soon enough.
+    let _ = display.file().write_all(CLEAR).and_then(|()| display.file().write_all(first));
+    let display = Arc::new(display);
+    *current(shown) = Some(Arc::clone(&display));
+    display
+}
+
 impl Relay {
+    /// Shows the agent on another display from now on, because the one before is gone. `printed` is the end of what the agent
+    /// has printed so far.
+    pub fn move_to(&mut self, display: Display, printed: &[u8]) -> io::Result<()> {
+        if let Some(size) = display.size() {
+            // An agent that draws a whole screen draws it again when the size changes, and it changes once more below.
+            let smaller = Winsize { ws_row: size.ws_row.saturating_sub(1).max(1), ..size };
+            let _ = tcsetwinsize(&self.terminal.back, smaller);
+        }
+        let display = show_on(display, printed, &self.display);
+        self.listen_to(display, None)
+    }
+
+    /// Copies what is typed on a display to the agent, which has been told of this size.
+    fn listen_to(&mut self, display: Arc<Display>, size: Option<Winsize>) -> io::Result<()> {
+        let (terminal, told) = (Arc::clone(&self.terminal), self.told.try_clone()?);
+        let copy = Typed { terminal, display, told, size };
+        self.typed.push(thread::Builder::new().name("keys".to_owned()).spawn(move || copy.run())?);
+        Ok(())
+    }
+
     /// Copies what is left and ends. To be called when the agent has ended, and what it had started.
     pub fn finish(self) -> Kept {
         drop(self.over);
-        if let Some(typed) = self.typed {
+        for typed in self.typed {
             // Whatever happened to the keys, the log matters.
             let _ = typed.join();
         }
@@ -106,7 +143,7 @@ impl Relay {
 /// From the agent to the log and the display.
 struct Printed {
     terminal: Arc<Terminal>,
-    display: Option<Arc<Display>>,
+    display: Shown,
     log: File,
     told: PipeReader,
     kept: Kept,
@@ -174,24 +211,35 @@ impl Printed {
     }
 
     fn show(&mut self, mut bytes: &[u8]) {
-        while let Some(display) = self.display.as_ref().filter(|_| !bytes.is_empty()) {
+        while let Some(display) = self.shown().filter(|_| !bytes.is_empty()) {
             match display.file().write(bytes) {
                 Ok(written) if written > 0 => bytes = &bytes[written..],
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if !self.wait_for_display() {
-                        self.display = None;
+                    if !self.wait_for_display(&display) {
+                        self.give_up(&display);
                     }
                 }
                 // It is gone.
-                Ok(_) | Err(_) => self.display = None,
+                Ok(_) | Err(_) => self.give_up(&display),
             }
         }
     }
 
+    fn shown(&self) -> Option<Arc<Display>> {
+        current(&self.display).clone()
+    }
+
+    /// Writes to this display no more.
+    fn give_up(&self, display: &Arc<Display>) {
+        let mut current = current(&self.display);
+        if current.as_ref().is_some_and(|now| Arc::ptr_eq(now, display)) {
+            *current = None;
+        }
+    }
+
     /// Waits until the display takes more; gives up on it when the agent has ended and it takes nothing.
-    fn wait_for_display(&mut self) -> bool {
-        let Some(display) = self.display.clone() else { return false };
+    fn wait_for_display(&mut self, display: &Display) -> bool {
         let out = (display.as_fd(), PollFlags::OUT);
         if !self.is_over() {
             wait(&[out, (self.told.as_fd(), PollFlags::IN)], None);
@@ -206,11 +254,13 @@ struct Typed {
     terminal: Arc<Terminal>,
     display: Arc<Display>,
     told: PipeReader,
+    /// The size that the agent was told of, if it was.
+    size: Option<Winsize>,
 }
 
 impl Typed {
     fn run(self) {
-        let mut size = self.display.size();
+        let mut size = self.size;
         let mut piece = [0; 4096];
         loop {
             let keys = (self.display.as_fd(), PollFlags::IN);

@@ -123,7 +123,7 @@ impl Tmux {
                     // The values go to the server with the environment of its client.
                     .args(["set-option", "-g", "update-environment"])
                     .args([names.as_str(), ";"])
-                    .args(["new-session", "-d", "-P", "-F", "#{pane_pid}", "-x", COLUMNS])
+                    .args(["new-session", "-d", "-P", "-F", "#{pane_pid} #{pane_tty}", "-x", COLUMNS])
                     .args(["-y", ROWS, "-s", name.as_str(), "-c"])
                     .arg(exact_word(&without_formats(directory.as_os_str())))
                     .arg("--")
@@ -137,11 +137,12 @@ impl Tmux {
                 failure => name.error_of(&self.socket, failure),
             })?;
         let printed = String::from_utf8_lossy(&printed);
-        let pane_pid = printed.lines().next_back().and_then(|line| line.trim().parse().ok());
-        let pane_pid = pane_pid.ok_or_else(|| TmuxError::Failed {
+        let pane = printed.lines().next_back().and_then(|line| line.trim().split_once(' '));
+        let pane = pane.and_then(|(number, terminal)| Some((number.parse().ok()?, terminal)));
+        let (pane_pid, terminal) = pane.ok_or_else(|| TmuxError::Failed {
             message: format!("it did not say which process it started for {}", name.as_str()),
         })?;
-        Ok(Session { name: name.as_str().to_owned(), pane_pid })
+        Ok(Session { name: name.as_str().to_owned(), pane_pid, terminal: terminal.into() })
     }
 
     /// All sessions, with one call of tmux.
@@ -183,6 +184,12 @@ impl Tmux {
         let printed = self.ask(&words, b"");
         let printed = printed.map_err(|failure| name.error_of(&self.socket, failure))?;
         Ok(String::from_utf8_lossy(&printed).lines().map(str::to_owned).collect())
+    }
+
+    /// The number of the process that is the server, if there is one.
+    pub fn server_process(&self) -> Option<u32> {
+        let printed = self.ask(&["display-message", "-p", "#{pid}"], b"").ok()?;
+        String::from_utf8_lossy(&printed).trim().parse().ok()
     }
 
     /// Ends the server with all its sessions. Says whether there was one.

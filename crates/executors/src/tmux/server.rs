@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::invocation::{Failure, ask};
 use super::{PREPARED, Tmux, TmuxError, error_of, is_plain};
+use crate::runs::outside_control_group;
 
 /// How often, and how long apart, a start is tried again because the server ended when its last session did,
 /// just then.
@@ -67,16 +68,10 @@ impl Tmux {
     /// Starts the server, if there is none, and sets what all sessions have in common.
     fn prepare(&self) -> Result<(), Failure> {
         Self::check().map_err(Failure::Unusable)?;
-        let mut command = self.command();
-        // Until the first session is there.
-        command.args(["start-server", ";", "set-option", "-s", "exit-empty", "off"]);
-        for (scope, option, value) in SERVER_OPTIONS {
-            command.args([";", "set-option", scope, option, value]);
-        }
-        command.args([";", "show-environment", "-g"]);
-        let printed = ask(&mut command, b"")?;
-        // Whoever started it gave it an environment that must not reach the sessions of others. What looks like a
-        // variable and is the second line of one does no harm.
+        // The server has the sessions of other runs too, and must not end with one of them.
+        let printed = outside_control_group(|| self.start_server())?;
+        // The process that started it gave it an environment that must not reach the sessions of others. A line that looks
+        // like a variable and is the second line of one does no harm.
         let printed = String::from_utf8_lossy(&printed);
         let names = printed.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name);
         let foreign = names.filter(|name| !SERVER_VARIABLES.contains(name));
@@ -90,5 +85,17 @@ impl Tmux {
             ask(&mut command, b"")?;
         }
         self.ask(&["set-option", "-g", PREPARED, "1"], b"").map(|_| ())
+    }
+
+    /// Starts the server, if there is none, and gives its environment.
+    fn start_server(&self) -> Result<Vec<u8>, Failure> {
+        let mut command = self.command();
+        // Until the first session is there.
+        command.args(["start-server", ";", "set-option", "-s", "exit-empty", "off"]);
+        for (scope, option, value) in SERVER_OPTIONS {
+            command.args([";", "set-option", scope, option, value]);
+        }
+        command.args([";", "show-environment", "-g"]);
+        ask(&mut command, b"")
     }
 }

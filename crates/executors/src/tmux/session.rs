@@ -1,5 +1,6 @@
 //! Sessions as tmux tells of them: how they are called, listed and captured.
 
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::invocation::Failure;
@@ -84,6 +85,8 @@ pub struct Session {
     pub name: String,
     /// The number of the process that it was started with.
     pub pane_pid: u32,
+    /// The terminal of that process, such as `/dev/pts/3`.
+    pub terminal: PathBuf,
 }
 
 /// What tmux knows of a session.

@@ -81,7 +81,9 @@ fn text(root: &Path, program: &Path, search_path: Option<&str>) -> Result<String
          TimeoutStopSec=45\n\
          WatchdogSec=60\n\
          # Workers go on when the daemon stops, and are found again by the next.\n\
-         KillMode=process\n",
+         KillMode=process\n\
+         # Each run keeps its processes in a control group of its own.\n\
+         Delegate=yes\n",
         description = escaped(root_text),
         program = quoted_program(program),
         root = quoted(root_text),

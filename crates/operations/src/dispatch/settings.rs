@@ -38,6 +38,8 @@ pub struct SchedulerSettings {
     pub stale_hooks: Duration,
     /// Time between asking a worker to end and ending it.
     pub kill_grace: Duration,
+    /// Whether a run has a control group, where those can be had.
+    pub control_groups: bool,
     /// Most live runs in each rig that has a limit.
     pub rig_caps: BTreeMap<RigSlug, u32>,
     /// The command of each rig that has one.
@@ -142,6 +144,7 @@ impl SchedulerSettings {
             cooldown: duration("recovery.cooldown")?,
             stale_hooks: duration("recovery.stale_hooks")?,
             kill_grace: duration("worker.kill_grace")?,
+            control_groups: value("worker.control_groups")? == "true",
             rig_caps,
             commands,
             hosts,

@@ -2,10 +2,11 @@
 
 use std::io::BufRead;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gt_core::{Invalid, limits};
 use gt_executors::background::{Ending, Limited};
+use gt_executors::runs::Leftovers;
 
 use super::{Call, log};
 use crate::identity::RUN_TOKEN;
@@ -16,21 +17,29 @@ use crate::with_causes;
 /// follow.
 pub const HELPER: &str = "__run-hooks";
 
-/// Runs the hooks that `input` lists, in its order, each for at most `timeout`. What goes wrong is in
-/// the log of the town.
+/// Runs the hooks that `input` lists, in its order, each for at most `timeout`. A process that a hook leaves behind may go
+/// on until the time of that hook is up, whatever session it is in. What goes wrong is in the log of the town.
+///
+/// For a process that does nothing else.
 pub fn run(root: &Path, timeout: Duration, input: impl BufRead) {
+    let mut leftovers = Leftovers::adopt();
     for line in input.lines() {
         let call: Result<Call, String> = line
             .map_err(|error| error.to_string())
             .and_then(|line| Call::parse(&line).map_err(|Invalid(why)| why));
         match call {
-            Ok(call) => run_one(root, timeout, &call),
+            Ok(call) => {
+                let until = Instant::now() + timeout;
+                run_one(root, timeout, &call);
+                leftovers.note(until);
+            }
             Err(error) => {
                 log::append(root, &format!("hooks are not run: {error}"));
-                return;
+                break;
             }
         }
     }
+    leftovers.finish();
 }
 
 fn run_one(root: &Path, timeout: Duration, call: &Call) {

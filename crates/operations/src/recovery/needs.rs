@@ -25,6 +25,9 @@ pub enum Need {
     /// This run has neither supervisor nor agent, and these processes of it are left. None that we may see if they
     /// are another user's.
     Headless(RunId, Vec<i32>),
+    /// This run has lost its supervisor and its agent, and these processes, which hold no lock, may belong to it: they are in
+    /// its tree or in the session of its agent. Its bead is not started again beside them.
+    Seen(RunId, Vec<i32>),
     /// This run has lost its supervisor, and its agent, this process, goes on alone.
     Unsupervised(RunId, i32),
     /// This run is over, and these processes of it are not.
@@ -47,6 +50,7 @@ impl Need {
             Self::CircuitBroken(..) => "circuit-broken",
             Self::Quarantined(..) => "quarantined",
             Self::Headless(..) => "headless",
+            Self::Seen(..) => "still-seen",
             Self::Unsupervised(..) => "unsupervised",
             Self::NotGone(..) => "not-gone",
             Self::Stalled(..) => "stalled",
@@ -69,6 +73,10 @@ impl Need {
             Self::Headless(run, left) => {
                 format!("{run} has lost its supervisor and its agent, but not {}", those(left))
             }
+            Self::Seen(run, left) => format!(
+                "{run} has lost its supervisor and its agent, and is not recovered while {} may belong to it",
+                those(left)
+            ),
             Self::Unsupervised(run, agent) => format!(
                 "{run} has lost its supervisor, and its agent (process {agent}) goes on alone: nobody keeps its output \
                  or sees how it ends"
@@ -96,6 +104,13 @@ impl Need {
                 format!("gt why {bead}, then gt scheduler retry {bead}")
             }
             Self::Headless(run, _) => format!("gt run cancel {run}"),
+            Self::Seen(_, left) => {
+                let left: Vec<String> = left.iter().map(ToString::to_string).collect();
+                format!(
+                    "ps -o pid,user,tty,lstart,args -p {}; end them, or have them leave its tree, and it is recovered",
+                    left.join(",")
+                )
+            }
             Self::Unsupervised(run, _) => format!(
                 "let it end, and what it did is saved and done again; or gt run cancel {run}"
             ),
@@ -194,7 +209,12 @@ fn processes_left(town: &Town, live: &[Run], recent: &[Run]) -> Result<Vec<Need>
     let here = |run: &&Run| Run::takes_slot(run.executor) && run.is_on(world.host());
     let files = |run: &Run| RunFiles::of(&town.runs_directory(), &run.id.to_string());
     let alone = live.iter().filter(here).filter_map(|run| {
-        Some(match unattended(&files(run)).ok().flatten()? {
+        let files = files(run);
+        if files.liveness().is_ok_and(|liveness| liveness == Liveness::Free) {
+            let left = world.strays_of(run);
+            return (!left.is_empty()).then(|| Need::Seen(run.id.clone(), left));
+        }
+        Some(match unattended(&files).ok().flatten()? {
             Unattended::Agent(agent) => Need::Unsupervised(run.id.clone(), agent),
             Unattended::Others(left) => Need::Headless(run.id.clone(), left),
         })

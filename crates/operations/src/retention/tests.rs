@@ -223,3 +223,34 @@ fn events_are_kept_for_their_time_and_only_the_oldest_go() {
     forget_events(&stage.town).unwrap();
     assert_eq!(kept(), [all + 1, all + 2], "the last one stays");
 }
+
+#[test]
+fn files_of_runs_that_are_over_go_and_others_stay() {
+    let stage = Stage::new();
+    let runs = stage.town.runs_directory();
+    fs::create_dir_all(&runs).unwrap();
+    let make = |run: &str, days_ago: u32| {
+        let files = RunFiles::of(&runs, run);
+        drop(files.try_lock().unwrap());
+        let at = std::time::UNIX_EPOCH
+            + Duration::from_nanos(stage.town.now().as_nanos().unsigned_abs())
+            - DAY * days_ago;
+        for path in [files.lock_path(), files.output_path()] {
+            let file = fs::File::options().create(true).append(true).open(path).unwrap();
+            file.set_modified(at).unwrap();
+        }
+    };
+    let has = |run: &str| RunFiles::of(&runs, run).output_path().exists();
+    // The store does not know these any more.
+    make("we-old#1", 91);
+    make("we-new#1", 89);
+    make("we-held#1", 91);
+    let held = RunFiles::of(&runs, "we-held#1");
+    let lock = held.try_lock().unwrap();
+
+    assert_eq!(forget_run_files(&stage.town).unwrap(), 1);
+    assert_eq!((has("we-old#1"), has("we-new#1"), has("we-held#1")), (false, true, true));
+    drop(lock);
+    assert_eq!(forget_run_files(&stage.town).unwrap(), 1);
+    assert_eq!(forget_run_files(&stage.town).unwrap(), 0);
+}

@@ -41,18 +41,20 @@ pub(super) fn end_left_over(
 pub(super) const OF_A_RUN: &str = "--voice";
 /// What only the session of a supervisor was started with that waits for a run.
 pub(super) const STANDS_BY: &str = "--stand-by";
+/// The words with which a session is held open that was opened for a run later.
+pub(super) const HOLDS: [&str; 2] = ["worker", "hold"];
 /// How many sessions of one name may have been left behind.
 const LEFT_MAX: u32 = 100;
 
 /// Gives a session another name that its run has left and somebody else has not: a person who looked at it opened a window
 /// in it. `false` if something of a run is in it.
 pub(super) fn put_aside(tmux: &Tmux, name: &str) -> std::result::Result<bool, TmuxError> {
+    let holds = HOLDS.join(" ");
+    let is_ours = |pane: &String| {
+        [OF_A_RUN, STANDS_BY, holds.as_str()].iter().any(|words| pane.contains(words))
+    };
     match tmux.started_with(name) {
-        Ok(panes)
-            if panes.iter().any(|pane| pane.contains(OF_A_RUN) || pane.contains(STANDS_BY)) =>
-        {
-            return Ok(false);
-        }
+        Ok(panes) if panes.iter().any(is_ours) => return Ok(false),
         Ok(_) => {}
         // It has ended just now.
         Err(TmuxError::NoSession { .. }) => return Ok(true),

@@ -28,7 +28,7 @@ mod world;
 
 pub use cancel::{Cancelled, cancel, cancel_by_force, cancel_in_world};
 pub(crate) use cancel::{cancel_in, end_in_world};
-pub use gt_executors::runs::{ARRIVED, speak_into};
+pub use gt_executors::runs::{ARRIVED, speak_into, wait_until_unlocked};
 pub use gt_executors::terminal::{BECOME, become_agent};
 
 pub use claim::{Claim, WorkOrder, claim};

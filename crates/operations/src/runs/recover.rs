@@ -8,7 +8,7 @@ use gt_core::{ExecutorKind, Timestamp};
 
 use super::left_over::end_left_over;
 use super::settle::{Settled, settle};
-use super::world::{Alive, World, strays_do_not_end};
+use super::world::{Alive, World, strays_are_left};
 use crate::dispatch::{Cost, SchedulerSettings, close_stale, jitter, start_failed_in};
 use crate::settings::{file_layers, layers_over};
 use crate::{Result, Town};
@@ -102,14 +102,14 @@ pub fn recover(town: &Town, world: &dyn World) -> Result<Recovered> {
             None => {}
         }
     }
-    // What was cut off may have left something that nothing but a look at all processes finds: one look for all.
+    // A run that was cut off may have processes that only a look at all processes finds: one look for all runs.
     let gone: Vec<&Run> =
         wrong.iter().filter(|(_, wrong)| *wrong == Wrong::Gone).map(|(run, _)| run).collect();
     let left: HashMap<RunId, Vec<i32>> =
         gone.iter().map(|run| run.id.clone()).zip(world.clear(&gone)).collect();
     for (run, wrong) in wrong {
         if let Some(left) = left.get(&run.id).filter(|left| !left.is_empty()) {
-            recovered.errors.push((run.id.clone(), strays_do_not_end(&run.id, left)));
+            recovered.errors.push((run.id.clone(), strays_are_left(&run.id, left)));
             continue;
         }
         match put_right(town, world, &run, wrong) {

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gt_core::ExecutorKind;
 use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
+use gt_core::{ExecutorKind, Rig};
 use gt_executors::git::Tree;
-use gt_executors::runs::{Hearing, Liveness, OnEnd, Order, RunFiles, Supervisors, is_there};
+use gt_executors::runs::{
+    Hearing, Liveness, OnEnd, OpenedSession, Order, Reopen, RunFiles, Supervisors, is_there,
+};
 use gt_executors::tmux::{Session, Tmux, TmuxError};
 
-use super::left_over::{OF_A_RUN, STANDS_BY, put_aside};
+use super::left_over::{HOLDS, OF_A_RUN, STANDS_BY, put_aside};
 use super::standby;
 use super::supervise::{AWAY, BUSY, FAILED, STARTED};
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
@@ -28,7 +30,8 @@ const LEAVING_MAX: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What a session runs: it waits for the supervisor, and has its terminal in the place of it. When the session goes away,
-/// with the server of all of them perhaps, whoever has the terminal goes along; the supervisor and its agent do not.
+/// perhaps with the server of all sessions, this shell ends. The supervisor and its agent go on, and the supervisor opens
+/// another session ([`reopening`]).
 const SESSION_HOLDER: [&str; 3] = ["/bin/sh", "-c", "\"$0\" \"$@\"; exit"];
 
 /// Has `gt worker exec <run>` supervise runs, which goes on without us: as a process of its own, or in a session.
@@ -200,6 +203,12 @@ impl SessionWords {
         Self(holder.chain([program.as_os_str().to_owned()]).chain(words).collect())
     }
 
+    /// A process that does nothing until this lock is free.
+    fn holding(program: &Path, lock: &Path) -> Self {
+        let words = HOLDS.map(OsString::from).into_iter();
+        Self([program.into()].into_iter().chain(words).chain([lock.into()]).collect())
+    }
+
     /// A supervisor that waits at a pipe.
     pub(super) fn standing_by(program: &Path, root: &Path, post: &Path) -> Self {
         let words = ["worker", "exec", STANDS_BY].map(OsStr::new);
@@ -217,6 +226,23 @@ pub(super) fn begin_session(
 ) -> std::result::Result<Session, TmuxError> {
     let environment = NOT_A_WORKER.map(|(name, value)| (name.to_owned(), value.to_owned()));
     tmux.new_session(name, root, &environment, &words.0)
+}
+
+/// Opens a session for a run whose session has gone away, and holds it open until the run is over.
+pub(super) fn reopening(town: &Town, run: &Run, rig: &Rig, program: &Path) -> Reopen {
+    let tmux = Tmux::of_town(&session_server(town));
+    let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
+    let words = SessionWords::holding(program, &files.lock_path());
+    let (root, name) = (town.root().to_owned(), crate::trees::session_of(run, Some(&rig.prefix)));
+    Box::new(move || {
+        let mut begun = begin_session(&tmux, &name, &root, &words);
+        // A person may have opened a window in the session before its first one went away.
+        if matches!(begun, Err(TmuxError::Exists { .. })) && put_aside(&tmux, &name).ok()? {
+            begun = begin_session(&tmux, &name, &root, &words);
+        }
+        let Session { pane_pid, terminal, .. } = begun.ok()?;
+        Some(OpenedSession { terminal, holder: pane_pid, server: tmux.server_process() })
+    })
 }
 
 /// What tells the sessions of this town apart from those of others on this machine.

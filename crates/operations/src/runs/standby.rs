@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use gt_core::schedule::RunId;
 use gt_executors::runs::{
-    Post, RunFiles, Standby, give_order, is_listened_to, make_post, post_of, speak_into,
+    Post, RunFiles, Standby, enter_control_group, give_order, is_listened_to, make_post, post_of,
+    speak_into,
 };
 use gt_executors::tmux::Tmux;
 
@@ -127,7 +128,9 @@ pub fn supervise_on_order<E: From<OperationError>>(
 
 /// Reads what every run asks for, so that it need not be found out how when there is one.
 fn get_ready(town: &Town) -> Result<()> {
-    town.scheduler_settings()?;
+    if town.scheduler_settings()?.control_groups {
+        enter_control_group(&town.runs_directory());
+    }
     town.read(|reader| {
         reader.rigs()?;
         reader.live_runs()?;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use gt_core::schedule::{Account, Context, Run, RunId, RunState, WorkerPlace};
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{
-    Asked, Liveness, RunFiles, Supervision, ask_to_cancel, become_detached, end_orphan, next_order,
-    say, tell_done,
+    Asked, Liveness, RunFiles, Supervision, ask_to_cancel, become_detached, end_orphan,
+    enter_control_group, next_order, say, tell_done,
 };
 
 use super::claim::{Claim, claim_with};
@@ -16,8 +16,9 @@ use super::finish::exec_failed;
 use super::insist::insist;
 use super::remote::{self, Home};
 use super::sessions::{Shift, Worked};
-use super::spawner::with_causes;
+use super::spawner::{reopening, with_causes};
 use super::usage::{note_usage, usage_of};
+use super::world::{RealWorld, World as _, strays_are_left};
 use crate::dispatch::SchedulerSettings;
 use crate::settings::{file_layers, layers_over};
 use crate::trees::{NotPrepared, Prepared, take_prepared};
@@ -70,7 +71,13 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         return Ok(());
     };
     let grace = assignment.settings.kill_grace;
-    if let Some((earlier, why)) = earlier_run_alive(&town.runs_directory(), id) {
+    let runs = town.runs_directory();
+    // The kernel may take a while, in which other things are done.
+    let entering = assignment.settings.control_groups.then(|| {
+        let runs = runs.clone();
+        std::thread::spawn(move || enter_control_group(&runs))
+    });
+    if let Some((earlier, why)) = earlier_run_alive(&runs, id, |earlier| strays_of(town, earlier)) {
         end_if_over(town, &earlier, grace)?;
         say(&format!("{BUSY}{why}"));
         return Ok(());
@@ -109,6 +116,8 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
             return Ok(());
         }
     };
+    // The agent is started in the group. Where that failed, it has none.
+    let _ = entering.map(std::thread::JoinHandle::join);
     let run = order.run.clone();
     let context = order.context.clone();
     let shift = Shift {
@@ -120,6 +129,9 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         files: &files,
         lock: &lock,
     };
+    if run.executor == ExecutorKind::Tmux {
+        supervision.reopen_with(reopening(town, &run, &rig, program));
+    }
     match shift.work(*order, supervision)? {
         Worked::Ended(end, runtime) => {
             let usage = usage_of(town, &run, &runtime, supervision.take_peak_mb());
@@ -159,13 +171,37 @@ fn look_up(town: &Town, id: &RunId) -> Result<Option<Assignment>> {
     })
 }
 
-/// An earlier run of the same bead of which something is, or may be, left. The store lets only one be live, but
-/// the processes of one that was cancelled may take their time.
-fn earlier_run_alive(runs: &Path, id: &RunId) -> Option<(RunId, String)> {
+/// Ends the processes of an earlier run that was cut off and hold no lock; the processes that are left.
+fn strays_of(town: &Town, earlier: &RunId) -> Vec<i32> {
+    let cleared = || -> Result<Vec<i32>> {
+        let Some(run) = town.read(|reader| Ok(reader.run(earlier)?))? else {
+            return Ok(Vec::new());
+        };
+        Ok(RealWorld::of(town)?.clear(&[&run]).concat())
+    };
+    // A store that does not answer refuses the claim a moment later.
+    cleared().unwrap_or_default()
+}
+
+/// An earlier run of the same bead that has, or may have, a process. The store lets only one be live, but the processes of
+/// one that was cancelled may take their time. `strays_of` ends the processes of one that hold no lock, and gives what is
+/// left.
+fn earlier_run_alive(
+    runs: &Path,
+    id: &RunId,
+    strays_of: impl Fn(&RunId) -> Vec<i32>,
+) -> Option<(RunId, String)> {
     for epoch in (1..id.epoch).rev() {
         let earlier = RunId { bead: id.bead.clone(), epoch };
         let files = RunFiles::of(runs, &earlier.to_string());
         match files.liveness() {
+            Ok(Liveness::Free) if files.was_cut_off() => {
+                let left = strays_of(&earlier);
+                if !left.is_empty() {
+                    let why = strays_are_left(&earlier, &left);
+                    return Some((earlier, why));
+                }
+            }
             Ok(Liveness::Held) => {
                 let why = format!("{earlier} has not ended yet");
                 return Some((earlier, why));
@@ -178,9 +214,11 @@ fn earlier_run_alive(runs: &Path, id: &RunId) -> Option<(RunId, String)> {
                 );
                 return Some((earlier, why));
             }
-            // Its agent was begun, and that only after everything before it was gone.
-            Ok(Liveness::Free) if files.output_path().exists() => return None,
             Ok(Liveness::Free | Liveness::NeverTaken) => {}
+        }
+        // Its agent was begun, and that only after everything before it was gone.
+        if files.output_path().exists() && matches!(files.liveness(), Ok(Liveness::Free)) {
+            return None;
         }
     }
     None
@@ -222,6 +260,8 @@ pub(super) fn end_if_over(town: &Town, earlier: &RunId, grace: Duration) -> Resu
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     fn run(epoch: u32) -> RunId {
@@ -232,7 +272,15 @@ mod tests {
     fn an_agent_waits_for_whatever_may_be_left_of_an_earlier_run() {
         let runs = tempfile::tempdir().unwrap();
         let files = |epoch| RunFiles::of(runs.path(), &run(epoch).to_string());
-        let busy = |epoch| earlier_run_alive(runs.path(), &run(epoch)).map(|(earlier, _)| earlier);
+        let left = Cell::new(Vec::new());
+        let alive = |epoch| {
+            earlier_run_alive(runs.path(), &run(epoch), |_| {
+                let numbers = left.take();
+                left.set(numbers.clone());
+                numbers
+            })
+        };
+        let busy = |epoch| alive(epoch).map(|(earlier, _)| earlier);
         assert_eq!(busy(9), None);
 
         let lock = files(3).try_lock().unwrap();
@@ -244,7 +292,7 @@ mod tests {
         files(5).create().unwrap();
         let itself = files(5).lock_path();
         std::os::unix::fs::symlink(&itself, &itself).unwrap();
-        let (earlier, why) = earlier_run_alive(runs.path(), &run(9)).unwrap();
+        let (earlier, why) = alive(9).unwrap();
         assert_eq!(earlier, run(5));
         assert!(why.contains("cannot tell") && why.contains("gt-a#5"), "{why}");
 
@@ -253,5 +301,13 @@ mod tests {
         assert_eq!(busy(9), Some(run(5)));
         std::fs::write(files(7).output_path(), "").unwrap();
         assert_eq!(busy(9), None);
+
+        // One whose supervisor was cut off is waited for while a process of it is seen.
+        std::fs::write(files(7).lock_path(), "70000 70001 5\n").unwrap();
+        assert_eq!(busy(9), None);
+        left.set(vec![70_002]);
+        let (earlier, why) = alive(9).unwrap();
+        assert_eq!(earlier, run(7));
+        assert!(why.contains("70002"), "{why}");
     }
 }

@@ -145,9 +145,8 @@ fn prompter(
             run.executor.as_str(),
         )));
     }
-    let supervisor = std::process::id().to_string();
     let mut arguments: Vec<OsString> = vec!["-C".into(), town.root().into()];
-    arguments.extend(["worker", "type", "--supervisor", &supervisor].map(OsString::from));
+    arguments.extend(["worker", "type"].map(OsString::from));
     arguments.extend(["--confirm", paste.confirm.as_str()].map(OsString::from));
     let ready = paste.ready.iter().flat_map(|ready| ["--ready", ready.as_str()]);
     arguments.extend(ready.map(OsString::from));

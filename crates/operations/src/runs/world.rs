@@ -8,7 +8,7 @@ use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_core::{ExecutorKind, Timestamp};
 use gt_executors::runs::{
     AgentEnd, Liveness, RunFiles, Suspect, awake_since, end_strays, lost_its_session,
-    rebooted_since, starter_is_alive,
+    rebooted_since, starter_is_alive, strays_of,
 };
 
 use super::cancel::end_processes;
@@ -43,8 +43,8 @@ pub trait World: Sync {
     }
     /// Ends every process of this run, asking first and killing after `grace`, and returns when none is left.
     fn end_worker(&self, run: &Run, grace: Duration) -> Result<()>;
-    /// Ends what is left of these runs although nothing of them holds a lock any more, and returns for each what does not
-    /// end. Only where nobody can have done so already is anything looked for.
+    /// Ends the processes of these runs that hold no lock, and returns for each the processes that are left: those that do
+    /// not end, and those that are only seen and may belong to it. Nothing is looked for where a supervisor has done so.
     fn clear(&self, runs: &[&Run]) -> Vec<Vec<i32>> {
         vec![Vec::new(); runs.len()]
     }
@@ -74,10 +74,15 @@ pub trait World: Sync {
 /// How long what is left of a run that nobody looks after may take to end by itself. Others wait for it.
 pub(crate) const STRAY_GRACE: Duration = Duration::from_secs(2);
 
-/// What keeps a run whose last processes do not end, in words.
-pub(super) fn strays_do_not_end(run: &RunId, left: &[i32]) -> String {
+/// Says which processes keep a run that has lost its supervisor and its agent from being recovered.
+pub(super) fn strays_are_left(run: &RunId, left: &[i32]) -> String {
     let left: Vec<String> = left.iter().map(ToString::to_string).collect();
-    format!("processes of {run} do not end ({}); end them by hand", left.join(", "))
+    format!(
+        "processes that belong to {run}, or are in its tree, are left: {}; end them, or have them leave the tree \
+         (ps -o pid,user,tty,lstart,args -p {})",
+        left.join(", "),
+        left.join(",")
+    )
 }
 
 /// The file that says since when this machine goes on without a gap.
@@ -101,6 +106,25 @@ impl RealWorld {
 
     pub(crate) fn files_of(&self, run: &Run) -> RunFiles {
         RunFiles::of(&self.runs, &run.id.to_string())
+    }
+
+    /// This run, if its supervisor was cut off on this machine since that was started: then processes of it may be left that
+    /// hold no lock.
+    pub(crate) fn suspect_of(&self, run: &Run) -> Option<Suspect> {
+        let is_here = run.is_on(&self.host) && run.executor != ExecutorKind::Ssh;
+        if !is_here || rebooted_since(&run.starter) {
+            return None;
+        }
+        let tree = Some(&run.workplace.tree).filter(|tree| !tree.is_empty());
+        let tree = tree.map(|tree| self.root.join(tree));
+        let suspect = Suspect::of(&self.files_of(run), &run.id.to_string(), tree)?;
+        Some(suspect.trusting_control_group())
+    }
+
+    /// The processes that are left of a run whose supervisor was cut off and whose lock is free.
+    pub(crate) fn strays_of(&self, run: &Run) -> Vec<i32> {
+        let suspects: Vec<Suspect> = self.suspect_of(run).into_iter().collect();
+        strays_of(&self.root, &suspects).iter().flat_map(gt_executors::runs::Strays::all).collect()
     }
 }
 
@@ -154,29 +178,21 @@ impl World for RealWorld {
         end_processes(&self.files_of(run), run, grace)?;
         match self.clear(&[run]).into_iter().next() {
             Some(left) if !left.is_empty() => {
-                Err(OperationError::rejected(strays_do_not_end(&run.id, &left)))
+                Err(OperationError::rejected(strays_are_left(&run.id, &left)))
             }
             _ => Ok(()),
         }
     }
 
     fn clear(&self, runs: &[&Run]) -> Vec<Vec<i32>> {
-        let is_suspect = |run: &Run| {
-            run.is_on(&self.host)
-                && run.executor != ExecutorKind::Ssh
-                && self.files_of(run).was_cut_off()
+        let suspects: Vec<Option<Suspect>> = runs.iter().map(|run| self.suspect_of(run)).collect();
+        let asked: Vec<Suspect> = suspects.iter().flatten().cloned().collect();
+        let mut left = end_strays(&self.root, &asked, STRAY_GRACE).into_iter();
+        let left_of = |suspect: &Option<Suspect>| {
+            let strays = suspect.as_ref().and_then(|_| left.next());
+            strays.map(|strays| strays.all()).unwrap_or_default()
         };
-        let suspects: Vec<Suspect> = runs
-            .iter()
-            .filter(|run| is_suspect(run))
-            .map(|run| Suspect { run: run.id.to_string(), tree: None })
-            .collect();
-        let mut left = end_strays(&self.root, &suspects, STRAY_GRACE).into_iter();
-        let left_of = |run: &&Run| {
-            let is_asked = suspects.iter().any(|suspect| suspect.run == run.id.to_string());
-            is_asked.then(|| left.next()).flatten().map(|strays| strays.of_run).unwrap_or_default()
-        };
-        runs.iter().map(left_of).collect()
+        suspects.iter().map(left_of).collect()
     }
 
     fn agent_end_of(&self, run: &Run) -> Option<AgentEnd> {

@@ -11,7 +11,7 @@ use gt_core::schedule::{
 };
 use gt_core::{ExecutorKind, Rig, Timestamp};
 use gt_executors::git::{Commit, GitError, Repository, Tree, Vigil};
-use gt_executors::runs::{Liveness, RunFiles, Suspect, end_strays};
+use gt_executors::runs::{Liveness, RunFiles, Strays, Suspect, end_strays};
 
 use super::rescue::commits_are_safe;
 use super::setup::{Wishes, set_up};
@@ -171,8 +171,8 @@ fn refuse_company(
     }
 }
 
-/// What a run left behind whose supervisor was killed does not hold its lock, and may still write into the tree: it is
-/// ended, and while something else is in there nobody is given the tree.
+/// Processes of a run whose supervisor was killed need not hold its lock, and may still write into the tree: they are
+/// ended, and while another process is seen in the tree, no run gets it.
 fn refuse_strays(
     town: &Town,
     polecat: &Polecat,
@@ -185,13 +185,10 @@ fn refuse_strays(
     let run = town.read(|reader| Ok(reader.run(last)?))?;
     let tree = run.map(|run| run.workplace.tree).filter(|tree| !tree.is_empty());
     let tree = tree.map(|tree| town.root().join(tree));
-    let suspect = Suspect { run: last.to_string(), tree };
-    let left = end_strays(town.root(), &[suspect], STRAY_GRACE);
-    let left: Vec<String> = left
-        .iter()
-        .flat_map(|strays| strays.of_run.iter().chain(&strays.in_tree))
-        .map(ToString::to_string)
-        .collect();
+    let suspects: Vec<Suspect> = Suspect::of(files, &last.to_string(), tree).into_iter().collect();
+    let left = end_strays(town.root(), &suspects, STRAY_GRACE);
+    let left: Vec<String> =
+        left.iter().flat_map(Strays::all).map(|process| process.to_string()).collect();
     if left.is_empty() {
         return Ok(());
     }

@@ -24,6 +24,7 @@ mod watch;
 pub use change::{cancel, change};
 pub use door::Door;
 pub use error::{Conflict, Thing, WorkError, WorkResult};
+pub use gt_executors::runs::{ATTEND, attend_errand};
 pub use heartbeat::heartbeat;
 pub use list::list;
 pub use next::next;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gt_core::work::{RunRef, WorkStatus};
-use gt_core::{Outcome, RunState, Uid};
-use gt_executors::runs::{AgentEnd, Errand, ErrandOrder};
+use gt_core::{Outcome, RunState, Timestamp, Uid};
+use gt_executors::runs::{ATTEND, AgentEnd, Errand, ErrandOrder};
+use gt_executors::terminal::Launcher;
 use gt_records::work_item_json;
 
 use super::news::{PollEnd, PollNews, failure};
@@ -36,16 +37,16 @@ pub(super) fn carry_out(poller: &mut Poller<'_>, held: &Held) -> WorkResult<Poll
     match attend(poller, held, &mut errand) {
         Attended::Ended(end) => report(poller, held, end, &path),
         Attended::Stopped => {
-            errand.end(poller.polling.grace);
+            errand.end();
             poller.give_back(held)?;
             Ok(PollEnd::GivenBack)
         }
         Attended::Lost(why) => {
-            errand.end(poller.polling.grace);
+            errand.end();
             Ok(PollEnd::Lost(why))
         }
         Attended::Refused(error) => {
-            errand.end(poller.polling.grace);
+            errand.end();
             Err(error)
         }
     }
@@ -77,13 +78,21 @@ fn begin(poller: &Poller<'_>, held: &Held) -> Result<(Errand, PathBuf), Operatio
         environment.extend(remote.token().map(|token| ("GT_WORK_TOKEN", token.reveal())));
     }
     let input = format!("{json}\n");
+    let program = std::env::current_exe().map_err(|source| OperationError::File {
+        action: "find",
+        path: PathBuf::from("this program"),
+        source,
+    })?;
     let errand = Errand::start(ErrandOrder {
+        attendant: &Launcher { program, arguments: vec![ATTEND.into()] },
         argv: &argv,
         directory: &polling.directory,
         environment: &environment,
         input: input.as_bytes(),
         output,
         scratch: &polling.output,
+        grace: polling.grace,
+        time_left: time_left(poller, item.lease_expires_at),
     })?;
     Ok((errand, path))
 }
@@ -110,7 +119,7 @@ fn attend(poller: &mut Poller<'_>, held: &Held, errand: &mut Errand) -> Attended
         }
         let left = beat_at.saturating_duration_since(Instant::now());
         let signals = poller.patience.signals().as_fd();
-        if let Some(end) = errand.wait(signals, left, poller.polling.grace) {
+        if let Some(end) = errand.wait(signals, left) {
             return Attended::Ended(end);
         }
         if Instant::now() < beat_at {
@@ -119,8 +128,9 @@ fn attend(poller: &mut Poller<'_>, held: &Held, errand: &mut Errand) -> Attended
         let run = RunRef::Uid(held.run);
         let beat = Heartbeat { run, lease: Some(poller.polling.request.lease), adopts: false };
         let pause = match poller.door.heartbeat(&held.reference(), beat) {
-            Ok(_) => {
+            Ok(until) => {
                 poller.is_back();
+                errand.has_time(time_left(poller, Some(until)));
                 interval
             }
             Err(error) if error.may_pass() => {
@@ -149,8 +159,13 @@ fn attend(poller: &mut Poller<'_>, held: &Held, errand: &mut Errand) -> Attended
 
 /// What was taken a moment ago need not be spoken for yet; what was taken with an answer that came late, sooner.
 fn first_beat(poller: &Poller<'_>, held: &Held, interval: Duration) -> Duration {
-    let left = held.item.lease_expires_at.map(|until| until.since(poller.now()));
-    left.map_or(interval, |left| interval.min(left / 3))
+    interval.min(time_left(poller, held.item.lease_expires_at) / 3)
+}
+
+/// How long no other poller can get an item, if its lease ends then.
+fn time_left(poller: &Poller<'_>, lease_expires_at: Option<Timestamp>) -> Duration {
+    let lease = Duration::from_secs(poller.polling.request.lease.seconds().unsigned_abs());
+    lease_expires_at.map_or(lease, |until| until.since(poller.now())).min(lease)
 }
 
 /// How the run of a command ended that has said so itself.

@@ -6,6 +6,7 @@
 //!   become somebody else's is ended.
 //! - What came of an item is told to the queue in the name of the run in which it was taken, so that a late word about it
 //!   is refused and not believed.
+//! - A command does not outlive the process that polls: when that is killed, the command ends before its lease does.
 //! - A command that cannot even be started costs no item: it is given back, and whoever polls ends.
 //! - A queue that is away is waited for, while a command is at work as well.
 

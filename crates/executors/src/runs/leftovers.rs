@@ -1,0 +1,83 @@
+//! Processes that programs with a limited time have left, in a process that does nothing but run such programs.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::getpid;
+
+use super::agent::adopt_orphans;
+use super::processes::{self, Process, descendants};
+use super::remains::{Left, end_all};
+use crate::daemon::wait_for_any;
+
+/// How long processes that do not even end when they are killed are waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long to wait before looking again whether any is left.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// What programs have left running: it may go on until the time of its program is up, also where it has begun a session of
+/// its own.
+#[derive(Debug)]
+pub struct Leftovers {
+    known: Vec<(Process, Instant)>,
+}
+
+impl Leftovers {
+    /// From now on, the kernel makes every process ours that a program leaves behind.
+    pub fn adopt() -> Self {
+        adopt_orphans();
+        Self { known: Vec::new() }
+    }
+
+    /// Notes what a program has left that may run until this time, and ends all processes whose time is up.
+    pub fn note(&mut self, until: Instant) {
+        for process in left() {
+            if !self.known.iter().any(|(known, _)| is_same(known, &process)) {
+                self.known.push((process, until));
+            }
+        }
+        self.end_due();
+    }
+
+    /// Waits until nothing is left, and ends each process when its time is up.
+    pub fn finish(mut self) {
+        let last = self.known.iter().map(|(_, until)| *until).max();
+        while let Some(last) = last.filter(|_| !left().is_empty()) {
+            // A process that was started meanwhile has as much time as the last program had.
+            self.note(last);
+            if Instant::now() > last + PATIENCE {
+                // What cannot be ended is another user's.
+                return;
+            }
+            wait_for_any(&[], LOOK_AGAIN);
+        }
+    }
+
+    fn end_due(&self) {
+        let now = Instant::now();
+        let due = |process: &Process| {
+            self.known.iter().any(|(known, until)| is_same(known, process) && *until <= now)
+        };
+        end_all(Duration::ZERO, Some(PATIENCE), || {
+            let all = processes::all();
+            let mut processes: Vec<Process> = Vec::new();
+            for process in left().into_iter().filter(due) {
+                processes.push(process);
+                processes.extend(descendants(&all, process.pid, &[]));
+            }
+            processes.retain(|process| !process.is_over);
+            Left { processes, group: None }
+        });
+    }
+}
+
+/// Everything that this process, or a process that it has started, has started.
+fn left() -> Vec<Process> {
+    let mut left = descendants(&processes::all(), getpid(), &[]);
+    left.retain(|process| !process.is_over);
+    left
+}
+
+fn is_same(one: &Process, other: &Process) -> bool {
+    (one.pid, one.started) == (other.pid, other.started)
+}
