@@ -7,7 +7,11 @@ use std::ffi::OsStr;
 use std::process::Command;
 
 /// Variables that concern our caller alone.
-const OF_THE_CALLER: [&str; 41] = [
+const OF_THE_CALLER: [&str; 43] = [
+    // Where the caller is and was. Some agents trust `PWD` more than the directory that they start in, and would work
+    // there: `process::command_in` sets it.
+    "PWD",
+    "OLDPWD",
     // Which repository, and which parts of it; all that `git rev-parse --local-env-vars` prints.
     "GIT_DIR",
     "GIT_COMMON_DIR",

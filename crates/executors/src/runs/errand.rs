@@ -16,7 +16,7 @@ use super::attend::{LOOK_AGAIN, end_of};
 use super::remains::{end_all, left_in_group};
 use crate::background::spawn;
 use crate::daemon::wait_for_any;
-use crate::process::{ProcessError, command};
+use crate::process::{ProcessError, command_in};
 
 /// How long whatever does not even end when it is killed is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -123,11 +123,10 @@ fn begin(order: Order<'_>) -> io::Result<Pid> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
     };
     let is_path = program.contains('/');
-    let mut command =
-        if is_path { command(order.directory.join(program)) } else { command(program) };
+    let found = if is_path { order.directory.join(program) } else { program.into() };
+    let mut command = command_in(found, order.directory);
     command
         .args(arguments)
-        .current_dir(order.directory)
         .envs(order.environment.iter().map(|(name, value)| (name, value)))
         .stdin(prompt_file(order.scratch, order.input)?)
         .stdout(order.output.try_clone()?)
