@@ -19,7 +19,8 @@ use crate::error::CliError;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gt done\n  gt done -m \"Let the parser take empty lines\"\n  \
-                  gt done --status escalated\n  gt done --run gt-abc#3"
+                  gt done --no-changes -m \"The parser takes empty lines already\"\n  gt done --status escalated\n  gt done \
+                  --run gt-abc#3"
 )]
 pub(super) struct DoneArgs {
     /// How the work ends: completed, escalated (a person is needed) or deferred (for later)
@@ -28,6 +29,9 @@ pub(super) struct DoneArgs {
     /// What the commit of what is not committed yet says
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
+    /// Finish although nothing has changed; --message says why, and the bead is closed with it
+    #[arg(long, requires = "message", conflicts_with = "status")]
+    no_changes: bool,
     /// The run, or a bead for its live or last run, if this is not said by its worker
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
@@ -49,7 +53,12 @@ pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError
         (None, Some(own)) => own.clone(),
         (None, None) => run_of_person(context, &town)?,
     };
-    let request = DoneRequest { run: &run, said: args.status, message: args.message.as_deref() };
+    let request = DoneRequest {
+        run: &run,
+        said: args.status,
+        message: args.message.as_deref(),
+        no_changes: args.no_changes,
+    };
     let printer = context.printer;
     let done = landing::done(&town, &request)?;
     if own.is_none() {

@@ -15,7 +15,8 @@ mod waiting;
 mod way;
 
 pub use done::{Done, DoneRequest, Fate, done, run_at};
-pub(crate) use done::{Refused, finish_work};
+pub(crate) use done::{Refused, Statement, finish_work, is_untouched};
+pub(crate) use end::end_empty_handed;
 pub use fence::fence;
 pub(crate) use fence::put_behind_fence;
 pub(crate) use land::Patience;

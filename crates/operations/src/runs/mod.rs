@@ -31,8 +31,8 @@ pub use gt_executors::runs::{ARRIVED, speak_into};
 pub use gt_executors::terminal::{BECOME, become_agent};
 
 pub use claim::{Claim, WorkOrder, claim};
-pub(crate) use finish::finish_in;
 pub use finish::{Finished, exec_failed, finish};
+pub(crate) use finish::{finish_in, finish_with_reason_in};
 pub use output::RunOutput;
 pub use recover::{Recovered, recover};
 pub(crate) use release::{release_as, release_in};
