@@ -60,6 +60,9 @@ pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError
         no_changes: args.no_changes,
     };
     let printer = context.printer;
+    if own.is_some() {
+        landing::use_environment_of_supervisor(&town, &run);
+    }
     let done = landing::done(&town, &request)?;
     if own.is_none() {
         printer.note(format!("Acting for the worker of {run}"));

@@ -42,6 +42,7 @@ mod events;
 mod export;
 mod faults;
 mod fence;
+mod fence_bypass;
 mod formulas;
 mod hooks;
 mod http_guide;

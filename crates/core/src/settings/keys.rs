@@ -82,6 +82,8 @@ settings! {
         "Handoffs of a run in a row without a commit or a step before a person is asked; 0 is no limit";
     "worker.kill_grace": SettingKind::Duration, "10s",
         "Time between asking a worker to end and ending it";
+    "worker.inherit_credentials": SettingKind::Bool, "false",
+        "Whether workers in a rig with a repository get the ssh agent and the tokens of git hosts that gt has";
     "worker.runtime": SettingKind::Runtime, "",
         "Program that works on beads; without one, the rig's command if it has one, else claude";
     "work.stale_after": SettingKind::Duration, "30m",

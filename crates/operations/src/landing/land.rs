@@ -6,6 +6,7 @@ use gt_core::Rig;
 use gt_core::schedule::{Landing, LandingState, Run, Said};
 use gt_executors::git::{Commit, GitError, Push, Rebased, Repository, Turn, Work};
 
+use super::audit::{look_at_target, note_target};
 use super::way::Way;
 use crate::trees::{git_failed, signature_of};
 use crate::{Result, Town};
@@ -100,6 +101,7 @@ impl Delivery<'_> {
             Arrived::No => {}
             Arrived::Unknown(why) => return self.leave_for_later(is_accepted, why),
         }
+        self.look_at_target();
         let mut tip = self.repository.tip(self.branch).map_err(&failed)?;
         let mut pauses = PAUSES.iter();
         for _ in 0..RACES_MAX {
@@ -128,7 +130,11 @@ impl Delivery<'_> {
             }
             let why =
                 match self.repository.push(&ready, self.branch, tip.as_ref()).map_err(&failed)? {
-                    Push::Done => return Ok(Landed::There(ready)),
+                    Push::Done => {
+                        // If it cannot be noted, it is looked at again.
+                        let _ = note_target(self.town, self.rig, self.branch, &ready);
+                        return Ok(Landed::There(ready));
+                    }
                     Push::LostRace(why) => why,
                     Push::Rejected(why) => {
                         return self.reject(format!("the origin does not take it: {why}"));
@@ -144,6 +150,7 @@ impl Delivery<'_> {
             if let Some(why) = self.fetch()? {
                 return Ok(Landed::Unreachable(why));
             }
+            self.look_at_target();
             let before = tip;
             tip = self.repository.tip(self.branch).map_err(&failed)?;
             if tip != before {
@@ -155,6 +162,14 @@ impl Delivery<'_> {
             }
         }
         Ok(self.stuck(&format!("somebody else was faster {RACES_MAX} times")))
+    }
+
+    /// Looks for commits that were pushed past gt. A landing does not wait for that: the next one looks
+    /// again.
+    fn look_at_target(&self) {
+        if self.way == Way::Land {
+            let _ = look_at_target(self.town, self.rig, self.repository, self.branch);
+        }
     }
 
     fn stuck(&self, why: &str) -> Landed {

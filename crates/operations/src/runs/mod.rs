@@ -27,6 +27,7 @@ mod world;
 
 pub use cancel::{Cancelled, cancel, cancel_by_force, cancel_in_world};
 pub(crate) use cancel::{cancel_in, end_in_world};
+pub use gt_executors::git::fence::call_worker_git;
 pub use gt_executors::runs::{ARRIVED, speak_into};
 pub use gt_executors::terminal::{BECOME, become_agent};
 
