@@ -54,6 +54,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let called = arguments.first().map(std::path::PathBuf::from);
     let name = called.as_deref().and_then(Path::file_stem).unwrap_or_default();
+    if name == "git" {
+        return ExitCode::from(runs::call_worker_git(&arguments));
+    }
     if let Some(code) = done_at_home(if name == "bd" { "bd" } else { "gt" }, &arguments) {
         return code;
     }

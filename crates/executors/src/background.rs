@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use crate::process::{ProcessError, command};
+use crate::process::{ProcessError, command, command_in};
 use crate::runs::outside_control_group;
 
 /// Starts a program in a process group of its own that outlives us. It reads `input` and has no output.
@@ -75,10 +75,9 @@ impl Limited<'_> {
         let mut input = nameless_file(self.scratch).map_err(failed)?;
         input.write_all(self.input).and_then(|()| input.rewind()).map_err(failed)?;
         let mut errors = nameless_file(self.scratch).map_err(failed)?;
-        let mut command = command(self.program);
+        let mut command = command_in(self.program, self.directory);
         command
             .args(self.arguments)
-            .current_dir(self.directory)
             .envs(self.environment.iter().copied())
             .stdin(input)
             .stdout(Stdio::null())

@@ -6,8 +6,14 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
+use crate::git::fence::{NO_PROTOCOL, PROTOCOLS};
+
 /// Variables that concern our caller alone.
-const OF_THE_CALLER: [&str; 43] = [
+const OF_THE_CALLER: [&str; 45] = [
+    // Where the caller is and was. Some agents trust `PWD` more than the directory that they start in, and would work
+    // there: `process::command_in` sets it.
+    "PWD",
+    "OLDPWD",
     // Which repository, and which parts of it; all that `git rev-parse --local-env-vars` prints.
     "GIT_DIR",
     "GIT_COMMON_DIR",
@@ -66,18 +72,22 @@ const OF_THE_CALLER_BEGIN: [&str; 4] =
     ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_PUSH_OPTION_", "GT_NOTICE_"];
 
 /// Whether a variable concerns our caller alone.
-fn is_of_the_caller(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| {
-        OF_THE_CALLER.contains(&name)
-            || OF_THE_CALLER_BEGIN.iter().any(|start| name.starts_with(start))
-    })
+pub(crate) fn is_of_the_caller(name: &OsStr, value: &OsStr) -> bool {
+    // Where the caller is a worker, its fence is its own. A list of protocols that a person has set stays.
+    let is_fence = name == PROTOCOLS && value == NO_PROTOCOL;
+    is_fence
+        || name.to_str().is_some_and(|name| {
+            OF_THE_CALLER.contains(&name)
+                || OF_THE_CALLER_BEGIN.iter().any(|start| name.starts_with(start))
+        })
 }
 
 /// Takes from a program's environment what concerns our caller alone. What the program is given later it has.
 pub(crate) fn forget_the_caller(command: &mut Command) {
-    let names = std::env::vars_os().map(|(name, _)| name);
-    for name in names.filter(|name| is_of_the_caller(name)) {
-        command.env_remove(name);
+    for (name, value) in std::env::vars_os() {
+        if is_of_the_caller(&name, &value) {
+            command.env_remove(name);
+        }
     }
 }
 
@@ -93,7 +103,7 @@ mod tests {
         let printed = String::from_utf8(capture(git).unwrap().stdout).unwrap();
         assert!(printed.contains("GIT_DIR"));
         for name in printed.lines() {
-            assert!(is_of_the_caller(OsStr::new(name)), "{name}");
+            assert!(is_of_the_caller(OsStr::new(name), OsStr::new("")), "{name}");
         }
     }
 
@@ -102,10 +112,10 @@ mod tests {
         for name in
             ["GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_12", "GIT_PUSH_OPTION_COUNT", "GT_NOTICE_KEY"]
         {
-            assert!(is_of_the_caller(OsStr::new(name)), "{name}");
+            assert!(is_of_the_caller(OsStr::new(name), OsStr::new("")), "{name}");
         }
         for name in ["GIT_CONFIG_GLOBAL", "GIT_ASKPASS", "GIT_AUTHOR_NAME", "PATH"] {
-            assert!(!is_of_the_caller(OsStr::new(name)), "{name}");
+            assert!(!is_of_the_caller(OsStr::new(name), OsStr::new("")), "{name}");
         }
     }
 }

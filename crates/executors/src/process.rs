@@ -39,6 +39,25 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// The same in a directory of its own. The only place that sets the directory of a program, so that `PWD` always agrees
+/// with it.
+pub(crate) fn command_in(program: impl AsRef<OsStr>, directory: &Path) -> Command {
+    let mut command = command(program);
+    start_in(&mut command, directory);
+    command
+}
+
+/// Lets a program start in this directory, with a `PWD` that says so.
+#[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
+fn start_in(command: &mut Command, directory: &Path) {
+    let absolute = std::path::absolute(directory);
+    command.current_dir(directory).env_remove("OLDPWD");
+    match absolute {
+        Ok(absolute) => command.env("PWD", absolute),
+        Err(_) => command.env_remove("PWD"),
+    };
+}
+
 /// A program that takes our place, or is ours in everything: it has the whole of our environment.
 #[expect(clippy::disallowed_methods, reason = "this is the door that the rule points to")]
 pub(crate) fn command_with_everything(program: impl AsRef<OsStr>) -> Command {
@@ -108,7 +127,8 @@ pub(crate) fn interactive(mut command: Command, file: &Path) -> Result<(), Proce
 pub fn run_along(argv: &[&str], directory: &Path) -> Result<u8, ProcessError> {
     let program = argv.first().copied().unwrap_or_default();
     let mut command = command_with_everything(program);
-    command.args(argv.iter().skip(1)).current_dir(directory).stdin(Stdio::null());
+    start_in(&mut command, directory);
+    command.args(argv.iter().skip(1)).stdin(Stdio::null());
     let status = command
         .status()
         .map_err(|source| ProcessError::Start { program: program.to_owned(), source })?;
@@ -128,4 +148,30 @@ pub fn become_deaf(program: &Path, arguments: &[&str]) -> ProcessError {
 /// Ends this process at once, without a word to anybody.
 pub fn die() {
     let _ = kill_process(getpid(), Signal::KILL);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_told_the_directory_that_it_starts_in_and_no_other() {
+        let place = tempfile::tempdir().unwrap();
+        let mut asked = command_in("env", place.path());
+        let printed = String::from_utf8(capture(asked).unwrap().stdout).unwrap();
+        let of = |name: &str| {
+            let line = printed.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+            line.map(str::to_owned)
+        };
+        assert_eq!(of("PWD").as_deref(), place.path().to_str());
+        assert_eq!(of("OLDPWD"), None);
+        let names = |command: &Command| -> Vec<String> {
+            let removed = command.get_envs().filter(|(_, value)| value.is_none());
+            removed.map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+        };
+        // Where a program stays where we are, the caller's `PWD` may be wrong: it is not passed on.
+        if std::env::var_os("PWD").is_some() {
+            assert!(names(&command("env")).contains(&"PWD".to_owned()));
+        }
+    }
 }

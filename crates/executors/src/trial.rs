@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::background::{ends_within, nameless_file, spawn};
-use crate::process::{ProcessError, command};
+use crate::process::{ProcessError, command_in};
 
 /// A program that is tried out.
 #[derive(Debug, Clone, Copy)]
@@ -60,10 +60,9 @@ impl Trial<'_> {
         let mut input = nameless_file(self.directory)?;
         input.write_all(self.input)?;
         input.rewind()?;
-        let mut command = command(program);
+        let mut command = command_in(program, self.directory);
         command
             .args(self.argv.iter().skip(1))
-            .current_dir(self.directory)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::from(input))
             .stdout(output.try_clone()?)

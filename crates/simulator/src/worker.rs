@@ -99,7 +99,7 @@ impl Simulation {
                 Ok(format!("{} read", unread.len()))
             }
             Word::Done(said) => {
-                let request = DoneRequest { run, said, message: None };
+                let request = DoneRequest { run, said, message: None, no_changes: false };
                 done(town, &request).map(|done| format!("{:?}", done.fate))
             }
         }

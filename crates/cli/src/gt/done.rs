@@ -20,7 +20,8 @@ use crate::output::short_commit;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gt done\n  gt done -m \"Let the parser take empty lines\"\n  \
-                  gt done --status escalated\n  gt done --run gt-abc#3"
+                  gt done --no-changes -m \"The parser takes empty lines already\"\n  gt done --status escalated\n  gt done \
+                  --run gt-abc#3"
 )]
 pub(super) struct DoneArgs {
     /// How the work ends: completed, escalated (a person is needed) or deferred (for later)
@@ -29,6 +30,9 @@ pub(super) struct DoneArgs {
     /// What the commit of what is not committed yet says
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
+    /// Finish although nothing has changed; --message says why, and the bead is closed with it
+    #[arg(long, requires = "message", conflicts_with = "status")]
+    no_changes: bool,
     /// The run, or a bead for its live or last run, if this is not said by its worker
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
@@ -50,8 +54,16 @@ pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError
         (None, Some(own)) => own.clone(),
         (None, None) => run_of_person(context, &town)?,
     };
-    let request = DoneRequest { run: &run, said: args.status, message: args.message.as_deref() };
+    let request = DoneRequest {
+        run: &run,
+        said: args.status,
+        message: args.message.as_deref(),
+        no_changes: args.no_changes,
+    };
     let printer = context.printer;
+    if own.is_some() {
+        landing::use_environment_of_supervisor(&town, &run);
+    }
     let done = landing::done(&town, &request)?;
     if own.is_none() {
         printer.note(format!("Acting for the worker of {run}"));

@@ -57,7 +57,7 @@ fn whoever_is_told_about_a_run_is_not_its_worker() {
     told.env("GT_RUN", "we-1#1").env("GT_NOTICE_KEY", "1").run().ok();
 
     // And what it starts is: a worker that a notice led to is a worker.
-    town.script("we-2", "bd close we-2 > \"$GT_TOWN_ROOT/told\" 2>&1; exit 0");
+    town.script("we-2", "bd close we-2 > \"$GT_TOWN_ROOT/told\" 2>&1");
     let path = format!("{}:/usr/bin:/bin", town.bd_path().parent().unwrap().display());
     let sling = town.start_gt(&["sling", "we-2"]).env("GT_NOTICE_KEY", "1").env("PATH", path);
     sling.run().ok();

@@ -80,7 +80,9 @@ fn what_was_staged_and_taken_back_is_nothing_to_commit() {
     fs::remove_file(worker.tree.join("new")).unwrap();
     worker.write("README.md", &readme);
 
-    assert_says(&worker.gt(&["done"]).ok().stdout, &["we-a#1 is done: nothing had changed"]);
+    assert_says(&refusal(&worker.gt(&["done"])), &["we-a#1 changed nothing"]);
+    let why = ["done", "--no-changes", "-m", "It was right before"];
+    assert_says(&worker.gt(&why).ok().stdout, &["we-a#1 is done: nothing had changed"]);
 
     assert_eq!(town.landed("main"), ["First commit"]);
     assert_eq!(town.show("we-a")["status"], "closed");
@@ -193,7 +195,7 @@ fn an_agent_that_goes_on_after_gt_done_is_ended_and_its_place_is_free() {
 fn nobody_waits_for_a_polecat_whose_agent_is_still_leaving() {
     // Given an agent that is done and takes its time,
     let town = town_with_project(
-        "if [ $bead = we-a ]; then\n    gt done > $stage/said\n    wait_for leave\nelse\n    wait_for end\nfi",
+        "if [ $bead = we-a ]; then\n    echo tea > tea; gt done > $stage/said\n    wait_for leave\nelse\n    wait_for end\nfi",
     );
     town.gt(["config", "set", "worker.kill_grace", "10m"]).ok();
     for bead in ["we-a", "we-b", "we-c"] {
@@ -278,6 +280,7 @@ fn whoever_is_no_worker_says_whose_work_is_done() {
     assert_eq!(town.landed("main"), ["First commit", "we-a"]);
 
     // At a terminal, standing in a tree is enough.
+    other.write("more", "tea\n");
     let line = format!("'{}' done", town.gt_path().display());
     let at_terminal = town.command("script").args(["-qec", &line, "/dev/null"]);
     let done = at_terminal.dir(&other.tree).run().ok();

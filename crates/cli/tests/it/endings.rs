@@ -406,3 +406,29 @@ fn a_session_that_somebody_keeps_open_keeps_no_run_from_starting() {
     assert_eq!(texts(&town.polecats(), "name"), ["furiosa"]);
     tmux(&town, &["kill-session", "-t", "we-furiosa-left-1"]).ok();
 }
+
+#[test]
+fn an_agent_that_ends_well_and_has_done_nothing_is_not_started_again_and_a_person_is_told() {
+    let town = town_with_project("echo 'I looked and found nothing'; echo; exit 0");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("a person is asked", || town.show("we-a")["status"] == "blocked");
+
+    assert_eq!(town.states("we-a"), ["failed"]);
+    let needs = town.gt_json(&["status"])["needs_you"].to_string();
+    assert_says(
+        &needs,
+        &["we-a#1", "exit status 0", "without a change", "I looked and found nothing"],
+    );
+    town.cycle().ok();
+    assert_eq!(town.states("we-a"), ["failed"], "nothing starts it again by itself");
+}
+
+#[test]
+fn an_agent_that_is_killed_before_it_has_done_anything_is_lost() {
+    let town = town_with_project("says_where\n[ \"${run##*#}\" = 1 ] || exit 1\nkill -9 $$");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("it is lost", || town.states("we-a").contains(&"lost".to_owned()));
+    assert_ne!(town.show("we-a")["status"], "blocked");
+}

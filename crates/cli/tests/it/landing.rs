@@ -212,12 +212,51 @@ fn nothing_changed_is_nothing_to_land() {
         [("we-a", &[][..]), ("we-b", &["--no-merge"]), ("we-c", &["--merge", "mr"])]
     {
         let worker = Worker::begin(&town, bead, flags);
-        assert_says(&worker.gt(&["done"]).ok().stdout, &["is done: nothing had changed"]);
-        assert_eq!(town.show(bead)["status"], "closed", "{bead}");
+        // It does not close quietly.
+        assert_says(
+            &refusal(&worker.gt(&["done"])),
+            &["changed nothing", "gt done --no-changes -m"],
+        );
+        worker.gt(&["done", "--no-changes"]).fails(2);
+        assert_says(&refusal(&worker.gt(&["done", "--no-changes", "-m", " "])), &["say why"]);
+        assert_eq!(town.show(bead)["status"], "in_progress", "{bead}");
+        let why = ["done", "--no-changes", "-m", "The parser takes them"];
+        assert_says(&worker.gt(&why).ok().stdout, &["is done: nothing had changed"]);
+        let shown = town.show(bead);
+        assert_eq!(shown["status"], "closed", "{bead}");
+        let reason = shown["close_reason"].as_str().unwrap();
+        assert_says(reason, &[&worker.run, "without a change: The parser takes them"]);
         worker.wait_until_gone();
     }
     assert_eq!(town.origin_references(), ["refs/heads/main"]);
     assert_eq!(town.landed("main"), ["First commit"]);
+}
+
+#[test]
+fn a_worker_that_has_changed_something_cannot_say_that_nothing_had_to_change() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.write("tea", "tea\n");
+    let why = ["done", "--no-changes", "-m", "It is right"];
+    assert_says(&refusal(&worker.gt(&why)), &["has changed something", "without --no-changes"]);
+    worker.git(&["add", "--all"]).ok();
+    worker.git(&["commit", "--quiet", "-m", "Tea"]).ok();
+    assert_says(&refusal(&worker.gt(&why)), &["has changed something"]);
+    worker.gt(&["done"]).ok();
+    assert_eq!(town.landed("main"), ["First commit", "Tea"]);
+}
+
+#[test]
+fn commits_of_others_are_no_change_of_the_worker() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    town.somebody_lands("theirs", "1\n");
+    let other = Worker::begin(&town, "we-b", &[]);
+    worker.git(&["merge", "--quiet", "origin/main"]).ok();
+    assert_says(&refusal(&worker.gt(&["done"])), &["we-a#1 changed nothing"]);
+    worker.gt(&["done", "--no-changes", "-m", "They did it"]).ok();
+    other.write("tea", "tea\n");
+    other.gt(&["done"]).ok();
 }
 
 /// Work that begins together and ends together.

@@ -59,7 +59,16 @@ fn path_without_lfs(town: &Sandbox) -> PathBuf {
 
 fn gt_without_lfs(worker: &Worker<'_>, town: &Sandbox, arguments: &[&str]) -> gt_testkit::Ran {
     let gt = worker.command(town.gt_path()).args(arguments);
-    gt.env("PATH", path_without_lfs(town)).run()
+    // Our git has the environment of the supervisor.
+    let saved = town.cwd().join(format!(".gt/runs/{}.environment", worker.run));
+    let before = fs::read_to_string(&saved).unwrap();
+    let path = format!("PATH={}", path_without_lfs(town).display());
+    let entries = before.split('\0');
+    let entries = entries.map(|entry| if entry.starts_with("PATH=") { &path } else { entry });
+    fs::write(&saved, entries.collect::<Vec<_>>().join("\0")).unwrap();
+    let ran = gt.env("PATH", path_without_lfs(town)).run();
+    fs::write(&saved, before).unwrap();
+    ran
 }
 
 /// Takes back what `git lfs install` did.
@@ -170,6 +179,7 @@ fn without_git_lfs_what_needs_it_waits_and_the_rest_lands() {
 fn the_doctor_says_what_large_files_need() {
     let town = town_with_large_files();
     let worker = Worker::begin(&town, "we-a", &[]);
+    worker.write("tea", "tea\n");
     worker.gt(&["done"]).ok();
     assert_says(&town.gt(["doctor"]).ok().stdout, &["git-lfs"]);
 

@@ -43,6 +43,7 @@ mod events;
 mod export;
 mod faults;
 mod fence;
+mod fence_bypass;
 mod formulas;
 mod guides;
 mod hooks;

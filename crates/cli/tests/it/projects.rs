@@ -7,6 +7,7 @@ use gt_testkit::{Invocation, Ran, Sandbox, wait_until};
 
 use crate::agents::{Stage as _, set_agent};
 use crate::support::{Steps as _, town};
+use crate::trees::SAYS_NO_CHANGES;
 
 /// An agent that says where it works, and goes on until it may end or is ended.
 pub(crate) const STAYS: &str = "says_where\nwait_for \"end-$bead\"";
@@ -41,7 +42,7 @@ pub(crate) fn town_with_project_by(executor: &str, script: &str) -> Sandbox {
 /// Gives the rig `web` another agent.
 #[track_caller]
 pub(crate) fn project_agent(town: &Sandbox, script: &str) {
-    set_agent(town, &format!("{PROJECT_PRELUDE}\n{script}"));
+    set_agent(town, &format!("{PROJECT_PRELUDE}\n{script}\n{SAYS_NO_CHANGES}"));
 }
 
 fn origin(town: &Sandbox) -> PathBuf {

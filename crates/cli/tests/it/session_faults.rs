@@ -351,7 +351,7 @@ fn a_worker_that_floods_its_session_is_kept_whole_in_little_memory() {
     let town = town_with_sessions("");
     town.write(".gt/runtimes/screen.toml", ON_A_TERMINAL);
     let script = format!(
-        "```gt-script\nflood {FLOOD_MEGABYTES}\nsay the end\ntouch flooded\nwait-for go\ndone\n```"
+        "```gt-script\nflood {FLOOD_MEGABYTES}\nsay the end\ntouch flooded\nwait-for go\nedit {{run}}.txt {{run}}\ndone\n```"
     );
     // A terminal ends each line of a kilobyte with one more byte.
     for (runtime, line_bytes) in [("scripted", 1024), ("screen", 1025)] {

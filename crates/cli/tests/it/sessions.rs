@@ -269,7 +269,10 @@ fn with_ralph_each_step_has_a_session_of_its_own() {
 fn with_ralph_an_agent_that_ends_after_a_step_is_followed_by_another() {
     let town = town_with_trees("process");
     // As a person, whose word does not end the session.
-    step_worker(&town, "env -u GT_RUN -u GT_RUN_TOKEN gt step done $next --run we-1\nexit 0");
+    step_worker(
+        &town,
+        "echo $next > $next.txt; env -u GT_RUN -u GT_RUN_TOKEN gt step done $next --run we-1\nexit 0",
+    );
     assert_eq!(town.work("we-1", &["--ralph", "--formula", "tea"]), "done");
     assert_eq!(sessions(&town), STEPS);
     assert_eq!(happened(&town, "handed_over").len(), 2);
@@ -282,7 +285,7 @@ fn with_ralph_an_agent_that_does_no_step_is_not_followed_for_ever() {
     town.gt(["config", "set", "rig.web.runtime", "scripted"]).ok();
     town.write(".beads/formulas/tea.formula.toml", RECIPE);
     script_bead(&town, "we-1", "say I do not know how");
-    assert_eq!(town.work("we-1", &["--ralph", "--formula", "tea"]), "lost");
+    assert_eq!(town.work("we-1", &["--ralph", "--formula", "tea"]), "failed");
     assert_eq!(happened(&town, "handed_over").len(), 0);
     assert_says(town.run_of("we-1#1")["reason"].as_str().unwrap(), &["without gt done"]);
 }
@@ -290,7 +293,7 @@ fn with_ralph_an_agent_that_does_no_step_is_not_followed_for_ever() {
 #[test]
 fn without_steps_and_without_ralph_nothing_is_handed_over() {
     let town = town_with_trees("process");
-    step_worker(&town, "gt step done boil\ngt step done steep\nexit 0");
+    step_worker(&town, "gt step done boil\ngt step done steep\necho tea > tea\nexit 0");
     assert_eq!(town.work("we-1", &["--formula", "tea"]), "done");
     town.script("we-2", "");
     assert_eq!(town.work("we-2", &["--ralph", "--hook-raw-bead"]), "done");

@@ -9,6 +9,13 @@ use serde_json::Value;
 use crate::agents::Stage as _;
 use crate::support::{Steps as _, assert_says, texts, town};
 
+/// The end of an agent that may have had nothing to do: it says so, because a run without a change does not close quietly.
+pub(crate) const SAYS_NO_CHANGES: &str = "
+if [ -z \"$(git status --porcelain)\" ] && [ \"$(git rev-list --count HEAD --not --remotes)\" = 0 ]; then
+    gt done --no-changes -m 'The test wants no change' > /dev/null
+fi
+";
+
 /// A town with the rig `web` (prefix `we`) on the branch `main` of a repository that is called `origin.git` and
 /// ignores `*.log`. What its worker does for a bead is said with [`Trees::script`].
 pub(crate) fn town_with_trees(executor: &str) -> Sandbox {
@@ -30,7 +37,9 @@ fn add_web(town: &Sandbox, origin: &Path, executor: &str) {
     town.make_dir("steps");
     let worker = town.write_script(
         "worker.sh",
-        "steps=\"$GT_TOWN_ROOT/steps/$1.sh\"\nif [ -e \"$steps\" ]; then . \"$steps\"; fi",
+        &format!(
+            "steps=\"$GT_TOWN_ROOT/steps/$1.sh\"\nif [ -e \"$steps\" ]; then . \"$steps\"; fi\n{SAYS_NO_CHANGES}"
+        ),
     );
     let command = format!("'{}' {{bead}}", worker.display());
     town.gt(["config", "set", "rig.web.command", &command]).ok();

@@ -86,6 +86,8 @@ settings! {
         "Time between asking a worker to end and ending it";
     "worker.control_groups": SettingKind::Bool, "true",
         "Whether the processes of each run are kept in a control group of the kernel, where those can be had";
+    "worker.inherit_credentials": SettingKind::Bool, "false",
+        "Whether workers in a rig with a repository get the ssh agent and the tokens of git hosts that gt has";
     "worker.runtime": SettingKind::Runtime, "",
         "Program that works on beads; without one, the rig's command if it has one, else claude";
     "worker.rights": SettingKind::WorkerRights, "worker",

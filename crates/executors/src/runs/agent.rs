@@ -17,7 +17,7 @@ use super::prompter::Prompting;
 use super::remains::{bystanders, end_all, left_of};
 use super::{AgentEnd, Prompter, RunFiles, RunLock, cgroup, processes};
 use crate::background::spawn;
-use crate::process::{ProcessError, command};
+use crate::process::{ProcessError, command_in};
 use crate::terminal::{Display, Launcher, OwnTerminal, Relay, Terminal};
 
 /// A program that does the work of a run.
@@ -315,11 +315,10 @@ fn start_plainly(
     };
     let prompt = prompt_file(files.root(), &agent.prompt)?;
     let is_path = program.contains('/');
-    let mut command =
-        if is_path { command(agent.directory.join(program)) } else { command(program) };
+    let found = if is_path { agent.directory.join(program) } else { program.into() };
+    let mut command = command_in(found, &agent.directory);
     command
         .args(arguments)
-        .current_dir(&agent.directory)
         .envs(agent.environment.iter().map(|(name, value)| (name, value)))
         .stdin(prompt)
         .stdout(output.try_clone()?)

@@ -26,7 +26,7 @@ use super::remains::{bystanders, end_all, left_of};
 use super::supervisor::say;
 use crate::background::spawn;
 use crate::daemon::wait_for_any;
-use crate::process::{ProcessError, command, command_with_everything};
+use crate::process::{ProcessError, command_in, command_with_everything};
 use crate::terminal::Launcher;
 
 /// The first word for this program when it is to attend a command: see [`attend_errand`].
@@ -205,14 +205,13 @@ fn begin(order: Order<'_>) -> io::Result<Errand> {
     // What an attendant that is killed leaves behind comes to us.
     adopt_orphans();
     let bystanders = bystanders();
-    let mut command = command(&order.attendant.program);
+    let mut command = command_in(&order.attendant.program, order.directory);
     let number = |duration: Duration| duration.as_millis().to_string();
     command
         .args(&order.attendant.arguments)
         .args([number(order.grace), number(order.time_left), order.input.len().to_string()])
         .arg(order.scratch)
         .args(order.argv)
-        .current_dir(order.directory)
         .envs(order.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -123,6 +123,11 @@ impl RunFiles {
         self.file(".prompt")
     }
 
+    /// The environment of the supervisor, for our git where a worker calls us.
+    pub fn environment_path(&self) -> PathBuf {
+        self.file(".environment")
+    }
+
     /// What whoever started a supervisor has done for it meanwhile.
     pub fn prepared_path(&self) -> PathBuf {
         self.file(".prepared")

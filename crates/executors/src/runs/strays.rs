@@ -319,14 +319,14 @@ mod tests {
     fn what_bears_the_name_of_a_run_is_found_and_ended_and_what_is_in_its_tree_is_found() {
         use std::process::Stdio;
 
-        use crate::process::command;
+        use crate::process::command_in;
 
         let town = tempfile::tempdir().unwrap();
         let tree = town.path().join("tree");
         fs::create_dir(&tree).unwrap();
         let begin = |run: &str, place: &Path| {
-            let mut sleep = command("sleep");
-            sleep.arg("600").current_dir(place).stdin(Stdio::null());
+            let mut sleep = command_in("sleep", place);
+            sleep.arg("600").stdin(Stdio::null());
             sleep.env("GT_RUN", run).env("GT_TOWN_ROOT", town.path());
             sleep.spawn().unwrap()
         };

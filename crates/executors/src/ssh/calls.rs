@@ -11,7 +11,7 @@ use std::thread;
 use super::line::Voice;
 use super::protocol::{FromHome, Stream};
 use crate::background::spawn;
-use crate::process::command;
+use crate::process::command_in;
 
 /// How the commands of one run are done.
 pub struct Caller {
@@ -105,10 +105,9 @@ fn refuse(voice: &Voice, call: u64, why: &str) {
 }
 
 fn start(caller: &Caller, arguments: &[String], call: u64, voice: &Voice) -> io::Result<Running> {
-    let mut command = command(&caller.program);
+    let mut command = command_in(&caller.program, &caller.directory);
     command
         .args(arguments)
-        .current_dir(&caller.directory)
         .envs(caller.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

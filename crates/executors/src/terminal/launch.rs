@@ -13,7 +13,7 @@ use rustix::process::{ioctl_tiocsctty, setsid};
 
 use super::Terminal;
 use crate::background::spawn;
-use crate::process::{command, command_with_everything};
+use crate::process::{command_in, command_with_everything};
 
 /// How this program is called so that it does nothing but [`become_agent`] with the words that follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,11 +48,10 @@ impl Terminal {
         environment: &[(String, String)],
     ) -> io::Result<Child> {
         let (mut complaint, complain) = io::pipe()?;
-        let mut launch = command(&launcher.program);
+        let mut launch = command_in(&launcher.program, directory);
         launch
             .args(&launcher.arguments)
             .args(argv)
-            .current_dir(directory)
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(self.front()?)
             .stdout(Stdio::null())

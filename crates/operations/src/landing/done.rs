@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gt_core::Rig;
-use gt_core::schedule::{Context, Landing, Run, RunId, RunState, Said};
+use gt_core::schedule::{Context, Landing, Run, RunId, RunState, Said, WorkerPlace};
 use gt_executors::git::Commit;
 use gt_executors::runs::{RunFiles, tell_done};
 
@@ -14,7 +14,7 @@ use super::end::{Words, end, over};
 use super::land::{Delivery, Landed, Patience};
 use super::way::Way;
 use crate::runs::resolve;
-use crate::trees::Trees;
+use crate::trees::{Trees, git_failed};
 use crate::worker::current_run;
 use crate::{OperationError, Result, Town};
 
@@ -25,8 +25,29 @@ pub struct DoneRequest<'a> {
     pub run: &'a RunId,
     /// How it ends.
     pub said: Said,
-    /// What a commit of what is not committed yet says; the title of the bead without one.
+    /// What a commit of what is not committed yet says; the title of the bead without one. Why nothing had to change,
+    /// with `no_changes`.
     pub message: Option<&'a str>,
+    /// The worker says that the work needed no change.
+    pub no_changes: bool,
+}
+
+/// The words with which the work of a run ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Statement<'a> {
+    /// How it ends.
+    pub(crate) said: Said,
+    /// The worker's words, if there are any.
+    pub(crate) message: Option<&'a str>,
+    /// The worker says that the work needed no change.
+    pub(crate) no_changes: bool,
+}
+
+impl<'a> Statement<'a> {
+    /// Nothing but how it ends, with these words.
+    pub(crate) fn plain(said: Said, message: Option<&'a str>) -> Self {
+        Self { said, message, no_changes: false }
+    }
 }
 
 /// Where work that is done has gone.
@@ -91,6 +112,8 @@ pub struct Done {
 pub(crate) enum Refused {
     /// Something about the work.
     Work(String),
+    /// Nothing was changed, and the worker did not say that nothing had to be.
+    Unchanged(String),
     /// Others changed the same; beginning again from there would do.
     Conflict(String),
     /// The branch that it was to land on is not there any more: nobody but a person can say where it belongs.
@@ -120,7 +143,7 @@ impl Refused {
     /// The same as an error.
     fn into_error(self) -> OperationError {
         match self {
-            Self::Work(why) | Self::Conflict(why) | Self::Later(why) => {
+            Self::Work(why) | Self::Unchanged(why) | Self::Conflict(why) | Self::Later(why) => {
                 OperationError::Rejected(why)
             }
             Self::Gone(branch) => OperationError::Rejected(format!(
@@ -168,8 +191,14 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<Done> {
         let rig = crate::rigs::require(reader, run.rig.as_str())?;
         Ok((rig, reader.context_by_number(run.context)?))
     })?;
-    let words = (request.said, request.message);
-    let fate = finish_work(town, &rig, &run, context.as_ref(), words, Patience::Waits)
+    let DoneRequest { said, message, no_changes, .. } = *request;
+    if no_changes && message.is_none_or(|why| why.trim().is_empty()) {
+        return Err(OperationError::rejected(
+            "say why nothing has to change: gt done --no-changes -m \"<why>\"",
+        ));
+    }
+    let statement = Statement { said, message, no_changes };
+    let fate = finish_work(town, &rig, &run, context.as_ref(), statement, Patience::Waits)
         .map_err(Refused::into_error)?;
     // An agent that goes on living would keep its place. One without a supervisor is found by whoever wants the place.
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
@@ -183,15 +212,19 @@ pub(crate) fn finish_work(
     rig: &Rig,
     run: &Run,
     context: Option<&Context>,
-    (said, message): (Said, Option<&str>),
+    statement: Statement<'_>,
     patience: Patience,
 ) -> std::result::Result<Fate, Refused> {
-    let words = &Words { said, message, left: None };
+    let Statement { said, message, no_changes } = statement;
+    let words = &Words { said, message, no_changes, left: None };
     let way = Way::of(said, context.map(|context| &context.parameters));
     let Some(trees) = Trees::of(town, rig).filter(|_| !run.workplace.tree.is_empty()) else {
         end(town, run, words, Way::Keep, &Landing::default(), None)?;
         return Ok(Fate::Nothing);
     };
+    if no_changes {
+        demand_unchanged(town, rig, run)?;
+    }
     let accepted = match commit(town, rig, run, &trees, message) {
         Ok(accepted) => accepted,
         Err(uncommitted) => {
@@ -205,7 +238,17 @@ pub(crate) fn finish_work(
         }
     };
     let landing = Landing { accepted: accepted.to_string(), ..Landing::default() };
-    if run.workplace.base_commit == accepted.as_str() {
+    let is_review = context.is_some_and(|context| context.parameters.review_only);
+    let is_silent = said == Said::Completed && !no_changes && !is_review;
+    let is_unchanged = run.workplace.base_commit == accepted.as_str();
+    if is_silent && (is_unchanged || has_nothing_of_its_own(rig, run, &trees, &accepted)?) {
+        return Err(Refused::Unchanged(format!(
+            "{} changed nothing: {} has no commit that {} does not have, and its tree has no change; work in {}, or say \
+             why nothing has to change: gt done --no-changes -m \"<why>\"",
+            run.id, run.workplace.branch, run.workplace.base, run.workplace.tree
+        )));
+    }
+    if is_unchanged || no_changes {
         end(town, run, words, Way::Keep, &landing, None)?;
         return Ok(Fate::Nothing);
     }
@@ -232,6 +275,46 @@ pub(crate) fn finish_work(
             Fate::Kept { branch, pushed: landed.is_some() }
         }
     })
+}
+
+/// Whether the branch of a run has only commits that the origin has as well, and none of them was brought there for it.
+fn has_nothing_of_its_own(
+    rig: &Rig,
+    run: &Run,
+    trees: &Trees<'_>,
+    accepted: &Commit,
+) -> Result<bool> {
+    if run.landing.accepted == accepted.as_str() {
+        return Ok(false);
+    }
+    let (repository, failed) = (trees.repository(), git_failed(rig));
+    match repository.tip(&run.workplace.base).map_err(&failed)? {
+        Some(tip) => repository.is_ancestor(accepted, &tip).map_err(&failed),
+        None => Ok(false),
+    }
+}
+
+/// Refuses a worker that says that nothing had to change, and has changed something.
+fn demand_unchanged(town: &Town, rig: &Rig, run: &Run) -> std::result::Result<(), Refused> {
+    if is_untouched(town, rig, run)? {
+        return Ok(());
+    }
+    Err(Refused::Work(format!(
+        "{} has changed something in {}; say gt done without --no-changes to land it, or take it back first (git status \
+         shows it)",
+        run.id, run.workplace.tree
+    )))
+}
+
+/// Whether a run has neither made a commit nor changed a file in its tree.
+pub(crate) fn is_untouched(town: &Town, rig: &Rig, run: &Run) -> Result<bool> {
+    let name = run.place.as_ref().and_then(WorkerPlace::polecat_name);
+    let (Some(trees), Some(name)) = (Trees::of(town, rig), name) else { return Ok(false) };
+    let (tree, failed) = (trees.tree(name), git_failed(rig));
+    let Some(head) = tree.head().map_err(&failed)? else { return Ok(false) };
+    let is_at_base = head.as_str() == run.workplace.base_commit
+        || has_nothing_of_its_own(rig, run, &trees, &head)?;
+    Ok(is_at_base && tree.status().map_err(&failed)?.is_clean())
 }
 
 fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit, Refused> {

@@ -10,7 +10,7 @@ use super::done::Refused;
 use super::way::Way;
 use crate::beads::enter;
 use crate::messages::escalate_in;
-use crate::runs::{Finished, finish_in};
+use crate::runs::{Finished, finish_with_reason_in};
 use crate::{Result, Town};
 
 /// What is said at the end of a run.
@@ -20,6 +20,8 @@ pub(super) struct Words<'a> {
     pub(super) said: Said,
     /// In the words of its worker.
     pub(super) message: Option<&'a str>,
+    /// The worker says that the work needed no change.
+    pub(super) no_changes: bool,
     /// What became of work that could not be committed.
     pub(super) left: Option<&'a str>,
 }
@@ -27,14 +29,23 @@ pub(super) struct Words<'a> {
 impl Words<'_> {
     /// Nothing but how it ends.
     pub(super) fn only(said: Said) -> Self {
-        Self { said, message: None, left: None }
+        Self { said, message: None, no_changes: false, left: None }
+    }
+
+    /// Why the work needed no change, if the worker says so.
+    fn why_unchanged(&self) -> Option<&str> {
+        self.message.filter(|_| self.no_changes)
     }
 
     fn end(&self) -> RunEnd {
         match self.said {
-            Said::Completed => {
-                RunEnd::without_status(RunState::Done, "its worker said that it is done")
-            }
+            Said::Completed => match self.why_unchanged() {
+                Some(why) => RunEnd::without_status(
+                    RunState::Done,
+                    format!("its worker said that nothing had to change: {why}"),
+                ),
+                None => RunEnd::without_status(RunState::Done, "its worker said that it is done"),
+            },
             Said::Escalated => {
                 RunEnd::without_status(RunState::Cancelled, "its worker asks for a person")
             }
@@ -88,7 +99,11 @@ pub(super) fn close(
 ) -> Result<bool> {
     let end = words.end();
     match words.said {
-        Said::Completed => Ok(finish_in(writer, town, &run.id, &end, None)? != Finished::Already),
+        Said::Completed => {
+            let why = words.why_unchanged();
+            let why = why.map(|why| format!("done by {} without a change: {why}", run.id));
+            Ok(finish_with_reason_in(writer, town, &run.id, &end, why)? != Finished::Already)
+        }
         Said::Escalated | Said::Deferred => {
             if !writer.end_run(run, &end, &run.agent)? {
                 return Ok(false);
@@ -102,6 +117,32 @@ pub(super) fn close(
             Ok(true)
         }
     }
+}
+
+/// Ends a run whose agent said nothing and did nothing: another one would do the same, so a person is asked. The agent's
+/// last words are all that is known.
+pub(crate) fn end_empty_handed(town: &Town, run: &Run, end: &RunEnd, last: &str) -> Result<bool> {
+    town.write(|writer| {
+        if !writer.end_run(run, end, "")? {
+            return Ok(false);
+        }
+        let said = if last.is_empty() {
+            "It printed nothing.".to_owned()
+        } else {
+            format!("The last line that it printed: {last}")
+        };
+        let bead = &run.id.bead;
+        let body = MessageBody::parse(&format!(
+            "{} ended with exit status 0, without gt done and without a change. {said}\n\nIts output: gt run log {}. Then \
+             close it (bd close {bead}), or change what it says and start it again: bd update {bead} --status open, gt \
+             sling {bead}",
+            run.id, run.id
+        ))?;
+        let from = Sender::Worker(run.id.clone());
+        escalate_in(writer, from, Some(bead.clone()), body, Severity::High)?;
+        set_status(writer, run, Status::Blocked)?;
+        Ok(true)
+    })
 }
 
 /// What its worker says that it needs a person for. What it said to the history of the branch is the best that is known.

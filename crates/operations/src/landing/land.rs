@@ -8,6 +8,7 @@ use gt_executors::git::{
     CheckoutInTheWay, Commit, GitError, Push, Rebased, Repository, Turn, Work,
 };
 
+use super::audit::{look_at_target, note_target};
 use super::checkout::{forget_candidate, landing_name};
 use super::way::Way;
 use crate::trees::{git_failed, signature_of};
@@ -105,6 +106,7 @@ impl Delivery<'_> {
             Arrived::No => {}
             Arrived::Unknown(why) => return self.leave_for_later(is_accepted, why),
         }
+        self.look_at_target();
         let mut tip = self.repository.tip(self.branch).map_err(&failed)?;
         let mut pauses = PAUSES.iter();
         for _ in 0..RACES_MAX {
@@ -134,7 +136,11 @@ impl Delivery<'_> {
             let name = landing_name(self.run);
             let push = self.repository.deliver(&ready, self.branch, tip.as_ref(), &name);
             let why = match push.map_err(&failed)? {
-                Push::Done => return Ok(Landed::There(ready)),
+                Push::Done => {
+                    // If it cannot be noted, it is looked at again.
+                    let _ = note_target(self.town, self.rig, self.branch, &ready);
+                    return Ok(Landed::There(ready));
+                }
                 Push::LostRace(why) => why,
                 Push::Rejected(why) => {
                     return self.reject(format!("the origin does not take it: {why}"));
@@ -151,6 +157,7 @@ impl Delivery<'_> {
             if let Some(why) = self.fetch()? {
                 return Ok(Landed::Unreachable(why));
             }
+            self.look_at_target();
             let before = tip;
             tip = self.repository.tip(self.branch).map_err(&failed)?;
             if tip != before {
@@ -162,6 +169,14 @@ impl Delivery<'_> {
             }
         }
         Ok(self.stuck(&format!("somebody else was faster {RACES_MAX} times")))
+    }
+
+    /// Looks for commits that were pushed past gt. A landing does not wait for that: the next one looks
+    /// again.
+    fn look_at_target(&self) {
+        if self.way == Way::Land {
+            let _ = look_at_target(self.town, self.rig, self.repository, self.branch);
+        }
     }
 
     fn stuck(&self, why: &str) -> Landed {

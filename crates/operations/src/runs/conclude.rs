@@ -1,7 +1,7 @@
 //! What the end of an agent means for its run.
 
 use gt_core::Rig;
-use gt_core::runtime::{ExitZero, Runtime};
+use gt_core::runtime::{ExitZero, Runtime, last_line};
 use gt_core::schedule::{
     Context, LandingState, Loss, OriginDelay, Run, RunEnd, RunState, Said, WorkerPlace,
 };
@@ -10,7 +10,10 @@ use gt_executors::runs::AgentEnd;
 use super::finish::{Finished, finish};
 use super::last_output::last_output;
 use super::spawner::with_causes;
-use crate::landing::{Patience, Refused, Sequel, complete, finish_work, note_waiting};
+use crate::landing::{
+    Patience, Refused, Sequel, Statement, complete, end_empty_handed, finish_work, is_untouched,
+    note_waiting,
+};
 use crate::recovery::limited;
 use crate::runtimes::limit_in;
 use crate::trees::{Trees, git_failed, save};
@@ -98,8 +101,13 @@ pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> R
     let Some(run) = &landed_later(town, run, is_wanted, ending.patience)? else {
         return Ok(Concluded::Here);
     };
-    let end = if is_wanted { meaning(town, run, ending)? } else { Some(cancelled(ending.end)) };
-    let Some(end) = end else { return Ok(Concluded::Here) };
+    let meaning =
+        if is_wanted { meaning(town, run, ending)? } else { Meaning::Ends(cancelled(ending.end)) };
+    let (end, is_empty_handed) = match meaning {
+        Meaning::Landed => return Ok(Concluded::Here),
+        Meaning::Ends(end) => (end, false),
+        Meaning::EmptyHanded(end) => (end, true),
+    };
     // A tree that cannot be saved now is saved before anybody else gets it.
     let saved = save(town, ending.rig, run);
     if end.state != RunState::Cancelled
@@ -108,6 +116,11 @@ pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> R
     {
         return limited(town, &run.id, limit.at, &limit.said)
             .map(|finished| Concluded::of(&finished));
+    }
+    if is_empty_handed {
+        let last = last_line(&last_output(town, &run.id)).unwrap_or_default();
+        let is_here = end_empty_handed(town, run, &end, &last)?;
+        return Ok(if is_here { Concluded::Here } else { Concluded::Already });
     }
     let committed = matches!(saved, Ok(Some(_)));
     let end = RunEnd { committed, loss: ending.loss, ..end };
@@ -140,12 +153,42 @@ fn landed_later(town: &Town, run: Run, is_wanted: bool, patience: Patience) -> R
     }
 }
 
-/// How a run ends that nobody wanted to end; nothing if its work is where it belongs, and the run is over.
-fn meaning(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Option<RunEnd>> {
+/// The meaning of an agent's end for its run.
+enum Meaning {
+    /// Its work is where it belongs, or on its way, and nothing else is to be written down.
+    Landed,
+    /// The run ends like this.
+    Ends(RunEnd),
+    /// The agent ended well and has done nothing: the run ends like this, and a person is asked.
+    EmptyHanded(RunEnd),
+}
+
+impl Meaning {
+    fn of(end: Option<RunEnd>) -> Self {
+        end.map_or(Self::Landed, Self::Ends)
+    }
+}
+
+/// How a run ends that was not cancelled.
+fn meaning(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Meaning> {
     let Some(end) = ending.end else {
-        return Ok(Some(RunEnd::without_status(RunState::Lost, taken_by(ending.loss))));
+        let end = RunEnd::without_status(RunState::Lost, taken_by(ending.loss));
+        return Ok(Meaning::Ends(end));
     };
-    let lost = |reason: String| Ok(Some(RunEnd { state: RunState::Lost, reason, ..run_end(end) }));
+    let is_review = ending.context.is_some_and(|context| context.parameters.review_only);
+    // If git cannot answer, the arms below say what is wrong.
+    if end == AgentEnd::Exited(0)
+        && !is_review
+        && is_untouched(town, ending.rig, run).unwrap_or(false)
+    {
+        let reason = "it ended with exit status 0, without gt done and without a change";
+        let end = RunEnd { state: RunState::Failed, reason: reason.to_owned(), ..run_end(end) };
+        return Ok(Meaning::EmptyHanded(end));
+    }
+    let lost = |reason: String| {
+        Ok(Meaning::Ends(RunEnd { state: RunState::Lost, reason, ..run_end(end) }))
+    };
+    let deliver = |town, ending, run| deliver(town, ending, run).map(Meaning::of);
     let exit_zero = ending.runtime.map_or(ExitZero::Ask, |runtime| runtime.exit_zero);
     match (end, exit_zero) {
         (AgentEnd::Exited(0), ExitZero::Done) => deliver(town, ending, run),
@@ -164,7 +207,7 @@ fn meaning(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Option<RunEnd>
             lost(run_end(end).reason)
         }
         (AgentEnd::Exited(_), ExitZero::Done)
-        | (AgentEnd::Signalled(_) | AgentEnd::Cancelled, _) => Ok(Some(run_end(end))),
+        | (AgentEnd::Signalled(_) | AgentEnd::Cancelled, _) => Ok(Meaning::Ends(run_end(end))),
     }
 }
 
@@ -203,8 +246,8 @@ fn deliver(town: &Town, ending: &Ending<'_>, run: &Run) -> Result<Option<RunEnd>
         let reason = format!("it ended with exit status 0, and its work was not accepted: {why}");
         Ok(Some(RunEnd { exit_code: Some(0), ..RunEnd::without_status(state, reason) }))
     };
-    let words = (Said::Completed, None);
-    match finish_work(town, ending.rig, run, ending.context, words, ending.patience) {
+    let statement = Statement::plain(Said::Completed, None);
+    match finish_work(town, ending.rig, run, ending.context, statement, ending.patience) {
         // Perhaps it is still on its way: then its run ends when it has arrived.
         Ok(_) | Err(Refused::Later(_)) => Ok(None),
         // Once more from where the others are now.
@@ -212,7 +255,7 @@ fn deliver(town: &Town, ending: &Ending<'_>, run: &Run) -> Result<Option<RunEnd>
         // Neither this worker nor another can do anything about it.
         Err(Refused::Gone(why)) => ask_where_it_belongs(town, ending, run, &why),
         // Once more by an agent that may do better; the command of a rig would do the same.
-        Err(Refused::Work(why)) => {
+        Err(Refused::Work(why) | Refused::Unchanged(why)) => {
             let is_command =
                 ending.runtime.is_some_and(|runtime| runtime.exit_zero == ExitZero::Done);
             end(if is_command { RunState::Failed } else { RunState::Lost }, why)
@@ -235,8 +278,8 @@ fn ask_where_it_belongs(
          bd update {bead} --status open and gt sling {bead} do it again from there, or merge what is kept by hand \
          and close it with bd close {bead}"
     );
-    let words = (Said::Escalated, Some(message.as_str()));
-    match finish_work(town, ending.rig, run, ending.context, words, ending.patience) {
+    let statement = Statement::plain(Said::Escalated, Some(message.as_str()));
+    match finish_work(town, ending.rig, run, ending.context, statement, ending.patience) {
         Ok(_) => Ok(None),
         Err(Refused::Elsewhere(error)) if error.is_of_store() => Err(error),
         // Whatever keeps that from being said, its work is saved, and it is not done.

@@ -44,6 +44,28 @@ pub(crate) fn finish_in(
     end: &RunEnd,
     by: Option<&str>,
 ) -> Result<Finished> {
+    finish_as(writer, town, id, end, by, None)
+}
+
+/// Like [`finish_in`] for a run that ends by itself; a bead that closes with it gets this reason, if there is one.
+pub(crate) fn finish_with_reason_in(
+    writer: &mut Writer<'_>,
+    town: &Town,
+    id: &RunId,
+    end: &RunEnd,
+    reason: Option<String>,
+) -> Result<Finished> {
+    finish_as(writer, town, id, end, None, reason)
+}
+
+fn finish_as(
+    writer: &mut Writer<'_>,
+    town: &Town,
+    id: &RunId,
+    end: &RunEnd,
+    by: Option<&str>,
+    reason: Option<String>,
+) -> Result<Finished> {
     let Some(run) = &writer.run(id)? else { return Ok(Finished::Already) };
     // What somebody wanted to end and is gone was cancelled, whoever notices that it is gone.
     let is_wanted = !run.ended_by.is_empty() && end.state == RunState::Lost;
@@ -61,7 +83,8 @@ pub(crate) fn finish_in(
             Ok(Finished::Reopened)
         }
         (RunState::Done, _) => {
-            close(writer, run, Outcome::Success, format!("done by {}", run.id))?;
+            let reason = reason.unwrap_or_else(|| format!("done by {}", run.id));
+            close(writer, run, Outcome::Success, reason)?;
             Ok(Finished::Closed(Outcome::Success))
         }
         // What it was carried out with does not work, which was known before: the next one would fail as well.

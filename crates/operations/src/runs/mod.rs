@@ -28,12 +28,13 @@ mod world;
 
 pub use cancel::{Cancelled, cancel, cancel_by_force, cancel_in_world};
 pub(crate) use cancel::{cancel_in, end_in_world};
+pub use gt_executors::git::fence::call_worker_git;
 pub use gt_executors::runs::{ARRIVED, speak_into, wait_until_unlocked};
 pub use gt_executors::terminal::{BECOME, become_agent};
 
 pub use claim::{Claim, WorkOrder, claim};
-pub(crate) use finish::finish_in;
 pub use finish::{Finished, exec_failed, finish};
+pub(crate) use finish::{finish_in, finish_with_reason_in};
 pub use output::RunOutput;
 pub use recover::{Recovered, recover};
 pub(crate) use release::{release_as, release_in};

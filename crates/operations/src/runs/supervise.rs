@@ -20,6 +20,7 @@ use super::spawner::{reopening, with_causes};
 use super::usage::{note_usage, usage_of};
 use super::world::{RealWorld, World as _, strays_are_left};
 use crate::dispatch::SchedulerSettings;
+use crate::landing::look_after;
 use crate::settings::{file_layers, layers_over};
 use crate::trees::{NotPrepared, Prepared, take_prepared};
 use crate::{Actor, OperationError, Result, Town};
@@ -138,6 +139,9 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
             // Before the end, so that whoever waits for that finds it.
             insist(|| note_usage(town, &run, &usage))?;
             insist(|| conclude(town, &rig, &run, &context, &runtime, end))?;
+            // The run is over. If that fails, the next landing looks again.
+            let _ = look_after(town, &rig, &run);
+            forget_environment(&files);
         }
         Worked::NotContinued(why) => insist(|| not_continued(town, &rig, &run, &why))?,
         Worked::NotStarted(why) => {
@@ -146,6 +150,11 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         }
     }
     Ok(())
+}
+
+/// Nothing of the run is left that could land anything: what reaches the origin is not kept longer.
+fn forget_environment(files: &RunFiles) {
+    let _ = std::fs::remove_file(files.environment_path());
 }
 
 /// A run with everything that is to be known before it is taken, as it was at one moment.

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::claim::WorkOrder;
 use super::prompt::prompt;
 use crate::identity::RUN_TOKEN;
+use crate::landing::{give_workers_git, programs_of, put_behind_fence};
 use crate::{OperationError, Result, Town};
 
 /// The program that works on a run, and what it is told with its prompt.
@@ -110,7 +111,7 @@ pub(super) fn lay_out(
     let mut environment = environment_of(town, run, context, program, token)?;
     environment.extend(of_runtime);
     environment.extend(account.into_iter().flat_map(|account| account.environment.clone()));
-    crate::landing::put_behind_fence(town, rig, &mut environment);
+    put_behind_fence(town, rig, &run.id, runtime.name.as_str(), &mut environment)?;
     let directory = if run.workplace.tree.is_empty() { &rig.path } else { &run.workplace.tree };
     let on_terminal =
         runtime.is_interactive || (run.executor == ExecutorKind::Tmux && stdin.is_none());
@@ -204,12 +205,14 @@ pub(super) fn environment_of(
 
 /// The path on which this very program is found first, under both of its names.
 fn path_with_us(town: &Town, program: &Path) -> Result<String> {
-    let directory = town.root().join(crate::town::DIRECTORY).join("bin");
-    path_through(&directory, program).map_err(|source| OperationError::File {
+    let directory = programs_of(town);
+    let path = path_through(&directory, program).map_err(|source| OperationError::File {
         action: "make",
         path: directory,
         source,
-    })
+    })?;
+    give_workers_git(town, program)?;
+    Ok(path)
 }
 
 /// The path on which a program of ours is found first, under both of its names, in this directory.

@@ -18,6 +18,7 @@ use super::setup::{Wishes, set_up};
 use super::trash::{Leaving, move_away};
 use super::warm::take_mark;
 use super::{Trees, git_failed, save};
+use crate::landing::{look_at_target, remember_repository};
 use crate::runs::STRAY_GRACE;
 use crate::{OperationError, Result, Town, with_causes};
 
@@ -83,6 +84,7 @@ pub(crate) fn prepare(
         });
         let place = furnish(&trees, run, parameters, &repository, &polecat, vigil);
         fenced.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(&failed)?;
+        remember_repository(town, rig)?;
         place
     });
     Ok(place?)
@@ -102,6 +104,8 @@ fn furnish(
     let name = &polecat.name;
     let base = parameters.base_branch.as_deref().unwrap_or(&rig.default_branch);
     let base_commit = base_of(town, repository, base, rig)?;
+    // If that fails, the next landing looks again.
+    let _ = look_at_target(town, rig, repository, base);
     let branch = branch_name(name, &run.id.bead, town.now());
     let tree = trees.tree(name);
     let ready = Polecat {

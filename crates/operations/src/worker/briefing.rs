@@ -149,6 +149,13 @@ impl Briefing {
         };
         let ending = |command: &str, when: &str| (command.to_owned(), when.to_owned());
         let mut endings = vec![ending("gt done", done)];
+        let is_review = parameters.is_some_and(|parameters| parameters.review_only);
+        if self.has_repository() && !is_review {
+            endings.push(ending(
+                "gt done --no-changes -m \"…\"",
+                "the bead needs no change in this repository; say why",
+            ));
+        }
         if Run::takes_slot(self.run().executor) {
             endings.push(ending(
                 "gt handoff -m \"…\"",

@@ -32,7 +32,7 @@ const HOOKS_OF_PROJECTS: [&str; 12] = [
 ];
 
 /// The settings that make git look for hooks where ours are.
-const SETTINGS: &str = "gt-fence.config";
+pub(super) const SETTINGS: &str = "gt-fence.config";
 
 /// What is in every hook that we write, and in no other.
 const MARK: &str = "# Written by gt";
@@ -79,10 +79,7 @@ impl Repository {
     pub fn fence_variables(&self, present: &[String]) -> Vec<(String, String)> {
         let repository = canonical(self.path());
         let settings = repository.join(SETTINGS).to_string_lossy().into_owned();
-        let repository = literal(&repository.to_string_lossy());
-        // Submodules of a worktree are further down, and have their own hooks.
-        let names =
-            ["", "/worktrees/*"].map(|end| format!("includeIf.gitdir:{repository}{end}.path"));
+        let names = places(&repository).map(|place| format!("includeIf.gitdir:{place}.path"));
         let mut variables = Vec::new();
         let mut count = present.len();
         // A worker that another worker has started has them already.
@@ -156,7 +153,7 @@ const PLAIN: u32 = 0o644;
 fn write_hooks(directory: &Path, program: &Path) -> Result<(), GitError> {
     fs::create_dir_all(directory).map_err(GitError::file("make", directory))?;
     write_file(&directory.join("reference-transaction"), &transaction_hook(program), HOOK)?;
-    write_file(&directory.join("pre-push"), PUSH_HOOK.as_bytes(), HOOK)
+    write_file(&directory.join("pre-push"), &push_hook(), HOOK)
 }
 
 fn write_file(path: &Path, contents: &[u8], mode: u32) -> Result<(), GitError> {
@@ -195,6 +192,23 @@ fn settings(ours: &Path) -> Vec<u8> {
     text
 }
 
+/// The directories of git that the fence is for, as patterns: the repository and its worktrees. Submodules of a worktree
+/// are further down, and have their own hooks.
+fn places(repository: &Path) -> [String; 2] {
+    let repository = literal(&repository.to_string_lossy());
+    ["", "/worktrees/*"].map(|end| format!("{repository}{end}"))
+}
+
+/// The same settings as [`Repository::fence_variables`], as a part of a file.
+pub(super) fn sections(repository: &Path) -> String {
+    let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let settings = escaped(&repository.join(SETTINGS).to_string_lossy());
+    let section = |place: String| {
+        format!("[includeIf \"gitdir:{}\"]\n\tpath = \"{settings}\"\n", escaped(&place))
+    };
+    places(repository).map(section).concat()
+}
+
 /// A path as a pattern of git that nothing else matches.
 fn literal(path: &str) -> String {
     let mut pattern = String::with_capacity(path.len());
@@ -207,11 +221,14 @@ fn literal(path: &str) -> String {
     pattern
 }
 
-const PUSH_HOOK: &str = "#!/bin/sh
-# Written by gt.
-echo 'gt: workers do not push; finish with `gt done`, and gt brings the work to the origin' >&2
-exit 1
-";
+/// The answer to a worker that wants to push.
+pub(super) const PUSH_REFUSED: &str =
+    "gt: workers do not push; finish with `gt done`, and gt brings the work to the origin";
+
+fn push_hook() -> Vec<u8> {
+    let sentence = quoted(Path::new(PUSH_REFUSED));
+    [b"#!/bin/sh\n# Written by gt.\necho ".as_slice(), &sentence, b" >&2\nexit 1\n"].concat()
+}
 
 /// Asks nobody about changes that concern nobody else: a rebase makes many of them.
 fn transaction_hook(program: &Path) -> Vec<u8> {
@@ -271,7 +288,7 @@ exit 0
 }
 
 /// A path as one word of the shell.
-fn quoted(path: &Path) -> Vec<u8> {
+pub(super) fn quoted(path: &Path) -> Vec<u8> {
     let mut word = vec![b'\''];
     for byte in path.as_os_str().as_bytes() {
         match byte {

@@ -17,7 +17,16 @@
 //! the old name, and that is refused. A copy onto the branch of another passes; what reaches the origin is
 //! decided by the accepted commit, not by the name of a branch.
 
+mod audit;
+mod environment;
 mod hook;
+mod worker_git;
+
+pub use audit::NewCommit;
+pub use environment::{WITHHELD, bash_env_here, save_environment, use_environment, withheld_here};
+pub(super) use environment::{environment_in_use, path_in_use};
+pub use worker_git::{Fenced, call_worker_git, install_worker_git, worker_git_variables};
+pub(crate) use worker_git::{NO_PROTOCOL, PROTOCOLS, real_git};
 
 use std::fmt;
 

@@ -1,0 +1,254 @@
+//! Questions and repairs for what was done past the fence: a process of the same user can clear its environment, use a
+//! git of its own, or write the files of a repository.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::super::Repository;
+use super::super::call::Call;
+use super::super::commit::Commit;
+use super::super::error::GitError;
+
+/// A commit that the origin has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewCommit {
+    /// Which one.
+    pub commit: Commit,
+    /// The address of its committer.
+    pub email: String,
+    /// Its first line.
+    pub subject: String,
+}
+
+/// The most commits that are looked at one by one.
+const COMMITS_MAX: &str = "--max-count=200";
+
+/// Reflog entries of commits that were made on a branch, and not fetched.
+const MADE: [&str; 5] = ["commit", "cherry-pick", "revert", "am:", "rebase (pick)"];
+
+/// Settings of the shared repository that workers and their tools may change: none of them decides where work goes or
+/// whether it is seen.
+const FREE: [&str; 12] = [
+    "branch.",
+    "user.",
+    "lfs.",
+    "filter.lfs.",
+    "alias.",
+    "color.",
+    "advice.",
+    "pull.",
+    "rebase.",
+    "commit.",
+    "merge.",
+    "diff.",
+];
+const FREE_EXACTLY: [&str; 5] = [
+    "core.hookspath",
+    "core.bare",
+    "core.repositoryformatversion",
+    "extensions.worktreeconfig",
+    "core.sparsecheckout",
+];
+
+/// A setting and its value.
+type Setting = (String, String);
+
+impl Repository {
+    /// The commits that `tip` has and neither `known` nor any of `accounted` has, newest first.
+    pub fn new_commits(
+        &self,
+        known: &Commit,
+        tip: &Commit,
+        accounted: &[Commit],
+    ) -> Result<Vec<NewCommit>, GitError> {
+        let mut call = Call::on(self.path(), "list new commits")
+            .args(["log", "-z", "--format=%H%n%ce%n%s", COMMITS_MAX, "--ignore-missing"])
+            .arg(tip.as_str());
+        for old in accounted.iter().chain([known]) {
+            call = call.arg(format!("^{old}"));
+        }
+        let output = call.arg("--").done()?;
+        let text = String::from_utf8_lossy(&output);
+        let read = |entry: &str| {
+            let mut lines = entry.split('\n');
+            let commit = Commit::parse(lines.next()?)?;
+            let mut next = || lines.next().unwrap_or_default().to_owned();
+            Some(NewCommit { commit, email: next(), subject: next() })
+        };
+        Ok(text.split('\0').filter_map(read).collect())
+    }
+
+    /// The branches of workers that have this commit.
+    pub fn branches_with(&self, commit: &Commit) -> Result<Vec<String>, GitError> {
+        let output = Call::on(self.path(), "find the branches of a commit")
+            .args(["for-each-ref", "--format=%(refname:lstrip=2)", "--contains"])
+            .args([commit.as_str(), "refs/heads/"])
+            .done()?;
+        Ok(String::from_utf8_lossy(&output).lines().map(str::to_owned).collect())
+    }
+
+    /// Whether this commit was made on a branch, and not fetched or merged into it.
+    pub fn was_made_on(&self, branch: &str, commit: &Commit) -> Result<bool, GitError> {
+        let mut call = Call::on(self.path(), "read the history of a branch")
+            .args(["log", "--walk-reflogs", "--format=%H %gs"])
+            .arg(format!("refs/heads/{branch}"))
+            .arg("--");
+        let answer = call.answer()?;
+        let text = String::from_utf8_lossy(&answer.output).into_owned();
+        Ok(text.lines().filter_map(|line| line.split_once(' ')).any(|(hash, deed)| {
+            hash == commit.as_str() && MADE.iter().any(|made| deed.starts_with(made))
+        }))
+    }
+
+    /// The settings of the repository, as its file has them.
+    pub fn settings_file(&self) -> Result<Vec<u8>, GitError> {
+        let path = self.path().join("config");
+        fs::read(&path).map_err(GitError::file("read", &path))
+    }
+
+    /// Puts back the settings that differ from those in the file `before` and are not the workers' to change; the remote
+    /// `origin` becomes what [`Self::keep_remote`] makes of it. Gives the names of what was put back.
+    pub fn put_back_settings(&self, before: &[u8]) -> Result<Vec<String>, GitError> {
+        let wanted = guarded(&list(before)?);
+        let Ok(present) = self.settings_file().and_then(|now| list(&now)) else {
+            // Git cannot read it, so nothing else can be put back.
+            let path = self.path().join("config");
+            fs::write(&path, before).map_err(GitError::file("write", &path))?;
+            return Ok(vec!["all settings".to_owned()]);
+        };
+        let present = guarded(&present);
+        let remote = |setting: &&Setting| setting.0.starts_with("remote.origin.");
+        let mut changed = BTreeSet::new();
+        for (one, other) in [(&wanted, &present), (&present, &wanted)] {
+            let more = one.iter().filter(|setting| !remote(setting) && !other.contains(setting));
+            changed.extend(more.map(|(name, _)| name.clone()));
+        }
+        for name in &changed {
+            let call = || Call::on(self.path(), format!("put back {name}")).args(["config"]);
+            // Where there is none, there is nothing to take away.
+            call().args(["--unset-all", name]).answer()?;
+            for (_, value) in wanted.iter().filter(|(wanted, _)| wanted == name) {
+                call().args(["--add", name]).arg(value).done()?;
+            }
+        }
+        let mut names: Vec<String> = changed.into_iter().collect();
+        let urls = |settings: &[Setting]| -> Vec<Setting> {
+            settings.iter().filter(remote).cloned().collect()
+        };
+        if urls(&wanted) != urls(&present) && self.keep_remote_and_tell()? {
+            names.push("remote.origin".to_owned());
+        }
+        Ok(names)
+    }
+
+    /// Whether the remote `origin` had to be put back.
+    fn keep_remote_and_tell(&self) -> Result<bool, GitError> {
+        let before = self.settings_file()?;
+        self.keep_remote()?;
+        Ok(self.settings_file()? != before)
+    }
+
+    /// References that all trees share and no worker may change: tags, replacements, the stash, and branches of no run.
+    pub fn shared_references(&self) -> Result<Vec<(String, Commit)>, GitError> {
+        let mut found = self.references("refs/")?;
+        found.retain(|(name, _)| {
+            let is_branch = name.starts_with("refs/heads/");
+            let is_work = name.starts_with("refs/heads/polecat/");
+            let is_other = ["refs/tags/", "refs/replace/"].iter().any(|it| name.starts_with(it));
+            (is_branch && !is_work) || is_other || name == "refs/stash"
+        });
+        Ok(found)
+    }
+
+    /// The tags that the origin has now.
+    pub fn tags_of_origin(&self) -> Result<Vec<(String, Commit)>, GitError> {
+        let origin = self.origin()?;
+        let mut call = Call::over_network(self.path(), &origin, "ask for the tags of the origin")?
+            .args(["ls-remote", "--tags", "--refs", "--"])
+            .arg(&origin);
+        let answer = call.answer()?;
+        if !answer.succeeded() {
+            return Err(call.failed(&answer));
+        }
+        let text = String::from_utf8_lossy(&answer.output);
+        let pairs = text.lines().filter_map(|line| line.split_once('\t'));
+        Ok(pairs.filter_map(|(hash, name)| Some((name.to_owned(), Commit::parse(hash)?))).collect())
+    }
+
+    /// Makes a reference what it was before, which may be nothing, and keeps what it is now as `kept`.
+    pub fn put_back_reference(
+        &self,
+        name: &str,
+        (before, now): (Option<&Commit>, Option<&Commit>),
+        kept: &str,
+    ) -> Result<(), GitError> {
+        if let Some(now) = now {
+            self.set_reference(kept, now, None)?;
+        }
+        match before {
+            Some(before) => self.set_reference(name, before, None),
+            None => Call::on(self.path(), format!("delete {name}"))
+                .args(["update-ref", "-d", name])
+                .done()
+                .map(drop),
+        }
+    }
+
+    /// Where a branch was before its last change, where it is now, and the committer's address of that change. Nothing if no
+    /// file says so.
+    pub fn last_change_of(&self, branch: &str) -> Option<(Option<Commit>, Commit, String)> {
+        let path = self.path().join("logs/refs/heads").join(Path::new(branch));
+        let log = fs::read(path).ok()?;
+        let log = String::from_utf8_lossy(&log).into_owned();
+        let line = log.lines().next_back()?;
+        let (who, _) = line.split_once('\t').unwrap_or((line, ""));
+        let mut words = who.splitn(3, ' ');
+        let (old, new) = (words.next()?, words.next()?);
+        let rest = words.next()?;
+        let email = rest.split_once('<')?.1.split_once('>')?.0;
+        let is_new = old.bytes().all(|digit| digit == b'0');
+        let old = Commit::parse(old).filter(|_| !is_new);
+        Some((old, Commit::parse(new)?, email.to_owned()))
+    }
+}
+
+/// The settings in a file.
+fn list(file: &[u8]) -> Result<Vec<Setting>, GitError> {
+    let output = Call::anywhere("read settings")
+        .args(["config", "--file", "-", "-z", "--list"])
+        .input(if file.is_empty() { b"\n".to_vec() } else { file.to_vec() })
+        .done()?;
+    let text = String::from_utf8_lossy(&output);
+    let entries = text.split('\0').filter(|entry| !entry.is_empty());
+    let pair = |entry: &str| {
+        // A name without a value means true.
+        let (name, value) = entry.split_once('\n').unwrap_or((entry, "true"));
+        (name.to_owned(), value.to_owned())
+    };
+    Ok(entries.map(pair).collect())
+}
+
+/// Those that are not the workers' to change.
+fn guarded(settings: &[Setting]) -> Vec<Setting> {
+    let is_guarded = |(name, value): &&Setting| {
+        let is_ours = name == "include.path" && value == super::hook::SETTINGS;
+        let is_free = FREE.iter().any(|free| name.starts_with(free));
+        !is_ours && !is_free && !FREE_EXACTLY.contains(&name.as_str())
+    };
+    settings.iter().filter(is_guarded).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_decide_where_work_goes_are_guarded() {
+        let file = b"[url \"x\"]\n\tinsteadOf = y\n[branch \"a\"]\n\tremote = z\n[core]\n\thooksPath = .husky\n\
+                     \tsshCommand = evil\n[include]\n\tpath = gt-fence.config\n\tpath = other\n";
+        let names: Vec<String> =
+            guarded(&list(file).unwrap()).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["url.x.insteadof", "core.sshcommand", "include.path"]);
+    }
+}

@@ -1,0 +1,123 @@
+//! The environment in which our git works for a worker: that of the supervisor, kept beside the run's other files.
+//!
+//! A worker's environment lacks the credentials of the origin, and agents change the rest of it: some hide the settings of
+//! the person. Landing must not depend on either.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use crate::environment::is_of_the_caller;
+
+/// Credentials of origins. A worker does not get them unless its runtime or account sets them.
+pub const WITHHELD: [&str; 14] = [
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "SSH_ASKPASS",
+    "GIT_ASKPASS",
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "GH_ENTERPRISE_TOKEN",
+    "GITHUB_ENTERPRISE_TOKEN",
+    "GITLAB_TOKEN",
+    "GITLAB_ACCESS_TOKEN",
+    "GITEA_TOKEN",
+    "BITBUCKET_TOKEN",
+    "CI_JOB_TOKEN",
+    "CI_PUSH_TOKEN",
+];
+
+/// The names of those that this process has.
+pub fn withheld_here() -> Vec<&'static str> {
+    WITHHELD.into_iter().filter(|name| std::env::var_os(name).is_some()).collect()
+}
+
+/// The `BASH_ENV` of this process.
+pub fn bash_env_here() -> Option<String> {
+    std::env::var_os("BASH_ENV").and_then(|value| value.into_string().ok())
+}
+
+/// Keeps the environment of this process, without what concerns its caller alone, for [`use_environment`]. Only the user
+/// can read it.
+pub fn save_environment(path: &Path) -> io::Result<()> {
+    let mut text = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        if is_of_the_caller(&name, &value) || name.as_bytes().starts_with(b"GT_") {
+            continue;
+        }
+        text.extend_from_slice(name.as_bytes());
+        text.push(b'=');
+        text.extend_from_slice(value.as_bytes());
+        text.push(0);
+    }
+    // A file that is there may have other permissions.
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(&text)
+}
+
+/// Reads the file of [`save_environment`].
+pub(crate) fn read_environment(path: &Path) -> io::Result<Vec<(OsString, OsString)>> {
+    let text = fs::read(path)?;
+    let entries = text.split(|byte| *byte == 0);
+    let pair = |entry: &[u8]| {
+        let equals = entry.iter().position(|byte| *byte == b'=')?;
+        let of = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+        Some((of(&entry[..equals]), of(&entry[equals + 1..])))
+    };
+    Ok(entries.filter_map(pair).collect())
+}
+
+static ENVIRONMENT: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
+
+/// Lets our git have the environment that was saved there from now on, instead of that of this process. Without the
+/// file it keeps that of this process.
+pub fn use_environment(path: &Path) {
+    if let Ok(saved) = read_environment(path) {
+        // A process acts for one run only.
+        let _ = ENVIRONMENT.set(saved);
+    }
+}
+
+/// The environment that our git has instead of that of this process.
+pub(crate) fn environment_in_use() -> Option<&'static [(OsString, OsString)]> {
+    ENVIRONMENT.get().map(Vec::as_slice)
+}
+
+/// The path on which git is looked for.
+pub(crate) fn path_in_use() -> Option<OsString> {
+    match environment_in_use() {
+        Some(saved) => {
+            let path = saved.iter().find(|(name, _)| name == OsStr::new("PATH"));
+            path.map(|(_, path)| path.clone())
+        }
+        None => std::env::var_os("PATH"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn an_environment_comes_back_and_only_its_user_can_read_it() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("saved");
+        fs::write(&path, "readable by all").unwrap();
+        save_environment(&path).unwrap();
+        let saved = read_environment(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let path = saved.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+        assert_eq!(path, std::env::var_os("PATH"));
+        assert!(!saved.iter().any(|(name, _)| name == "PWD"));
+    }
+}
