@@ -44,6 +44,7 @@ mod faults;
 mod fence;
 mod formulas;
 mod hooks;
+mod hostile_git;
 mod http_guide;
 mod ids;
 mod import;

@@ -9,7 +9,8 @@ use super::repository::Repository;
 /// What came of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Push {
-    /// The branch of the origin is at the commit.
+    /// The branch of the origin is at the commit, as git says. [`Repository::fetch`] and [`Repository::origin_has`] ask the
+    /// origin itself.
     Done,
     /// Somebody else moved the branch, or is about to: fetch, rebase, and try again. In the words of the origin, in
     /// case nobody has.
@@ -40,16 +41,18 @@ impl Repository {
         expected: Option<&Commit>,
     ) -> Result<Push, GitError> {
         let origin = self.origin()?;
-        if self.resolve(commit.as_str())?.is_none() {
+        if !self.owns(commit)? && self.resolve(commit.as_str())?.is_none() {
             return Err(GitError::Failed {
                 deed: format!("push to {branch}"),
                 message: format!("there is no commit {commit}"),
             });
         }
-        let mut call = Call::over_network(self.path(), &origin, format!("push to {branch}"))?
-            .args(["push", "--porcelain", "--no-verify", "--no-tags"]);
+        self.import(commit)?;
+        let mut call =
+            Call::over_network(Some(&self.own_path()), &origin, format!("push to {branch}"))?
+                .args(["push", "--porcelain", "--no-verify", "--no-tags"]);
         if let Some(expected) = expected {
-            if !self.is_ancestor(expected, commit)? {
+            if !self.own_contains(commit, expected)? {
                 return Err(GitError::NotForward {
                     branch: branch.to_owned(),
                     commit: commit.to_string(),
@@ -65,14 +68,7 @@ impl Repository {
             Uploaded::Nobody(why) => return Ok(Push::Unable(why)),
         }
         let mut call = call.arg("--").arg(&origin).arg(format!("{commit}:refs/heads/{branch}"));
-        let outcome = read_push(&call.answer_once()?);
-        if outcome == Push::Done {
-            // Pushing to a URL, and not to the remote, leaves this to us. If somebody has fetched meanwhile, they know
-            // more; and what is pushed is pushed.
-            let known = format!("refs/remotes/origin/{branch}");
-            let _ = self.set_reference(&known, commit, expected);
-        }
-        Ok(outcome)
+        Ok(read_push(&call.answer_once()?))
     }
 }
 

@@ -4,8 +4,10 @@
 
 mod accepting;
 mod fence;
+mod hostile;
 mod landing;
 mod moving;
+mod repair;
 mod repository;
 mod rescuing;
 mod support;

@@ -128,7 +128,7 @@ impl Delivery<'_> {
             }
             let why =
                 match self.repository.push(&ready, self.branch, tip.as_ref()).map_err(&failed)? {
-                    Push::Done => return Ok(Landed::There(ready)),
+                    Push::Done => return self.confirm(ready),
                     Push::LostRace(why) => why,
                     Push::Rejected(why) => {
                         return self.reject(format!("the origin does not take it: {why}"));
@@ -157,6 +157,19 @@ impl Delivery<'_> {
         Ok(self.stuck(&format!("somebody else was faster {RACES_MAX} times")))
     }
 
+    /// Asks the origin of the rig for what was pushed. Only what it has is there.
+    fn confirm(&self, pushed: Commit) -> Result<Landed> {
+        if let Some(why) = self.fetch()? {
+            return Ok(Landed::Unreachable(why));
+        }
+        let has = self.repository.origin_has(self.branch, &pushed).map_err(git_failed(self.rig))?;
+        Ok(if has {
+            Landed::There(pushed)
+        } else {
+            self.stuck(&format!("it took {pushed} and does not have it"))
+        })
+    }
+
     fn stuck(&self, why: &str) -> Landed {
         Landed::Stuck(format!("the origin does not move {}: {why}", self.branch))
     }
@@ -174,10 +187,9 @@ impl Delivery<'_> {
         }
         let Landing { accepted, commit, .. } = &self.run.landing;
         let pushed = Commit::parse(commit).filter(|_| accepted == self.accepted.as_str());
-        let tip = self.repository.tip(self.branch).map_err(&failed)?;
-        Ok(match (pushed, tip) {
-            (Some(pushed), Some(tip))
-                if self.repository.is_ancestor(&pushed, &tip).map_err(&failed)? =>
+        Ok(match pushed {
+            Some(pushed)
+                if self.repository.origin_has(self.branch, &pushed).map_err(&failed)? =>
             {
                 Arrived::Yes(pushed)
             }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use gt_core::BeadId;
 use gt_core::schedule::{AwaitedOrigin, CloseReason, Means, Run, RunId, Silence};
+use gt_core::{BeadId, RigSlug};
 use gt_executors::runs::{Liveness, RunFiles, Unattended, holders, unattended};
 
 use super::parks::parked;
 use crate::outbox::unsent;
 use crate::runs::{RealWorld, World as _};
+use crate::trees::visible_repository_problem;
 use crate::{Result, Town};
 
 /// Something that waits for a person.
@@ -35,6 +36,8 @@ pub enum Need {
     NotTold(u64),
     /// The work of this run has waited long for an origin that does not answer.
     OriginAway(RunId, AwaitedOrigin),
+    /// The repository that the workers of this rig share is damaged in this way.
+    DamagedRepository(RigSlug, String),
 }
 
 impl Need {
@@ -51,6 +54,7 @@ impl Need {
             Self::Stalled(..) => "stalled",
             Self::NotTold(_) => "not-told",
             Self::OriginAway(..) => "origin-away",
+            Self::DamagedRepository(..) => "damaged-repository",
         }
     }
 
@@ -76,6 +80,9 @@ impl Need {
                 format!("{count} notices could not be delivered, and were given up")
             }
             Self::OriginAway(run, awaited) => format!("the work of {run} {awaited}"),
+            Self::DamagedRepository(rig, problem) => {
+                format!("the repository of the rig {rig} is damaged: {problem}")
+            }
         }
     }
 
@@ -104,6 +111,10 @@ impl Need {
                 format!(
                     "it lands by itself when the origin answers; gt run cancel {run} gives it up, and keeps it"
                 )
+            }
+            Self::DamagedRepository(..) => {
+                "gt repairs it from the origin before the next run of the rig; gt doctor says more"
+                    .to_owned()
             }
         }
     }
@@ -155,6 +166,10 @@ pub fn needs_you(town: &Town) -> Result<Vec<Need>> {
     needs.extend(processes_left(town, &live, &recent)?);
     let given_up = unsent(town)?.given_up;
     needs.extend((given_up > 0).then_some(Need::NotTold(given_up)));
+    for rig in town.read(|reader| Ok(reader.rigs()?))? {
+        let problem = visible_repository_problem(town, &rig);
+        needs.extend(problem.map(|problem| Need::DamagedRepository(rig.slug, problem)));
+    }
     Ok(needs)
 }
 

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use gt_core::ExecutorKind;
 use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
-use gt_executors::git::Tree;
 use gt_executors::runs::{Hearing, Liveness, OnEnd, Order, RunFiles, Supervisors, is_there};
 use gt_executors::tmux::{Session, Tmux, TmuxError};
 
@@ -18,7 +17,7 @@ use super::supervise::{AWAY, BUSY, FAILED, STARTED};
 use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
 pub(super) use crate::error::with_causes;
 use crate::settings::{file_layers, layers_over};
-use crate::trees::{Ahead, Vigils, forget};
+use crate::trees::{Ahead, forget};
 use crate::{Result, Town};
 
 /// How long the session of whoever was in a place before may take to end, before another place is taken.
@@ -43,7 +42,6 @@ pub struct RunSpawner {
     supervisors: Supervisors,
     on_end: Option<OnEnd>,
     known: Mutex<Known>,
-    vigils: Vigils,
 }
 
 /// What may change from one pass to the next.
@@ -66,7 +64,6 @@ impl RunSpawner {
             supervisors: Supervisors::new(on_end.clone()),
             on_end,
             known: Mutex::default(),
-            vigils: Vigils::default(),
         }
     }
 
@@ -84,11 +81,6 @@ impl RunSpawner {
     /// Lets supervisors go that have had nothing to do for so long.
     pub fn dismiss_idle(&self, after: Duration) {
         self.supervisors.dismiss_idle(after);
-    }
-
-    /// Watches over the trees that stand ready, so that the next run in one of them begins sooner.
-    pub(crate) fn watch_over(&self, trees: &[Tree]) {
-        self.vigils.keep(trees);
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -237,7 +229,7 @@ impl Spawner for RunSpawner {
         };
         let Some(ahead) = ahead else { return self.spawn(run) };
         let spawned = std::thread::scope(|scope| {
-            scope.spawn(|| ahead.carry_out(&self.program, &self.vigils));
+            scope.spawn(|| ahead.carry_out(&self.program));
             self.spawn(run)
         });
         if spawned.is_err() {
