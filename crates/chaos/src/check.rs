@@ -172,7 +172,7 @@ fn collect(directory: &Path, found: &mut BTreeSet<Entry>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() && name != ".repo.git" => collect(&path, found),
+            Ok(kind) if kind.is_dir() && !name.starts_with(".repo.git") => collect(&path, found),
             Ok(kind) if kind.is_file() => {
                 found.extend(entry.metadata().map(|about| (name, about.len())));
             }

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use crate::arguments::Request;
 use crate::processes::{Kind, Process, Table};
-use crate::town::ChaosTown;
+use crate::town::{ChaosTown, RIGS};
 
 /// The longest that somebody is stopped, in milliseconds.
 const STOPPED_MS_MAX: u64 = 1500;
@@ -44,7 +44,22 @@ pub(crate) enum Fault {
     Cancel,
     /// Somebody has a run go on in a fresh session.
     HandOff,
+    /// A worker changes the configuration that all workers of its rig share.
+    HostileGit,
 }
+
+/// What a worker writes into the configuration that it shares with others, and that must not reach a landing: each is a
+/// name and a value, in which `{origin}` is the address of the rig's origin and `{elsewhere}` that of another repository.
+const HOSTILE: [(&str, &str); 8] = [
+    ("url.{elsewhere}.insteadOf", "{origin}"),
+    ("url.{elsewhere}.pushInsteadOf", "{origin}"),
+    ("remote.origin.url", "{elsewhere}"),
+    ("core.fileMode", "false"),
+    ("core.fsmonitor", "false"),
+    ("core.sshCommand", "false"),
+    ("credential.helper", "!false"),
+    ("protocol.file.allow", "never"),
+];
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,6 +74,7 @@ impl fmt::Display for Fault {
             Self::CopyTown => write!(f, "town copied"),
             Self::Cancel => write!(f, "run cancelled"),
             Self::HandOff => write!(f, "run handed over"),
+            Self::HostileGit => write!(f, "shared git configuration changed"),
         }
     }
 }
@@ -73,6 +89,7 @@ impl Fault {
             faults.push((weight / 2, Self::Stop(kind)));
         }
         faults.extend([(1, Self::KillAll), (2, Self::Cancel), (2, Self::HandOff)]);
+        faults.push((2, Self::HostileGit));
         let has_server = u64::from(town.cluster.is_some());
         faults.push((has_server, Self::CrashServer));
         faults.push((has_server, Self::KillBackend));
@@ -157,6 +174,7 @@ pub(crate) fn happen(town: &ChaosTown, random: &mut Random, request: &Request) -
                     scope.spawn(move || wait_in_copy(town, &name));
                     true
                 }
+                Fault::HostileGit => change_configuration(town, chosen),
                 Fault::SetClock => town.clock.as_ref().is_some_and(|clock| {
                     clock.set(wrong_by(chosen));
                     true
@@ -195,6 +213,21 @@ fn hit(table: &mut Table, kind: Kind, chosen: u64, signal: Signal) -> Option<Pro
 fn pick(mut processes: Vec<Process>, chosen: u64) -> Option<Process> {
     let at = chosen.checked_rem(processes.len() as u64)?;
     Some(processes.swap_remove(usize::try_from(at).ok()?))
+}
+
+/// Changes a setting of the repository that the workers of a rig share, as one of them could. `false` if it is not there.
+fn change_configuration(town: &ChaosTown, chosen: u64) -> bool {
+    let [rig, setting] = [chosen % 2, chosen / 2 % HOSTILE.len() as u64]
+        .map(|number| usize::try_from(number).unwrap_or(0));
+    let (rig, (name, value)) = (RIGS[rig].0, HOSTILE[setting]);
+    let shared = town.sandbox.cwd().join(rig).join(".repo.git");
+    let elsewhere = town.sandbox.root().join("elsewhere.git");
+    let filled = |text: &str| {
+        let text = text.replace("{origin}", &town.origin(rig).to_string_lossy());
+        text.replace("{elsewhere}", &elsewhere.to_string_lossy())
+    };
+    let git = town.sandbox.command("git").args(["config", &filled(name), &filled(value)]);
+    shared.is_dir() && git.dir(&shared).run().code == 0
 }
 
 /// By how many seconds the clock is wrong next.

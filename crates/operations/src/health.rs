@@ -84,6 +84,7 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
     if has_settings {
         checks.extend(rigs::examine(town)?);
     }
+    checks.extend(repositories(town)?);
     checks.extend(large_files(town)?);
     checks.push(control_groups(town));
     checks.push(match process::version_of("git", "--version") {
@@ -292,6 +293,21 @@ fn rig_directories(town: &Town) -> Result<Vec<Check>> {
         } else {
             Check::good("rig", format!("{} ({})", rig.slug, rig.state.as_str()))
         });
+    }
+    Ok(checks)
+}
+
+/// The repositories that workers share. A damaged one is repaired before the next run of its rig.
+fn repositories(town: &Town) -> Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    for (rig, _) in rigs::list(town)? {
+        let Some(problem) = trees::repository_problem(town, &rig) else { continue };
+        let detail = format!("{}: {problem}", rig.slug);
+        let fix = format!(
+            "gt repairs it from {} before the next run of the rig; nothing in it is deleted",
+            rig.repo
+        );
+        checks.push(Check::bad("repository", Grade::Problem, detail, fix));
     }
     Ok(checks)
 }

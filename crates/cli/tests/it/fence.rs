@@ -313,7 +313,7 @@ fn a_run_that_ends_while_its_work_waits_to_land_does_not_land() {
     let turn = fs::File::options()
         .create(true)
         .append(true)
-        .open(town.cwd().join("web/.repo.git/gt-landing.lock"))
+        .open(town.cwd().join("web/.repo.git.landing.lock"))
         .unwrap();
     turn.lock().unwrap();
     let done = worker.command(town.gt_path()).arg("done").start();

@@ -48,6 +48,7 @@ mod formulas;
 mod guides;
 mod hooks;
 mod host_identity;
+mod hostile_git;
 mod ids;
 mod import;
 mod import_directories;

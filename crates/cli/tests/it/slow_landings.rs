@@ -15,8 +15,7 @@ fn a_bead_starts_while_somebody_else_is_landing() {
     let town = town_with_project(STAYS);
     let dead = cut_off(&town, "pre-receive", "exit 1");
     dead.kill_all();
-    let landing =
-        File::options().append(true).open(town.cwd().join("web/.repo.git/gt-landing.lock"));
+    let landing = File::options().append(true).open(town.cwd().join("web/.repo.git.landing.lock"));
     let landing = landing.unwrap();
     landing.lock().unwrap();
 
@@ -39,7 +38,7 @@ fn a_pass_that_finds_finished_work_does_not_wait_for_somebody_elses_landing() {
     let worker = Worker::begin(&town, "we-a", &[]);
     worker.commit("tea", "tea\n", "Tea");
     supervisor_died_after(&town, &worker, "exited 0");
-    let landing = town.cwd().join("web/.repo.git/gt-landing.lock");
+    let landing = town.cwd().join("web/.repo.git.landing.lock");
     let landing = File::options().append(true).create(true).open(landing).unwrap();
     landing.lock().unwrap();
 

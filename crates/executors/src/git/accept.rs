@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::call::{entries, path_of};
+use super::call::{Call, entries, path_of};
 use super::commit::{Commit, Signature};
 use super::error::GitError;
 use super::tree::{Ignored, Tree, Unfinished};
+use super::tree_view::TreeView;
 
 /// What may be committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,14 +34,8 @@ impl Tree {
         if let Some(operation) = unfinished.filter(|operation| *operation != Unfinished::Merge) {
             return Err(GitError::Unfinished { operation: operation.command() });
         }
-        if let Some(base) = &limits.base
-            && unfinished.is_none()
-            && self.head_in_files().as_ref() == Some(base)
-            && self.is_seen_at(base, &self.git_directory()?)?
-        {
-            return Ok(None);
-        }
-        let report = self.report(Ignored::Hidden)?;
+        let view = TreeView::open(self)?;
+        let report = view.report(Ignored::Hidden)?;
         let changes = &report.changes;
         if !changes.dirty_submodules.is_empty() {
             return Err(GitError::Submodules { paths: changes.dirty_submodules.clone() });
@@ -58,7 +53,7 @@ impl Tree {
             // What is not as in the base would be a change.
             Vec::new()
         } else {
-            self.changed_since(base)?
+            changed_since(&view, base)?
         };
         looked_at.extend(changes.untracked.iter().chain(&changes.conflicts).cloned());
         looked_at.sort();
@@ -70,41 +65,36 @@ impl Tree {
         if changes.is_empty() && unfinished.is_none() {
             return Ok(None);
         }
-        self.call("add the changes")?.args(["add", "--all", "--", ":/"]).done()?;
-        if let Some(head) = report.head.filter(|_| unfinished.is_none())
-            && self.stages_only(&head)?
+        view.stage(changes.paths())?;
+        let files = view.write_files()?;
+        let repository = self.repository()?;
+        let mut parents: Vec<Commit> = report.head.iter().cloned().collect();
+        if unfinished.is_some() {
+            parents.extend(self.merge_heads()?);
+        } else if let Some(head) = &report.head
+            && repository.files_of(head)? == files
         {
             // What was staged and then taken back in the files was a change until a moment ago.
+            view.reset_index_of_worker();
             return Ok(None);
         }
-        self.call("commit")?
-            .args(["commit", "--quiet", "--no-verify", "--allow-empty-message"])
-            .args(["--cleanup=whitespace", "--file=-"])
-            .signed(author)
-            // An empty message still has to be one for git.
-            .input(format!("{message}\n"))
-            .done()?;
-        self.head()
+        let message = Call::anywhere("tidy the message").args(["stripspace"]).input(message).done();
+        let message = String::from_utf8_lossy(&message?).trim_end().to_owned();
+        let parents: Vec<&Commit> = parents.iter().collect();
+        let commit = repository.write_commit(&files, &parents, &message, author)?;
+        let update = view.call("commit").args(["update-ref", "-m", "commit", "HEAD"]);
+        let update = update.args([commit.as_str()]).args(report.head.as_ref().map(Commit::as_str));
+        update.done()?;
+        view.reset_index_of_worker();
+        view.keep()?;
+        Ok(Some(commit))
     }
 
-    /// Whether what is staged is exactly what a commit has.
-    fn stages_only(&self, commit: &Commit) -> Result<bool, GitError> {
-        self.call("compare with HEAD")?
-            .args(["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=none"])
-            .args([commit.as_str(), "--"])
-            .holds()
-    }
-
-    /// The paths whose files are not as in a commit, or all if there is none.
-    fn changed_since(&self, base: Option<&Commit>) -> Result<Vec<PathBuf>, GitError> {
-        let call = self.call("compare with the base")?;
-        let call = match base {
-            Some(base) => call
-                .args(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"])
-                .args(["--ignore-submodules=none", "--diff-filter=d", base.as_str(), "--"]),
-            None => call.args(["ls-files", "-z"]),
-        };
-        Ok(entries(&call.done()?).map(path_of).collect())
+    /// The commits that a merge which has begun brings in.
+    fn merge_heads(&self) -> Result<Vec<Commit>, GitError> {
+        let file = self.git_directory()?.join("MERGE_HEAD");
+        let text = std::fs::read_to_string(&file).map_err(GitError::file("read", &file))?;
+        Ok(text.lines().filter_map(Commit::parse).collect())
     }
 
     /// Gives the files that are too large and do not count, because a commit only points to them.
@@ -168,6 +158,18 @@ impl Tree {
         let answer = call.answer()?;
         Ok(if answer.succeeded() { conflict_regions(&answer.output) } else { 0 })
     }
+}
+
+/// The paths whose files are not as in a commit, or all if there is none.
+fn changed_since(view: &TreeView<'_>, base: Option<&Commit>) -> Result<Vec<PathBuf>, GitError> {
+    let call = view.call("compare with the base");
+    let call = match base {
+        Some(base) => call
+            .args(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"])
+            .args(["--ignore-submodules=dirty", "--diff-filter=d", base.as_str(), "--"]),
+        None => call.args(["ls-files", "-z"]),
+    };
+    Ok(entries(&call.done()?).map(path_of).collect())
 }
 
 /// How many times both sides of a conflict stand in a text: lines that begin with seven `<`, then seven

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::commit::{Commit, Signature};
 use super::error::GitError;
 use super::git;
+use super::view::View;
 
 /// How often a call is made again that found a lock of git taken. With pauses that double from the first
 /// to the longest, that is about eight seconds.
@@ -28,7 +30,7 @@ pub(super) const TOO_LATE: &str = "it was ended";
 
 /// What must not depend on whose configuration git reads. Hooks of a project belong to the people and
 /// agents who work in it; ours would be stopped by the fence.
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 14] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -41,6 +43,9 @@ const SETTINGS: [&str; 12] = [
     "fetch.recurseSubmodules=no",
     "submodule.recurse=false",
     "rerere.enabled=false",
+    // Workers can write these files beside the objects, and git would believe them.
+    "core.commitGraph=false",
+    "core.multiPackIndex=false",
 ];
 
 /// A call of git that is about to be made.
@@ -54,6 +59,8 @@ pub(super) struct Call {
     limit: Option<Duration>,
     /// A lock that stays held until the call has ended, also if our process ends before it.
     lock: Option<File>,
+    /// The view that it looks through, which must exist until the call is over.
+    _view: Option<Arc<View>>,
 }
 
 /// What git answered.
@@ -68,29 +75,54 @@ pub(super) struct Answer {
 }
 
 impl Call {
-    /// Git in a directory, as a person would call it there.
-    pub(super) fn within(directory: &Path, deed: impl Into<String>) -> Self {
-        let mut call = Self::anywhere(deed);
-        call.command.arg("-C").arg(directory);
-        call
-    }
-
-    /// Git on a repository, wherever its files are.
+    /// Git on a repository whose configuration only gt writes.
     pub(super) fn on(repository: &Path, deed: impl Into<String>) -> Self {
-        let mut call = Self::anywhere(deed);
-        call.command.arg("--git-dir").arg(repository);
+        Self::anywhere(deed).arg("--git-dir").arg(repository)
+    }
+
+    /// Git on a repository that others write to, with our configuration.
+    pub(super) fn through(view: Arc<View>, deed: impl Into<String>) -> Self {
+        let call = Self::on(view.path(), deed);
+        // Otherwise the processes that git starts for a worktree would find the repository of the workers.
+        let mut call = call.env("GIT_COMMON_DIR", view.path());
+        call._view = Some(view);
         call
     }
 
-    /// Git without a repository.
+    /// Git in a worktree, with the files that belong to this worktree in `git_directory`, and everything else in `common`.
+    pub(super) fn in_tree(
+        tree: &Path,
+        git_directory: &Path,
+        common: &Path,
+        deed: impl Into<String>,
+    ) -> Self {
+        let mut call = Self::anywhere(deed);
+        call.command.arg("-C").arg(tree);
+        call.env("GIT_DIR", git_directory).env("GIT_COMMON_DIR", common).env("GIT_WORK_TREE", tree)
+    }
+
+    /// The same through a view.
+    pub(super) fn in_tree_through(
+        tree: &Path,
+        git_directory: &Path,
+        view: Arc<View>,
+        deed: impl Into<String>,
+    ) -> Self {
+        let mut call = Self::in_tree(tree, git_directory, view.path(), deed);
+        call._view = Some(view);
+        call
+    }
+
+    /// Git without a repository. The directory that we are in may be a worker's, so git does not look there.
     pub(super) fn anywhere(deed: impl Into<String>) -> Self {
         let mut command = git();
+        command.args(["-C", "/"]);
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
         // A commit is what its hash says, whatever somebody has put in its place for viewing.
         command.env("GIT_NO_REPLACE_OBJECTS", "1");
-        Self { command, deed: deed.into(), input: Vec::new(), limit: None, lock: None }
+        Self { command, deed: deed.into(), input: Vec::new(), limit: None, lock: None, _view: None }
     }
 
     pub(super) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {

@@ -10,7 +10,8 @@ use super::repository::Repository;
 /// What came of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Push {
-    /// The branch of the origin is at the commit.
+    /// The branch of the origin is at the commit, as git says. [`Repository::fetch`] and [`Repository::origin_has`] ask the
+    /// origin itself.
     Done,
     /// Somebody else moved the branch, or is about to: fetch, rebase, and try again. In the words of the origin, in
     /// case nobody has.
@@ -69,16 +70,18 @@ impl Repository {
         candidate: Option<&str>,
     ) -> Result<Push, GitError> {
         let origin = self.origin()?;
-        if self.resolve(commit.as_str())?.is_none() {
+        if !self.owns(commit)? && self.resolve(commit.as_str())?.is_none() {
             return Err(GitError::Failed {
                 deed: format!("push to {branch}"),
                 message: format!("there is no commit {commit}"),
             });
         }
-        let mut call = Call::over_network(self.path(), &origin, format!("push to {branch}"))?
-            .args(["push", "--porcelain", "--no-verify", "--no-tags"]);
+        self.import(commit)?;
+        let mut call =
+            Call::over_network(Some(&self.own_path()), &origin, format!("push to {branch}"))?
+                .args(["push", "--porcelain", "--no-verify", "--no-tags"]);
         if let Some(expected) = expected {
-            if !self.is_ancestor(expected, commit)? {
+            if !self.own_contains(commit, expected)? {
                 return Err(GitError::NotForward {
                     branch: branch.to_owned(),
                     commit: commit.to_string(),
@@ -100,7 +103,8 @@ impl Repository {
             Some(reference) => format!("+{commit}:{reference}"),
             None => format!("{commit}:refs/heads/{branch}"),
         };
-        Ok(read_push(&call.arg("--").arg(&origin).arg(refspec).answer_once()?))
+        let mut call = call.arg("--").arg(&origin).arg(refspec);
+        Ok(read_push(&call.answer_once()?))
     }
 }
 

@@ -31,7 +31,9 @@ const UNREACHABLE: [&str; 10] = [
 const PROJECT_SETTINGS: &str = ".lfsconfig";
 
 /// What the remote side of a new reference is in the language of the hook `pre-push`.
-const NOTHING_YET: &str = "0000000000000000000000000000000000000000";
+fn nothing_yet(like: &Commit) -> String {
+    "0".repeat(like.as_str().len())
+}
 
 /// What came of bringing the contents of large files to the origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,22 +62,22 @@ pub enum LargeFiles {
 }
 
 impl Repository {
-    /// Whether git can deal with the large files of a commit.
+    /// Whether git can deal with the large files of a commit that came from the origin.
     pub fn large_files(&self, commit: &Commit) -> Result<LargeFiles, GitError> {
         if !self.has_large_files(commit)? {
             return Ok(LargeFiles::None);
         }
-        let mut version = Call::on(self.path(), "look for git-lfs").args(["lfs", "version"]);
+        let mut version = self.own_call("look for git-lfs").args(["lfs", "version"]);
         if !version.answer_once()?.succeeded() {
             return Ok(LargeFiles::NotInstalled);
         }
-        let is_set_up = is_set_up(Call::on(self.path(), "read its settings"))?;
+        let is_set_up = is_set_up(self.own_call("read its settings"))?;
         Ok(if is_set_up { LargeFiles::Ready } else { LargeFiles::NotSetUp })
     }
 
     /// Whether files of a commit are kept by git-lfs, as its attributes say.
     fn has_large_files(&self, commit: &Commit) -> Result<bool, GitError> {
-        Call::on(self.path(), "read the attributes of files")
+        self.own_call("read the attributes of files")
             .args(["grep", "--quiet", "--fixed-strings", "filter=lfs", commit.as_str(), "--"])
             .arg(":(glob)**/.gitattributes")
             .holds()
@@ -97,8 +99,8 @@ impl Repository {
         self.place_settings(commit, &scratch)?;
         let origin = self.origin()?;
         let deed = format!("bring large files to {branch}");
-        let before = expected.map_or(NOTHING_YET, Commit::as_str);
-        let mut call = Call::over_network(self.path(), &origin, deed)?
+        let before = expected.map_or_else(|| nothing_yet(commit), Commit::to_string);
+        let mut call = Call::over_network(Some(&self.own_path()), &origin, deed)?
             .arg("--work-tree")
             .arg(scratch.path())
             // The settings of the shared repository are every worker's, and its remote does not push.
@@ -123,7 +125,8 @@ impl Repository {
     }
 
     fn place_settings(&self, commit: &Commit, scratch: &Scratch) -> Result<(), GitError> {
-        let mut call = Call::on(self.path(), format!("read {PROJECT_SETTINGS}"))
+        let mut call = self
+            .own_call(format!("read {PROJECT_SETTINGS}"))
             .args(["cat-file", "blob"])
             .arg(format!("{commit}:{PROJECT_SETTINGS}"));
         let answer = call.answer_once()?;
@@ -141,7 +144,8 @@ impl Repository {
         commit: &Commit,
         expected: Option<&Commit>,
     ) -> Result<bool, GitError> {
-        let output = Call::on(self.path(), "look for files that git-lfs keeps")
+        let output = self
+            .own_call("look for files that git-lfs keeps")
             .args(["log", "--max-count=1", "--format=%H", "--diff-filter=d", "--extended-regexp"])
             .args(["-G^oid sha256:[0-9a-f]{64}$", commit.as_str(), "--not", "--remotes=origin"])
             .args(expected.map(Commit::as_str))

@@ -4,6 +4,8 @@
 //! is a function over paths and names: who may do what is decided elsewhere.
 //!
 //! - Our own commands run without hooks. That is how they pass the [`fence`] that workers stand behind.
+//! - Our own commands read no configuration, attributes, excludes or index that a worker can write. Landings are made in a
+//!   repository of ours (`own`); the shared one and its trees are seen through a `view`, with an index of ours.
 //! - Nothing that a worker made is deleted. Trees are moved ([`move_tree_away`]), work is kept as commits
 //!   ([`Tree::rescue`]), and what is in the way is an error.
 //! - Only `-z` and porcelain output is read, and paths are bytes, so every file name survives.
@@ -15,15 +17,15 @@ mod commit;
 mod error;
 pub mod fence;
 mod identity;
-mod index;
 mod landing;
 mod large_files;
 mod links;
 mod moving;
 mod networking;
+mod own;
 mod parts;
 mod rebasing;
-mod references;
+mod repair;
 mod repository;
 mod rescue;
 mod sample;
@@ -31,7 +33,8 @@ mod scratch;
 mod snapshot;
 mod status;
 mod tree;
-mod vigil;
+mod tree_view;
+mod view;
 
 pub use accept::{Limits, conflict_regions};
 pub use checkout::{CheckoutInTheWay, Obstacle, checkouts_of};
@@ -47,7 +50,6 @@ pub use rescue::{LeftOut, Part, PartKind, Reason, Rescue};
 pub use sample::make_sample;
 pub use status::{Changes, TreeStatus};
 pub use tree::{Tree, Unfinished};
-pub use vigil::Vigil;
 
 use std::path::Path;
 use std::process::Command;
@@ -85,11 +87,23 @@ pub fn branches(repository: &str) -> Result<Vec<String>, ProcessError> {
     Ok(names.map(|(_, name)| name.to_owned()).collect())
 }
 
+/// Whether git accepts a text as the name of a branch.
+pub fn is_branch_name(text: &str) -> Result<bool, GitError> {
+    if text.starts_with('-') || text == "HEAD" {
+        return Ok(false);
+    }
+    call::Call::anywhere("check the name of a branch")
+        .arg("check-ref-format")
+        .arg(format!("refs/heads/{text}"))
+        .holds()
+}
+
 /// The branch that `HEAD` of a repository (a URL or a path) points to. Fails when there is no
 /// repository, or none that can be reached.
 pub fn default_branch(repository: &str) -> Result<String, ProcessError> {
     let mut asked = git();
-    asked.args(["ls-remote", "--symref", "--", repository, "HEAD"]);
+    // The configuration of the directory that we are in does not count.
+    asked.args(["-C", "/", "ls-remote", "--symref", "--", repository, "HEAD"]);
     let output = capture(asked)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let named = text.lines().find_map(|line| {

@@ -46,7 +46,7 @@ impl Answer {
 impl Call {
     /// A call that speaks to an origin: it asks nobody anything, and gives up a connection that is silent.
     pub(super) fn over_network(
-        repository: &Path,
+        repository: Option<&Path>,
         origin: &str,
         deed: impl Into<String>,
     ) -> Result<Self, GitError> {
@@ -56,7 +56,7 @@ impl Call {
         ];
         if is_ssh(origin) {
             // Options after a command that somebody has configured still belong to its ssh.
-            let mut asked = Self::on(repository, "read its settings").args([
+            let mut asked = Self::perhaps_on(repository, "read its settings").args([
                 "config",
                 "--get",
                 "core.sshCommand",
@@ -68,8 +68,15 @@ impl Call {
                  -oServerAliveInterval={SILENCE_SECONDS_MAX}"
             ));
         }
-        let call = Self::on(repository, deed).limited(CALL_MAX);
+        let call = Self::perhaps_on(repository, deed).limited(CALL_MAX);
         Ok(settings.into_iter().fold(call, |call, setting| call.arg("-c").arg(setting)))
+    }
+}
+
+impl Call {
+    fn perhaps_on(repository: Option<&Path>, deed: impl Into<String>) -> Self {
+        let deed = deed.into();
+        repository.map_or_else(|| Self::anywhere(deed.clone()), |at| Self::on(at, deed.clone()))
     }
 }
 

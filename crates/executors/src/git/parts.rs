@@ -2,13 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::call::{Call, entries};
+use super::call::entries;
 use super::commit::{Commit, Signature};
 use super::error::GitError;
-use super::links::canonical;
 use super::repository::Repository;
 use super::rescue::{Part, PartKind, Reason};
-use super::scratch::unique_name;
 use super::snapshot::{Ledger, Snapshot};
 use super::tree::Tree;
 
@@ -16,8 +14,6 @@ use super::tree::Tree;
 #[derive(Debug)]
 pub(super) struct PartsKeeper<'a> {
     pub(super) repository: &'a Repository,
-    /// A directory for files of ours.
-    pub(super) scratch: &'a Path,
     /// What the names of references begin with.
     pub(super) prefix: String,
     pub(super) author: &'a Signature,
@@ -51,8 +47,7 @@ impl PartsKeeper<'_> {
     }
 
     fn keep(&mut self, part: &Tree, inside: &Path, kind: PartKind) -> Result<(), GitError> {
-        let index = self.scratch.join(unique_name("index"));
-        let snapshot = part.snapshot(&index, inside, &mut self.ledger)?;
+        let snapshot = part.snapshot(inside, &mut self.ledger)?;
         self.keep_parts(part, inside, &snapshot);
         if kind == PartKind::Submodule && part.is_published(&snapshot)? {
             // Whoever clones the tree gets it from where the submodule comes from.
@@ -107,14 +102,16 @@ impl PartsKeeper<'_> {
         prefix: &str,
         history: History,
     ) -> Result<(), GitError> {
-        let source = part.repository()?;
-        let source = canonical(source.path());
-        let call = Call::on(self.repository.path(), format!("keep {}", part.path().display()))
+        let source = part.view()?;
+        let call = self
+            .repository
+            .call(format!("keep {}", part.path().display()))?
+            .args(["-c", "protocol.file.allow=always"])
             .args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"])
             // The commit is one that no reference over there names.
             .args(["--upload-pack", "git -c uploadpack.allowAnySHA1InWant=true upload-pack"])
             .arg("--")
-            .arg(source)
+            .arg(source.path())
             .arg(format!("+{commit}:{prefix}/commit"));
         let call = match history {
             History::Kept => call.arg(format!("+refs/*:{prefix}/refs/*")),

@@ -1,10 +1,12 @@
 //! Putting work on top of what others have done meanwhile, without losing any of the two.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::call::{Call, entries, path_of};
 use super::commit::{Commit, Signature};
 use super::error::GitError;
+use super::links::replace;
 use super::repository::Repository;
 use super::scratch::Scratch;
 
@@ -45,10 +47,13 @@ enum Brought {
     Torn(Vec<PathBuf>),
 }
 
-/// A rebase in a worktree of its own.
+/// A rebase in a worktree of its own, which our own repository does not know.
 struct Rebase<'a> {
     repository: &'a Repository,
+    /// The files.
     tree: &'a Path,
+    /// Its `HEAD` and its index.
+    git_directory: &'a Path,
     work: Work<'a>,
     /// Where the work began, if that was taken back.
     since: Option<&'a Commit>,
@@ -69,21 +74,21 @@ impl Repository {
         onto: &Commit,
         committer: &Signature,
     ) -> Result<Rebased, GitError> {
+        self.import(work.commit)?;
         let since = self.taken_back(work, onto)?;
         if since.is_none() {
-            if self.is_ancestor(onto, work.commit)? {
+            if self.own_contains(work.commit, onto)? {
                 return Ok(Rebased::Clean(work.commit.clone()));
             }
-            if self.is_ancestor(work.commit, onto)? {
+            if self.own_contains(onto, work.commit)? {
                 return Ok(Rebased::Clean(onto.clone()));
             }
         }
         let scratch = Scratch::new(self)?;
-        let tree = scratch.path().join("tree");
-        let rebase = Rebase { repository: self, tree: &tree, work, since, onto, committer };
-        let result = rebase.run();
-        self.forget(&tree);
-        result
+        let (tree, git_directory) = (scratch.path().join("tree"), scratch.path().join("git"));
+        let (tree, git_directory) = (&tree, &git_directory);
+        let rebase = Rebase { repository: self, tree, git_directory, work, since, onto, committer };
+        rebase.run()
     }
 
     /// Where the work began, if `onto` does not contain it any more.
@@ -94,23 +99,10 @@ impl Repository {
     ) -> Result<Option<&'a Commit>, GitError> {
         let Some(base) = work.base.filter(|base| *base != onto) else { return Ok(None) };
         // A worker that has rebased its work needs it no more, and then it may be gone.
-        let is_taken_back = self.resolve(base.as_str())?.is_some()
-            && !self.is_ancestor(base, onto)?
-            && self.is_ancestor(base, work.commit)?;
+        let is_taken_back = self.owns(base)?
+            && !self.own_contains(onto, base)?
+            && self.own_contains(work.commit, base)?;
         Ok(is_taken_back.then_some(base))
-    }
-
-    /// Takes a worktree of ours out of the registry. If that fails, the next one who makes such a worktree
-    /// does it.
-    fn forget(&self, tree: &Path) {
-        // Nobody has to wait while the files go.
-        let _ = std::fs::remove_dir_all(tree);
-        if let Ok(_registry) = self.registry() {
-            let _ = Call::on(self.path(), "remove a worktree")
-                .args(["worktree", "remove", "--force", "--force", "--"])
-                .arg(tree)
-                .answer();
-        }
     }
 }
 
@@ -134,18 +126,18 @@ impl Rebase<'_> {
 
     fn within(&self, deed: &str) -> Call {
         // What git-lfs keeps need not be here to be brought along.
-        Call::within(self.tree, deed).committed(self.committer).env("GIT_LFS_SKIP_SMUDGE", "1")
+        self.plainly(deed).committed(self.committer).env("GIT_LFS_SKIP_SMUDGE", "1")
+    }
+
+    fn plainly(&self, deed: &str) -> Call {
+        Call::in_tree(self.tree, self.git_directory, &self.repository.own_path(), deed)
     }
 
     fn make_tree(&self) -> Result<(), GitError> {
-        {
-            let _registry = self.repository.registry()?;
-            Call::on(self.repository.path(), "make a worktree to rebase in")
-                .args(["worktree", "add", "--quiet", "--detach", "--no-checkout", "--"])
-                .arg(self.tree)
-                .arg(self.work.commit.as_str())
-                .done()?;
+        for directory in [self.tree, self.git_directory] {
+            fs::create_dir(directory).map_err(GitError::file("make", directory))?;
         }
+        replace(&self.git_directory.join("HEAD"), format!("{}\n", self.work.commit).as_bytes())?;
         self.go_to(self.work.commit)
     }
 
@@ -157,7 +149,9 @@ impl Rebase<'_> {
     }
 
     fn has_merges(&self) -> Result<bool, GitError> {
-        let output = Call::on(self.repository.path(), "look for merges")
+        let output = self
+            .repository
+            .own_call("look for merges")
             .args(["rev-list", "--merges", "--max-count=1", self.work.commit.as_str(), "--not"])
             .arg(self.onto.as_str())
             .args(self.since.map(Commit::as_str))
@@ -201,7 +195,7 @@ impl Rebase<'_> {
         if !answer.succeeded() {
             return Ok(true);
         }
-        let files = self.repository.files_of(commit)?;
+        let files = self.repository.own_files_of(commit)?;
         Ok(String::from_utf8_lossy(&answer.output).trim() == files.as_str())
     }
 
@@ -220,14 +214,13 @@ impl Rebase<'_> {
         let (Some(_), Brought::There(merged)) = (self.since, &brought) else {
             return Ok(brought);
         };
-        let files = self.repository.files_of(merged)?;
-        if files == self.repository.files_of(self.onto)? {
+        let files = self.repository.own_files_of(merged)?;
+        if files == self.repository.own_files_of(self.onto)? {
             // Everything in it is there already.
             return Ok(Brought::There(self.onto.clone()));
         }
         let message = format!("The work of {name}\n\n{}", self.words()?);
-        let commit =
-            self.repository.write_commit(&files, &[self.onto], &message, self.committer)?;
+        let commit = self.repository.own_commit(&files, &[self.onto], &message, self.committer)?;
         Ok(Brought::There(commit))
     }
 
@@ -239,8 +232,8 @@ impl Rebase<'_> {
             return Ok(Sides { ours: onto.clone(), theirs: commit.clone() });
         };
         let side = |of: &Commit, parents: &[&Commit]| {
-            let files = self.repository.files_of(of)?;
-            self.repository.write_commit(
+            let files = self.repository.own_files_of(of)?;
+            self.repository.own_commit(
                 &files,
                 parents,
                 &format!("The files of {of}"),
@@ -253,7 +246,9 @@ impl Rebase<'_> {
 
     /// What the commits of the work say.
     fn words(&self) -> Result<String, GitError> {
-        let output = Call::on(self.repository.path(), "read what commits say")
+        let output = self
+            .repository
+            .own_call("read what commits say")
             .args(["log", "--reverse", "--no-merges", "--format=%B", self.work.commit.as_str()])
             .args(["--not", self.onto.as_str()])
             .args(self.since.map(Commit::as_str))
@@ -265,12 +260,14 @@ impl Rebase<'_> {
     fn outcome(&self, call: &mut Call) -> Result<Brought, GitError> {
         let answer = call.answer()?;
         if answer.succeeded() {
-            return Call::within(self.tree, "find HEAD")
+            return self
+                .plainly("find HEAD")
                 .args(["rev-parse", "--verify", "HEAD^{commit}"])
                 .commit()
                 .map(Brought::There);
         }
-        let output = Call::within(self.tree, "list conflicts")
+        let output = self
+            .plainly("list conflicts")
             .args(["diff", "--name-only", "--diff-filter=U", "-z"])
             .done()?;
         let paths: Vec<PathBuf> = entries(&output).map(path_of).collect();

@@ -1,19 +1,30 @@
 //! The shared repository of a rig.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::call::Call;
+use super::call::{Call, entries};
 use super::commit::Commit;
 use super::error::GitError;
-use super::links::{link_back, linked_tree};
-use super::networking::without_secrets;
-use super::references;
+use super::links::{link_back, link_tree, linked_tree};
+use super::own;
 use super::scratch::unique_name;
+use super::tree::Tree;
+use super::tree_view::TreeView;
+use super::view::View;
 
 /// What origin's branches become here, so that `refs/heads` has only what workers made.
-const BRANCHES_OF_ORIGIN: &str = "+refs/heads/*:refs/remotes/origin/*";
+pub(super) const BRANCHES_OF_ORIGIN: &str = "+refs/heads/*:refs/remotes/origin/*";
+
+/// Where they are then, and which of them says what the usual branch is.
+pub(super) const BRANCHES_HERE: &str = "refs/remotes/origin/";
+pub(super) const HEAD_OF_ORIGIN: &str = "refs/remotes/origin/HEAD";
+
+/// What workers see of what was fetched. Tags that are gone at the origin stay.
+const SHOWN_PREFIXES: [&str; 2] = [BRANCHES_HERE, "refs/tags/"];
 
 /// What the URL for pushing is replaced by. Git quotes it in its error, so it is written for the reader; it
 /// has no colon, which would make it a host.
@@ -23,7 +34,7 @@ const PUSHING_IS_OFF: &str =
 /// Nothing that a worker made may disappear because git tidies up: not commits that only a reflog knows,
 /// and not what belongs to a tree that was moved away. And git must not tidy up in the background, where it
 /// would outlive the run that it belongs to.
-const SETTINGS: [(&str, &str); 7] = [
+pub(super) const SETTINGS: [(&str, &str); 7] = [
     ("gc.auto", "0"),
     ("gc.pruneExpire", "never"),
     ("gc.worktreePruneExpire", "never"),
@@ -34,23 +45,24 @@ const SETTINGS: [(&str, &str); 7] = [
     ("push.default", "current"),
 ];
 
-/// How often fetching is tried again when others fetch at the same time.
-const FETCH_TRIES_MAX: u32 = 8;
-
-/// The file that whoever lands has locked.
-const LANDING: &str = "gt-landing.lock";
+/// The locks beside the repository: of landings, and of changes to the list of worktrees.
+const LANDING: &str = "landing";
+const REGISTRY: &str = "registry";
 
 /// The shared repository of a rig: bare, with worktrees elsewhere.
 ///
 /// Branches of the origin are in `refs/remotes/origin`, those of workers in `refs/heads`, what was rescued
 /// in `refs/gt`.
 ///
-/// Where its origin is, is said by whoever opens it ([`Self::of`]), and not read from its configuration: every worker
-/// writes there, and `git remote set-url` in one tree would send the work of all of them elsewhere.
+/// Workers write to it, so our git reads only its objects and references, through a [`View`]. The caller says where its
+/// origin is ([`Self::of`]). What comes from the origin and goes there passes through a repository of ours beside it
+/// ([`Self::own_path`]), which no worktree belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
     path: PathBuf,
     origin: Option<String>,
+    /// Whether the directory of ours beside it may be used. A worker chooses what is beside a repository in its tree.
+    is_ours: bool,
 }
 
 /// The right to change which worktrees a repository has. Held by one at a time, over all processes: git
@@ -68,7 +80,12 @@ pub struct Turn {
 impl Repository {
     /// The repository at a path, without anything outside of it. Whether there is one is not looked at.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), origin: None }
+        Self { path: absolute(&path.into()), origin: None, is_ours: true }
+    }
+
+    /// A repository that a worker may have made.
+    pub(super) fn of_others(path: PathBuf) -> Self {
+        Self { is_ours: false, ..Self::at(path) }
     }
 
     /// The repository at a path whose origin (a URL or a path) is fetched from and pushed to.
@@ -79,7 +96,7 @@ impl Repository {
             Some(absolute) => absolute.to_string_lossy().into_owned(),
             None => origin.to_owned(),
         };
-        Self { path: path.into(), origin: Some(origin) }
+        Self { origin: Some(origin), ..Self::at(path) }
     }
 
     /// Where it is.
@@ -87,69 +104,63 @@ impl Repository {
         &self.path
     }
 
-    /// Whether it is there.
-    pub fn exists(&self) -> bool {
-        self.path.join("HEAD").is_file()
+    /// Where the repository of ours is that belongs to it.
+    pub fn own_path(&self) -> PathBuf {
+        self.beside("own")
     }
 
-    /// Clones `origin` (a URL or a path). If the repository is there already, nothing happens.
+    /// Where the files are that git does not commit in any tree, in the form of `.gitignore`: for workers, and for us.
+    pub fn exclude_paths(&self) -> [PathBuf; 2] {
+        [self.path.join("info/exclude"), self.view_path().join("info/exclude")]
+    }
+
+    pub(super) fn view_path(&self) -> PathBuf {
+        self.own_path().join("view")
+    }
+
+    /// A file or directory of ours next to the repository.
+    pub(super) fn beside(&self, ending: &str) -> PathBuf {
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(".");
+        name.push(ending);
+        self.path.with_file_name(name)
+    }
+
+    /// Whether it is there, with the one of ours.
+    pub fn exists(&self) -> bool {
+        self.path.join("HEAD").is_file() && self.own_path().join("HEAD").is_file()
+    }
+
+    /// Clones `origin` (a URL or a path). What is there already is put right where it is damaged ([`Self::repair`]), and
+    /// otherwise left as it is.
     ///
-    /// It is made under another name beside `path` and renamed when it is whole. Fails with
+    /// Everything is made under another name beside `path` and renamed when it is whole. Fails with
     /// [`GitError::Empty`] if the origin has no commit.
     pub fn clone_from(origin: &str, path: impl Into<PathBuf>) -> Result<Self, GitError> {
         let repository = Self::of(path, origin);
-        if repository.exists() {
-            return Ok(repository);
-        }
-        let path = &repository.path;
-        let parent = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
-        // One at a time: whoever waited finds it made, and what is half made was left by a crash.
-        let turn = File::open(parent).map_err(GitError::file("open", parent))?;
-        turn.lock().map_err(GitError::file("lock", parent))?;
-        if repository.exists() {
-            return Ok(repository);
-        }
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".cloning");
-        let half = Self::of(parent.join(name), origin);
-        half.discard()?;
-        let made = half
-            .fill()
-            .and_then(|()| fs::rename(&half.path, path).map_err(GitError::file("make", path)));
-        if made.is_err() {
-            half.discard()?;
-        }
-        made.map(|()| repository)
+        repository.repair()?;
+        Ok(repository)
     }
 
-    fn discard(&self) -> Result<(), GitError> {
-        match fs::remove_dir_all(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(GitError::file("remove", &self.path)),
-        }
+    /// The view through which our git sees the repository.
+    pub(super) fn view(&self) -> Result<Arc<View>, GitError> {
+        let kept = self.is_ours.then(|| View::kept(&self.view_path())).flatten();
+        kept.map_or_else(|| View::temporary(&self.path), Ok).map(Arc::new)
     }
 
-    fn fill(&self) -> Result<(), GitError> {
-        Call::anywhere(format!("make {}", self.path.display()))
-            .args(["init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--"])
-            .arg(&self.path)
-            .done()?;
-        self.keep_remote()?;
-        for (name, value) in SETTINGS {
-            self.set(name, value)?;
-        }
-        self.fetch()?;
-        let origin = self.origin()?;
-        if self.references("refs/remotes/origin/")?.is_empty() {
-            return Err(GitError::Empty { origin: without_secrets(&origin) });
-        }
-        // So that `origin/HEAD` means something to those who work here. An origin whose HEAD names no
-        // branch has none.
-        Call::over_network(&self.path, &origin, "ask for the default branch")?
-            .args(["remote", "set-head", "origin", "--auto"])
-            .answer()?;
-        Ok(())
+    /// Git on the objects and references of the repository.
+    pub(super) fn call(&self, deed: impl Into<String>) -> Result<Call, GitError> {
+        Ok(Call::through(self.view()?, deed))
+    }
+
+    /// Git on our own repository.
+    pub(super) fn own_call(&self, deed: impl Into<String>) -> Call {
+        Call::on(&self.own_path(), deed)
+    }
+
+    /// A call about the configuration of the repository, which is a file that others write to.
+    fn settings_call(&self, deed: impl Into<String>) -> Call {
+        Call::anywhere(deed).args(["config", "--file"]).arg(self.path.join("config"))
     }
 
     /// Writes a setting of the repository, and so of all its worktrees.
@@ -158,8 +169,8 @@ impl Repository {
         name: &str,
         value: impl AsRef<std::ffi::OsStr>,
     ) -> Result<(), GitError> {
-        Call::on(&self.path, format!("set {name}"))
-            .args(["config", "--replace-all", name])
+        self.settings_call(format!("set {name}"))
+            .args(["--replace-all", name])
             .arg(value)
             .done()
             .map(drop)
@@ -167,7 +178,7 @@ impl Repository {
 
     /// Lets the settings of the repository end with this one.
     pub(super) fn set_last(&self, name: &str, value: &str) -> Result<(), GitError> {
-        let call = || Call::on(&self.path, format!("set {name}")).args(["config"]);
+        let call = || self.settings_call(format!("set {name}"));
         // Where there is none, there is nothing to take away.
         call().args(["--fixed-value", "--unset-all", name, value]).answer()?;
         call().args(["--add", name, value]).done().map(drop)
@@ -188,73 +199,68 @@ impl Repository {
         let origin = self.origin()?;
         let wanted =
             [("url", &*origin), ("fetch", BRANCHES_OF_ORIGIN), ("pushurl", PUSHING_IS_OFF)];
-        let configuration = fs::read_to_string(self.path.join("config")).unwrap_or_default();
-        let present = references::settings_of_origin(&configuration);
+        let mut asked = self.settings_call("read the remote").args(["-z", "--get-regexp"]);
+        asked = asked.arg(r"^remote\.origin\.");
+        let answer = asked.answer()?;
+        let present: Vec<String> =
+            entries(&answer.output).map(|entry| String::from_utf8_lossy(entry).into()).collect();
         for (name, value) in wanted {
-            let mut present = present.iter().filter(|(present, _)| *present == name);
-            let is_kept = present.next().is_some_and(|(_, present)| *present == value);
-            if !is_kept || present.next().is_some() {
-                self.set(&format!("remote.origin.{name}"), value)?;
+            let name = format!("remote.origin.{name}");
+            let is_named = |entry: &&String| entry.split('\n').next() == Some(&name);
+            let values: Vec<&String> = present.iter().filter(is_named).collect();
+            if values != [&format!("{name}\n{value}")] {
+                self.set(&name, value)?;
             }
         }
         Ok(())
     }
 
-    /// Whether the origin is a directory of this machine and everything that it has is here. What is merely not known is
-    /// no.
-    fn has_all_of_origin(&self) -> bool {
-        let theirs = || {
-            let origin = self.origin.as_ref().filter(|origin| origin.starts_with('/'))?;
-            references::references_below(
-                &references::plain_repository(Path::new(origin))?,
-                "refs/heads/",
-            )
-        };
-        let ours = || references::references_below(&self.path, "refs/remotes/origin/");
-        // In this order: what is fetched meanwhile is then not taken for what was there.
-        ours().is_some_and(|ours| theirs().is_some_and(|theirs| theirs == ours))
-    }
-
     /// Brings `refs/remotes/origin` to where the branches of the origin are.
     pub fn fetch(&self) -> Result<(), GitError> {
-        if self.has_all_of_origin() {
+        if !self.exists() {
+            self.repair()?;
+        }
+        own::fetch(&self.own_path(), &self.origin()?)?;
+        // Workers look there, and landings do not.
+        let _ = self.show_origin();
+        Ok(())
+    }
+
+    /// Brings what the origin has, as last fetched, to the references that workers see.
+    pub(super) fn show_origin(&self) -> Result<(), GitError> {
+        let theirs = references_of(self.own_call("list what the origin has"), &SHOWN_PREFIXES)?;
+        let shown = references_of(self.call("list what workers see")?, &SHOWN_PREFIXES)?;
+        let mut changes = String::new();
+        for (name, Target { commit, .. }) in &theirs {
+            // Writing to a string does not fail.
+            let _ = match shown.get(name) {
+                Some(present) if present.commit == *commit && !present.is_symbolic => Ok(()),
+                Some(present) if present.is_symbolic => {
+                    writeln!(changes, "option no-deref\nupdate {name} {commit}")
+                }
+                Some(present) => writeln!(changes, "update {name} {commit} {}", present.commit),
+                None => writeln!(changes, "create {name} {commit}"),
+            };
+        }
+        let is_gone = |name: &String| name.starts_with(BRANCHES_HERE) && !theirs.contains_key(name);
+        for (name, Target { commit, .. }) in shown.iter().filter(|(name, _)| is_gone(name)) {
+            let _ = writeln!(changes, "option no-deref\ndelete {name} {commit}");
+        }
+        if changes.is_empty() {
             return Ok(());
         }
-        let origin = self.origin()?;
-        let mut call = Call::over_network(&self.path, &origin, "fetch")?
-            .args(["fetch", "--quiet", "--prune", "--no-write-fetch-head", "--"])
-            .arg(&origin)
-            .arg(BRANCHES_OF_ORIGIN);
-        let mut answer = call.answer()?;
-        for _ in 0..FETCH_TRIES_MAX {
-            // Somebody else fetches the same.
-            if answer.succeeded() || !answer.complaint.contains("cannot lock ref") {
-                break;
-            }
-            answer = call.answer()?;
-        }
-        if answer.succeeded() {
-            Ok(())
-        } else if answer.is_unreachable() {
-            Err(answer.unreachable(&origin))
-        } else {
-            Err(call.failed(&answer))
-        }
+        let mut call = self.call("show workers what the origin has")?;
+        call = call.args(["update-ref", "-m", "gt", "--stdin"]).input(changes);
+        let answer = call.answer_once()?;
+        if answer.succeeded() { Ok(()) } else { Err(call.failed(&answer)) }
     }
 
     /// Where a branch of the origin is, as last fetched.
     pub fn tip(&self, branch: &str) -> Result<Option<Commit>, GitError> {
-        let name = format!("refs/remotes/origin/{branch}");
-        match references::reference(&self.path, &name).filter(|_| is_plain(branch)) {
-            Some(commit) => Ok(Some(commit)),
-            None => self.resolve(&name),
-        }
-    }
-
-    /// Where a branch of a worker is, if that can be read without asking git.
-    pub fn branch_in_files(&self, branch: &str) -> Option<Commit> {
-        let found = references::reference(&self.path, &format!("refs/heads/{branch}"));
-        found.filter(|_| is_plain(branch))
+        self.own_call(format!("find the branch {branch} of the origin"))
+            .args(["rev-parse", "--verify", "--quiet"])
+            .arg(format!("{BRANCHES_HERE}{branch}^{{commit}}"))
+            .optional_commit()
     }
 
     /// The commit that a name means: a reference, a branch, a hash.
@@ -262,7 +268,7 @@ impl Repository {
         if reference.starts_with('-') {
             return Ok(None);
         }
-        Call::on(&self.path, format!("find {reference}"))
+        self.call(format!("find {reference}"))?
             .args(["rev-parse", "--verify", "--quiet"])
             .arg(format!("{reference}^{{commit}}"))
             .optional_commit()
@@ -270,14 +276,15 @@ impl Repository {
 
     /// Whether `descendant` contains `ancestor`.
     pub fn is_ancestor(&self, ancestor: &Commit, descendant: &Commit) -> Result<bool, GitError> {
-        Call::on(&self.path, format!("compare {ancestor} with {descendant}"))
+        self.call(format!("compare {ancestor} with {descendant}"))?
             .args(["merge-base", "--is-ancestor", ancestor.as_str(), descendant.as_str()])
             .holds()
     }
 
     /// The references that begin with a prefix of whole words (`refs/gt/rescue/`), in order of their names.
     pub fn references(&self, prefix: &str) -> Result<Vec<(String, Commit)>, GitError> {
-        let output = Call::on(&self.path, format!("list {prefix}"))
+        let output = self
+            .call(format!("list {prefix}"))?
             .args(["for-each-ref", "--format=%(objectname) %(refname)", "--"])
             .arg(prefix)
             .done()?;
@@ -296,7 +303,8 @@ impl Repository {
     /// Deletes a branch if it is still at this commit, and says whether it is gone.
     pub fn delete_branch_if_at(&self, branch: &str, commit: &Commit) -> Result<bool, GitError> {
         let name = format!("refs/heads/{branch}");
-        let mut call = Call::on(&self.path, format!("delete branch {branch}"))
+        let mut call = self
+            .call(format!("delete branch {branch}"))?
             .args(["update-ref", "-d"])
             .arg(&name)
             .arg(commit.as_str());
@@ -319,7 +327,8 @@ impl Repository {
         commit: &Commit,
         expected: Option<&Commit>,
     ) -> Result<(), GitError> {
-        let call = Call::on(&self.path, format!("write {reference}"))
+        let call = self
+            .call(format!("write {reference}"))?
             .args(["update-ref", "-m", "gt"])
             .arg(reference)
             .arg(commit.as_str());
@@ -332,7 +341,7 @@ impl Repository {
 
     /// Takes the right to change which worktrees there are, when nobody else has it.
     pub(super) fn registry(&self) -> Result<Registry, GitError> {
-        let registry = Registry { _lock: self.lock("gt-registry.lock")? };
+        let registry = Registry { _lock: self.lock(REGISTRY)? };
         self.forget_unreadable();
         Ok(registry)
     }
@@ -372,7 +381,7 @@ impl Repository {
     }
 
     fn lock_file(&self, name: &str) -> Result<(File, PathBuf), GitError> {
-        let path = self.path.join(name);
+        let path = self.beside(&format!("{name}.lock"));
         let file = File::options().create(true).append(true).open(&path);
         Ok((file.map_err(GitError::file("open", &path))?, path))
     }
@@ -405,16 +414,16 @@ impl Repository {
     /// [`GitError::Exists`]. A branch that is there already and not at `base` is
     /// [`GitError::BranchExists`].
     pub fn add_worktree(&self, path: &Path, branch: &str, base: &Commit) -> Result<(), GitError> {
-        make_worktree(path, |parent, path| self.register_worktree(parent, path, branch, base))
+        self.make_worktree(path, |parent, path| self.register_worktree(parent, path, branch, base))
     }
 
     /// Makes a worktree at `path` that has `base` checked out and is on no branch. Whatever is at `path` already is
     /// [`GitError::Exists`].
     pub fn add_detached_worktree(&self, path: &Path, base: &Commit) -> Result<(), GitError> {
-        make_worktree(path, |parent, path| {
+        self.make_worktree(path, |parent, path| {
             let (name, first) = place_at_first(parent);
             let _registry = self.registry()?;
-            Call::on(&self.path, format!("make a worktree at {}", path.display()))
+            self.call(format!("make a worktree at {}", path.display()))?
                 .args(["worktree", "add", "--quiet", "--no-checkout", "--detach", "--"])
                 .arg(&first)
                 .arg(base.as_str())
@@ -437,19 +446,20 @@ impl Repository {
     ) -> Result<(), GitError> {
         let (name, first) = place_at_first(parent);
         let deed = format!("make a worktree at {}", path.display());
-        let start = || {
-            Call::on(&self.path, deed.clone()).args(["worktree", "add", "--quiet", "--no-checkout"])
+        let start = || -> Result<Call, GitError> {
+            let call = self.call(deed.clone())?;
+            Ok(call.args(["worktree", "add", "--quiet", "--no-checkout"]))
         };
         let _registry = self.registry()?;
         let mut call =
-            start().args(["--no-track", "-b", branch, "--"]).arg(&first).arg(base.as_str());
+            start()?.args(["--no-track", "-b", branch, "--"]).arg(&first).arg(base.as_str());
         let mut answer = call.answer_once()?;
         if !answer.succeeded() {
             match self.resolve(&format!("refs/heads/{branch}"))? {
                 Some(commit) if commit == *base => {
                     // It came as far as the branch, now or before a crash.
                     self.forget_half_made(branch);
-                    call = start().arg("--").arg(&first).arg(branch);
+                    call = start()?.arg("--").arg(&first).arg(branch);
                     answer = call.answer()?;
                 }
                 Some(_) => return Err(GitError::BranchExists { branch: branch.to_owned() }),
@@ -465,28 +475,34 @@ impl Repository {
 
     /// Takes a worktree that was just made to where it belongs.
     fn give_place(&self, name: &str, first: &Path, path: &Path) -> Result<(), GitError> {
-        link_back(&self.path.join("worktrees").join(name), path)?;
+        let data = self.path.join("worktrees").join(name);
+        // Git has written the path that it saw it at.
+        link_tree(first, &data)?;
+        link_back(&data, path)?;
         fs::rename(first, path).map_err(GitError::file("make", path))
     }
-}
 
-/// Makes a worktree with `register`, which is given the directory and the path of it, and fills it.
-fn make_worktree(
-    path: &Path,
-    register: impl FnOnce(&Path, &Path) -> Result<(), GitError>,
-) -> Result<(), GitError> {
-    if path.symlink_metadata().is_ok() {
-        return Err(GitError::Exists { path: path.to_owned() });
+    /// Makes a worktree with `register`, which is given the directory and the path of it, and fills it.
+    fn make_worktree(
+        &self,
+        path: &Path,
+        register: impl FnOnce(&Path, &Path) -> Result<(), GitError>,
+    ) -> Result<(), GitError> {
+        if path.symlink_metadata().is_ok() {
+            return Err(GitError::Exists { path: path.to_owned() });
+        }
+        let parent = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
+        let parent = parent.canonicalize().map_err(GitError::file("find", parent))?;
+        let path = parent.join(path.file_name().unwrap_or_default());
+        register(&parent, &path)?;
+        let tree = Tree::of(&path, self);
+        let view = TreeView::open(&tree)?;
+        view.call(format!("fill {}", path.display()))
+            .args(["reset", "--quiet", "--hard"])
+            .done()?;
+        view.give_index()
     }
-    let parent = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
-    let parent = parent.canonicalize().map_err(GitError::file("find", parent))?;
-    let path = parent.join(path.file_name().unwrap_or_default());
-    register(&parent, &path)?;
-    Call::within(&path, format!("fill {}", path.display()))
-        .args(["reset", "--quiet", "--hard"])
-        .done()
-        .map(drop)
 }
 
 /// The name under which git keeps what belongs to a new worktree in this directory, and where it is made at first.
@@ -496,7 +512,32 @@ fn place_at_first(parent: &Path) -> (String, PathBuf) {
     (name, first)
 }
 
-/// Whether the name of a branch leads to no other file than its own.
-fn is_plain(branch: &str) -> bool {
-    branch.split('/').all(|word| !matches!(word, "" | "." | ".."))
+/// Where a reference leads.
+struct Target {
+    commit: String,
+    is_symbolic: bool,
+}
+
+/// The references of a repository below some prefixes, without the one that only says which branch is the usual one.
+fn references_of(call: Call, prefixes: &[&str]) -> Result<BTreeMap<String, Target>, GitError> {
+    let output = call
+        .args(["for-each-ref", "--format=%(objectname) %(refname) %(symref)", "--"])
+        .args(prefixes.iter().copied())
+        .done()?;
+    let text = String::from_utf8_lossy(&output);
+    let mut found = BTreeMap::new();
+    for line in text.lines() {
+        let mut words = line.split(' ');
+        if let (Some(commit), Some(name), symbolic) = (words.next(), words.next(), words.next())
+            && name != HEAD_OF_ORIGIN
+        {
+            let is_symbolic = symbolic.is_some_and(|target| !target.is_empty());
+            found.insert(name.to_owned(), Target { commit: commit.to_owned(), is_symbolic });
+        }
+    }
+    Ok(found)
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

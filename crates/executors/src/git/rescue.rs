@@ -9,7 +9,6 @@ use super::error::GitError;
 use super::links::canonical;
 use super::parts::PartsKeeper;
 use super::repository::Repository;
-use super::scratch::Scratch;
 use super::snapshot::{Ledger, Snapshot};
 use super::tree::Tree;
 
@@ -115,11 +114,9 @@ impl Tree {
         bytes_max: u64,
         beside: Option<&Commit>,
     ) -> Result<Rescue, GitError> {
-        let scratch = Scratch::new(repository)?;
         let ledger = Ledger { bytes_free: bytes_max, bytes: 0, left_out: Vec::new() };
         let mut keeper = PartsKeeper {
             repository,
-            scratch: scratch.path(),
             prefix: prefix_of_parts(reference),
             author,
             ledger,
@@ -128,8 +125,7 @@ impl Tree {
         let top = Path::new("");
         let is_shared = canonical(self.repository()?.path()) == canonical(repository.path());
         let work = if is_shared {
-            let index = scratch.path().join("index");
-            let snapshot = self.snapshot(&index, top, &mut keeper.ledger)?;
+            let snapshot = self.snapshot(top, &mut keeper.ledger)?;
             keeper.keep_parts(self, top, &snapshot);
             let Snapshot { head, files, staged, .. } = snapshot;
             Work { head, files, staged, beside: beside.cloned() }
@@ -143,6 +139,8 @@ impl Tree {
         let message = described(message, &parts, &ledger.left_out);
         let commit = work.commit(repository, previous.as_ref(), &message, author)?;
         repository.set_reference(reference, &commit, previous.as_ref())?;
+        // A second copy, for when the shared repository is lost. The first one is enough until then.
+        let _ = repository.import_rescues();
         Ok(Rescue { commit, left_out: ledger.left_out, bytes: ledger.bytes, parts })
     }
 }

@@ -12,6 +12,7 @@ pub fn make_sample(
     signature: &Signature,
     files: &[(&str, &str)],
 ) -> Result<(), GitError> {
+    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let deed = format!("make the repository {}", path.display());
     Call::anywhere(deed.clone())
         .args(["init", "--quiet", "--bare", "--initial-branch", branch])

@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::GitError;
-use super::links::{canonical, linked_tree};
 use super::repository::Repository;
 
 /// A name that no other process of this machine gives, now or later.
@@ -22,7 +21,7 @@ pub(super) fn unique_name(beginning: &str) -> String {
     format!("{beginning}-{process:x}-{:08x}-{number:x}", chance & 0xffff_ffff)
 }
 
-/// A directory inside a repository that is removed after its use: at the end, or, if its owner was killed,
+/// A directory inside our own repository that is removed after its use: at the end, or, if its owner was killed,
 /// by the next one who makes such a directory.
 #[derive(Debug)]
 pub(super) struct Scratch {
@@ -35,11 +34,11 @@ pub(super) struct Scratch {
 impl Scratch {
     /// A new empty directory.
     pub(super) fn new(repository: &Repository) -> Result<Self, GitError> {
-        let root = repository.path().join("gt-scratch");
+        let root = repository.own_path().join("scratch");
         fs::create_dir_all(&root).map_err(GitError::file("make", &root))?;
         // Under the same lock, a directory that is just being made is not taken for one that was left.
         let _registry = repository.registry()?;
-        sweep(repository, &root);
+        sweep(&root);
         let name = unique_name("scratch");
         let lock_path = root.join(format!("{name}.lock"));
         let lock = File::create_new(&lock_path).map_err(GitError::file("make", &lock_path))?;
@@ -65,7 +64,7 @@ impl Drop for Scratch {
 }
 
 /// Removes what owners have left who were killed. It is only for order, so nothing depends on its success.
-fn sweep(repository: &Repository, root: &Path) {
+fn sweep(root: &Path) {
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
         let lock = entry.path();
         if lock.extension().is_none_or(|ending| ending != "lock") {
@@ -76,12 +75,6 @@ fn sweep(repository: &Repository, root: &Path) {
             continue;
         }
         let left = lock.with_extension("");
-        for data in repository.worktree_data() {
-            if linked_tree(&data).is_some_and(|tree| canonical(&tree).starts_with(canonical(&left)))
-            {
-                let _ = fs::remove_dir_all(&data);
-            }
-        }
         let removed = fs::remove_dir_all(&left);
         if removed.is_ok() || !left.exists() {
             let _ = fs::remove_file(&lock);

@@ -2,17 +2,17 @@
 
 use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-use super::call::{Call, entries, path_of};
+use super::call::Call;
 use super::commit::{Commit, Signature};
 use super::error::GitError;
 use super::repository::Repository;
 use super::rescue::{LeftOut, Reason};
 use super::status::Changes;
 use super::tree::{Ignored, Tree};
+use super::tree_view::{TreeView, joined};
 
 /// How much may still be kept, what was, and what was not.
 #[derive(Debug)]
@@ -64,46 +64,38 @@ struct Plan {
     nested: Vec<PathBuf>,
 }
 
-/// A tree and an index of it that is ours.
+/// A tree, seen with an index of ours.
 struct Photographer<'a> {
     tree: &'a Tree,
-    index: &'a Path,
+    view: TreeView<'a>,
     /// Where the tree is in the outermost one.
     inside: &'a Path,
 }
 
 impl Tree {
-    /// Writes the files of the tree as objects, with a copy of its index at `index`. Of the files that are
-    /// not committed, the small ones come first.
+    /// Writes the files of the tree as objects. Of the files that are not committed, the small ones come first.
     pub(super) fn snapshot(
         &self,
-        index: &Path,
         inside: &Path,
         ledger: &mut Ledger,
     ) -> Result<Snapshot, GitError> {
         demand_readable(self.path())?;
-        let report = self.report(Ignored::Shown)?;
-        let own = self.git_directory()?.join("index");
-        match fs::copy(&own, index) {
-            // Nothing was ever added.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            copied => drop(copied.map_err(GitError::file("copy", &own))?),
-        }
-        let photographer = Photographer { tree: self, index, inside };
+        let view = TreeView::open(self)?;
+        let report = view.report(Ignored::Shown)?;
         // With conflicts there is no tree of what is staged; then both sides are commits anyway.
-        let staged = photographer.call("read the index")?.args(["write-tree"]).answer()?;
-        let staged = Commit::parse(String::from_utf8_lossy(&staged.output).trim());
+        let staged = view.write_staged()?;
+        let photographer = Photographer { tree: self, view, inside };
         let plan = photographer.plan(&report.changes, ledger);
         photographer.name_special_files(&report.changes.ignored, &plan.nested, ledger);
         photographer.remove(&plan.removed)?;
         photographer.add(&plan.added, ledger)?;
-        let files = photographer.call("save the files")?.args(["write-tree"]).commit()?;
+        let files = photographer.view.write_files()?;
         let of_head = match &report.head {
             Some(_) => Some(self.call("read HEAD")?.args(["rev-parse", "HEAD^{tree}"]).commit()?),
             None => None,
         };
         let staged = staged.filter(|staged| *staged != files && Some(staged) != of_head.as_ref());
-        let submodules = photographer.submodules()?;
+        let submodules = photographer.view.submodules()?;
         Ok(Snapshot { head: report.head, files, staged, submodules, nested: plan.nested })
     }
 }
@@ -111,10 +103,12 @@ impl Tree {
 impl Repository {
     /// The tree object of a commit.
     pub(super) fn files_of(&self, commit: &Commit) -> Result<Commit, GitError> {
-        Call::on(self.path(), "read a commit")
-            .arg("rev-parse")
-            .arg(format!("{commit}^{{tree}}"))
-            .commit()
+        files_of(self.call("read a commit")?, commit)
+    }
+
+    /// The same, in our own repository.
+    pub(super) fn own_files_of(&self, commit: &Commit) -> Result<Commit, GitError> {
+        files_of(self.own_call("read a commit"), commit)
     }
 
     /// Makes a commit that no branch knows.
@@ -125,18 +119,42 @@ impl Repository {
         message: &str,
         author: &Signature,
     ) -> Result<Commit, GitError> {
-        let mut call =
-            Call::on(self.path(), "save a commit").arg("commit-tree").arg(files.as_str());
-        for parent in parents {
-            call = call.args(["-p", parent.as_str()]);
-        }
-        call.signed(author).input(format!("{message}\n")).commit()
+        write_commit(self.call("save a commit")?, files, parents, message, author)
+    }
+
+    /// The same, in our own repository.
+    pub(super) fn own_commit(
+        &self,
+        files: &Commit,
+        parents: &[&Commit],
+        message: &str,
+        author: &Signature,
+    ) -> Result<Commit, GitError> {
+        write_commit(self.own_call("save a commit"), files, parents, message, author)
     }
 }
 
+fn files_of(call: Call, commit: &Commit) -> Result<Commit, GitError> {
+    call.arg("rev-parse").arg(format!("{commit}^{{tree}}")).commit()
+}
+
+fn write_commit(
+    call: Call,
+    files: &Commit,
+    parents: &[&Commit],
+    message: &str,
+    author: &Signature,
+) -> Result<Commit, GitError> {
+    let mut call = call.arg("commit-tree").arg(files.as_str());
+    for parent in parents {
+        call = call.args(["-p", parent.as_str()]);
+    }
+    call.signed(author).input(format!("{message}\n")).commit()
+}
+
 impl Photographer<'_> {
-    fn call(&self, deed: &str) -> Result<Call, GitError> {
-        Ok(self.tree.call(deed)?.env("GIT_INDEX_FILE", self.index))
+    fn call(&self, deed: &str) -> Call {
+        self.view.call(deed)
     }
 
     fn plan(&self, changes: &Changes, ledger: &mut Ledger) -> Plan {
@@ -189,7 +207,7 @@ impl Photographer<'_> {
         if paths.is_empty() {
             return Ok(());
         }
-        self.call("leave files out")?
+        self.call("leave files out")
             .args(["update-index", "-z", "--force-remove", "--stdin"])
             .input(joined(paths))
             .done()
@@ -202,7 +220,7 @@ impl Photographer<'_> {
             return Ok(());
         }
         let answer = self
-            .call("save files")?
+            .call("save files")
             .args(["update-index", "-z", "--add", "--remove", "--replace", "--stdin"])
             .input(joined(paths))
             .answer()?;
@@ -250,23 +268,6 @@ impl Photographer<'_> {
             }
         }
     }
-
-    fn submodules(&self) -> Result<Vec<PathBuf>, GitError> {
-        let output = self.call("list the files")?.args(["ls-files", "--stage", "-z"]).done()?;
-        let mut found: Vec<PathBuf> = entries(&output)
-            .filter(|entry| entry.starts_with(b"160000 "))
-            .filter_map(|entry| {
-                let tab = entry.iter().position(|byte| *byte == b'\t')?;
-                Some(path_of(&entry[tab + 1..]))
-            })
-            .filter(|path| {
-                let place = self.tree.path().join(path);
-                !place.is_symlink() && place.join(".git").exists()
-            })
-            .collect();
-        found.dedup();
-        Ok(found)
-    }
 }
 
 /// Git opens these wherever it finds them, and a pipe opens only when somebody writes.
@@ -286,15 +287,6 @@ fn demand_readable(root: &Path) -> Result<(), GitError> {
         }
     }
     Ok(())
-}
-
-fn joined(paths: &[PathBuf]) -> Vec<u8> {
-    let mut joined = Vec::new();
-    for path in paths {
-        joined.extend_from_slice(path.as_os_str().as_bytes());
-        joined.push(0);
-    }
-    joined
 }
 
 /// What something is that is neither a file nor a link nor a directory.

@@ -41,6 +41,10 @@ pub struct Changes {
     pub dirty_submodules: Vec<PathBuf>,
     /// Ignored files and directories, if they were asked for.
     pub ignored: Vec<PathBuf>,
+    /// Those of the tracked ones that are submodules which `HEAD` does not have.
+    pub new_submodules: Vec<PathBuf>,
+    /// Tracked files that a sparse checkout has left out. They are no changes.
+    pub absent: Vec<PathBuf>,
 }
 
 impl Changes {
@@ -147,6 +151,8 @@ mod tests {
             conflicts: paths(&["torn\nfile"]),
             dirty_submodules: paths(&["lib"]),
             ignored: paths(&["target/"]),
+            absent: vec![],
+            new_submodules: vec![],
         };
         assert_eq!(report.changes, wanted);
     }

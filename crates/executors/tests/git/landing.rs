@@ -40,9 +40,8 @@ fn history(rig: &Rig, commit: &Commit) -> Vec<String> {
 
 /// What is left of temporary trees.
 fn scratch(rig: &Rig) -> usize {
-    let registered = git(rig.repository.path(), ["worktree", "list"]).matches("scratch").count();
-    let directory = fs::read_dir(rig.repository.path().join("gt-scratch"));
-    registered + directory.map_or(0, Iterator::count)
+    let directory = fs::read_dir(rig.repository.own_path().join("scratch"));
+    directory.map_or(0, Iterator::count)
 }
 
 #[test]
@@ -55,7 +54,8 @@ fn work_on_top_of_the_tip_is_pushed_as_it_is() {
     assert_eq!(rebased, Rebased::Clean(commit.clone()));
     assert_eq!(rig.repository.push(&commit, "main", Some(&base)).unwrap(), Push::Done);
     assert_eq!(rig.at_origin("main"), commit.as_str());
-    assert_eq!(rig.repository.tip("main").unwrap(), Some(commit));
+    rig.repository.fetch().unwrap();
+    assert!(rig.repository.origin_has("main", &commit).unwrap());
 }
 
 #[test]
@@ -262,11 +262,9 @@ fn work_that_is_in_the_target_already_needs_nothing() {
 #[test]
 fn what_a_killed_rebase_has_left_is_swept_by_the_next() {
     let rig = Rig::new();
-    let left = rig.repository.path().join("gt-scratch/scratch-dead/tree");
-    let left = left.to_str().unwrap();
-    let base = rig.base();
-    git(rig.repository.path(), ["worktree", "add", "--quiet", "--detach", left, base.as_str()]);
-    fs::write(rig.repository.path().join("gt-scratch/scratch-dead.lock"), "").unwrap();
+    let scratch_root = rig.repository.own_path().join("scratch");
+    write(&scratch_root.join("scratch-dead"), "tree/half", "x");
+    fs::write(scratch_root.join("scratch-dead.lock"), "").unwrap();
     let tree = rig.tree("nux");
     let commit = work(&tree, "a", "a");
     let landed = rig.land_by_person("c", "c");

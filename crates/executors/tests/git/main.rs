@@ -5,8 +5,10 @@
 mod accepting;
 mod checkouts;
 mod fence;
+mod hostile;
 mod landing;
 mod moving;
+mod repair;
 mod repository;
 mod rescuing;
 mod support;

@@ -138,7 +138,7 @@ fn what_a_killed_clone_has_left_is_not_in_the_way() {
     write(&rig.path("second/.repo.git.cloning"), "objects/half", "x");
     let origin = rig.origin();
     Repository::clone_from(origin.to_str().unwrap(), &path).unwrap();
-    assert_eq!(fs::read_dir(rig.path("second")).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(rig.path("second")).unwrap().count(), 2);
 }
 
 #[test]

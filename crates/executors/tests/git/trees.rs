@@ -2,9 +2,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use gt_executors::git::{GitError, Tree, Unfinished, Vigil};
+use gt_executors::git::{GitError, Tree, Unfinished};
 
 use crate::support::{Rig, commit_everything, git, git_fails, try_git, write};
 
@@ -129,84 +128,12 @@ fn the_branch_and_the_commit_of_a_tree_are_known_wherever_git_keeps_them() {
             git(tree.path(), ["pack-refs", "--all"]);
         }
         assert_eq!(tree.branch().unwrap().as_deref(), Some("polecat/nux/1"));
-        assert_eq!(tree.head_quickly().unwrap(), head);
+        assert_eq!(tree.head().unwrap(), head);
     }
     git(tree.path(), ["switch", "--quiet", "--detach"]);
     assert_eq!(tree.branch().unwrap(), None);
-    assert_eq!(tree.head_quickly().unwrap(), head);
+    assert_eq!(tree.head().unwrap(), head);
     git(tree.path(), ["switch", "--quiet", "--orphan", "unborn"]);
     assert_eq!(tree.branch().unwrap().as_deref(), Some("unborn"));
-    assert_eq!(tree.head_quickly().unwrap(), None);
-}
-
-/// Has everything in a tree be older than its index, as it is a moment after it was made.
-fn let_time_pass(tree: &Tree) {
-    let index = PathBuf::from(git(tree.path(), ["rev-parse", "--git-path", "index"]));
-    let index = fs::File::options().append(true).open(tree.path().join(index)).unwrap();
-    let later = index.metadata().unwrap().modified().unwrap() + Duration::from_mins(1);
-    index.set_modified(later).unwrap();
-}
-
-#[test]
-fn whoever_watched_over_a_tree_knows_that_nothing_happened_to_it() {
-    let rig = Rig::new();
-    let tree = rig.tree("nux");
-    let_time_pass(&tree);
-    let vigil = Vigil::begin(&tree).unwrap();
-
-    assert!(vigil.holds(&rig.base()));
-    // Who only reads disturbs nobody.
-    fs::read(tree.path().join("file.txt")).unwrap();
-    assert!(vigil.holds(&rig.base()));
-    tree.recycle_watched("polecat/nux/2", &rig.base(), Some(&vigil)).unwrap();
-    assert_eq!(tree.branch().unwrap().as_deref(), Some("polecat/nux/2"));
-
-    // Of another commit it knows nothing.
-    rig.land_by_person("later.txt", "x");
-    rig.repository.fetch().unwrap();
-    assert!(!vigil.holds(&rig.base()));
-}
-
-#[test]
-fn a_tree_that_is_not_clean_is_not_watched_over() {
-    let rig = Rig::new();
-    let tree = rig.tree("nux");
-    write(tree.path(), "file.txt", "changed\n");
-    let_time_pass(&tree);
-    assert!(Vigil::begin(&tree).is_none());
-}
-
-#[test]
-fn whatever_happens_to_a_tree_disturbs_the_vigil_over_it() {
-    type Deed = fn(&Tree);
-    let deeds: [(&str, Deed); 7] = [
-        ("a change", |tree| write(tree.path(), "file.txt", "changed\n")),
-        ("a new file", |tree| write(tree.path(), "new", "x")),
-        ("a new file in a new folder", |tree| write(tree.path(), "deep/inside", "x")),
-        ("a file that is gone", |tree| fs::remove_file(tree.path().join("file.txt")).unwrap()),
-        ("another mode", |tree| {
-            let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-            fs::set_permissions(tree.path().join("file.txt"), all).unwrap();
-        }),
-        ("something staged", |tree| {
-            git(tree.path(), ["rm", "--quiet", "--cached", "file.txt"]);
-        }),
-        ("another tree in its place", |tree| {
-            let aside = tree.path().with_file_name("aside");
-            fs::rename(tree.path(), &aside).unwrap();
-            fs::create_dir(tree.path()).unwrap();
-            fs::copy(aside.join(".git"), tree.path().join(".git")).unwrap();
-        }),
-    ];
-    for (what, happens) in deeds {
-        let rig = Rig::new();
-        let tree = rig.tree("nux");
-        let_time_pass(&tree);
-        let vigil = Vigil::begin(&tree).unwrap();
-        happens(&tree);
-        assert!(!vigil.holds(&rig.base()), "{what}");
-        // It stays so, whoever has asked.
-        assert!(!vigil.holds(&rig.base()), "{what}");
-        tree.recycle_watched("polecat/nux/2", &rig.base(), Some(&vigil)).unwrap_err();
-    }
+    assert_eq!(tree.head().unwrap(), None);
 }

@@ -17,7 +17,7 @@ use crate::dispatch::{Caller, NotStarted, Pass, next_due};
 use crate::error::with_causes;
 use crate::reconcile::{self, Starts};
 use crate::runs::{Recovered, World as _};
-use crate::trees::warm_places;
+use crate::trees::warm_sessions;
 use crate::{Result, Town};
 
 /// What came of a round.
@@ -326,11 +326,8 @@ fn trees(office: &Office) -> Result<Round> {
         let more = [("rig", Json::string(rig.as_str())), ("why", Json::string(why))];
         office.tell(Level::Warning, "no warm trees", &more);
     }
-    let places = warm_places(&office.town, &office.world)?;
-    let (sessions, trees): (Vec<_>, Vec<_>) =
-        places.into_iter().map(|place| (place.session, place.tree)).unzip();
+    let sessions = warm_sessions(&office.town, &office.world)?;
     office.sessions().keep(&office.town, &office.program, &sessions);
-    office.spawner.watch_over(&trees);
     let done = warmed.made.len() + warmed.refreshed.len() + warmed.removed.len();
     // That the base has moved elsewhere nobody tells, so that nothing found here is news.
     office.tally(Duty::Trees).report.done += done as u64;

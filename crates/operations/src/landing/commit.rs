@@ -68,7 +68,7 @@ pub(super) fn commit(
         ) => return Err(Uncommitted::Work(error.to_string())),
         Err(error) => return Err(failed(error).into()),
     }
-    let head = tree.head_quickly().map_err(&failed)?;
+    let head = tree.head().map_err(&failed)?;
     head.ok_or_else(|| {
         Uncommitted::Work(format!("{} has no commit; make one", run.workplace.branch))
     })

@@ -136,11 +136,7 @@ impl Delivery<'_> {
             let name = landing_name(self.run);
             let push = self.repository.deliver(&ready, self.branch, tip.as_ref(), &name);
             let why = match push.map_err(&failed)? {
-                Push::Done => {
-                    // If it cannot be noted, it is looked at again.
-                    let _ = note_target(self.town, self.rig, self.branch, &ready);
-                    return Ok(Landed::There(ready));
-                }
+                Push::Done => return self.confirm(ready),
                 Push::LostRace(why) => why,
                 Push::Rejected(why) => {
                     return self.reject(format!("the origin does not take it: {why}"));
@@ -179,6 +175,20 @@ impl Delivery<'_> {
         }
     }
 
+    /// Asks the origin of the rig for what was pushed. Only what it has is there.
+    fn confirm(&self, pushed: Commit) -> Result<Landed> {
+        if let Some(why) = self.fetch()? {
+            return Ok(Landed::Unreachable(why));
+        }
+        let has = self.repository.origin_has(self.branch, &pushed).map_err(git_failed(self.rig))?;
+        if !has {
+            return Ok(self.stuck(&format!("it took {pushed} and does not have it")));
+        }
+        // If it cannot be noted, it is looked at again.
+        let _ = note_target(self.town, self.rig, self.branch, &pushed);
+        Ok(Landed::There(pushed))
+    }
+
     fn stuck(&self, why: &str) -> Landed {
         Landed::Stuck(format!("the origin does not move {}: {why}", self.branch))
     }
@@ -196,10 +206,9 @@ impl Delivery<'_> {
         }
         let Landing { accepted, commit, .. } = &self.run.landing;
         let pushed = Commit::parse(commit).filter(|_| accepted == self.accepted.as_str());
-        let tip = self.repository.tip(self.branch).map_err(&failed)?;
-        Ok(match (pushed, tip) {
-            (Some(pushed), Some(tip))
-                if self.repository.is_ancestor(&pushed, &tip).map_err(&failed)? =>
+        Ok(match pushed {
+            Some(pushed)
+                if self.repository.origin_has(self.branch, &pushed).map_err(&failed)? =>
             {
                 Arrived::Yes(pushed)
             }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use gt_core::BeadId;
 use gt_core::schedule::{AwaitedOrigin, CloseReason, Means, OriginDelay, Run, RunId, Silence};
+use gt_core::{BeadId, RigSlug};
 use gt_executors::runs::{Liveness, RunFiles, Unattended, holders, unattended};
 
 use super::parks::parked;
 use crate::outbox::unsent;
 use crate::runs::{RealWorld, World as _};
+use crate::trees::visible_repository_problem;
 use crate::{Result, Town};
 
 /// Something that waits for a person.
@@ -39,6 +40,8 @@ pub enum Need {
     /// The work of this run has waited long for an origin that does not answer, or a checkout of a person is in its
     /// way.
     OriginAway(RunId, AwaitedOrigin),
+    /// The repository that the workers of this rig share is damaged in this way.
+    DamagedRepository(RigSlug, String),
 }
 
 impl Need {
@@ -59,6 +62,7 @@ impl Need {
                 OriginDelay::Unreachable => "origin-away",
                 OriginDelay::CheckoutInTheWay => awaited.delay.code(),
             },
+            Self::DamagedRepository(..) => "damaged-repository",
         }
     }
 
@@ -88,6 +92,9 @@ impl Need {
                 format!("{count} notices could not be delivered, and were given up")
             }
             Self::OriginAway(run, awaited) => format!("the work of {run} {awaited}"),
+            Self::DamagedRepository(rig, problem) => {
+                format!("the repository of the rig {rig} is damaged: {problem}")
+            }
         }
     }
 
@@ -123,6 +130,10 @@ impl Need {
                 "it lands by itself when {}; gt run cancel {run} gives it up, and keeps it",
                 awaited.ends_when()
             ),
+            Self::DamagedRepository(..) => {
+                "gt repairs it from the origin before the next run of the rig; gt doctor says more"
+                    .to_owned()
+            }
         }
     }
 }
@@ -173,6 +184,10 @@ pub fn needs_you(town: &Town) -> Result<Vec<Need>> {
     needs.extend(processes_left(town, &live, &recent)?);
     let given_up = unsent(town)?.given_up;
     needs.extend((given_up > 0).then_some(Need::NotTold(given_up)));
+    for rig in town.read(|reader| Ok(reader.rigs()?))? {
+        let problem = visible_repository_problem(town, &rig);
+        needs.extend(problem.map(|problem| Need::DamagedRepository(rig.slug, problem)));
+    }
     Ok(needs)
 }
 

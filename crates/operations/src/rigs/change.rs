@@ -59,10 +59,8 @@ impl RigChange {
 }
 
 /// The name of a branch, as far as it can be checked without its repository.
-fn branch(text: &str) -> std::result::Result<String, Invalid> {
-    let is_name = !text.is_empty()
-        && !text.starts_with('-')
-        && !text.chars().any(|c| c.is_whitespace() || c.is_control() || "~^:?*[\\".contains(c));
+pub(super) fn branch(text: &str) -> std::result::Result<String, Invalid> {
+    let is_name = git::is_branch_name(text).map_err(|error| Invalid(error.to_string()))?;
     if is_name {
         return Ok(text.to_owned());
     }

@@ -154,7 +154,7 @@ fn repository(new: &NewRig<'_>) -> Result<(String, String)> {
         given.to_owned()
     };
     let branch = match new.branch {
-        Some(branch) => branch.to_owned(),
+        Some(branch) => change::branch(branch)?,
         None => git::default_branch(&repository).map_err(|error| {
             OperationError::rejected(format!(
                 "{given} is not a git repository that can be reached ({error}); check it, or name \

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
 use gt_core::{ExecutorKind, Rig};
-use gt_executors::git::Tree;
 use gt_executors::runs::{
     Hearing, Liveness, OnEnd, OpenedSession, Order, Reopen, RunFiles, Supervisors, is_there,
 };
@@ -21,7 +20,7 @@ use crate::dispatch::{SchedulerSettings, SpawnError, Spawner};
 pub(super) use crate::error::with_causes;
 use crate::identity::NOT_A_WORKER;
 use crate::settings::{file_layers, layers_over};
-use crate::trees::{Ahead, Vigils, forget};
+use crate::trees::{Ahead, forget};
 use crate::{Result, Town};
 
 /// How long the session of whoever was in a place before may take to end, before another place is taken.
@@ -44,7 +43,6 @@ pub struct RunSpawner {
     supervisors: Supervisors,
     on_end: Option<OnEnd>,
     known: Mutex<Known>,
-    vigils: Vigils,
 }
 
 /// What may change from one pass to the next.
@@ -67,7 +65,6 @@ impl RunSpawner {
             supervisors: Supervisors::new(on_end.clone()),
             on_end,
             known: Mutex::default(),
-            vigils: Vigils::default(),
         }
     }
 
@@ -85,11 +82,6 @@ impl RunSpawner {
     /// Lets supervisors go that have had nothing to do for so long.
     pub fn dismiss_idle(&self, after: Duration) {
         self.supervisors.dismiss_idle(after);
-    }
-
-    /// Watches over the trees that stand ready, so that the next run in one of them begins sooner.
-    pub(crate) fn watch_over(&self, trees: &[Tree]) {
-        self.vigils.keep(trees);
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -261,7 +253,7 @@ impl Spawner for RunSpawner {
         };
         let Some(ahead) = ahead else { return self.spawn(run) };
         let spawned = std::thread::scope(|scope| {
-            scope.spawn(|| ahead.carry_out(&self.program, &self.vigils));
+            scope.spawn(|| ahead.carry_out(&self.program));
             self.spawn(run)
         });
         if spawned.is_err() {

@@ -17,7 +17,9 @@ use gt_core::settings::Layers;
 use gt_core::{Clock, Rig, Timestamp};
 use gt_executors::daemon::{bell_path, ring};
 use gt_executors::private;
-use gt_store::{Authorship, Bell, LeaseClock, Options, Proof, Reader, Store, StoreError, Worker, Writer};
+use gt_store::{
+    Authorship, Bell, LeaseClock, Options, Proof, Reader, Store, StoreError, Worker, Writer,
+};
 
 use self::database::Database;
 use crate::consequences::follow;

@@ -10,11 +10,10 @@ use std::path::Path;
 
 use gt_core::Rig;
 use gt_core::schedule::{Polecat, Run, SlingParameters, TreeState, WorkerPlace, Workplace};
-use gt_executors::git::Tree;
 use gt_executors::runs::RunFiles;
 
 use super::lock::{TreeLock, lock_tree, wait_for_tree};
-use super::{NotPrepared, Prepared, Trees, Vigils, occupy, prepare};
+use super::{NotPrepared, Prepared, Trees, occupy, prepare};
 use crate::{OperationError, Result, Town, with_causes};
 
 /// What is between the parts of what a supervisor is told: no path has it.
@@ -32,7 +31,6 @@ pub(crate) struct Ahead<'a> {
     run: &'a Run,
     rig: Rig,
     parameters: SlingParameters,
-    tree: Tree,
     lock: TreeLock,
 }
 
@@ -47,18 +45,17 @@ impl<'a> Ahead<'a> {
         });
         let (rig, context) = found.ok().flatten()?;
         let trees = Trees::of(town, &rig)?;
-        let (tree, lock) = (trees.tree(name), lock_tree(&trees, name).ok().flatten()?);
+        let lock = lock_tree(&trees, name).ok().flatten()?;
         let files = files_of(town, run);
         let _ = files.create();
         gt_executors::private::write(&files.prepared_path(), "").ok()?;
-        Some(Self { town, run, rig, parameters: context.parameters, tree, lock })
+        Some(Self { town, run, rig, parameters: context.parameters, lock })
     }
 
-    /// Prepares it, and tells the supervisor. Whoever has watched over the tree need not look at it again.
-    pub(crate) fn carry_out(self, program: &Path, vigils: &Vigils) {
+    /// Prepares it, and tells the supervisor.
+    pub(crate) fn carry_out(self, program: &Path) {
         let (town, rig, run, parameters) = (self.town, &self.rig, self.run, &self.parameters);
-        let vigil = vigils.take(self.tree.path());
-        let prepared = prepare(town, rig, run, parameters, program, vigil.as_ref());
+        let prepared = prepare(town, rig, run, parameters, program);
         let told = match &prepared {
             Ok(prepared) => ready(prepared),
             Err(NotPrepared::Busy(why)) => [BUSY, why].map(str::to_owned).to_vec(),
@@ -98,12 +95,12 @@ pub(crate) fn take_prepared(
         forget(town, run);
         let prepared = match heard(town, run, name, &told)? {
             Some(prepared) => prepared?,
-            None => prepare(town, rig, run, parameters, program, None)?,
+            None => prepare(town, rig, run, parameters, program)?,
         };
         return Ok((Some(lock), prepared));
     }
     let lock = occupy(town, rig, run)?;
-    Ok((lock, prepare(town, rig, run, parameters, program, None)?))
+    Ok((lock, prepare(town, rig, run, parameters, program)?))
 }
 
 fn ready(prepared: &Prepared) -> Vec<String> {

@@ -12,7 +12,6 @@ mod rescue;
 mod setup;
 mod show;
 mod trash;
-mod vigils;
 mod warm;
 
 use std::path::PathBuf;
@@ -33,9 +32,8 @@ pub use show::{Glimpse, PolecatState, ShownPolecat, attach, peek, polecat, polec
 pub(crate) use trash::complete_moves;
 pub(crate) use trash::{WARNING, delete_for_good};
 pub use trash::{is_due_soon, nuke, purge, trash, undelete};
-pub(crate) use vigils::Vigils;
 pub use warm::Warmed;
-pub(crate) use warm::{keep_warm, warm_places};
+pub(crate) use warm::{keep_warm, warm_sessions};
 
 use crate::{OperationError, Result, Town};
 
@@ -64,7 +62,7 @@ impl<'a> Trees<'a> {
 
     /// The tree of a polecat.
     pub(crate) fn tree(&self, polecat: &str) -> Tree {
-        Tree::at(self.home(polecat).join("rig"))
+        Tree::of(self.home(polecat).join("rig"), &self.repository())
     }
 
     fn trash(&self) -> PathBuf {
@@ -89,6 +87,16 @@ pub(crate) fn has_trees(rig: &Rig) -> bool {
 /// The repository that the trees of a rig share, once there is one.
 pub(crate) fn shared_repository(town: &Town, rig: &Rig) -> Option<Repository> {
     Trees::of(town, rig).map(|trees| trees.repository()).filter(Repository::exists)
+}
+
+/// What is wrong with the repository that the trees of a rig share, if anything is.
+pub(crate) fn repository_problem(town: &Town, rig: &Rig) -> Option<String> {
+    Trees::of(town, rig)?.repository().problem()
+}
+
+/// The same as far as it is seen without asking git.
+pub(crate) fn visible_repository_problem(town: &Town, rig: &Rig) -> Option<String> {
+    Trees::of(town, rig)?.repository().visible_problem()
 }
 
 /// Who makes commits for a run.

@@ -1,6 +1,6 @@
 //! Files that every tree of a rig has besides what its repository has: local settings, keys for tests.
 //!
-//! They are copied into the tree, and the shared repository is told not to see them, so they are never committed.
+//! They are copied into the tree, and git is told not to see them, so they are never committed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -82,19 +82,19 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     written.and_then(|()| fs::rename(&beside, to)).map_err(failed)
 }
 
-/// Tells the shared repository not to see these files. What others have written there stays.
+/// Tells git not to see these files, that of workers and ours. What others have written there stays.
 fn exclude(trees: &Trees<'_>, files: &BTreeSet<PathBuf>) -> Result<()> {
-    let directory = trees.repository().path().join("info");
-    let path = directory.join("exclude");
-    let failed = |source| OperationError::File { action: "write", path: path.clone(), source };
-    let before = fs::read_to_string(&path).unwrap_or_default();
+    trees.repository().exclude_paths().iter().try_for_each(|path| exclude_in(path, files))
+}
+
+fn exclude_in(path: &Path, files: &BTreeSet<PathBuf>) -> Result<()> {
+    let failed = |source| OperationError::File { action: "write", path: path.to_owned(), source };
+    let before = fs::read_to_string(path).unwrap_or_default();
     let after = with_section(&before, files);
-    if after == before {
-        return Ok(());
-    }
-    fs::create_dir_all(&directory).map_err(failed)?;
+    let Some(directory) = path.parent().filter(|_| after != before) else { return Ok(()) };
+    fs::create_dir_all(directory).map_err(failed)?;
     let beside = directory.join(format!("exclude-{}", std::process::id()));
-    fs::write(&beside, after).and_then(|()| fs::rename(&beside, &path)).map_err(failed)
+    fs::write(&beside, after).and_then(|()| fs::rename(&beside, path)).map_err(failed)
 }
 
 /// The list with our section in it, in place of the one that was there.

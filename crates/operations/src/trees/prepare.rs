@@ -10,7 +10,7 @@ use gt_core::schedule::{
     session_name,
 };
 use gt_core::{ExecutorKind, Rig, Timestamp};
-use gt_executors::git::{Commit, GitError, Repository, Tree, Vigil};
+use gt_executors::git::{Commit, GitError, Repository, Tree};
 use gt_executors::runs::{Liveness, RunFiles, Strays, Suspect, end_strays};
 
 use super::rescue::commits_are_safe;
@@ -54,15 +54,13 @@ pub(crate) struct Prepared {
 }
 
 /// Makes the tree of a run ready: on a fresh branch that begins where its base is now. What an earlier run left there
-/// is saved, and moved away if it was not clean; `vigil` is that of whoever has watched over it. Only the holder of the
-/// tree's lock calls this.
+/// is saved, and moved away if it was not clean. Only the holder of the tree's lock calls this.
 pub(crate) fn prepare(
     town: &Town,
     rig: &Rig,
     run: &Run,
     parameters: &SlingParameters,
     program: &Path,
-    vigil: Option<&Vigil>,
 ) -> std::result::Result<Prepared, NotPrepared> {
     let Some(trees) = Trees::of(town, rig) else { return Ok(Prepared::default()) };
     let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) else {
@@ -82,7 +80,7 @@ pub(crate) fn prepare(
             fence.keep_remote()?;
             fence.install_fence(program)
         });
-        let place = furnish(&trees, run, parameters, &repository, &polecat, vigil);
+        let place = furnish(&trees, run, parameters, &repository, &polecat);
         fenced.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(&failed)?;
         remember_repository(town, rig)?;
         place
@@ -97,7 +95,6 @@ fn furnish(
     parameters: &SlingParameters,
     repository: &Repository,
     polecat: &Polecat,
-    vigil: Option<&Vigil>,
 ) -> Result<Prepared> {
     let (town, rig) = (trees.town, trees.rig);
     let failed = git_failed(rig);
@@ -117,7 +114,7 @@ fn furnish(
     };
     let wishes = Wishes::of(town, rig)?;
     let mark = take_mark(trees, name)?;
-    let recycle = |tree: &Tree| tree.recycle_watched(&branch, &base_commit, vigil);
+    let recycle = |tree: &Tree| tree.recycle(&branch, &base_commit);
     let is_reused = reuse(town, trees, polecat, &tree, recycle)?;
     if !is_reused {
         move_away(town, rig, polecat, Leaving::For(&run.id))?;
@@ -226,7 +223,7 @@ const LAST_FETCH: &str = "gt-fetch";
 
 /// Whether what we know was fetched from this origin.
 fn was_fetched(repository: &Repository, origin: &str) -> bool {
-    let text = std::fs::read_to_string(repository.path().join(LAST_FETCH));
+    let text = std::fs::read_to_string(repository.own_path().join(LAST_FETCH));
     text.is_ok_and(|text| text.split_once('\n').is_some_and(|(_, from)| from == origin))
 }
 
@@ -239,7 +236,7 @@ fn fetch_once(
     failed: impl Fn(GitError) -> OperationError,
 ) -> Result<()> {
     let asked = town.now();
-    let path = repository.path().join(LAST_FETCH);
+    let path = repository.own_path().join(LAST_FETCH);
     let wrong = |action| {
         let path = path.clone();
         move |source| OperationError::File { action, path, source }

@@ -88,17 +88,18 @@ impl Safe<'_> {
     }
 }
 
-/// Whether everything that a run committed is safe, seen without asking git; what git would have to be asked about is
-/// not. What is not committed is not looked at.
+/// Whether everything that a run committed is one of the commits that are safe. What is not committed is not looked at, and
+/// what git cannot say is not safe.
 pub(super) fn commits_are_safe(trees: &Trees<'_>, name: &str, run: &Run) -> bool {
     if run.workplace.tree.is_empty() {
         return true;
     }
     let repository = trees.repository();
     let safe = safe_commits(run, &repository);
-    let (head, own) =
-        (trees.tree(name).head_in_files(), repository.branch_in_files(&run.workplace.branch));
-    head.is_some_and(|head| safe.contains(&head)) && own.is_some_and(|own| safe.contains(&own))
+    let head = trees.tree(name).head();
+    let own = repository.resolve(&format!("refs/heads/{}", run.workplace.branch));
+    let is_safe = |commit: Option<Commit>| commit.is_some_and(|commit| safe.contains(&commit));
+    is_safe(head.ok().flatten()) && is_safe(own.ok().flatten())
 }
 
 /// Where a run began, what was accepted of it for good, and what its origin has. What the origin has refused, or was

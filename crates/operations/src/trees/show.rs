@@ -149,7 +149,8 @@ pub fn polecats(town: &Town, rig: Option<&str>, dirty: bool) -> Result<Vec<Shown
     if dirty {
         let looked = execute(all, LOOKS_AT_ONCE, |one| {
             let has_tree = one.is_here && one.path.join(".git").exists();
-            has_tree.then(|| gt_executors::git::Tree::at(&one.path).status().ok()).flatten()
+            let rig = rigs.iter().find(|rig| rig.slug == one.polecat.rig).filter(|_| has_tree)?;
+            Trees::of(town, rig)?.tree(&one.polecat.name).status().ok()
         });
         let with_status = |one: crate::parallel::Finished<ShownPolecat, Option<TreeStatus>>| {
             ShownPolecat { status: one.outcome, ..one.input }

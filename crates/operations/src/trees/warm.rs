@@ -19,7 +19,7 @@ use gt_core::schedule::{
     Polecat, RunState, TreeState, WorkerPlace, free_polecat_name, session_name,
 };
 use gt_core::{ExecutorKind, Rig, RigSlug, Timestamp};
-use gt_executors::git::{Commit, Repository, Tree};
+use gt_executors::git::{Commit, Repository};
 use gt_executors::runs::{Liveness, RunFiles};
 
 use super::lock::{TreeLock, lock_tree};
@@ -104,18 +104,10 @@ pub(super) fn is_warm(polecat: &Polecat) -> bool {
     polecat.tree == TreeState::Ready && polecat.last_run.is_none()
 }
 
-/// Where a run can begin at once.
-pub(crate) struct WarmPlace {
-    /// The session it will have.
-    pub(crate) session: String,
-    /// Its tree.
-    pub(crate) tree: Tree,
-}
-
-/// The places of the polecats of this machine whose trees stand ready and that work in sessions.
-pub(crate) fn warm_places(town: &Town, world: &dyn World) -> Result<Vec<WarmPlace>> {
+/// The sessions of the polecats of this machine whose trees stand ready.
+pub(crate) fn warm_sessions(town: &Town, world: &dyn World) -> Result<Vec<String>> {
     let host = world.host();
-    let mut places = Vec::new();
+    let mut sessions = Vec::new();
     for (rig, wanted) in rigs(town, host)? {
         let Some(trees) = Trees::of(town, &rig) else { continue };
         if rig.executor != ExecutorKind::Tmux {
@@ -123,12 +115,9 @@ pub(crate) fn warm_places(town: &Town, world: &dyn World) -> Result<Vec<WarmPlac
         }
         let keeper = Keeper { trees: &trees, host, wanted };
         let warm = keeper.free()?.into_iter().filter(is_warm).take(wanted);
-        places.extend(warm.map(|polecat| WarmPlace {
-            session: session_name(&rig.prefix, &polecat.name),
-            tree: trees.tree(&polecat.name),
-        }));
+        sessions.extend(warm.map(|polecat| session_name(&rig.prefix, &polecat.name)));
     }
-    Ok(places)
+    Ok(sessions)
 }
 
 /// The file that says what was done in a warm tree.
@@ -291,10 +280,10 @@ impl Keeper<'_> {
         Ok(Standard { repository, base, wishes, mark })
     }
 
-    /// Whether a run could begin in a tree at once. Git is not asked, unless only git can say.
+    /// Whether a run could begin in a tree at once.
     fn is_as_wanted(&self, polecat: &Polecat, standard: &Standard) -> bool {
         let tree = self.trees.tree(&polecat.name);
-        let head = || tree.head_quickly().ok().flatten();
+        let head = || tree.head().ok().flatten();
         let mark = || fs::read_to_string(mark_path(self.trees, &polecat.name));
         is_warm(polecat)
             && mark().is_ok_and(|mark| mark == standard.mark)
@@ -378,7 +367,7 @@ impl Keeper<'_> {
     fn finish(&self, name: &str, standard: &Standard) -> Result<()> {
         let (tree, place) = (self.trees.tree(name), self.place(name)?);
         set_up(self.trees, &standard.wishes, &tree, &place.to_string(), "")?;
-        tree.remember(&standard.base).map_err(git_failed(self.rig()))?;
+        tree.remember().map_err(git_failed(self.rig()))?;
         let path = mark_path(self.trees, name);
         let failed = |source| OperationError::File { action: "write", path: path.clone(), source };
         fs::write(&path, &standard.mark).map_err(failed)?;

@@ -1,0 +1,271 @@
+//! Putting a damaged repository right without losing anything: parts of it are moved aside, never deleted.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::call::Call;
+use super::commit::Commit;
+use super::error::GitError;
+use super::links::replace;
+use super::own;
+use super::repository::{BRANCHES_HERE, HEAD_OF_ORIGIN, Repository};
+use super::scratch::unique_name;
+use super::view::View;
+
+/// The directories that git and a view expect in the shared repository.
+const DIRECTORIES: [&str; 6] = ["objects/info", "refs", "info", "worktrees", "logs", "lfs"];
+
+/// The index files of trees that were left by a killed process are removed after this many seconds.
+const LEFT_INDEX_SECONDS: u64 = 24 * 60 * 60;
+
+/// How long git may take to open a repository and list its references.
+const READING_MAX: Duration = Duration::from_secs(20);
+
+impl Repository {
+    /// Says what is missing of the repository, without asking git. A repository of which nothing was made yet has no
+    /// problem.
+    pub fn visible_problem(&self) -> Option<String> {
+        let (shared, own) = (self.path().to_owned(), self.own_path());
+        // The one of ours is made with the next fetch.
+        let made = [&shared, &own].into_iter().filter(|at| at.symlink_metadata().is_ok());
+        let made: Vec<&PathBuf> = match made.collect::<Vec<_>>().as_slice() {
+            [] => return None,
+            [only] if *only == &shared => vec![&shared],
+            _ => vec![&shared, &own],
+        };
+        let parts = ["HEAD", "config"];
+        let files = made.into_iter().flat_map(|at| parts.map(|part| at.join(part)));
+        let mut damaged = files.filter(|file| is_empty(file));
+        damaged.next().map(|file| format!("{} is missing or empty", file.display()))
+    }
+
+    /// Says what is wrong with the repository, if anything is. Nothing is changed.
+    pub fn problem(&self) -> Option<String> {
+        let shown = self.path().display();
+        if let Some(problem) = self.visible_problem() {
+            return Some(problem);
+        }
+        if !self.exists() {
+            return None;
+        }
+        if let Err(error) = is_readable(&self.own_path()) {
+            return Some(format!("{}: {error}", self.own_path().display()));
+        }
+        let error = is_readable(self.path()).err();
+        error.map(|error| format!("{shown}: {error}")).or_else(|| self.missing_objects())
+    }
+
+    /// A branch of a worker whose commit is not there.
+    fn missing_objects(&self) -> Option<String> {
+        let branches = self.references("refs/heads/").ok()?;
+        let input: String = branches.iter().fold(String::new(), |mut text, (_, commit)| {
+            let _ = writeln!(text, "{commit}");
+            text
+        });
+        let call = self.call("look for commits").ok()?;
+        let output = call.args(["cat-file", "--batch-check"]).input(input).done().ok()?;
+        let text = String::from_utf8_lossy(&output).into_owned();
+        let lost = text.lines().find_map(|line| line.strip_suffix(" missing"))?;
+        let (name, _) = branches.iter().find(|(_, commit)| commit.as_str() == lost)?;
+        Some(format!("{name} names {lost}, which is not there"))
+    }
+
+    /// Makes the repository, and the one of ours, as far as they are missing or git cannot read them. Branches, trees and
+    /// objects that can be read stay; the rest comes from the origin. What is replaced is moved aside.
+    pub fn repair(&self) -> Result<(), GitError> {
+        if self.is_whole() {
+            return self.complete();
+        }
+        let parent = self.path().parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
+        // One process at a time; what is half made was left by one that was killed.
+        let turn = File::open(parent).map_err(GitError::file("open", parent))?;
+        turn.lock().map_err(GitError::file("lock", parent))?;
+        self.make_own()?;
+        self.make_shared()?;
+        self.complete()?;
+        self.make_readable()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.exists()
+            && self.visible_problem().is_none()
+            && is_readable(&self.own_path()).is_ok()
+            && is_readable(self.path()).is_ok()
+    }
+
+    fn make_own(&self) -> Result<(), GitError> {
+        let path = self.own_path();
+        if path.join("HEAD").is_file() && is_readable(&path).is_ok() {
+            return Ok(());
+        }
+        move_aside(&path)?;
+        let half = self.beside("own.cloning");
+        own::discard(&half)?;
+        let made = own::fill(&half, &self.origin()?, self)
+            .and_then(|()| fs::rename(&half, &path).map_err(GitError::file("make", &path)));
+        if made.is_err() {
+            own::discard(&half)?;
+        }
+        made
+    }
+
+    fn make_shared(&self) -> Result<(), GitError> {
+        let path = self.path();
+        if path.is_dir() {
+            return Ok(());
+        }
+        move_aside(path)?;
+        let half = self.beside("cloning");
+        own::discard(&half)?;
+        let made = own::init(&half, &self.object_format()?)
+            .and_then(|()| fs::rename(&half, path).map_err(GitError::file("make", path)));
+        if made.is_err() {
+            own::discard(&half)?;
+        }
+        made?;
+        self.complete()?;
+        self.keep_remote()?;
+        self.show_origin()?;
+        // What was saved of runs is named there again.
+        let saved = self.own_call("list what was saved").args(["for-each-ref"]);
+        let saved = saved.args(["--format=create %(refname) %(objectname)", "refs/gt/"]).done()?;
+        if !saved.is_empty() {
+            self.call("show what was saved")?
+                .args(["update-ref", "--stdin"])
+                .input(saved)
+                .done()?;
+        }
+        let mut head = self.own_call("find the usual branch").args(["symbolic-ref", "--quiet"]);
+        head = head.arg(HEAD_OF_ORIGIN);
+        let head = String::from_utf8_lossy(&head.answer()?.output).trim().to_owned();
+        if head.starts_with(BRANCHES_HERE) {
+            self.call("note the usual branch")?
+                .args(["symbolic-ref", HEAD_OF_ORIGIN, &head])
+                .done()?;
+        }
+        Ok(())
+    }
+
+    /// Sees to the parts that cost nothing to look at: directories, the view, borrowed objects.
+    fn complete(&self) -> Result<(), GitError> {
+        for name in DIRECTORIES {
+            let directory = self.path().join(name);
+            if !directory.is_dir() {
+                fs::create_dir_all(&directory).map_err(GitError::file("make", &directory))?;
+            }
+        }
+        self.keep_objects()?;
+        let own = self.own_path();
+        let configuration = own.join("config");
+        let configuration =
+            fs::read(&configuration).map_err(GitError::file("read", &configuration))?;
+        View::keep(&self.view_path(), self.path(), &configuration)?;
+        // The contents of large files are kept once.
+        let large = own.join("lfs");
+        if large.symlink_metadata().is_err() {
+            let target = self.path().join("lfs");
+            std::os::unix::fs::symlink(&target, &large).map_err(GitError::file("make", &large))?;
+        }
+        let indexes = self.indexes_path();
+        fs::create_dir_all(&indexes).map_err(GitError::file("make", &indexes))?;
+        forget_left_indexes(&indexes);
+        Ok(())
+    }
+
+    /// Lets the shared repository borrow objects from ours, and from no other.
+    pub(super) fn keep_objects(&self) -> Result<(), GitError> {
+        use std::os::unix::ffi::OsStrExt as _;
+        let objects = self.own_path().join("objects");
+        let wanted = [objects.as_os_str().as_bytes(), b"\n"].concat();
+        let file = self.path().join("objects/info/alternates");
+        if fs::read(&file).is_ok_and(|present| present == wanted) {
+            return Ok(());
+        }
+        replace(&file, &wanted)
+    }
+
+    /// Puts the parts of the shared repository right that git cannot read, as workers call it.
+    fn make_readable(&self) -> Result<(), GitError> {
+        let head = self.path().join("HEAD");
+        let text = fs::read_to_string(&head).unwrap_or_default();
+        if !text.starts_with("ref: refs/") && Commit::parse(text.trim()).is_none() {
+            move_aside(&head)?;
+            replace(&head, b"ref: refs/heads/main\n")?;
+        }
+        // Through the view, only references can be wrong.
+        if self.references("refs/").is_err() {
+            let packed = self.path().join("packed-refs");
+            let list = fs::read(&packed).unwrap_or_default();
+            move_aside(&packed)?;
+            self.restore_packed(&list)?;
+        }
+        let config = self.path().join("config");
+        if is_empty(&config) || is_readable(self.path()).is_err() {
+            move_aside(&config)?;
+            fs::copy(self.own_path().join("config"), &config)
+                .map_err(GitError::file("write", &config))?;
+            self.keep_remote()?;
+        }
+        is_readable(self.path())
+    }
+
+    /// Writes the references again that a damaged list names, as far as their commits are there.
+    fn restore_packed(&self, list: &[u8]) -> Result<(), GitError> {
+        let text = String::from_utf8_lossy(list);
+        for line in text.lines() {
+            let Some((hash, name)) = line.split_once(' ') else { continue };
+            let Some(commit) = Commit::parse(hash).filter(|_| name.starts_with("refs/")) else {
+                continue;
+            };
+            let mut call = self.call(format!("write {name} again"))?;
+            // One that stands alone is newer than the list.
+            call = call.args(["update-ref", "-m", "gt"]).arg(name).arg(commit.as_str()).arg("");
+            call.answer_once()?;
+        }
+        Ok(())
+    }
+
+    fn object_format(&self) -> Result<String, GitError> {
+        let call = self.own_call("read the format").args(["rev-parse", "--show-object-format"]);
+        Ok(String::from_utf8_lossy(&call.done()?).trim().to_owned())
+    }
+}
+
+/// Whether git opens a repository, as anybody would call it there, and reads its references.
+fn is_readable(repository: &Path) -> Result<(), GitError> {
+    Call::on(repository, "read it")
+        .args(["for-each-ref", "--format=%(refname)"])
+        // A configuration may include a pipe.
+        .limited(READING_MAX)
+        .done()
+        .map(drop)
+}
+
+/// Whether a file is missing or has nothing in it.
+fn is_empty(file: &Path) -> bool {
+    fs::metadata(file).map_or(0, |file| file.len()) == 0
+}
+
+/// Gives something another name beside itself, if it is there.
+fn move_aside(path: &Path) -> Result<(), GitError> {
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let aside = path.with_file_name(unique_name(&format!("{name}.damaged")));
+    fs::rename(path, &aside).map_err(GitError::file("move", path))
+}
+
+fn forget_left_indexes(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let age = entry.metadata().and_then(|file| file.modified()).ok();
+        let age = age.and_then(|modified| modified.elapsed().ok());
+        let is_in_use = entry.file_name().to_string_lossy().starts_with("use-");
+        if is_in_use && age.is_some_and(|age| age.as_secs() > LEFT_INDEX_SECONDS) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
