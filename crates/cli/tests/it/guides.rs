@@ -102,6 +102,7 @@ exec sh -c "$*"
 
 /// The functions that the shell of a page calls around each of its commands.
 const SHELL: &str = r#"set -u -o pipefail
+export PATH="$PROGRAMS:$PATH"
 at() { here=$1; printf '▶ %s\n' "$here" >&2; }
 ended() {
     [ "$1" = "$2" ] && return
@@ -277,23 +278,21 @@ fn run_page(page: &str) {
     let file = sandbox.root().join("page.sh");
     fs::write(&file, script).unwrap();
     let built = sandbox.gt_path().parent().unwrap();
-    let path = std::env::var("PATH").unwrap();
-    let path = format!("{}:{}/bin:{path}", built.display(), sandbox.root().display());
-    let shell = sandbox.command("bash").arg(&file).env("PATH", &path);
+    let programs = format!("{}:{}/bin", built.display(), sandbox.root().display());
+    let shell = sandbox.command("bash").arg(&file).env("PROGRAMS", programs);
     let shell = shell.env("PORT", port.to_string()).time_limit(Duration::from_mins(5));
     let ran = shell.run();
     fs::write(sandbox.root().join("home/.agents-may-end"), "").unwrap();
-    end_towns(&sandbox, &path);
+    end_towns(&sandbox);
     assert_eq!(ran.code, 0, "{page}\n{}\n{}", ran.stdout, ran.stderr);
 }
 
 /// Ends the daemons and the workers of every town that a page has made.
-fn end_towns(sandbox: &Sandbox, path: &str) {
+fn end_towns(sandbox: &Sandbox) {
     let home = fs::read_dir(sandbox.root().join("home")).unwrap();
     for town in home.map(|entry| entry.unwrap().path()).filter(|path| path.join(".gt").is_dir()) {
         let gt = |arguments: &[&str]| {
-            let gt = sandbox.command(sandbox.gt_path()).args(arguments).dir(&town);
-            gt.env("PATH", path).run()
+            sandbox.command(sandbox.gt_path()).args(arguments).dir(&town).run()
         };
         gt(&["down"]);
         let live = gt(&["run", "list", "--json"]);
