@@ -54,7 +54,7 @@ struct Begun {
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// It was made; the connection that found out.
-    Committed(Wire),
+    Committed(Box<Wire>),
     NotCommitted,
     Unknown,
 }
@@ -122,15 +122,16 @@ impl ClientSession {
             let left = server.lock_timeout.saturating_sub(waited).max(RETRY_PAUSE);
             end_idle_transaction(&wire, begun);
             match self.look(&wire, server, begun, lock_wait.min(left)) {
-                Finding::Committed => return Outcome::Committed(wire),
+                Finding::Committed => return Outcome::Committed(Box::new(wire)),
                 Finding::NotCommitted => return Outcome::NotCommitted,
-                Finding::Expired => return Outcome::Unknown,
                 Finding::Locked if left > RETRY_PAUSE => lock_wait *= 2,
                 Finding::NotReady if start.elapsed() < server.reconnect_wait => {
                     connected_at = None;
                     std::thread::sleep(RETRY_PAUSE);
                 }
-                Finding::Locked | Finding::NotReady => return Outcome::Unknown,
+                Finding::Locked | Finding::NotReady | Finding::Expired => {
+                    return Outcome::Unknown;
+                }
             }
         }
     }

@@ -202,7 +202,7 @@ impl Connection {
             Outcome::Committed(wire) => {
                 self.client.committed();
                 self.state.set(State::Idle);
-                *self.wire.borrow_mut() = Some(wire);
+                *self.wire.borrow_mut() = Some(*wire);
                 Ok(())
             }
             Outcome::NotCommitted => Err(failure),

@@ -86,12 +86,11 @@ impl Turnstile {
             Some(held) => held,
             None => self.next.wait(&waiting)?,
         };
-        let write = match self.write.try_take()? {
-            Some(held) => held,
-            None => {
-                next.name(&self.holder);
-                self.write.wait(&waiting)?
-            }
+        let write = if let Some(held) = self.write.try_take()? {
+            held
+        } else {
+            next.name(&self.holder);
+            self.write.wait(&waiting)?
         };
         drop(next);
         write.name(&self.holder);
