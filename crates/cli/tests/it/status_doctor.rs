@@ -12,9 +12,9 @@ fn status_counts_beads_and_rigs() {
     let town = town_with_rigs(&["web"]);
     let first = town.create("First", &["--rig", "web"]);
     town.create("Second", &["--rig", "web", "--deps", &first]);
-    town.create("Mine", &[]);
-    let done = town.create("Done", &[]);
-    town.bd(["close", &done]).ok();
+    town.bead("hq-mine", &[]);
+    town.bead("hq-done", &[]);
+    town.bd(["close", "hq-done"]).ok();
     town.bd(["update", &first, "--claim"]).ok();
 
     let status = town.gt_json(&["status"]);
