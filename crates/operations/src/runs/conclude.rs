@@ -6,7 +6,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use gt_core::Rig;
 use gt_core::runtime::{ExitZero, Runtime};
 use gt_core::schedule::{Context, LandingState, Loss, Run, RunEnd, RunState, Said, WorkerPlace};
-use gt_executors::runs::AgentEnd;
+use gt_executors::runs::{AgentEnd, RunFiles};
 
 use super::finish::{Finished, finish};
 use super::sessions::BETWEEN;
@@ -98,6 +98,9 @@ pub(super) fn conclude(
 ///
 /// Whatever git cannot do, the run ends: as lost, with its tree kept as it is.
 pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Concluded> {
+    // No process of the run can land anything now, so the credentials of the origin are not kept longer.
+    let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
+    let _ = std::fs::remove_file(files.environment_path());
     let Some(run) = live(town, run)? else { return Ok(Concluded::Already) };
     let is_wanted = ending.end != Some(AgentEnd::Cancelled) && run.ended_by.is_empty();
     let Some(run) = &landed_later(town, run, is_wanted, ending.patience)? else {
@@ -265,8 +268,8 @@ const LINE_CHARACTERS_MAX: usize = 300;
 /// The last line of a text that says anything, without what controls a terminal.
 fn last_line(words: &str) -> String {
     let is_text = |line: &String| !line.trim().is_empty();
-    let plain = words.lines().map(|line| line.chars().filter(|c| !c.is_control()).collect());
-    let last: String = plain.filter(is_text).last().unwrap_or_default();
+    let mut plain = words.lines().map(|line| line.chars().filter(|c| !c.is_control()).collect());
+    let last: String = plain.rfind(is_text).unwrap_or_default();
     last.trim().chars().take(LINE_CHARACTERS_MAX).collect()
 }
 
