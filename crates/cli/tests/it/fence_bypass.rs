@@ -171,6 +171,9 @@ fn a_worker_has_no_credential_of_the_origin_and_gt_done_has() {
     as_worker(&town, &worker, "export HOME=/nowhere GIT_CONFIG_GLOBAL=/dev/null; gt done").ok();
 
     assert_eq!(fs::read_to_string(town.stage("seen")).unwrap(), "/run/agent secret\n");
+    // They are not kept longer than the run.
+    let kept = town.cwd().join(".gt/runs/we-a#1.environment");
+    wait_until("the environment is forgotten", || !kept.exists());
 }
 
 #[test]

@@ -275,8 +275,9 @@ fn kept_name(run: &Run, reference: &str) -> String {
 }
 
 fn write_references(place: &std::path::Path, references: &[(String, Commit)]) -> Result<()> {
-    let text: String =
-        references.iter().map(|(name, commit)| format!("{commit} {name}\n")).collect();
+    let lines: Vec<String> =
+        references.iter().map(|(name, commit)| format!("{commit} {name}")).collect();
+    let text = lines.join("\n");
     write(&place.join("references"), text.as_bytes())
 }
 

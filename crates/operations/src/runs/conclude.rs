@@ -5,7 +5,7 @@ use gt_core::runtime::{ExitZero, Runtime, last_line};
 use gt_core::schedule::{
     Context, LandingState, Loss, OriginDelay, Run, RunEnd, RunState, Said, WorkerPlace,
 };
-use gt_executors::runs::AgentEnd;
+use gt_executors::runs::{AgentEnd, RunFiles};
 
 use super::finish::{Finished, finish};
 use super::last_output::last_output;
@@ -96,6 +96,9 @@ pub(super) fn conclude(
 ///
 /// Whatever git cannot do, the run ends: as lost, with its tree kept as it is.
 pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Concluded> {
+    // No process of the run can land anything now, so the credentials of the origin are not kept longer.
+    let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
+    let _ = std::fs::remove_file(files.environment_path());
     let Some(run) = live(town, run)? else { return Ok(Concluded::Already) };
     let is_wanted = ending.end != Some(AgentEnd::Cancelled) && run.ended_by.is_empty();
     let Some(run) = &landed_later(town, run, is_wanted, ending.patience)? else {

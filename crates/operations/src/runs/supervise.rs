@@ -141,7 +141,6 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
             insist(|| conclude(town, &rig, &run, &context, &runtime, end))?;
             // The run is over. If that fails, the next landing looks again.
             let _ = look_after(town, &rig, &run);
-            forget_environment(&files);
         }
         Worked::NotContinued(why) => insist(|| not_continued(town, &rig, &run, &why))?,
         Worked::NotStarted(why) => {
@@ -150,11 +149,6 @@ fn carry_out(town: &Town, id: &RunId, supervision: &mut Supervision, program: &P
         }
     }
     Ok(())
-}
-
-/// Nothing of the run is left that could land anything: what reaches the origin is not kept longer.
-fn forget_environment(files: &RunFiles) {
-    let _ = std::fs::remove_file(files.environment_path());
 }
 
 /// A run with everything that is to be known before it is taken, as it was at one moment.
