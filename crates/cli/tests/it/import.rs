@@ -385,7 +385,8 @@ fn the_summary_has_every_number() {
         json!({
             "source": "jsonl", "files": ["standard input"],
             "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "skipped_details": [],
-            "repaired": [], "memories": 0, "old_queue_state": 0, "dry_run": false,
+            "repaired": [], "mended": 0,
+            "memories": 0, "old_queue_state": 0, "dry_run": false,
             "kept_running": 0, "kept_running_details": [],
             "rigs": [], "rigs_unchanged": 0, "settings": {}, "settings_unchanged": 0, "kept": {},
             "conflicts": [], "left_out": [], "remarks": [], "schema_version": 1,

@@ -136,6 +136,7 @@ fn older_records_mean_what_they_meant() {
     assert_eq!(
         summary["repaired"],
         json!([
+            {"line": 7, "id": "old-edge", "reason": "of the dependency on old-46: created_at is the time of the import: it is the zero time"},
             {"line": 8, "id": "old-child", "reason": "made a parent-child dependency of its parent, old-bare"},
             {"line": 11, "id": "old-shut", "reason": "closed without closed_at; took updated_at, 2026-03-01T10:00:00Z"},
         ])

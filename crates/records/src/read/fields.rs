@@ -128,7 +128,7 @@ impl<'a> Fields<'a> {
             Err(problem) => problem,
         };
         repairs.push(match stand_in {
-            Some(stand_in) => format!("{name} is {stand_in}: {problem}"),
+            Some(_) => format!("{name} is the time of the import: {problem}"),
             None => format!("dropped {name}: {problem}"),
         });
         stand_in

@@ -212,11 +212,11 @@ fn times_that_are_replaced_are_told() {
     assert_eq!(record.dependencies[0].created_at, at);
     assert_eq!(
         repair,
-        format!("of the dependency on gt-b: created_at is {at}: it is the zero time")
+        "of the dependency on gt-b: created_at is the time of the import: it is the zero time"
     );
     let (record, repair) = mended(&format!(r#""created_at":"{zero}""#));
     assert_eq!(record.bead.created_at, at);
-    assert_eq!(repair, format!("created_at is {at}: it is the zero time"));
+    assert_eq!(repair, "created_at is the time of the import: it is the zero time");
 }
 
 #[test]
