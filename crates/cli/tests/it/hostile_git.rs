@@ -61,7 +61,8 @@ fn a_rig_goes_on_when_a_worker_has_broken_the_shared_repository() {
 #[test]
 fn work_lands_although_its_worker_has_damaged_the_packed_references() {
     let town = town_with_trees("process");
-    let damage = "git pack-refs --all; echo nonsense >> \"$GT_TOWN_ROOT/web/.repo.git/packed-refs\"";
+    let damage =
+        "git pack-refs --all; echo nonsense >> \"$GT_TOWN_ROOT/web/.repo.git/packed-refs\"";
     town.script("we-1", &format!("echo one > one.txt; {damage}"));
 
     assert_eq!(town.work("we-1", &[]), "done");
