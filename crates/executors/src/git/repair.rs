@@ -160,8 +160,10 @@ impl Repository {
         self.keep_objects()?;
         let own = self.own_path();
         let configuration = own.join("config");
-        let configuration =
+        let mut configuration =
             fs::read(&configuration).map_err(GitError::file("read", &configuration))?;
+        // git-lfs gets the contents of files from there.
+        configuration.extend_from_slice(remote_section(&self.origin()?).as_bytes());
         View::keep(&self.view_path(), self.path(), &configuration)?;
         // The contents of large files are kept once.
         let large = own.join("lfs");
@@ -242,6 +244,12 @@ fn is_readable(repository: &Path) -> Result<(), GitError> {
         .limited(READING_MAX)
         .done()
         .map(drop)
+}
+
+/// The remote `origin` as a section of a configuration.
+fn remote_section(origin: &str) -> String {
+    let value = origin.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("[remote \"origin\"]\n\turl = \"{value}\"\n")
 }
 
 /// Whether a file is missing or has nothing in it.

@@ -50,6 +50,10 @@ pub(super) fn commit(
         .and_then(WorkerPlace::polecat_name)
         .map(|name| trees.tree(name))
         .ok_or_else(|| OperationError::rejected(format!("{} has no tree", run.id)))?;
+    if tree.head().is_err() {
+        // Its worker may have damaged the references of the shared repository.
+        trees.repository().repair().map_err(&failed)?;
+    }
     demand_own_branch(rig, run, &tree)?;
     let message = match message {
         Some(message) => message.to_owned(),
