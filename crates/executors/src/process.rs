@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_program_is_told_the_directory_that_it_starts_in_and_no_other() {
         let place = tempfile::tempdir().unwrap();
-        let mut asked = command_in("env", place.path());
+        let asked = command_in("env", place.path());
         let printed = String::from_utf8(capture(asked).unwrap().stdout).unwrap();
         let of = |name: &str| {
             let line = printed.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));

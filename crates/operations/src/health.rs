@@ -300,7 +300,7 @@ fn rig_directories(town: &Town) -> Result<Vec<Check>> {
 /// The repositories that workers share. A damaged one is repaired before the next run of its rig.
 fn repositories(town: &Town) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
-    for (rig, _) in rigs::list(town)? {
+    for (rig, _) in crate::rigs::list(town)? {
         let Some(problem) = trees::repository_problem(town, &rig) else { continue };
         let detail = format!("{}: {problem}", rig.slug);
         let fix = format!(

@@ -80,6 +80,11 @@ impl Call {
         Self::anywhere(deed).arg("--git-dir").arg(repository)
     }
 
+    /// Git in a checkout of the user, whose own configuration counts there.
+    pub(super) fn in_checkout(directory: &Path, deed: impl Into<String>) -> Self {
+        Self::anywhere(deed).arg("-C").arg(directory)
+    }
+
     /// Git on a repository that others write to, with our configuration.
     pub(super) fn through(view: Arc<View>, deed: impl Into<String>) -> Self {
         let call = Self::on(view.path(), deed);

@@ -201,7 +201,7 @@ fn with_files(listed: &Path, origin: &str) -> PathBuf {
 
 /// Whether a worktree with a detached `HEAD` is in the middle of an operation on this branch.
 fn goes_back_to(path: &Path, branch: &str) -> bool {
-    let asked = Call::within(path, "find its git directory")
+    let asked = Call::in_checkout(path, "find its git directory")
         .args(["rev-parse", "--absolute-git-dir"])
         .answer_once();
     let Some(answer) = asked.ok().filter(Answer::succeeded) else { return false };
@@ -347,7 +347,8 @@ impl Repository {
 
     /// The submodules whose commits differ between two commits.
     fn changed_submodules(&self, from: &Commit, to: &Commit) -> Result<Vec<PathBuf>, GitError> {
-        let output = Call::on(self.path(), "look for changed submodules")
+        let output = self
+            .call("look for changed submodules")?
             .args(["diff-tree", "-r", "-z", "--raw", "--no-renames", "--diff-filter=AMT"])
             .args([from.as_str(), to.as_str()])
             .done()?;
@@ -413,7 +414,7 @@ impl Checkout {
     }
 
     fn call(&self, deed: &str) -> Call {
-        Call::within(&self.path, format!("{deed} in {}", self.path.display()))
+        Call::in_checkout(&self.path, format!("{deed} in {}", self.path.display()))
     }
 
     /// A call that changes the checkout.

@@ -62,7 +62,8 @@ impl Repository {
         tip: &Commit,
         accounted: &[Commit],
     ) -> Result<Vec<NewCommit>, GitError> {
-        let mut call = Call::on(self.path(), "list new commits")
+        let mut call = self
+            .call("list new commits")?
             .args(["log", "-z", "--format=%H%n%ce%n%s", COMMITS_MAX, "--ignore-missing"])
             .arg(tip.as_str());
         for old in accounted.iter().chain([known]) {
@@ -81,7 +82,8 @@ impl Repository {
 
     /// The branches of workers that have this commit.
     pub fn branches_with(&self, commit: &Commit) -> Result<Vec<String>, GitError> {
-        let output = Call::on(self.path(), "find the branches of a commit")
+        let output = self
+            .call("find the branches of a commit")?
             .args(["for-each-ref", "--format=%(refname:lstrip=2)", "--contains"])
             .args([commit.as_str(), "refs/heads/"])
             .done()?;
@@ -90,7 +92,8 @@ impl Repository {
 
     /// Whether this commit was made on a branch, and not fetched or merged into it.
     pub fn was_made_on(&self, branch: &str, commit: &Commit) -> Result<bool, GitError> {
-        let mut call = Call::on(self.path(), "read the history of a branch")
+        let mut call = self
+            .call("read the history of a branch")?
             .args(["log", "--walk-reflogs", "--format=%H %gs"])
             .arg(format!("refs/heads/{branch}"))
             .arg("--");
@@ -125,7 +128,10 @@ impl Repository {
             changed.extend(more.map(|(name, _)| name.clone()));
         }
         for name in &changed {
-            let call = || Call::on(self.path(), format!("put back {name}")).args(["config"]);
+            let call = || {
+                let call = Call::anywhere(format!("put back {name}"));
+                call.args(["config", "--file"]).arg(self.path().join("config"))
+            };
             // Where there is none, there is nothing to take away.
             call().args(["--unset-all", name]).answer()?;
             for (_, value) in wanted.iter().filter(|(wanted, _)| wanted == name) {
@@ -164,7 +170,7 @@ impl Repository {
     /// The tags that the origin has now.
     pub fn tags_of_origin(&self) -> Result<Vec<(String, Commit)>, GitError> {
         let origin = self.origin()?;
-        let mut call = Call::over_network(self.path(), &origin, "ask for the tags of the origin")?
+        let mut call = Call::over_network(None, &origin, "ask for the tags of the origin")?
             .args(["ls-remote", "--tags", "--refs", "--"])
             .arg(&origin);
         let answer = call.answer()?;
@@ -188,7 +194,8 @@ impl Repository {
         }
         match before {
             Some(before) => self.set_reference(name, before, None),
-            None => Call::on(self.path(), format!("delete {name}"))
+            None => self
+                .call(format!("delete {name}"))?
                 .args(["update-ref", "-d", name])
                 .done()
                 .map(drop),

@@ -48,7 +48,7 @@ fn write<T: Send + 'static>(
     is_grouped: bool,
     work: impl FnOnce(&mut Writer<'_>) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let by = Authorship { actor: actor.to_owned(), at: NOW };
+    let by = Authorship { actor: actor.to_owned(), at: NOW, worker: None };
     if is_grouped { store.submit(by, work).wait() } else { store.write(&by, work) }
 }
 
