@@ -73,8 +73,8 @@ pub(crate) fn without_nul(json: &str) -> String {
         let (before, from) = rest.split_at(at);
         kept.push_str(before);
         let escape = from.chars().take(2).map(char::len_utf8).sum();
-        rest = if from.starts_with('\0') {
-            &from[1..]
+        rest = if let Some(after) = from.strip_prefix('\0') {
+            after
         } else if let Some(after) = from.strip_prefix("\\u0000") {
             after
         } else {

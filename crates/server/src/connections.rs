@@ -197,13 +197,16 @@ async fn refuse(mut stream: TcpStream) {
     let _ = tokio::time::timeout(NO_ROOM_PAUSE, stream.write_all(FULL)).await;
 }
 
+/// Is ready when a connection has been listened to for long enough after its last answer.
+type LingeringEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A connection whose other side must take what it is sent in time, and is listened to for a while after the last answer.
 struct Patient<S> {
     stream: S,
     stall: Duration,
     stopping: CancellationToken,
     /// How many bytes may still come after the last answer, and until when, once that is sent.
-    lingering: Option<(usize, Pin<Box<dyn Future<Output = ()> + Send>>)>,
+    lingering: Option<(usize, LingeringEnd)>,
     /// When the other side will have taken nothing for too long, while it takes nothing.
     until: Option<Pin<Box<Sleep>>>,
 }

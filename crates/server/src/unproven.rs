@@ -128,20 +128,21 @@ fn client_of(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn address(text: &str) -> Option<IpAddr> {
-        Some(text.parse().unwrap())
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
     }
 
     #[test]
     fn one_address_loses_its_own_oldest_connection() {
         let all = Unproven::of(16);
-        let other = all.admit(address("10.0.0.9"));
-        let held: Vec<_> = (0..5).map(|_| all.admit(address("10.0.0.7"))).collect();
+        let other = all.admit(Some(address("10.0.0.9")));
+        let held: Vec<_> = (0..5).map(|_| all.admit(Some(address("10.0.0.7")))).collect();
         let closed: Vec<bool> = held.iter().map(|one| one.over.is_cancelled()).collect();
         assert_eq!(closed, [true, false, false, false, false]);
         assert!(!other.over.is_cancelled());
         // Addresses that one client can choose from count as one.
-        let many: Vec<_> = (1..6).map(|n| all.admit(address(&format!("fd00::{n}")))).collect();
+        let many: Vec<_> =
+            (1..6).map(|n| all.admit(Some(address(&format!("fd00::{n}"))))).collect();
         assert!(many[0].over.is_cancelled());
     }
 
@@ -159,7 +160,7 @@ mod tests {
     fn connections_that_are_over_are_forgotten() {
         let all = Unproven::of(8);
         for _ in 0..1000 {
-            drop(all.admit(address("10.0.0.7")));
+            drop(all.admit(Some(address("10.0.0.7"))));
         }
         assert!(all.entries().connections.is_empty() && all.entries().by_address.is_empty());
         let only = all.admit(None);

@@ -122,13 +122,13 @@ pub fn output(program: &str, arguments: &[&str]) -> String {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the rules must not depend on what they check")]
 fn try_output(program: &str, arguments: &[&str]) -> Result<String, String> {
     // The cargo that runs this test, rather than the one on the path.
     let path = match program {
         "cargo" => env::var_os("CARGO").unwrap_or_else(|| OsString::from(program)),
         other => OsString::from(other),
     };
-    #[expect(clippy::disallowed_methods, reason = "the rules must not depend on what they check")]
     let mut command = Command::new(path);
     let output = command
         .args(arguments)

@@ -61,7 +61,9 @@ impl Shown {
         let scheduler = queue::status(town)?;
         let daemon_absence = daemon::absence(town, &scheduler);
         if daemon_absence.is_some() {
-            convoys.iter_mut().for_each(|convoy| convoy.estimate = None);
+            for convoy in &mut convoys {
+                convoy.estimate = None;
+            }
         }
         Ok(Self {
             numbers: beads::statistics(town)?,

@@ -86,7 +86,9 @@ mod tests {
                 if next.is_empty() {
                     return closed.contains(&false);
                 }
-                next.into_iter().for_each(|at| closed[at] = true);
+                for at in next {
+                    closed[at] = true;
+                }
             }
         }
     }

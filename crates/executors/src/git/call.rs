@@ -60,7 +60,7 @@ pub(super) struct Call {
     /// A lock that stays held until the call has ended, also if our process ends before it.
     lock: Option<File>,
     /// The view that it looks through, which must exist until the call is over.
-    _view: Option<Arc<View>>,
+    view: Option<Arc<View>>,
 }
 
 /// What git answered.
@@ -90,7 +90,7 @@ impl Call {
         let call = Self::on(view.path(), deed);
         // Otherwise the processes that git starts for a worktree would find the repository of the workers.
         let mut call = call.env("GIT_COMMON_DIR", view.path());
-        call._view = Some(view);
+        call.view = Some(view);
         call
     }
 
@@ -114,7 +114,7 @@ impl Call {
         deed: impl Into<String>,
     ) -> Self {
         let mut call = Self::in_tree(tree, git_directory, view.path(), deed);
-        call._view = Some(view);
+        call.view = Some(view);
         call
     }
 
@@ -127,7 +127,7 @@ impl Call {
         }
         // A commit is what its hash says, whatever somebody has put in its place for viewing.
         command.env("GIT_NO_REPLACE_OBJECTS", "1");
-        Self { command, deed: deed.into(), input: Vec::new(), limit: None, lock: None, _view: None }
+        Self { command, deed: deed.into(), input: Vec::new(), limit: None, lock: None, view: None }
     }
 
     pub(super) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {

@@ -4,6 +4,7 @@
 //! leaves those files out. So our git gets another common directory: one with links to objects, references and
 //! worktrees, and with files of our own for everything else.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
@@ -101,7 +102,8 @@ fn configuration_of(repository: &Path) -> Result<String, GitError> {
         let value = String::from_utf8_lossy(&answer.output).trim().to_owned();
         let is_word = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if answer.succeeded() && is_word {
-            extensions.push_str(&format!("\t{name} = {value}\n"));
+            // Writing to a string cannot fail.
+            let _ = writeln!(extensions, "\t{name} = {value}");
         }
     }
     let version = u8::from(!extensions.is_empty());

@@ -366,7 +366,7 @@ mod tests {
     fn a_process_is_seen_by_its_place_its_program_its_files_and_its_parent() {
         use std::process::Stdio;
 
-        use crate::process::command;
+        use crate::process::command_in;
 
         let town = tempfile::tempdir().unwrap();
         let tree = town.path().join("tree");
@@ -375,9 +375,9 @@ mod tests {
         fs::copy(command_path("sleep"), tree.join("program")).unwrap();
         // Each has an empty environment and a session of its own.
         let begin = |script: &str, place: &Path| {
-            let mut shell = command("setsid");
+            let mut shell = command_in("setsid", place);
             shell.args(["env", "-i", "/bin/sh", "-c", script]).arg(&tree);
-            shell.current_dir(place).stdin(Stdio::null()).stdout(Stdio::null());
+            shell.stdin(Stdio::null()).stdout(Stdio::null());
             shell.spawn().unwrap()
         };
         let elsewhere = town.path();
@@ -416,15 +416,15 @@ mod tests {
     fn a_process_in_the_session_of_the_agent_is_seen_and_ended_if_it_is_in_the_tree_too() {
         use std::process::Stdio;
 
-        use crate::process::command;
+        use crate::process::command_in;
 
         let town = tempfile::tempdir().unwrap();
         let tree = town.path().join("tree");
         fs::create_dir(&tree).unwrap();
         let script = "cd / && env -i /bin/sleep 600 & echo $! > outside; \
                       env -i /bin/sleep 600 & echo $! > inside; wait";
-        let mut agent = command("setsid");
-        agent.args(["/bin/sh", "-c", script]).current_dir(&tree).stdin(Stdio::null());
+        let mut agent = command_in("setsid", &tree);
+        agent.args(["/bin/sh", "-c", script]).stdin(Stdio::null());
         let mut agent = agent.spawn().unwrap();
         let [outside, inside] = ["outside", "inside"].map(|name| number_in(&tree.join(name)));
         let pid = Pid::from_child(&agent);

@@ -256,7 +256,10 @@ fn linked_worktree_takes_the_landing() {
     own.git(["worktree", "add", "--quiet", linked.to_str().unwrap(), "main"]);
     write(&linked, "other.txt", "edited\n");
     for origin in [&own.checkout, &linked, &own.checkout.join(".git")] {
-        assert_eq!(checkouts_of(origin.to_str().unwrap(), "main").unwrap(), [linked.clone()]);
+        assert_eq!(
+            checkouts_of(origin.to_str().unwrap(), "main").unwrap(),
+            std::slice::from_ref(&linked)
+        );
     }
     assert_eq!(own.deliver(&commit), Push::Done);
     assert_eq!(own.head(), commit.as_str());

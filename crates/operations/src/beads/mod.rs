@@ -32,7 +32,7 @@ pub use lint::{Finding, LintSummary, lint};
 pub use list::{
     blocked, check_status, count, count_by, everything, for_each_page, label_counts, statistics,
 };
-pub(crate) use moving::carried_rig;
+pub(crate) use moving::{CarriedRig, carried_rig};
 pub use plan::{Made, PlanOptions, create_all};
 pub use prime::{Primer, primer};
 pub use query::query_filter;

@@ -58,13 +58,25 @@ pub(super) fn move_to(
     Ok(())
 }
 
-/// The rig that the record of a bead names, if it names one: `Some(None)` is the town itself. A rig that is not known here is
-/// not named.
-pub(crate) fn carried_rig(reader: &Reader<'_>, bead: &Bead) -> Result<Option<Option<RigSlug>>> {
+/// Where the record of a bead says that it belongs.
+pub(crate) enum CarriedRig {
+    /// The record names no rig, or one that is not known here.
+    Unnamed,
+    /// The town itself.
+    Town,
+    /// This rig.
+    Rig(RigSlug),
+}
+
+/// The rig that the record of a bead names.
+pub(crate) fn carried_rig(reader: &Reader<'_>, bead: &Bead) -> Result<CarriedRig> {
     let named = bead.carried.iter().find(|(name, _)| name == RIG_FIELD);
-    let Some(slug) = named.and_then(|(_, value)| value.to_text()) else { return Ok(None) };
-    if slug.is_empty() {
-        return Ok(Some(None));
-    }
-    Ok(reader.rig(&slug)?.map(|rig| Some(rig.slug)))
+    Ok(match named.and_then(|(_, value)| value.to_text()) {
+        None => CarriedRig::Unnamed,
+        Some(slug) if slug.is_empty() => CarriedRig::Town,
+        Some(slug) => match reader.rig(&slug)? {
+            Some(rig) => CarriedRig::Rig(rig.slug),
+            None => CarriedRig::Unnamed,
+        },
+    })
 }

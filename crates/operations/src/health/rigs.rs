@@ -82,12 +82,11 @@ fn program_of(runtime: &Runtime) -> Option<String> {
 
 fn tmux(all: &[Rig]) -> Option<Check> {
     let rig = all.iter().find(|rig| is_in_service(rig) && rig.executor == ExecutorKind::Tmux)?;
-    Some(match process::version_of("tmux", "-V") {
-        Some(version) => Check::good("tmux", version),
-        None => {
-            let detail = format!("not found, and the rig {} works in tmux", rig.slug);
-            Check::bad("tmux", Grade::Problem, detail, "install tmux")
-        }
+    Some(if let Some(version) = process::version_of("tmux", "-V") {
+        Check::good("tmux", version)
+    } else {
+        let detail = format!("not found, and the rig {} works in tmux", rig.slug);
+        Check::bad("tmux", Grade::Problem, detail, "install tmux")
     })
 }
 

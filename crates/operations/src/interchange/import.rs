@@ -13,7 +13,7 @@ use super::lines::{Source, Text};
 use super::survey::{Place, Survey, survey};
 use super::{Arrival, ImportSummary, SourceKind, external};
 use crate::adopt::carries_old_state;
-use crate::beads::carried_rig;
+use crate::beads::{CarriedRig, carried_rig};
 use crate::dependencies::Tangle;
 use crate::{OperationError, Result, Town};
 
@@ -174,8 +174,9 @@ impl Import<'_, '_> {
         let local = if was_there { self.bulk.writer().bead(&bead.id)? } else { None };
         let Some(local) = local else {
             bead.rig = match carried_rig(self.bulk.writer(), &bead)? {
-                Some(rig) => rig,
-                None => self.rig_of(&bead.id),
+                CarriedRig::Rig(rig) => Some(rig),
+                CarriedRig::Town => None,
+                CarriedRig::Unnamed => self.rig_of(&bead.id),
             };
             self.bulk.insert(&bead, &labels, &comments, &dependencies)?;
             self.summary.created += 1;

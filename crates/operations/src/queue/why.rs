@@ -183,21 +183,19 @@ fn standing(town: &Town, reader: &Reader<'_>, scene: &Scene, bead: &Bead) -> Res
     let run = reader.runs_of(&bead.id)?.into_iter().next();
     let is_open = context.as_ref().is_some_and(|context| context.closed.is_none());
     let is_live = run.as_ref().is_some_and(|run| run.state.is_live());
-    let (reasons, outlook) = match context.as_ref().filter(|_| is_open && !is_live) {
-        Some(context) => {
-            let facts = BeadFacts::of_bead(reader, bead)?;
-            let own = scene.reasons(context, bead, &facts);
-            // A bead that cannot start anyway stands in no line that would have to be walked.
-            if own.iter().all(WaitReason::is_control) {
-                in_line(town, reader, scene.clone(), bead)?
-            } else {
-                (own, None)
-            }
+    let scheduled = context.as_ref().filter(|_| is_open && !is_live);
+    let (reasons, outlook) = if let Some(context) = scheduled {
+        let facts = BeadFacts::of_bead(reader, bead)?;
+        let own = scene.reasons(context, bead, &facts);
+        // A bead that cannot start anyway stands in no line that would have to be walked.
+        if own.iter().all(WaitReason::is_control) {
+            in_line(town, reader, scene.clone(), bead)?
+        } else {
+            (own, None)
         }
-        None => {
-            let staged = reader.staged_convoys_of(std::slice::from_ref(&bead.id))?.remove(&bead.id);
-            (scene.reasons_unscheduled(reader, bead, staged.as_ref())?, None)
-        }
+    } else {
+        let staged = reader.staged_convoys_of(std::slice::from_ref(&bead.id))?.remove(&bead.id);
+        (scene.reasons_unscheduled(reader, bead, staged.as_ref())?, None)
     };
     Ok(Standing { context, run, is_open, reasons, outlook })
 }

@@ -105,10 +105,13 @@ impl<'a> Fields<'a> {
     /// Takes a text; absent is the same as empty. Another value is kept as it is spelled, and told.
     pub(crate) fn mended_text(&mut self, name: &str, repairs: &mut Vec<String>) -> String {
         let Some(raw) = self.take(name) else { return String::new() };
-        values::text(raw).map(Cow::into_owned).unwrap_or_else(|invalid| {
-            repairs.push(format!("kept {name} as text: {invalid}"));
-            values::any_text(raw)
-        })
+        match values::text(raw) {
+            Ok(text) => text.into_owned(),
+            Err(invalid) => {
+                repairs.push(format!("kept {name} as text: {invalid}"));
+                values::any_text(raw)
+            }
+        }
     }
 
     /// Takes an instant. One that cannot be read is replaced by `stand_in` and told; so is Go's zero if there is a stand-in.

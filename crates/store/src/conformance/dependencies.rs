@@ -275,7 +275,7 @@ pub(super) fn a_wait_for_a_parent_names_its_unfinished_children(subject: &dyn Su
     town.link("gt-part", PART, "gt-epic");
     town.link("gt-wait", DependencyType::WaitsFor, "gt-parent");
     let mut any = edge("gt-any", DependencyType::WaitsFor, "gt-parent");
-    any.metadata = "{\"gate\":\"any-children\"}".to_owned();
+    "{\"gate\":\"any-children\"}".clone_into(&mut any.metadata);
     town.put(&any);
     let pairs = || {
         let mut pairs = Vec::new();

@@ -13,13 +13,17 @@ use crate::output::{Printer, plural, span};
 ///
 /// Looks at the hooked and claimed beads of all rigs. A bead without a live run that was not touched for a while is open
 /// again, without an assignee. A bead with a running worker, a bead that is being merged, and a bead that a person has begun
-/// is left alone. The daemon does the same for hooks that were not touched for recovery.stale_hooks (1h), except for beads
-/// that a person has claimed by hand.
+/// is left alone. The daemon does the same for hooks that were not touched for an hour, except for beads that a person has
+/// claimed by hand.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "The time of the daemon is the setting recovery.stale_hooks; 0s switches it off.
+
+Examples:
   gt deacon stale-hooks --dry-run
   gt deacon stale-hooks --max-age 4h
-  gt deacon stale-hooks --json")]
+  gt deacon stale-hooks --json"
+)]
 pub(super) struct StaleHooksArgs {
     /// Only what was not touched for this long
     #[arg(long, value_name = "TIME", default_value = "1h")]

@@ -8,12 +8,12 @@ use crate::subjects::{NOW, fresh_url, server_address};
 /// What a caller whose clock stands at `at` takes for the time of leases: within a read and within a write.
 fn lease_times(store: &Store, at: Timestamp) -> [Timestamp; 2] {
     let by = Authorship { actor: "ann".to_owned(), at, worker: None };
-    let reading = store.read(|reader| Ok::<_, StoreError>(reader.lease_time(at))).unwrap();
+    let reading = store.read(|reader| Ok::<_, StoreError>(reader.lease_time(at)));
     let writing = store.write(&by, |writer| {
         assert_eq!(writer.now(), at, "the rest goes by the caller's clock");
         Ok::<_, StoreError>(writer.lease_now())
     });
-    [reading, writing.unwrap()]
+    [reading, writing].map(|time| time.expect("the store answers"))
 }
 
 #[test]
