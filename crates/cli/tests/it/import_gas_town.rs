@@ -60,7 +60,7 @@ fn rigs_settings_and_beads_of_all_stores_come() {
     assert_eq!(town.ids(&["list", "--rig", "web"]), ["we-1", "we-2"]);
     assert_eq!(town.ids(&["list", "--rig", "api"]), ["ap-1"]);
     assert_eq!(town.ready(), ["ap-1", "we-1", "zz-1"], "we-2 waits across rigs");
-    town.gt(["doctor"]).ok();
+    town.gt(["store", "check"]).ok();
 }
 
 #[test]
@@ -131,6 +131,7 @@ fn a_rehearsal_says_exactly_what_happens_and_leaves_nothing() {
     let now = |text: &str| {
         let words = [
             ("Would import", "✓ Imported"),
+            ("Would mend", "Mended"),
             ("would add", "added"),
             ("would set", "set"),
             ("would keep", "kept"),
@@ -180,7 +181,7 @@ fn a_town_in_the_same_directory_takes_it_over() {
     assert_eq!((&summary["created"], &summary["rigs"]), (&json!(6), &json!(["api", "web"])));
     assert_eq!(here.gt_json(&["import", "."])["unchanged"], 6);
     assert_eq!(here.in_dir("web").json(&["list", "--rig", "web"]).as_array().unwrap().len(), 2);
-    here.gt(["doctor"]).ok();
+    here.gt(["store", "check"]).ok();
 }
 
 #[test]

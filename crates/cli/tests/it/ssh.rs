@@ -172,7 +172,7 @@ fn a_worker_that_fails_or_is_killed_over_there_ends_its_run_the_same_way() {
     let [failed, lost] = ["we-a#1", "we-b#1"].map(|run| there.run_of(run));
     assert_eq!(
         (&failed["exit_code"], &failed["reason"]),
-        (&json!(3), &json!("it ended with exit status 3"))
+        (&json!(3), &json!("it ended with exit status 3; last output: no"))
     );
     assert_eq!(lost["reason"], "it was killed by signal 9");
     assert_eq!(there.gt(["run", "log", "we-a"]).ok().stdout, "no\n");

@@ -100,10 +100,12 @@ fn git_that_dies_in_the_middle_costs_a_try_and_no_work() {
         for word in ["worktree", "reset", "switch", "update-ref", "status", "commit-tree"] {
             let (town, path) = town_with_fragile_git(word, caller);
             let mut later = 0;
+            // Its tree is clean afterwards, and used again.
+            town.script("we-0", "echo zero > zero.txt");
             town.script("we-1", "echo precious-1 > work.txt; echo precious-1 > build.log; exit 1");
             town.script("we-2", "echo precious-2 > work.txt; exit 1");
             town.script("we-3", "echo precious-3 > other.txt");
-            for bead in ["we-1", "we-2", "we-3"] {
+            for bead in ["we-0", "we-1", "we-2", "we-3"] {
                 let ran = town.start_gt(&["sling", bead]).env("PATH", &path).run();
                 wait_until(&format!("{bead} has ended ({word}, {caller})\n{ran}"), || {
                     // Nobody has to wait until a start may be tried again.

@@ -260,10 +260,7 @@ impl Repository {
         let mut pauses = LOCK_PAUSES.iter();
         loop {
             match self.land_in(&checkout, commit, expected, landing)? {
-                Attempt::Landed => {
-                    self.note_push(commit, branch, Some(expected));
-                    return Ok(Push::Done);
-                }
+                Attempt::Landed => return Ok(Push::Done),
                 Attempt::Push(push) => return Ok(push),
                 Attempt::Held(obstacle) => return held(obstacle),
                 Attempt::Locked(lock) => match pauses.next() {

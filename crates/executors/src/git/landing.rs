@@ -47,18 +47,7 @@ impl Repository {
         branch: &str,
         expected: Option<&Commit>,
     ) -> Result<Push, GitError> {
-        let outcome = self.send(commit, branch, expected, None)?;
-        if outcome == Push::Done {
-            self.note_push(commit, branch, expected);
-        }
-        Ok(outcome)
-    }
-
-    /// Writes down where a branch of the origin is after a push. Pushing to a URL, and not to the remote, leaves this to
-    /// us. A fetch that happened meanwhile knows more; and the commit is at the origin either way.
-    pub(super) fn note_push(&self, commit: &Commit, branch: &str, expected: Option<&Commit>) {
-        let known = format!("refs/remotes/origin/{branch}");
-        let _ = self.set_reference(&known, commit, expected);
+        self.send(commit, branch, expected, None)
     }
 
     /// Pushes a commit that is meant for a branch: to the branch itself or, with `candidate`, only to that reference.

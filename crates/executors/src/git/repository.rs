@@ -145,6 +145,10 @@ impl Repository {
     /// The view through which our git sees the repository.
     pub(super) fn view(&self) -> Result<Arc<View>, GitError> {
         let kept = self.is_ours.then(|| View::kept(&self.view_path())).flatten();
+        if kept.is_some() {
+            // The file that names the borrowed objects is in a directory that workers write to.
+            self.keep_objects()?;
+        }
         kept.map_or_else(|| View::temporary(&self.path), Ok).map(Arc::new)
     }
 

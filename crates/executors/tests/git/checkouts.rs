@@ -68,6 +68,7 @@ impl Own {
         assert_eq!(self.head(), commit.as_str());
         assert_eq!(self.read("file.txt"), "landed\n");
         assert_eq!(self.read("new.txt"), "new\n");
+        self.repository.fetch().unwrap();
         assert_eq!(self.repository.tip("main").unwrap().as_ref(), Some(commit));
         self.repository.forget_candidate("main", "we-1#1").unwrap();
         assert_eq!(self.candidates(), "");

@@ -223,7 +223,7 @@ impl Repository {
 /// The settings in a file.
 fn list(file: &[u8]) -> Result<Vec<Setting>, GitError> {
     let output = Call::anywhere("read settings")
-        .args(["config", "--file", "-", "-z", "--list"])
+        .args(["config", "--no-includes", "--file", "-", "-z", "--list"])
         .input(if file.is_empty() { b"\n".to_vec() } else { file.to_vec() })
         .done()?;
     let text = String::from_utf8_lossy(&output);
