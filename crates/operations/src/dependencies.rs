@@ -186,8 +186,8 @@ pub(crate) fn add_edge(
                     "{issue} waits for {waited} and cannot become a part of it"
                 )));
             }
+            check_part(writer, issue, target)?;
         }
-        check_part(writer, issue, target)?;
     }
     let is_convoy = |reader: &Reader<'_>, id: &BeadId| -> Result<bool> {
         Ok(reader.bead(id)?.is_some_and(|bead| bead.issue_type.is_convoy()))
@@ -220,6 +220,14 @@ pub(crate) fn waits_of(reader: &Reader<'_>, id: &BeadId) -> Result<Vec<BeadId>> 
 /// Refuses an edge that makes beads wait for each other, through any number of edges and parts.
 fn check_no_deadlock(reader: &Reader<'_>, edge: &Dependency) -> Result<()> {
     let (issue, target) = (&edge.issue, &edge.target);
+    let onward = reader.waited_for_edges(target)?;
+    check_acyclic(edge, &onward)?;
+    // Where no edge on the way stands for parts, the edges are all there is.
+    let mut reached: Vec<BeadId> = onward.into_iter().map(|(_, target)| target).collect();
+    reached.push(target.clone());
+    if edge.kind != DependencyType::WaitsFor && !reader.any_waits_for_parts(&reached)? {
+        return Ok(());
+    }
     let new = [(edge.kind.clone(), edge.gate(), target.clone())];
     let first = waits(&new, Vec::new(), |target| {
         Ok::<_, OperationError>(reader.unfinished_children(target)?)

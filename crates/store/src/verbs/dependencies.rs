@@ -191,6 +191,27 @@ impl Reader<'_> {
         })
     }
 
+    /// Whether one of these beads may wait for parts: it is an epic, or has an edge `waits-for`.
+    pub fn any_waits_for_parts(&self, ids: &[BeadId]) -> Result<bool, StoreError> {
+        for page in ids.chunks(PAGE) {
+            let (list, params) = placeholders(page);
+            for sql in [
+                format!(
+                    "SELECT id FROM beads WHERE id IN ({list}) AND issue_type = 'epic' LIMIT 1"
+                ),
+                format!(
+                    "SELECT issue_id FROM dependencies WHERE issue_id IN ({list}) \
+                     AND type = 'waits-for' LIMIT 1"
+                ),
+            ] {
+                if !self.rows(&sql, &params, |row| id_from(row, 0))?.is_empty() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// The parts of a bead that a `waits-for` on it still waits for.
     pub fn unfinished_children(&self, id: &BeadId) -> Result<Vec<BeadId>, StoreError> {
         self.rows(UNFINISHED_CHILDREN, &[id.into()], |row| id_from(row, 0))
