@@ -5,11 +5,12 @@ use gt_tidy::policy::FILE_LINES_MAX;
 use gt_tidy::scan;
 use gt_tidy::workspace::{SourceFile, files};
 
-/// Where SQL may stand: the store, the baselines it is measured against, and tests, which look
-/// behind the store's back on purpose.
+/// Where SQL may stand: the store, the baselines it is measured against, the test kit, which administers
+/// servers, and tests, which look behind the store's back on purpose.
 fn may_have_sql(file: &SourceFile) -> bool {
     file.path.starts_with("crates/store/")
         || file.path.starts_with("crates/benchmarks/")
+        || file.path.starts_with("crates/testkit/")
         || file.is_test()
 }
 

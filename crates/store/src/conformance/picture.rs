@@ -31,7 +31,8 @@ pub(super) fn what_is_asked_of_many_beads_at_once_is_what_each_would_say(subject
     for (convoy, status) in [("hq-cv-b", &staged), ("hq-cv-a", &staged), ("hq-cv-0", &Status::Open)]
     {
         town.add(Bead { issue_type: kind("convoy"), status: status.clone(), ..bead(convoy) });
-        town.write(|writer| writer.track(&id(convoy), &ids[298..]));
+        let tracked = if *status == staged { &ids[298..] } else { &ids[298..299] };
+        town.write(|writer| writer.track(&id(convoy), tracked));
     }
     for (blocked, blocker) in [("gt-1", "gt-0"), ("gt-1", "gt-2"), ("gt-299", "gt-0")] {
         town.link(blocked, DependencyType::Blocks, blocker);
@@ -61,8 +62,9 @@ pub(super) fn what_is_asked_of_many_beads_at_once_is_what_each_would_say(subject
         assert_eq!(runs.len(), 1);
         let dates = reader.defer_dates_of(&ids)?;
         assert_eq!((dates.len(), dates.get(&ids[5])), (1, Some(&at(77))));
+        // A bead that an open convoy tracks as well does not wait for the staged ones.
         let staged = reader.staged_convoys_of(&ids)?;
-        assert_eq!((staged.len(), staged.get(&ids[299])), (2, Some(&id("hq-cv-a"))));
+        assert_eq!((staged.len(), staged.get(&ids[299])), (1, Some(&id("hq-cv-a"))));
         // Closed, blocked, put off, cleared and at work are not in line.
         let awake: Vec<BeadId> =
             reader.awake_contexts()?.into_iter().map(|context| context.bead).collect();
