@@ -54,7 +54,7 @@ const REGISTRY: &str = "registry";
 /// Branches of the origin are in `refs/remotes/origin`, those of workers in `refs/heads`, what was rescued
 /// in `refs/gt`.
 ///
-/// Workers write to it, so our git reads only its objects and references, through a [`View`]. The caller says where its
+/// Workers write to it, so our git reads only its objects and references, through a view. The caller says where its
 /// origin is ([`Self::of`]). What comes from the origin and goes there passes through a repository of ours beside it
 /// ([`Self::own_path`]), which no worktree belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
