@@ -77,6 +77,7 @@ struct Told {
     counted: Counted,
     runs: check::Runs,
     retried: usize,
+    unlocked: usize,
     violations: Vec<String>,
 }
 
@@ -112,15 +113,16 @@ fn go_through(request: &Request, town: &ChaosTown, random: &mut Random) -> Told 
     let happened = faults::happen(town, random, request);
     let ended = peace::come_to_an_end(town);
     let counted = sampler.stop();
-    let (retried, mut violations) = match ended {
-        Ok(help) => (help.retried, Vec::new()),
-        Err(found) => (0, found),
+    let (help, mut violations) = match ended {
+        Ok(help) => (help, Vec::new()),
+        Err(found) => (peace::Help::default(), found),
     };
     violations.extend(counted.violations.iter().cloned());
     violations.extend(peace::go_down(town));
     let (runs, found) = check::check(town);
     violations.extend(found);
-    Told { happened, counted, runs, retried, violations }
+    let peace::Help { retried, unlocked } = help;
+    Told { happened, counted, runs, retried, unlocked, violations }
 }
 
 fn report(told: &Told, request: &Request, took: u64, out: &mut impl Write) -> io::Result<()> {
@@ -130,9 +132,10 @@ fn report(told: &Told, request: &Request, took: u64, out: &mut impl Write) -> io
     let runs = told.runs.by_state.iter().map(|(state, count)| format!("{count} {state}"));
     writeln!(
         out,
-        "  runs: {}; {} beads given new attempts by hand; never more than {} of {} agents in {} looks; {took} s",
+        "  runs: {}; {} beads given new attempts and {} locks of origins removed by hand; never more than {} of {} agents in {} looks; {took} s",
         list(runs.collect()),
         told.retried,
+        told.unlocked,
         told.counted.most,
         request.cap,
         told.counted.looks,

@@ -1,5 +1,7 @@
 //! Nothing happens any more: whatever can be done is done, with the help of a person where one is asked for.
 
+use std::fs;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -7,7 +9,7 @@ use gt_testkit::wait_until;
 
 use crate::faults::look_after;
 use crate::processes::Table;
-use crate::town::ChaosTown;
+use crate::town::{ChaosTown, RIGS};
 
 /// The pause between two looks of the person.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -21,6 +23,25 @@ const STANDS_STILL_AFTER: Duration = Duration::from_mins(2);
 pub(crate) struct Help {
     /// How many beads were given new attempts.
     pub(crate) retried: usize,
+    /// How many locks of killed processes were removed from origins.
+    pub(crate) unlocked: usize,
+}
+
+/// A lock of git that is older than this belongs to a process that was killed: no push of a town takes this long.
+const LOCK_AGE_MAX: Duration = Duration::from_secs(10);
+
+/// Removes the locks that a killed push has left on the branches of the origins. A person has to do that, because the lock
+/// does not say whose it is; `gt why` repeats what git says about it.
+fn remove_stale_locks(town: &ChaosTown) -> usize {
+    let is_stale = |path: &Path| {
+        let age = path.metadata().and_then(|file| file.modified()).map(|at| at.elapsed());
+        path.extension().is_some_and(|end| end == "lock")
+            && age.is_ok_and(|age| age.is_ok_and(|age| age > LOCK_AGE_MAX))
+    };
+    let branches = RIGS.map(|(rig, ..)| town.origin(rig).join("refs/heads"));
+    let entries = branches.iter().filter_map(|branches| fs::read_dir(branches).ok()).flatten();
+    let locks = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_stale(path));
+    locks.filter(|lock| fs::remove_file(lock).is_ok()).count()
 }
 
 /// Lets a town come to its end; what is wrong with it if it does not.
@@ -47,6 +68,7 @@ pub(crate) fn come_to_an_end(town: &ChaosTown) -> Result<Help, Vec<String>> {
         let open = town.beads.keys().filter(|bead| !closed.contains(bead));
         town.sling(&open.collect::<Vec<_>>());
         look_after(town);
+        help.unlocked += remove_stale_locks(town);
         let now = Some((closed.len(), last_event(town)));
         if now != last {
             (last, changed) = (now, Instant::now());
