@@ -193,7 +193,7 @@ pub(crate) fn happen(town: &ChaosTown, random: &mut Random, request: &Request) -
     })
 }
 
-/// Waits a moment in a copy of the town. Whoever waits also recovers what died, and starts nothing.
+/// Waits a moment in a copy of the town. `gt wait` also recovers runs that died, and starts nothing.
 fn wait_in_copy(town: &ChaosTown, name: &str) {
     let copy = town.sandbox.root().join("copies").join(name);
     town.sandbox.make_dir(&copy);

@@ -114,7 +114,7 @@ fn done_at_home(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
     if program == "gt" && place_of_verb(arguments).is_some_and(is_here) {
         return None;
     }
-    // A git hook of the original has nothing to ask there, and must not fail because nobody answers.
+    // A git hook of the original has nothing to ask there, and must not fail because the store does not answer.
     let is_hook = |argument: &OsString| argument == "hooks" || argument == "hook";
     if program == "bd" && arguments.get(1).is_some_and(is_hook) {
         return None;

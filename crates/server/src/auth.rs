@@ -130,7 +130,7 @@ impl Keys {
         Ok(Caller { shown: Some(Arc::new(Shown { secret, name: token.name, only_agent })) })
     }
 
-    /// Whether whoever comes in here must show a token.
+    /// Whether a client of this address must show a token.
     pub(crate) fn are_required(&self, is_local: bool) -> bool {
         !self.insecure && (self.require_token || !is_local)
     }

@@ -69,7 +69,7 @@ impl Client {
         let named: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
         let named = named.join(",");
         let mut addresses = named.rsplit(',').map(|text| text.trim().parse::<IpAddr>());
-        // What comes before an address that nobody vouches for is only a claim of that client.
+        // An address before one that is no trusted proxy is only a claim of that client.
         let client = addresses.find(|address| match address {
             Ok(address) => !proxies.contain(*address),
             Err(_) => true,
@@ -136,7 +136,7 @@ impl Reception {
         }
     }
 
-    /// Where anybody may ask, an address says nothing about who asks; and a proxy asks for many.
+    /// Where no token is needed, the address does not identify the client; and a proxy asks for many clients.
     fn probation(&self, address: IpAddr, is_local: bool) -> Arc<Probation> {
         let keys: &Keys = &self.service.keys;
         let is_counted =

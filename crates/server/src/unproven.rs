@@ -1,6 +1,6 @@
 //! Connections that have not shown yet that they are a client's: no token came over them where tokens are needed, or no
 //! request at all. They are limited, and a new one takes the place of the oldest, so that connections which say nothing keep
-//! nobody out who has something to say.
+//! no client out.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv6Addr};

@@ -84,7 +84,7 @@ fn a_server_needs_no_town_and_keeps_its_work_in_the_database_it_is_told() {
     assert_eq!(health["status"], "ok");
     server.stop();
 
-    // Whoever looks after its work needs no town either.
+    // Commands that look after its work need no town either.
     let place = nowhere();
     let noted = place.root().join("noted");
     let notify = place.write_script("notify", &format!("cat >> '{}'", noted.display()));

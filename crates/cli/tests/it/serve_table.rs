@@ -81,7 +81,7 @@ fn try_it(server: &Served, from: &str, to: &str, outcome: Option<&str>, agent: O
     } else {
         None
     };
-    // One that was cancelled before anybody had it cannot get an agent any more.
+    // An item that was cancelled before an agent had it cannot get one any more.
     let gets_agent = from == "cancelled" && agent.is_some() && outcome_fits;
     if !allowed(from).contains(&to) && (!is_repeated || gets_agent) {
         let problem = assert_problem(&answer, 409, "not-allowed");

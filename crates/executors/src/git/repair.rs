@@ -236,7 +236,7 @@ impl Repository {
     }
 }
 
-/// Whether git opens a repository, as anybody would call it there, and reads its references.
+/// Whether git, called with the repository's own configuration, opens a repository and reads its references.
 fn is_readable(repository: &Path) -> Result<(), GitError> {
     Call::on(repository, "read it")
         .args(["for-each-ref", "--format=%(refname)"])

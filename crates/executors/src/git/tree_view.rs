@@ -183,7 +183,7 @@ impl<'a> TreeView<'a> {
         Ok(())
     }
 
-    /// A sparse checkout leaves files out that nobody has deleted.
+    /// A sparse checkout leaves files out that no worker has deleted.
     fn tell_absent(&self, report: &mut Report) -> Result<(), GitError> {
         let is_gone = |path: &PathBuf| self.tree.path().join(path).symlink_metadata().is_err();
         if !report.changes.tracked.iter().any(is_gone) {

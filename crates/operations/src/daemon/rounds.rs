@@ -200,7 +200,7 @@ fn liveness(office: &Office) -> Result<Round> {
         office.tell(Level::Warning, "hook released", &more);
     }
     let runs = recovered.restarted.len() + recovered.lost.len() + recovered.finished.len();
-    // That nothing happens to a hook is no event, so what is found here is no news that nobody told.
+    // That nothing happens to a hook is no event, so the scan finds here nothing that a hint should have told.
     office.tally(Duty::Liveness).report.done += released.len() as u64;
     let done = (runs + recovered.stale) as u64;
     let due = recovered.due.into_iter().chain(next_hook).min();

@@ -63,7 +63,7 @@ fn run(root: Option<&Path>, words: &[String], notice: &Notice) -> Result<(), Not
         fields.iter().chain(&place).map(|(name, value)| (*name, value.as_str())).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let input = format!("{}\n", notice.payload);
-    // A town without a directory has the command run where everybody may write.
+    // A town without a directory has the command run in the temporary directory.
     let elsewhere = std::env::temp_dir();
     let scratch = root.map_or_else(|| elsewhere.clone(), |root| root.join(DIRECTORY));
     let ended = Limited {

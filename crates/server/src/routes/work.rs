@@ -356,7 +356,7 @@ pub(super) async fn get(
 /// Change an item
 ///
 /// Moves it (queued → dispatched → in progress → completed, failed or blocked), reports on it, or corrects it. Without
-/// `run_id` or `If-Match` this concerns whoever has it now. The status that it has already changes nothing, and its notes are
+/// `run_id` or `If-Match` this concerns the agent that has it now. The status that it has already changes nothing, and its notes are
 /// taken.
 #[utoipa::path(
     patch,

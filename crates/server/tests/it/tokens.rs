@@ -210,7 +210,7 @@ fn connections_without_a_token_keep_nobody_out() {
     let closed =
         |stream: &mut std::net::TcpStream| matches!(stream.read(&mut [0; 64]), Ok(0) | Err(_));
     assert!(closed(&mut held[0]), "the oldest had to go");
-    // Whoever has shown a token stays.
+    // A connection that has shown a token stays.
     guarded.ask(&guarded.key("marcus", "submit"), "POST", "/work", ITEM).is(201);
     assert!(listener.any(|heard| heard.event == "created"));
 }

@@ -251,7 +251,7 @@ pub(super) fn writes_of_a_worker_are_checked_before_they_are_committed(subject: 
     let run = begin(&town, "gt-a", |_| ());
     let token = RunToken::from_random([7; 32]);
     let own = Proof::Token(token.hash());
-    // A run that nobody has taken has no token.
+    // A run that no supervisor has claimed has no token.
     assert!(!town.write(|writer| writer.set_run_token(&run.id, &token.hash())));
     assert!(town.write(|writer| {
         set_status(writer, "gt-a", Status::InProgress)?;
