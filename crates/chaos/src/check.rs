@@ -183,7 +183,10 @@ fn collect(directory: &Path, found: &mut BTreeSet<Entry>) {
 
 fn the_doctor_is_content(town: &ChaosTown) -> Result<Vec<String>, String> {
     let answer = town.ask(&["doctor"])?;
-    let wrong = array(&answer)?.iter().filter(|check| text(check, "grade") != "good");
+    // The servers of the chaos run without fsync, which the check of the database tells.
+    let is_of_town = |check: &&Value| text(check, "check") != "database";
+    let wrong = array(&answer)?.iter().filter(is_of_town);
+    let wrong = wrong.filter(|check| text(check, "grade") != "good");
     Ok(wrong.map(|check| format!("gt doctor: {check}")).collect())
 }
 

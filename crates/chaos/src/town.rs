@@ -169,11 +169,11 @@ impl ChaosTown {
         serde_json::from_str(&ran.stdout).map_err(|error| format!("{error}\n{ran}"))
     }
 
-    /// The ids of the beads that are closed; nothing if nobody can tell at the moment.
+    /// The ids of the work that is closed, without convoys; none if the town does not answer at the moment.
     pub(crate) fn closed(&self) -> Option<Vec<String>> {
         let answer = self.ask_bd(&["list", "--status", "closed", "--limit", "0"]).ok()?;
-        let beads = answer.as_array()?.iter();
-        Some(beads.filter_map(|bead| bead["id"].as_str().map(str::to_owned)).collect())
+        let ids = answer.as_array()?.iter().filter_map(|bead| bead["id"].as_str());
+        Some(ids.filter(|id| self.beads.contains_key(*id)).map(str::to_owned).collect())
     }
 }
 
