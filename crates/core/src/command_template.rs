@@ -1,4 +1,4 @@
-//! The command that a rig starts for a bead, with places for what differs from run to run.
+//! The command that a rig starts for a bead, with placeholders for the values that differ from run to run.
 
 use crate::{Invalid, words};
 
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn a_malformed_template_is_refused() {
         for (template, message) in [
             ("", "the command names no program"),
             ("  ", "the command names no program"),

@@ -1,4 +1,4 @@
-//! What happened.
+//! Events: a record of each change.
 
 use std::fmt;
 
@@ -46,7 +46,7 @@ event_kinds! {
     Updated = "updated",
     /// A bead's status changed without being claimed, closed or reopened.
     StatusChanged = "status_changed",
-    /// Somebody took a bead.
+    /// A bead was claimed.
     Claimed = "claimed",
     /// A bead was closed.
     Closed = "closed",
@@ -66,7 +66,7 @@ event_kinds! {
     DependencyRemoved = "dependency_removed",
     /// A dependency changed its type or metadata.
     DependencyChanged = "dependency_changed",
-    /// Somebody commented.
+    /// A bead was commented on.
     Commented = "commented",
     /// A rig was added.
     RigAdded = "rig_added",
@@ -108,9 +108,9 @@ event_kinds! {
     RunFailed = "run_failed",
     /// A run ended without saying how.
     RunLost = "run_lost",
-    /// Somebody ended a run.
+    /// A person or an agent ended a run.
     RunCancelled = "run_cancelled",
-    /// What a run has used is known.
+    /// The usage of a run is known.
     RunUsed = "run_used",
     /// Everything that a convoy tracks is done.
     ConvoyLanded = "convoy_landed",
@@ -118,7 +118,7 @@ event_kinds! {
     WorkAccepted = "work_accepted",
     /// The work of a run is on the branch it was made for.
     Landed = "landed",
-    /// What a run left in its tree was saved.
+    /// The uncommitted work in the tree of a run was saved.
     Rescued = "rescued",
     /// A tree was moved away.
     TreeMoved = "tree_moved",
@@ -140,13 +140,13 @@ event_kinds! {
     Limited = "limited",
     /// Work is started with a runtime or an account again.
     Unparked = "unparked",
-    /// A hook that nobody was at was taken back.
+    /// A hook without a worker was released.
     HookReleased = "hook_released",
     /// An account was added, changed or removed.
     AccountChanged = "account_changed",
     /// A worker has finished a step of its run.
     StepDone = "step_done",
-    /// Somebody wrote to somebody.
+    /// A message was sent.
     MessageSent = "message_sent",
     /// A message was put where its recipient looks.
     MessageDelivered = "message_delivered",
@@ -154,7 +154,7 @@ event_kinds! {
     MessageSeen = "message_seen",
     /// Messages that were read long ago are gone.
     MessagesPurged = "messages_purged",
-    /// What happened long ago is not kept any more.
+    /// Old events were deleted.
     EventsPurged = "events_purged",
     /// A worker or a person asks for a person.
     HelpWanted = "help_wanted",
@@ -172,13 +172,13 @@ impl fmt::Display for EventKind {
 /// transaction that writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
-    /// What happened.
+    /// The kind of change.
     pub kind: EventKind,
-    /// To which bead.
+    /// The bead.
     pub bead: Option<BeadId>,
-    /// In which rig.
+    /// The rig.
     pub rig: Option<RigSlug>,
-    /// In which run.
+    /// The run.
     pub run: Option<RunId>,
     /// The details, as a JSON object.
     pub payload: Json,
@@ -189,17 +189,17 @@ pub struct NewEvent {
 pub struct Event {
     /// Its place in history: gapless, in the order of commits.
     pub number: u64,
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Who did it.
+    /// The actor that made the change.
     pub actor: String,
-    /// What happened.
+    /// The kind of change.
     pub kind: EventKind,
-    /// To which bead.
+    /// The bead.
     pub bead: Option<BeadId>,
-    /// In which rig.
+    /// The rig.
     pub rig: Option<RigSlug>,
-    /// In which run.
+    /// The run.
     pub run: Option<String>,
     /// The details, as a JSON object.
     pub payload: Json,

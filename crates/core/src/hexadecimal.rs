@@ -34,7 +34,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+        fn written_bytes_read_back(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             prop_assert_eq!(bytes_of(&digits_of(&bytes)), Some(bytes));
         }
 

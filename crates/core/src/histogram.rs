@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// How many buckets there are between a number and its double: what is read from them is at most an eighth too long.
-const PER_OCTAVE: u64 = 8;
+/// How many buckets there are between a number and its double: a value read from them is at most an eighth too long.
+const BUCKETS_PER_OCTAVE: u64 = 8;
 /// `log2` of that.
-const BITS: u32 = 3;
+const OCTAVE_BITS: u32 = 3;
 
-/// Durations, counted in buckets that grow with what they hold, so that it never takes more room however many there are.
+/// Durations, counted in buckets of growing width, so that the size does not depend on the number of durations.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,18 +25,18 @@ pub struct Histogram {
     max: Duration,
 }
 
-/// What a histogram says in a few numbers.
+/// A summary of a histogram in a few numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quantiles {
-    /// How many there were.
+    /// The number of durations.
     pub count: u64,
-    /// What half of them took at most.
+    /// Half of them took at most this.
     pub p50: Duration,
-    /// What nine of ten took at most.
+    /// Nine of ten took at most this.
     pub p90: Duration,
-    /// What 99 of 100 took at most.
+    /// 99 of 100 took at most this.
     pub p99: Duration,
-    /// What the longest took.
+    /// The longest.
     pub max: Duration,
 }
 
@@ -52,17 +52,17 @@ impl Histogram {
         self.max = self.max.max(duration);
     }
 
-    /// How many there are.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// What this part of them (0 to 1) took at most; nothing if there are none.
+    /// The time that this part of them (0 to 1) took at most; nothing if there are none.
     pub fn quantile(&self, part: f64) -> Option<Duration> {
         if self.count == 0 {
             return None;
         }
-        // A part of a count is a count, and nobody counts to 2^52.
+        // A part of a count is a count, and no count here reaches 2^52.
         #[expect(
             clippy::cast_precision_loss,
             clippy::cast_possible_truncation,
@@ -93,11 +93,11 @@ fn microseconds(duration: Duration) -> u64 {
 
 /// The bucket of a number: the first ones hold one number each, and then there are so many between a number and its double.
 fn bucket_of(number: u64) -> usize {
-    let bucket = if number < PER_OCTAVE {
+    let bucket = if number < BUCKETS_PER_OCTAVE {
         number
     } else {
-        let octave = u64::from(number.ilog2() - BITS);
-        (octave + 1) * PER_OCTAVE + (number >> octave) - PER_OCTAVE
+        let octave = u64::from(number.ilog2() - OCTAVE_BITS);
+        (octave + 1) * BUCKETS_PER_OCTAVE + (number >> octave) - BUCKETS_PER_OCTAVE
     };
     // There are 496 buckets.
     usize::try_from(bucket).unwrap_or(usize::MAX)
@@ -106,11 +106,11 @@ fn bucket_of(number: u64) -> usize {
 /// The last number of a bucket.
 fn last_of(bucket: usize) -> u64 {
     let bucket = bucket as u64;
-    if bucket < PER_OCTAVE {
+    if bucket < BUCKETS_PER_OCTAVE {
         return bucket;
     }
-    let octave = bucket / PER_OCTAVE - 1;
-    let first = (bucket % PER_OCTAVE + PER_OCTAVE) << octave;
+    let octave = bucket / BUCKETS_PER_OCTAVE - 1;
+    let first = (bucket % BUCKETS_PER_OCTAVE + BUCKETS_PER_OCTAVE) << octave;
     first + ((1 << octave) - 1)
 }
 
@@ -156,7 +156,7 @@ mod tests {
             let bucket = bucket_of(number);
             let last = last_of(bucket);
             prop_assert!(last >= number);
-            prop_assert!(last - number <= number / PER_OCTAVE);
+            prop_assert!(last - number <= number / BUCKETS_PER_OCTAVE);
             prop_assert_eq!(bucket_of(last), bucket);
             prop_assert!(last == u64::MAX || bucket_of(last + 1) == bucket + 1);
         }

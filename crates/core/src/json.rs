@@ -22,7 +22,7 @@ impl Json {
     }
 
     /// Refuses an object with a key that is no text: an escape may stand for half of a character only.
-    /// Nobody could change a field of such an object without losing others.
+    /// A field of such an object could not be changed without losing others.
     pub fn check_keys(&self) -> Result<(), Invalid> {
         // Nothing else keeps the fields of an object from being read, and hardly any key has an escape.
         if self.0.starts_with('{') && self.0.contains("\\u") && self.fields().is_none() {
@@ -52,7 +52,7 @@ impl Json {
         deepest
     }
 
-    /// Wraps text that is already known to be valid and compact, such as what [`Json::as_str`] gave.
+    /// Wraps text that is already known to be valid and compact, such as the result of [`Json::as_str`].
     pub fn trusted(text: String) -> Self {
         Self(text)
     }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_refused() {
+    fn invalid_json_is_refused() {
         for text in ["", "{", "nul", "{} {}", "{'a':1}", r#"{"\ud800":1,"b":2}"#] {
             assert!(Json::parse(text).is_err(), "{text}");
         }

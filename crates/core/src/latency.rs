@@ -1,4 +1,4 @@
-//! How long work waited that could have started, read from what happened.
+//! How long work that could have started waited, computed from the events.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::histogram::Histogram;
 use crate::{BeadId, Event, EventKind, Timestamp};
 
-/// How many beads and starts are remembered at most; whoever has more waiting knows their latency anyway.
+/// How many beads and starts are remembered at most; with more of them waiting, the latency is long anyway.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// What let work start.
+/// The event that let work start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
     /// A close made it ready.
@@ -21,7 +21,7 @@ pub enum Trigger {
 /// A worker that has begun, and how long it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latency {
-    /// What let it start.
+    /// The event that let it start.
     pub trigger: Trigger,
     /// From there until its worker had taken it.
     pub time: Duration,
@@ -32,13 +32,13 @@ pub struct Latency {
 enum Ready {
     /// Since a close made it ready.
     Unblocked(Timestamp),
-    /// Since somebody scheduled it.
+    /// Since it was scheduled.
     Scheduled(Timestamp),
     /// It waits for a date.
     Later,
 }
 
-/// Watches what happens, and measures how long work waits that could start: from the close that made it ready, or from the
+/// Reads events, and measures how long work waits that could start: from the close that made it ready, or from the
 /// end of the run whose slot it got, whichever was later, until its worker has taken it.
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
@@ -50,12 +50,12 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// From a close to the start of what it made ready.
+    /// From a close to the start of the bead that it made ready.
     pub fn close_to_start(&self) -> &Histogram {
         &self.close_to_start
     }
 
-    /// From the end of a run to the start of whoever got its slot.
+    /// From the end of a run to the start of the run that got its slot.
     pub fn end_to_start(&self) -> &Histogram {
         &self.end_to_start
     }
@@ -79,7 +79,7 @@ impl Latencies {
             }
             EventKind::RunStarting => self.begin(event),
             EventKind::Dispatched => return self.begun(event),
-            // Whatever starts now has waited for this.
+            // Every run that starts now has waited for this.
             EventKind::Resumed
             | EventKind::Unparked
             | EventKind::SettingChanged
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waited_for_a_slot_waited_since_it_was_free() {
+    fn a_wait_for_a_slot_is_counted_since_the_slot_is_free() {
         let (latencies, found) = seen(&[
             (0, EventKind::Unblocked, "gt-b"),
             (10, EventKind::Scheduled, "gt-c"),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waited_for_something_else_is_not_counted() {
+    fn a_wait_for_another_reason_is_not_counted() {
         for between in [EventKind::StartFailed, EventKind::Resumed, EventKind::Unscheduled] {
             let (_, found) = seen(&[
                 (0, EventKind::Unblocked, "gt-b"),
@@ -194,7 +194,7 @@ mod tests {
             ]);
             assert_eq!(found, []);
         }
-        // Somebody scheduled it, and it started: nothing ended and nothing was closed.
+        // The bead was scheduled and started: nothing ended and nothing was closed.
         let (_, found) = seen(&[
             (0, EventKind::RunDone, "gt-a"),
             (5, EventKind::Scheduled, "gt-b"),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_comes_to_nothing_is_forgotten() {
+    fn a_cancelled_start_is_forgotten() {
         let (latencies, found) = seen(&[
             (0, EventKind::Unblocked, "gt-b"),
             (1, EventKind::RunStarting, "gt-b"),

@@ -5,7 +5,7 @@
 //! - Nothing here reads a file, a clock, the environment or the network. The current time is an
 //!   argument; everything a decision needs is an argument.
 //! - Everything that needs thought lives in [`decide`]; the rest of the product fetches facts for it
-//!   and writes down what it answers.
+//!   and writes down the answer.
 //! - The wire format is not known here. [`Json`] is opaque text that happens to be valid JSON.
 
 pub mod bead;
@@ -15,6 +15,7 @@ pub mod event;
 pub mod formula;
 mod hexadecimal;
 pub mod histogram;
+mod jitter;
 pub mod json;
 pub mod latency;
 pub mod likeness;
@@ -39,6 +40,7 @@ pub use bead::{
     Status, Title, Uid,
 };
 pub use event::{Event, EventKind, NewEvent};
+pub use jitter::jitter;
 pub use json::Json;
 pub use message::{Address, Message, MessageId, Sender};
 pub use networks::Networks;
@@ -49,7 +51,7 @@ pub use web_address::WebAddress;
 
 /// A value from outside that does not have the shape its type demands.
 ///
-/// The message is a complete sentence fragment that names the value and what would be right.
+/// The message is a complete sentence fragment that names the value and a correct one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(pub String);

@@ -1,4 +1,4 @@
-//! Names that look like others: what a slip of the fingers may have meant.
+//! Names that look like others: suggestions for typing errors.
 
 /// The known name that looks most like `name`, if one does: about a third of it may be different.
 pub fn closest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_near_is_suggested() {
+    fn only_similar_words_are_suggested() {
         let known = ["list", "run", "pause"];
         assert_eq!(closest("lits", known), Some("list"));
         assert_eq!(closest("rum", known), Some("run"));

@@ -29,7 +29,7 @@ pub const AMBIGUOUS_SHOWN_MAX: usize = 5;
 pub const HOOK_LOG_BYTES_MAX: u64 = 1024 * 1024;
 /// How much of a failed hook's last words is kept, in bytes.
 pub const HOOK_WORDS_BYTES_MAX: usize = 500;
-/// Longest query, in bytes; what it looks for must fit into a pattern of every engine.
+/// Longest query, in bytes; a text that it looks for must fit into a pattern of every engine.
 pub const QUERY_BYTES_MAX: usize = 16 * 1024;
 /// Most conditions of a query, so that every engine can plan it.
 pub const QUERY_CONDITIONS_MAX: usize = 200;

@@ -1,4 +1,4 @@
-//! Messages between people and workers: who they go to, and how far they have come.
+//! Messages between people and workers: their addresses, and whether they were delivered and read.
 
 use std::fmt;
 
@@ -41,35 +41,35 @@ impl fmt::Display for MessageId {
     }
 }
 
-/// Where a message goes.
+/// The address of a message.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
     /// The people who look after the town.
     Mayor,
-    /// Whoever looks after recovery.
+    /// The agent that looks after recovery.
     Deacon,
-    /// Whoever looks after the workers of a rig.
+    /// The agent that looks after the workers of a rig.
     Witness(RigSlug),
-    /// Whoever looks after the merges of a rig.
+    /// The agent that looks after the merges of a rig.
     Refinery(RigSlug),
     /// A polecat, a person or a standing agent.
     Place(WorkerPlace),
-    /// Whoever works on this bead, now or next: the work is what the message is about, and it may change hands.
+    /// The worker of this bead, now or next: the message is about the work, which may pass to another worker.
     Work(BeadId),
 }
 
-/// The ways to write an address, for whoever wrote another.
+/// The forms of an address, for the error about any other text.
 pub const ADDRESS_FORMS: &str = "mayor, deacon, <rig>/witness, <rig>/refinery, <rig>/crew/<name>, \
-    <rig>/polecats/<name>, or a bead or run for whoever works on it";
+    <rig>/polecats/<name>, or a bead or run for its worker";
 
-/// What somebody wrote as an address. What only the town can tell is left as it is.
+/// An address as it was written. A name that only the town can resolve is kept as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Written {
-    /// Somebody who is there whatever happens.
+    /// A role that always exists.
     Standing(Address),
     /// The worker of this run.
     Run(RunId),
-    /// Whoever works on the bead that goes by this name.
+    /// The worker of the bead that has this name.
     Bead(String),
 }
 
@@ -85,7 +85,7 @@ impl Written {
             return Ok(Self::Run(run));
         }
         let parts: Vec<&str> = text.strip_suffix('/').unwrap_or(text).split('/').collect();
-        // At the end of an address nobody would see it.
+        // White space at the end of an address would be invisible.
         if parts.iter().any(|part| part.trim() != *part) {
             return Err(invalid());
         }
@@ -143,12 +143,12 @@ impl fmt::Display for Address {
     }
 }
 
-/// Who wrote a message.
+/// The sender of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sender {
     /// The worker of a run.
     Worker(RunId),
-    /// Somebody with an address of their own.
+    /// A sender with an address of its own.
     Standing(Address),
     /// A person, by name.
     Person(String),
@@ -164,7 +164,7 @@ impl Sender {
         }
     }
 
-    /// Where an answer goes. People without an address read what the mayor gets.
+    /// Where an answer goes. People without an address read the mayor's messages.
     pub fn answers_go_to(&self) -> Address {
         match self {
             Self::Worker(run) => Address::Work(run.bead.clone()),
@@ -198,12 +198,12 @@ names! {
     }
 }
 
-/// What a message is for.
+/// The purpose of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageKind {
-    /// To be read some time.
+    /// To be read at any time.
     Mail,
-    /// To be put before somebody who is at work.
+    /// To be typed into the session of a working agent.
     Nudge,
     /// A person is asked.
     Escalation(Severity),
@@ -239,7 +239,7 @@ impl MessageKind {
 }
 
 names! {
-    /// How far a message has come.
+    /// The state of the delivery of a message.
     Receipt, "a receipt of a message" {
         /// It is kept for its recipient.
         Queued = "queued",
@@ -289,15 +289,15 @@ impl MessageBody {
 /// A message that is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMessage {
-    /// What it is for.
+    /// Its purpose.
     pub kind: MessageKind,
-    /// Who writes.
+    /// The sender.
     pub from: Sender,
-    /// To whom.
+    /// The recipient.
     pub to: Address,
-    /// What it is about, in a line.
+    /// The subject, in a line.
     pub subject: Option<Title>,
-    /// What it says.
+    /// The text.
     pub body: MessageBody,
     /// The bead it is about.
     pub bead: Option<BeadId>,
@@ -310,15 +310,15 @@ pub struct NewMessage {
 pub struct Message {
     /// Its name.
     pub id: MessageId,
-    /// What it is for.
+    /// Its purpose.
     pub kind: MessageKind,
-    /// Who wrote it.
+    /// The sender.
     pub from: Sender,
-    /// To whom.
+    /// The recipient.
     pub to: Address,
-    /// What it is about; empty if that was not said.
+    /// The subject; empty if there is none.
     pub subject: String,
-    /// What it says.
+    /// The text.
     pub body: String,
     /// The bead it is about.
     pub bead: Option<BeadId>,
@@ -333,7 +333,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// How far it has come.
+    /// The state of its delivery.
     pub fn receipt(&self) -> Receipt {
         match (self.seen_at, self.delivered_at) {
             (Some(_), _) => Receipt::Seen,
@@ -342,7 +342,7 @@ impl Message {
         }
     }
 
-    /// What it is about, in a line: its subject, else how it begins.
+    /// A line that sums it up: its subject, else how its text begins.
     pub fn headline(&self) -> &str {
         if self.subject.is_empty() {
             self.body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
@@ -360,8 +360,8 @@ impl Message {
         is_ours && self.kind == MessageKind::Mail && matches!(self.to, Address::Work(_))
     }
 
-    /// How it is put before somebody who is at work: a line that begins with [`Self::mark`]. What is too long for that is
-    /// left where it can be read.
+    /// The line that is typed into the session of a working agent; it begins with [`Self::mark`]. A longer text is
+    /// left where the agent can read it.
     pub fn spoken(&self) -> String {
         let mark = self.mark();
         let (first, rest) = self.body.trim().split_once('\n').unwrap_or((self.body.trim(), ""));
@@ -375,17 +375,17 @@ impl Message {
         format!("{mark} {}… (the rest: gt mail read {})", &headline[..end], self.id)
     }
 
-    /// What tells it apart from all others on a screen.
+    /// The mark that tells it apart from all other messages on a screen.
     pub fn mark(&self) -> String {
         format!("[{} from {}]", self.id, self.from)
     }
 }
 
-/// What the subject of a message begins with that one session leaves for the next.
+/// The subject of a message that one session leaves for the next begins with this.
 pub const HANDOVER: &str = "Handoff";
 
-/// The longest line that is put before somebody who is at work, in bytes. Programs show short texts as they are, and
-/// of long ones only that there is one.
+/// The longest line that is typed into the session of a working agent, in bytes. Programs show short texts as
+/// they are, and of long ones only that there is one.
 const SPOKEN_BYTES_MAX: usize = 400;
 
 fn shown(text: &str) -> String {
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_in_a_town_has_an_address() {
+    fn every_role_of_a_town_has_an_address() {
         for text in
             ["mayor", "deacon", "web/witness", "web/refinery", "web/crew/ann", "web/polecats/toast"]
         {
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_what_one_looks_like() {
+    fn the_error_about_an_address_shows_the_forms_of_one() {
         for wrong in
             ["", "/", "web/crew", "web/polecats", "web/crew/a/b", "web/x/y", "web//", "/ann"]
         {
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_reaches_whoever_wrote() {
+    fn an_answer_reaches_the_sender() {
         for (from, to) in [
             ("we-a#3", "we-a"),
             ("web/crew/ann", "web/crew/ann"),
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spoken_is_one_short_line() {
+    fn the_spoken_form_is_one_short_line() {
         assert_eq!(message("", "Hurry\tup\n").spoken(), "[msg-7 from ann] Hurry up");
         let rest = "… (the rest: gt mail read msg-7)";
         assert_eq!(message("", "a\nb").spoken(), format!("[msg-7 from ann] a{rest}"));

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::{Invalid, Json, Timestamp, bead::Uid};
+use crate::bead::Uid;
+use crate::{Invalid, Json, Timestamp};
 
 /// The fixed name of a rig, also the name of its directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +50,7 @@ impl RigSlug {
         Ok(Self(text.to_owned()))
     }
 
-    /// A name for a rig that people call `title`: what can be kept of that, with a number if `taken` says so.
+    /// A name for a rig that people call `title`: the valid characters of the title, with a number if `taken` says so.
     pub fn derive(title: &str, taken: impl Fn(&str) -> bool) -> Self {
         let plain = title.to_ascii_lowercase();
         let words: Vec<&str> =
@@ -81,7 +82,7 @@ impl fmt::Display for RigSlug {
     }
 }
 
-/// What the ids of a rig's beads begin with, without the `-`.
+/// The prefix of the ids of a rig's beads, without the `-`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix(String);
 
@@ -212,6 +213,14 @@ pub enum ExecutorKind {
 }
 
 impl ExecutorKind {
+    /// Whether its runs take slots of the town. Agents that ask for work themselves do not.
+    pub fn takes_slot(self) -> bool {
+        match self {
+            Self::Tmux | Self::Process | Self::Ssh => true,
+            Self::Pull | Self::None => false,
+        }
+    }
+
     /// The kind of this name.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         match text {
@@ -248,7 +257,7 @@ pub struct Rig {
     pub uid: Uid,
     /// Its name for people.
     pub title: String,
-    /// What its beads' ids begin with.
+    /// The prefix of its beads' ids.
     pub prefix: Prefix,
     /// Its directory relative to the town's.
     pub path: String,
@@ -256,7 +265,7 @@ pub struct Rig {
     pub repo: String,
     /// The branch that work lands on; empty without a repository.
     pub default_branch: String,
-    /// How its runs are carried out.
+    /// Its executor.
     pub executor: ExecutorKind,
     /// Whether it takes part.
     pub state: RigState,
@@ -271,6 +280,23 @@ pub struct Rig {
 }
 
 impl Rig {
+    /// Whether the runs of this rig have worktrees: it has a repository, and its workers are started by us.
+    pub fn has_trees(&self) -> bool {
+        !self.repo.is_empty() && self.executor.takes_slot()
+    }
+
+    /// Refuses a rig whose executor cannot work with its repository.
+    pub fn check_executor(&self) -> Result<(), Invalid> {
+        if self.executor == ExecutorKind::Ssh && !self.repo.is_empty() {
+            return Err(Invalid(format!(
+                "the rig {} has a repository, and trees on other machines are not there yet; use the executor tmux or \
+                 process for it, or a rig without a repository whose command looks after its own tree",
+                self.slug
+            )));
+        }
+        Ok(())
+    }
+
     /// A rig that has just been added, without a repository.
     pub fn new(slug: RigSlug, title: &str, prefix: Prefix, path: &str, now: Timestamp) -> Self {
         Self {
@@ -289,6 +315,17 @@ impl Rig {
             updated_at: now,
         }
     }
+}
+
+/// Refuses an empty machine name for a rig whose runs go over ssh.
+pub fn check_ssh_host(host: &str, rig: &RigSlug) -> Result<(), Invalid> {
+    if host.trim().is_empty() {
+        return Err(Invalid(format!(
+            "the rig {rig} is carried out over ssh and has no machine; name it with gt config set rig.{rig}.ssh.host \
+             <machine>"
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Server-sent events, in whatever pieces they come.
+//! A parser of server-sent events that takes the stream in pieces of any size.
 
 /// Longest event that is kept, in bytes; of a longer one nothing is.
 const EVENT_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -6,11 +6,11 @@ const EVENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerEvent {
-    /// What to come back with; empty if it has none.
+    /// The id to reconnect with; empty if it has none.
     pub id: String,
-    /// What kind it is; empty for the usual one.
+    /// The event type; empty for the default type.
     pub kind: String,
-    /// What it says.
+    /// The data.
     pub data: String,
 }
 
@@ -66,7 +66,7 @@ impl ServerEvents {
                     self.event.data.push_str(value);
                 }
             }
-            // Comments, times to wait, and what comes with later versions.
+            // Comments, retry times, and fields of later versions.
             _ => {}
         }
         None
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_left_out_and_what_follows_is_not() {
+    fn an_event_that_is_too_long_is_left_out_and_the_next_is_not() {
         let line = "x".repeat(EVENT_BYTES_MAX / 2);
         let text = format!("data: {line}\ndata: {line}\n\ndata: {line}{line}{line}\n\ndata: y\n\n");
         assert_eq!(ServerEvents::default().feed(text.as_bytes()), [event("", "", "y")]);

@@ -40,7 +40,7 @@ impl Timestamp {
         Self::from_jiff(instant).ok_or_else(beyond)
     }
 
-    /// Reads what a person writes for a point in time: a timestamp, a date, `+2d`, `today`,
+    /// Reads a point in time as a person writes it: a timestamp, a date, `+2d`, `today`,
     /// `tomorrow`. Dates mean midnight UTC.
     pub fn parse_relative(text: &str, now: Self) -> Result<Self, Invalid> {
         let day = Duration::from_hours(24);

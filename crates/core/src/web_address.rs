@@ -5,9 +5,9 @@ use std::fmt;
 use crate::Invalid;
 
 /// Longest address, in bytes.
-const BYTES_MAX: usize = 2_000;
+const ADDRESS_BYTES_MAX: usize = 2_000;
 
-/// Where a request goes: `http` or `https`, a host, a port, and what follows.
+/// Where a request goes: `http` or `https`, a host, a port, a path and a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebAddress {
     secure: bool,
@@ -18,11 +18,11 @@ pub struct WebAddress {
 
 impl WebAddress {
     /// Reads an address. User names and passwords are refused, because they would be shown wherever the
-    /// address is; so is what only a browser would mend.
+    /// address is; so is an address that only a browser would correct.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let refused = |why: &str| Err(Invalid(format!("this is no web address: {why}")));
-        if text.len() > BYTES_MAX {
-            return refused(&format!("it is longer than {BYTES_MAX} bytes"));
+        if text.len() > ADDRESS_BYTES_MAX {
+            return refused(&format!("it is longer than {ADDRESS_BYTES_MAX} bytes"));
         }
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return refused("it may have printable ASCII characters only; encode others as %XX");
@@ -100,7 +100,7 @@ impl WebAddress {
         Self::parse(&format!("{}{base}{target}", self.origin()))
     }
 
-    /// The part that can be shown to everybody: many services put a key into the path.
+    /// The part that is not secret: many services put a key into the path.
     pub fn origin(&self) -> String {
         let scheme = if self.secure { "https" } else { "http" };
         format!("{scheme}://{}", self.authority())
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_a_reason() {
+    fn an_invalid_address_is_refused_with_a_reason() {
         for (given, reason) in [
             ("", "write it like"),
             ("nonsense", "write it like"),
@@ -200,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back_as_the_same(
+        fn a_printed_address_reads_back_as_the_same(
             text in "(http|https)://([a-z0-9.:@\\[\\]#-]{0,12})(:[0-9]{0,6})?[/?]?.{0,12}",
         ) {
             if let Ok(address) = WebAddress::parse(&text) {

@@ -5,14 +5,14 @@ use crate::Invalid;
 /// One word of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// What it says, without quotes and backslashes.
+    /// The text, without quotes and backslashes.
     pub text: String,
     /// How many bytes at its beginning stood there without quotes and backslashes.
     bare_bytes: usize,
 }
 
 impl Word {
-    /// Splits `key=value`, if that is what this word is. A word whose key is quoted is text, whatever
+    /// Splits `key=value`, if this word has that form. A word whose key is quoted is text, with any
     /// signs are in it.
     pub fn assignment(&self) -> Option<(&str, &str)> {
         let (key, value) = self.text.split_once('=')?;
@@ -22,7 +22,7 @@ impl Word {
     }
 }
 
-/// Where a character stands.
+/// The quoting of a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quote {
     None,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_is_refused() {
+    fn an_unclosed_quote_is_refused() {
         for line in ["\"a", "'", "a 'b\" c", "a\\"] {
             assert!(split(line).is_err(), "{line}");
         }

@@ -1,4 +1,4 @@
-//! Programs that nobody waits for, and programs that get a limited time.
+//! Programs in the background, and programs that get a limited time.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -31,7 +31,7 @@ pub fn detach(program: &Path, arguments: &[&OsStr], input: File) -> Result<(), P
 /// A program that gets a limited time.
 #[derive(Debug, Clone, Copy)]
 pub struct Limited<'a> {
-    /// Which program.
+    /// The program.
     pub program: &'a Path,
     /// Its arguments.
     pub arguments: &'a [&'a str],
@@ -39,13 +39,13 @@ pub struct Limited<'a> {
     pub directory: &'a Path,
     /// Variables it gets besides ours.
     pub environment: &'a [(&'a str, &'a str)],
-    /// What it can read.
+    /// The bytes on its standard input.
     pub input: &'a [u8],
-    /// A directory on whose file system what goes in and out is kept meanwhile.
+    /// A directory on whose file system its input and its error output are kept meanwhile.
     pub scratch: &'a Path,
     /// How long it may run.
     pub limit: Duration,
-    /// How much is kept of what it had to say, in bytes.
+    /// How many bytes of its error output are kept.
     pub words_bytes_max: usize,
 }
 
@@ -58,7 +58,7 @@ pub enum Ending {
     Badly {
         /// Its exit status.
         status: ExitStatus,
-        /// The end of what it wrote to standard error.
+        /// The end of its error output.
         words: String,
     },
     /// It took too long and was ended, with everything it had started.
@@ -66,12 +66,13 @@ pub enum Ending {
 }
 
 impl Limited<'_> {
-    /// Runs the program to its end, or ends it when its time is up. What it leaves running when it ends
-    /// by itself goes on.
+    /// Runs the program to its end, or kills it when its time is up. Processes that it started go
+    /// on after it ends by itself.
     pub fn run(&self) -> Result<Ending, ProcessError> {
         let failed =
             |source| ProcessError::Start { program: self.program.display().to_string(), source };
-        // Files, because a pipe would make us wait for whoever does not read, or holds it open.
+        // Files, because a pipe would block us when the program does not read it, or a child holds
+        // it open.
         let mut input = nameless_file(self.scratch).map_err(failed)?;
         input.write_all(self.input).and_then(|()| input.rewind()).map_err(failed)?;
         let mut errors = nameless_file(self.scratch).map_err(failed)?;
@@ -100,9 +101,9 @@ impl Limited<'_> {
     }
 }
 
-/// A file that nobody else can open, gone when it is closed.
+/// A file that no other process can open by name, gone when it is closed.
 pub fn nameless_file(directory: &Path) -> io::Result<File> {
-    // Whoever comes second with the same name tries the next one.
+    // A name that another thread already uses is skipped.
     for attempt in 0_u32.. {
         let path = directory.join(format!("scratch.{}.{attempt}", std::process::id()));
         match crate::private::options().read(true).write(true).create_new(true).open(&path) {
@@ -117,7 +118,8 @@ pub fn nameless_file(directory: &Path) -> io::Result<File> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Starts a program, even if somebody has only just written it and another process still holds it.
+/// Starts a program, even if it was only just written and another process still has it open for
+/// writing.
 pub(crate) fn spawn(command: &mut Command) -> io::Result<Child> {
     for _ in 0..BUSY_TRIES_MAX {
         match command.spawn() {
@@ -145,7 +147,7 @@ pub(crate) fn ends_within(child: &Child, limit: Duration) -> bool {
     std::thread::spawn(move || {
         let ended_only = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while matches!(waitid(WaitId::Pid(pid), ended_only), Err(Errno::INTR)) {}
-        // Nobody listens when the time was up first.
+        // The receiver is gone when the time was up first.
         let _ = ended.send(());
     });
     news.recv_timeout(limit).is_ok()
@@ -207,7 +209,7 @@ mod tests {
     const LONG: Duration = Duration::from_mins(10);
 
     #[test]
-    fn it_gets_arguments_input_and_variables() {
+    fn a_program_gets_arguments_input_and_variables() {
         let script = script("echo \"$1|$2|$COLOUR|$(wc -l)|$PWD\" > said");
 
         assert_eq!(script.run(LONG).unwrap(), Ending::Well);
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_end_has_last_words() {
+    fn a_failed_program_has_the_end_of_its_error_output() {
         let script = script("echo 'and many things before' >&2; echo 'no such key' >&2; exit 3");
 
         match script.run(LONG).unwrap() {
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_is_ended_with_its_children() {
+    fn a_program_over_its_time_limit_is_ended_with_its_children() {
         let script = script("sleep 600 & echo $! > child; sleep 600");
 
         let ending = script.run(Duration::from_millis(300)).unwrap();
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_start_says_so() {
+    fn a_program_that_cannot_start_is_an_error() {
         let script = script("exit 0");
         std::fs::set_permissions(&script.path, PermissionsExt::from_mode(0o644)).unwrap();
 

@@ -1,4 +1,4 @@
-//! What our caller's environment must not tell the programs that we start.
+//! The variables of our caller's environment that the programs we start must not get.
 //!
 //! Git tells its aliases and hooks by variables in which repository they were called, and people set others for one
 //! command. A supervisor, a session, an agent and our own git work in another repository, and long after that command.
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::git::fence::{NO_PROTOCOL, PROTOCOLS};
 
 /// Variables that concern our caller alone.
-const OF_THE_CALLER: [&str; 45] = [
+const CALLER_VARIABLES: [&str; 45] = [
     // Where the caller is and was. Some agents trust `PWD` more than the directory that they start in, and would work
     // there: `process::command_in` sets it.
     "PWD",
@@ -45,8 +45,8 @@ const OF_THE_CALLER: [&str; 45] = [
     "GIT_AUTHOR_DATE",
     "GIT_COMMITTER_DATE",
     "GIT_REFLOG_ACTION",
-    // Which programs it calls. An ssh that somebody chose like this would go before `core.sshCommand`, and so before
-    // the time limits that we give it.
+    // Which programs it calls. `GIT_SSH` and the like would override `core.sshCommand`, and so the
+    // time limits that we give ssh.
     "GIT_EXEC_PATH",
     "GIT_EDITOR",
     "GIT_SEQUENCE_EDITOR",
@@ -55,37 +55,39 @@ const OF_THE_CALLER: [&str; 45] = [
     "GIT_SSH_COMMAND",
     "GIT_SSH_VARIANT",
     "GIT_PROXY_COMMAND",
-    // To whom a service tells that it lives. Nobody whom it starts may tell it instead.
+    // The socket on which a service reports that it is alive. A program that it starts must not
+    // report instead.
     "NOTIFY_SOCKET",
     "WATCHDOG_PID",
     "WATCHDOG_USEC",
-    // Whoever starts something by hand beside the daemon, or out of one, is somebody else.
+    // A command that is started by hand is not the daemon, even in a shell that the daemon started.
     "GT_DAEMON",
     // A program that a worker's command starts (a supervisor, a hook, a daemon) is not that worker.
     "GT_RUN",
     "GT_RUN_TOKEN",
 ];
 
-/// How others begin that concern our caller alone: those that belong to a `…_COUNT`, and what a program is told that
-/// is to tell people about a run, and is not its worker.
-const OF_THE_CALLER_BEGIN: [&str; 4] =
+/// The prefixes of further variables that concern our caller alone: those that belong to a
+/// `…_COUNT`, and those for a program that tells people about a run and is not its worker.
+const CALLER_VARIABLE_PREFIXES: [&str; 4] =
     ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_PUSH_OPTION_", "GT_NOTICE_"];
 
 /// Whether a variable concerns our caller alone.
-pub(crate) fn is_of_the_caller(name: &OsStr, value: &OsStr) -> bool {
+pub(crate) fn is_caller_variable(name: &OsStr, value: &OsStr) -> bool {
     // Where the caller is a worker, its fence is its own. A list of protocols that a person has set stays.
     let is_fence = name == PROTOCOLS && value == NO_PROTOCOL;
     is_fence
         || name.to_str().is_some_and(|name| {
-            OF_THE_CALLER.contains(&name)
-                || OF_THE_CALLER_BEGIN.iter().any(|start| name.starts_with(start))
+            CALLER_VARIABLES.contains(&name)
+                || CALLER_VARIABLE_PREFIXES.iter().any(|start| name.starts_with(start))
         })
 }
 
-/// Takes from a program's environment what concerns our caller alone. What the program is given later it has.
-pub(crate) fn forget_the_caller(command: &mut Command) {
+/// Removes from a program's environment the variables that concern our caller alone. Variables set
+/// later stay.
+pub(crate) fn remove_caller_variables(command: &mut Command) {
     for (name, value) in std::env::vars_os() {
-        if is_of_the_caller(&name, &value) {
+        if is_caller_variable(&name, &value) {
             command.env_remove(name);
         }
     }
@@ -103,7 +105,7 @@ mod tests {
         let printed = String::from_utf8(capture(git).unwrap().stdout).unwrap();
         assert!(printed.contains("GIT_DIR"));
         for name in printed.lines() {
-            assert!(is_of_the_caller(OsStr::new(name), OsStr::new("")), "{name}");
+            assert!(is_caller_variable(OsStr::new(name), OsStr::new("")), "{name}");
         }
     }
 
@@ -112,10 +114,10 @@ mod tests {
         for name in
             ["GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_12", "GIT_PUSH_OPTION_COUNT", "GT_NOTICE_KEY"]
         {
-            assert!(is_of_the_caller(OsStr::new(name), OsStr::new("")), "{name}");
+            assert!(is_caller_variable(OsStr::new(name), OsStr::new("")), "{name}");
         }
         for name in ["GIT_CONFIG_GLOBAL", "GIT_ASKPASS", "GIT_AUTHOR_NAME", "PATH"] {
-            assert!(!is_of_the_caller(OsStr::new(name), OsStr::new("")), "{name}");
+            assert!(!is_caller_variable(OsStr::new(name), OsStr::new("")), "{name}");
         }
     }
 }

@@ -3,7 +3,7 @@
 //! # Architecture invariants
 //!
 //! - This is the only crate that starts a program or speaks HTTP.
-//! - Nothing here knows the store. An executor does what it is told and says what came of it.
+//! - Nothing here knows the store. An executor follows its order and reports the result.
 
 pub mod background;
 pub mod daemon;

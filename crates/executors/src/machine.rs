@@ -1,4 +1,4 @@
-//! What the kernel tells of the machine: how much memory is left, and how busy it is.
+//! The machine's state as the kernel reports it: how much memory is left, and how busy it is.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use gt_core::decide::{Load, MachineFacts, Memory};
 /// Bytes in one megabyte, as everything here counts them.
 const MEGABYTE: u64 = 1 << 20;
 
-/// Reads what is known of the machine whose `/proc` and `/sys` are below `root`. What cannot be read is not known.
+/// Reads the facts of the machine whose `/proc` and `/sys` are below `root`. Facts that cannot be
+/// read are unknown.
 pub fn look_at(root: &Path) -> MachineFacts {
     MachineFacts { memory: memory(root), load: load(root) }
 }
@@ -60,8 +61,8 @@ fn directories(root: &Path, groups: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What a control group may have and what is left of it, in bytes; nothing if it has no limit of its own. What the
-/// kernel keeps of files and can give back at any time is not used.
+/// The memory limit of a control group and the bytes left of it; nothing if it has no limit of its
+/// own. Page cache that the kernel can give back at any time does not count as used.
 fn group_memory(directory: &Path) -> Option<(u64, u64)> {
     let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
@@ -132,14 +133,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_group_it_is_what_the_kernel_says_is_available() {
+    fn without_a_group_the_available_memory_counts() {
         assert_eq!(memory_of(&[]), Some((16_000, 8_000)));
         let unlimited = [("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.current", "1\n")];
         assert_eq!(memory_of(&unlimited), Some((16_000, 8_000)));
     }
 
     #[test]
-    fn the_narrowest_group_around_us_counts_without_what_can_be_reclaimed() {
+    fn the_narrowest_group_counts_without_reclaimable_memory() {
         let files = [
             ("proc/self/cgroup", "0::/user.slice/town.scope\n"),
             ("sys/fs/cgroup/user.slice/memory.max", "1048576000\n"),
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_known() {
+    fn unreadable_facts_are_unknown() {
         assert_eq!(machine(&[]), MachineFacts::default());
         assert_eq!(machine(&[("proc/meminfo", "MemTotal: many kB\n")]).memory, None);
     }

@@ -37,9 +37,9 @@ pub fn tighten(directory: &Path) -> io::Result<()> {
     if !is_open_to_others(directory)? {
         return Ok(());
     }
-    // The files first: who dies in between begins again with the next command.
+    // The files first: if the process dies in between, the next command begins again.
     tighten_inside(directory)?;
-    take_from_others(directory)
+    remove_permissions_of_others(directory)
 }
 
 fn tighten_inside(directory: &Path) -> io::Result<()> {
@@ -53,12 +53,12 @@ fn tighten_inside(directory: &Path) -> io::Result<()> {
             // A directory that is not ours, or has just gone, does not keep the rest open.
             let _ = tighten_inside(&path);
         }
-        let _ = take_from_others(&path);
+        let _ = remove_permissions_of_others(&path);
     }
     Ok(())
 }
 
-fn take_from_others(path: &Path) -> io::Result<()> {
+fn remove_permissions_of_others(path: &Path) -> io::Result<()> {
     let mode = fs::symlink_metadata(path)?.permissions().mode();
     if mode & OF_OTHERS == 0 {
         return Ok(());

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use rustix::fs::{Access, access};
 use rustix::process::{Signal, getpid, kill_process};
 
-use crate::environment::forget_the_caller;
+use crate::environment::remove_caller_variables;
 
 /// Why a program did not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -17,25 +17,25 @@ pub enum ProcessError {
     /// It could not be started.
     #[error("cannot start {program}")]
     Start {
-        /// Which program.
+        /// The program.
         program: String,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
     /// It ended badly.
     #[error("{program} failed: {message}")]
     Failed {
-        /// Which program.
+        /// The program.
         program: String,
         /// The last line it had to say.
         message: String,
     },
 }
 
-/// A program that is about to be started. It knows nothing of what concerns our caller alone.
+/// A program that is about to be started, without the variables that concern our caller alone.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = command_with_everything(program);
-    forget_the_caller(&mut command);
+    remove_caller_variables(&mut command);
     command
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn command_with_everything(program: impl AsRef<OsStr>) -> Command {
     Command::new(program)
 }
 
-/// Runs a program to its end and gives what it printed. Its standard input is empty.
+/// Runs a program to its end and gives its output. Its standard input is empty.
 pub(crate) fn capture(mut command: Command) -> Result<Output, ProcessError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
@@ -88,13 +88,20 @@ pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Whether a program of this name is on the path, and what it calls its version.
+/// Whether a program of this name is on the path, and its version.
 pub fn version_of(program: &str, flag: &str) -> Option<String> {
     let mut asked = command(program);
     asked.arg(flag);
     let output = capture(asked).ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().next().map(|line| line.trim().to_owned())
+}
+
+/// Whether a process was stopped by a signal, and waits to be continued. No where the kernel does not tell.
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The state follows the name, which may contain anything.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
 }
 
 /// Whether a program is there: on the path, or where its own path says.
@@ -139,13 +146,13 @@ pub fn run_along(argv: &[&str], directory: &Path) -> Result<u8, ProcessError> {
 /// Becomes another program that does not listen to `TERM`, nor does anything that it starts. Comes back only if
 /// that fails.
 pub fn become_deaf(program: &Path, arguments: &[&str]) -> ProcessError {
-    // What a shell ignores stays ignored in the program that it becomes.
+    // A signal that a shell ignores stays ignored in the program that it becomes.
     let mut command = command_with_everything("sh");
     command.args(["-c", "trap '' TERM; exec \"$@\"", "sh"]).arg(program).args(arguments);
     ProcessError::Start { program: program.display().to_string(), source: command.exec() }
 }
 
-/// Ends this process at once, without a word to anybody.
+/// Kills this process at once, without any message.
 pub fn die() {
     let _ = kill_process(getpid(), Signal::KILL);
 }

@@ -3,23 +3,24 @@
 //!
 //! # Why a terminal of our own
 //!
-//! The supervisor runs inside of a tmux session, and the pane remembers only so much. What could keep the rest:
+//! The supervisor runs inside of a tmux session, and the pane remembers only so much. Four ways could keep the rest:
 //!
 //! | way | whole output | true end of the agent | needs |
 //! |---|---|---|---|
-//! | `tmux pipe-pane` | until the server dies; nobody is told when its reader has written the last of it | only if the agent shares the process group, or takes the pane over in a race | tmux |
+//! | `tmux pipe-pane` | until the server dies; no event says when its reader has written the last of it | only if the agent shares the process group, or takes the pane over in a race | tmux |
 //! | `script(1)` | yes | a signal and an exit status look the same | a shell that reads the command; another one on each system |
-//! | `setsid --ctty` around the agent, on a terminal of ours | yes | yes | util-linux, so not everywhere; what it cannot start looks like an agent that failed |
+//! | `setsid --ctty` around the agent, on a terminal of ours | yes | yes | util-linux, so not everywhere; a command that it cannot start looks like an agent that failed |
 //! | our own program around the agent, on a terminal of ours | yes | yes | nothing |
 //!
-//! The last one is here. Somebody must begin a session and take the terminal after the fork and before the agent,
-//! which without unsafe code only a program can do: ours, called once more ([`become_agent`]). It then *becomes* the agent,
-//! so that the child of the supervisor is the agent, with its number, its process group and its end; and it says whether
-//! it could, so that a program that is missing is a failed start and not an agent that failed.
+//! The last one is here. A process must begin a session and take the terminal after the fork and
+//! before the agent. Without unsafe code only a program can do that: ours, called once more
+//! ([`become_agent`]). It then *becomes* the agent, so that the child of the supervisor is the
+//! agent, with its number, its process group and its end. It says whether it could, so that a
+//! missing program is a failed start and not an agent that failed.
 //!
-//! # What must stay true
+//! # Invariants
 //!
-//! - What the agent has printed is in the log before anybody sees it, and all of it is there when [`Relay::finish`] returns,
+//! - Output of the agent is in the log before it is shown, and all of it is there when [`Relay::finish`] returns,
 //!   if nothing that the agent started is left by then.
 //! - A display that is slow slows the agent down, as any terminal does; one that is gone does not matter.
 //! - A log that cannot be written does not stop the agent. How much was lost, and why, is said in the end.
@@ -45,15 +46,15 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// How large a terminal is that nobody looks at.
+/// The size of a terminal without a display.
 const SIZE: Winsize = Winsize { ws_row: 50, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
 
 /// A terminal for one agent, seen from behind.
 #[derive(Debug)]
 pub struct Terminal {
-    /// What is read here was printed, what is written here was typed.
+    /// Reading gives printed bytes; writing types bytes.
     back: OwnedFd,
-    /// What the agent opens.
+    /// The path that the agent opens.
     front: PathBuf,
 }
 
@@ -67,7 +68,7 @@ impl Terminal {
         let front = PathBuf::from(OsStr::from_bytes(front.as_bytes()));
         let size = display.and_then(Display::size).unwrap_or(SIZE);
         tcsetwinsize(&back, size)?;
-        // Whoever copies in both directions must not be stuck in one of them.
+        // The copying thread must not block in one of the two directions.
         fcntl_setfl(&back, fcntl_getfl(&back)? | OFlags::NONBLOCK)?;
         Ok(Self { back, front })
     }

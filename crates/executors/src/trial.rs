@@ -17,24 +17,24 @@ use crate::process::{ProcessError, command_in};
 pub struct Trial<'a> {
     /// The program and its arguments.
     pub argv: &'a [String],
-    /// Where it runs, which is also where what goes in and out is kept meanwhile.
+    /// Where it runs; its input and output are kept there meanwhile too.
     pub directory: &'a Path,
     /// Variables it gets besides ours.
     pub environment: &'a [(String, String)],
-    /// What it can read.
+    /// The bytes on its standard input.
     pub input: &'a [u8],
     /// How long it may run.
     pub limit: Duration,
-    /// How much of the end of what it says is kept, in bytes.
+    /// How many bytes of the end of its output are kept.
     pub output_bytes_max: u64,
 }
 
-/// What came of it.
+/// The result of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
     /// How it ended; nothing if it took too long and was ended, with everything it had started.
     pub status: Option<ExitStatus>,
-    /// The end of what it said, on both of its outputs.
+    /// The end of its output, on both streams.
     pub output: String,
 }
 
@@ -102,7 +102,7 @@ mod tests {
     const LONG: Duration = Duration::from_mins(10);
 
     #[test]
-    fn what_a_program_says_comes_back() {
+    fn output_and_status_of_a_program_are_returned() {
         let tried = trial("cat; echo $COLOUR >&2; exit 3", LONG).unwrap();
         assert_eq!(tried.output, "in\nred\n");
         assert_eq!(tried.status.and_then(|status| status.code()), Some(3));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_is_ended() {
+    fn a_program_over_its_time_limit_is_ended() {
         let tried = trial("sleep 600", Duration::from_millis(100)).unwrap();
         assert_eq!(tried.status, None);
     }

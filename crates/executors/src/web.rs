@@ -22,17 +22,17 @@ use self::answer::{one_line, read_head};
 use self::body::Decoder;
 use self::connection::{Channel, Deadline, Interrupted, system_roots};
 
-/// How much of the text of an answer to somebody who only tells something is kept, in bytes.
+/// How many bytes of the body of an answer to a notification are kept.
 const WORDS_BYTES_MAX: usize = 200;
 
-/// What is wanted of a web service.
+/// The HTTP method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// To know something.
+    /// Reads data.
     Get,
-    /// To have something done.
+    /// Sends data.
     Post,
-    /// To have something changed.
+    /// Changes data.
     Patch,
 }
 
@@ -46,33 +46,33 @@ impl Method {
     }
 }
 
-/// What a request brings.
+/// The body of a request and its type.
 #[derive(Debug, Clone, Copy)]
 pub struct Content<'a> {
-    /// What it is.
+    /// Its media type.
     pub kind: &'a str,
-    /// All of it.
+    /// All of its bytes.
     pub body: &'a [u8],
 }
 
 /// A request.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// What is wanted.
+    /// The method.
     pub method: Method,
     /// Where it goes.
     pub address: &'a WebAddress,
-    /// Further fields of the head; what cannot stand there is refused.
+    /// Further fields of the head; a value that cannot stand there is refused.
     pub headers: &'a [(&'a str, &'a str)],
-    /// What is brought.
+    /// The body, if there is one.
     pub content: Option<Content<'a>>,
     /// How long everything together may take.
     pub limit: Duration,
-    /// Whoever waits for the answer stops when something can be read from this.
+    /// Waiting for the answer stops when this becomes readable.
     pub interrupt: Option<BorrowedFd<'a>>,
 }
 
-/// What a web service said to somebody who told it something.
+/// The answer of a web service to a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The status.
@@ -83,7 +83,7 @@ pub struct Answer {
     pub words: String,
 }
 
-/// What a web service said to somebody who asked for something.
+/// The answer of a web service to a request for data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// The status and the fields.
@@ -98,50 +98,50 @@ pub enum WebError {
     /// The request cannot be written down.
     #[error("the field {0} of the request has a line break in it")]
     Field(String),
-    /// Nobody knows the host.
+    /// The host name cannot be resolved.
     #[error("the host {host} is not known: {why}")]
     Unknown {
-        /// Which host.
+        /// The host.
         host: String,
-        /// What the system said.
+        /// The message of the system.
         why: String,
     },
     /// The host cannot be reached.
     #[error("cannot reach {origin}")]
     Unreachable {
-        /// Where.
+        /// The service.
         origin: String,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Nobody can tell whether it is the right host.
+    /// It cannot be checked that it is the right host.
     #[error("cannot trust {origin}: {why}")]
     Untrusted {
-        /// Where.
+        /// The service.
         origin: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// The conversation ended early.
     #[error("{origin} did not answer")]
     Silent {
-        /// Where.
+        /// The service.
         origin: String,
-        /// What happened instead.
+        /// The error of the connection.
         source: io::Error,
     },
-    /// What came back is not HTTP.
+    /// The answer is not HTTP.
     #[error("{0} does not answer as a web service does")]
     Strange(String),
-    /// The answer is longer than anybody wants to read.
+    /// The answer is longer than the limit of the request.
     #[error("the answer of {origin} is longer than {bytes_max} bytes")]
     TooLong {
-        /// Where.
+        /// The service.
         origin: String,
         /// How long it may be.
         bytes_max: usize,
     },
-    /// Whoever waited was called away.
+    /// The caller interrupted the wait.
     #[error("{0} was not waited for any longer")]
     Interrupted(String),
 }
@@ -150,7 +150,7 @@ pub enum WebError {
 struct Begun<'a> {
     channel: Channel<'a>,
     head: Head,
-    /// What came with the head.
+    /// Bytes of the body that came with the head.
     rest: Vec<u8>,
 }
 
@@ -252,7 +252,7 @@ impl Request<'_> {
             let _ = write!(head, "Content-Type: {kind}\r\nContent-Length: {}\r\n", body.len());
         }
         for (name, value) in self.headers {
-            // A line break would begin a field, or a request, of somebody else's making.
+            // A line break would let the value begin another field, or another request.
             if value.chars().any(char::is_control) {
                 return Err(WebError::Field((*name).to_owned()));
             }
@@ -289,7 +289,7 @@ fn failed(origin: String, error: io::Error) -> WebError {
     }
 }
 
-/// What came of an attempt to listen.
+/// The result of an attempt to listen.
 #[derive(Debug)]
 pub enum Listening {
     /// The service speaks.
@@ -303,19 +303,19 @@ pub enum Listening {
 pub struct Stream {
     channel: Channel<'static>,
     decoder: Decoder,
-    /// What has come and was not handed out.
+    /// Bytes that have come and were not handed out.
     heard: Vec<u8>,
     origin: String,
 }
 
-/// What a service said within some time.
+/// The part of a stream that came within some time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
-    /// This.
+    /// These bytes.
     Bytes(Vec<u8>),
-    /// Nothing.
+    /// No bytes.
     Nothing,
-    /// That it has nothing more to say.
+    /// The end of the stream.
     End,
 }
 
@@ -343,7 +343,7 @@ impl Stream {
     }
 }
 
-/// The HMAC-SHA256 of a text, in hexadecimal digits: proof that whoever sent it knows the secret.
+/// The HMAC-SHA256 of a text, in hexadecimal digits: proof that its sender knows the secret.
 pub fn signature(secret: &str, text: &[u8]) -> String {
     let mut mac =
         Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");

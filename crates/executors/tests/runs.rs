@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use gt_executors::background::detach;
 use gt_executors::runs::{
-    Agent, AgentEnd, Asked, Hearing, Liveness, Order, RunFiles, SessionEnd, StarterLock, Strays,
-    Supervision, Supervisors, Suspect, ask_to_cancel, ask_to_hand_over, become_detached,
+    Agent, AgentEnd, Asked, Hearing, Liveness, RunFiles, SessionEnd, StarterLock, Strays,
+    Supervision, SupervisorCommand, Suspect, ask_to_cancel, ask_to_hand_over, become_detached,
     control_groups_missing, end_orphan, end_strays, enter_control_group, holders, starter_is_alive,
     strays_of, sweep_control_groups, tell_done,
 };
@@ -40,7 +40,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.into_string().unwrap())
 }
 
-/// What a supervisor does. As a test, without a run to supervise, it does nothing.
+/// Runs as a supervisor. As a test, without a run to supervise, it does nothing.
 #[test]
 fn as_supervisor() {
     let Some(root) = variable(ROOT_VARIABLE).map(PathBuf::from) else { return };
@@ -49,7 +49,7 @@ fn as_supervisor() {
     if variable(GROUP_VARIABLE).is_some() {
         enter_control_group(&root.join("runs"));
     }
-    let lock = files.try_lock().unwrap().expect("nobody else has the lock");
+    let lock = files.try_lock().unwrap().expect("the lock is free");
     let starter = StarterLock::take(&root.join("starters")).unwrap();
     fs::write(root.join("starter"), format!("{}\n", starter.name())).unwrap();
     if let Some(script) = variable(BYSTANDER_VARIABLE) {
@@ -81,8 +81,6 @@ struct Run {
     root: tempfile::TempDir,
     files: RunFiles,
     ended: mpsc::Receiver<()>,
-    // Whoever is forgotten ends.
-    _supervisors: Supervisors,
 }
 
 /// Starts a supervisor with an agent that is this shell script.
@@ -110,18 +108,17 @@ fn run_in(
         (GRACE_VARIABLE, &grace),
     ];
     environment.extend(more);
-    // Who does not wait for the end does not hear of it.
-    let supervisors = Supervisors::new(Some(Arc::new(move || tell.send(()).unwrap_or_default())));
-    let order = Order {
+    let command = SupervisorCommand {
         program: &std::env::current_exe().unwrap(),
         arguments: &["--exact", "as_supervisor", "--nocapture"].map(OsStr::new),
         environment: &environment,
-        line: "",
         files: &files,
     };
+    // A test that does not wait for the end has dropped the receiver.
+    let on_end = Arc::new(move || tell.send(()).unwrap_or_default());
     // The test program says something of its own.
-    supervisors.begin(&order, LONG).unwrap();
-    Run { root, files, ended, _supervisors: supervisors }
+    command.start(LONG, Some(on_end)).unwrap();
+    Run { root, files, ended }
 }
 
 impl Run {
@@ -180,7 +177,7 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         // A test that fails leaves nothing running.
-        if matches!(ask_to_cancel(&self.files), Ok(Asked::NobodyListens)) {
+        if matches!(ask_to_cancel(&self.files), Ok(Asked::NoListener)) {
             let _ = end_orphan(&self.files, Duration::ZERO);
         }
     }
@@ -271,7 +268,7 @@ fn a_relative_program_is_looked_for_where_the_agent_runs() {
 }
 
 #[test]
-fn what_a_supervisor_started_for_itself_goes_on_and_is_no_part_of_the_run() {
+fn earlier_children_of_a_supervisor_go_on_after_the_run() {
     let root = tempfile::tempdir().unwrap();
     let bystander = "echo $$ > \"$GT_TEST_RUNS_ROOT/bystander\"; exec sleep 600";
     let agent = ["/bin/sh", "-c", "until [ -s bystander ]; do sleep 0.01; done; sleep 600 &"];
@@ -296,7 +293,7 @@ fn a_run_is_alive_from_its_supervisor_to_its_last_process() {
     // When the supervisor is gone, and then the agent, the run still lives.
     run.lose_supervisor();
     assert_eq!(run.liveness(), Liveness::Held);
-    assert_eq!(ask_to_cancel(&run.files).unwrap(), Asked::NobodyListens);
+    assert_eq!(ask_to_cancel(&run.files).unwrap(), Asked::NoListener);
     kill_process(agent, Signal::KILL).unwrap();
     wait_until("the agent is gone", || !is_alive(agent));
     assert_eq!(run.liveness(), Liveness::Held);
@@ -320,11 +317,11 @@ fn a_run_is_cancelled_with_everything_it_started() {
     assert_eq!(run.output(), "asked\n");
     assert!(!is_alive(agent) && !is_alive(child));
     assert_eq!(run.liveness(), Liveness::Free);
-    assert_eq!(ask_to_cancel(&run.files).unwrap(), Asked::NobodyListens);
+    assert_eq!(ask_to_cancel(&run.files).unwrap(), Asked::NoListener);
 }
 
 #[test]
-fn who_does_not_listen_is_killed_after_the_grace() {
+fn an_agent_that_ignores_term_is_killed_after_the_grace() {
     let run = run(
         SHORT,
         "trap '' TERM; (sleep 600; sleep 600) & echo $! > child; echo $$ > own; wait; wait",
@@ -402,7 +399,7 @@ fn an_agent_that_asks_for_a_handover_may_end_at_once() {
 }
 
 #[test]
-fn whoever_cancels_a_run_that_is_being_handed_over_is_heard() {
+fn a_run_that_is_being_handed_over_can_be_cancelled() {
     let run = run(SHORT, "trap '' TERM; echo $$ >> own; while true; do sleep 0.05; done");
     run.line_of("own");
     ask_to_hand_over(&run.files).unwrap();
@@ -426,7 +423,7 @@ fn an_agent_that_is_stopped_can_be_cancelled() {
 }
 
 #[test]
-fn what_an_agent_leaves_behind_is_ended_with_it() {
+fn processes_that_an_agent_leaves_behind_are_ended() {
     // Given one in its group, one in a session of its own, and one whose parents are gone.
     let run = run(
         LONG,
@@ -446,7 +443,7 @@ fn what_an_agent_leaves_behind_is_ended_with_it() {
 }
 
 #[test]
-fn what_is_left_behind_and_does_not_listen_is_killed() {
+fn a_process_left_behind_that_ignores_term_is_killed() {
     let run = run(
         SHORT,
         "setsid sh -c 'trap \"\" TERM; echo $$ > daemon; while :; do sleep 600; done' &
@@ -483,7 +480,7 @@ fn an_orphan_is_ended() {
 
 #[test]
 fn a_process_with_the_number_of_an_agent_is_not_ended_for_it() {
-    // Given a run that lives, and a process of somebody else that has got the number of its agent.
+    // Given a run that lives, and an unrelated process that has got the number of its agent.
     let run = run(LONG, "sleep 600 & echo $! > child; echo $$ > own; wait");
     let bystander = self::run(LONG, "echo $$ > own; exec sleep 600");
     let [agent, other] = [&run, &bystander].map(|run| run.pid_of("own"));
@@ -510,7 +507,7 @@ fn a_supervisor_outlives_the_session_that_started_it() {
 }
 
 #[test]
-fn a_starter_that_is_killed_is_dead_even_if_what_it_started_lives() {
+fn a_killed_starter_is_dead_even_if_its_agent_lives() {
     let run = run(LONG, "echo $$ > own; exec sleep 600");
     let agent = run.pid_of("own");
     let (starters, name) = (run.path("starters"), run.line_of("starter"));
@@ -523,7 +520,7 @@ fn a_starter_that_is_killed_is_dead_even_if_what_it_started_lives() {
     assert!(is_alive(agent));
 }
 
-/// Listens for the supervisor of a run; somebody who is told when the listening is over.
+/// Listens for the supervisor of a run; the receiver is told when the listening is over.
 fn listen(files: &RunFiles) -> (Hearing, mpsc::Receiver<()>) {
     let (tell, told) = mpsc::channel();
     let on_end = Arc::new(move || tell.send(()).unwrap_or_default());
@@ -531,7 +528,7 @@ fn listen(files: &RunFiles) -> (Hearing, mpsc::Receiver<()>) {
 }
 
 #[test]
-fn a_supervisor_that_never_came_is_not_waited_for_and_nobody_listens_any_more() {
+fn listening_ends_for_a_supervisor_that_never_came() {
     let root = tempfile::tempdir().unwrap();
     let files = RunFiles::of(root.path(), RUN);
     let (hearing, over) = listen(&files);
@@ -544,7 +541,7 @@ fn a_supervisor_that_never_came_is_not_waited_for_and_nobody_listens_any_more() 
 }
 
 #[test]
-fn a_supervisor_that_takes_its_time_is_heard_to_its_end() {
+fn a_slow_supervisor_is_heard_to_its_end() {
     let root = tempfile::tempdir().unwrap();
     let files = RunFiles::of(root.path(), RUN);
     let (hearing, over) = listen(&files);
@@ -561,32 +558,35 @@ fn a_supervisor_that_takes_its_time_is_heard_to_its_end() {
 }
 
 #[test]
-fn a_supervisor_without_work_is_let_go_and_one_with_work_is_not() {
+fn the_first_line_of_a_supervisor_is_its_answer_and_its_end_is_told() {
     let root = tempfile::tempdir().unwrap();
-    let (tell, heard) = mpsc::channel();
-    let supervisors = Supervisors::new(Some(Arc::new(move || tell.send(()).unwrap_or_default())));
-    let begin = |script: &str| {
-        let order = Order {
+    let start = |script: &str, limit: Duration| {
+        let (tell, ended) = mpsc::channel();
+        let on_end = Arc::new(move || tell.send(()).unwrap_or_default());
+        let command = SupervisorCommand {
             program: Path::new("/bin/sh"),
             arguments: &["-c", script].map(OsStr::new),
             environment: &[],
-            line: "",
             files: &RunFiles::of(root.path(), RUN),
         };
-        supervisors.begin(&order, LONG).unwrap()
+        (command.start(limit, Some(on_end)).unwrap(), ended)
     };
-    // One is at work, and one has said that its run is over.
-    assert_eq!(begin("echo started; cat; echo more").as_deref(), Some("started"));
-    assert_eq!(begin("echo ended; cat").as_deref(), Some("ended"));
-    heard.recv_timeout(LONG).unwrap();
 
-    supervisors.dismiss_idle(LONG);
-    assert!(heard.try_recv().is_err());
-    supervisors.dismiss_idle(Duration::ZERO);
+    let (answer, ended) = start("echo started; echo more", LONG);
+    assert_eq!(answer.as_deref(), Some("started"));
+    ended.recv_timeout(LONG).unwrap();
 
-    // It reads the end of its orders and goes.
-    heard.recv_timeout(LONG).unwrap();
-    assert!(heard.try_recv().is_err());
+    let (answer, ended) = start("exit 3", LONG);
+    assert_eq!(answer.as_deref(), Some(""));
+    ended.recv_timeout(LONG).unwrap();
+
+    let go = root.path().join("go");
+    let (answer, ended) =
+        start(&format!("while [ ! -e {} ]; do sleep 0.01; done", go.display()), SHORT);
+    assert_eq!(answer, None);
+    assert!(ended.try_recv().is_err());
+    fs::write(go, "").unwrap();
+    ended.recv_timeout(LONG).unwrap();
 }
 
 /// An agent whose child leaves its session, closes everything it inherited and clears its environment. The child works

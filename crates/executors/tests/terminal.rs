@@ -20,14 +20,15 @@ use rustix::process::{Pid, Signal, getuid, kill_process};
 const LONG: Duration = Duration::from_mins(1);
 const ROOT_VARIABLE: &str = "GT_TEST_TERMINAL_ROOT";
 const SCRIPT_VARIABLE: &str = "GT_TEST_TERMINAL_SCRIPT";
-/// What a flood prints, in bytes.
+/// The length of a flood's output.
 const FLOOD_BYTES: u64 = 100_000_000;
 
-/// Prints a flood whose length and end are known. What it leaves running holds the terminal, and ends with it.
+/// Prints a flood whose length and end are known. The process that it leaves running holds the
+/// terminal, and ends with it.
 const FLOOD: &str =
     "stty -opost; head -c 99999997 /dev/zero | tr '\\0' x; printf END; sleep 600 & exit 7";
 
-/// What a launcher does. As a test, without words to become, it does nothing.
+/// Runs as a launcher. As a test, without words to become, it does nothing.
 #[test]
 fn as_launcher() {
     let argv: Vec<OsString> = std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
@@ -41,7 +42,7 @@ fn launcher() -> Launcher {
     Launcher { program: std::env::current_exe().unwrap(), arguments }
 }
 
-/// What a supervisor inside of a session does. As a test, without an agent, it does nothing.
+/// Runs as a supervisor inside of a session. As a test, without an agent, it does nothing.
 #[test]
 fn as_supervisor() {
     let Some(root) = std::env::var_os(ROOT_VARIABLE).map(PathBuf::from) else { return };
@@ -60,7 +61,7 @@ fn as_supervisor() {
     fs::rename(root.join("end.part"), root.join("end")).unwrap();
 }
 
-/// An agent on a terminal that nobody sees.
+/// An agent on a terminal without a display.
 struct Agent {
     root: tempfile::TempDir,
     child: Child,
@@ -139,7 +140,7 @@ fn the_end_of_an_agent_is_its_own() {
 }
 
 #[test]
-fn what_cannot_be_started_is_no_agent() {
+fn a_program_that_cannot_be_started_is_an_error() {
     let root = tempfile::tempdir().unwrap();
     let terminal = Terminal::open(None).unwrap();
     let missing = start(&terminal, &root, &["/no/such/program"]).unwrap_err();
@@ -161,7 +162,7 @@ fn a_flood_is_kept_to_the_last_byte() {
 }
 
 #[test]
-fn what_is_printed_last_is_kept_although_somebody_holds_the_terminal() {
+fn the_last_output_is_kept_although_a_child_holds_the_terminal() {
     for _ in 0..50 {
         let script = "stty -opost; sleep 600 & head -c 20000 /dev/zero | tr '\\0' x; printf END";
         let (_, log) = agent(script).finish_and_read();

@@ -24,9 +24,7 @@ impl Drop for Town {
     fn drop(&mut self) {
         let _ = self.tmux.kill_server();
         // Which tmux leaves behind.
-        let place = std::env::var_os("TMUX_TMPDIR").unwrap_or_else(|| "/tmp".into());
-        let place = Path::new(&place).join(format!("tmux-{}", getuid().as_raw()));
-        let _ = fs::remove_file(place.join(self.tmux.socket()));
+        let _ = fs::remove_file(self.socket());
     }
 }
 
@@ -35,6 +33,12 @@ impl Town {
         let root = tempfile::tempdir().unwrap();
         let tmux = Tmux::of_town(root.path().to_str().unwrap());
         Self { tmux, root }
+    }
+
+    fn socket(&self) -> PathBuf {
+        let place = std::env::var_os("TMUX_TMPDIR").unwrap_or_else(|| "/tmp".into());
+        let place = Path::new(&place).join(format!("tmux-{}", getuid().as_raw()));
+        place.join(self.tmux.socket())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -51,7 +55,7 @@ impl Town {
         self.tmux.new_session(name, self.root.path(), &[], &argv).unwrap();
     }
 
-    /// What a program wrote, when it is complete: the last line is `end`.
+    /// The file that a program wrote, when it is complete: the last line is `end`.
     fn written(&self, name: &str) -> String {
         wait_until("the program has written all", || self.file(name).ends_with("end\n"));
         self.file(name)
@@ -186,7 +190,7 @@ fn variables_arrive_and_those_of_an_earlier_session_do_not() {
     let one = town.written("one");
     assert!(one.contains("GT_FIRST=it's \"a\"; $HOME\n#{pid}\n"), "{one}");
     assert!(one.contains("GT_EMPTY=\n"), "{one}");
-    // What a child of ours has anyway; the rest is what the place and the shell are.
+    // The environment of a child of ours; the rest depends on the directory and the shell.
     let of_the_place = |name: &str| name.contains("PWD") || name.starts_with("TERM");
     for (name, value) in std::env::vars().filter(|(_, value)| !value.contains('\n')) {
         if name.len() > 1 && name != "SHLVL" && !of_the_place(&name) && !name.starts_with("TMUX") {
@@ -228,7 +232,7 @@ fn a_command_that_is_too_long_is_refused() {
 }
 
 #[test]
-fn a_pane_is_captured_beyond_what_it_shows() {
+fn a_pane_is_captured_beyond_its_visible_lines() {
     let town = Town::new();
     town.script("gt-a", "seq 1 500; printf 'ä€ last %0300d\\n' 7; touch done; exec cat");
     wait_until("it has printed all", || {
@@ -289,7 +293,7 @@ fn a_pasted_text_arrives_and_that_is_confirmed() {
 }
 
 #[test]
-fn what_is_not_confirmed_is_said() {
+fn an_unconfirmed_paste_is_reported() {
     let town = Town::new();
     town.script("gt-a", "stty raw -echo; echo ready; exec cat > got");
     wait_until("it reads", || {
@@ -313,8 +317,8 @@ fn what_is_not_confirmed_is_said() {
     wait_until("all of it has arrived", || town.file("got").len() >= 7);
     assert_eq!(town.file("got"), "one\rtwo");
 
-    let nobody = town.tmux.paste("gt-b", b"one", &never);
-    assert!(matches!(nobody, Err(TmuxError::NoSession { name }) if name == "gt-b"));
+    let missing = town.tmux.paste("gt-b", b"one", &never);
+    assert!(matches!(missing, Err(TmuxError::NoSession { name }) if name == "gt-b"));
 }
 
 #[test]
@@ -345,7 +349,22 @@ fn two_towns_do_not_see_each_other() {
 }
 
 #[test]
-fn a_server_that_was_killed_leaves_no_sessions_and_no_riddles() {
+fn a_server_whose_socket_was_deleted_is_reached_again() {
+    let town = Town::new();
+    town.script("gt-a", "exec cat");
+    let server = town.tmux.server_process();
+
+    fs::remove_file(town.socket()).unwrap();
+    assert!(town.tmux.has("gt-a").unwrap());
+    fs::remove_file(town.socket()).unwrap();
+    town.script("gt-b", "exec cat");
+
+    assert_eq!(town.tmux.sessions().unwrap().len(), 2);
+    assert_eq!(town.tmux.server_process(), server);
+}
+
+#[test]
+fn a_killed_server_has_no_sessions_and_a_clear_error() {
     let town = Town::new();
     town.script("gt-a", "exec cat");
     let mut client = town.tmux.control().unwrap();
@@ -410,7 +429,7 @@ fn sessions_that_begin_at_once_all_begin_with_their_own_variables() {
 }
 
 #[test]
-fn what_a_person_opens_beside_a_worker_is_not_the_worker() {
+fn a_pane_that_a_person_opens_is_not_the_worker() {
     let town = Town::new();
     let argv = words(&["/bin/sh", "-c", "echo worker; exec cat > got"]);
     let worker = town.tmux.new_session("gt-a", town.root.path(), &[], &argv).unwrap();
@@ -489,7 +508,7 @@ fn a_client_is_not_seen_and_leaves_nothing() {
 }
 
 #[test]
-fn a_client_survives_a_flood_and_what_looks_like_its_answers() {
+fn a_client_survives_a_flood_and_forged_answers() {
     let town = Town::new();
     town.script("gt-flood", "yes '%end 1 2 1'");
     let forged =

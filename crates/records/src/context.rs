@@ -97,17 +97,17 @@ pub fn context_bead(context: &Context) -> Bead {
     }
 }
 
-/// What the description of a context says that was a bead elsewhere.
+/// The description of a context that was a bead elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextRecord {
-    /// What is to be worked on.
+    /// The bead to work on.
     pub work_bead: BeadId,
     /// How; in the words of the queue that came before.
     pub fields: QueueFields,
 }
 
-/// Reads the description of a context that was a bead elsewhere. What newer versions say besides is not
-/// for us.
+/// Reads the description of a context that was a bead elsewhere. Fields of newer versions are
+/// ignored.
 pub fn parse_context(description: &str) -> Result<ContextRecord, RecordError> {
     let mut fields = Fields::parse(description)?;
     let version = fields.read("version", values::whole_number)?;

@@ -10,9 +10,9 @@ use crate::read::shown;
 pub struct RigEntry {
     /// Its name.
     pub name: String,
-    /// Where its code lives.
+    /// The repository of its code.
     pub repo: String,
-    /// What its beads' ids begin with.
+    /// The prefix of its beads' ids.
     pub prefix: String,
     /// The branch that work lands on.
     pub default_branch: String,
@@ -40,7 +40,7 @@ impl RigEntry {
         }
     }
 
-    /// This entry, with `other` for what it leaves open.
+    /// This entry, with the values of `other` for its missing fields.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         let either = |a: String, b: String| if a.is_empty() { b } else { a };
@@ -63,7 +63,8 @@ pub fn rig_entries(json: &Value) -> Option<Vec<RigEntry>> {
     Some(entries)
 }
 
-/// Who paused a Gas Town and since when, as its pause state says; `None` if it is not paused. Either may be missing.
+/// The actor that paused a Gas Town and since when, by its pause state; `None` if it is not paused. Either may
+/// be missing.
 pub fn pause_of(state: &Json) -> Option<(String, Option<Timestamp>)> {
     let value: Value = serde_json::from_str(state.as_str()).unwrap_or(Value::Null);
     if value.get("paused") != Some(&Value::Bool(true)) {
@@ -73,7 +74,7 @@ pub fn pause_of(state: &Json) -> Option<(String, Option<Timestamp>)> {
     Some((shown(text("paused_by")), Timestamp::parse(text("paused_at")).ok()))
 }
 
-/// What a pause state says, in words.
+/// A pause state in words.
 pub fn pause_remark(state: &Json) -> String {
     let value: Value = serde_json::from_str(state.as_str()).unwrap_or(Value::Null);
     if value.get("paused") != Some(&Value::Bool(true)) {

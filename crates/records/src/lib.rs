@@ -4,7 +4,7 @@
 //!
 //! - Nothing here reads a file or a clock: the caller brings one line and the time of the import.
 //! - What a record says is kept. A field that means nothing to us is carried along as it was spelled;
-//!   what cannot stay as it is either refuses the record or is told in [`Record::repairs`].
+//!   a value that cannot be kept either refuses the record or is reported in [`Record::repairs`].
 //! - JSON that is only passed on is never parsed into a tree, because a tree forgets the order of keys
 //!   and the spelling of numbers.
 //! - The order of the fields is the one of the tools that read our files; [`write_bead`] is the only
@@ -30,10 +30,8 @@ pub use formula::{FormulaFormat, ReadFormula, cooked_json, formula_json, read_fo
 pub use gas_town::{RigEntry, pause_of, pause_remark, rig_entries};
 pub use places::{Route, flat_settings, parse_route, redirect_target};
 pub use read::{
-    DependencyLine, Line, NextAnswer, OverdueAnswer, ProblemAnswer, Record, parse_dependency_lines,
-    parse_line, parse_plan_graph, parse_plan_lines, read_event_bead, read_last_event,
-    read_lease_answer, read_next_answer, read_overdue_answer, read_problem, read_project,
-    read_work_details, read_work_item, read_work_items,
+    DependencyLine, Line, Record, parse_dependency_lines, parse_line, parse_plan_graph,
+    parse_plan_lines,
 };
 pub use runtime::{ReadRuntime, read_runtime, set_runtime_key};
 pub use settings::{JsonSettings, json_settings};
@@ -42,8 +40,6 @@ pub use tables::{
 };
 pub use tokens::contains_nul;
 pub use write::{
-    ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, event_json, export_line,
-    export_memory_line, lease_json, new_token_json, no_work_json, overdue_json, pretty,
-    project_json, sorted_object, taken_json, token_json, work_details_json, work_item_json,
-    write_bead, write_comment, write_dependency,
+    ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, export_line, export_memory_line,
+    pretty, sorted_object, write_bead, write_comment, write_dependency,
 };

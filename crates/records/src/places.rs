@@ -1,4 +1,4 @@
-//! The small files that lie beside beads: where they really are, what was configured, which prefix
+//! The small files that lie beside beads: where they really are, their settings, which prefix
 //! belongs where.
 
 use gt_core::{Invalid, Prefix};
@@ -13,7 +13,7 @@ pub fn redirect_target(text: &str) -> Option<&str> {
 
 /// The `key: value` lines of a settings file, and the numbers of the lines that are anything else.
 ///
-/// The files are YAML, but what tools write into them is flat; whatever is not is told, not guessed.
+/// The files are YAML, but tools write only flat lines into them; every other line is reported, not guessed.
 pub fn flat_settings(text: &str) -> (Vec<(String, String)>, Vec<usize>) {
     let (mut found, mut others) = (Vec::new(), Vec::new());
     let mut open = None;
@@ -69,7 +69,7 @@ fn scalar(text: &str) -> Option<&str> {
 /// Which prefix belongs to which place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// What ids begin with.
+    /// The prefix of ids.
     pub prefix: Prefix,
     /// The directory of their project, relative to the town; `.` is the town itself.
     pub path: String,

@@ -12,14 +12,14 @@ use crate::formula::node::{Node, Value};
 use crate::formula::table::{Found, Table};
 use crate::formula::toml;
 
-/// What a file about a runtime says, as far as it could be understood.
+/// The contents of a file about a runtime, as far as it could be understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadRuntime {
-    /// What it says; whatever has a problem is left out.
+    /// The layer; values with a problem are left out.
     pub layer: RuntimeLayer,
-    /// What cannot be understood.
+    /// The parts that cannot be understood.
     pub problems: Vec<Problem>,
-    /// What means nothing to us.
+    /// The parts that are not used.
     pub warnings: Vec<Problem>,
     /// The line of each key.
     lines: Vec<(String, usize)>,
@@ -33,7 +33,7 @@ impl ReadRuntime {
     }
 }
 
-/// What kind of value a key has.
+/// The kind of value of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -42,7 +42,7 @@ enum Kind {
     Table,
 }
 
-/// Every key, and what it holds.
+/// Every key, and the kind of its value.
 const KEYS: [(&str, Kind); 17] = [
     ("extends", Kind::Text),
     ("description", Kind::Text),
@@ -63,11 +63,11 @@ const KEYS: [(&str, Kind); 17] = [
     ("version_flag", Kind::Text),
 ];
 
-/// The keys of the table `paste`, and what they hold.
+/// The keys of the table `paste`, and the kinds of their values.
 const PASTE_KEYS: [(&str, Kind); 3] =
     [("ready", Kind::Text), ("confirm", Kind::Text), ("bytes_max", Kind::Number)];
 
-/// The keys of the table `usage`, and what they hold.
+/// The keys of the table `usage`, and the kinds of their values.
 const USAGE_KEYS: [(&str, Kind); 2] = [("tokens", Kind::Text), ("cost", Kind::Text)];
 
 /// Most runs that one program can be said to have at once.
@@ -204,7 +204,7 @@ fn environment(table: &mut Table, found: &mut Found) -> Vec<(String, String)> {
     variables
 }
 
-/// What a file says about pasting.
+/// The table about pasting.
 #[derive(Default)]
 struct PasteTable {
     ready: Option<Pattern>,
@@ -269,7 +269,7 @@ pub fn set_runtime_key(text: &str, key: &str, value: &str) -> Result<String, Inv
     match line_of(&root, key) {
         Some(number) => {
             let line = lines.get(number - 1).copied().unwrap_or_default();
-            // A value over several lines is left to whoever wrote it.
+            // A value over several lines must be edited by hand.
             if !is_whole(line) {
                 return Err(Invalid(format!(
                     "line {number}: {key} goes over several lines; change it in the file"
@@ -361,7 +361,7 @@ fn kind_of(key: &str, name: &str, known: &[(&str, Kind)]) -> Result<Kind, Invali
     })
 }
 
-/// A text as TOML has it: what JSON escapes is escaped the same way there, except for one sign.
+/// A text as TOML has it: characters that JSON escapes are escaped the same way there, except for one.
 fn toml_text(text: &str) -> String {
     Json::string(text).to_string().replace('\u{7f}', "\\u007f")
 }
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_names_file_line_and_key() {
+    fn a_problem_names_file_line_and_key() {
         for (text, expected) in [
             (
                 "\nprompt = 'shout'",
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_set_is_refused() {
+    fn an_invalid_setting_is_refused() {
         for (file, key, value, expected) in [
             ("", "comand", "a", "a runtime has no key \"comand\"; did you mean command?"),
             ("", "limit", "a", "limit is a list of tables"),

@@ -4,7 +4,7 @@ use gt_core::Invalid;
 use gt_core::settings::lookup;
 use serde_json::Value;
 
-/// What such a file says.
+/// The contents of such a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JsonSettings {
     /// The settings we know, by name, with their unchecked values.
@@ -45,7 +45,7 @@ impl JsonSettings {
                 let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 self.known.push((path.to_owned(), text));
             }
-            // What a file says about itself is no setting.
+            // The type and version of the file are not settings.
             _ if matches!(path.rsplit('.').next(), Some("type" | "version")) => {}
             _ => self.unknown.push(path.to_owned()),
         }

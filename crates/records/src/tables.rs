@@ -37,7 +37,7 @@ const JSON_TEXTS: [&str; 3] = ["metadata", "waiters", "bonded_from"];
 /// Columns that databases keep for themselves.
 const DERIVED: [&str; 2] = ["content_hash", "is_blocked"];
 
-/// What the other tables have about one issue, each part as JSON.
+/// The rows of the other tables about one issue, each part as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowParts {
     /// Its labels.
@@ -64,8 +64,8 @@ pub fn table_rows(text: &str) -> serde_json::Result<Option<Vec<&str>>> {
     Ok(rows.map(|rows: Vec<&RawValue>| rows.into_iter().map(RawValue::get).collect()))
 }
 
-/// The line that a row of the issues table makes together with what other tables have about it. A row
-/// that is no object stays as it is: whoever reads the line says what is wrong with it.
+/// The line that a row of the issues table makes together with the rows of other tables about it. A row
+/// that is no object stays as it is: the reader of the line reports the error.
 pub fn issue_row(row: &str, parts: &RowParts) -> String {
     let Ok(fields) = Fields::parse(row) else {
         return compact(row);
@@ -107,7 +107,7 @@ pub fn label_row(row: &str) -> Result<(String, String), RecordError> {
 pub fn dependency_row(row: &str) -> Result<(String, String), RecordError> {
     let mut fields = Fields::parse(row)?;
     let issue = required(&mut fields, "issue_id")?;
-    // Newer tables keep what is elsewhere in columns of its own.
+    // Newer tables have one column for each kind of target.
     let mut target = None;
     for name in
         ["depends_on_id", "depends_on_issue_id", "depends_on_wisp_id", "depends_on_external"]
@@ -138,7 +138,7 @@ fn required(fields: &mut Fields<'_>, name: &str) -> Result<String, RecordError> 
     if text.is_empty() { Err(RecordError::missing(name)) } else { Ok(text) }
 }
 
-/// What is left of a row, as a part of the issue it belongs to.
+/// The remaining fields of a row, as a part of the issue it belongs to.
 fn part(fields: &Fields<'_>, first: &[(&str, &RawValue)]) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
@@ -156,7 +156,7 @@ fn part(fields: &Fields<'_>, first: &[(&str, &RawValue)]) -> String {
     out
 }
 
-/// Writes what a column says, if it says anything.
+/// Writes the value of a column, if it has one.
 fn column(object: &mut ObjectWriter<'_>, name: &str, raw: &RawValue) {
     match (name, raw.get()) {
         (_, "null" | "\"\"") => {}
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_columns_say_is_carried() {
+    fn columns_without_a_field_are_carried() {
         let row = r#"{"id":"gt-a","title":"a","metadata":"{\"b\": 1.0}","waiters":"[\"x\"]",
             "timeout_ns":90,"hook_bead":"gt-b","crystallizes":1,"quality_score":0.5,"payload":"{}"}"#;
         let record = read(row, &RowParts::default());

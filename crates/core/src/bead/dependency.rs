@@ -6,7 +6,7 @@ use super::text::check_name;
 use super::{BeadId, Carried};
 use crate::{Invalid, Json, Timestamp};
 
-/// What one bead is to another. Only three types ever hold a bead up.
+/// The relation of one bead to another. Only three types ever hold a bead up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum DependencyType {
     /// The target must be done first.
@@ -80,7 +80,7 @@ impl DependencyType {
         Self::BLOCKING.contains(self)
     }
 
-    /// Whether this is one of the names everybody knows.
+    /// Whether this is one of the standard types, and not a custom one.
     pub fn is_well_known(&self) -> bool {
         match self {
             Self::Other(name) => WELL_KNOWN.contains(&name.as_str()),
@@ -126,11 +126,11 @@ pub struct Dependency {
     pub issue: BeadId,
     /// The bead it depends on; it need not exist (yet).
     pub target: BeadId,
-    /// What it is to it.
+    /// The relation.
     pub kind: DependencyType,
     /// When the edge was made.
     pub created_at: Timestamp,
-    /// Who made it; empty if nobody said.
+    /// The actor that made it; empty if unknown.
     pub created_by: String,
     /// Text that holds JSON, as the record format has it; empty for none.
     pub metadata: String,

@@ -60,12 +60,12 @@ impl BeadId {
         self.child(u32::MAX).0.len() <= crate::limits::ID_BYTES_MAX
     }
 
-    /// Whether this is the id of somebody's child (`gt-abc.3`).
+    /// Whether this is the id of a child bead (`gt-abc.3`).
     pub fn is_child(&self) -> bool {
         self.0.contains('.')
     }
 
-    /// What stands before the last `-` that is not followed by a reserved infix: `hq` of `hq-cv-x1y2z`.
+    /// The part before the last `-` that is not followed by a reserved infix: `hq` of `hq-cv-x1y2z`.
     ///
     /// Used where no registered prefix fits.
     pub fn guessed_prefix(&self) -> &str {

@@ -5,16 +5,16 @@ use std::fmt;
 use super::text::check_name;
 use crate::{ExecutorKind, Invalid};
 
-/// What kind of thing a bead is. Free text; some values have a meaning here.
+/// The type of a bead. Free text; some values have a meaning here.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IssueType(String);
 
 /// Never offered as work by `ready` unless asked for by name.
 const NOT_WORK: [&str; 8] =
     ["merge-request", "gate", "molecule", "message", "agent", "role", "rig", "sling-context"];
-/// What is dispatched where a worker is started for it.
+/// The types that are dispatched where a worker is started for a bead.
 const SLINGABLE: [&str; 5] = ["task", "bug", "feature", "chore", ""];
-/// What agents that ask for work are never given.
+/// The types that are never given to agents that ask for work.
 const NOT_PULLED: [&str; 11] = [
     "epic",
     "convoy",

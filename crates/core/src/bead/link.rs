@@ -3,7 +3,7 @@
 use super::DependencyType;
 use crate::Invalid;
 
-/// Which way a new bead is linked.
+/// The direction in which a new bead is linked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// The new bead depends on the other.
@@ -15,11 +15,11 @@ pub enum Direction {
 /// A dependency to make together with a bead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Of which type.
+    /// The type of the dependency.
     pub kind: DependencyType,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
-    /// With which bead.
+    /// The other bead.
     pub other: String,
     /// The edge's metadata; empty for none.
     pub metadata: String,

@@ -1,4 +1,4 @@
-//! The bead and what belongs to it.
+//! The bead, and the types of its parts.
 
 mod dependency;
 mod id;
@@ -24,21 +24,21 @@ pub type Carried = Vec<(String, Json)>;
 /// Something a person can name, edit and track.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bead {
-    /// The name everybody uses.
+    /// The id that people and programs use.
     pub id: BeadId,
     /// A UUIDv7 alias for clients that want one. Never a foreign key.
     pub uid: Uid,
-    /// The project it belongs to; none for town-level beads and prefixes nobody registered.
+    /// The project it belongs to; none for town-level beads and for prefixes that are not registered.
     pub rig: Option<RigSlug>,
     /// One line, at most 500 bytes.
     pub title: Title,
-    /// What is to be done.
+    /// The task, in full.
     pub description: String,
-    /// How it is to be done.
+    /// The design of the solution.
     pub design: String,
-    /// How one knows that it is done.
+    /// The criteria by which the work is accepted.
     pub acceptance_criteria: String,
-    /// What was learned on the way.
+    /// Notes made during the work.
     pub notes: String,
     /// Where it stands. `Closed` if and only if [`Bead::closed_at`] is set.
     pub status: Status,
@@ -46,17 +46,17 @@ pub struct Bead {
     pub priority: Priority,
     /// task, bug, epic, …; free text.
     pub issue_type: IssueType,
-    /// Who has it; empty for nobody.
+    /// The assignee; empty if there is none.
     pub assignee: String,
-    /// The person behind it, by e-mail address; empty for nobody.
+    /// The responsible person, by e-mail address; empty if there is none.
     pub owner: String,
-    /// How long it was thought to take.
+    /// The estimated time.
     pub estimated_minutes: Option<u32>,
-    /// When it came into being.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Who made it; empty if nobody said.
+    /// The actor that made it; empty if unknown.
     pub created_by: String,
-    /// When anything of it last changed.
+    /// When it last changed.
     pub updated_at: Timestamp,
     /// When work on it first began.
     pub started_at: Option<Timestamp>,
@@ -89,7 +89,23 @@ pub struct Bead {
 }
 
 impl Bead {
-    /// What its id shares with the others that were drawn from the same pool (`hq-cv` of
+    /// Gives the bead a status other than `closed`, and the fields that depend on it.
+    pub fn enter(&mut self, status: Status, now: Timestamp) {
+        if self.status == Status::Closed {
+            self.closed_at = None;
+            self.close_reason = String::new();
+            self.outcome = None;
+        }
+        if self.status == Status::Pinned {
+            self.pinned = false;
+        }
+        if status == Status::InProgress && self.started_at.is_none() {
+            self.started_at = Some(now);
+        }
+        self.status = status;
+    }
+
+    /// The part of its id that all beads from the same pool of ids share (`hq-cv` of
     /// `hq-cv-x1y2z`); nothing for a child, whose id is its parent's with a number.
     pub fn id_space(&self) -> Option<&str> {
         if self.id.is_child() {
@@ -102,13 +118,13 @@ impl Bead {
 /// One remark on a bead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
-    /// A UUIDv7 for ours; whatever it was for imported ones.
+    /// A UUIDv7 for our own comments; the original id for imported ones.
     pub id: String,
     /// The bead it belongs to.
     pub bead: BeadId,
-    /// Who wrote it.
+    /// The author.
     pub author: String,
-    /// What was written.
+    /// The comment itself.
     pub text: String,
     /// When it was written.
     pub created_at: Timestamp,
@@ -118,7 +134,7 @@ pub struct Comment {
 
 impl Comment {
     /// Whether both are one comment on their bead: the same words by the same author at the same time
-    /// are, whatever their ids.
+    /// are, even if their ids differ.
     pub fn is_same_as(&self, other: &Self) -> bool {
         self.id == other.id
             || (self.author == other.author

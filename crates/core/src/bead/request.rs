@@ -36,7 +36,7 @@ impl RequestKey {
         Self(format!("{} {at}", digits_of(&Sha256::digest(self.0.as_bytes()))))
     }
 
-    /// What tells apart what requests asked for, from all that they said.
+    /// A hash of everything that a request says. Two requests with the same name ask for the same if these are equal.
     pub fn fingerprint<T: AsRef<str>>(said: &[T]) -> String {
         let mut hash = Sha256::new();
         for part in said {

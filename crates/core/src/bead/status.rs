@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::{Invalid, limits};
 
-/// Where a bead stands.
+/// The status of a bead.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Nobody is at it.
+    /// No agent works on it.
     Open,
-    /// Somebody is at it.
+    /// An agent or a person works on it.
     InProgress,
     /// Handed to a worker that has not picked it up yet.
     Hooked,
@@ -88,7 +88,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// How a closed bead ended.
+/// The outcome of a closed bead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It was done.

@@ -31,7 +31,7 @@ impl Title {
         Ok(Self(text.to_owned()))
     }
 
-    /// A title that came with an imported record: only what no store can hold is refused.
+    /// A title that came with an imported record: only text that no store can hold is refused.
     pub fn imported(text: &str) -> Result<Self, Invalid> {
         check_text("title", text)?;
         match text.len() {

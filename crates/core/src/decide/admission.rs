@@ -7,23 +7,23 @@ use super::budget::Budget;
 use super::guard::{LoadGuard, MemoryGuard};
 use super::parking::Hold;
 use super::readiness::WaitReason;
-use crate::schedule::{Means, MeansKind, Run, RunId, WorkerPlace};
+use crate::schedule::{Means, MeansKind, RunId, WorkerPlace};
 use crate::{BeadId, ExecutorKind, RigSlug};
 
 /// A cap that is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cap {
-    /// Of the town.
+    /// The cap of the town.
     Town(u32),
     /// On work that was queued by hand, in direct mode.
     Queue(u32),
-    /// Of a rig.
+    /// The cap of a rig.
     Rig(RigSlug, u32),
-    /// Of an account.
+    /// The cap of an account.
     Account(String, u32),
-    /// Of a runtime.
+    /// The cap of a runtime.
     Runtime(String, u32),
-    /// Of a convoy.
+    /// The cap of a convoy.
     Convoy(BeadId, u32),
 }
 
@@ -73,7 +73,7 @@ pub struct Caps {
     pub runtimes: BTreeMap<String, u32>,
     /// Most live runs of the beads of each convoy.
     pub convoys: BTreeMap<BeadId, u32>,
-    /// What is parked, and how it is held now.
+    /// The runtimes and accounts that are parked, and how each is held now.
     pub parked: Vec<(Means, Hold)>,
     /// The budgets in force.
     pub budgets: Vec<Budget>,
@@ -84,16 +84,17 @@ pub struct Caps {
 }
 
 impl Caps {
-    /// What is parked and may be tried by one run, if this is that run.
+    /// The parked runtimes and accounts that one run may try, if this is that run.
     pub fn tried_by<'a>(&'a self, ask: &'a Ask<'_>) -> impl Iterator<Item = &'a Means> {
-        let takes_part = Run::takes_slot(ask.executor);
+        let takes_part = ask.executor.takes_slot();
         let once = self.parked.iter().filter(move |(_, hold)| takes_part && *hold == Hold::Once);
         once.map(|(means, _)| means).filter(|means| ask.needs(means))
     }
 
-    /// Notes that one more run was admitted: whatever may be tried once is tried by it, and it is paid for.
+    /// Counts one more admitted run. It becomes the trial of each parked thing that may be tried once, and is
+    /// charged to the budgets.
     pub fn note_start(&mut self, ask: &Ask<'_>, run: &RunId) {
-        if !Run::takes_slot(ask.executor) {
+        if !ask.executor.takes_slot() {
             return;
         }
         for budget in self.budgets.iter_mut().filter(|budget| budget.covers(ask.rig)) {
@@ -107,16 +108,16 @@ impl Caps {
     }
 }
 
-/// What is asked for: one more run.
+/// A request to admit one more run.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
-    /// In this rig.
+    /// Its rig.
     pub rig: &'a RigSlug,
     /// Carried out like this.
     pub executor: ExecutorKind,
     /// By this worker, if one was named.
     pub place: Option<&'a WorkerPlace>,
-    /// For this account, if any.
+    /// Its account, if any.
     pub account: Option<&'a str>,
     /// Through the queue's gate.
     pub gated: bool,
@@ -134,20 +135,20 @@ impl Ask<'_> {
     }
 }
 
-/// The live runs, by what caps look at. Every one counts, however it was started: memory and rate limits
+/// The live runs, counted by the keys of the caps. Every one counts, however it was started: memory and rate limits
 /// are shared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Occupancy {
     town: u32,
     rigs: BTreeMap<RigSlug, u32>,
     accounts: BTreeMap<String, u32>,
-    /// By the name of what they are carried out with.
+    /// By the name of their runtime.
     runtimes: BTreeMap<String, u32>,
     convoys: BTreeMap<BeadId, u32>,
     places: BTreeMap<WorkerPlace, RunId>,
     /// Those on this machine.
     here: u32,
-    /// What those will take of it that cannot be measured yet, in megabytes.
+    /// The megabytes that started runs will still take and that cannot be measured yet.
     pledged_mb: u64,
 }
 
@@ -183,7 +184,7 @@ impl Occupancy {
 
     /// Counts live runs like the one asked for.
     pub fn add(&mut self, ask: &Ask<'_>, runs: u32) {
-        if !Run::takes_slot(ask.executor) {
+        if !ask.executor.takes_slot() {
             return;
         }
         let more = |count: &mut u32| *count = count.saturating_add(runs);
@@ -221,7 +222,7 @@ impl Occupancy {
 /// People and agents that ask for work themselves take no slot and are always admitted.
 pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &Ask<'_>) -> Vec<WaitReason> {
     let mut reasons = Vec::new();
-    if !Run::takes_slot(ask.executor) {
+    if !ask.executor.takes_slot() {
         return reasons;
     }
     let mut check = |cap: Option<Cap>, live: u32| {
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_parked_admits_nobody_and_then_one() {
+    fn parked_means_admit_no_run_and_then_one() {
         let (web, api) = (rig("web"), rig("api"));
         let until = Hold::Until(crate::Timestamp::from_nanos(9));
         let mut caps = Caps {
@@ -460,7 +461,7 @@ mod tests {
         }
 
         #[test]
-        fn whoever_is_admitted_one_by_one_never_exceeds_a_cap(
+        fn runs_admitted_one_by_one_never_exceed_a_cap(
             town in proptest::option::of(0_u32..6), queue in proptest::option::of(0_u32..6),
             of_rig in proptest::option::of(0_u32..4),
             asks in proptest::collection::vec((0_usize..2, any::<bool>(), any::<bool>()), 0..30),

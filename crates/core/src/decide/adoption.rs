@@ -1,4 +1,4 @@
-//! What becomes of the state that an older queue left with a bead.
+//! How the state that an older queue left with a bead is adopted.
 
 use crate::queue_block::{Found, QueueFields};
 use crate::schedule::{CloseReason, Merge, SlingParameters, labels};
@@ -6,7 +6,7 @@ use crate::{BeadId, Prefix, RigSlug, Timestamp};
 
 use super::breaker::START_FAILURES_MAX;
 
-/// What an older queue says about a bead.
+/// The state of a bead in an older queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OldState {
     /// It waits, to be dispatched like this.
@@ -21,12 +21,12 @@ pub enum OldState {
     Failed(Box<QueueFields>),
     /// It was dispatched.
     Dispatched,
-    /// Why what is written there cannot be used.
+    /// Why the block cannot be used.
     Damaged(String),
 }
 
 impl OldState {
-    /// What the labels and the description of a bead say; nothing if no queue has been there.
+    /// The state by the labels and the description of a bead; nothing if no queue has been there.
     pub fn of(stored_labels: &[String], block: &Found) -> Option<Self> {
         let has = |label: &str| stored_labels.iter().any(|stored| stored == label);
         let queued = has(labels::QUEUED);
@@ -49,7 +49,7 @@ impl OldState {
     }
 }
 
-/// What decides about an old state besides itself.
+/// The facts that decide about an old state besides the state itself.
 #[derive(Debug, Clone, Copy)]
 pub struct AdoptionFacts<'a> {
     /// The rig that the bead's id belongs to.
@@ -67,9 +67,9 @@ pub struct AdoptionFacts<'a> {
 pub struct Successor {
     /// Where it goes; the town's own name if that cannot be said.
     pub rig: RigSlug,
-    /// How it is to be done.
+    /// The parameters of the dispatch.
     pub parameters: SlingParameters,
-    /// For which account, if one was named.
+    /// The account, if one was named.
     pub account: Option<String>,
     /// When it was queued.
     pub enqueued_at: Option<Timestamp>,
@@ -81,7 +81,7 @@ pub struct Successor {
     pub closed: Option<(CloseReason, String)>,
 }
 
-/// The context that takes the place of `old`. What cannot be dispatched as it stands becomes one that
+/// The context that takes the place of `old`. A state that cannot be dispatched as it stands becomes one that
 /// is closed and says why; nothing is dropped.
 pub fn adopt(old: &OldState, facts: AdoptionFacts<'_>) -> Successor {
     let nothing = QueueFields::default();
@@ -165,7 +165,7 @@ fn verdict(
     if failures >= START_FAILURES_MAX { broken() } else { None }
 }
 
-/// What the fields ask for, or why they cannot be understood.
+/// The parameters that the fields ask for, or why they cannot be understood.
 fn parameters(fields: &QueueFields) -> Result<SlingParameters, String> {
     let variable = |text: &String| match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_goes_on_waiting() {
+    fn a_waiting_bead_goes_on_waiting() {
         assert_eq!(ending(&["gt:queued"], BLOCK, false), None);
         assert_eq!(ending(&["queued"], "", false), None);
         let known = format!("{BLOCK}\naccount: main\ndispatch_failures: 2");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_over_stays_over() {
+    fn a_state_that_was_over_stays_over() {
         use CloseReason::{CircuitBroken, Cleared, Dispatched, Quarantined, StaleWorkBead};
         let thrice = format!("{BLOCK}\ndispatch_failures: 3\nlast_failure: no tmux");
         for (labels, description, is_closed, expected) in [
@@ -256,13 +256,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_dispatched_is_closed_and_says_why() {
+    fn an_undispatchable_context_is_closed_and_says_why() {
         use CloseReason::{InvalidContext, Quarantined};
         for (labels, description, expected) in [
             (&["gt:queued"][..], "", Quarantined),
             (&["gt:queued"], "---gt:queue:v1---", InvalidContext),
             (&["gt:queued"], "---gt:queue:v1---\ntarget_rig: attic", Quarantined),
-            (&["gt:queued"], &format!("{BLOCK}\naccount: nobody"), Quarantined),
+            (&["gt:queued"], &format!("{BLOCK}\naccount: absent"), Quarantined),
             (&["gt:queued"], &format!("{BLOCK}\nmerge: sometimes"), InvalidContext),
             (&["gt:queued"], &format!("{BLOCK}\nvar: novalue"), InvalidContext),
             (&["gt:queued"], &format!("{BLOCK}\nmode: turbo"), InvalidContext),

@@ -2,7 +2,7 @@
 
 use crate::bead::{Bead, DependencyType, Gate, Outcome, Status};
 
-/// What is known of a dependency's target.
+/// The facts about a dependency's target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetFacts {
     /// Its status.
@@ -11,7 +11,7 @@ pub struct TargetFacts {
     pub outcome: Option<Outcome>,
 }
 
-/// What is known of the children of a dependency's target. Pinned children do not count.
+/// The facts about the children of a dependency's target. Pinned children do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChildrenFacts {
     /// There is a child that is not done: open, or closed as failed.
@@ -21,7 +21,7 @@ pub struct ChildrenFacts {
 }
 
 impl TargetFacts {
-    /// What is known of this bead.
+    /// The facts about this bead.
     pub fn of(bead: &Bead) -> Self {
         Self { status: bead.status.clone(), outcome: bead.outcome }
     }

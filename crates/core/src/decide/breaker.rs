@@ -1,4 +1,4 @@
-//! What follows a start that failed: another try after a while, or no more tries.
+//! The consequence of a failed start: another try after a while, or no more tries.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ pub const BACKOFF_MAX: Duration = Duration::from_mins(6);
 pub const START_FAILURES_MAX: u32 = 3;
 
 /// How long to wait after so many failures: 5 s, doubling to 5 min, and up to a fifth less or more, so that
-/// what failed together does not come back together. `jitter` is a random number in [0, 1).
+/// starts that failed together are not retried together. `jitter` is a random number in [0, 1).
 pub fn backoff(failures: u32, jitter: f64) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
     let plain = BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_LONGEST);
-    // What is no number in the range is no jitter, because a factor that is not finite would panic.
+    // A value outside of the range is replaced, because a factor that is not finite would panic.
     let jitter = if (0.0..1.0).contains(&jitter) { jitter } else { 0.5 };
     plain.mul_f64(0.8 + 0.4 * jitter).min(BACKOFF_MAX)
 }
 
-/// Whether the time for the next try has come, where nobody was ever told to wait longer than `longest`. A time
+/// Whether the time for the next try has come, where no wait is ever longer than `longest`. A time
 /// further away was written by a clock that has jumped since, so it is due.
 pub fn is_due_within(
     next_attempt_at: Option<Timestamp>,
@@ -43,7 +43,7 @@ pub enum StartFailure {
 }
 
 impl StartFailure {
-    /// What happened.
+    /// The failure, in words.
     pub fn message(&self) -> &str {
         match self {
             Self::Permanent(message) | Self::Spawn(message) => message,
@@ -51,7 +51,7 @@ impl StartFailure {
     }
 }
 
-/// What follows a failed start.
+/// The consequence of a failed start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterFailure {
     /// The context closes at once.
@@ -70,7 +70,7 @@ pub enum AfterFailure {
     },
 }
 
-/// What follows a failed start of a context that has failed `failures_before` times already.
+/// The consequence of a failed start of a context that has failed `failures_before` times already.
 pub fn after_start_failure(
     failure: &StartFailure,
     failures_before: u32,
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_succeed_is_not_tried_again() {
+    fn a_permanent_failure_is_not_retried() {
         let gone = StartFailure::Permanent("the formula is gone".to_owned());
         for before in [0, 1, 2, u32::MAX] {
             assert_eq!(after_start_failure(&gone, before, NOW, 0.5), AfterFailure::Quarantined);

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use crate::{RigSlug, Timestamp};
 
-/// What a budget is counted in, and over which time.
+/// The unit and the period of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BudgetKind {
     /// Runs that were started, in an hour.
     RunsPerHour,
     /// Tokens that runs were said to have used, in a day.
     TokensPerDay,
-    /// Millionths of whatever money runs were said to have cost, in a day.
+    /// Millionths of the currency in which runs report their cost, in a day.
     CostPerDay,
 }
 
@@ -38,21 +38,21 @@ impl BudgetKind {
 /// A budget that is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
-    /// What it is counted in.
+    /// The unit and the period.
     pub kind: BudgetKind,
     /// The rig that it is for; nothing for the town.
     pub rig: Option<RigSlug>,
     /// How much may be used in its time.
     pub limit: u64,
-    /// How much was.
+    /// The amount used.
     pub used: u64,
     /// When something of that is long enough ago for one more, as far as is known now.
     pub until: Timestamp,
 }
 
 impl Budget {
-    /// A budget after what was used, and when, in any order. What is older than its time does not count, and neither does
-    /// what a clock that jumped has dated into a future further off than that.
+    /// A budget with these amounts used at these times, in any order. An amount older than the period does not
+    /// count. Neither does one that a clock that jumped has dated further into the future than the period.
     pub fn new(
         kind: BudgetKind,
         rig: Option<RigSlug>,
@@ -65,7 +65,7 @@ impl Budget {
         let mut counted: Vec<_> = uses.iter().filter(|(at, _)| counts(*at)).copied().collect();
         counted.sort_unstable();
         let used = counted.iter().fold(0, |sum: u64, (_, amount)| sum.saturating_add(*amount));
-        // The oldest leave first. With nothing to leave, whatever is used now stays for the whole time.
+        // The oldest amounts leave first. If none can leave, an amount used now stays for the whole period.
         let mut left = used;
         let leaves = counted.iter().find(|(_, amount)| {
             left = left.saturating_sub(*amount);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_started_now_counts_and_then_the_oldest_is_waited_for() {
+    fn a_new_start_counts_and_then_the_oldest_is_waited_for() {
         let mut budget = runs(2, &[130], 150);
         assert!(!budget.is_spent());
         budget.note_start();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_count_by_what_was_used() {
+    fn tokens_count_by_usage() {
         let uses = [(at(10), 400), (at(20), 500), (at(30), 200)];
         let budget = Budget::new(BudgetKind::TokensPerDay, None, 1_000, &uses, at(60));
         assert_eq!((budget.used, budget.is_spent()), (1_100, true));

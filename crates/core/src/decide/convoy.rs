@@ -11,11 +11,11 @@ pub const PARTS_DONE: &str = "all parts are done";
 /// How the beads stand that a convoy tracks, or that an epic has as its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Members {
-    /// How many there are.
+    /// The number of members.
     pub total: u64,
-    /// How many are not closed.
+    /// The number of members that are not closed.
     pub open: u64,
-    /// How many are closed as failed.
+    /// The number of members that are closed as failed.
     pub failed: u64,
 }
 
@@ -31,7 +31,7 @@ impl Members {
     }
 }
 
-/// Where a convoy stands.
+/// The state of a convoy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConvoyState {
     /// Planned, and nothing happens: it has to be launched.
@@ -40,7 +40,7 @@ pub enum ConvoyState {
     Open,
     /// Everything it tracks is done.
     Landed,
-    /// Somebody closed it.
+    /// A person or an agent closed it.
     Closed,
 }
 
@@ -62,7 +62,7 @@ impl ConvoyState {
     }
 }
 
-/// What follows for a convoy from how its members stand.
+/// A change of a convoy's state that follows from the states of its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConvoyChange {
     /// It lands.
@@ -83,10 +83,10 @@ pub fn is_bookkeeping(convoy: &Bead) -> bool {
     fields.iter().any(|(name, value)| name == "auto" && value.as_str() == "true")
 }
 
-/// What follows for a convoy from how its members stand now.
+/// The change that follows for a convoy from the states of its members now.
 ///
-/// It lands when everything is done, unless its owner does that; and what has landed is under way again when something of it
-/// is not done after all. One that somebody closed stays closed, and one that is staged is not touched.
+/// It lands when all members are done, unless its owner lands it. A landed convoy is under way again when a member
+/// is not done after all. A convoy that was closed by hand stays closed, and a staged one is not touched.
 pub fn convoy_change(state: ConvoyState, is_owned: bool, members: Members) -> Option<ConvoyChange> {
     match state {
         ConvoyState::Open if !is_owned && members.are_done() => Some(ConvoyChange::Lands),
@@ -95,8 +95,9 @@ pub fn convoy_change(state: ConvoyState, is_owned: bool, members: Members) -> Op
     }
 }
 
-/// Why the status of a convoy cannot become this by hand; nothing if it can. Begun is what is launched, and what has begun is not
-/// a plan any more; nobody takes, blocks or puts off a convoy, because nobody works on it.
+/// Why the status of a convoy cannot be set to this by hand; nothing if it can. Only a launch begins a convoy,
+/// and a convoy that has begun is not a plan any more. A convoy is never claimed, blocked or deferred, because
+/// no agent works on it.
 pub fn refuse_convoy_status(state: ConvoyState, to: &Status) -> Option<&'static str> {
     let is_staged = matches!(to, Status::Custom(_)) && to.as_str().starts_with("staged_");
     match (state, to) {
@@ -113,8 +114,8 @@ pub fn refuse_convoy_status(state: ConvoyState, to: &Status) -> Option<&'static 
     }
 }
 
-/// What follows for an epic from how its parts stand now: it is over with the last of them, if none failed, and open again
-/// when that was all that closed it and something is not done after all.
+/// The change that follows for an epic from the states of its parts. It closes with the last of them, if none
+/// failed. An epic that closed only for that reason opens again when a part is not done after all.
 pub fn epic_change(epic: &Bead, parts: Members) -> Option<ConvoyChange> {
     match &epic.status {
         Status::Closed if epic.close_reason == PARTS_DONE && !parts.are_done() => {
@@ -125,7 +126,7 @@ pub fn epic_change(epic: &Bead, parts: Members) -> Option<ConvoyChange> {
         {
             Some(ConvoyChange::Lands)
         }
-        // What was put off, or is a reference, is somebody's wish.
+        // A deferred or pinned epic is as a person set it.
         _ => None,
     }
 }
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_begun_is_no_plan_any_more_and_a_plan_begins_with_its_launch() {
+    fn an_open_convoy_cannot_be_staged_and_a_staged_one_opens_by_launch() {
         use ConvoyState::{Closed, Landed, Open, Staged};
         let staged = Status::parse("staged_ready").unwrap();
         let may = |state, to: &Status| refuse_convoy_status(state, to).is_none();
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owned_staged_or_closed_does_not_land_by_itself() {
+    fn an_owned_staged_or_closed_convoy_does_not_land_by_itself() {
         assert_eq!(convoy_change(ConvoyState::Open, true, DONE), None);
         for state in [ConvoyState::Staged, ConvoyState::Closed, ConvoyState::Landed] {
             assert_eq!(convoy_change(state, false, DONE), None, "{state:?}");
@@ -173,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn what_has_landed_is_under_way_again_when_something_is_not_done_after_all() {
+    fn a_landed_convoy_reopens_with_a_member() {
         for owned in [true, false] {
             let change = |state, open| convoy_change(state, owned, Members { open, ..DONE });
             assert_eq!(change(ConvoyState::Landed, 1), Some(ConvoyChange::Reopens));
             assert_eq!(change(ConvoyState::Landed, 0), None);
-            assert_eq!(change(ConvoyState::Closed, 1), None, "somebody wanted it closed");
+            assert_eq!(change(ConvoyState::Closed, 1), None, "closed by hand");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What follows a notice that could not be sent.
+//! The consequence of a notice that could not be sent.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use crate::Timestamp;
 /// A notice is sent at most so often. With the waits between, that is about three hours.
 pub const NOTICE_ATTEMPTS_MAX: u32 = 10;
 /// How many tries follow each other as quickly as those of a start that failed.
-const QUICK_TRIES: u32 = 6;
+const QUICK_RETRIES_MAX: u32 = 6;
 /// The wait between later tries, before jitter: a service that is down for minutes may be down for hours.
-const LONG_WAIT: Duration = Duration::from_hours(1);
+const SLOW_RETRY_INTERVAL: Duration = Duration::from_hours(1);
 /// The longest wait that is ever answered, jitter included.
 pub const NOTICE_WAIT_MAX: Duration = Duration::from_mins(72);
 
@@ -21,10 +21,10 @@ pub fn next_delivery(attempts: u32, now: Timestamp, jitter: f64) -> Option<Times
         return None;
     }
     let jitter = if (0.0..1.0).contains(&jitter) { jitter } else { 0.5 };
-    let wait = if attempts <= QUICK_TRIES {
+    let wait = if attempts <= QUICK_RETRIES_MAX {
         backoff(attempts, jitter)
     } else {
-        LONG_WAIT.mul_f64(0.8 + 0.4 * jitter).min(NOTICE_WAIT_MAX)
+        SLOW_RETRY_INTERVAL.mul_f64(0.8 + 0.4 * jitter).min(NOTICE_WAIT_MAX)
     };
     Some(now.plus(wait))
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::{Invalid, Priority, Timestamp};
 
 /// One class of priority is gained for each of these that a bead has waited.
-const AGEING: Duration = Duration::from_hours(24);
+const AGEING_INTERVAL: Duration = Duration::from_hours(24);
 
-/// The order of the line: what `scheduler.order` says.
+/// The order of the queue: the setting `scheduler.order`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DispatchOrder {
     /// By urgency, then by number.
@@ -53,7 +53,7 @@ impl DispatchOrder {
 /// Where one that waits stands in line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Of its bead.
+    /// The priority of its bead.
     pub priority: Priority,
     /// Its number in the queue, given by the transaction that queued it.
     pub number: u64,
@@ -71,7 +71,7 @@ impl Place {
 /// being the best there is.
 pub fn urgency(priority: Priority, waited: Duration) -> u8 {
     let class = u8::try_from(priority.number()).unwrap_or(u8::MAX);
-    let days = u8::try_from(waited.as_secs() / AGEING.as_secs()).unwrap_or(u8::MAX);
+    let days = u8::try_from(waited.as_secs() / AGEING_INTERVAL.as_secs()).unwrap_or(u8::MAX);
     class.saturating_sub(days)
 }
 
@@ -113,7 +113,7 @@ mod tests {
         let before = |a, b| order.compare(&a, &b, NOW) == Ordering::Less;
         assert!(before(place(1, 9, 0), place(2, 1, 0)));
         assert!(before(place(2, 1, 0), place(2, 9, 0)));
-        assert!(before(place(4, 9, 96), place(1, 1, 0)), "what is low does not starve");
+        assert!(before(place(4, 9, 96), place(1, 1, 0)), "a low priority does not starve");
         assert!(before(place(2, 1, 24), place(1, 2, 0)), "a class gained counts like one given");
     }
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_since_the_future_has_not_waited() {
+    fn a_wait_since_the_future_counts_as_no_wait() {
         let early = Place { waiting_since: Timestamp::from_nanos(i64::MAX), ..place(3, 1, 0) };
         assert_eq!(early.urgency(NOW), 3);
         let compared = DispatchOrder::Priority.compare(&early, &place(3, 2, 0), NOW);

@@ -1,16 +1,16 @@
-//! How many of the ready go in one cycle, and what sets the bound.
+//! How many ready contexts one cycle dispatches, and the limit that sets the bound.
 
 /// How many more runs may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slots {
     /// No cap is in force.
     Unlimited,
-    /// This many.
+    /// This many more.
     Free(u32),
 }
 
 impl Slots {
-    /// What a cap (none: there is none) leaves beside the `live` runs. A cap that was lowered below them
+    /// The room that a cap (none: unlimited) leaves beside the `live` runs. A cap that was lowered below them
     /// leaves nothing.
     pub fn of_cap(cap: Option<u32>, live: u32) -> Self {
         cap.map_or(Self::Unlimited, |cap| Self::Free(cap.saturating_sub(live)))
@@ -25,7 +25,7 @@ impl Slots {
     }
 }
 
-/// What decided how many go.
+/// The limit that decided how many contexts are dispatched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanReason {
     /// Nothing is ready.
@@ -50,14 +50,14 @@ impl PlanReason {
     }
 }
 
-/// What one cycle does.
+/// The plan of one dispatch cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DispatchPlan {
     /// How many of the ready go, from the front.
     pub to_dispatch: usize,
-    /// How many of the ready stay.
+    /// How many ready contexts are not dispatched.
     pub skipped: usize,
-    /// What decided that.
+    /// The limit that decided that.
     pub reason: PlanReason,
 }
 
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cap_leaves_what_the_live_do_not_hold() {
+    fn a_cap_leaves_the_slots_without_a_live_run() {
         assert_eq!(Slots::of_cap(None, 7), Slots::Unlimited);
         assert_eq!(Slots::of_cap(Some(5), 2), Slots::Free(3));
         assert_eq!(Slots::of_cap(Some(5), 9), Slots::Free(0));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 
-/// A shortest path from `start` to `goal`, both included, where `next` names what a node leads to.
+/// A shortest path from `start` to `goal`, both included, where `next` names the successors of a node.
 ///
 /// `next` may fail (it usually asks a store); its error ends the search.
 pub fn find_path<N: Clone + Eq + Hash, E>(
@@ -45,7 +45,7 @@ pub fn find_path_to<N: Clone + Eq + Hash, E>(
 }
 
 /// One cycle per strongly connected component of the graph, as a path whose last node leads back to
-/// its first. `edges[n]` lists what node `n` leads to.
+/// its first. `edges[n]` lists the successors of node `n`.
 pub fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     for component in components(edges) {
@@ -74,8 +74,8 @@ pub fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     found
 }
 
-/// The nodes in layers: a node comes right after the last of what it leads to. Nodes in a cycle, and
-/// those that lead to one, are in none. `edges[n]` lists what node `n` leads to.
+/// The nodes in layers: a node comes right after the last of its successors. Nodes in a cycle, and
+/// those that lead to one, are in none. `edges[n]` lists the successors of node `n`.
 pub fn waves(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut waiting: Vec<usize> = edges.iter().map(Vec::len).collect();
     let mut leading_to = vec![Vec::new(); edges.len()];

@@ -1,11 +1,11 @@
 //! Whether the machine has room for one more worker.
 //!
-//! A cap counts workers; these look at what they take. Both only ever hold up starts, and never when nothing runs: a
+//! A cap counts workers; these guards measure. Both only ever hold up starts, and never when nothing runs: a
 //! machine that is full of other things must not stop the town for good.
 
 use std::time::Duration;
 
-/// A start younger than this has not taken yet what it will, and counts at what its runtime usually takes.
+/// A start younger than this has not taken its memory yet, and counts with the usual memory of its runtime.
 pub const YOUNG: Duration = Duration::from_mins(1);
 
 /// The memory of a machine, or of the part of it that is ours, in megabytes.
@@ -13,7 +13,7 @@ pub const YOUNG: Duration = Duration::from_mins(1);
 pub struct Memory {
     /// All of it.
     pub total_mb: u64,
-    /// What can still be had without making anybody suffer.
+    /// The memory that can still be used without swapping.
     pub available_mb: u64,
 }
 
@@ -22,16 +22,16 @@ pub struct Memory {
 pub struct Load {
     /// How many wanted to run on average over the last minute, in hundredths.
     pub hundredths: u64,
-    /// How many can at once.
+    /// The number of processors.
     pub cores: u32,
 }
 
-/// What is known of a machine; what is not known holds up nothing.
+/// The facts about a machine; an unknown fact holds up nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MachineFacts {
     /// Its memory.
     pub memory: Option<Memory>,
-    /// How busy it is.
+    /// Its load.
     pub load: Option<Load>,
 }
 
@@ -47,13 +47,13 @@ pub struct MemoryFloor {
 /// The memory guard as it stands at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryGuard {
-    /// What is available, without regard to starts that have not taken theirs yet.
+    /// The available memory, without regard to starts that have not taken theirs yet.
     pub available_mb: u64,
     /// Nothing starts while less than this is available.
     pub minimum_mb: u64,
-    /// It held up starts when somebody last looked, so it takes clearly more to let them go on.
+    /// It held up starts at the last check, so it takes clearly more to let them go on.
     pub was_shut: bool,
-    /// What clearly more is.
+    /// The megabytes from which a closed guard opens again.
     reopens_mb: u64,
 }
 
@@ -68,12 +68,12 @@ impl MemoryGuard {
         Self { available_mb: memory.available_mb, minimum_mb, was_shut, reopens_mb }
     }
 
-    /// What must be available now.
+    /// The megabytes that must be available now.
     pub fn wanted_mb(&self) -> u64 {
         if self.was_shut { self.reopens_mb } else { self.minimum_mb }
     }
 
-    /// Whether nothing may start, if so much of what is available is spoken for.
+    /// Whether nothing may start, if so much of the available memory is promised.
     pub fn is_shut(&self, pledged_mb: u64) -> bool {
         self.available_mb.saturating_sub(pledged_mb) < self.wanted_mb()
     }
@@ -86,7 +86,7 @@ pub struct LoadGuard {
     pub per_core: u64,
     /// Nothing starts while it is at least this.
     pub maximum: u64,
-    /// It held up starts when somebody last looked, so it takes clearly less to let them go on.
+    /// It held up starts at the last check, so it takes clearly less to let them go on.
     pub was_shut: bool,
 }
 
@@ -97,7 +97,7 @@ impl LoadGuard {
         (maximum > 0).then_some(Self { per_core, maximum, was_shut })
     }
 
-    /// What the load must be below now.
+    /// The load must be below this now.
     pub fn wanted(&self) -> u64 {
         if self.was_shut { self.maximum - self.maximum / 5 } else { self.maximum }
     }
@@ -108,8 +108,8 @@ impl LoadGuard {
     }
 }
 
-/// What a runtime is believed to take, after a run that took `peak_mb` at most: as much as the largest of late. What was
-/// larger once is forgotten by an eighth with each run.
+/// The memory that a runtime is believed to take, after a run that took `peak_mb` at most: as much as the
+/// largest recent run. A larger run is forgotten by an eighth with each run.
 pub fn learn_memory(believed_mb: Option<u32>, peak_mb: u32) -> u32 {
     match believed_mb {
         Some(believed) if believed > peak_mb => believed - (believed - peak_mb).div_ceil(8),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_just_started_counts_before_it_has_taken_anything() {
+    fn a_new_start_counts_before_it_has_taken_memory() {
         let guard = guard(64_000, 6_000, false);
         assert!(!guard.is_shut(2_800));
         assert!(guard.is_shut(2_801));
@@ -149,7 +149,7 @@ mod tests {
     fn once_shut_it_opens_only_when_there_is_clearly_more() {
         assert!(guard(64_000, 4_799, true).is_shut(0));
         assert!(!guard(64_000, 4_800, true).is_shut(0));
-        // Also where the floor is most of what there is.
+        // Also where the floor is most of the memory.
         let floor = MemoryFloor { percent: 0, mb: 900 };
         let small = |available_mb| {
             MemoryGuard::new(Memory { total_mb: 1_000, available_mb }, floor, true).is_shut(0)
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_load_guard_is_off_unless_somebody_says_a_number() {
+    fn the_load_guard_is_off_unless_a_number_is_set() {
         let load = Load { hundredths: 1_000, cores: 4 };
         assert_eq!(LoadGuard::new(load, 0, false), None);
         let shut = |maximum, was_shut| LoadGuard::new(load, maximum, was_shut).unwrap().is_shut();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_large_once_is_forgotten_slowly_and_what_is_larger_believed_at_once() {
+    fn a_smaller_peak_lowers_the_estimate_slowly_and_a_larger_one_raises_it_at_once() {
         assert_eq!(learn_memory(None, 700), 700);
         assert_eq!(learn_memory(Some(700), 1_400), 1_400);
         assert_eq!(learn_memory(Some(1_400), 600), 1_300);
@@ -191,14 +191,14 @@ mod tests {
                 prop_assert!(!guard(available, false).is_shut(pledged));
                 prop_assert!(!now.is_shut(pledged / 2));
             }
-            // Whatever the floor, as long as a machine can have it, an empty machine has it.
+            // With any floor that the machine can reach, an empty machine is above it.
             if now.minimum_mb <= total {
                 prop_assert!(!guard(total, true).is_shut(0));
             }
         }
 
         #[test]
-        fn what_is_believed_comes_down_to_what_is_seen(start in any::<u32>(), peak in any::<u32>()) {
+        fn the_estimate_converges_to_the_observed_peak(start in any::<u32>(), peak in any::<u32>()) {
             let mut believed = Some(start);
             for _ in 0..400 {
                 let next = learn_memory(believed, peak);

@@ -2,13 +2,13 @@
 
 use crate::Invalid;
 
-/// What a worker needs of `gt`.
+/// The verbs of `gt` that a worker needs.
 const GT_VERBS: [&str; 14] = [
     "bd", "done", "escalate", "feed", "handoff", "help", "hook", "mail", "nudge", "prime",
     "status", "step", "unsling", "why",
 ];
 
-/// What a worker needs of `bd`.
+/// The verbs of `bd` that a worker needs.
 const BD_VERBS: [&str; 28] = [
     "activity", "blocked", "children", "close", "comment", "comments", "count", "create", "defer",
     "dep", "done", "help", "info", "label", "lint", "list", "prime", "query", "ready", "reopen",
@@ -27,7 +27,7 @@ const GLOBAL: [(&str, bool); 5] =
     [("--json", false), ("-q", false), ("--quiet", false), ("--version", false), ("--actor", true)];
 
 /// The arguments of `gt` at home for a command that an agent called as `program` on another machine. That machine may be
-/// less trusted than home: what a worker does not need, and what names files or other towns at home, is refused.
+/// less trusted than home: verbs that a worker does not need, and arguments that name files or towns at home, are refused.
 pub fn home_call(program: &str, arguments: Vec<String>) -> Result<Vec<String>, Invalid> {
     let is_bd = program == "bd";
     let mut words = arguments.iter().map(String::as_str);
@@ -43,7 +43,7 @@ pub fn home_call(program: &str, arguments: Vec<String>) -> Result<Vec<String>, I
     if let Some(verb) = verb.filter(|verb| !verb.starts_with('-') && !known.contains(verb)) {
         let called = if is_bd { "bd" } else { "gt" };
         return Err(Invalid(format!(
-            "{called} {} is not for workers on other machines; somebody at home has to do it",
+            "{called} {} is not for workers on other machines; run it on the machine of the town",
             verb.escape_debug()
         )));
     }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_worker_needs_is_done_as_it_was_called() {
+    fn verbs_for_workers_are_called_as_they_were_written() {
         for (called, done) in [
             ("gt done", "done"),
             ("gt --json prime", "--json prime"),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_for_workers_elsewhere_is_refused() {
+    fn verbs_not_for_remote_workers_are_refused() {
         for (called, expected) in [
             ("gt config set notify.command x", "gt config is not for workers"),
             ("gt worker exec we-a#1", "gt worker is not"),
@@ -155,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_done_is_what_was_called(
+        fn an_allowed_call_keeps_its_arguments(
             bd in any::<bool>(), words in prop::collection::vec("[a-zC -]{0,8}|--|-C|bd|list|done", 0..6)
         ) {
             let program = if bd { "bd" } else { "gt" };

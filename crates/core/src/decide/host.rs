@@ -3,7 +3,7 @@
 //! Runs are judged by the host whose identity they carry. A copy of the directory has the same identity file, but not the
 //! locks of the runs, and would declare live runs lost.
 
-/// Where an identity file is.
+/// The place of an identity file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPlace {
     /// The id of the machine; empty where there is none.
@@ -19,7 +19,7 @@ pub struct HostPlace {
 /// Whether the recorded path still has the file that was recorded. It can be asked on the same machine alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldPlace {
-    /// It has.
+    /// The old place still has the identity file.
     Alive,
     /// It is gone, or another file is there.
     Gone,
@@ -27,7 +27,7 @@ pub enum OldPlace {
     Unknown,
 }
 
-/// What a directory is, compared with what its identity file says.
+/// The identity of a directory, compared with its identity file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostVerdict {
     /// The directory that the identity was made for.

@@ -4,16 +4,16 @@ use sha2::{Digest, Sha256};
 
 use crate::{BeadId, Prefix, Timestamp};
 
-/// What an id is derived from.
+/// The values from which an id is derived.
 #[derive(Debug, Clone, Copy)]
 pub struct IdSeed<'a> {
     /// The title of the bead.
     pub title: &'a str,
     /// Its description.
     pub description: &'a str,
-    /// Who makes it.
+    /// The actor that makes it.
     pub creator: &'a str,
-    /// When.
+    /// The time of creation.
     pub at: Timestamp,
 }
 
@@ -46,13 +46,14 @@ impl IdSeed<'_> {
         prefix: &'a Prefix,
         count: u64,
     ) -> impl Iterator<Item = BeadId> + 'a {
-        (adaptive_length(count)..=LENGTH_MAX + 4)
-            .flat_map(move |length| (0..NONCES).map(move |nonce| self.id(prefix, length, nonce)))
+        (adaptive_length(count)..=LENGTH_MAX + 4).flat_map(move |length| {
+            (0..NONCES_PER_LENGTH).map(move |nonce| self.id(prefix, length, nonce))
+        })
     }
 }
 
 const LENGTH_MAX: usize = 8;
-const NONCES: u32 = 10;
+const NONCES_PER_LENGTH: u32 = 10;
 
 /// The shortest id length that makes a collision among `count` beads unlikely (under a quarter).
 pub fn adaptive_length(count: u64) -> usize {

@@ -1,15 +1,15 @@
-//! What a bead of its type should have and lacks.
+//! The sections that a bead of its type should have and lacks.
 
 use crate::{Bead, IssueType};
 
-/// Something that whoever works on a bead will look for.
+/// A section that an agent expects in a bead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
-    /// What is to be done.
+    /// The task, in full.
     Description,
-    /// How to see the bug.
+    /// The steps that show the bug.
     StepsToReproduce,
-    /// How one knows that it is done.
+    /// The criteria by which the work is accepted.
     AcceptanceCriteria,
     /// How one knows that all of it was worth it.
     SuccessCriteria,
@@ -26,7 +26,7 @@ impl Section {
         }
     }
 
-    /// What beads of a type should have.
+    /// The sections that beads of a type should have.
     pub fn required(issue_type: &IssueType) -> &'static [Self] {
         match issue_type.as_str() {
             "bug" => &[Self::Description, Self::StepsToReproduce, Self::AcceptanceCriteria],
@@ -52,7 +52,7 @@ impl Section {
     }
 }
 
-/// What `bead` lacks, in the order in which a reader would look for it.
+/// The sections that `bead` lacks, in the order in which a reader would look for them.
 pub fn missing_sections(bead: &Bead) -> Vec<Section> {
     let required = Section::required(&bead.issue_type).iter().copied();
     required.filter(|section| !section.is_in(bead)).collect()
@@ -64,7 +64,7 @@ fn has_heading(text: &str, heading: &str) -> bool {
         let line = line.trim();
         let is_marked = line.starts_with(['#', '*']) || line.trim_end_matches('*').ends_with(':');
         let name = line.trim_matches(|c: char| "#*: \t".contains(c));
-        // Behind a colon on the same line stands what the heading announces.
+        // The text behind a colon on the same line belongs to the heading.
         let (before, is_announced) = match line.split_once(':') {
             Some((before, after)) => (before, !after.trim_matches(['*', ' ']).is_empty()),
             None => ("", false),

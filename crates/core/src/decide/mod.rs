@@ -26,6 +26,7 @@ mod staging;
 mod stalls;
 mod standing;
 mod transition;
+mod wait_class;
 mod waits;
 mod worker_rights;
 
@@ -65,12 +66,13 @@ pub use sessions::{SessionNews, needs_fresh_session, sessions_in_vain};
 pub use staging::{Category, Finding, Gated, Member, Part, StageFacts, StagePlan, stage};
 pub use stalls::{Heard, SilenceChange, silence_change};
 pub use standing::{
-    Control, RigStanding, SchedulingFacts, context_reasons, is_merging, is_stranded,
-    unscheduled_reasons,
+    Control, RigStanding, SchedulingFacts, context_reasons, is_merging, is_stranded, offer_reasons,
+    rig_reasons, unscheduled_reasons,
 };
 pub use transition::{
     LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
 };
+pub use wait_class::{ContextWait, WaitClass, context_wait};
 pub use waits::{WaitEdge, waits};
 pub use worker_rights::{
     Evidence, Kinship, Right, WorkerRights, hear_worker, right_needed, right_refused, table_right,

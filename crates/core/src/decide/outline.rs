@@ -1,4 +1,4 @@
-//! A list as an outline: parts under what they are a part of.
+//! A list as an outline: parts under their parents.
 
 /// Puts every item under its parent and keeps the order among siblings. `parents` says where in the list
 /// each item's parent stands, if it is there. The answer is every item, with how deep it stands.
@@ -12,7 +12,7 @@ pub fn outline(parents: &[Option<usize>]) -> Vec<(usize, usize)> {
     }
     let mut placed = vec![false; parents.len()];
     let mut outline = Vec::with_capacity(parents.len());
-    // Whatever is left after the roots are parts of each other in a circle; the first of them must do.
+    // The items that no root reaches are parts of each other in a cycle; the first of them counts as a root.
     let tops = (0..parents.len()).filter(|item| parent_of(*item).is_none());
     for top in tops.chain(0..parents.len()) {
         let mut waiting = vec![(top, 0)];
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_stand_under_what_they_are_a_part_of() {
+    fn parts_stand_under_their_parent() {
         // 0, 1 under 3, 2 under 0, 3, 4 under 1.
         let parents = [None, Some(3), Some(0), None, Some(1)];
         assert_eq!(outline(&parents), [(0, 0), (2, 1), (3, 0), (1, 1), (4, 2)]);

@@ -1,4 +1,4 @@
-//! How long work takes, judged by what was done before, and when a set of beads would be done.
+//! How long work takes, estimated from past runs, and when a set of beads would be done.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,8 +13,8 @@ pub struct Pace {
     rigs: BTreeMap<RigSlug, Duration>,
 }
 
-/// What has lasted longer than usual is expected to last this part of the usual longer.
-const OVERDUE: u32 = 10;
+/// A run that has lasted longer than usual is expected to last this part of the usual time longer.
+const OVERDUE_DIVISOR: u32 = 10;
 
 impl Pace {
     /// The pace of runs that lasted so long; none if nothing was done before.
@@ -36,7 +36,7 @@ impl Pace {
     /// How much longer a run of this rig takes that has lasted so long.
     pub fn left(&self, rig: Option<&RigSlug>, age: Duration) -> Duration {
         let usual = self.of_rig(rig);
-        usual.saturating_sub(age).max(usual / OVERDUE)
+        usual.saturating_sub(age).max(usual / OVERDUE_DIVISOR)
     }
 }
 
@@ -52,17 +52,17 @@ fn median(mut durations: Vec<Duration>) -> Option<Duration> {
 /// Something that is to be done.
 #[derive(Debug, Clone, Default)]
 pub struct Job {
-    /// How long it takes; what is left of it, if somebody is at it.
+    /// How long it takes; the remaining time, if it is running.
     pub takes: Duration,
     /// Where those stand that it waits for.
     pub waits_for: Vec<usize>,
-    /// Which of the rigs it takes a slot of; none for what nobody works on itself.
+    /// The rig whose slot it takes; none for a job that no agent works on, such as an epic.
     pub rig: Option<usize>,
-    /// Somebody is at it, whatever it waits for.
+    /// It runs already, even if it waits for another job.
     pub is_running: bool,
     /// It does not go on by itself.
     pub is_stuck: bool,
-    /// Who can begin and has the smaller number goes first.
+    /// Of the jobs that can begin, the one with the smaller number goes first.
     pub turn: u64,
 }
 
@@ -84,12 +84,12 @@ pub struct Forecast {
     pub left_out: usize,
 }
 
-/// Goes through the set as slots become free: whoever can begin begins, in turn.
+/// Simulates the set as slots become free: jobs that can begin do so in the order of their turns.
 pub fn forecast(jobs: &[Job], room: &Room) -> Forecast {
     let mut play = Play::of(jobs, room);
     let mut now = Duration::ZERO;
     loop {
-        play.begin_what_can(now);
+        play.begin_ready_jobs(now);
         let Some(Reverse((at, job))) = play.ends.pop() else { break };
         now = at;
         play.end(job);
@@ -103,10 +103,10 @@ pub fn forecast(jobs: &[Job], room: &Room) -> Forecast {
 struct Play<'a> {
     jobs: &'a [Job],
     followers: Vec<Vec<usize>>,
-    /// How many each still waits for.
+    /// How many jobs each job still waits for.
     left: Vec<usize>,
     is_done: Vec<bool>,
-    /// When those end that have begun.
+    /// The ends of the running jobs.
     ends: BinaryHeap<Reverse<(Duration, usize)>>,
     /// Those that take no slot and can begin.
     free: Vec<usize>,
@@ -154,7 +154,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    fn begin_what_can(&mut self, now: Duration) {
+    fn begin_ready_jobs(&mut self, now: Duration) {
         while let Some(at) = self.free.pop() {
             self.take(&self.jobs[at], now, at);
         }
@@ -201,8 +201,8 @@ fn followers(jobs: &[Job]) -> Vec<Vec<usize>> {
     followers
 }
 
-/// The longest chain of what is to be done one after the other, by the places of those that take a slot. What waits for
-/// itself is in none.
+/// The longest chain of jobs that must be done one after the other, by the places of those that take a slot.
+/// A job that waits for itself is in none.
 pub fn critical_path(jobs: &[Job]) -> Vec<usize> {
     let mut followers = followers(jobs);
     let waits = |job: &Job| if job.is_running { 0 } else { job.waits_for.len() };

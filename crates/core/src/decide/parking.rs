@@ -1,6 +1,6 @@
-//! When nothing is started with a runtime or an account for a while, and what ends that.
+//! When nothing is started with a runtime or an account for a while, and how that ends.
 //!
-//! A worker that comes to nothing at once says little about its bead and much about what it was carried out with: a
+//! A worker that comes to nothing at once says little about its bead and much about its runtime or account: a
 //! program that is missing, a key that was revoked. One such run may be the bead's fault; three beads in a row are not.
 
 use std::fmt;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use crate::schedule::{Closed, Loss, Means, Park, Run, RunEnd, RunId, RunState};
 use crate::{BeadId, Timestamp};
 
-/// So many beads in a row park what their runs were carried out with.
+/// So many failed beads in a row park the runtime or account of their runs.
 pub const STRIKES_MAX: usize = 3;
 /// A run that came to nothing within this time counts.
 pub const STRIKE_WITHIN: Duration = Duration::from_mins(1);
 /// So long nothing is started.
 pub const PARK_FOR: Duration = Duration::from_mins(10);
-/// A usage limit is believed to last at least so long, whatever the clocks say.
+/// A usage limit is believed to last at least so long, even if the clocks say less.
 pub const LIMIT_MIN: Duration = Duration::from_secs(5);
 /// One that was met again by the run that tried whether it is over is believed to last at least so long.
 pub const LIMIT_AGAIN_MIN: Duration = Duration::from_mins(1);
@@ -26,7 +26,7 @@ const RAMP_STEPS: u32 = 5;
 /// A usage limit is never believed to last longer; vendors have limits for a week.
 pub const LIMIT_MAX: Duration = Duration::from_hours(8 * 24);
 
-/// What the end of a run says about what it was carried out with.
+/// The evidence that the end of a run gives about its runtime or account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Testimony {
     /// It works.
@@ -37,9 +37,9 @@ pub enum Testimony {
     Nothing,
 }
 
-/// What the end of a run says about what it was carried out with.
+/// The evidence that the end of a run gives about its runtime or account.
 pub fn testimony(run: &Run, end: &RunEnd, now: Timestamp) -> Testimony {
-    let takes_part = Run::takes_slot(run.executor);
+    let takes_part = run.executor.takes_slot();
     let Some(running_at) = run.running_at.filter(|_| takes_part) else { return Testimony::Nothing };
     match (end.state, end.loss) {
         (RunState::Done, _) => Testimony::Works,
@@ -51,7 +51,7 @@ pub fn testimony(run: &Run, end: &RunEnd, now: Timestamp) -> Testimony {
             if end.committed {
                 Testimony::Works
             } else if now < running_at {
-                // The clock was set back; nobody knows how long it lasted.
+                // The clock was set back, so the duration is unknown.
                 Testimony::Nothing
             } else if now.since(running_at) < STRIKE_WITHIN {
                 Testimony::Strike
@@ -62,18 +62,18 @@ pub fn testimony(run: &Run, end: &RunEnd, now: Timestamp) -> Testimony {
     }
 }
 
-/// Who is to blame for a run that came to nothing.
+/// The cause of a run that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Blame {
-    /// The bead, as far as anybody can tell.
+    /// The bead, as far as is known.
     Bead,
-    /// What it was carried out with: this run has made that certain.
+    /// The runtime or account: this run has made that certain.
     Established,
-    /// What it was carried out with: that was certain before this run ended.
+    /// The runtime or account: that was certain before this run ended.
     Known,
 }
 
-/// What becomes of what is held against something.
+/// A change of the park of a runtime or account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParkChange {
     /// It stays as it is.
@@ -86,14 +86,14 @@ pub enum ParkChange {
     Suspect(Park),
     /// Nothing is started with it for a while.
     Close {
-        /// What is held against it now.
+        /// The park as it is now.
         park: Park,
-        /// It was tried and does not work yet, so nobody learns anything new.
+        /// It was tried and does not work yet, so people need not be told again.
         again: bool,
     },
 }
 
-/// What follows for something from the end of a run that was carried out with it, and who is to blame.
+/// The change that the end of a run makes to the park of its runtime or account, and the cause of a failure.
 ///
 /// `may_close` is false if something narrower has just been parked for the same run: then that is tried first, and one
 /// thing is told to people.
@@ -114,7 +114,7 @@ pub fn after_run(
         Testimony::Works if park.is_none() => (ParkChange::Keep, Blame::Bead),
         // While more and more is started, only another usage limit changes anything.
         Testimony::Works | Testimony::Strike if is_ramping => (ParkChange::Keep, Blame::Bead),
-        // What was begun before it was parked says nothing about now.
+        // A run that began before the parking says nothing about the present.
         Testimony::Works if is_closed && !is_trial => (ParkChange::Keep, Blame::Bead),
         Testimony::Works if park.is_some_and(Park::is_limit) => (ParkChange::Ramp, Blame::Bead),
         Testimony::Works => (ParkChange::Clear, Blame::Bead),
@@ -151,8 +151,8 @@ fn struck(before: &[BeadId], bead: &BeadId) -> Vec<BeadId> {
     strikes
 }
 
-/// What is held against something that has reached its usage limit; `again` if a run tried whether that is over, and it
-/// was not.
+/// The park of a runtime or account that has reached its usage limit; `again` if a run tried whether that is
+/// over, and it was not.
 pub fn limited(means: Means, until: Timestamp, said: &str, again: bool, now: Timestamp) -> Park {
     let least = if again { LIMIT_AGAIN_MIN } else { LIMIT_MIN };
     let until = until.max(now.plus(least)).min(now.plus(LIMIT_MAX));
@@ -173,7 +173,7 @@ pub enum Hold {
     Until(Timestamp),
     /// One run may start, to try it.
     Once,
-    /// This run tries it; the others wait for what comes of it. One that has no run yet has the number 0.
+    /// This run tries it; the others wait for its result. One that has no run yet has the number 0.
     Trial(RunId),
     /// A usage limit has passed: this many runs may be live at once now, and more from that moment on.
     Ramp(u32, Timestamp),
@@ -217,7 +217,7 @@ pub fn hold(park: &Park, trial: Option<&Run>, now: Timestamp) -> Option<Hold> {
 /// each time that those before have lasted a while, and soon any number. Thirty that waited for the same reset would
 /// reach the next limit at once.
 pub fn ramp(since: Timestamp, now: Timestamp) -> Option<Hold> {
-    // A clock that was set back far makes nobody wait longer than it would have been.
+    // If the clock was set back far, no run waits longer than it would have without that.
     if since > now.plus(RAMP_STEP) {
         return None;
     }

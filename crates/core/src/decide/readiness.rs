@@ -9,7 +9,7 @@ use super::parking::Hold;
 use crate::schedule::{AwaitedOrigin, RunId, WorkerPlace};
 use crate::{BeadId, IssueType, RigSlug, Status, Timestamp};
 
-/// What readiness depends on.
+/// The facts that readiness depends on.
 #[derive(Debug, Clone)]
 pub struct ReadinessFacts<'a> {
     /// The bead's status.
@@ -24,9 +24,9 @@ pub struct ReadinessFacts<'a> {
     pub defer_until: Option<Timestamp>,
     /// Its parent's "not before", if that has one.
     pub parent_deferred: Option<(&'a BeadId, Timestamp)>,
-    /// What blocks it and is not over.
+    /// The open beads that block it.
     pub open_blockers: &'a [BeadId],
-    /// What blocks it because it failed.
+    /// The beads that block it because they failed.
     pub failed_blockers: &'a [BeadId],
 }
 
@@ -59,9 +59,9 @@ pub enum WaitReason {
     StartInProgress(RunId),
     /// A person or a standing agent has it, and says when it is done.
     WithCrew(String, RunId),
-    /// Somebody took it without the scheduler.
+    /// A person or an agent claimed it without the scheduler.
     ClaimedByHand(String),
-    /// It was given to somebody.
+    /// It is assigned to this person or agent.
     AssignedTo(String),
     /// Beads of this type are not slung.
     NotSlingable(IssueType),
@@ -71,19 +71,19 @@ pub enum WaitReason {
     ConvoyStaged(BeadId),
     /// Nothing of this convoy starts: by whom, since when.
     ConvoyPaused(BeadId, String, Timestamp),
-    /// Nobody has scheduled it.
+    /// It is not scheduled.
     NotScheduled,
-    /// Somebody took it out of the queue.
+    /// This actor took it out of the queue.
     Cleared(String),
     /// It could not be started too often; the last time because of this.
     CircuitBroken(String),
     /// It can never start as it was scheduled.
     Quarantined(String),
-    /// Somebody ended its last run.
+    /// This actor ended its last run.
     RunCancelled(String),
     /// It had so many runs, and none came to an end.
     AttemptsUsedUp(u32),
-    /// It was done, and somebody is to look at it.
+    /// The work is done, and a person must review it.
     Review,
     /// Its worker asks for a person.
     Escalated(String),
@@ -121,9 +121,9 @@ pub enum WaitReason {
     Budget(Budget),
     /// This machine has too little memory left for one more.
     Memory {
-        /// What is left besides what was promised to those that have just begun.
+        /// The memory that is left after the promises to runs that have just begun.
         available_mb: u64,
-        /// What must be left.
+        /// The memory that must be left.
         wanted_mb: u64,
     },
     /// This machine is too busy for one more.
@@ -165,8 +165,8 @@ impl WaitReason {
         matches!(self, Self::Paused(..) | Self::QueueGate)
     }
 
-    /// Whether time, room or the worker takes it away, and no person need do anything. What blocks others is
-    /// asked itself.
+    /// Whether time, room or the worker takes it away, and no person need do anything. The blockers of a bead are
+    /// evaluated on their own.
     pub fn passes_by_itself(&self) -> bool {
         match self {
             Self::DeferredUntil(_)
@@ -268,7 +268,7 @@ impl WaitReason {
 
 /// Every reason why a bead is not ready, the most telling first; none means ready.
 ///
-/// A bead deferred until a date is ready from that moment on, without anybody touching it.
+/// A bead deferred until a date is ready from that moment on, without any further write.
 pub fn wait_reasons(facts: &ReadinessFacts<'_>, now: Timestamp) -> Vec<WaitReason> {
     let mut reasons = Vec::new();
     let due_later = facts.defer_until.filter(|until| *until > now);
@@ -341,7 +341,7 @@ impl fmt::Display for WaitReason {
             Self::CircuitBroken(why) => write!(f, "circuit-broken: {why}"),
             Self::Quarantined(why) => write!(f, "quarantined: {why}"),
             Self::RunCancelled(who) => write!(f, "run cancelled by {who}"),
-            Self::Review => write!(f, "review: it was done, and somebody is to look at it"),
+            Self::Review => write!(f, "review: the work is done and waits for a person's review"),
             Self::Escalated(who) => write!(f, "escalated: {who} asks for a person"),
             Self::PutOff(who) => write!(f, "deferred by its worker, {who}"),
             Self::Merging(branch) => {

@@ -1,11 +1,11 @@
-//! What follows a run that was lost.
+//! The consequence of a lost run.
 
 use std::time::Duration;
 
 use crate::Timestamp;
 use crate::schedule::Loss;
 
-/// What is known of the end of a run whose processes are gone and did not say how it ended.
+/// The traces of a run whose processes are gone and did not say how it ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traces {
     /// The machine was started anew since the run was begun.
@@ -14,7 +14,8 @@ pub struct Traces {
     pub server_gone: bool,
 }
 
-/// What took a run that left these traces. Whatever took everything else with it is the cause.
+/// The cause of the loss of a run that left these traces. The widest cause counts: a reboot also ends the
+/// session, and the end of a session also ends the agent.
 pub fn loss_of(traces: Traces) -> Loss {
     match traces {
         Traces { rebooted: true, .. } => Loss::Host,
@@ -23,7 +24,7 @@ pub fn loss_of(traces: Traces) -> Loss {
     }
 }
 
-/// What a lost run costs its bead.
+/// The cost of a lost run for its bead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Price {
     /// One of its attempts.
@@ -35,7 +36,7 @@ pub enum Price {
 }
 
 impl Price {
-    /// What a run costs that was taken by this.
+    /// The cost of a run that was lost for this cause.
     pub fn of(loss: Loss) -> Self {
         match loss {
             Loss::Agent => Self::Attempt,
@@ -45,7 +46,7 @@ impl Price {
     }
 }
 
-/// What follows a lost run.
+/// The consequence of a lost run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterLoss {
     /// The bead gets another run.
@@ -57,7 +58,7 @@ pub enum AfterLoss {
     },
     /// It has had its runs; a person is asked.
     UsedUp {
-        /// So many.
+        /// The number of attempts.
         attempts: u32,
     },
 }
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_everything_else_too_costs_no_attempt() {
+    fn a_loss_of_host_or_session_costs_no_attempt() {
         for (rebooted, server_gone, loss) in [
             (false, false, Loss::Agent),
             (false, true, Loss::Session),
@@ -149,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_waits_longer_than_the_cooldown_and_only_attempts_are_used_up(
+        fn no_bead_waits_longer_than_the_cooldown_and_only_attempts_are_used_up(
             before in 0_u32..6, most in 0_u32..6, previous: Option<i64>, cooldown: u32, now: i64,
             price in prop_oneof![Just(Price::Attempt), Just(Price::Patience), Just(Price::Nothing)],
         ) {

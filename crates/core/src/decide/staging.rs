@@ -1,4 +1,4 @@
-//! What a set of beads would do if it were launched: in which order, what holds parts of it up, and what is wrong with it.
+//! A preview of a launch: the order of the beads, the gates that hold parts of the set up, and the errors in it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::{BeadId, RigSlug};
 pub struct Member {
     /// Its id.
     pub id: BeadId,
-    /// What it is to the set.
+    /// Its part in the set.
     pub part: Part,
     /// Where in the set those stand that it waits for and that are not over.
     pub waits_for: Vec<usize>,
@@ -22,38 +22,38 @@ pub struct Member {
     pub gates: Vec<BeadId>,
 }
 
-/// What a bead is to the set that it belongs to.
+/// The part of a bead in the set that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// It is over, and nothing is to be done.
     Over,
-    /// Nobody works on it itself: it is over when these members are.
+    /// No agent works on the bead itself: it is over when these members are.
     Frame(Vec<usize>),
-    /// Somebody has to do it, in this rig, if it has one.
+    /// An agent must do it, in this rig, if it has one.
     Work(Option<(RigSlug, RigState)>),
 }
 
-/// What else staging has to know.
+/// The other facts that staging needs.
 #[derive(Debug, Clone, Default)]
 pub struct StageFacts {
     /// The members, each once.
     pub members: Vec<Member>,
-    /// The set is everything below an epic, so that somebody thought about what belongs together.
+    /// The set is everything below an epic, so its parts were planned to belong together.
     pub is_epic: bool,
     /// How many workers there may be at once, if that is limited.
     pub cap: Option<u32>,
-    /// What members wait for outside the set besides their gates, and what the beads outside wait for.
+    /// The beads outside the set that members wait for besides their gates, with the beads that those wait for.
     pub outside: Vec<(BeadId, Vec<BeadId>)>,
     /// Rigs whose repository does not have the branch that the work is to land on.
     pub missing_branches: Vec<(RigSlug, String)>,
 }
 
-/// What kind of thing is wrong with a set.
+/// The category of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
     /// Beads wait for each other.
     Cycle,
-    /// Nobody knows where a bead is to be done.
+    /// The rig in which a bead is to be done is unknown.
     NoRig,
     /// A bead of an epic has nothing to do with the others.
     Orphan,
@@ -122,28 +122,28 @@ impl fmt::Display for Category {
 /// Something that is wrong with a set, or worth knowing before it is launched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What kind of thing.
+    /// The category.
     pub category: Category,
     /// The beads that it is about.
     pub beads: Vec<BeadId>,
-    /// It in words.
+    /// The finding in words.
     pub message: String,
-    /// What would help.
+    /// A change that would help.
     pub suggested_fix: Option<String>,
 }
 
 /// The place of a bead that waits for something outside its set, and for what.
 pub type Gated = (usize, Vec<BeadId>);
 
-/// How a set would go.
+/// The preview of a launch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StagePlan {
-    /// What is wrong and worth knowing, errors first.
+    /// The errors and warnings, errors first.
     pub findings: Vec<Finding>,
-    /// What can be done at once, one after the other, by places in the set. What is over, what is in a cycle or behind one, and
-    /// what is gated is in none.
+    /// The waves, one after the other, by places in the set; the members of a wave can run at once. Members that
+    /// are over, in a cycle, behind a cycle or gated are in no wave.
     pub waves: Vec<Vec<usize>>,
-    /// What waits for something outside the set, itself or behind another, and for what.
+    /// The members that wait for something outside the set, directly or behind another member, with what they wait for.
     pub gated: Vec<Gated>,
 }
 
@@ -178,7 +178,7 @@ pub fn stage(facts: &StageFacts) -> StagePlan {
     StagePlan { findings, waves, gated }
 }
 
-/// Who waits for whom, by places in the set.
+/// The waits of members for members, by places in the set.
 struct Graph {
     edges: Vec<Vec<usize>>,
 }
@@ -201,7 +201,7 @@ impl Graph {
         Self { edges: edges.collect() }
     }
 
-    /// Puts work into waves, and says what has to wait for something outside.
+    /// Puts work into waves, and names the members that wait for something outside.
     fn order(&self, members: &[Member]) -> (Vec<Vec<usize>>, Vec<Gated>) {
         let mut followers = vec![Vec::new(); self.edges.len()];
         for (at, targets) in self.edges.iter().enumerate() {
@@ -272,7 +272,7 @@ impl Graph {
         let of_members = found.filter(|path| path.iter().any(|at| *at < members.len()));
         let finding = |path: Vec<usize>| {
             let beads: Vec<BeadId> = path.iter().map(|at| ids[*at].clone()).collect();
-            // An edge that somebody drew, and not one from a frame to its parts.
+            // An edge that a person made, and not one from a frame to its parts.
             let next = |at: usize| path[(at + 1) % path.len()];
             let is_drawn = |at: &usize| {
                 let member = members.get(path[*at]);
@@ -292,16 +292,16 @@ impl Graph {
 }
 
 /// How many beads are named in a sentence before it says how many more there are.
-const NAMED: usize = 8;
+const NAMED_BEADS_MAX: usize = 8;
 
 /// A path that comes back to where it began.
 fn round(beads: &[BeadId]) -> String {
     let names: Vec<&str> = beads.iter().map(BeadId::as_str).collect();
     let Some(first) = names.first() else { return String::new() };
-    match names.len().checked_sub(NAMED) {
+    match names.len().checked_sub(NAMED_BEADS_MAX) {
         None | Some(0) => format!("{} → {first}", names.join(" → ")),
         Some(more) => {
-            let (begin, end) = (names[..NAMED - 1].join(" → "), names[names.len() - 1]);
+            let (begin, end) = (names[..NAMED_BEADS_MAX - 1].join(" → "), names[names.len() - 1]);
             format!("{begin} → … {more} more … → {end} → {first}")
         }
     }
@@ -309,8 +309,8 @@ fn round(beads: &[BeadId]) -> String {
 
 /// Some beads by name.
 fn named(beads: &[BeadId]) -> String {
-    let names: Vec<&str> = beads.iter().take(NAMED).map(BeadId::as_str).collect();
-    match beads.len().saturating_sub(NAMED) {
+    let names: Vec<&str> = beads.iter().take(NAMED_BEADS_MAX).map(BeadId::as_str).collect();
+    match beads.len().saturating_sub(NAMED_BEADS_MAX) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
     }
@@ -407,7 +407,7 @@ fn cross_rig(members: &[Member]) -> Option<Finding> {
     }
     let said: Vec<String> =
         rigs.iter().map(|(slug, (_, beads))| format!("{slug} ({})", beads.len())).collect();
-    // The first of the largest: what is elsewhere is what may surprise.
+    // The first of the largest rigs; beads in the other rigs are the unexpected ones.
     let mut home = None;
     for (slug, (_, beads)) in &rigs {
         if home.is_none_or(|(_, most)| beads.len() > most) {

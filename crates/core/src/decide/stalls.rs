@@ -5,27 +5,28 @@ use std::time::Duration;
 use crate::Timestamp;
 use crate::schedule::Silence;
 
-/// What is known of a worker at work.
+/// The facts about a running worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heard {
     /// When it said something last, by the clock of its machine.
     pub last: Timestamp,
-    /// Since when its machine goes on without a gap, if one is known: nobody says anything while a machine sleeps.
+    /// Since when its machine runs without a gap, if one is known: no worker reports anything while its machine sleeps.
     pub awake_since: Option<Timestamp>,
     /// The silence that people were told of and have not been told to be over.
     pub told: Option<Silence>,
 }
 
-/// What changes about the silence of a worker.
+/// A change of the silence of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SilenceChange {
     /// It lasts so long that people are told.
     Begins(Silence),
-    /// The worker goes on, or nobody wants to be told any more.
+    /// The worker has reported again, or the setting that asks for it was turned off.
     Ends(Silence),
 }
 
-/// What changes, if anything does, when a silence of `limit` is one; none is if that is zero. People are told once of each.
+/// The change, if there is one. A worker is silent after `limit`; zero turns this off. People are told once of
+/// each silence.
 pub fn silence_change(heard: Heard, limit: Duration, now: Timestamp) -> Option<SilenceChange> {
     match heard.told {
         Some(told) if heard.last > told.since || limit.is_zero() => Some(SilenceChange::Ends(told)),
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_want_to_be_told_is_not() {
+    fn a_limit_of_zero_turns_the_notice_off() {
         assert_eq!(silence_change(heard(100, None, None), Duration::ZERO, at(9999)), None);
         let over = silence_change(heard(100, None, Some(100)), Duration::ZERO, at(9999));
         assert_eq!(over, Some(SilenceChange::Ends(Silence { since: at(100) })));
@@ -88,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_done_about_it_is_enough(
+        fn at_most_two_changes_follow_each_other(
             last in 0_i64..1000, awake in prop::option::of(0_i64..1000), told in prop::option::of(0_i64..1000),
             limit in 0_u64..100, now in 0_i64..2000,
         ) {

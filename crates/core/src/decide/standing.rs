@@ -1,4 +1,4 @@
-//! Why scheduled work does not start: what the bead, its context, its rig and the scheduler say.
+//! Why scheduled work does not start: the reasons in the bead, its context, its rig and the scheduler.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use super::readiness::{ReadinessFacts, WaitReason, wait_reasons};
 use crate::schedule::{CloseReason, Context, Merge, Run, RunState, Said, WorkerPlace};
 use crate::{BeadId, ExecutorKind, RigSlug, RigState, Status, Timestamp};
 
-/// What matters of a rig.
+/// The facts about a rig that scheduling needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RigStanding {
     /// Whether it takes part.
     pub state: RigState,
-    /// How its runs are carried out.
+    /// Its executor.
     pub executor: ExecutorKind,
     /// Whether it knows how to run anything.
     pub can_run: bool,
@@ -31,12 +31,12 @@ pub struct Control {
     pub longest_wait: Duration,
 }
 
-/// What is known of a bead that somebody wants to see started.
+/// The facts about a bead that is to be started.
 #[derive(Debug, Clone)]
 pub struct SchedulingFacts<'a> {
-    /// What readiness depends on.
+    /// The facts that readiness depends on.
     pub readiness: ReadinessFacts<'a>,
-    /// Who has the bead; empty for nobody.
+    /// The assignee of the bead; empty if there is none.
     pub assignee: &'a str,
     /// Its live run.
     pub run: Option<&'a Run>,
@@ -93,12 +93,12 @@ pub fn context_reasons(
     reasons
 }
 
-/// Whether a bead of this status waits to be begun, now or on a date, so that it matters who was given it.
+/// Whether a bead of this status waits to be begun, now or on a date, so that its assignee matters.
 fn is_to_be_done(status: &Status) -> bool {
     matches!(status, Status::Open | Status::Deferred)
 }
 
-/// What the bead itself says.
+/// The reasons that lie in the bead itself.
 fn of_bead(facts: &SchedulingFacts<'_>, forced: bool, now: Timestamp) -> Vec<WaitReason> {
     let taken = |status: &Status| matches!(status, Status::Hooked | Status::InProgress);
     let mut reasons = wait_reasons(&facts.readiness, now);
@@ -120,18 +120,29 @@ fn of_rig(
     facts: &SchedulingFacts<'_>,
     place: Option<&WorkerPlace>,
 ) -> Vec<WaitReason> {
+    let issue_type = facts.readiness.issue_type;
+    let is_taken = issue_type.is_slingable(rig.executor);
+    let mut reasons =
+        if is_taken { Vec::new() } else { vec![WaitReason::NotSlingable(issue_type.clone())] };
+    reasons.extend(rig_reasons(slug, rig, place));
+    reasons
+}
+
+/// Every reason why a rig starts nothing at all for this place, for any bead.
+pub fn rig_reasons(
+    slug: &RigSlug,
+    rig: RigStanding,
+    place: Option<&WorkerPlace>,
+) -> Vec<WaitReason> {
     let mut reasons = Vec::new();
     let executor = place.and_then(WorkerPlace::executor).unwrap_or(rig.executor);
-    if !facts.readiness.issue_type.is_slingable(rig.executor) {
-        reasons.push(WaitReason::NotSlingable(facts.readiness.issue_type.clone()));
-    }
     match rig.state {
         RigState::Active => {}
         RigState::Parked => reasons.push(WaitReason::RigParked(slug.clone())),
         RigState::Docked => reasons.push(WaitReason::RigDocked(slug.clone())),
     }
     match executor {
-        // Whom somebody named is given it without asking.
+        // An agent that was named gets the bead without asking for it.
         ExecutorKind::Pull if place.is_some_and(WorkerPlace::is_agent) => {}
         ExecutorKind::Pull => reasons.push(WaitReason::WaitsForPullAgent),
         ExecutorKind::None => {}
@@ -179,7 +190,7 @@ pub fn unscheduled_reasons(
     }
     let issue_type = facts.readiness.issue_type;
     match rig {
-        // Who unfolds a convoy or an epic of the town needs no rig for it.
+        // A convoy or an epic of the town is unfolded, not worked on, so it needs no rig.
         None if !issue_type.is_slingable(ExecutorKind::Process) => {
             reasons.push(WaitReason::NotSlingable(issue_type.clone()));
         }
@@ -203,7 +214,7 @@ pub fn unscheduled_reasons(
     let after = latest.filter(|_| !is_pulled);
     let after = after.and_then(|context| after_context(context, last_run, max_attempts));
     if matches!(after, Some(WaitReason::PutOff(_))) {
-        // Who did it says more than that it was done.
+        // The actor that deferred it says more than the deferral alone.
         reasons.retain(|reason| *reason != WaitReason::Deferred);
     }
     reasons.extend(after);
@@ -224,8 +235,45 @@ pub fn unscheduled_reasons(
     reasons
 }
 
-/// Whether a bead that an open convoy tracks is stranded: nobody has scheduled it, and nothing is known that keeps it from
-/// being scheduled by whoever finds it. What a person took out of the queue, ended or has to look at is not.
+/// Every reason why an agent that asks for work is not given a bead; none means that it is. `rig` is that of the open
+/// context, or of a bead that has none.
+///
+/// An agent that asks is not held up by the queue's gate: like a person who starts a cycle, it opens it.
+pub fn offer_reasons(
+    agent: &str,
+    facts: &SchedulingFacts<'_>,
+    context: Option<&Context>,
+    rig: (&RigSlug, Option<RigStanding>),
+    staged: Option<&BeadId>,
+    now: Timestamp,
+) -> Vec<WaitReason> {
+    let (slug, standing) = rig;
+    let mut reasons = if let Some(context) = context {
+        // A backoff that is too long to be true ends with the next cycle.
+        let control = Control { paused: None, gate_open: true, longest_wait: Duration::MAX };
+        context_reasons(context, facts, standing, &control, now)
+    } else {
+        let rig = standing.map(|standing| (slug, standing));
+        unscheduled_reasons(facts, None, None, rig, staged, u32::MAX, now)
+    };
+    // The agent that it is assigned to, or that it waits for, is the one that asks.
+    reasons.retain(|reason| match reason {
+        WaitReason::AssignedTo(assignee) => assignee != agent,
+        WaitReason::WaitsForPullAgent => false,
+        _ => true,
+    });
+    let place = context.and_then(|context| context.place.as_ref());
+    let executor = place.and_then(WorkerPlace::executor).or(standing.map(|rig| rig.executor));
+    let is_for_another = place.is_some_and(|place| place.as_str() != agent);
+    if is_for_another || executor.is_some_and(|executor| executor != ExecutorKind::Pull) {
+        let other = place.map_or(slug.as_str(), WorkerPlace::as_str);
+        reasons.push(WaitReason::AssignedTo(other.to_owned()));
+    }
+    reasons
+}
+
+/// Whether a bead that an open convoy tracks is stranded: it is not scheduled, and no known reason keeps it from
+/// being scheduled. A bead that a person took out of the queue, ended or has to review is not stranded.
 pub fn is_stranded(reasons: &[WaitReason]) -> bool {
     let keeps = |reason: &WaitReason| {
         matches!(
@@ -240,8 +288,8 @@ pub fn is_stranded(reasons: &[WaitReason]) -> bool {
     reasons.contains(&WaitReason::NotScheduled) && !reasons.iter().any(keeps)
 }
 
-/// Whether a bead is in progress because the work of its last run waits to be merged, and not because somebody has it in
-/// hand: it is still that worker's.
+/// Whether a bead is in progress because the work of its last run waits to be merged, and not because another
+/// agent has it in hand: it is still that worker's.
 pub fn is_merging(facts: &SchedulingFacts<'_>, latest: Option<&Context>, last_run: &Run) -> bool {
     let for_the_queue = latest.is_some_and(|context| {
         let parameters = &context.parameters;
@@ -255,7 +303,7 @@ pub fn is_merging(facts: &SchedulingFacts<'_>, latest: Option<&Context>, last_ru
         && facts.assignee == last_run.agent
 }
 
-/// Whether a reason goes away without anybody touching the bead itself.
+/// Whether a reason goes away without a change of the bead itself.
 fn goes_away_unasked(reason: &WaitReason) -> bool {
     matches!(
         reason,
@@ -267,7 +315,7 @@ fn goes_away_unasked(reason: &WaitReason) -> bool {
     )
 }
 
-/// What the end of the last context, or of the run that came of it, says.
+/// The reasons from the end of the last context, or of the run that came of it.
 fn after_context(
     context: &Context,
     last_run: Option<&Run>,
@@ -399,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn insisting_overrides_who_has_it_and_nothing_else() {
+    fn force_overrides_the_assignee_and_nothing_else() {
         let task = IssueType::default();
         let forced = Context { forced: true, ..context() };
         for status in [Status::Open, Status::Hooked, Status::InProgress] {
@@ -466,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bead_whose_date_has_passed_is_with_whoever_was_given_it() {
+    fn a_bead_whose_date_has_passed_is_with_its_assignee() {
         let now = NOW;
         let task = IssueType::trusted("task".to_owned());
         for (status, given) in

@@ -78,7 +78,7 @@ pub enum Evidence {
     Valid,
     /// Its token is not that of the run.
     Wrong,
-    /// It has no token.
+    /// The worker has no token.
     Missing,
 }
 
@@ -359,7 +359,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_granted_is_what_is_written(rights in proptest::collection::vec(select(Right::ALL), 0..5)) {
+        fn exactly_the_listed_rights_are_granted(rights in proptest::collection::vec(select(Right::ALL), 0..5)) {
             let names: Vec<&str> = rights.iter().map(|right| right.as_str()).collect();
             let parsed = WorkerRights::parse(&names.join(",")).unwrap();
             for right in Right::ALL {

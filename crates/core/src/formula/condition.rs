@@ -17,7 +17,7 @@ pub struct Condition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Operand {
     Variable(String),
-    /// What a loop variable was when the loop was unrolled.
+    /// The value that a loop variable had when the loop was unrolled.
     Value(String),
 }
 
@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_back(text in "!?\\{\\{[a-c]\\}\\}( (==|!=) [a-z]{1,3})?|.{0,20}") {
+        fn a_printed_condition_reads_back(text in "!?\\{\\{[a-c]\\}\\}( (==|!=) [a-z]{1,3})?|.{0,20}") {
             if let Ok(condition) = Condition::parse(&text) {
                 prop_assert_eq!(Condition::parse(&condition.to_string()), Ok(condition));
             }

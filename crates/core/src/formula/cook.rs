@@ -20,14 +20,14 @@ pub enum Mode {
     Runtime,
 }
 
-/// How a formula is to be cooked.
+/// The options of cooking.
 #[derive(Debug, Clone, Copy)]
 pub struct Order<'a> {
     /// The values of its variables.
     pub given: &'a BTreeMap<String, String>,
     /// Whether placeholders are kept.
     pub mode: Mode,
-    /// What the ids begin with, before the name of the formula.
+    /// The prefix of the ids, before the name of the formula.
     pub prefix: Option<&'a str>,
 }
 
@@ -55,7 +55,7 @@ pub fn cook(
     if !problems.is_empty() {
         return Err(problems);
     }
-    // What has been applied is not to be applied again.
+    // These parts have been applied and must not be applied again.
     let Compose { bond_points, carried, .. } = std::mem::take(&mut formula.compose);
     formula.compose = Compose { bond_points, carried, ..Compose::default() };
     let root = match order.prefix {
@@ -71,7 +71,7 @@ pub fn cook(
     Ok(Cooked { warnings, ..plan(formula, root)? })
 }
 
-/// What a formula may say but cooking cannot do.
+/// The parts of a formula that cooking does not support.
 fn unsupported(formula: &Formula) -> Vec<Problem> {
     let compose = &formula.compose;
     let refused = |message: &str| Problem::new(&formula.source, "", message);

@@ -2,9 +2,9 @@
 //!
 //! # Architecture invariants
 //!
-//! - Text is not known here: whoever reads a file brings a [`Formula`], whoever needs another one is
-//!   given it by a lookup. So the same formula and the same values always give the same [`Cooked`].
-//! - Nothing is passed over in silence. What a formula may say but cooking cannot do is a [`Problem`].
+//! - Text is not known here: a reader of files brings a [`Formula`], and a lookup brings the other
+//!   formulas that it needs. So the same formula and the same values always give the same [`Cooked`].
+//! - Nothing is passed over in silence. A part of a formula that cooking does not support is a [`Problem`].
 //! - Every problem is found, not only the first.
 
 mod condition;

@@ -1,4 +1,4 @@
-//! What a formula file says.
+//! The contents of a formula file.
 
 use super::{Condition, Source};
 use crate::bead::{Carried, Gate};
@@ -9,17 +9,17 @@ use crate::{Invalid, Json, Priority};
 pub struct Formula {
     /// Its name; the key `formula`.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// The version of the recipe, from 1.
     pub version: i64,
-    /// What it is used as.
+    /// The way it is used.
     pub kind: FormulaKind,
     /// The formulas it builds upon.
     pub extends: Vec<String>,
-    /// What can be filled in, in the order of the file.
+    /// The variables, in the order of the file.
     pub variables: Vec<Variable>,
-    /// What is to be done.
+    /// The steps of the work.
     pub steps: Vec<Step>,
     /// The steps that an expansion puts in the place of another.
     pub template: Vec<Step>,
@@ -35,11 +35,11 @@ pub struct Formula {
     pub pour: Option<bool>,
     /// Keys that mean nothing to us.
     pub carried: Carried,
-    /// Where it was read.
+    /// Its place in the file.
     pub source: Source,
 }
 
-/// What a formula is used as.
+/// The way a formula is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FormulaKind {
     /// Steps to be worked through.
@@ -64,7 +64,7 @@ pub enum Phase {
 
 /// A closed set of words, each with a meaning.
 pub trait Naming: Copy + PartialEq + 'static {
-    /// What the words are, for messages.
+    /// The noun for these words in messages.
     const WHAT: &str;
     /// Every word; the first one for a meaning is how it is written.
     const NAMES: &[(&str, Self)];
@@ -107,9 +107,9 @@ impl Naming for Phase {
 /// Something that can be filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Variable {
-    /// What stands between the braces.
+    /// The name that stands between the braces.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// Its value when none is given.
     pub default: Option<String>,
@@ -119,15 +119,15 @@ pub struct Variable {
     pub allowed: Vec<String>,
     /// A regular expression that the value must match.
     pub pattern: Option<String>,
-    /// What the value looks like; the key `type`.
+    /// The form of the value; the key `type`.
     pub kind: Option<VariableKind>,
     /// Keys that mean nothing to us.
     pub carried: Carried,
-    /// Where it was read.
+    /// Its place in the file.
     pub source: Source,
 }
 
-/// What the value of a variable looks like.
+/// The form of the value of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableKind {
     /// Any text.
@@ -157,15 +157,15 @@ pub struct Step {
     pub id: String,
     /// One line.
     pub title: String,
-    /// What is to be done.
+    /// The task, in full.
     pub description: String,
     /// Remarks.
     pub notes: String,
-    /// How one knows that it is done.
+    /// The criteria by which the work is accepted.
     pub acceptance: String,
     /// The type of bead it becomes; the key `type`.
     pub issue_type: Option<String>,
-    /// How urgent it is.
+    /// The priority.
     pub priority: Option<Priority>,
     /// Its labels.
     pub labels: Vec<String>,
@@ -175,13 +175,13 @@ pub struct Step {
     pub needs: Vec<String>,
     /// A step whose children must be done first.
     pub waits_for: Option<WaitsFor>,
-    /// Who should do it; empty for nobody.
+    /// The assignee; empty if there is none.
     pub assignee: String,
     /// The expansion that takes its place.
     pub expand: Option<String>,
-    /// What that expansion is filled in with.
+    /// The values of the variables of that expansion.
     pub expand_variables: Vec<(String, String)>,
-    /// When it is to be done at all.
+    /// The condition under which it is done at all.
     pub condition: Option<Condition>,
     /// Its parts.
     pub children: Vec<Self>,
@@ -189,11 +189,11 @@ pub struct Step {
     pub gate: Option<StepGate>,
     /// Steps that are done several times in its place; the key `loop`.
     pub repeat: Option<Box<Loop>>,
-    /// What happens when it is done.
+    /// The formulas that follow when it is done.
     pub on_complete: Option<OnComplete>,
     /// Keys that mean nothing to us.
     pub carried: Carried,
-    /// Where it was read.
+    /// Its place in the file.
     pub source: Source,
 }
 
@@ -202,7 +202,7 @@ pub struct Step {
 pub struct WaitsFor {
     /// The step; the first of `needs` when none is named.
     pub spawner: Option<String>,
-    /// How many of its children.
+    /// How many of the children must be done.
     pub gate: Gate,
 }
 
@@ -243,7 +243,7 @@ pub(super) fn gate_name(gate: Gate) -> &'static str {
 /// Something outside that must happen before a step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StepGate {
-    /// What kind of thing: `human`, `timer`, `gh:pr`, …
+    /// The type of the gate: `human`, `timer`, `gh:pr`, …
     pub kind: String,
     /// Which one; `id` or `await_id`.
     pub id: String,
@@ -256,7 +256,7 @@ pub struct StepGate {
 /// Steps that are done several times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loop {
-    /// How often.
+    /// The repetition.
     pub repetition: Repetition,
     /// The variable that counts.
     pub variable: Option<String>,
@@ -266,7 +266,7 @@ pub struct Loop {
     pub carried: Carried,
 }
 
-/// How often a loop goes round.
+/// The repetition of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repetition {
     /// So often.
@@ -275,21 +275,21 @@ pub enum Repetition {
     Range(String),
     /// Until something holds, which only shows while the work is done.
     Until {
-        /// What must hold.
+        /// The condition that must hold.
         condition: String,
-        /// How often at most.
+        /// The maximal number of rounds.
         max: Option<i64>,
     },
 }
 
-/// What happens when a step is done: a formula for each thing it found.
+/// A formula that follows when a step is done, once for each thing that the step found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OnComplete {
     /// Where in the step's output the things are: `output.…`.
     pub for_each: String,
     /// The formula.
     pub bond: String,
-    /// What it is filled in with; `{item…}` and `{index}` are known when it happens.
+    /// The values of its variables; `{item…}` and `{index}` are known when the step is done.
     pub variables: Vec<(String, String)>,
     /// Whether all of them go at once, where the file says so.
     pub parallel: bool,
@@ -327,22 +327,22 @@ pub struct Expansion {
     pub target: String,
     /// The expansion.
     pub with: String,
-    /// What it is filled in with.
+    /// The values of its variables.
     pub variables: Vec<(String, String)>,
-    /// Where it was read.
+    /// Its place in the file.
     pub source: Source,
 }
 
 /// An expansion that takes the place of every step whose id fits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MapRule {
-    /// What the id must look like; `*` stands for anything.
+    /// The pattern of the id; `*` stands for anything.
     pub select: String,
     /// The expansion.
     pub with: String,
-    /// What it is filled in with.
+    /// The values of its variables.
     pub variables: Vec<(String, String)>,
-    /// Where it was read.
+    /// Its place in the file.
     pub source: Source,
 }
 
@@ -355,12 +355,12 @@ pub struct Branch {
     pub steps: Vec<String>,
     /// The step after.
     pub join: String,
-    /// Where it was read.
+    /// Its place in the file.
     pub source: Source,
 }
 
 impl Formula {
-    /// The steps of it, whatever it is used as.
+    /// Its steps, for every kind of formula.
     pub fn own_steps(&self) -> &[Step] {
         if self.kind == FormulaKind::Expansion { &self.template } else { &self.steps }
     }
@@ -378,7 +378,7 @@ impl Step {
         1 + self.children.iter().chain(body).map(Self::count).sum::<usize>()
     }
 
-    /// How a message names it.
+    /// Its name in messages.
     pub(super) fn subject(&self) -> String {
         if self.id.is_empty() {
             format!("step {}", super::problem::shown(&self.title))
@@ -387,7 +387,7 @@ impl Step {
         }
     }
 
-    /// Calls `visit` with every text in which variables may stand, and puts back what it gives. Steps
+    /// Calls `visit` with every text in which variables may stand, and replaces the text with the result. Steps
     /// inside are not visited.
     pub(super) fn map_texts(&mut self, visit: &mut dyn FnMut(&str) -> String) {
         let texts = [

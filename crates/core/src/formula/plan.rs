@@ -10,7 +10,7 @@ use crate::bead::{Gate, check_label};
 use crate::decide::{cycles, waves};
 use crate::{DependencyType, Invalid, IssueType, Json, Priority, Title, limits};
 
-/// A cooked formula: a root, and steps that know by number what they belong to and wait for.
+/// A cooked formula: a root, and steps that refer to their parents and needs by number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cooked {
     /// The formula it was made of, with everything inherited, unrolled and filled in.
@@ -19,7 +19,7 @@ pub struct Cooked {
     pub root: CookedRoot,
     /// The steps; gates stand before the step they hold up, parts after the step they belong to.
     pub steps: Vec<CookedStep>,
-    /// What is odd but does no harm.
+    /// The parts that are odd but do no harm.
     pub warnings: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub struct CookedRoot {
     pub id: String,
     /// One line.
     pub title: Title,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// How lasting it should be.
     pub phase: Option<Phase>,
@@ -47,11 +47,11 @@ pub struct CookedStep {
     pub step: String,
     /// One line.
     pub title: Title,
-    /// What is to be done.
+    /// The task, in full.
     pub description: String,
     /// Remarks.
     pub notes: String,
-    /// How one knows that it is done.
+    /// The criteria by which the work is accepted.
     pub acceptance: String,
     /// The type of bead.
     pub issue_type: IssueType,
@@ -61,7 +61,7 @@ pub struct CookedStep {
     pub labels: Vec<String>,
     /// Anything, as JSON.
     pub metadata: Option<Json>,
-    /// Who should do it; empty for nobody.
+    /// The assignee; empty if there is none.
     pub assignee: String,
     /// The step it is a part of; none for a part of the root.
     pub parent: Option<usize>,
@@ -69,7 +69,7 @@ pub struct CookedStep {
     pub needs: Vec<usize>,
     /// The step whose children must be done first; never also one of `needs`.
     pub wait: Option<Wait>,
-    /// What it is there for.
+    /// Its purpose in the graph.
     pub role: Role,
 }
 
@@ -78,18 +78,18 @@ pub struct CookedStep {
 pub struct Wait {
     /// The step.
     pub spawner: usize,
-    /// How many of its children.
+    /// How many of the children must be done.
     pub gate: Gate,
 }
 
-/// What a cooked step is there for.
+/// The purpose of a cooked step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     /// To be done.
     Work {
         /// When it is to be done at all; only where placeholders were kept.
         condition: Option<Condition>,
-        /// What happens when it is done.
+        /// The formulas that follow when it is done.
         on_complete: Option<OnComplete>,
     },
     /// To hold up another step until something happens outside.
@@ -101,9 +101,9 @@ pub enum Role {
 pub struct Edge {
     /// The step that depends.
     pub step: usize,
-    /// What it depends on; none is the root.
+    /// The step it depends on; none is the root.
     pub target: Option<usize>,
-    /// What it is to it.
+    /// The type of the dependency.
     pub kind: DependencyType,
     /// Text that holds JSON; empty for none.
     pub metadata: String,
@@ -129,7 +129,7 @@ impl Cooked {
         edges
     }
 
-    /// The steps in the order in which they can be done: what is in one wave can be done at once.
+    /// The steps in the order in which they can be done: the steps of one wave can be done at once.
     pub fn waves(&self) -> Vec<Vec<usize>> {
         waves(&self.blockers())
     }

@@ -1,11 +1,11 @@
-//! What is wrong with a formula, and where.
+//! An error in a formula, with its place.
 
 use std::fmt;
 use std::sync::Arc;
 
 /// Where something was read.
 ///
-/// It says where a thing comes from, not what it is: two steps that differ only in it are equal, and so
+/// It is only the place of a thing: two steps that differ only in it are equal, and so
 /// are all sources.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
@@ -50,11 +50,11 @@ impl fmt::Display for Source {
 /// One thing that is wrong with a formula.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// The place.
     pub source: Source,
     /// With what, such as `step "build"`; empty when the whole formula is meant.
     pub subject: String,
-    /// What, and what to do about it.
+    /// The error, and how to fix it.
     pub message: String,
 }
 

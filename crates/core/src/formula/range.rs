@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused() {
+    fn an_invalid_range_is_refused() {
         let deep = format!("1..{}1", "(".repeat(1000));
         for text in ["", "1", "1..", "..2", "5..1", "1..x", "1..2^99", "1..1/0", "1...3", &deep] {
             assert!(parse(text).is_err(), "{text}");

@@ -21,7 +21,7 @@ pub(super) fn needs_of(step: &Step, needs: &mut Vec<String>) {
     step.children.iter().for_each(|child| needs_of(child, needs));
 }
 
-/// Renames a step of a loop's body and its parts, and whatever in it names another of them.
+/// Renames a step of a loop's body and its parts, and every reference in it to another of them.
 pub(super) fn rename(step: &mut Step, names: &HashSet<String>, prefix: &str) {
     step.id = format!("{prefix}{}", step.id);
     rename_needs(step, names, prefix);
@@ -86,7 +86,7 @@ pub(super) fn fill_template(step: &mut Step, target: &Step, variables: &HashMap<
     inside.for_each(|inside| fill_template(inside, target, variables));
 }
 
-/// Placeholders in JSON stand in its strings, so what takes their place is escaped like one.
+/// Placeholders in JSON stand in its strings, so the values that replace them are escaped as JSON strings.
 pub(super) fn fill_json<'v>(json: &Json, known: impl Fn(&str) -> Option<Cow<'v, str>>) -> Json {
     Json::trusted(fill(json.as_str(), |name| known(name).map(|value| escaped(&value).into())))
 }

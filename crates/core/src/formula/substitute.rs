@@ -8,7 +8,7 @@ use super::validate::{mentioned, undeclared};
 use super::{Condition, Formula, Mode, Problem, Source, Step, Values};
 use crate::limits;
 
-/// Leaves out what is not to be done. Whoever needs a step that is left out needs what that one needed.
+/// Leaves out the steps whose condition is false. A step that needs one of them then needs its needs instead.
 ///
 /// Where placeholders are kept, only conditions that no longer depend on a variable are settled.
 pub(super) fn choose(steps: Vec<Step>, values: &Values, mode: Mode) -> Vec<Step> {
@@ -91,7 +91,7 @@ fn collect(steps: &[Step], mentions: &mut Mentions) {
     }
 }
 
-/// The variables that nobody declares. Only an expansion can still bring one.
+/// The variables that are mentioned but not declared. Only an expansion can still bring one.
 pub(super) fn undeclared_mentions(formula: &Formula, mentions: &Mentions) -> Vec<Problem> {
     let declared: HashSet<&str> =
         formula.variables.iter().map(|variable| variable.name.as_str()).collect();
@@ -102,7 +102,7 @@ pub(super) fn undeclared_mentions(formula: &Formula, mentions: &Mentions) -> Vec
     unknown.map(problem).collect()
 }
 
-/// Replaces every placeholder in the formula. What has no value is a problem.
+/// Replaces every placeholder in the formula. A placeholder without a value is a problem.
 pub(super) fn replace(formula: &mut Formula, values: &Values, mentions: &Mentions) -> Vec<Problem> {
     let mut problems = Vec::new();
     for variable in &formula.variables {
@@ -136,7 +136,7 @@ fn fill_in(step: &mut Step, values: &Values, bytes: &mut usize) {
         text
     });
     step.metadata = step.metadata.take().map(|metadata| {
-        // Only what is written with two braces is a variable here.
+        // Only a name in two braces is a variable here.
         let known: HashSet<&str> = variables_in(metadata.as_str()).collect();
         fill_json(&metadata, |name| {
             known.contains(name).then(|| values.get(name)).flatten().map(Into::into)

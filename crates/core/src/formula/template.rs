@@ -18,7 +18,7 @@ pub fn variables_in(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `text` with every `{{name}}` that `value` knows replaced. What is put in is not looked at again.
+/// `text` with every `{{name}}` that `value` knows replaced. Placeholders inside a value are not replaced.
 ///
 /// It ends where it becomes longer than any formula may be, which the caller will notice.
 pub(super) fn substitute<'v>(text: &str, value: impl Fn(&str) -> Option<&'v str>) -> String {

@@ -53,7 +53,7 @@ fn cook_among(formula: &Formula, others: Vec<Formula>) -> Result<Cooked, Vec<Pro
     cook(formula, Order { given: &given, mode: Mode::Runtime, prefix: None }, &among(others))
 }
 
-/// Each step with what it waits for.
+/// Each step with its needs.
 fn lines(cooked: &Cooked) -> Vec<String> {
     let name = |number: &usize| cooked.steps[*number].step.as_str();
     let line = |step: &CookedStep| {
@@ -199,7 +199,7 @@ fn placeholders_stay_when_compiling() {
 }
 
 #[test]
-fn what_needs_a_step_that_is_left_out_needs_what_that_needed() {
+fn the_needs_of_a_step_that_is_left_out_pass_to_its_dependents() {
     let mut tea = formula(vec![
         step("boil", &[]),
         Step {
@@ -384,7 +384,7 @@ fn a_formula_inherits_and_overrides() {
 }
 
 #[test]
-fn what_is_not_supported_is_refused_by_name() {
+fn an_unsupported_feature_is_refused_by_name() {
     let mut tea = formula(vec![step("a", &[])]);
     tea.compose.aspects = vec!["secure".to_owned()];
     tea.advice = vec![crate::Json::string("x")];

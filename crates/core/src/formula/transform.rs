@@ -70,7 +70,7 @@ struct Transformer<'a> {
     edges_left: usize,
     /// There was no room for something, which has been told.
     is_full: bool,
-    /// The last steps of what took the place of a step: who needed that step needs them.
+    /// The last steps of each expansion, by the step it replaced: a step that needed that one needs them.
     sinks: HashMap<String, Vec<String>>,
     /// The expansions around the steps at hand.
     expanding: Vec<String>,
@@ -143,8 +143,8 @@ impl Transformer<'_> {
         done
     }
 
-    /// What the step itself says, else what `compose` says about it. The steps of an expansion are no
-    /// longer those that `compose` speaks of.
+    /// The expansion that the step itself names, else the one that `compose` names for it. `compose` does not
+    /// apply to the steps inside an expansion.
     fn call(&self, step: &Step) -> Option<Call> {
         if let Some(with) = &step.expand {
             return Some(Call { with: with.clone(), variables: step.expand_variables.clone() });
@@ -161,7 +161,7 @@ impl Transformer<'_> {
         rule.map(|(with, variables)| Call { with: with.clone(), variables: variables.clone() })
     }
 
-    /// What cannot be said of a step that others take the place of.
+    /// Refuses a property of a step that an expansion replaces.
     fn refuse_on_replaced(&mut self, step: &Step, what: &str) {
         for (present, key) in [
             (!step.children.is_empty(), "children"),
@@ -253,7 +253,7 @@ impl Transformer<'_> {
         Ok((from, to))
     }
 
-    /// Gives what a replaced step says about itself to a step that takes its place.
+    /// Copies the properties of a replaced step to a step that takes its place.
     fn hand_down(&mut self, from: &Step, to: &mut Step) {
         to.priority = to.priority.or(from.priority);
         if to.assignee.is_empty() {
@@ -371,7 +371,7 @@ impl Transformer<'_> {
         last.map(|(step, _)| step.id.clone()).collect()
     }
 
-    /// Whoever needs a step that was replaced needs the last of those that took its place.
+    /// A step that needs a replaced step now needs the last of the steps that took its place.
     fn redirect(&mut self, steps: &mut [Step]) {
         for step in steps {
             let spawner = step.waits_for.as_ref().map(|wait| wait.spawner.as_ref());

@@ -72,13 +72,13 @@ fn validate_variables(formula: &Formula, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The steps of a formula, those inside others and inside loops included, and what leads to what.
+/// The steps of a formula, those inside others and inside loops included, and the edges between them.
 struct Graph<'a> {
     formula: &'a Formula,
     steps: Vec<&'a Step>,
-    /// `edges[n]`: what must be over before step `n` is.
+    /// `edges[n]`: the steps that must be over before step `n` is.
     edges: Vec<Vec<usize>>,
-    /// What each name means, the innermost scope last. A loop's body is a scope of its own.
+    /// The step of each name, the innermost scope last. A loop's body is a scope of its own.
     scopes: Vec<HashMap<&'a str, usize>>,
     declared: HashSet<&'a str>,
     /// The variables of the loops around.
@@ -107,7 +107,7 @@ impl<'a> Graph<'a> {
         self.problems.push(Problem::new(&step.source, step.subject(), message));
     }
 
-    /// Takes in steps that see each other; what they need may also be further out. Gives their numbers.
+    /// Takes in steps that see each other; a step that they need may also be further out. Gives their numbers.
     fn scope(&mut self, steps: &'a [Step]) -> Vec<usize> {
         self.scopes.push(HashMap::new());
         let first = self.steps.len();
@@ -115,7 +115,7 @@ impl<'a> Graph<'a> {
         for number in first..self.steps.len() {
             self.look_at(number);
         }
-        // The outermost scope stays, for those who ask afterwards.
+        // The outermost scope stays, for later lookups.
         if self.scopes.len() > 1 {
             self.scopes.pop();
         }
@@ -210,7 +210,7 @@ impl<'a> Graph<'a> {
             ),
             Some(spawner) => match self.find(spawner) {
                 Some(target) => self.edges[number].push(target),
-                // What needs names wrongly is told already.
+                // A wrong name in `needs` is reported already.
                 None if wait.spawner.is_none() => {}
                 None => self.unknown_step(step, "waits_for names", spawner),
             },
@@ -246,7 +246,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The templates of an expansion may also mention the variables of whoever uses it.
+    /// The templates of an expansion may also mention the variables of the formula that uses it.
     fn look_at_variables(&mut self, step: &Step) {
         if self.formula.kind == FormulaKind::Expansion {
             return;

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::problem::{listed, shown};
 use super::{Formula, Problem, Variable, VariableKind};
 
-/// What every variable of a formula is, as far as that is known.
+/// The value of each variable of a formula, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Values(BTreeMap<String, String>);
 
 impl Values {
-    /// What was given, else the defaults. Values that their variable does not allow are problems.
+    /// The given values, else the defaults. Values that their variable does not allow are problems.
     pub(super) fn of(formula: &Formula, given: &BTreeMap<String, String>) -> (Self, Vec<Problem>) {
         let mut problems = Vec::new();
         let mut values = BTreeMap::new();
@@ -34,12 +34,12 @@ impl Values {
 }
 
 impl Variable {
-    /// How a message names it.
+    /// Its name in messages.
     pub(super) fn subject(&self) -> String {
         format!("variable {}", shown(&self.name))
     }
 
-    /// The problem of a variable that nobody gave a value.
+    /// The problem of a variable without a value.
     pub(super) fn missing(&self) -> Problem {
         let what = if self.description.is_empty() {
             String::new()
@@ -79,5 +79,5 @@ impl Variable {
     }
 }
 
-/// How a person writes yes and no.
+/// The words for yes and no.
 const BOOLEANS: [&str; 8] = ["true", "false", "yes", "no", "1", "0", "on", "off"];

@@ -3,7 +3,7 @@
 use super::{Draft, Name, Naming, Plan, Said, at};
 use crate::{Invalid, IssueType, Priority};
 
-/// What can stand under a `###` heading.
+/// The sections that can stand under a `###` heading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
     Description,
@@ -21,7 +21,7 @@ enum Section {
     Id,
 }
 
-/// The headings, as they are written in small letters, and what they begin.
+/// The headings, as they are written in small letters, and the sections they begin.
 const SECTIONS: [(&str, Section); 17] = [
     ("description", Section::Description),
     ("design", Section::Design),
@@ -46,7 +46,7 @@ const SECTIONS: [(&str, Section); 17] = [
 type Line<'t> = (usize, &'t str);
 
 /// Reads a plan: every `## Title` begins a bead, the text under it is its description, and `###`
-/// headings such as `### Priority` say the rest. `source` is what errors call the file.
+/// headings such as `### Priority` say the rest. `source` is the name of the file in errors.
 pub fn parse_markdown(source: &str, text: &str) -> Result<Plan, Invalid> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut drafts: Vec<Draft> = Vec::new();
@@ -87,7 +87,7 @@ pub fn parse_markdown(source: &str, text: &str) -> Result<Plan, Invalid> {
     Plan::new(source, drafts, Vec::new(), Naming::Titles)
 }
 
-/// A fenced block of code: what is inside is text, whatever it looks like.
+/// A fenced block of code: everything inside is text, even if it looks like a heading.
 #[derive(Default)]
 struct Fence {
     /// The line that opened it, and the sign and how often it stood there.
@@ -119,7 +119,7 @@ impl Fence {
     }
 }
 
-/// Three or more backticks or tildes at the beginning of a line, and what follows them.
+/// Three or more backticks or tildes at the beginning of a line, and the text after them.
 fn fence_marker(line: &str) -> Option<(char, usize, &str)> {
     let trimmed = line.trim_start_matches(' ');
     let sign = trimmed.chars().next().filter(|c| matches!(c, '`' | '~'))?;

@@ -1,4 +1,4 @@
-//! Beads that are to be made together: what a file says, and who is meant by the names in it.
+//! Beads that are to be made together: the drafts of a file, and the beads that its names stand for.
 
 mod markdown;
 mod names;
@@ -15,11 +15,11 @@ use names::Names;
 pub struct Said {
     /// Where, such as `plan.md:12`.
     pub place: String,
-    /// What.
+    /// The text.
     pub text: String,
 }
 
-/// How a file means a bead.
+/// A reference of a file to a bead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Name {
     /// A bead of the same file.
@@ -35,23 +35,23 @@ pub enum Name {
 pub struct Draft {
     /// Where it is described, such as `plan.md:12`.
     pub place: String,
-    /// What others in the file call it.
+    /// The name that other beads in the file use for it.
     pub key: Option<String>,
     /// Its title.
     pub title: String,
-    /// What is to be done.
+    /// The task, in full.
     pub description: String,
-    /// How it is to be done.
+    /// The design of the solution.
     pub design: String,
-    /// How one knows that it is done.
+    /// The criteria by which the work is accepted.
     pub acceptance_criteria: String,
     /// Anything else.
     pub notes: String,
-    /// How urgent it is.
+    /// The priority.
     pub priority: Priority,
     /// Its type; a task if nothing is said.
     pub issue_type: Option<IssueType>,
-    /// Who has it; empty for nobody.
+    /// The assignee; empty if there is none.
     pub assignee: String,
     /// Give it to them only when everything else is made.
     pub assign_last: bool,
@@ -61,11 +61,11 @@ pub struct Draft {
     pub id: Option<String>,
     /// The bead it is a part of.
     pub parent: Option<Name>,
-    /// What it is linked with, as `--deps` has it; several may stand in one text, separated by commas.
+    /// Its links, as `--deps` has them; several may stand in one text, separated by commas.
     pub links: Vec<Said>,
     /// Its name in another system.
     pub external_ref: Option<String>,
-    /// How long it should take.
+    /// The estimated time.
     pub estimated_minutes: Option<u32>,
     /// When it should be finished, as a person writes it.
     pub due: Option<String>,
@@ -82,17 +82,17 @@ pub struct Draft {
 /// A dependency that a file lists apart from the beads: `from` depends on `to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftEdge {
-    /// Where it is written.
+    /// Its place in the file.
     pub place: String,
     /// The bead that depends.
     pub from: Name,
-    /// On which.
+    /// The other bead.
     pub to: Name,
-    /// How.
+    /// The type of the dependency.
     pub kind: DependencyType,
 }
 
-/// What the beads of a file are called by each other.
+/// How the beads of a file name each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
     /// By their keys, which are unique, or their ids.
@@ -106,14 +106,14 @@ pub enum Naming {
 pub enum Reference {
     /// One of the plan, by its place in it.
     Planned(usize),
-    /// One that exists, by whatever somebody calls it.
+    /// One that exists, by the name the file uses.
     Existing(String),
 }
 
 /// A bead to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// What the file says of it.
+    /// The bead as the file has it.
     pub draft: Draft,
     /// The bead it is a part of.
     pub parent: Option<Reference>,
@@ -124,13 +124,13 @@ pub struct Planned {
 /// A dependency to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedEdge {
-    /// Where it is written.
+    /// Its place in the file.
     pub place: String,
     /// The bead that depends.
     pub issue: Reference,
-    /// On which.
+    /// The bead that it depends on.
     pub target: Reference,
-    /// How.
+    /// The type of the dependency.
     pub kind: DependencyType,
 }
 
@@ -145,7 +145,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Finds out who is meant by every name, and refuses what cannot be made.
+    /// Resolves every name, and refuses a plan that cannot be made.
     pub fn new(
         source: &str,
         drafts: Vec<Draft>,
@@ -202,7 +202,7 @@ impl Plan {
     }
 
     /// The places of the dependencies in an order in which a bead is waited for before it waits itself.
-    /// Whoever makes them looks for circles behind the bead that is waited for; in this order there is
+    /// The caller that adds them looks for cycles behind the bead that is waited for; in this order there is
     /// nothing behind it yet, and a long chain costs no more than a short one.
     pub fn dependents_first(&self) -> &[usize] {
         &self.dependents_first
@@ -219,7 +219,7 @@ fn at(place: &str, Invalid(problem): &Invalid) -> Invalid {
     Invalid(format!("{place}: {problem}"))
 }
 
-/// What people call a bead of the plan.
+/// The name of a bead of the plan in messages.
 fn shown(draft: &Draft) -> String {
     let name = draft.key.as_deref().unwrap_or(&draft.title);
     format!("\"{}\"", name.escape_debug())

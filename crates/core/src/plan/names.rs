@@ -1,4 +1,4 @@
-//! Who is meant by a name in a plan.
+//! The bead that a name in a plan stands for.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::{Draft, Name, Naming, PlannedEdge, Reference, Said, at, shown};
 use crate::Invalid;
 use crate::bead::{Direction, Link};
 
-/// What the beads of a plan are called.
+/// The names of the beads of a plan.
 pub(super) struct Names<'d> {
     drafts: &'d [Draft],
     places: HashMap<&'d str, Vec<usize>>,
@@ -80,7 +80,7 @@ impl<'d> Names<'d> {
     }
 
     /// The dependencies that a text beside the bead at `index` asks for. A title may contain every sign
-    /// that separates: what is the name of a bead as a whole is not taken apart.
+    /// that separates: a text that is the name of a bead as a whole is not split.
     pub(super) fn links(&self, index: usize, said: &Said) -> Result<Vec<PlannedEdge>, Invalid> {
         let text = said.text.trim();
         if let Some(link) = self.link_to_planned(&said.place, text)? {

@@ -228,7 +228,7 @@ fn drafts() -> impl Strategy<Value = Vec<Draft>> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(drafts in drafts()) {
+    fn a_written_plan_reads_back(drafts in drafts()) {
         let text: String = drafts.iter().map(render).collect();
         let plan = parse_markdown("p.md", &text).unwrap();
         let read: Vec<Draft> = plan
@@ -253,7 +253,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_waits_before_they_are_waited_for(
+    fn no_bead_waits_before_it_is_waited_for(
         ends in prop::collection::vec((0..8_usize, 0..8_usize), 0..20),
     ) {
         let drafts = (0..8).map(|key| draft(&key.to_string())).collect();

@@ -1,4 +1,4 @@
-//! What is wrong with a query, and where.
+//! An error in a query, with its place.
 
 /// Why a query was not understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -8,13 +8,13 @@ pub struct QueryError {
     text: String,
     /// Where it goes wrong, counted in characters from 1.
     column: usize,
-    /// What was expected there.
+    /// The expected text.
     message: String,
 }
 
 impl QueryError {
     pub(super) fn new(text: &str, column: usize, message: impl Into<String>) -> Self {
-        // What was asked is quoted in many places; none of it may move the reader's cursor.
+        // The query is quoted in many places; none of it may move the reader's cursor.
         let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
         let message = message.into().chars().map(visible).collect();
         Self { text: text.to_owned(), column, message }

@@ -3,12 +3,12 @@
 use super::field::{Flag, NumberField, TextField, TimeField};
 use crate::Timestamp;
 
-/// What somebody wants to know, and when they asked.
+/// A query, and when it was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// What must be true of a bead.
+    /// The condition on a bead.
     pub expression: Expression,
-    /// When it was asked, which is what being ready depends on.
+    /// When it was asked, which readiness depends on.
     pub now: Timestamp,
 }
 
@@ -25,36 +25,36 @@ pub enum Expression {
     Any(Vec<Self>),
 }
 
-/// One field and what is asked of it. "Is not" is the negation of "is", and a list of values is any of
+/// One field and its test. "Is not" is the negation of "is", and a list of values is any of
 /// several conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// A text or a name.
     Text {
-        /// Which.
+        /// The field.
         field: TextField,
-        /// What is asked of it.
+        /// The test.
         test: TextTest,
     },
     /// A number compared with another; none if the bead is to have no such number.
     Number {
-        /// Which.
+        /// The field.
         field: NumberField,
-        /// What is asked of it.
+        /// The test.
         test: Option<(Comparison, i64)>,
     },
     /// A time.
     Time {
-        /// Which.
+        /// The field.
         field: TimeField,
-        /// What is asked of it.
+        /// The test.
         test: TimeTest,
     },
     /// A property that a bead has or has not.
     Flag(Flag),
 }
 
-/// What is asked of a text.
+/// A test of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextTest {
     /// There is none.
@@ -67,7 +67,7 @@ pub enum TextTest {
     Contains(String),
 }
 
-/// What is asked of a time.
+/// A test of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeTest {
     /// There is none.

@@ -1,4 +1,4 @@
-//! What one can ask about.
+//! The fields that a query can test.
 
 /// Texts and names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,27 +7,27 @@ pub enum TextField {
     Id,
     /// The title.
     Title,
-    /// What is to be done.
+    /// The task, in full.
     Description,
-    /// How it is to be done.
+    /// The design of the solution.
     Design,
-    /// How one knows that it is done.
+    /// The criteria by which the work is accepted.
     Acceptance,
-    /// What was learned on the way.
+    /// Notes made during the work.
     Notes,
-    /// Where it stands.
+    /// The status.
     Status,
-    /// How it ended.
+    /// The outcome.
     Outcome,
-    /// Why it was closed.
+    /// The reason of the close.
     CloseReason,
     /// task, bug, epic, …
     Type,
-    /// Who has it.
+    /// The assignee.
     Assignee,
     /// The person behind it.
     Owner,
-    /// Who made it.
+    /// The actor that made it.
     CreatedBy,
     /// Any of its labels.
     Label,
@@ -39,16 +39,16 @@ pub enum TextField {
     Spec,
     /// Its name in another system.
     ExternalRef,
-    /// What kind of molecule it is.
+    /// The type of molecule.
     MolType,
-    /// What kind of ephemeral bead it is.
+    /// The type of ephemeral bead.
     WispType,
     /// A top-level field of its metadata.
     Metadata(String),
 }
 
 impl TextField {
-    /// Whether this is prose, of which one wants to know what is in it rather than what it is.
+    /// Whether this is prose, which is searched rather than compared.
     pub fn is_prose(&self) -> bool {
         matches!(
             self,
@@ -67,7 +67,7 @@ impl TextField {
 pub enum NumberField {
     /// 0 (highest) to 4.
     Priority,
-    /// How many minutes it should take.
+    /// The estimate in minutes.
     Estimate,
 }
 
@@ -84,7 +84,7 @@ pub enum TimeField {
     Closed,
     /// When it should be finished.
     Due,
-    /// Until when it is put off.
+    /// Until when it is deferred.
     Defer,
 }
 
@@ -117,7 +117,7 @@ pub(super) enum Field {
 pub struct FieldHelp {
     /// The names it goes by; the first is the one we write.
     pub names: &'static [&'static str],
-    /// What it is.
+    /// A short description.
     pub help: &'static str,
     field: Field,
 }
@@ -185,7 +185,7 @@ pub(super) const METADATA: &str = "metadata.";
 pub(super) fn lookup(name: &str) -> Option<Field> {
     let lower = name.to_ascii_lowercase();
     if lower.starts_with(METADATA) {
-        // What looks like a path would be taken for one.
+        // A name that looks like a path would be taken for one.
         let key = &name[METADATA.len()..];
         let is_name = !key.is_empty() && !key.starts_with(['$', '[']) && !key.contains('"');
         return is_name.then(|| Field::Text(TextField::Metadata(key.to_owned())));

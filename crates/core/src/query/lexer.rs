@@ -49,7 +49,7 @@ impl Sign {
 }
 
 impl TokenKind {
-    /// How a person would name it.
+    /// Its name in messages.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Word(text) | Self::Quoted(text) => {

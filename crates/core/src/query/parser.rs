@@ -8,7 +8,7 @@ use crate::time::parse_duration;
 use crate::{Invalid, IssueType, Outcome, Priority, Status, Timestamp, limits};
 
 impl Query {
-    /// Reads a query as a person writes it; `now` is what relative times count from.
+    /// Reads a query as a person writes it; relative times count from `now`.
     pub fn parse(text: &str, now: Timestamp) -> Result<Self, QueryError> {
         if text.len() > limits::QUERY_BYTES_MAX {
             let message = format!("a query has at most {} bytes", limits::QUERY_BYTES_MAX);
@@ -336,7 +336,7 @@ impl Parser<'_> {
     }
 }
 
-/// `NotEqual` is the negation of `Equal`, which whoever asks adds.
+/// `NotEqual` is the negation of `Equal`; the caller adds the negation.
 fn comparison(sign: Sign) -> Comparison {
     match sign {
         Sign::Equal | Sign::NotEqual | Sign::Contains => Comparison::Equal,

@@ -1,4 +1,4 @@
-//! What the language means, and that no text breaks it.
+//! The meaning of the query language, and that no text breaks the parser.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn parse(text: &str) -> Result<Query, QueryError> {
     Query::parse(text, now())
 }
 
-/// What we write for what a person wrote.
+/// The printed form of a query that a person wrote.
 #[track_caller]
 fn printed(text: &str) -> String {
     parse(text).unwrap_or_else(|error| panic!("{text}: {error}")).to_string()
@@ -121,7 +121,7 @@ fn the_caret_stands_under_the_place() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn a_query_that_is_too_large_is_refused() {
     let deep = format!("{}id=a{}", "(".repeat(5_000), ")".repeat(5_000));
     let negated = format!("{}id=a", "NOT ".repeat(3_000));
     let wide = vec!["id=a"; 1_000].join(" OR ");

@@ -19,14 +19,14 @@ use crate::Timestamp;
 /// The line that begins a block.
 pub const DELIMITER: &str = "---gt:queue:v1---";
 
-/// What a description holds.
+/// The block that a description holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// Only what people wrote, which may mention the delimiter.
+    /// Only text of the user, which may mention the delimiter.
     Nothing,
     /// A block that says where its bead goes.
     Block(Box<QueueBlock>),
-    /// What can only be a block, but one that does not say where its bead goes.
+    /// Text that can only be a block, but that does not say where its bead goes.
     Damaged {
         /// The block, verbatim.
         text: String,
@@ -35,10 +35,10 @@ pub enum Found {
     },
 }
 
-/// A block and what is around it.
+/// A block and the text around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueBlock {
-    /// What it says.
+    /// The fields.
     pub fields: QueueFields,
     /// Keys that are not among the fields, in their order.
     pub unknown: Vec<(String, String)>,
@@ -70,7 +70,7 @@ pub struct QueueFields {
     pub base_branch: Option<String>,
     /// Whether the branch is kept instead of merged.
     pub no_merge: bool,
-    /// Whether somebody looks at it before it is over.
+    /// Whether a person reviews it before it is over.
     pub review_only: bool,
     /// The account to work with.
     pub account: Option<String>,
@@ -123,7 +123,7 @@ impl QueueFields {
 /// `target_rig`; it ends before the first line that is none of these. A delimiter followed by nothing at
 /// all, or only by such lines with known keys but no rig, is damaged. The last block counts; those
 /// directly before and behind it are older versions of it and go with it. Everything else, blocks that
-/// somebody quotes included, is the user's text and stays, to the byte.
+/// the user quotes included, is the user's text and stays, to the byte.
 pub fn parse(description: &str) -> Found {
     let lines: Vec<&str> = description.split('\n').collect();
     let mut found: Option<Run> = None;
@@ -152,14 +152,14 @@ pub fn parse(description: &str) -> Found {
     }
 }
 
-/// What a block says: its fields, and the keys that are none.
+/// The contents of a block: its fields, and the keys that are none.
 type Says = (QueueFields, Vec<(String, String)>);
 
 /// Blocks that follow each other directly.
 struct Run {
     start: usize,
     end: usize,
-    /// What the last of them says that is not damaged.
+    /// The contents of the last of them that is not damaged.
     says: Option<Says>,
 }
 
@@ -182,7 +182,7 @@ fn read(lines: &[&str]) -> Option<Piece> {
     for (at, line) in within.iter().enumerate() {
         let before_time = at < args_end;
         match (key_and_value(line), &mut fields.args) {
-            // One was written, so that another is what somebody's instructions say.
+            // One was written already, so a second one is part of the user's instructions.
             (None | Some(("args", _)), Some(args)) if before_time => {
                 args.push('\n');
                 args.push_str(line.strip_suffix('\r').unwrap_or(line));

@@ -45,7 +45,7 @@ fn full() -> QueueFields {
     }
 }
 
-/// A block as the first queue wrote it: what is empty, false or zero is left out.
+/// A block as the first queue wrote it: fields that are empty, false or zero are left out.
 fn format(fields: &QueueFields, unknown: &[(String, String)]) -> String {
     let mut lines = vec![DELIMITER.to_owned(), format!("target_rig: {}", fields.target_rig)];
     let mut add = |key: &str, value: Option<String>| {
@@ -122,7 +122,7 @@ fn unknown_keys_are_kept() {
 }
 
 #[test]
-fn what_cannot_be_read_is_the_default() {
+fn an_unreadable_value_is_the_default() {
     let found = block(
         "---gt:queue:v1---\ntarget_rig: web\ndispatch_failures: many\nenqueued_at: soon\n\
          no_merge: maybe\nagent: ",
@@ -186,7 +186,7 @@ fn instructions_may_say_what_looks_like_the_beginning_of_instructions() {
         assert_eq!(found.remaining, "Mine.");
     }
     assert_eq!(told("").fields.args, None);
-    // Without the time nobody can tell where they end.
+    // Without the time it is unknown where they end.
     let found = block(&format!("{DELIMITER}\ntarget_rig: web\nargs: one\nargs: two\nMine."));
     assert_eq!(found.fields.args.as_deref(), Some("two"));
     assert_eq!(found.remaining, "Mine.");
@@ -204,7 +204,7 @@ fn older_versions_beside_a_block_go_with_it() {
 }
 
 #[test]
-fn a_block_that_somebody_quotes_stays() {
+fn a_quoted_block_stays() {
     let user = "So it looks:\n---gt:queue:v1---\ntarget_rig: example\n\n\
                 And so if damaged:\n---gt:queue:v1---\nmode: ralph";
     let found = block(&format!("{user}\n.\n{FULL}"));
@@ -284,12 +284,12 @@ fn is_within(part: &str, whole: &str) -> bool {
 
 proptest! {
     #[test]
-    fn what_was_appended_is_read_and_taken_out(
+    fn an_appended_block_is_read_and_taken_out(
         user in any_text(),
         fields in any_fields(),
         unknown in prop::collection::vec(("x_[a-z0-9_]{0,5}", any_value()), 0..3),
     ) {
-        // Blocks that somebody quotes are told from ours by words behind them.
+        // Quoted blocks are told from ours by words behind them.
         let user = if parse(&user) == Found::Nothing { user } else { format!("{user}\n.") };
         let text = format(&fields, &unknown);
         let expected = QueueBlock { fields, unknown, remaining: user.clone(), text: text.clone() };
@@ -297,7 +297,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_taken_out_says_the_same_alone(description in any_text()) {
+    fn a_block_that_was_taken_out_reads_the_same_alone(description in any_text()) {
         match parse(&description) {
             Found::Nothing => {}
             Found::Block(block) => {

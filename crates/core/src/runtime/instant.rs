@@ -11,7 +11,7 @@ use crate::Timestamp;
 /// How names of places become time zones. Which ones there are is known to the machine, not to us.
 #[derive(Clone)]
 pub struct Zones<'a> {
-    /// What a time without a zone is in.
+    /// The zone of a time that names none.
     pub local: TimeZone,
     /// The zone of a name such as `Europe/Rome`.
     pub named: &'a dyn Fn(&str) -> Option<TimeZone>,
@@ -39,7 +39,7 @@ pub(super) fn point(text: &str, now: Timestamp, zones: &Zones<'_>) -> Option<Tim
     spoken(text, now, zones)
 }
 
-/// What stands before the first white space or closing sign.
+/// The text before the first white space or closing sign.
 fn head_of(text: &str) -> &str {
     let end = text.find(|c: char| c.is_whitespace() || "\",;)]}'".contains(c));
     text[..end.unwrap_or(text.len())].trim_end_matches('.')
@@ -64,7 +64,7 @@ fn unix(head: &str) -> Option<Timestamp> {
     Some(Timestamp::from_nanos(number.parse::<i64>().ok()?.checked_mul(unit_nanos)?))
 }
 
-/// What was understood so far of a point in time in words.
+/// The parts of a point in time in words that were understood so far.
 #[derive(Default)]
 struct Spoken {
     day: Option<Day>,
@@ -106,7 +106,7 @@ fn tokens(text: &str) -> Vec<&str> {
 }
 
 impl Spoken {
-    /// Understands a word, or two; says how many, and nothing at the end of what belongs to a time.
+    /// Understands a word, or two; says how many, and nothing at the end of the time.
     fn take(&mut self, word: &str, following: &str, zones: &Zones<'_>) -> Option<usize> {
         let lower = word.to_ascii_lowercase();
         if matches!(lower.as_str(), "at" | "on" | "the" | "by") {
@@ -302,7 +302,7 @@ fn zone(word: &str, zones: &Zones<'_>) -> Option<TimeZone> {
     if word.contains('/') { (zones.named)(word) } else { None }
 }
 
-/// Seconds of each unit of time; a unit is meant by what it begins with.
+/// Seconds of each unit of time; a unit is known by its first letters.
 const UNITS: [(&str, f64); 6] =
     [("ms", 0.001), ("w", 604_800.0), ("d", 86_400.0), ("h", 3_600.0), ("m", 60.0), ("s", 1.0)];
 

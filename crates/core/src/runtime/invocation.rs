@@ -1,12 +1,12 @@
-//! What exactly is started for a run.
+//! The exact command that is started for a run.
 
 use super::{AccountWay, Command, Paste, Pattern, Prompt, Runtime};
 use crate::{Invalid, command_template};
 
-/// What differs from run to run.
+/// The values that differ from run to run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Values<'a> {
-    /// What the program is told to do.
+    /// The instructions for the program.
     pub prompt: &'a str,
     /// Where the prompt can be put if it has to be a file; an absolute path.
     pub prompt_file: &'a str,
@@ -16,7 +16,7 @@ pub struct Values<'a> {
     pub run: &'a str,
     /// The title of the bead.
     pub title: &'a str,
-    /// What the program may call its own session: a UUID that stays the same when the session is resumed.
+    /// The id that the program may use for its session: a UUID that stays the same when the session is resumed.
     pub session: &'a str,
     /// This program, to be started again.
     pub gt: &'a str,
@@ -25,7 +25,7 @@ pub struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Every place there is in a command, and what stands there.
+    /// Every place there is in a command, and its value.
     fn places(&self, prompt: &'a str) -> [(&'static str, &'a str); 7] {
         [
             ("prompt", prompt),
@@ -42,20 +42,20 @@ impl<'a> Values<'a> {
 /// A file that has to be there before the program starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptFile {
-    /// Where.
+    /// Its path.
     pub path: String,
-    /// What is in it.
+    /// Its contents.
     pub contents: String,
 }
 
-/// What is typed into the terminal of a program.
+/// A text that is typed into the terminal of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pasting {
-    /// What is typed.
+    /// The text.
     pub text: String,
-    /// What the screen shows once it can be typed; none: when it has not changed for a moment.
+    /// The screen shows this once text can be typed; none: when it has not changed for a moment.
     pub ready: Option<Pattern>,
-    /// What the screen shows once it has arrived.
+    /// The screen shows this once the text has arrived.
     pub confirm: Pattern,
 }
 
@@ -64,11 +64,11 @@ pub struct Pasting {
 pub struct Invocation {
     /// The program and its arguments; never empty.
     pub argv: Vec<String>,
-    /// What it reads; none if its standard input is empty, or its terminal.
+    /// Its standard input; none if that is empty, or its terminal.
     pub stdin: Option<Vec<u8>>,
     /// A file that has to be written first.
     pub prompt_file: Option<PromptFile>,
-    /// What is typed when it runs.
+    /// The text that is typed when it runs.
     pub paste: Option<Pasting>,
     /// Variables that it gets.
     pub environment: Vec<(String, String)>,
@@ -79,7 +79,7 @@ pub struct Invocation {
 const ARGUMENT_BYTES_MAX: usize = 100_000;
 
 impl Runtime {
-    /// What is started for a run with these values.
+    /// The command that is started for a run with these values.
     pub fn invocation(&self, values: &Values<'_>) -> Result<Invocation, Invalid> {
         match &self.command {
             Command::Own(template) => self.invoke(template, values),
@@ -91,14 +91,14 @@ impl Runtime {
         }
     }
 
-    /// What continues the session that a run had; none if this runtime cannot continue one.
+    /// The command that continues the session of a run; none if this runtime cannot continue one.
     pub fn resumption(&self, values: &Values<'_>) -> Result<Option<Invocation>, Invalid> {
         self.resume.as_deref().map(|template| self.invoke(template, values)).transpose()
     }
 
     fn invoke(&self, template: &str, values: &Values<'_>) -> Result<Invocation, Invalid> {
         let instead = format!("Read {} and do what it says.", values.prompt_file);
-        // What is too long to be handed over is put down where it can be read.
+        // A prompt that is too long to be passed directly is written to a file.
         let fits = |bytes_max| values.prompt.len() <= bytes_max && !values.prompt.contains('\0');
         let handed_over = match &self.prompt {
             Prompt::Argument | Prompt::Stdin | Prompt::File if fits(ARGUMENT_BYTES_MAX) => {
@@ -154,11 +154,11 @@ fn has_place(template: &str, name: &str, values: &Values<'_>) -> Result<bool, In
         }
         command_template::expand(template, &places.map(|(name, value)| (name, value)))
     };
-    // Whatever stands there, a command that is different with something else has the place.
+    // A command that changes with the value has the place, with any other text around it.
     Ok(with("a")? != with("b")?)
 }
 
-/// Refuses a command that cannot be started, whatever the values are; says whether it has these places.
+/// Refuses a command that cannot be started with any values; says whether it has these places.
 pub(super) fn check_template(template: &str) -> Result<Places, Invalid> {
     let values = Values { gt: "gt", ..Values::default() };
     Ok(Places {

@@ -3,7 +3,7 @@
 use super::limit::plain;
 
 /// How many characters of a line are kept: a line of JSON can be very long.
-const CHARACTERS_MAX: usize = 200;
+const LINE_CHARACTERS_MAX: usize = 200;
 
 /// The last line of an output that has visible text, without control characters, shortened.
 pub fn last_line(output: &str) -> Option<String> {
@@ -11,10 +11,10 @@ pub fn last_line(output: &str) -> Option<String> {
     let visible = plain.lines().map(str::trim).rfind(|line| !line.is_empty())?;
     let words: Vec<&str> = visible.split_whitespace().collect();
     let line = words.join(" ");
-    if line.chars().count() <= CHARACTERS_MAX {
+    if line.chars().count() <= LINE_CHARACTERS_MAX {
         return Some(line);
     }
-    let head: String = line.chars().take(CHARACTERS_MAX).collect();
+    let head: String = line.chars().take(LINE_CHARACTERS_MAX).collect();
     Some(format!("{head}…"))
 }
 
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn last_line_is_shortened() {
         let long = last_line(&"x".repeat(5_000)).unwrap();
-        assert_eq!(long.chars().count(), CHARACTERS_MAX + 1);
+        assert_eq!(long.chars().count(), LINE_CHARACTERS_MAX + 1);
         assert!(long.ends_with('…'));
     }
 

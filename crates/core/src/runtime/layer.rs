@@ -1,4 +1,4 @@
-//! What one file says about a runtime, and how files go over each other.
+//! The part of one file that is about a runtime, and how files override each other.
 
 use super::invocation::check_template;
 use super::{
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Invalid, words};
 
-/// What a file says about a runtime. Whatever it does not say is taken from the layer below.
+/// The part of one file that is about a runtime. A missing value is taken from the layer below.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuntimeLayer {
     /// The runtime that it begins from, if not the built-in one of the same name.
@@ -20,9 +20,9 @@ pub struct RuntimeLayer {
     pub resume: Option<String>,
     /// How the prompt is given.
     pub prompt: Option<PromptWay>,
-    /// What the screen shows once a prompt can be pasted.
+    /// The screen shows this once a prompt can be pasted.
     pub paste_ready: Option<Pattern>,
-    /// What the screen shows once a pasted prompt has arrived.
+    /// The screen shows this once a pasted prompt has arrived.
     pub paste_confirm: Option<Pattern>,
     /// The longest prompt that is pasted.
     pub paste_bytes_max: Option<usize>,
@@ -32,9 +32,9 @@ pub struct RuntimeLayer {
     pub account_variable: Option<String>,
     /// The flag that says so; empty for none.
     pub account_flag: Option<String>,
-    /// What is said about limits, instead of what the layer below knows.
+    /// The patterns of usage limits, instead of those of the layer below.
     pub limits: Option<Vec<Limit>>,
-    /// What exit status 0 means.
+    /// The meaning of exit status 0.
     pub exit_zero: Option<ExitZero>,
     /// How much memory it takes.
     pub memory_mb: Option<u32>,
@@ -42,13 +42,13 @@ pub struct RuntimeLayer {
     pub max_runs: Option<u32>,
     /// How it says how many tokens it used.
     pub usage_tokens: Option<Pattern>,
-    /// How it says what it cost.
+    /// How it reports its cost.
     pub usage_cost: Option<Pattern>,
     /// Whether it needs a terminal.
     pub is_interactive: Option<bool>,
     /// The program that must be there.
     pub program: Option<String>,
-    /// What makes it tell its version; empty for nothing.
+    /// The flag that prints its version; empty for none.
     pub version_flag: Option<String>,
 }
 
@@ -56,11 +56,11 @@ pub struct RuntimeLayer {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the runtime {name}: {key}: {why}")]
 pub struct Unfinished {
-    /// Which runtime.
+    /// The runtime.
     pub name: RuntimeName,
     /// The key that is wrong or missing.
     pub key: &'static str,
-    /// What is wrong with it.
+    /// The error.
     pub why: String,
 }
 
@@ -71,7 +71,7 @@ impl From<Unfinished> for Invalid {
 }
 
 /// How much memory an agent takes, unless its file says otherwise.
-const MEMORY_MB: u32 = 1024;
+const MEMORY_MB_DEFAULT: u32 = 1024;
 
 /// The longest prompt that is pasted, unless its file says otherwise, in bytes.
 const PASTE_BYTES_MAX: usize = 4_000;
@@ -188,7 +188,7 @@ impl RuntimeLayer {
             account,
             limits: self.limits.unwrap_or_default(),
             exit_zero: self.exit_zero.unwrap_or(ExitZero::DoneIfCommitted),
-            memory_mb: self.memory_mb.unwrap_or(MEMORY_MB),
+            memory_mb: self.memory_mb.unwrap_or(MEMORY_MB_DEFAULT),
             max_runs: self.max_runs.unwrap_or(0),
             usage: UsageReport { tokens: self.usage_tokens, cost: self.usage_cost },
             is_interactive,

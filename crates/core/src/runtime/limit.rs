@@ -6,23 +6,23 @@ use super::instant::{self, Zones};
 use super::{Pattern, Runtime};
 use crate::{Invalid, Timestamp};
 
-/// The longest that anybody is made to wait by what a program printed.
+/// The longest wait that the output of a program can cause.
 pub const WAIT_MAX: Duration = Duration::from_hours(7 * 24);
 
 /// How long a limit holds whose end was not said, or has passed already.
-const WAIT: Duration = Duration::from_mins(30);
+const WAIT_DEFAULT: Duration = Duration::from_mins(30);
 
 /// How much of the end of an output is looked at, in bytes. A limit is the last thing that a program says.
 const TAIL_BYTES_MAX: usize = 8 * 1024;
 
-/// How much of what was said is kept for people, in characters.
+/// How much of the program's message is kept for people, in characters.
 const SAID_CHARACTERS_MAX: usize = 200;
 
 /// One thing that a program says when it may not go on for a while.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// What it says. The group `until` marks where a point in time begins, `after` where a duration does; where
-    /// there is none it does not fit.
+    /// The pattern of the output. The group `until` marks where a point in time begins, `after` where a duration
+    /// does; where there is none it does not fit.
     pub pattern: Pattern,
     /// How long to wait if it does not say until when, or that has passed.
     pub wait: Duration,
@@ -31,7 +31,7 @@ pub struct Limit {
 impl Limit {
     /// A limit; without `wait`, half an hour is waited where nothing better is known.
     pub fn new(pattern: Pattern, wait: Option<Duration>) -> Result<Self, Invalid> {
-        let wait = wait.unwrap_or(WAIT);
+        let wait = wait.unwrap_or(WAIT_DEFAULT);
         if wait.is_zero() || wait > WAIT_MAX {
             return Err(Invalid::new("wait must be longer than 0 and at most 7d"));
         }
@@ -46,7 +46,7 @@ pub struct LimitUntil {
     pub at: Timestamp,
     /// Whether the program said when; else it is a guess.
     pub is_exact: bool,
-    /// What the program said, on one line.
+    /// The line that the program printed.
     pub said: String,
 }
 
@@ -92,7 +92,7 @@ fn tail(text: &str) -> &str {
     &text[start..]
 }
 
-/// A text without what moves the cursor or changes colours.
+/// A text without control sequences.
 pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -120,7 +120,7 @@ fn line_at(text: &str, place: usize) -> String {
     let (before, after) = text.split_at(place);
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     let end = after.find('\n').map_or(text.len(), |at| place + at);
-    // A line of a machine can be long; what was said is what matters.
+    // A machine-readable line can be long; only the message in it matters.
     let line =
         if place - start > SAID_CHARACTERS_MAX / 2 { &text[place..end] } else { &text[start..end] };
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,6 +1,6 @@
-//! Runtimes: which program works on a bead, how it is given its task, and what it means when it stops.
+//! Runtimes: which program works on a bead, how it is given its task, and the meaning of its end.
 //!
-//! A runtime is data. A [`RuntimeLayer`] is what one file says; layers over each other become a [`Runtime`].
+//! A runtime is data. A [`RuntimeLayer`] is the content of one file; layers over each other become a [`Runtime`].
 
 mod instant;
 mod invocation;
@@ -23,6 +23,12 @@ use std::fmt;
 
 use crate::Invalid;
 use crate::formula::Naming;
+
+/// The runtime whose command is that of its rig.
+pub const CUSTOM: &str = "custom";
+
+/// The runtime of rigs for which no setting names one.
+pub const DEFAULT: &str = "claude";
 
 /// The name of a runtime, which is also that of its file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,15 +115,15 @@ impl Prompt {
 /// How a prompt is typed into a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paste {
-    /// What the screen shows once the program can take it; none: when it has not changed for a moment.
+    /// The screen shows this once the program can take it; none: when it has not changed for a moment.
     pub ready: Option<Pattern>,
-    /// What the screen shows once the prompt has arrived.
+    /// The screen shows this once the prompt has arrived.
     pub confirm: Pattern,
     /// Longer prompts stay in a file, and only its name is typed.
     pub bytes_max: usize,
 }
 
-/// What it means that a program ended with status 0 and nobody said `gt done`.
+/// The meaning of an exit with status 0 without `gt done`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitZero {
     /// The work is done.
@@ -146,9 +152,9 @@ pub enum AccountWay {
 /// The command line that a runtime starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Its own, with places for what differs from run to run.
+    /// Its own, with placeholders for the values that differ from run to run.
     Own(String),
-    /// Whatever the rig's setting says.
+    /// The rig's setting decides.
     OfRig,
 }
 
@@ -169,26 +175,26 @@ pub struct Runtime {
     pub environment: Vec<(String, String)>,
     /// How it learns which account it uses; none if it cannot have several.
     pub account: Option<AccountWay>,
-    /// What it says when it may not go on for a while.
+    /// The patterns of its messages about usage limits.
     pub limits: Vec<Limit>,
-    /// What it means that it ended well without saying that it is done.
+    /// The meaning of an exit with status 0 without `gt done`.
     pub exit_zero: ExitZero,
     /// How much memory one of it takes, until that is known better.
     pub memory_mb: u32,
     /// Most of it at once; 0 for no limit.
     pub max_runs: u32,
-    /// What it says about what it has used.
+    /// The patterns of its messages about its usage.
     pub usage: UsageReport,
     /// Whether it needs a terminal.
     pub is_interactive: bool,
     /// The program that must be there; empty if that cannot be said.
     pub program: String,
-    /// What makes it tell its version; empty if nothing does.
+    /// The flag that prints its version; empty if there is none.
     pub version_flag: String,
 }
 
 impl Runtime {
-    /// The same for a rig with this command: what takes its command from the rig has it.
+    /// The same for a rig with this command: a runtime that takes its command from the rig has it.
     #[must_use]
     pub fn for_rig(self, command: Option<&str>) -> Self {
         match (&self.command, command) {

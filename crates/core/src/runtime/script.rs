@@ -18,7 +18,7 @@ const ROUNDS_MAX: u32 = 1_000_000;
 /// Most output of one instruction, in megabytes.
 const FLOOD_MB_MAX: u32 = 100_000;
 
-/// What an agent would do, step by step.
+/// The actions of a simulated agent, step by step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script(Vec<Instruction>);
 
@@ -31,14 +31,14 @@ pub enum Instruction {
     Work(Duration),
     /// Write a file.
     Edit {
-        /// Which file.
+        /// The file.
         path: String,
-        /// What is in it, a line.
+        /// Its contents, a line.
         text: String,
     },
     /// Write a line at the end of a file.
     Append {
-        /// Which file.
+        /// The file.
         path: String,
         /// The line.
         text: String,
@@ -51,7 +51,7 @@ pub enum Instruction {
     Step(String),
     /// Let a fresh session go on, with this note if one is given.
     HandOff(Option<String>),
-    /// Read what is typed up to the key that sends it, and write it at the end of a file.
+    /// Read the typed text up to the key that sends it, and write it at the end of a file.
     Read(String),
     /// Run a program to its end; if it fails, so does the script.
     Run(Vec<String>),
@@ -73,26 +73,26 @@ pub enum Instruction {
     Touch(String),
     /// Do the same several times.
     Repeat {
-        /// How often.
+        /// The number of rounds.
         rounds: u32,
-        /// What.
+        /// The repeated instructions.
         body: Vec<Self>,
     },
     /// Do this in the first run of the bead alone.
     First(Vec<Self>),
 }
 
-/// What is wrong with a script, and where.
+/// An error in a script, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct ScriptError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong, and what would be right.
+    /// The error, and the correct form.
     pub message: String,
 }
 
-/// Every instruction and what it wants, for messages.
+/// Every instruction and its arguments, for messages.
 const USES: [&str; 21] = [
     "say TEXT",
     "work MILLISECONDS",
@@ -204,13 +204,13 @@ impl Script {
         }
     }
 
-    /// What is done, in order.
+    /// The instructions, in order.
     pub fn instructions(&self) -> &[Instruction] {
         &self.0
     }
 }
 
-/// The script in a description: what stands between a line with three backticks and `gt-script`, and one with
+/// The script in a description: the text between a line with three backticks and `gt-script`, and one with
 /// three backticks.
 pub fn script_in(description: &str) -> Option<&str> {
     let mut start = None;
@@ -322,7 +322,7 @@ fn path_and_text(rest: &str) -> Result<(String, String), String> {
     }
 }
 
-/// `\n`, `\t` and `\\` as what they stand for; other backslashes are backslashes.
+/// `\n`, `\t` and `\\` as the characters they stand for; other backslashes are backslashes.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars();
@@ -357,7 +357,7 @@ impl fmt::Display for Script {
     }
 }
 
-/// A line that reads back as the same; what holds others is several.
+/// A line that reads back as the same; an instruction with a body is several lines.
 impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_name_the_line() {
         let deep = "repeat 1\n".repeat(9);
         for (script, expected) in [
             ("say hi\nfly", "line 2: \"fly\" is no instruction; there are say TEXT, work"),
@@ -531,7 +531,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back_as_the_same(instructions in instructions()) {
+        fn a_printed_script_reads_back_as_the_same(instructions in instructions()) {
             let script = Script(instructions);
             prop_assert_eq!(Script::parse(&script.to_string()), Ok(script));
         }

@@ -1,4 +1,4 @@
-//! What a runtime promises: what is started, and until when it waits.
+//! The guarantees of a runtime: the command that is started, and how long it waits.
 
 use std::time::Duration;
 
@@ -127,7 +127,7 @@ fn a_layer_replaces_what_it_says_and_leaves_the_rest() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_with_its_key() {
+fn an_impossible_value_is_refused_with_its_key() {
     let paste = RuntimeLayer { prompt: Some(PromptWay::Paste), ..layer("a") };
     for (layer, expected) in [
         (RuntimeLayer::default(), "the runtime x: command: missing"),
@@ -235,12 +235,12 @@ fn points_in_time_are_read_as_programs_write_them() {
 }
 
 #[test]
-fn what_is_not_said_is_guessed() {
+fn a_limit_without_a_believable_time_is_guessed() {
     let runtime = with_limits(&["until (?<until>.)", "after (?<after>.)", "quota exceeded"]);
     for said in [
         "quota exceeded",
         "after 0s",
-        // What has passed and is still in force is not believed.
+        // A time that has passed cannot be the end of a limit that is still in force.
         "until 1760000400",
         "until May 30 at 9am",
         "until 2026-05-30T10:00:00Z",
@@ -285,7 +285,7 @@ fn patterns_are_checked() {
 
 proptest! {
     #[test]
-    fn nobody_waits_without_end(
+    fn no_wait_is_endless(
         said in "(until|after) ([0-9]{1,14}|[A-Za-z]{1,9}|[0-9]{1,2}(:[0-9]{2})?|am|PM|[ ,.()/:T-]|.){0,12}",
         nanos in -4_000_000_000_000_000_000_i64..9_000_000_000_000_000_000,
     ) {

@@ -1,16 +1,16 @@
-//! "Tokens used: 12,345": what programs say that they have used.
+//! "Tokens used: 12,345": the usage that programs report.
 
 use super::Pattern;
 use super::limit::plain;
 use crate::Invalid;
 use crate::schedule::{Money, Usage};
 
-/// What a program says about what it has used. The first group of each pattern is the number.
+/// The patterns of a program's messages about its usage. The first group of each pattern is the number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsageReport {
     /// How it says how many tokens it used.
     pub tokens: Option<Pattern>,
-    /// How it says what it cost.
+    /// How it reports its cost.
     pub cost: Option<Pattern>,
 }
 
@@ -29,8 +29,8 @@ impl UsageReport {
         self.tokens.is_none() && self.cost.is_none()
     }
 
-    /// What the sessions of a run say that they used. Programs count up, so the last number of a session counts; each
-    /// session counts anew.
+    /// The usage of a run by the output of its sessions. Programs count up, so the last number of a session
+    /// counts; each session counts anew.
     pub fn of_sessions<'a>(&self, sessions: impl IntoIterator<Item = &'a str>) -> Usage {
         let mut usage = Usage::default();
         for session in sessions {

@@ -12,7 +12,7 @@ use crate::{BeadId, Invalid, Priority, RigSlug, Timestamp};
 pub struct ContextId(String);
 
 impl ContextId {
-    /// What every such name begins with.
+    /// The prefix of every such name.
     pub const PREFIX: &str = "hq-ctx-";
 
     /// The name of the context with this number.
@@ -73,7 +73,7 @@ names! {
     CloseReason, "a reason to close a context" {
         /// A worker has it.
         Dispatched = "dispatched",
-        /// Somebody took it out of the queue.
+        /// A person or an agent took it out of the queue.
         Cleared = "cleared",
         /// It could not be started too often.
         CircuitBroken = "circuit-broken",
@@ -94,7 +94,7 @@ impl CloseReason {
 }
 
 names! {
-    /// What scheduled it.
+    /// The origin of a context.
     Origin, "an origin of a context" {
         /// `gt sling`.
         Sling = "sling",
@@ -104,7 +104,7 @@ names! {
         Retry = "retry",
         /// The run before it was lost, or failed and may be tried again.
         Recovery = "recovery",
-        /// An open convoy tracks it, and nobody had scheduled it.
+        /// An open convoy tracks it, and it was not scheduled.
         Convoy = "convoy",
         /// The block or labels of an older queue.
         Adopted = "adopted",
@@ -114,11 +114,11 @@ names! {
 /// How a context ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextClosed {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Who did it.
+    /// The actor.
     pub by: String,
-    /// Why.
+    /// The reason.
     pub reason: CloseReason,
 }
 
@@ -129,27 +129,27 @@ pub struct Context {
     pub number: u64,
     /// The name it is shown under.
     pub id: ContextId,
-    /// What is to be worked on.
+    /// The bead to work on.
     pub bead: BeadId,
-    /// Where.
+    /// The rig.
     pub rig: RigSlug,
-    /// By whom, if somebody was named.
+    /// The worker, if one was named.
     pub place: Option<WorkerPlace>,
-    /// For which account, if one was named.
+    /// The account, if one was named.
     pub account: Option<String>,
     /// It waits for a cycle by hand or for the queue to be enabled.
     pub gated: bool,
-    /// Somebody insisted, although another has the bead.
+    /// It was forced, although another has the bead.
     pub forced: bool,
     /// The bead's priority.
     pub priority: Priority,
-    /// What scheduled it.
+    /// Its origin.
     pub origin: Origin,
-    /// How it is to be done.
+    /// The parameters of the dispatch.
     pub parameters: SlingParameters,
     /// When it was scheduled; only shown.
     pub enqueued_at: Timestamp,
-    /// By whom.
+    /// The actor that scheduled it.
     pub enqueued_by: String,
     /// Since when it counts as waiting.
     pub waiting_since: Timestamp,
@@ -159,7 +159,7 @@ pub struct Context {
     pub failures: u32,
     /// Why the last one did; empty if none.
     pub last_failure: String,
-    /// How many runs the bead has had for what was scheduled.
+    /// How many runs the bead has had for this schedule.
     pub attempts: u32,
     /// A run of it is being started.
     pub starting: bool,

@@ -16,7 +16,7 @@ pub const SLING_CONTEXT: &str = "gt:sling-context";
 /// Labels that follow from the contexts and are never stored, unless they came from elsewhere.
 pub const DERIVED: [&str; 5] = [QUEUED, QUEUED_PLAIN, DISPATCHED, DISPATCH_FAILED, SLING_CONTEXT];
 
-/// Whether this label follows from the contexts, so that nobody gives or takes it by hand.
+/// Whether this label follows from the contexts, so that it is never added or removed by hand.
 pub fn is_derived(label: &str) -> bool {
     DERIVED.contains(&label)
 }

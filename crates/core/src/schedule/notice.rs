@@ -1,10 +1,10 @@
-//! What people are told.
+//! Notices to people.
 
 use super::context::names;
 use crate::{Invalid, Json, Timestamp};
 
 names! {
-    /// How people are told.
+    /// The way in which people are told.
     Channel, "a channel of notices" {
         /// A program of theirs is run.
         Command = "command",
@@ -14,7 +14,7 @@ names! {
 }
 
 names! {
-    /// Where a notice stands.
+    /// The state of a notice.
     NoticeState, "a state of a notice" {
         /// It is to be sent.
         Waiting = "waiting",
@@ -30,21 +30,21 @@ names! {
 pub struct Notice {
     /// Its place in the order in which they were written.
     pub number: u64,
-    /// What it is about. The same key is never written twice for a channel, and whoever receives a key
+    /// Its subject. The same key is never written twice for a channel, so a receiver that gets a key
     /// twice has been sent the same notice twice.
     pub key: String,
-    /// How it is sent.
+    /// The channel.
     pub channel: Channel,
-    /// What is sent, an object.
+    /// The text that is sent, a JSON object.
     pub payload: Json,
     /// When it was written.
     pub created_at: Timestamp,
     /// Not to be sent before this.
     pub next_attempt_at: Timestamp,
-    /// How often somebody has begun to send it.
+    /// How often sending has begun.
     pub attempts: u32,
     /// Why that failed the last time; empty if it did not.
     pub last_error: String,
-    /// Where it stands.
+    /// Its state.
     pub state: NoticeState,
 }

@@ -55,13 +55,13 @@ pub struct SlingParameters {
     pub base_branch: Option<String>,
     /// The branch is pushed and kept, and not merged.
     pub no_merge: bool,
-    /// Somebody looks at it before it is over.
+    /// A person reviews it before it is over.
     pub review_only: bool,
-    /// The preset that says which program works (the seeds call it agent).
+    /// The preset that says which program works (the flag `--agent` names it).
     pub runtime: Option<String>,
     /// The bead goes to the worker as it is.
     pub hook_raw_bead: bool,
-    /// Whoever scheduled it looks after the convoy.
+    /// The actor that scheduled it looks after the convoy.
     pub owned: bool,
     /// A fresh session for each step.
     pub ralph: bool,

@@ -1,4 +1,4 @@
-//! What runs are carried out with, and what is known of it while it does not work.
+//! The runtimes and accounts that runs need, and the reasons why one does not work now.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::run::{Run, RunId};
 use crate::{BeadId, Invalid, RigSlug, Timestamp};
 
 names! {
-    /// What kind of thing runs are carried out with.
+    /// The kind of thing that runs need.
     MeansKind, "something that can be parked" {
         /// The preset of a worker, or the rig's own command.
         Runtime = "runtime",
@@ -16,20 +16,20 @@ names! {
     }
 }
 
-/// What the rig's own command is called: the rig, and this.
+/// The name of the rig's own command: the rig, and this.
 const COMMAND: &str = "/command";
 
 /// Something that runs are carried out with, and that may stop working for all of them at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Means {
-    /// What kind of thing.
+    /// The kind.
     pub kind: MeansKind,
-    /// Which one.
+    /// The name.
     pub name: String,
 }
 
 impl Means {
-    /// The runtime of this name. Without one it is the rig's own command, which is nobody else's.
+    /// The runtime of this name. Without one it is the rig's own command, which no other rig uses.
     pub fn runtime(named: &str, rig: &RigSlug) -> Self {
         let name = if named.is_empty() { format!("{rig}{COMMAND}") } else { named.to_owned() };
         Self { kind: MeansKind::Runtime, name }
@@ -40,7 +40,7 @@ impl Means {
         Self { kind: MeansKind::Account, name: handle.to_owned() }
     }
 
-    /// What a run is carried out with, the narrower first.
+    /// The runtime and account of a run, the narrower first.
     pub fn of_run(run: &Run) -> Vec<Self> {
         let account = Some(&run.account).filter(|account| !account.is_empty());
         let account = account.map(|account| Self::account(account));
@@ -78,17 +78,17 @@ pub struct Closed {
     pub until: Timestamp,
 }
 
-/// What is held against something that runs are carried out with.
+/// The reasons why a runtime or account is suspected or parked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Park {
-    /// Against what.
+    /// The runtime or account.
     pub means: Means,
     /// The beads in a row whose runs came to nothing at once, oldest first. None if it was parked because of a
     /// usage limit.
     pub strikes: Vec<BeadId>,
     /// When nothing is started with it; nothing as long as it is only suspected.
     pub closed: Option<Closed>,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
     /// The run that tries whether it works again.
     pub trial: Option<RunId>,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_serves_whoever_is_charged_to_it() {
+    fn an_account_serves_every_run_charged_to_it() {
         let web = RigSlug::parse("web").unwrap();
         let work = Means::account("work");
         assert!(work.serves(&web, None, Some("work")));

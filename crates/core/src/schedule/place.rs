@@ -3,10 +3,11 @@
 use std::fmt;
 
 use super::polecat::check_polecat_name;
+use crate::bead::check_name;
 use crate::work::check_agent;
-use crate::{ExecutorKind, Invalid, RigSlug, bead::check_name};
+use crate::{ExecutorKind, Invalid, RigSlug};
 
-/// Who is to do it, when somebody was named: `<rig>/polecats/<name>`, `<rig>/crew/<name>`, or the bare name of an agent that
+/// The worker that was named for it: `<rig>/polecats/<name>`, `<rig>/crew/<name>`, or the bare name of an agent that
 /// asks for work, which belongs to no rig.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerPlace(String);

@@ -36,12 +36,19 @@ pub struct Polecat {
     pub updated_at: Timestamp,
 }
 
+impl Polecat {
+    /// Whether its worktree was made ahead of its first run.
+    pub fn is_warm(&self) -> bool {
+        self.tree == TreeState::Ready && self.last_run.is_none()
+    }
+}
+
 names! {
-    /// What became of a tree that was moved away.
+    /// The state of a tree that was moved to the trash.
     TrashState, "a state of trash" {
-        /// It is to be moved; nobody has said yet that it was.
+        /// It is to be moved; the move is not confirmed yet.
         Moving = "moving",
-        /// It is there.
+        /// It is in the trash.
         Kept = "kept",
         /// It is back where it was.
         Restored = "restored",
@@ -61,7 +68,7 @@ pub struct Trashed {
     pub name: String,
     /// The directory of the town that has it.
     pub host: String,
-    /// Where it is, below the town.
+    /// Its path below the town.
     pub path: String,
     /// The branch that is checked out in it.
     pub branch: String,
@@ -69,17 +76,17 @@ pub struct Trashed {
     pub run: Option<RunId>,
     /// Why it was moved.
     pub reason: String,
-    /// What became of it.
+    /// Its state.
     pub state: TrashState,
     /// When it was moved.
     pub moved_at: Timestamp,
-    /// By whom.
+    /// The actor that moved it.
     pub moved_by: String,
     /// When it may be deleted.
     pub purge_at: Timestamp,
 }
 
-/// What was saved of the tree of a run.
+/// The parts of the tree of a run that were saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rescued {
     /// The run.
@@ -94,11 +101,11 @@ pub struct Rescued {
     pub commit: String,
     /// The commit that the run began from.
     pub base: String,
-    /// How much was saved besides what was committed already.
+    /// The size of the saved files that were not committed already.
     pub bytes: u64,
-    /// What was not saved, and why: lines for people.
+    /// The files that were not saved, and why: lines for people.
     pub left_out: Vec<String>,
-    /// When.
+    /// The time of the rescue.
     pub created_at: Timestamp,
 }
 
@@ -190,8 +197,8 @@ pub fn free_polecat_name(is_taken: impl Fn(&str) -> bool) -> String {
     named.chain(numbered).find(|name| !is_taken(name)).unwrap_or_default()
 }
 
-/// The branch that a run works on: `polecat/<name>/<bead>@<stamp>`. What git does not allow in a branch is left
-/// out of the bead; the stamp keeps it apart from others.
+/// The branch that a run works on: `polecat/<name>/<bead>@<stamp>`. Characters that git does not allow in a
+/// branch are left out of the bead; the stamp keeps it apart from others.
 pub fn branch_name(polecat: &str, bead: &BeadId, at: Timestamp) -> String {
     let plain: String = bead
         .as_str()
@@ -206,7 +213,7 @@ pub fn branch_name(polecat: &str, bead: &BeadId, at: Timestamp) -> String {
     format!("polecat/{polecat}/{plain}@{}", base36(millis, 1))
 }
 
-/// The session of a polecat: `<prefix>-<name>`, without what means something in the names of sessions.
+/// The session of a polecat: `<prefix>-<name>`, without characters that have a meaning in the names of sessions.
 pub fn session_name(prefix: &Prefix, polecat: &str) -> String {
     format!("{prefix}-{polecat}").replace(['.', ':'], "_")
 }

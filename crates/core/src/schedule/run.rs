@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::awaiting::OriginDelay;
 use super::context::names;
 use super::place::WorkerPlace;
 use super::usage::Usage;
@@ -11,7 +12,7 @@ use crate::{BeadId, ExecutorKind, Invalid, Json, RigSlug, Timestamp, Uid};
 /// The name of a run: `<bead>#<epoch>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId {
-    /// Which bead.
+    /// The bead.
     pub bead: BeadId,
     /// Which attempt, from 1. A later one fences an earlier one off.
     pub epoch: u32,
@@ -38,7 +39,7 @@ impl fmt::Display for RunId {
 }
 
 names! {
-    /// Where a run stands.
+    /// The state of a run.
     RunState, "a state of a run" {
         /// It has its slot; its worker has not taken it yet.
         Starting = "starting",
@@ -52,7 +53,7 @@ names! {
         Failed = "failed",
         /// It ended without saying how.
         Lost = "lost",
-        /// Somebody ended it.
+        /// A person or an agent ended it.
         Cancelled = "cancelled",
     }
 }
@@ -68,7 +69,7 @@ impl RunState {
 }
 
 names! {
-    /// What took a run that was lost.
+    /// The cause of a lost run.
     Loss, "something that takes a run" {
         /// Its agent died, or left without saying how it ended.
         Agent = "agent",
@@ -84,17 +85,17 @@ names! {
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunEnd {
-    /// As what.
+    /// The final state.
     pub state: RunState,
     /// The exit code of its worker, if it had one.
     pub exit_code: Option<i32>,
     /// The signal that ended its worker, if one did.
     pub exit_signal: Option<i32>,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
-    /// What took it, if it was lost.
+    /// The cause, if it was lost.
     pub loss: Loss,
-    /// Whether it left a commit: then whatever carried it out works.
+    /// Whether it left a commit: then its runtime and account work.
     pub committed: bool,
 }
 
@@ -113,18 +114,18 @@ impl RunEnd {
 }
 
 names! {
-    /// What a worker said at the end of its work.
+    /// The worker's own report at the end of its work.
     Said, "a way to be done" {
         /// The work is done.
         Completed = "completed",
         /// A person is needed.
         Escalated = "escalated",
-        /// It is for later.
+        /// The work is put off.
         Deferred = "deferred",
     }
 }
 
-/// Where a run works.
+/// The place where a run works.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Workplace {
     /// The session that its worker has, if it has one.
@@ -142,21 +143,21 @@ pub struct Workplace {
 names! {
     /// How far accepted work is on its way.
     LandingState, "a state of a landing" {
-        /// It is about to be pushed; nobody has said yet that it was.
+        /// It is about to be pushed; the push is not confirmed yet.
         Intended = "intended",
         /// It is where it was to go.
         Confirmed = "confirmed",
     }
 }
 
-/// What became of the work of a run.
+/// The landing of the work of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Landing {
     /// The commit that was accepted; empty for none.
     pub accepted: String,
     /// How far it is; nothing if it does not leave its branch.
     pub state: Option<LandingState>,
-    /// What is pushed: the accepted commit on top of what it lands on.
+    /// The commit that is pushed: the accepted commit on top of the target branch.
     pub commit: String,
 }
 
@@ -171,55 +172,60 @@ pub struct Run {
     pub context: u64,
     /// The rig it runs in.
     pub rig: RigSlug,
-    /// How it is carried out.
+    /// Its executor.
     pub executor: ExecutorKind,
     /// The preset of its worker; empty for the rig's own command.
     pub runtime: String,
-    /// Who works on it.
+    /// The agent that works on it.
     pub agent: String,
     /// The named place it occupies, if it does.
     pub place: Option<WorkerPlace>,
-    /// The machine it runs on: its name and, after a slash, what tells it apart from all others.
+    /// The machine it runs on: its name and, after a slash, its unique id.
     pub host: String,
     /// The account it is charged to; empty for none.
     pub account: String,
-    /// Where it works.
+    /// The place where it works.
     pub workplace: Workplace,
     /// It counts towards the cap of queued work.
     pub gated: bool,
-    /// Where it stands.
+    /// Its state.
     pub state: RunState,
-    /// The lock of whoever starts it.
+    /// The lock of the process that starts it.
     pub starter: String,
     /// The recipe it follows; empty for none.
     pub formula: String,
-    /// What the recipe was cooked to, a JSON object.
+    /// The cooked recipe, a JSON object.
     pub steps: Json,
     /// When it was begun.
     pub created_at: Timestamp,
-    /// By whom.
+    /// The actor that began it.
     pub created_by: String,
-    /// When its worker took it.
+    /// When its worker claimed it.
     pub running_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Who ended it; empty for itself.
+    /// The actor that ended it; empty if it ended by itself.
     pub ended_by: String,
     /// The exit code of its worker.
     pub exit_code: Option<i32>,
     /// The signal that ended its worker.
     pub exit_signal: Option<i32>,
-    /// Why it ended.
+    /// The reason of its end.
     pub reason: String,
-    /// What its worker said at the end.
+    /// The kind and the beginning of a delay at its origin, while its accepted work waits there; [`Self::reason`] has the
+    /// words of git then.
+    pub origin_delay: Option<(OriginDelay, Timestamp)>,
+    /// When its worker printed something last, if people were told that it is silent.
+    pub silent_since: Option<Timestamp>,
+    /// Its worker's report at the end.
     pub said: Option<Said>,
-    /// What became of its work.
+    /// The landing of its work.
     pub landing: Landing,
-    /// What it has used, as far as anybody knows.
+    /// Its usage, as far as it is known.
     pub usage: Usage,
     /// How long its agent has it without another word, if it asked for it.
     pub lease: Option<Lease>,
-    /// When that ends.
+    /// When the lease ends.
     pub lease_expires_at: Option<Timestamp>,
 }
 
@@ -258,6 +264,8 @@ impl Run {
             exit_code: None,
             exit_signal: None,
             reason: String::new(),
+            origin_delay: None,
+            silent_since: None,
             said: None,
             landing: Landing::default(),
             usage: Usage::default(),
@@ -266,11 +274,12 @@ impl Run {
         }
     }
 
-    /// Whether it takes one of the town's slots: people and agents that ask for work themselves do not.
-    pub fn takes_slot(executor: ExecutorKind) -> bool {
-        match executor {
-            ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => true,
-            ExecutorKind::Pull | ExecutorKind::None => false,
+    /// The sentence about it for people: the reason of its end, or the wait of a live run.
+    pub fn explanation(&self) -> String {
+        match (self.awaits_origin(), self.silence()) {
+            (Some(awaited), _) => awaited.to_string(),
+            (None, Some(silence)) => silence.to_string(),
+            (None, None) => self.reason.clone(),
         }
     }
 

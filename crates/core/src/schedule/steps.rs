@@ -10,11 +10,11 @@ pub struct RunStep {
     pub id: String,
     /// The short name that the recipe gives it.
     pub name: String,
-    /// What is to be done, in a line.
+    /// The task, in a line.
     pub title: String,
     /// The same at length.
     pub description: String,
-    /// How one knows that it is done.
+    /// The criteria by which the work is accepted.
     pub acceptance: String,
     /// The places in the list of the steps that have to be done before.
     pub needs: Vec<usize>,
@@ -27,9 +27,9 @@ pub struct RunSteps(Vec<RunStep>);
 /// How many steps of a run are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepProgress {
-    /// So many.
+    /// The number of done steps.
     pub done: usize,
-    /// Of so many.
+    /// The number of all steps.
     pub total: usize,
 }
 
@@ -123,7 +123,7 @@ impl RunSteps {
         self.0.iter().find(is_next)
     }
 
-    /// What a step is called where that is unmistakable: its short name, else its id.
+    /// The shortest unambiguous name of a step: its short name, else its id.
     pub fn shortest(&self, step: &RunStep) -> String {
         let namesakes = self.0.iter().filter(|other| other.name == step.name).count();
         let is_plain = !step.name.is_empty() && namesakes == 1;
@@ -150,8 +150,8 @@ impl RunSteps {
         }
     }
 
-    /// The steps that are ticked off when somebody says that these are done: without those that are done
-    /// already, and each once. Unless it is forced, whatever a step needs must be done, or be said to be.
+    /// The steps that are ticked off when a worker says that these are done: without those that are done
+    /// already, and each once. Unless it is forced, every step that one needs must be done, or be said to be.
     pub fn tick<'a>(
         &'a self,
         done: &BTreeSet<String>,
@@ -225,7 +225,7 @@ mod tests {
     fn steps_are_done_in_the_order_of_the_recipe() {
         assert_eq!(tick(&[], &["design"], false).unwrap(), ["m.design"]);
         assert_eq!(tick(&["m.design"], &["m.build"], false).unwrap(), ["m.build"]);
-        // Said together they count together, in whatever order.
+        // Steps that are said together count together, in any order.
         let all = tick(&[], &["test", "build", "design", "build"], false).unwrap();
         assert_eq!(all, ["m.test", "m.build", "m.design"]);
         assert_eq!(
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_is_not_done_again() {
+    fn a_done_step_is_not_ticked_again() {
         assert_eq!(tick(&["m.design"], &["design"], false).unwrap(), Vec::<String>::new());
     }
 

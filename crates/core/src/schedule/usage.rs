@@ -1,15 +1,15 @@
-//! What runs have used.
+//! The usage of runs.
 
 use std::fmt;
 
-/// What a run has used, as far as anybody knows.
+/// The usage of a run, as far as it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The most memory that its processes had at once, in megabytes.
     pub peak_memory_mb: Option<u32>,
     /// The tokens that its agent said it used.
     pub tokens: Option<u64>,
-    /// What its agent said it cost.
+    /// The cost by its agent's own report.
     pub cost: Option<Money>,
 }
 
@@ -20,7 +20,7 @@ impl Usage {
     }
 }
 
-/// An amount of whatever money an agent counts in, in millionths.
+/// An amount in the currency that the agent counts in, in millionths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Money(pub u64);
 
@@ -28,7 +28,7 @@ pub struct Money(pub u64);
 const MILLION: u64 = 1_000_000;
 
 impl Money {
-    /// Reads `0.25`, `12` or `1,204.5`; what is smaller than a millionth is dropped.
+    /// Reads `0.25`, `12` or `1,204.5`; digits below a millionth are dropped.
     pub fn parse(text: &str) -> Option<Self> {
         let (whole, part) = text.split_once('.').unwrap_or((text, ""));
         let whole: String = whole.chars().filter(|c| *c != ',').collect();
@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_is_read_again(millionths in any::<u64>()) {
+        fn a_printed_amount_reads_back(millionths in any::<u64>()) {
             let money = Money(millionths);
             prop_assert_eq!(Money::parse(&money.to_string()), Some(money));
         }

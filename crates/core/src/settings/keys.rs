@@ -11,9 +11,9 @@ pub struct Setting {
     pub name: &'static str,
     /// Older names that mean the same.
     pub aliases: &'static [&'static str],
-    /// What it may hold.
+    /// The kind of value.
     pub kind: SettingKind,
-    /// What holds when nobody says; empty for nothing.
+    /// The value if none is set; empty for none.
     pub default: &'static str,
     /// One line for help and the reference.
     pub help: &'static str,
@@ -115,7 +115,7 @@ settings! {
     "host.grace": SettingKind::Duration, "15m",
         "How long a host may be out of sight before its runs are lost";
     "daemon.scan_every": SettingKind::Duration, "30s",
-        "How often the daemon looks at everything, whether anybody has told it of a change or not";
+        "How often the daemon checks everything, even if it was told of no change";
     "daemon.log_size": SettingKind::Bytes, "8MiB",
         "How large the daemon's log grows before it is put aside; five older ones are kept";
     "store.lock_timeout": SettingKind::Duration, "30s",
@@ -189,7 +189,7 @@ pub fn lookup(name: &str) -> Result<(&'static Setting, SettingName), Invalid> {
     )))
 }
 
-/// A value of the setting called `name` as it may be shown to everybody.
+/// A value of the setting called `name` without its secret parts.
 pub fn shown<'v>(name: &str, value: &'v str) -> std::borrow::Cow<'v, str> {
     match lookup(name) {
         Ok((setting, _)) => setting.kind.shown(value),

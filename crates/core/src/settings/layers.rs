@@ -5,27 +5,27 @@ use std::collections::BTreeMap;
 use super::keys::{Setting, SettingName, lookup};
 use crate::Invalid;
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// Set in the store.
     Store,
     /// Read from one of the older settings files.
     File(String),
-    /// Nobody said.
+    /// The default, because no layer sets it.
     Default,
 }
 
 /// A setting with the value in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
-    /// Which setting.
+    /// The setting.
     pub setting: &'static Setting,
     /// Its full name.
     pub name: SettingName,
     /// The value in force, in its canonical spelling.
     pub value: String,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
 }
 
@@ -66,7 +66,7 @@ impl Layers {
         Ok(Resolved { setting, name, value, origin })
     }
 
-    /// Everything: every town-wide setting, and the per-rig ones that somebody set.
+    /// Every town-wide setting, and the per-rig settings that are set.
     pub fn all(&self) -> Vec<Resolved> {
         let town_wide = super::KEYS.iter().map(|setting| setting.name).filter(|n| !n.contains('*'));
         let per_rig = self.values.keys().map(SettingName::as_str).filter(|n| n.starts_with("rig."));

@@ -1,4 +1,4 @@
-//! Settings: what can be set, what each value may be, and what holds when nobody says.
+//! Settings: their names, the values each may have, and their defaults.
 
 mod keys;
 mod layers;

@@ -8,7 +8,7 @@ use crate::schedule::Money;
 use crate::time::{format_duration, parse_duration};
 use crate::{Invalid, Networks, WebAddress, words};
 
-/// What a setting may hold.
+/// The kind of value that a setting may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingKind {
     /// true/yes/1/on, false/no/0/off.
@@ -36,9 +36,9 @@ pub enum SettingKind {
     Runtime,
     /// The address of a web service, or nothing.
     WebAddress,
-    /// What workers may do beyond their own work.
+    /// The rights of workers beyond their own work.
     WorkerRights,
-    /// A text that only those who ask for it by name are shown, or nothing.
+    /// A text that is shown only to a caller that asks for it by name, or nothing.
     Secret,
     /// Addresses and networks, separated by commas, or nothing.
     Networks,
@@ -58,7 +58,7 @@ const BYTE_UNITS: [(&str, u64); 7] = [
 ];
 
 impl SettingKind {
-    /// Checks `text` and gives its canonical spelling, which is what the store keeps.
+    /// Checks `text` and gives its canonical spelling, which the store keeps.
     pub fn canonical(self, text: &str) -> Result<String, Invalid> {
         let shown = text.chars().take(60).collect::<String>().escape_debug().to_string();
         let invalid = |wanted: &str| Err(Invalid(format!("\"{shown}\" is not {wanted}")));
@@ -122,7 +122,7 @@ impl SettingKind {
         }
     }
 
-    /// A value as lists, messages and the log of events show it: what others must not know is left out.
+    /// A value as lists, messages and the log of events show it: secret parts are left out.
     pub fn shown(self, value: &str) -> Cow<'_, str> {
         match self {
             Self::Secret if !value.is_empty() => Cow::Borrowed("…"),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_secret_is_not_shown() {
+    fn secrets_are_not_shown() {
         for (kind, value, shown) in [
             (SettingKind::Secret, "s3cret", "…"),
             (SettingKind::Secret, "", ""),

@@ -7,14 +7,14 @@ use super::item::WorkItem;
 use crate::hexadecimal::{bytes_of, digits_of};
 use crate::{BeadId, Invalid, Priority, Timestamp};
 
-/// The place of an item in a list; what follows comes after it.
+/// The place of an item in a list; the next page begins after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
     /// How urgent it is; says nothing where the list is sorted by age.
     pub priority: Priority,
     /// When it was created.
     pub created_at: Timestamp,
-    /// Which one it is.
+    /// The bead.
     pub bead: BeadId,
 }
 
@@ -47,7 +47,7 @@ impl Cursor {
         Self { fingerprint, order, position: Position::of(item) }
     }
 
-    /// Reads what [`Cursor`]'s `Display` wrote.
+    /// Reads the text of [`Cursor`]'s `Display`.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let wrong = || {
             let shown: String = text.chars().take(60).collect();

@@ -10,19 +10,19 @@ use crate::{ExecutorKind, IssueType, RigSlug, Timestamp};
 pub struct WorkFilter {
     /// Only those that stand like one of these; empty for all.
     pub statuses: Vec<WorkStatus>,
-    /// Only what this agent has, or is to have.
+    /// Only items that this agent has, or is to have.
     pub agent: Option<String>,
-    /// Only what belongs to this project.
+    /// Only items of this project.
     pub project: Option<RigSlug>,
-    /// Only what was created after this, or for statuses that are an end, what ended after this.
+    /// Only items created after this, or for statuses that are an end, ended after this.
     pub since: Option<Timestamp>,
     /// Only this kind of work.
     pub kind: Option<IssueType>,
-    /// Only what this one submitted.
+    /// Only items that this actor submitted.
     pub created_by: Option<String>,
     /// Only those with this in their description.
     pub text: Option<String>,
-    /// Only what is carried out like this.
+    /// Only items of rigs with this executor.
     pub executor: Option<ExecutorKind>,
 }
 
@@ -36,7 +36,7 @@ pub enum WorkOrder {
 }
 
 impl WorkFilter {
-    /// The order of what this admits: who asks what is new reads a history, everybody else a queue.
+    /// The order of the items that this admits: a client that asks for news reads a history, every other one a queue.
     pub fn order(&self) -> WorkOrder {
         if self.since.is_some() { WorkOrder::Age } else { WorkOrder::Urgency }
     }
@@ -49,7 +49,7 @@ impl WorkFilter {
         WorkStatus::ALL.iter().filter(is_wanted).copied().collect()
     }
 
-    /// What tells this filter apart from others, so that nobody goes on in a list that they did not begin.
+    /// A hash of this filter, so that a client cannot continue a list with a cursor of another list.
     pub(super) fn fingerprint(&self) -> u32 {
         let Self { statuses: _, agent, project, since, kind, created_by, text, executor } = self;
         let mut hash = Sha256::new();
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_since_when_reads_a_history() {
+    fn a_filter_with_a_start_time_reads_a_history() {
         let all = WorkFilter::default();
         assert_eq!(all.order(), WorkOrder::Urgency);
         assert_eq!(all.wanted(), WorkStatus::ALL);

@@ -46,7 +46,7 @@ impl fmt::Display for WorkPriority {
     }
 }
 
-/// Why a queued work item is not offered to anybody, as far as its own bead says so.
+/// Why a queued work item is not offered to any agent, as far as its own bead says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
     /// Something must be done first.
@@ -58,7 +58,7 @@ pub enum Held {
 }
 
 impl Held {
-    /// Reads what is printed; nothing if it is another reason.
+    /// Reads the printed form; nothing if it is another reason.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "blocked by other items" => Some(Self::Blocked),
@@ -92,35 +92,35 @@ pub struct WorkItem {
     pub bead: BeadId,
     /// The project it belongs to; none for items that were submitted without one.
     pub project: Option<Uid>,
-    /// What kind of work it is.
+    /// The kind of work.
     pub kind: IssueType,
-    /// What is to be done; the title of a bead that has nothing else.
+    /// The task; the title of a bead that has no description.
     pub description: String,
-    /// Whatever its kind needs.
+    /// Data for its kind of work.
     pub payload: Option<Json>,
-    /// How urgent it is.
+    /// The priority.
     pub priority: WorkPriority,
-    /// Where it stands.
+    /// The status.
     pub status: WorkStatus,
-    /// Who has it, or is to have it.
+    /// The agent that has it, or is to have it.
     pub agent: Option<String>,
-    /// Who submitted it.
+    /// The actor that submitted it.
     pub created_by: String,
-    /// When.
+    /// When it was submitted.
     pub created_at: Timestamp,
-    /// When anything of it last changed.
+    /// When it last changed.
     pub updated_at: Timestamp,
     /// When it was over.
     pub completed_at: Option<Timestamp>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Option<Outcome>,
-    /// What its agent noted.
+    /// The notes of its agent.
     pub notes: String,
     /// The run that has it now.
     pub run: Option<Uid>,
     /// Until when that run is its agent's, if that ends by itself.
     pub lease_expires_at: Option<Timestamp>,
-    /// Why it is not offered to anybody although it is queued.
+    /// Why it is not offered to any agent although it is queued.
     pub held: Option<Held>,
 }
 
@@ -130,8 +130,8 @@ impl WorkItem {
         !bead.ephemeral && !bead.is_template && bead.issue_type.is_slingable(ExecutorKind::Pull)
     }
 
-    /// How a bead of this project that this live run has looks to clients. `lease` is when the run is lost if nobody
-    /// speaks for it.
+    /// How a bead of this project that this live run has looks to clients. `lease` is when the run is lost unless a
+    /// heartbeat comes.
     pub fn of(bead: Bead, project: Option<Uid>, run: Option<(Uid, Option<Timestamp>)>) -> Self {
         let status = WorkStatus::of(&bead.status, bead.outcome);
         let is_pinned = bead.pinned || bead.status == Status::Pinned;
@@ -169,7 +169,7 @@ impl WorkItem {
         }
     }
 
-    /// What tells this state of the item apart from every other. A renewed lease is no other state.
+    /// The version of this state of the item. A renewed lease does not change it.
     pub fn version(&self) -> Version {
         let mut hash = Sha256::new();
         let mut add = |part: &[u8]| {
@@ -228,11 +228,11 @@ pub struct Attempt {
     pub item: Uid,
     /// When the item was given to the agent.
     pub dispatched_at: Timestamp,
-    /// Who it was given to.
+    /// The agent that it was given to.
     pub agent: String,
-    /// How it was carried out.
+    /// The executor.
     pub executor: ExecutorKind,
-    /// Where the run stands.
+    /// The state of the run.
     pub state: RunState,
     /// When it ended.
     pub completed_at: Option<Timestamp>,
@@ -278,18 +278,18 @@ pub struct Project {
     pub updated_at: Timestamp,
     /// The rig.
     pub rig: RigSlug,
-    /// How its work is carried out.
+    /// Its executor.
     pub executor: ExecutorKind,
 }
 
-/// What a new work item says about itself, checked.
+/// The fields of a new work item, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWork {
-    /// What kind of work it is.
+    /// The kind of work.
     pub kind: IssueType,
-    /// The first line of what is to be done.
+    /// The first line of the description.
     pub title: Title,
-    /// What is to be done.
+    /// The task, in full.
     pub description: String,
 }
 
@@ -304,7 +304,7 @@ impl NewWork {
     }
 }
 
-/// Checks a type of work items. It is kept as it is spelled: clients look for what they wrote.
+/// Checks a type of work items. It is kept as it is spelled: clients look for the spelling they wrote.
 pub fn work_type(text: &str) -> Result<IssueType, Invalid> {
     check_name("type", text)?;
     if text.trim().is_empty() {
@@ -370,7 +370,6 @@ mod tests {
 
     #[test]
     fn the_title_is_the_first_line_cut_to_what_fits() {
-        // Rule 39.
         assert_eq!(work_title("Fix it\nand more").unwrap().as_str(), "Fix it");
         assert_eq!(work_title("\n\n  Fix\tit \n").unwrap().as_str(), "Fix it");
         let long = work_title(&"ü".repeat(400)).unwrap();

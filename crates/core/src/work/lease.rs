@@ -1,10 +1,10 @@
-//! How long an agent has what it asked for.
+//! Leases: how long an agent has its work item.
 
 use std::time::Duration;
 
 use crate::{Invalid, Timestamp};
 
-/// How long an agent may be silent before its work is given to somebody else.
+/// How long an agent may be silent before its work is given to another agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease(u16);
 

@@ -1,4 +1,4 @@
-//! Beads as clients of the work queue see them: a work item, its status and how that changes, who may ask for what.
+//! Beads as clients of the work queue see them: a work item, its status and transitions, and the tokens of clients.
 
 mod cursor;
 mod filter;

@@ -1,4 +1,4 @@
-//! How clients name things: by a UUID, or as everybody else does.
+//! How clients name things: by a UUID, or by the id that people use.
 
 use std::fmt;
 
@@ -135,7 +135,7 @@ mod tests {
     const UID: &str = "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b";
 
     #[test]
-    fn things_are_named_by_uuid_or_as_everybody_else_does() {
+    fn things_are_named_by_uuid_or_by_their_usual_id() {
         assert!(matches!(ItemRef::parse(UID), Ok(ItemRef::Uid(_))));
         assert!(matches!(ItemRef::parse("wq-abc"), Ok(ItemRef::Bead(_))));
         assert!(matches!(ProjectRef::parse(UID), Ok(ProjectRef::Uid(_))));
@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(text in ".{0,60}") {
+        fn a_printed_reference_reads_back(text in ".{0,60}") {
             if let Ok(item) = ItemRef::parse(&text) {
                 prop_assert_eq!(ItemRef::parse(&item.to_string()).unwrap(), item);
             }

@@ -6,9 +6,9 @@ use crate::schedule::names;
 use crate::{Invalid, Outcome, Status};
 
 names! {
-    /// Where a work item stands.
+    /// The status of a work item.
     WorkStatus, "a status; write queued, dispatched, in_progress, blocked, completed, failed or cancelled" {
-        /// Nobody has it.
+        /// No agent has it.
         Queued = "queued",
         /// It was given to an agent that has not picked it up yet.
         Dispatched = "dispatched",
@@ -26,7 +26,7 @@ names! {
 }
 
 impl WorkStatus {
-    /// Where a bead with this status and outcome stands. Whatever is put off, pinned or has a status of a team's own
+    /// The status of a bead with this status and outcome. A bead that is deferred, pinned or has a custom status
     /// waits in the queue. While a run has the bead, the status of the bead follows that run.
     pub fn of(status: &Status, outcome: Option<Outcome>) -> Self {
         match status {

@@ -1,4 +1,4 @@
-//! Who may ask for what: tokens and their scopes.
+//! Tokens and their scopes: the rights of clients.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::schedule::names;
 use crate::{Invalid, Timestamp};
 
 names! {
-    /// What the holder of a token may do.
+    /// A right of the holder of a token.
     Scope, "a scope; write read, submit, work or admin" {
         /// Look at everything.
         Read = "read",
@@ -22,7 +22,7 @@ names! {
     }
 }
 
-/// What the holder of a token may do, at least one thing.
+/// The rights of the holder of a token, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scopes(Vec<Scope>);
 
@@ -43,7 +43,8 @@ impl Scopes {
         Self::of(&names.map(Scope::parse).collect::<Result<Vec<_>, _>>()?)
     }
 
-    /// Whether the holder may do this. Who submits or does work may look at it; an administrator may do everything.
+    /// Whether the holder may do this. A holder that may submit or do work may also read; an administrator may do
+    /// everything.
     pub fn allow(&self, wanted: Scope) -> bool {
         self.0.iter().any(|scope| match scope {
             Scope::Admin => true,
@@ -65,7 +66,7 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// What every token begins with, so that people and scanners know what leaked.
+/// The prefix of every token, so that people and scanners recognise a leaked one.
 const PREFIX: &str = "gtw_";
 
 /// The text that its holder shows: 256 random bits. It is shown once and never stored or printed by accident.
@@ -73,12 +74,12 @@ const PREFIX: &str = "gtw_";
 pub struct TokenSecret([u8; 32]);
 
 impl TokenSecret {
-    /// A secret of these bytes, which nobody can guess.
+    /// A secret of these bytes, which cannot be guessed.
     pub fn from_random(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Reads what a holder shows. What is wrong with it is not said, because it may be nearly right.
+    /// Reads the text that a holder shows. The error is not explained, because the text may be nearly right.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = bytes_of(text.strip_prefix(PREFIX)?)?;
         bytes.try_into().ok().map(Self)
@@ -89,7 +90,7 @@ impl TokenSecret {
         format!("{PREFIX}{}", digits_of(&self.0))
     }
 
-    /// What is stored of it.
+    /// The part of it that is stored.
     pub fn hash(&self) -> TokenHash {
         TokenHash(Sha256::digest(self.0).into())
     }
@@ -101,7 +102,7 @@ impl fmt::Debug for TokenSecret {
     }
 }
 
-/// What every token of a run begins with.
+/// The prefix of every token of a run.
 const RUN_PREFIX: &str = "gtr_";
 
 /// The secret that proves to be the worker of a run: 256 random bits in its environment. The store keeps its hash alone.
@@ -125,7 +126,7 @@ impl RunToken {
         format!("{RUN_PREFIX}{}", digits_of(&self.0))
     }
 
-    /// What is stored of it.
+    /// The part of it that is stored.
     pub fn hash(&self) -> TokenHash {
         TokenHash(Sha256::digest(self.0).into())
     }
@@ -137,7 +138,7 @@ impl fmt::Debug for RunToken {
     }
 }
 
-/// What is stored of a token: its SHA-256.
+/// The SHA-256 of a token, which is stored in place of the token.
 #[derive(Clone, Copy)]
 pub struct TokenHash([u8; 32]);
 
@@ -152,7 +153,7 @@ impl TokenHash {
         &self.0
     }
 
-    /// What people call the token. It says nothing about the secret.
+    /// The public id of the token. It says nothing about the secret.
     pub fn id(&self) -> TokenId {
         TokenId(digits_of(&self.0[..6]))
     }
@@ -162,12 +163,12 @@ impl TokenHash {
         digits_of(&self.0)
     }
 
-    /// Reads what [`TokenHash::digits`] gives.
+    /// Reads the text of [`TokenHash::digits`].
     pub fn from_digits(digits: &str) -> Option<Self> {
         bytes_of(digits)?.try_into().ok().map(Self)
     }
 
-    /// Whether both are the same, found out in the same time whatever they are.
+    /// Whether both are the same, in a time that does not depend on their contents.
     pub fn matches(&self, other: &Self) -> bool {
         let differences = self.0.iter().zip(&other.0).fold(0, |all, (a, b)| all | (a ^ b));
         std::hint::black_box(differences) == 0
@@ -180,7 +181,7 @@ impl fmt::Debug for TokenHash {
     }
 }
 
-/// What people call a token: the head of its hash.
+/// The public id of a token: the head of its hash.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenId(String);
 
@@ -191,7 +192,7 @@ impl TokenId {
         if is_one {
             return Ok(Self(text.to_ascii_lowercase()));
         }
-        // Who gives the secret instead must not see it in a log.
+        // If the caller gave the secret instead, the secret must not appear in a log.
         Err(Invalid::new("that is not the id of a token; gt token list shows them"))
     }
 
@@ -210,23 +211,23 @@ impl fmt::Display for TokenId {
 /// A token, as it is stored.
 #[derive(Debug, Clone)]
 pub struct Token {
-    /// What people call it.
+    /// The public id.
     pub id: TokenId,
-    /// Who holds it.
+    /// The holder.
     pub name: String,
-    /// What is stored of its secret.
+    /// The hash of its secret.
     pub hash: TokenHash,
-    /// What its holder may do.
+    /// The rights of its holder.
     pub scopes: Scopes,
     /// The one agent that its holder may take work for and report as; any agent if there is none.
     pub agent: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// By whom.
+    /// The actor that made it.
     pub created_by: String,
     /// When it ends by itself.
     pub expires_at: Option<Timestamp>,
-    /// When somebody ended it.
+    /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -244,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_submits_or_works_may_look_and_an_administrator_may_do_everything() {
+    fn submit_and_work_include_read_and_admin_includes_all() {
         let table = [
             ("read", [true, false, false, false]),
             ("submit", [true, true, false, false]),
@@ -295,7 +296,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_is_what_is_read(bytes in any::<[u8; 32]>(), other in any::<[u8; 32]>()) {
+        fn a_printed_token_reads_back(bytes in any::<[u8; 32]>(), other in any::<[u8; 32]>()) {
             let secret = TokenSecret::from_random(bytes);
             let read = TokenSecret::parse(&secret.reveal()).unwrap();
             prop_assert!(read.hash().matches(&secret.hash()));

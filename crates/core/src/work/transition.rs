@@ -11,60 +11,60 @@ mod tests;
 /// The run that has an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder<'a> {
-    /// Which run.
+    /// The run.
     pub run: &'a RunId,
-    /// How it is carried out.
+    /// Its executor.
     pub executor: ExecutorKind,
-    /// Who works in it.
+    /// The agent that works in it.
     pub agent: &'a str,
 }
 
-/// What the table looks at.
+/// The facts that the table decides by.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation<'a> {
-    /// Where the item stands.
+    /// The status of the item.
     pub status: WorkStatus,
-    /// Who has it or is to have it; empty for nobody.
+    /// The agent that has it or is to have it; empty if there is none.
     pub agent: &'a str,
     /// The run that has it.
     pub holder: Option<Holder<'a>>,
-    /// What must be done first.
+    /// The beads that must be done first.
     pub blockers: &'a [BeadId],
     /// Whether it is a fixed reference, and no work.
     pub pinned: bool,
 }
 
-/// What somebody wants for the agent of an item.
+/// The agent that a client wishes for an item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AgentWish {
-    /// Whoever it is.
+    /// The present one.
     #[default]
     Keep,
-    /// Nobody.
-    Nobody,
-    /// This one.
+    /// No agent.
+    Unassigned,
+    /// This agent.
     Is(String),
 }
 
-/// What somebody wants to change.
+/// The change that a client wishes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// Where it should stand.
+    /// The status that it should have.
     pub status: Option<WorkStatus>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Option<Outcome>,
-    /// Who should have it.
+    /// The agent that should have it.
     pub agent: AgentWish,
 }
 
-/// What is to be done.
+/// The step that fulfils a wish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Nothing: it stands like that already.
     Nothing,
-    /// Another is to have it when it is dispatched, or nobody; no run has it.
+    /// Another agent is to have it when it is dispatched, or none; no run has it.
     Assign(String),
-    /// This agent gets it; whoever had it until now has not begun and loses it.
+    /// This agent gets it; the agent that had it until now has not begun and loses it.
     Dispatch(String),
     /// Its agent has picked it up.
     Start,
@@ -72,31 +72,31 @@ pub enum Step {
     Block,
     /// Its agent goes on.
     Resume,
-    /// It goes back to the queue; whoever had it loses it. Afterwards it is this one's, or nobody's.
+    /// It goes back to the queue; the agent that had it loses it. Afterwards it is assigned to this one, or to none.
     Requeue(String),
     /// It is over, as its agent says.
     Finish(Outcome),
-    /// It is called off.
+    /// It is cancelled.
     Cancel,
 }
 
-/// Why the table says no.
+/// Why a change is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// From here it does not go there.
+    /// The status does not change from this to that.
     #[error("a work item that is {from} cannot become {to}; {}", go(*from))]
     NotAllowed {
-        /// Where it stands.
+        /// The present status.
         from: WorkStatus,
-        /// Where it was to stand.
+        /// The wanted status.
         to: WorkStatus,
     },
     /// A worker of ours has it, and its run says how it stands.
     #[error("{agent} has it in the run {run}, which says how it stands; {}", command_for(*wanted, run))]
     Supervised {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// Who works in it.
+        /// The agent that works in it.
         agent: String,
         /// Where it was to stand, if that was the wish.
         wanted: Option<WorkStatus>,
@@ -112,23 +112,23 @@ pub enum Refusal {
         "{agent} has it in the run {run}; dispatch it to another agent while it is dispatched, or queue it first"
     )]
     HeldBy {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// Who works in it.
+        /// The agent that works in it.
         agent: String,
     },
-    /// Nobody was named.
-    #[error("it cannot be dispatched to nobody; name the agent")]
+    /// No agent was named.
+    #[error("it cannot be dispatched without an agent; name the agent")]
     NeedsAgent,
-    /// How it ended was not said.
+    /// The outcome is missing.
     #[error("{0} needs an outcome; give {expected}", expected = outcome_of(*.0))]
     NeedsOutcome(WorkStatus),
     /// How it ended contradicts where it is to stand.
     #[error("the outcome {} does not go with {to}; give {expected}", given.as_str(), expected = outcome_of(*to))]
     WrongOutcome {
-        /// Where it is to stand.
+        /// The wanted status.
         to: WorkStatus,
-        /// What was said.
+        /// The given outcome.
         given: Outcome,
     },
     /// How it ended was said of something that does not end.
@@ -166,11 +166,11 @@ pub fn allowed_from(status: WorkStatus) -> &'static [WorkStatus] {
     }
 }
 
-/// What is to be done so that an item that stands like this stands as somebody wishes.
+/// The step that changes an item in this situation as the client wishes.
 pub fn decide(situation: &Situation<'_>, wish: &Wish) -> Result<Step, Refusal> {
     let wanted_agent = match &wish.agent {
         AgentWish::Keep => None,
-        AgentWish::Nobody => Some(""),
+        AgentWish::Unassigned => Some(""),
         AgentWish::Is(agent) => Some(agent.as_str()),
     };
     let agent_changes = wanted_agent.is_some_and(|agent| agent != situation.agent);
@@ -185,7 +185,7 @@ pub fn decide(situation: &Situation<'_>, wish: &Wish) -> Result<Step, Refusal> {
         return without_status(situation, wish, wanted_agent.filter(|_| agent_changes));
     };
     let from = situation.status;
-    // It stands like that already. What is dispatched once more goes to another agent, or begins.
+    // It stands like that already. An item that is dispatched once more goes to another agent, or begins.
     if to == from && to != WorkStatus::Dispatched {
         if wish.outcome.is_some() {
             check_outcome(to, wish.outcome)?;
@@ -200,7 +200,7 @@ pub fn decide(situation: &Situation<'_>, wish: &Wish) -> Result<Step, Refusal> {
     match to {
         WorkStatus::Dispatched => dispatch(situation, wanted_agent, agent_changes),
         WorkStatus::Queued => Ok(Step::Requeue(wanted_agent.unwrap_or_default().to_owned())),
-        // Whoever begins, waits or ends is the one who has it.
+        // The agent that begins, waits or ends is the one that has it.
         WorkStatus::InProgress
         | WorkStatus::Blocked
         | WorkStatus::Completed
@@ -242,7 +242,7 @@ fn dispatch(
     Ok(Step::Dispatch(agent.to_owned()))
 }
 
-/// What a wish means that says nothing about where the item is to stand. `agent` is who is to have it and does not.
+/// The step for a wish that names no status. `agent` is the agent that is to have it and does not.
 fn without_status(
     situation: &Situation<'_>,
     wish: &Wish,

@@ -18,7 +18,7 @@ fn run() -> RunId {
     RunId::parse("wq-abc#1").unwrap()
 }
 
-/// The situations that there can be: who is at work or waits to begin has it in a run, or by hand.
+/// The situations that there can be: an agent that works or waits to begin has the item in a run, or by hand.
 fn situations(mut each: impl FnMut(&Situation<'_>)) {
     let (run, blocker) = (run(), [BeadId::parse("wq-first").unwrap()]);
     for status in STATUSES {
@@ -45,7 +45,7 @@ fn situations(mut each: impl FnMut(&Situation<'_>)) {
 fn wishes(mut each: impl FnMut(&Wish)) {
     let agents = [
         AgentWish::Keep,
-        AgentWish::Nobody,
+        AgentWish::Unassigned,
         AgentWish::Is("steve".to_owned()),
         AgentWish::Is("ann".to_owned()),
     ];
@@ -63,7 +63,7 @@ fn expected(situation: &Situation<'_>, wish: &Wish) -> Result<&'static str, &'st
     use WorkStatus::{Blocked, Cancelled, Completed, Dispatched, Failed, InProgress, Queued};
     let agent = match &wish.agent {
         AgentWish::Keep => situation.agent,
-        AgentWish::Nobody => "",
+        AgentWish::Unassigned => "",
         AgentWish::Is(agent) => agent,
     };
     let changes = agent != situation.agent;
@@ -216,5 +216,5 @@ fn a_queued_item_keeps_the_agent_it_was_submitted_for_unless_another_is_named() 
     assert_eq!(keep, Ok(Step::Dispatch("steve".to_owned())));
     let other = decide(&situation, &to(AgentWish::Is("ann".to_owned())));
     assert_eq!(other, Ok(Step::Dispatch("ann".to_owned())));
-    assert_eq!(decide(&situation, &to(AgentWish::Nobody)), Err(Refusal::NeedsAgent));
+    assert_eq!(decide(&situation, &to(AgentWish::Unassigned)), Err(Refusal::NeedsAgent));
 }

@@ -1,4 +1,4 @@
-//! The bell at the daemon's door: whoever has changed something rings it.
+//! The daemon's wake-up socket: a process that has changed something sends a byte to it.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 /// Paths of sockets of so many bytes are possible everywhere.
 const PATH_BYTES_MAX: usize = 103;
 
-/// Where the bell of the daemon is whose files are in `directory`: there, or if that path is too long for a socket, where
-/// this user keeps sockets. Everybody on the machine finds the same place, whatever is in their environment.
+/// The wake-up socket of the daemon whose files are in `directory`. If that path is too long for a
+/// socket, it is where this user keeps sockets. The path does not depend on environment variables,
+/// so every process finds the same one.
 pub fn bell_path(directory: &Path) -> PathBuf {
     let path = directory.join("daemon.sock");
     if path.as_os_str().as_bytes().len() <= PATH_BYTES_MAX {
@@ -25,7 +26,7 @@ pub fn bell_path(directory: &Path) -> PathBuf {
     if of_user.is_dir() { of_user.join(name) } else { Path::new("/tmp").join(name) }
 }
 
-/// Rings the bell at `path`. Never waits, and it does not matter whether anybody hears it.
+/// Rings the bell at `path`. Never waits, and does nothing if no daemon listens.
 pub fn ring(path: &Path) {
     let Ok(socket) = UnixDatagram::unbound() else { return };
     // A daemon that does not answer the door has heard it often enough.
@@ -40,8 +41,8 @@ pub struct DoorBell {
 }
 
 impl DoorBell {
-    /// Hangs up the bell of the daemon whose files are in `directory`. Only for whoever holds its lock: what another one
-    /// left behind is taken away.
+    /// Creates the socket of the daemon whose files are in `directory`. Only for the process that
+    /// holds the daemon's lock: a stale socket is removed.
     pub fn hang(directory: &Path) -> io::Result<Self> {
         let path = bell_path(directory);
         match std::fs::remove_file(&path) {
@@ -53,7 +54,7 @@ impl DoorBell {
         Ok(Self { socket, path })
     }
 
-    /// Whether it was rung since the last time. Everybody who rang is answered by this.
+    /// Whether it was rung since the last call. Rings before this call are taken together.
     pub fn was_rung(&self) -> bool {
         let mut any = false;
         while self.socket.recv(&mut [0; 1]).is_ok() {
@@ -64,7 +65,7 @@ impl DoorBell {
 }
 
 impl AsFd for DoorBell {
-    /// Can be read from when somebody has rung.
+    /// Readable when the bell was rung.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -72,7 +73,7 @@ impl AsFd for DoorBell {
 
 impl Drop for DoorBell {
     fn drop(&mut self) {
-        // What stays is taken away by the next.
+        // If it cannot be removed, the next daemon replaces it.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -82,10 +83,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_rings_is_heard_once_and_never_waits() {
+    fn many_rings_are_reported_once_and_ringing_never_waits() {
         let town = tempfile::tempdir().unwrap();
         let path = bell_path(town.path());
-        // Nobody is there.
+        // No daemon listens.
         ring(&path);
         let bell = DoorBell::hang(town.path()).unwrap();
         assert!(!bell.was_rung());
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bell_that_somebody_left_behind_is_replaced() {
+    fn a_stale_socket_is_replaced() {
         let town = tempfile::tempdir().unwrap();
         std::mem::forget(DoorBell::hang(town.path()).unwrap());
         let bell = DoorBell::hang(town.path()).unwrap();
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_town_deep_down_has_a_bell_too() {
+    fn a_path_too_long_for_a_socket_has_a_socket_elsewhere() {
         let town = tempfile::tempdir().unwrap();
         let deep = town.path().join("d".repeat(120));
         std::fs::create_dir(&deep).unwrap();

@@ -1,4 +1,4 @@
-//! Whether the machine slept, or somebody set its clock.
+//! Detects that the machine slept, or that its clock was set.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,9 @@ const TOLERANCE: Duration = Duration::from_secs(2);
 pub enum Jump {
     /// The machine slept for so long.
     Slept(Duration),
-    /// Somebody set the clock forward.
+    /// The clock was set forward.
     Forward(Duration),
-    /// Somebody set the clock back.
+    /// The clock was set back.
     Back(Duration),
 }
 
@@ -32,7 +32,7 @@ impl ClockWatch {
         Self { steady: Instant::now(), boot: since_boot(), wall }
     }
 
-    /// What has happened to the time since it was looked at last, if anything.
+    /// The jump of the clock since the last call, if there was one.
     pub fn look(&mut self, wall: Timestamp) -> Option<Jump> {
         let now = Self::new(wall);
         let before = std::mem::replace(self, now);

@@ -14,7 +14,7 @@ use crate::background::spawn;
 use crate::process::{ProcessError, command};
 use crate::runs::outside_control_group;
 
-/// What came of starting a daemon.
+/// The result of starting a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Launched {
     /// It said this line.
@@ -25,8 +25,8 @@ pub enum Launched {
     Silent,
 }
 
-/// Starts a program and waits for the first line that it prints, at most so long. What it has to complain about goes into
-/// a file of its own, instead of what was there.
+/// Starts a program and waits at most `limit` for the first line that it prints. Its standard error
+/// replaces the contents of the file `complaints`.
 pub fn launch(
     program: &Path,
     arguments: &[&OsStr],
@@ -49,11 +49,11 @@ pub fn launch(
         let said = if let Ok(1..) = BufReader::new(voice).read_line(&mut line) {
             Launched::Said(line.trim_end().to_owned())
         } else {
-            // Nobody else collects it; and its lock is free when this is over.
+            // Reaps the child, which no other thread waits for; its lock is free after that.
             let _ = child.wait();
             Launched::Ended
         };
-        // Nobody listens when the time was up first.
+        // The receiver is gone when the time was up first.
         let _ = tell.send(said);
     });
     Ok(answer.recv_timeout(limit).unwrap_or(Launched::Silent))

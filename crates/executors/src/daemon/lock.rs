@@ -1,4 +1,4 @@
-//! The lock that a daemon holds for as long as it runs, and who holds it.
+//! The lock that a daemon holds for as long as it runs, and the identity of its holder.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, getpid};
 
 use crate::runs::start_of;
 
-/// Who holds the lock.
+/// The process that holds the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     /// Its number.
@@ -48,19 +48,19 @@ pub struct DaemonLock {
     file: File,
 }
 
-/// What came of trying to take the lock.
+/// The result of trying to take the lock.
 #[derive(Debug)]
 pub enum Taken {
     /// It is ours.
     Ours(DaemonLock),
-    /// Somebody has it; who, if they have said so.
+    /// Another process has it; its identity, if it has written that already.
     Theirs(Option<Holder>),
 }
 
-/// How long whoever has just taken the lock may take to say who they are.
-const INTRODUCTION: Duration = Duration::from_secs(1);
+/// How long a process that has just taken the lock may take to write its identity.
+const IDENTITY_WAIT_MAX: Duration = Duration::from_secs(1);
 /// How long apart a lock is looked at.
-const PAUSE: Duration = Duration::from_millis(5);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl DaemonLock {
     /// Takes the lock of the file at `path`, and says in it who we are. `since` is one word.
@@ -76,12 +76,12 @@ impl DaemonLock {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::Error(error)) => return Err(error),
-                // Whoever only asks has it for a moment.
-                Err(TryLockError::WouldBlock) if began.elapsed() < INTRODUCTION => {
+                // A process that only asks holds the lock for a moment.
+                Err(TryLockError::WouldBlock) if began.elapsed() < IDENTITY_WAIT_MAX => {
                     if let Some(holder) = holder(path)? {
                         return Ok(Taken::Theirs(Some(holder)));
                     }
-                    std::thread::sleep(PAUSE);
+                    std::thread::sleep(LOCK_POLL_INTERVAL);
                 }
                 Err(TryLockError::WouldBlock) => return Ok(Taken::Theirs(holder(path)?)),
             }
@@ -96,7 +96,7 @@ impl DaemonLock {
 }
 
 impl DaemonLock {
-    /// Whether its file is still the one at `path`. What cannot be found out counts as yes.
+    /// Whether its file is still the one at `path`; yes if that cannot be found out.
     pub fn is_in_place(&self, path: &Path) -> bool {
         match (self.file.metadata(), std::fs::metadata(path)) {
             (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
@@ -106,14 +106,15 @@ impl DaemonLock {
     }
 }
 
-/// Whether somebody holds the lock. What cannot be found out counts as no.
+/// Whether a process holds the lock; no if that cannot be found out.
 pub fn is_held(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
-    // Shared, so that two who ask at once do not take each other for the daemon.
+    // Shared, so that two processes that ask at once do not take each other for the daemon.
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Who holds the lock; nothing if nobody does, or if they have not said who they are.
+/// The holder of the lock; nothing if the lock is free, or if the holder has not written its
+/// identity.
 pub fn holder(path: &Path) -> io::Result<Option<Holder>> {
     let began = Instant::now();
     loop {
@@ -122,16 +123,17 @@ pub fn holder(path: &Path) -> io::Result<Option<Holder>> {
         }
         let text = std::fs::read_to_string(path)?;
         let found = Holder::parse(&text);
-        // What the one before has written is there until the next has.
+        // The file names the previous holder until the new one has written its identity.
         let is_known = found.as_ref().is_some_and(Holder::is_here);
-        if is_known || began.elapsed() > INTRODUCTION {
+        if is_known || began.elapsed() > IDENTITY_WAIT_MAX {
             return Ok(found.filter(|_| is_held(path)));
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(LOCK_POLL_INTERVAL);
     }
 }
 
-/// Asks whoever holds the lock to end. Nobody else is sent a signal: says whether it was sent.
+/// Asks the holder of the lock to end, and says whether the signal was sent. Other processes never
+/// get it.
 pub fn ask_to_end(path: &Path, holder: &Holder) -> io::Result<bool> {
     let pid = i32::try_from(holder.pid).ok().and_then(Pid::from_raw);
     let Some(pid) = pid.filter(|pid| *pid != getpid()) else { return Ok(false) };
@@ -162,14 +164,14 @@ fn send_end(pid: Pid, is_meant: impl FnOnce() -> bool) -> Result<bool, Errno> {
     rustix::process::kill_process(pid, Signal::TERM).map(|()| true)
 }
 
-/// Waits until nobody holds the lock, at most so long; says whether that is so.
+/// Waits until the lock is free, at most `limit`; says whether it is.
 pub fn wait_until_free(path: &Path, limit: Duration) -> bool {
     let began = Instant::now();
     while is_held(path) {
         if began.elapsed() > limit {
             return false;
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(LOCK_POLL_INTERVAL);
     }
     true
 }
@@ -179,12 +181,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_comes_second_learns_who_was_first() {
+    fn the_second_taker_learns_who_holds_the_lock() {
         let town = tempfile::tempdir().unwrap();
         let path = town.path().join("daemon.lock");
         assert_eq!(holder(&path).unwrap(), None);
         let Taken::Ours(lock) = DaemonLock::take(&path, "2026-01-01T00:00:00Z").unwrap() else {
-            panic!("nobody else is there");
+            panic!("the lock is free");
         };
         assert!(is_held(&path) && lock.is_in_place(&path));
         assert!(!lock.is_in_place(&town.path().join("other")));
@@ -192,7 +194,7 @@ mod tests {
             panic!("it is taken");
         };
         assert_eq!((first.pid, first.since.as_str()), (std::process::id(), "2026-01-01T00:00:00Z"));
-        // Nobody ends themselves.
+        // A process does not end itself.
         assert!(!ask_to_end(&path, &first).unwrap());
         drop(lock);
         gt_testkit::wait_until("it is free", || !is_held(&path));
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_came_back_is_somebody_else() {
+    fn a_reused_pid_is_another_process() {
         let town = tempfile::tempdir().unwrap();
         let path = town.path().join("daemon.lock");
         let _lock = DaemonLock::take(&path, "now").unwrap();
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_written_to_its_end_names_nobody() {
+    fn an_incomplete_identity_is_no_holder() {
         for text in ["", "12", "12 34", "12 34 now", "0 1 now\n", "x 1 now\n", "12\n", "12 1\n"] {
             assert_eq!(Holder::parse(text), None, "{text:?}");
         }

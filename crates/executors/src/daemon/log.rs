@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// A file that lines are appended to. When it is full it becomes `<name>.1`, what was that `<name>.2`, and so on; the
-/// oldest goes.
+/// A file that lines are appended to. When it is full it becomes `<name>.1`, the previous
+/// `<name>.1` becomes `<name>.2`, and so on; the oldest is deleted.
 #[derive(Debug)]
 pub struct RotatingLog {
     path: PathBuf,
@@ -30,7 +30,7 @@ impl RotatingLog {
         self.limit = limit;
     }
 
-    /// Opens the file anew: somebody has moved it away.
+    /// Opens the path again after a person or logrotate has moved the file away.
     pub fn reopen(&mut self) -> io::Result<()> {
         (self.file, self.length) = open(&self.path)?;
         Ok(())
@@ -102,7 +102,8 @@ mod tests {
         let files = RotatingLog::files(&path, 2);
         let texts: Vec<String> = files.iter().map(|file| read(file)).collect();
         assert_eq!(texts, ["line5\nline6\n", "line7\nline8\n", "line9\n"]);
-        // Whoever opens it again goes on, and a line that is too long for any file is written whole.
+        // A log that is opened again is appended to, and a line that is too long for any file is
+        // written whole.
         let mut log = RotatingLog::open(&path, 12, 2).unwrap();
         log.append(&"x".repeat(40)).unwrap();
         log.append("next").unwrap();
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_somebody_moved_away_is_made_anew() {
+    fn a_log_file_that_was_moved_away_is_created_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("daemon.log");
         let mut log = RotatingLog::open(&path, 1000, 2).unwrap();

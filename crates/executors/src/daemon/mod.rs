@@ -1,5 +1,5 @@
-//! What a daemon needs of the system: its lock, the bell at its door, signals, its log, whoever keeps it running, and the
-//! clocks that say whether the machine slept.
+//! The daemon's use of the system: its lock, its wake-up socket, signals, its log, the service
+//! manager that keeps it running, and the clocks that say whether the machine slept.
 
 mod bell;
 mod clocks;

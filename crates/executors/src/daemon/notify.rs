@@ -1,10 +1,11 @@
-//! Telling whoever keeps us running (systemd) how we are: `sd_notify(3)`, as far as we need it.
+//! Reports the daemon's state to its service manager (systemd): the part of `sd_notify(3)` that we
+//! need.
 
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
 
-/// Whoever keeps us running, if anybody does.
+/// The service manager that keeps us running, if there is one.
 #[derive(Debug, Default)]
 pub struct Keeper {
     socket: Option<UnixDatagram>,
@@ -26,7 +27,7 @@ impl Keeper {
 
 fn connect(address: &str) -> Option<UnixDatagram> {
     let socket = UnixDatagram::unbound().ok()?;
-    // Nobody who does not read keeps us from our work.
+    // A service manager that does not read must not block us.
     socket.set_nonblocking(true).ok()?;
     match address.strip_prefix('@') {
         Some(name) => connect_by_name(&socket, name)?,
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_told_by_path() {
+    fn a_service_manager_is_reached_by_path() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notify");
         let systemd = UnixDatagram::bind(&path).unwrap();
@@ -74,7 +75,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn it_is_told_by_name() {
+    fn a_service_manager_is_reached_by_abstract_name() {
         use std::os::linux::net::SocketAddrExt as _;
         let name = format!("gt-test-{}", std::process::id());
         let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
@@ -86,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn nobody_need_be_there() {
+    fn a_missing_service_manager_is_no_error() {
         Keeper::named(None).tell("READY=1");
         Keeper::named(Some("/nonexistent/notify")).tell("READY=1");
     }
 
     #[test]
-    fn a_watchdog_is_ours_or_somebody_elses() {
+    fn a_watchdog_of_another_process_is_ignored() {
         let ours = std::process::id().to_string();
         let half = Some(Duration::from_secs(15));
         assert_eq!(watchdog_interval(Some("30000000"), Some(&ours)), half);

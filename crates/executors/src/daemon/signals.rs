@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-/// What we were told by signals. Programs that are started meanwhile get signals as ever.
+/// The signals that we received. Programs that are started meanwhile get signals as usual.
 #[derive(Debug)]
 pub struct Signals {
     news: UnixStream,
@@ -39,7 +39,7 @@ impl Signals {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// Whether there was a signal of any kind that nobody has taken.
+    /// Whether a signal of any kind is still to be handled.
     pub fn is_rung(&self) -> bool {
         self.stop() || self.hangup.load(Ordering::SeqCst)
     }

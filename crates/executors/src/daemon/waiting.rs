@@ -10,6 +10,6 @@ pub fn wait_for_any(sources: &[BorrowedFd<'_>], limit: Duration) {
     let mut watched: Vec<PollFd<'_>> =
         sources.iter().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN)).collect();
     let limit = Timespec::try_from(limit).ok();
-    // Whatever ends it, everybody looks for themselves.
+    // The reason it ended does not matter: every caller checks its own sources.
     let _ = poll(&mut watched, limit.as_ref());
 }

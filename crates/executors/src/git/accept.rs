@@ -1,4 +1,4 @@
-//! Committing what a worker has done, unless it should not be accepted.
+//! Commits the work of a worker, unless it should not be accepted.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use super::error::GitError;
 use super::tree::{Ignored, Tree, Unfinished};
 use super::tree_view::TreeView;
 
-/// What may be committed.
+/// The limits on what may be committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// How large a file may be.
     pub file_bytes_max: u64,
-    /// Where the work began. With it, everything since then is looked at, and not only what is not
-    /// committed yet.
+    /// Where the work began. With it, everything since then is checked, and not only uncommitted
+    /// changes.
     pub base: Option<Commit>,
 }
 
@@ -50,7 +50,7 @@ impl Tree {
         }
         let base = limits.base.as_ref().or(report.head.as_ref());
         let mut looked_at = if changes.is_empty() && base == report.head.as_ref() {
-            // What is not as in the base would be a change.
+            // A difference from the base would be among the changes.
             Vec::new()
         } else {
             changed_since(&view, base)?
@@ -74,7 +74,7 @@ impl Tree {
         } else if let Some(head) = &report.head
             && repository.files_of(head)? == files
         {
-            // What was staged and then taken back in the files was a change until a moment ago.
+            // Changes that were staged and then reverted in the files are no change any more.
             view.reset_index_of_worker();
             return Ok(None);
         }
@@ -142,7 +142,8 @@ impl Tree {
             }
             let content = std::fs::read(&place).map_err(GitError::file("read", &place))?;
             let regions = conflict_regions(&content);
-            // A test or a manual may show conflict markers; what was there before is not left behind.
+            // A test or a manual may show conflict markers; markers that the base already has do
+            // not count.
             if regions > 0 && regions > self.regions_before(path, base)? {
                 torn.push(path.clone());
             }

@@ -25,11 +25,11 @@ const LOCK_TRIES_MAX: u32 = 24;
 const LOCK_PAUSE_FIRST: Duration = Duration::from_millis(5);
 const LOCK_PAUSE_MAX: Duration = Duration::from_millis(400);
 
-/// What is told of a call that took too long.
+/// The message for a call that took too long.
 pub(super) const TOO_LATE: &str = "it was ended";
 
-/// What must not depend on whose configuration git reads. Hooks of a project belong to the people and
-/// agents who work in it; ours would be stopped by the fence.
+/// Settings that must not depend on the configuration that git reads. Hooks of a project belong to
+/// the people and agents who work in it; ours would be stopped by the fence.
 const SETTINGS: [&str; 14] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -52,7 +52,7 @@ const SETTINGS: [&str; 14] = [
 #[derive(Debug)]
 pub(super) struct Call {
     command: Command,
-    /// What it is for, as the end of "git cannot …".
+    /// The action, as the end of "git cannot …".
     deed: String,
     input: Vec<u8>,
     /// How long it may take, if that is limited.
@@ -63,7 +63,7 @@ pub(super) struct Call {
     view: Option<Arc<View>>,
 }
 
-/// What git answered.
+/// The answer of git.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// Its exit status, unless it was killed.
@@ -125,7 +125,7 @@ impl Call {
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
-        // A commit is what its hash says, whatever somebody has put in its place for viewing.
+        // A commit is what its hash says, even if `refs/replace` shows another one in its place.
         command.env("GIT_NO_REPLACE_OBJECTS", "1");
         Self { command, deed: deed.into(), input: Vec::new(), limit: None, lock: None, view: None }
     }
@@ -145,14 +145,14 @@ impl Call {
         self
     }
 
-    /// Who makes the commits of this call.
+    /// Sets the author and committer of the commits of this call.
     pub(super) fn signed(self, signature: &Signature) -> Self {
         self.env("GIT_AUTHOR_NAME", &signature.name)
             .env("GIT_AUTHOR_EMAIL", &signature.email)
             .committed(signature)
     }
 
-    /// Who makes the commits of this call out of commits that have their authors already.
+    /// Sets the committer of this call, whose commits have their authors already.
     pub(super) fn committed(self, signature: &Signature) -> Self {
         self.env("GIT_COMMITTER_NAME", &signature.name).env("GIT_COMMITTER_EMAIL", &signature.email)
     }
@@ -175,7 +175,7 @@ impl Call {
         Ok(self)
     }
 
-    /// Makes the call once, and gives what came of it, whatever that is.
+    /// Makes the call once, and gives the answer even if git failed.
     pub(super) fn answer_once(&mut self) -> Result<Answer, GitError> {
         let held = self.lock.as_ref().map(File::try_clone).transpose();
         let feed = match held.map_err(|source| GitError::Start { source })? {
@@ -189,7 +189,7 @@ impl Call {
         let input = &self.input;
         let (limit, group) = (self.limit, Pid::from_child(&child));
         let (ended, end) = mpsc::channel::<()>();
-        // Git may answer before it has read everything, so somebody must listen while we speak.
+        // Git may answer before it has read everything, so its output is read while we write.
         let (output, is_late) = std::thread::scope(|scope| {
             if let Some(mut stdin) = stdin {
                 scope.spawn(move || {
@@ -201,7 +201,7 @@ impl Call {
                 scope.spawn(move || {
                     let is_late = end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
                     if is_late {
-                        // Whatever it started may hold what we read from.
+                        // A process that it started may hold the pipe that we read from.
                         let _ = kill_process_group(group, Signal::KILL);
                     }
                     is_late
@@ -233,7 +233,7 @@ impl Call {
         self.answer_once()
     }
 
-    /// Makes the call and gives what it printed; fails unless it succeeded.
+    /// Makes the call and gives its output; fails unless it succeeded.
     pub(super) fn done(mut self) -> Result<Vec<u8>, GitError> {
         let answer = self.answer()?;
         if answer.succeeded() { Ok(answer.output) } else { Err(self.failed(&answer)) }
@@ -350,7 +350,7 @@ mod tests {
         let mut call = Call::anywhere("push").limited(limit);
         call.command.args(["-c", "alias.hang=!sleep 600 & sleep 600", "hang"]);
 
-        // What hangs would hold its standard error, which is read to its end.
+        // A process that hangs would hold its standard error, which is read to its end.
         let answer = call.answer_once().unwrap();
 
         assert_eq!(answer.code, None);
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn that_git_lfs_is_not_there_is_told_instead_of_what_came_of_it() {
+    fn a_missing_git_lfs_is_reported_instead_of_the_failure() {
         let complaint =
             "git-lfs filter-process: 1: git-lfs: not found\nfatal: the remote end hung up";
         let answer =
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_told_by_its_path() {
+    fn a_lock_is_reported_with_its_path() {
         let complaint = "fatal: Unable to create 'somewhere/.git/index.lock': File exists.\n\n\
                          Another git process seems to be running";
         let answer =

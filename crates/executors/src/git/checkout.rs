@@ -276,7 +276,7 @@ impl Repository {
     pub fn forget_candidate(&self, branch: &str, landing: &str) -> Result<(), GitError> {
         let checkouts = checkouts_of(&self.origin()?, branch)?;
         let Some(path) = checkouts.first().filter(|path| path.is_dir()) else { return Ok(()) };
-        // A landing that is at work there deletes what has landed.
+        // A landing that holds the lock deletes the candidates that have landed.
         let Some(checkout) = Checkout::lock(path, branch)? else { return Ok(()) };
         let reference = candidate_reference(landing);
         let candidates = checkout.candidates()?;

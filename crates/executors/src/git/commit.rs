@@ -31,7 +31,7 @@ impl fmt::Display for Commit {
     }
 }
 
-/// Who makes a commit.
+/// The author or committer of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
     /// A name. Git refuses an empty one.

@@ -1,29 +1,29 @@
-//! Why git did not do what it was asked for.
+//! The errors of git.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why git did not do what it was asked for.
+/// The reason why git failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// There is no git, or it cannot be started.
     #[error("cannot start git; is it installed and on the path?")]
     Start {
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Git refused, and no more is known than what it said.
+    /// Git refused; only its message is known.
     #[error("git cannot {deed}: {message}")]
     Failed {
-        /// What it should have done.
+        /// The action that failed.
         deed: String,
-        /// What it said.
+        /// The message of git.
         message: String,
     },
     /// Another git holds a lock, or one that was killed has left it.
     #[error("git cannot {deed}: {lock} is there; if no git is running, remove it")]
     Locked {
-        /// What it should have done.
+        /// The action that failed.
         deed: String,
         /// The file that is the lock.
         lock: String,
@@ -34,7 +34,7 @@ pub enum GitError {
              git-lfs, brew install git-lfs)"
     )]
     NoLfs {
-        /// What it should have done.
+        /// The action that failed.
         deed: String,
     },
     /// The origin does not answer, or does not let us in.
@@ -42,7 +42,7 @@ pub enum GitError {
     Unreachable {
         /// Its URL or path, without secrets.
         origin: String,
-        /// What git said.
+        /// The message of git.
         message: String,
     },
     /// The origin has no commit, so there is nothing that work could begin from.
@@ -54,33 +54,33 @@ pub enum GitError {
     /// There is something where something new should be made.
     #[error("{} is in the way; move it away first", .path.display())]
     Exists {
-        /// What is in the way.
+        /// The path that is in the way.
         path: PathBuf,
     },
     /// There is nothing where something should be.
     #[error("there is nothing at {}", .path.display())]
     Missing {
-        /// Where.
+        /// The missing path.
         path: PathBuf,
     },
     /// A branch of this name has commits that would be forgotten.
     #[error("branch {branch} exists already, at another commit")]
     BranchExists {
-        /// Which branch.
+        /// The branch.
         branch: String,
     },
-    /// A tree holds what would be lost.
+    /// A tree holds files that would be lost.
     #[error("{} is not clean: {}", .path.display(), listed(.left))]
     NotClean {
-        /// Which tree.
+        /// The tree.
         path: PathBuf,
-        /// What it holds.
+        /// The files in it.
         left: Vec<PathBuf>,
     },
     /// Git would wait for ever to read one of its own files.
     #[error("{} is a pipe, and git would wait for ever to read it; remove it, or move the tree", .path.display())]
     WouldBlock {
-        /// Which file.
+        /// The pipe.
         path: PathBuf,
     },
     /// A rebase, a merge or the like has begun in a tree and is not over.
@@ -95,29 +95,29 @@ pub enum GitError {
     /// Files still have both sides of a conflict in them.
     #[error("conflict markers (<<<<<<< … >>>>>>>) are left in {}; resolve them", listed(.paths))]
     ConflictMarkers {
-        /// Which files.
+        /// The files.
         paths: Vec<PathBuf>,
     },
-    /// Files are larger than what may be committed.
+    /// Files are larger than the limit.
     #[error("larger than {bytes_max} bytes: {}; remove them, add them to .gitignore, or give them to git-lfs (git lfs track)", listed(.paths))]
     Oversize {
-        /// Which files.
+        /// The files.
         paths: Vec<PathBuf>,
-        /// What is allowed.
+        /// The maximum size.
         bytes_max: u64,
     },
     /// Repositories inside the tree that are not submodules. A commit would only name their commits.
     #[error("{} is a repository of its own; remove its .git, make it a submodule, or add it to .gitignore",
             listed(.paths))]
     Nested {
-        /// Which directories.
+        /// The directories.
         paths: Vec<PathBuf>,
     },
     /// Submodules with work that a commit of the tree around them would not contain.
     #[error("submodule {} has changes that are not committed, or commits that are not published; \
              commit and publish them there first", listed(.paths))]
     Submodules {
-        /// Which submodules.
+        /// The submodules.
         paths: Vec<PathBuf>,
     },
     /// A push that would forget commits of the branch.
@@ -125,7 +125,7 @@ pub enum GitError {
     NotForward {
         /// The branch.
         branch: String,
-        /// What should be pushed.
+        /// The commit to push.
         commit: String,
         /// Where the branch is.
         expected: String,
@@ -133,17 +133,17 @@ pub enum GitError {
     /// Something can only be moved within a file system.
     #[error("{} and {} are on different file systems; nothing was moved", .from.display(), .to.display())]
     OtherFileSystem {
-        /// What should have been moved.
+        /// The source of the move.
         from: PathBuf,
-        /// To where.
+        /// Its destination.
         to: PathBuf,
     },
     /// A file could not be read, written or moved.
     #[error("cannot {deed} {}", .path.display())]
     File {
-        /// What should have happened.
+        /// The action that failed.
         deed: &'static str,
-        /// To which file.
+        /// The file.
         path: PathBuf,
         /// Why it did not.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! Who git thinks the person is.
+//! The name and e-mail address that git has for the person.
 
 use std::path::{Path, PathBuf};
 
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_nothing_is_none() {
+    fn an_empty_name_is_no_name() {
         let found = Identity::parse("[user]\nname = \" \"\nemail = \" a@b \"\n").unwrap();
         assert_eq!((found.name, found.email.as_deref()), (None, Some("a@b")));
     }

@@ -7,21 +7,21 @@ use super::error::GitError;
 use super::large_files::Uploaded;
 use super::repository::Repository;
 
-/// What came of a push.
+/// The result of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Push {
     /// The branch of the origin is at the commit, as git says. [`Repository::fetch`] and [`Repository::origin_has`] ask the
     /// origin itself.
     Done,
-    /// Somebody else moved the branch, or is about to: fetch, rebase, and try again. In the words of the origin, in
-    /// case nobody has.
+    /// The branch was moved meanwhile, or is locked: fetch, rebase, and try again. Holds the words
+    /// of the origin, in case the reason is another.
     LostRace(String),
     /// The origin does not want it, for this reason. Trying again does not help.
     Rejected(String),
     /// Large files of the commit cannot be brought to where they are kept, for this reason, so the commit was not pushed
     /// either. Trying again does not help.
     Incomplete(String),
-    /// Nobody on this machine can bring the large files of the commit to where they are kept.
+    /// This machine cannot upload the large files of the commit, because git-lfs is not installed.
     Unable(String),
     /// The origin did not answer, or not to the end: whether the branch moved is not known.
     Unreachable(String),
@@ -37,7 +37,7 @@ impl Repository {
     /// Pushes a commit to a branch of the origin, and nothing else. With `expected`, only if the branch is
     /// there; without, only if the branch is new or the commit contains it.
     ///
-    /// What git-lfs keeps for the commit arrives before it does.
+    /// The large files of the commit are uploaded before the commit is pushed.
     ///
     /// A commit that does not contain `expected` is [`GitError::NotForward`]: nothing of the branch is
     /// ever forgotten.
@@ -86,7 +86,7 @@ impl Repository {
             Uploaded::All => {}
             Uploaded::Refused(why) => return Ok(Push::Incomplete(why)),
             Uploaded::Unreachable(why) => return Ok(Push::Unreachable(why)),
-            Uploaded::Nobody(why) => return Ok(Push::Unable(why)),
+            Uploaded::NotInstalled(why) => return Ok(Push::Unable(why)),
         }
         let refspec = match candidate {
             Some(reference) => format!("+{commit}:{reference}"),
@@ -97,7 +97,7 @@ impl Repository {
     }
 }
 
-/// Reads what `git push --porcelain` printed about the one reference: a flag, the names, and for `!` a
+/// Reads the line of `git push --porcelain` about the one reference: a flag, the names, and for `!` a
 /// kind in brackets and a reason in parentheses.
 fn read_push(answer: &Answer) -> Push {
     let output = String::from_utf8_lossy(&answer.output);
@@ -106,7 +106,7 @@ fn read_push(answer: &Answer) -> Push {
         return if answer.succeeded() { Push::Done } else { Push::Unreachable(answer.reason()) };
     };
     let summary = refused.split_once('\t').map_or(refused, |(_, summary)| summary);
-    // Somebody else was faster: known before asking, found by the origin, or by its lock.
+    // Another push was faster: known before asking, found by the origin, or by its lock.
     let race = ["(stale info)", "(fetch first)", "(non-fast-forward)", "(needs force)"]
         .iter()
         .chain(&["but expected", "reference already exists", "(failed to update ref)"])
@@ -121,7 +121,7 @@ fn read_push(answer: &Answer) -> Push {
     }
 }
 
-/// The reason, and what a hook of the origin had to say.
+/// The reason, and the message of a hook of the origin.
 fn with_remote_words(summary: &str, complaint: &str) -> String {
     let words = complaint.lines().filter_map(|line| line.strip_prefix("remote:"));
     let words: Vec<&str> = words.map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_origin_answers_is_understood() {
+    fn answers_of_the_origin_are_classified() {
         let said = |line: &str| read_push(&answer(1, &format!("To x\n!\ta:b\t{line}\nDone\n"), ""));
         for lost in ["[rejected] (stale info)", "[rejected] (fetch first)"] {
             assert_eq!(said(lost), Push::LostRace(lost.to_owned()));

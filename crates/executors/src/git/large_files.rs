@@ -13,7 +13,7 @@ use super::repository::Repository;
 use super::scratch::Scratch;
 use super::tree::Tree;
 
-/// What git-lfs says when nobody answers, or whoever answers does not let us in.
+/// The messages of git-lfs when the server does not answer, or does not let us in.
 const UNREACHABLE: [&str; 10] = [
     TOO_LATE,
     "dial tcp",
@@ -30,12 +30,12 @@ const UNREACHABLE: [&str; 10] = [
 /// Where a project says itself how git-lfs reaches its server.
 const PROJECT_SETTINGS: &str = ".lfsconfig";
 
-/// What the remote side of a new reference is in the language of the hook `pre-push`.
-fn nothing_yet(like: &Commit) -> String {
+/// The remote side of a new reference, as the hook `pre-push` is given it.
+fn zero_hash(like: &Commit) -> String {
     "0".repeat(like.as_str().len())
 }
 
-/// What came of bringing the contents of large files to the origin.
+/// The result of uploading large files to the origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Uploaded {
     /// All that a commit points to is there, as far as we know.
@@ -44,16 +44,16 @@ pub(super) enum Uploaded {
     Refused(String),
     /// The place where they are kept did not answer.
     Unreachable(String),
-    /// There is nobody who could do it: git-lfs is not installed.
-    Nobody(String),
+    /// git-lfs is not installed.
+    NotInstalled(String),
 }
 
 /// Whether git can deal with the files of a project that git-lfs keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LargeFiles {
-    /// There are none.
+    /// The project has no such files.
     None,
-    /// It can.
+    /// Git can deal with them.
     Ready,
     /// git-lfs is not installed.
     NotInstalled,
@@ -83,8 +83,8 @@ impl Repository {
             .holds()
     }
 
-    /// Brings to the origin what the pointers of a commit stand for, as far as the origin does not have it: what came
-    /// after `expected`, and after all that was fetched.
+    /// Uploads the large files to which the commit points and which the origin lacks: those that
+    /// came after `expected`, and after all that was fetched.
     pub(super) fn upload_large_files(
         &self,
         commit: &Commit,
@@ -99,7 +99,7 @@ impl Repository {
         self.place_settings(commit, &scratch)?;
         let origin = self.origin()?;
         let deed = format!("bring large files to {branch}");
-        let before = expected.map_or_else(|| nothing_yet(commit), Commit::to_string);
+        let before = expected.map_or_else(|| zero_hash(commit), Commit::to_string);
         let mut call = Call::over_network(Some(&self.own_path()), &origin, deed)?
             .arg("--work-tree")
             .arg(scratch.path())
@@ -114,7 +114,7 @@ impl Repository {
         } else if !answer.complaint.contains("'lfs' is not a git command") {
             read_upload(&answer)
         } else if self.brings_pointers(commit, expected)? {
-            Uploaded::Nobody(
+            Uploaded::NotInstalled(
                 "it has files that git-lfs keeps, and git-lfs is not installed on this machine; install it (apt \
                  install git-lfs, brew install git-lfs)"
                     .to_owned(),
@@ -179,15 +179,16 @@ fn is_set_up(call: Call) -> Result<bool, GitError> {
     Ok(call.answer_once()?.succeeded())
 }
 
-/// Reads what `git lfs pre-push` said when it failed.
+/// Classifies the output of a failed `git lfs pre-push`.
 fn read_upload(answer: &Answer) -> Uploaded {
-    // What it says about locks that a server does not know, and how far it is, is not why it failed.
+    // Progress, and hints about locks that a server does not know, are not the reason of the
+    // failure.
     let is_aside = |line: &&str| {
         ["hint:", "Remote ", "$ git config", "Uploading LFS objects"]
             .iter()
             .any(|beginning| line.starts_with(beginning))
     };
-    // What it misses stands where its answers do.
+    // git-lfs names missing files on its standard output.
     let output = String::from_utf8_lossy(&answer.output);
     let lines = output
         .lines()
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_lfs_says_is_understood() {
+    fn messages_of_git_lfs_are_classified() {
         let missing = "Git LFS upload failed:\n  (missing) a.bin (e025)\n";
         assert_eq!(
             failed(missing, "hint: Your push was rejected\n"),

@@ -7,7 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use super::error::GitError;
 
-/// Where git keeps what belongs to the tree alone: `.git` itself, or the directory that it names.
+/// The directory of the data that belongs to the tree alone: `.git` itself, or the directory that
+/// it names.
 pub(super) fn git_directory(tree: &Path) -> Result<PathBuf, GitError> {
     let link = tree.join(".git");
     let is_file = link.metadata().map_err(GitError::file("find", &link))?.is_file();
@@ -23,7 +24,7 @@ pub(super) fn git_directory(tree: &Path) -> Result<PathBuf, GitError> {
     Ok(normal(&tree.join(path(named))))
 }
 
-/// Where git keeps what belongs to the whole repository, given [`git_directory`].
+/// The directory of the data that belongs to the whole repository, given [`git_directory`].
 pub(super) fn common_directory(git_directory: &Path) -> PathBuf {
     let named = fs::read(git_directory.join("commondir")).ok();
     let named = named.map(|text| normal(&git_directory.join(path(trimmed(&text)))));
@@ -91,7 +92,8 @@ fn path(bytes: &[u8]) -> PathBuf {
 }
 
 fn trimmed(bytes: &[u8]) -> &[u8] {
-    // Only what git itself puts around a path; a name may begin or end with a space.
+    // Removes only the text that git itself puts around a path; a name may begin or end with a
+    // space.
     let bytes = bytes.strip_prefix(b" ").unwrap_or(bytes);
     bytes.strip_suffix(b"\n").unwrap_or(bytes)
 }
@@ -101,14 +103,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_made_normal_without_looking() {
+    fn a_path_is_normalized_without_reading_the_disk() {
         assert_eq!(normal(Path::new("/a/./b/../c")), Path::new("/a/c"));
         assert_eq!(normal(Path::new("../a/../b")), Path::new("../b"));
         assert_eq!(normal(Path::new("/a/b/../../..")), Path::new("/.."));
     }
 
     #[test]
-    fn links_go_both_ways_whatever_the_names_are() {
+    fn links_go_both_ways_for_names_with_spaces_and_newlines() {
         let directory = tempfile::tempdir().unwrap();
         let tree = directory.path().join("a tree\nof two lines ");
         let own = directory.path().join("own");

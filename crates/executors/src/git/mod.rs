@@ -1,13 +1,13 @@
 //! Git, through its command line.
 //!
-//! A rig has one shared bare [`Repository`]; workers have worktrees of it, each a [`Tree`]. Everything here
-//! is a function over paths and names: who may do what is decided elsewhere.
+//! A rig has one shared bare [`Repository`]; workers have worktrees of it, each a [`Tree`].
+//! Everything here is a function over paths and names: other modules decide about permissions.
 //!
 //! - Our own commands run without hooks. That is how they pass the [`fence`] that workers stand behind.
 //! - Our own commands read no configuration, attributes, excludes or index that a worker can write. Landings are made in a
 //!   repository of ours (`own`); the shared one and its trees are seen through a `view`, with an index of ours.
 //! - Nothing that a worker made is deleted. Trees are moved ([`move_tree_away`]), work is kept as commits
-//!   ([`Tree::rescue`]), and what is in the way is an error.
+//!   ([`Tree::rescue`]), and a file in the way is an error.
 //! - Only `-z` and porcelain output is read, and paths are bytes, so every file name survives.
 
 mod accept;

@@ -1,7 +1,7 @@
 //! Moving trees: nothing is deleted.
 //!
 //! A tree that was moved away is a directory with `tree`, which is the tree with everything that is in it,
-//! and `git`, which is what the repository knew about it (its `HEAD`, its index, its submodules). Every step
+//! and `git`, which is the repository's data about it (its `HEAD`, its index, its submodules). Every step
 //! is one renaming, and each may be the last one before a crash: both directions can be called again.
 
 use std::fs;
@@ -14,7 +14,7 @@ use super::links::{canonical, git_directory, link_back, link_tree, linked_tree, 
 use super::repository::Repository;
 use super::scratch::unique_name;
 
-/// Why a worktree is locked while it is away. Git does not prune what is locked.
+/// Why a worktree is locked while it is away. Git does not prune locked worktrees.
 const LOCK_REASON: &str = "moved away by gt\n";
 
 /// A tree on its way to a place where it is kept, step by step.
@@ -46,7 +46,8 @@ impl Move {
         self.destination.join("git")
     }
 
-    /// What the repository keeps about this tree, if the tree at `place` is a worktree of it.
+    /// The data that the repository keeps about this tree, if the tree at `place` is a worktree of
+    /// it.
     fn data_of(&self, place: &Path) -> Option<PathBuf> {
         let registry = self.repository.path().join("worktrees");
         let is_ours =
@@ -61,7 +62,7 @@ impl Move {
     pub fn lock(&self) -> Result<(), GitError> {
         let Some(data) = self.data_of(&self.tree) else { return Ok(()) };
         let lock = data.join("locked");
-        // A lock of somebody else does as well, and is theirs to take away.
+        // A lock that another program made protects the tree as well, and stays.
         if lock.exists() { Ok(()) } else { replace(&lock, LOCK_REASON.as_bytes()) }
     }
 
@@ -79,7 +80,7 @@ impl Move {
         }
     }
 
-    /// Third: what the repository knew about it goes with it.
+    /// Third: the repository's data about the tree is moved along.
     pub fn take_git_data(&self) -> Result<(), GitError> {
         let kept = self.kept_data();
         if exists(&kept) {
@@ -90,8 +91,8 @@ impl Move {
     }
 }
 
-/// Moves a tree, or whatever is at its path, to a destination on the same file system, with everything that
-/// belongs to it. Nothing is looked at, changed or left behind.
+/// Moves a tree, or any other file at its path, to a destination on the same file system, with
+/// everything that belongs to it. Nothing is read, changed or left behind.
 ///
 /// The destination must not have a tree yet. If a call was interrupted, the same call completes it.
 pub fn move_tree_away(
@@ -141,7 +142,7 @@ pub fn move_tree_back(
     {
         settle(&data, &step.tree)?;
     }
-    // It is empty, unless somebody has put something there that is not ours.
+    // It is empty, unless another program has put a file there.
     let _ = fs::remove_dir(destination);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What the calls have in common that speak to an origin.
+//! The options that all calls to an origin share.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::call::{Answer, Call, TOO_LATE};
 use super::error::GitError;
 
-/// What git says when nobody answers, or whoever answers does not let us in.
+/// The messages of git when the origin does not answer, or does not let us in.
 const UNREACHABLE: [&str; 15] = [
     TOO_LATE,
     "Could not read from remote repository",
@@ -27,8 +27,8 @@ const UNREACHABLE: [&str; 15] = [
 
 /// A connection over which nothing comes for this long is given up.
 const SILENCE_SECONDS_MAX: &str = "30";
-/// A call that takes longer than this is given up, although somebody is there: a hook of the origin may hang. As much as
-/// this is not fetched or pushed at once after the first time.
+/// A call that takes longer than this is given up, although the connection is alive: a hook of the
+/// origin may hang. After the first time, no fetch or push is so large that it needs longer.
 const CALL_MAX: Duration = Duration::from_mins(15);
 
 impl Answer {
@@ -44,7 +44,7 @@ impl Answer {
 }
 
 impl Call {
-    /// A call that speaks to an origin: it asks nobody anything, and gives up a connection that is silent.
+    /// A call to an origin: it never prompts, and gives up a connection that is silent.
     pub(super) fn over_network(
         repository: Option<&Path>,
         origin: &str,
@@ -55,7 +55,7 @@ impl Call {
             format!("http.lowSpeedTime={SILENCE_SECONDS_MAX}"),
         ];
         if is_ssh(origin) {
-            // Options after a command that somebody has configured still belong to its ssh.
+            // Options that are appended to a configured command still belong to its ssh.
             let mut asked = Self::perhaps_on(repository, "read its settings").args([
                 "config",
                 "--get",

@@ -1,8 +1,9 @@
-//! The repository of ours beside a shared one: what was fetched from the origin, and what is about to go there.
+//! The repository of ours beside a shared one: commits that were fetched from the origin, and
+//! commits that go there.
 //!
-//! Workers have no worktree of it, so nothing that they do with git reaches its configuration, references or objects. It
-//! does not borrow objects from the shared repository; what is accepted is copied ([`Repository::import`]). The shared
-//! repository borrows from it.
+//! Workers have no worktree of it, so nothing that they do with git reaches its configuration,
+//! references or objects. It does not borrow objects from the shared repository; accepted commits
+//! are copied ([`Repository::import`]). The shared repository borrows from it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,10 +18,10 @@ use super::repository::{BRANCHES_HERE, BRANCHES_OF_ORIGIN, HEAD_OF_ORIGIN, Repos
 /// How often fetching is tried again when others fetch at the same time.
 const FETCH_TRIES_MAX: u32 = 8;
 
-/// What the side that is copied from must allow: the commit is one that no reference names.
+/// The copied-from side must allow this: no reference names the commit.
 const UPLOAD_PACK: &str = "git -c uploadpack.allowAnySHA1InWant=true upload-pack";
 
-/// What an origin says about itself before anything is fetched.
+/// The answer of an origin about itself, before anything is fetched.
 struct Greeting {
     /// The usual branch, unless its `HEAD` names none.
     head: Option<String>,
@@ -92,7 +93,8 @@ pub(super) fn fill(path: &Path, origin: &str, shared: &Repository) -> Result<(),
     let object_format = known.map_or_else(|| format_of(shared), |known| Ok(known.to_owned()))?;
     init(path, &object_format)?;
     if has_shared {
-        // What is here need not come over the network. What cannot be read here comes from there.
+        // Commits that are here need not come over the network. Those that cannot be read come from
+        // the origin.
         let copied = copy_from(path, shared, &[&format!("+{BRANCHES_HERE}*:{BRANCHES_HERE}*")])
             .and_then(|()| copy_from(path, shared, &["+refs/gt/*:refs/gt/*"]));
         if greeting.is_none() {
@@ -102,7 +104,7 @@ pub(super) fn fill(path: &Path, origin: &str, shared: &Repository) -> Result<(),
     let Some(Greeting { head, .. }) = greeting else { return Ok(()) };
     fetch(path, origin)?;
     if let Some(head) = head {
-        // So that `origin/HEAD` means something to those who work here.
+        // So that `origin/HEAD` has a meaning for workers.
         Call::on(path, "note the usual branch")
             .args(["symbolic-ref", HEAD_OF_ORIGIN, &format!("{BRANCHES_HERE}{head}")])
             .done()?;
@@ -163,7 +165,8 @@ impl Repository {
         copy_from(&self.own_path(), self, &[commit.as_str()])
     }
 
-    /// Copies what was saved of runs into our own repository, so that it outlives the shared one.
+    /// Copies the saved commits of runs into our own repository, so that they outlive the shared
+    /// one.
     pub(super) fn import_rescues(&self) -> Result<(), GitError> {
         self.keep_objects()?;
         copy_from(&self.own_path(), self, &["+refs/gt/*:refs/gt/*"])

@@ -14,7 +14,7 @@ use super::tree::Tree;
 #[derive(Debug)]
 pub(super) struct PartsKeeper<'a> {
     pub(super) repository: &'a Repository,
-    /// What the names of references begin with.
+    /// The prefix of the names of references.
     pub(super) prefix: String,
     pub(super) author: &'a Signature,
     pub(super) ledger: Ledger,
@@ -50,7 +50,7 @@ impl PartsKeeper<'_> {
         let snapshot = part.snapshot(inside, &mut self.ledger)?;
         self.keep_parts(part, inside, &snapshot);
         if kind == PartKind::Submodule && part.is_published(&snapshot)? {
-            // Whoever clones the tree gets it from where the submodule comes from.
+            // A clone of the tree gets it from the submodule's own origin.
             return Ok(());
         }
         let history = self.history_of(part, inside, &snapshot)?;

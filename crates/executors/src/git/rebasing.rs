@@ -1,4 +1,4 @@
-//! Putting work on top of what others have done meanwhile, without losing any of the two.
+//! Puts work on top of the commits of others, without losing either.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use super::scratch::Scratch;
 /// Work that is to be put on top of something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work<'a> {
-    /// What it has come to.
+    /// Its newest commit.
     pub commit: &'a Commit,
     /// Where it began, if that is known: nothing before is part of it.
     pub base: Option<&'a Commit>,
 }
 
-/// What came of a rebase.
+/// The result of a rebase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rebased {
     /// A commit that contains both.
@@ -28,7 +28,7 @@ pub enum Rebased {
     Conflict {
         /// In these files.
         paths: Vec<PathBuf>,
-        /// Where the work began, if what it began from was taken back: whoever rebases it by hand begins after this.
+        /// Where the work began, if its base was taken back: a rebase by hand begins after this.
         since: Option<Commit>,
         /// Whether the work has merges, of which a rebase by hand would forget what no other commit has.
         has_merges: bool,
@@ -41,7 +41,7 @@ struct Sides {
     theirs: Commit,
 }
 
-/// What came of one way to bring two histories together.
+/// The result of one way to bring two histories together.
 enum Brought {
     There(Commit),
     Torn(Vec<PathBuf>),
@@ -62,12 +62,13 @@ struct Rebase<'a> {
 }
 
 impl Repository {
-    /// The work on top of `onto`, in a worktree that is gone afterwards. Nobody's tree, branch or index changes.
+    /// The work on top of `onto`, in a temporary worktree. No other tree, branch or index changes.
     ///
-    /// If one of them contains the other, nothing is done. If `onto` does not contain where the work began, somebody
-    /// has taken that back: only what came after comes along. Commits are replayed one by one, unless there are merges
-    /// among them or something would be missing at the end: a rebase forgets what only a merge has. Then the work is
-    /// merged, or becomes one commit if it cannot be merged without what was taken back.
+    /// If one of them contains the other, nothing is done. If `onto` does not contain the base of
+    /// the work, that base was taken back: only the commits after it come along. Commits are
+    /// replayed one by one, unless there are merges among them or something would be missing at the
+    /// end: a rebase forgets changes that only a merge has. Then the work is merged, or becomes one
+    /// commit if a merge would bring back the commits that were taken back.
     pub fn rebase_onto(
         &self,
         work: Work<'_>,
@@ -125,7 +126,7 @@ impl Rebase<'_> {
     }
 
     fn within(&self, deed: &str) -> Call {
-        // What git-lfs keeps need not be here to be brought along.
+        // Contents that git-lfs keeps need not be here to be brought along.
         self.plainly(deed).committed(self.committer).env("GIT_LFS_SKIP_SMUDGE", "1")
     }
 
@@ -224,8 +225,8 @@ impl Rebase<'_> {
         Ok(Brought::There(commit))
     }
 
-    /// What is merged. Where something was taken back, the two sides have nothing in common but the files of where the
-    /// work began; otherwise what was taken back would count as work.
+    /// The two sides of the merge. Where commits were taken back, the two sides have only the files
+    /// of the base in common; otherwise those commits would count as work.
     fn sides(&self) -> Result<Sides, GitError> {
         let (onto, commit) = (self.onto, self.work.commit);
         let Some(since) = self.since else {
@@ -244,7 +245,7 @@ impl Rebase<'_> {
         Ok(Sides { ours: side(onto, &[&base])?, theirs: side(commit, &[&base])? })
     }
 
-    /// What the commits of the work say.
+    /// The messages of the commits of the work.
     fn words(&self) -> Result<String, GitError> {
         let output = self
             .repository

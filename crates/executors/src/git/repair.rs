@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,14 +19,14 @@ use super::view::View;
 const DIRECTORIES: [&str; 6] = ["objects/info", "refs", "info", "worktrees", "logs", "lfs"];
 
 /// The index files of trees that were left by a killed process are removed after this many seconds.
-const LEFT_INDEX_SECONDS: u64 = 24 * 60 * 60;
+const STALE_INDEX_SECONDS: u64 = 24 * 60 * 60;
 
 /// How long git may take to open a repository and list its references.
-const READING_MAX: Duration = Duration::from_secs(20);
+const CHECK_TIME_MAX: Duration = Duration::from_secs(20);
 
 impl Repository {
-    /// Says what is missing of the repository, without asking git. A repository of which nothing was made yet has no
-    /// problem.
+    /// Names the missing part of the repository, without asking git. A repository that was not made
+    /// yet has no problem.
     pub fn visible_problem(&self) -> Option<String> {
         let (shared, own) = (self.path().to_owned(), self.own_path());
         // The one of ours is made with the next fetch.
@@ -41,7 +42,7 @@ impl Repository {
         damaged.next().map(|file| format!("{} is missing or empty", file.display()))
     }
 
-    /// Says what is wrong with the repository, if anything is. Nothing is changed.
+    /// Names the problem of the repository, if there is one. Nothing is changed.
     pub fn problem(&self) -> Option<String> {
         let shown = self.path().display();
         if let Some(problem) = self.visible_problem() {
@@ -54,7 +55,79 @@ impl Repository {
             return Some(format!("{}: {error}", self.own_path().display()));
         }
         let error = is_readable(self.path()).err();
-        error.map(|error| format!("{shown}: {error}")).or_else(|| self.missing_objects())
+        let error = error.map(|error| format!("{shown}: {error}"));
+        error.or_else(|| self.damaged_objects()).or_else(|| self.missing_objects())
+    }
+
+    fn damaged_objects(&self) -> Option<String> {
+        let damaged = self.unreadable_objects();
+        let first = damaged.first()?;
+        Some(format!(
+            "{} object files cannot be read, for example {}",
+            damaged.len(),
+            first.display()
+        ))
+    }
+
+    /// Files of objects, here and in our own repository, that begin as no such file does. A power failure leaves files that are
+    /// empty or full of zeros.
+    fn unreadable_objects(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for repository in [self.path(), &self.own_path()] {
+            for directory in children(&repository.join("objects")) {
+                found.extend(children(&directory).into_iter().filter(|file| !is_object_file(file)));
+            }
+        }
+        found
+    }
+
+    /// Does something that reads objects, and does it once more if some of them had to be repaired.
+    pub(super) fn with_readable_objects<T>(
+        &self,
+        work: impl Fn() -> Result<T, GitError>,
+    ) -> Result<T, GitError> {
+        match work() {
+            Err(GitError::Failed { .. }) if self.repair_objects()? => work(),
+            done => done,
+        }
+    }
+
+    /// Moves the files of unreadable objects aside, and brings the objects of the origin once more. Says whether there were
+    /// such files.
+    fn repair_objects(&self) -> Result<bool, GitError> {
+        let _turn = self.repairing()?;
+        let damaged = self.unreadable_objects();
+        if damaged.is_empty() {
+            return Ok(false);
+        }
+        // A fetch leaves out what the references of a repository claim to be there, so that a new one is needed.
+        let half = self.beside("own.objects");
+        own::discard(&half)?;
+        own::init(&half, &self.object_format()?)?;
+        own::fetch(&half, &self.origin()?)?;
+        for file in &damaged {
+            move_aside(file)?;
+        }
+        let objects = self.own_path().join("objects");
+        for directory in children(&half.join("objects")) {
+            let target = objects.join(directory.file_name().unwrap_or_default());
+            fs::create_dir_all(&target).map_err(GitError::file("make", &target))?;
+            for file in children(&directory) {
+                let target = target.join(file.file_name().unwrap_or_default());
+                fs::rename(&file, &target).map_err(GitError::file("move", &file))?;
+            }
+        }
+        own::discard(&half)?;
+        Ok(true)
+    }
+
+    /// Lets one process at a time repair the repository.
+    fn repairing(&self) -> Result<File, GitError> {
+        let parent = self.path().parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
+        let turn = File::open(parent).map_err(GitError::file("open", parent))?;
+        turn.lock().map_err(GitError::file("lock", parent))?;
+        Ok(turn)
     }
 
     /// A branch of a worker whose commit is not there.
@@ -72,17 +145,15 @@ impl Repository {
         Some(format!("{name} names {lost}, which is not there"))
     }
 
-    /// Makes the repository, and the one of ours, as far as they are missing or git cannot read them. Branches, trees and
-    /// objects that can be read stay; the rest comes from the origin. What is replaced is moved aside.
+    /// Makes the repository, and the one of ours, as far as they are missing or git cannot read
+    /// them. Branches, trees and objects that can be read stay; the rest comes from the origin.
+    /// Damaged files are moved aside.
     pub fn repair(&self) -> Result<(), GitError> {
         if self.is_whole() {
             return self.complete();
         }
-        let parent = self.path().parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
-        // One process at a time; what is half made was left by one that was killed.
-        let turn = File::open(parent).map_err(GitError::file("open", parent))?;
-        turn.lock().map_err(GitError::file("lock", parent))?;
+        // A process that was killed may have left it half made.
+        let _turn = self.repairing()?;
         self.make_own()?;
         self.make_shared()?;
         self.complete()?;
@@ -129,7 +200,7 @@ impl Repository {
         self.complete()?;
         self.keep_remote()?;
         self.show_origin()?;
-        // What was saved of runs is named there again.
+        // The saved commits of runs get their references again.
         let saved = self.own_call("list what was saved").args(["for-each-ref"]);
         let saved = saved.args(["--format=create %(refname) %(objectname)", "refs/gt/"]).done()?;
         if !saved.is_empty() {
@@ -241,7 +312,7 @@ fn is_readable(repository: &Path) -> Result<(), GitError> {
     Call::on(repository, "read it")
         .args(["for-each-ref", "--format=%(refname)"])
         // A configuration may include a pipe.
-        .limited(READING_MAX)
+        .limited(CHECK_TIME_MAX)
         .done()
         .map(drop)
 }
@@ -250,6 +321,34 @@ fn is_readable(repository: &Path) -> Result<(), GitError> {
 fn remote_section(origin: &str) -> String {
     let value = origin.replace('\\', "\\\\").replace('"', "\\\"");
     format!("[remote \"origin\"]\n\turl = \"{value}\"\n")
+}
+
+fn children(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// Whether a file begins as its kind does: a loose object is a zlib stream, a pack and its index have a signature. Other files
+/// are not judged.
+fn is_object_file(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let is_loose = name.len() >= 38 && name.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let is_pack = name.starts_with("pack-") && name.ends_with(".pack");
+    let is_index = name.starts_with("pack-") && name.ends_with(".idx");
+    if !is_loose && !is_pack && !is_index {
+        return true;
+    }
+    let mut start = [0; 4];
+    let read = File::open(file).and_then(|mut file| file.read_exact(&mut start));
+    if let Err(error) = read {
+        // One that has just gone is not damaged.
+        return error.kind() == ErrorKind::NotFound;
+    }
+    if is_loose {
+        let [first, second, ..] = start;
+        return first & 0x0f == 8 && u16::from_be_bytes([first, second]) % 31 == 0;
+    }
+    &start == if is_pack { b"PACK" } else { b"\xfftOc" }
 }
 
 /// Whether a file is missing or has nothing in it.
@@ -272,7 +371,7 @@ fn forget_left_indexes(directory: &Path) {
         let age = entry.metadata().and_then(|file| file.modified()).ok();
         let age = age.and_then(|modified| modified.elapsed().ok());
         let is_in_use = entry.file_name().to_string_lossy().starts_with("use-");
-        if is_in_use && age.is_some_and(|age| age.as_secs() > LEFT_INDEX_SECONDS) {
+        if is_in_use && age.is_some_and(|age| age.as_secs() > STALE_INDEX_SECONDS) {
             let _ = fs::remove_file(entry.path());
         }
     }

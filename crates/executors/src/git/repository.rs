@@ -16,24 +16,24 @@ use super::tree::Tree;
 use super::tree_view::TreeView;
 use super::view::View;
 
-/// What origin's branches become here, so that `refs/heads` has only what workers made.
+/// The mapping of origin's branches, so that `refs/heads` has only branches of workers.
 pub(super) const BRANCHES_OF_ORIGIN: &str = "+refs/heads/*:refs/remotes/origin/*";
 
-/// Where they are then, and which of them says what the usual branch is.
+/// Where they are then, and the reference that names the usual branch.
 pub(super) const BRANCHES_HERE: &str = "refs/remotes/origin/";
 pub(super) const HEAD_OF_ORIGIN: &str = "refs/remotes/origin/HEAD";
 
-/// What workers see of what was fetched. Tags that are gone at the origin stay.
+/// The fetched references that workers see. Tags that are gone at the origin stay.
 const SHOWN_PREFIXES: [&str; 2] = [BRANCHES_HERE, "refs/tags/"];
 
-/// What the URL for pushing is replaced by. Git quotes it in its error, so it is written for the reader; it
-/// has no colon, which would make it a host.
+/// The replacement of the URL for pushing. Git quotes it in its error, so it is written for the
+/// reader; it has no colon, which would make it a host.
 const PUSHING_IS_OFF: &str =
     "pushing is off here, only gt pushes - finish with `gt done` and it does";
 
-/// Nothing that a worker made may disappear because git tidies up: not commits that only a reflog knows,
-/// and not what belongs to a tree that was moved away. And git must not tidy up in the background, where it
-/// would outlive the run that it belongs to.
+/// Nothing that a worker made may disappear because git tidies up: not commits that only a reflog
+/// knows, and not the data of a tree that was moved away. And git must not tidy up in the
+/// background, where it would outlive its run.
 pub(super) const SETTINGS: [(&str, &str); 7] = [
     ("gc.auto", "0"),
     ("gc.pruneExpire", "never"),
@@ -41,7 +41,7 @@ pub(super) const SETTINGS: [(&str, &str); 7] = [
     ("gc.reflogExpire", "never"),
     ("gc.reflogExpireUnreachable", "never"),
     ("core.logAllRefUpdates", "always"),
-    // Whoever just says `git push` is told that pushing is off, and not how to set an upstream.
+    // A plain `git push` then says that pushing is off, and not how to set an upstream.
     ("push.default", "current"),
 ];
 
@@ -51,17 +51,18 @@ const REGISTRY: &str = "registry";
 
 /// The shared repository of a rig: bare, with worktrees elsewhere.
 ///
-/// Branches of the origin are in `refs/remotes/origin`, those of workers in `refs/heads`, what was rescued
-/// in `refs/gt`.
+/// Branches of the origin are in `refs/remotes/origin`, those of workers in `refs/heads`, rescued
+/// work in `refs/gt`.
 ///
-/// Workers write to it, so our git reads only its objects and references, through a view. The caller says where its
-/// origin is ([`Self::of`]). What comes from the origin and goes there passes through a repository of ours beside it
-/// ([`Self::own_path`]), which no worktree belongs to.
+/// Workers write to it, so our git reads only its objects and references, through a view. The
+/// caller says where its origin is ([`Self::of`]). Commits from and to the origin pass through a
+/// repository of ours beside it ([`Self::own_path`]), which no worktree belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
     path: PathBuf,
     origin: Option<String>,
-    /// Whether the directory of ours beside it may be used. A worker chooses what is beside a repository in its tree.
+    /// Whether the directory of ours beside it may be used. A worker chooses the files beside a
+    /// repository in its tree.
     is_ours: bool,
 }
 
@@ -131,8 +132,8 @@ impl Repository {
         self.path.join("HEAD").is_file() && self.own_path().join("HEAD").is_file()
     }
 
-    /// Clones `origin` (a URL or a path). What is there already is put right where it is damaged ([`Self::repair`]), and
-    /// otherwise left as it is.
+    /// Clones `origin` (a URL or a path). A repository that exists is repaired if it is damaged
+    /// ([`Self::repair`]), and otherwise left as it is.
     ///
     /// Everything is made under another name beside `path` and renamed when it is whole. Fails with
     /// [`GitError::Empty`] if the origin has no commit.
@@ -192,13 +193,14 @@ impl Repository {
     pub fn origin(&self) -> Result<String, GitError> {
         self.origin.clone().ok_or_else(|| GitError::Failed {
             deed: format!("find the origin of {}", self.path.display()),
-            message: "nobody has said where it is".to_owned(),
+            message: "no origin was given for this repository".to_owned(),
         })
     }
 
-    /// Makes the remote `origin` what workers expect it to be: they fetch from it, and pushing to it fails with a
-    /// sentence that says what to do instead. Call it before each run: one of those before may have set it to something
-    /// else, renamed it or taken it away. Ours ([`Self::fetch`], [`Self::push`]) do without it.
+    /// Sets the remote `origin` as workers need it: they fetch from it, and pushing to it fails
+    /// with a sentence that says what to do instead. Call it before each run: an earlier one may
+    /// have changed, renamed or removed it. Our own calls ([`Self::fetch`], [`Self::push`]) do
+    /// without it.
     pub fn keep_remote(&self) -> Result<(), GitError> {
         let origin = self.origin()?;
         let wanted =
@@ -224,13 +226,14 @@ impl Repository {
         if !self.exists() {
             self.repair()?;
         }
-        own::fetch(&self.own_path(), &self.origin()?)?;
+        let origin = self.origin()?;
+        self.with_readable_objects(|| own::fetch(&self.own_path(), &origin))?;
         // Workers look there, and landings do not.
         let _ = self.show_origin();
         Ok(())
     }
 
-    /// Brings what the origin has, as last fetched, to the references that workers see.
+    /// Copies the fetched references of the origin to those that workers see.
     pub(super) fn show_origin(&self) -> Result<(), GitError> {
         let theirs = references_of(self.own_call("list what the origin has"), &SHOWN_PREFIXES)?;
         let shown = references_of(self.call("list what workers see")?, &SHOWN_PREFIXES)?;
@@ -343,15 +346,16 @@ impl Repository {
         call.done().map(drop)
     }
 
-    /// Takes the right to change which worktrees there are, when nobody else has it.
+    /// Waits for the lock on the list of worktrees, and takes it.
     pub(super) fn registry(&self) -> Result<Registry, GitError> {
         let registry = Registry { _lock: self.lock(REGISTRY)? };
         self.forget_unreadable();
         Ok(registry)
     }
 
-    /// Forgets worktrees that git died over before it had written what it looks for first: it would refuse to make any other
-    /// beside them. Whoever calls this has the registry, so nobody is just writing it.
+    /// Forgets worktrees that git died over before it had written `commondir`: it would refuse to
+    /// make any other beside them. The caller holds the registry lock, so no other process is
+    /// writing them.
     fn forget_unreadable(&self) {
         for data in self.worktree_data() {
             let is_readable = fs::metadata(data.join("commondir")).is_ok_and(|file| file.len() > 0);
@@ -361,13 +365,14 @@ impl Repository {
         }
     }
 
-    /// Waits for the turn to bring something to the origin. Those who land on one machine do so one after the other:
-    /// all of them rebasing at once, for one of them to be first, would be a lot of work for nothing.
+    /// Waits for the turn to push to the origin. Landings on one machine are made one after the
+    /// other: if all of them rebased at once, only the first could push, and the others would begin
+    /// again.
     pub fn turn(&self) -> Result<Turn, GitError> {
         Ok(Turn { _lock: self.lock(LANDING)? })
     }
 
-    /// The same, if nobody else has it.
+    /// The same, if the lock is free.
     pub fn turn_if_free(&self) -> Result<Option<Turn>, GitError> {
         let (file, path) = self.lock_file(LANDING)?;
         match file.try_lock() {
@@ -377,7 +382,7 @@ impl Repository {
         }
     }
 
-    /// Locks a file of ours, when nobody else has it.
+    /// Waits for the lock on a file of ours, and takes it.
     fn lock(&self, name: &str) -> Result<File, GitError> {
         let (file, path) = self.lock_file(name)?;
         file.lock().map_err(GitError::file("lock", &path))?;
@@ -390,7 +395,7 @@ impl Repository {
         Ok((file.map_err(GitError::file("open", &path))?, path))
     }
 
-    /// What the repository keeps about each of its worktrees.
+    /// The directories in which the repository keeps data about its worktrees.
     pub(super) fn worktree_data(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path.join("worktrees")).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()
@@ -414,15 +419,15 @@ impl Repository {
 
     /// Makes a worktree at `path`, on a new branch that begins at `base` and has no upstream.
     ///
-    /// Whatever is at `path` already, be it half a tree that an earlier crash has left, is
-    /// [`GitError::Exists`]. A branch that is there already and not at `base` is
+    /// A file or directory at `path`, even half a tree that an earlier crash has left, is
+    /// [`GitError::Exists`]. A branch that exists and is not at `base` is
     /// [`GitError::BranchExists`].
     pub fn add_worktree(&self, path: &Path, branch: &str, base: &Commit) -> Result<(), GitError> {
         self.make_worktree(path, |parent, path| self.register_worktree(parent, path, branch, base))
     }
 
-    /// Makes a worktree at `path` that has `base` checked out and is on no branch. Whatever is at `path` already is
-    /// [`GitError::Exists`].
+    /// Makes a worktree at `path` that has `base` checked out and is on no branch. A file or
+    /// directory at `path` is [`GitError::Exists`].
     pub fn add_detached_worktree(&self, path: &Path, base: &Commit) -> Result<(), GitError> {
         self.make_worktree(path, |parent, path| {
             let (name, first) = place_at_first(parent);
@@ -490,7 +495,7 @@ impl Repository {
     fn make_worktree(
         &self,
         path: &Path,
-        register: impl FnOnce(&Path, &Path) -> Result<(), GitError>,
+        register: impl Fn(&Path, &Path) -> Result<(), GitError>,
     ) -> Result<(), GitError> {
         if path.symlink_metadata().is_ok() {
             return Err(GitError::Exists { path: path.to_owned() });
@@ -499,12 +504,13 @@ impl Repository {
         fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
         let parent = parent.canonicalize().map_err(GitError::file("find", parent))?;
         let path = parent.join(path.file_name().unwrap_or_default());
-        register(&parent, &path)?;
+        self.with_readable_objects(|| register(&parent, &path))?;
         let tree = Tree::of(&path, self);
         let view = TreeView::open(&tree)?;
-        view.call(format!("fill {}", path.display()))
-            .args(["reset", "--quiet", "--hard"])
-            .done()?;
+        self.with_readable_objects(|| {
+            let fill = view.call(format!("fill {}", path.display()));
+            fill.args(["reset", "--quiet", "--hard"]).done()
+        })?;
         view.give_index()
     }
 }

@@ -1,4 +1,4 @@
-//! Keeping the work of a tree, whatever becomes of the tree.
+//! Keeps the work of a tree, so that it survives the tree.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use super::tree::Tree;
 pub struct Rescue {
     /// Everything that was in the tree, on top of its `HEAD`; `HEAD` itself if there was no more.
     pub commit: Commit,
-    /// What is not in it.
+    /// The files that are not in it.
     pub left_out: Vec<LeftOut>,
     /// How much was kept that is not committed: the sizes of files, and of repositories inside.
     pub bytes: u64,
@@ -61,7 +61,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What a repository inside a tree is to the tree.
+/// The relation of a repository inside a tree to the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartKind {
     /// A submodule.
@@ -75,12 +75,12 @@ pub enum PartKind {
 pub struct Part {
     /// Where it is, from the top of the tree.
     pub path: PathBuf,
-    /// What it is to the tree.
+    /// Its relation to the tree.
     pub kind: PartKind,
     /// Everything that was in it, on top of its `HEAD`.
     pub commit: Commit,
-    /// What the references begin with that keep it: `<prefix>/commit` is [`Self::commit`], and its own
-    /// references are under `<prefix>/refs/`.
+    /// The prefix of the references that keep it: `<prefix>/commit` is [`Self::commit`], and its
+    /// own references are under `<prefix>/refs/`.
     pub prefix: String,
 }
 
@@ -90,9 +90,9 @@ impl Tree {
     /// as they are, in the middle of a merge too.
     ///
     /// Repositories inside the tree, submodules or not, are kept with their commits under
-    /// `refs/gt/rescue-parts`; so is the tree itself if somebody has made a repository of its own out of it.
-    /// What is left out is listed, here and in the message of the commit. What the reference named before
-    /// becomes a parent, so that it is not forgotten.
+    /// `refs/gt/rescue-parts`. The tree itself is kept there too if it was made a repository of its
+    /// own. Files that are left out are listed, here and in the message of the commit. The previous
+    /// commit of the reference becomes a parent, so that it is not forgotten.
     pub fn rescue(
         &self,
         repository: &Repository,
@@ -104,7 +104,7 @@ impl Tree {
         self.rescue_with(repository, reference, message, author, bytes_max, None)
     }
 
-    /// The same, together with a commit that is not in the history of what is checked out.
+    /// The same, together with a commit that is not in the history of `HEAD`.
     pub fn rescue_with(
         &self,
         repository: &Repository,
@@ -145,17 +145,17 @@ impl Tree {
     }
 }
 
-/// What is to be kept, as objects that are in the shared repository.
+/// The work to keep, as objects that are in the shared repository.
 struct Work {
     head: Option<Commit>,
     files: Commit,
     staged: Option<Commit>,
-    /// What is not in the history of the head.
+    /// Commits that are not in the history of the head.
     beside: Option<Commit>,
 }
 
 impl Work {
-    /// The commit that keeps it, and what was kept before.
+    /// The commit that keeps it, with the previously kept commits as parents.
     fn commit(
         &self,
         repository: &Repository,
@@ -209,7 +209,7 @@ fn prefix_of_parts(reference: &str) -> String {
     format!("refs/gt/rescue-parts/{rest}")
 }
 
-/// The message, and what a person needs to know who finds only the commit.
+/// The message, with the facts for a person who finds only the commit.
 fn described(message: &str, parts: &[Part], left_out: &[LeftOut]) -> String {
     const LISTED_MAX: usize = 200;
     let mut text = format!("{}\n", message.trim_end());

@@ -1,4 +1,4 @@
-//! Names that nobody else has, and places that are gone after their use.
+//! Unique names, and temporary directories that are removed after their use.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
@@ -14,15 +14,15 @@ use super::repository::Repository;
 pub(super) fn unique_name(beginning: &str) -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     // A number that comes from chance, so that a process id that comes again gives other names.
-    static CHANCE: OnceLock<u64> = OnceLock::new();
-    let chance = CHANCE.get_or_init(|| RandomState::new().build_hasher().finish());
+    static RANDOM_PART: OnceLock<u64> = OnceLock::new();
+    let chance = RANDOM_PART.get_or_init(|| RandomState::new().build_hasher().finish());
     let number = COUNTER.fetch_add(1, Ordering::Relaxed);
     let process = std::process::id();
     format!("{beginning}-{process:x}-{:08x}-{number:x}", chance & 0xffff_ffff)
 }
 
-/// A directory inside our own repository that is removed after its use: at the end, or, if its owner was killed,
-/// by the next one who makes such a directory.
+/// A directory inside our own repository that is removed after its use: at the end, or, if its
+/// owner was killed, when the next one is made.
 #[derive(Debug)]
 pub(super) struct Scratch {
     directory: PathBuf,
@@ -56,14 +56,14 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now is removed by the next one.
+        // The next process removes it if it cannot be removed now.
         if fs::remove_dir_all(&self.directory).is_ok() {
             let _ = fs::remove_file(&self.lock_path);
         }
     }
 }
 
-/// Removes what owners have left who were killed. It is only for order, so nothing depends on its success.
+/// Removes directories whose owners were killed. Nothing depends on its success.
 fn sweep(root: &Path) {
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
         let lock = entry.path();

@@ -14,14 +14,14 @@ use super::status::Changes;
 use super::tree::{Ignored, Tree};
 use super::tree_view::{TreeView, joined};
 
-/// How much may still be kept, what was, and what was not.
+/// How much may still be kept, how much was, and the files that were not.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    /// What is left of the maximum.
+    /// The bytes that may still be kept.
     pub(super) bytes_free: u64,
-    /// What was kept.
+    /// The bytes that were kept.
     pub(super) bytes: u64,
-    /// What was not kept, as paths from the top of the outermost tree.
+    /// The files that were not kept, as paths from the top of the outermost tree.
     pub(super) left_out: Vec<LeftOut>,
 }
 
@@ -41,14 +41,14 @@ impl Ledger {
     }
 }
 
-/// What a tree holds, as objects of its own repository that no reference names yet.
+/// The contents of a tree, as objects of its own repository that no reference names yet.
 #[derive(Debug)]
 pub(super) struct Snapshot {
-    /// What is checked out.
+    /// The commit that is checked out.
     pub(super) head: Option<Commit>,
     /// The files, as a tree object.
     pub(super) files: Commit,
-    /// What was staged, if it is neither in `HEAD` nor in the files.
+    /// The staged files, if they are neither in `HEAD` nor in the files.
     pub(super) staged: Option<Commit>,
     /// The submodules in it that are checked out.
     pub(super) submodules: Vec<PathBuf>,
@@ -56,7 +56,7 @@ pub(super) struct Snapshot {
     pub(super) nested: Vec<PathBuf>,
 }
 
-/// What is to be done with the changed paths of a tree.
+/// The actions for the changed paths of a tree.
 #[derive(Debug, Default)]
 struct Plan {
     added: Vec<PathBuf>,
@@ -167,7 +167,8 @@ impl Photographer<'_> {
             let place = self.tree.path().join(path);
             match place.symlink_metadata() {
                 Ok(file) if special(&file).is_some() => {
-                    // It is named with the others of its kind; what stood there before is gone.
+                    // It is named with the others of its kind; the file that stood there before is
+                    // gone.
                     plan.removed.push(path.clone());
                 }
                 Ok(file) if file.is_dir() && rank == 1 => plan.nested.push(path.clone()),
@@ -270,7 +271,8 @@ impl Photographer<'_> {
     }
 }
 
-/// Git opens these wherever it finds them, and a pipe opens only when somebody writes.
+/// Git opens these files where it finds them, and opening a pipe blocks until a process writes to
+/// it.
 fn demand_readable(root: &Path) -> Result<(), GitError> {
     let mut directories = vec![root.to_owned()];
     while let Some(directory) = directories.pop() {
@@ -289,7 +291,7 @@ fn demand_readable(root: &Path) -> Result<(), GitError> {
     Ok(())
 }
 
-/// What something is that is neither a file nor a link nor a directory.
+/// The kind of a path that is neither a file nor a link nor a directory.
 fn special(file: &Metadata) -> Option<&'static str> {
     let kind = file.file_type();
     if kind.is_fifo() {

@@ -1,4 +1,4 @@
-//! What is different in a tree: the answer of `git status`, read.
+//! The differences in a tree: the parsed answer of `git status`.
 
 use std::path::PathBuf;
 
@@ -9,15 +9,15 @@ use super::tree::Unfinished;
 /// How a tree stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeStatus {
-    /// What is checked out, unless the branch has no commit yet.
+    /// The commit that is checked out, unless the branch has no commit yet.
     pub head: Option<Commit>,
     /// The branch, unless `HEAD` is detached.
     pub branch: Option<String>,
-    /// What is not committed.
+    /// The uncommitted changes.
     pub changes: Changes,
     /// How many commits of `HEAD` no branch of the origin has, as last fetched.
     pub unpushed: u64,
-    /// What has begun and is not over.
+    /// The operation that has begun and is not over.
     pub unfinished: Option<Unfinished>,
 }
 
@@ -28,7 +28,7 @@ impl TreeStatus {
     }
 }
 
-/// What is not committed, as paths from the top of the tree.
+/// The uncommitted changes, as paths from the top of the tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Tracked files that are not as in `HEAD`, staged or not.
@@ -59,7 +59,7 @@ impl Changes {
     }
 }
 
-/// What `git status --porcelain=v2 --branch -z` says.
+/// The parsed output of `git status --porcelain=v2 --branch -z`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
     pub(super) head: Option<Commit>,

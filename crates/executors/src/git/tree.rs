@@ -61,7 +61,7 @@ impl fmt::Display for Unfinished {
     }
 }
 
-/// What a status may also look for.
+/// Whether a status also lists ignored files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ignored {
     Hidden,
@@ -104,7 +104,7 @@ impl Tree {
         Ok(Call::in_tree_through(&self.path, &directory, self.view()?, deed))
     }
 
-    /// What is checked out, unless there is no commit yet.
+    /// The commit that is checked out, unless there is no commit yet.
     pub fn head(&self) -> Result<Option<Commit>, GitError> {
         self.call("find HEAD")?
             .args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
@@ -123,7 +123,7 @@ impl Tree {
         }
     }
 
-    /// Where git keeps what belongs to this tree alone.
+    /// The directory of the data that belongs to this tree alone.
     pub(super) fn git_directory(&self) -> Result<PathBuf, GitError> {
         if self.path.join(".git").symlink_metadata().is_err() {
             return Err(GitError::Missing { path: self.path.join(".git") });
@@ -131,8 +131,8 @@ impl Tree {
         links::git_directory(&self.path)
     }
 
-    /// Takes away the lock of the index if somebody left it there. Only for whoever knows that nobody is at work in the
-    /// tree: git that was ended in the middle leaves it behind, and git that is alive needs it.
+    /// Removes a stale lock of the index. Call it only when no process works in the tree: git that
+    /// was killed leaves the lock behind, and git that is alive needs it.
     pub fn free_index(&self) -> Result<(), GitError> {
         let lock = self.git_directory()?.join("index.lock");
         match std::fs::remove_file(&lock) {
@@ -151,7 +151,7 @@ impl Tree {
         })
     }
 
-    /// What has begun in the tree and is not over.
+    /// The operation that has begun in the tree and is not over.
     pub fn unfinished(&self) -> Result<Option<Unfinished>, GitError> {
         let directory = self.git_directory()?;
         let begun = |(sign, _): &&(&str, Unfinished)| directory.join(sign).exists();
@@ -184,9 +184,9 @@ impl Tree {
 
     /// Puts a clean tree on a new branch that begins at `base`. Ignored files stay.
     ///
-    /// Nothing is thrown away for it. Whatever is not committed, or is ignored now and would not be at
-    /// `base`, is [`GitError::NotClean`], and then the tree is where it was. A branch that is there
-    /// already and not at `base` is [`GitError::BranchExists`].
+    /// Nothing is thrown away for it. Files that are not committed, or that are ignored now and
+    /// would not be at `base`, are [`GitError::NotClean`], and then the tree is where it was. A
+    /// branch that exists and is not at `base` is [`GitError::BranchExists`].
     pub fn recycle(&self, branch: &str, base: &Commit) -> Result<(), GitError> {
         let switch = |view: &TreeView<'_>| self.switch_to_new(view, branch, base);
         self.move_clean(switch, |view, before| self.undo_switch(view, before, branch, base))
@@ -201,7 +201,7 @@ impl Tree {
         self.move_clean(switch, |view, before| self.switch_back(view, before))
     }
 
-    /// Has `switch` move a tree, and `undo` move it back to what `HEAD` was if it is not clean.
+    /// Has `switch` move a tree, and `undo` move it back to its previous `HEAD` if it is not clean.
     fn move_clean(
         &self,
         switch: impl FnOnce(&TreeView<'_>) -> Result<(), GitError>,
@@ -211,7 +211,7 @@ impl Tree {
             return Err(GitError::Unfinished { operation: unfinished.command() });
         }
         let view = TreeView::open(self)?;
-        // What is staged and not in a file does not survive the next index.
+        // Files that are only staged would not survive the next index.
         let staged = view.report(Ignored::Hidden)?.changes;
         if !staged.is_empty() || !staged.absent.is_empty() {
             return Err(self.not_clean(staged.paths().chain(&staged.absent)));
@@ -267,7 +267,7 @@ impl Tree {
         }
     }
 
-    /// Goes back to what `HEAD` was, from a new branch.
+    /// Goes back to the previous `HEAD`, from a new branch.
     fn undo_switch(
         &self,
         view: &TreeView<'_>,
@@ -282,7 +282,7 @@ impl Tree {
         self.repository()?.delete_branch_if_at(branch, base).map(drop)
     }
 
-    /// Goes back to what `HEAD` was.
+    /// Goes back to the previous `HEAD`.
     fn switch_back(&self, view: &TreeView<'_>, before: &str) -> Result<(), GitError> {
         let back = self.switch(view, before);
         match Commit::parse(before) {

@@ -60,7 +60,7 @@ impl<'a> TreeView<'a> {
     }
 
     fn read_head(&self) -> Result<(), GitError> {
-        // What is kept of unchanged entries is when their files were last looked at.
+        // Unchanged entries keep the time at which their files were last looked at.
         let mut call = self.call("read HEAD").args(["read-tree", "--reset", "HEAD"]);
         let answer = call.answer()?;
         if answer.succeeded() {
@@ -235,12 +235,12 @@ impl<'a> TreeView<'a> {
             .map(drop)
     }
 
-    /// What is staged in our index, as a tree object.
+    /// The contents of our index, as a tree object.
     pub(super) fn write_files(&self) -> Result<Commit, GitError> {
         self.call("save the files").args(["write-tree"]).commit()
     }
 
-    /// What the worker has staged, as a tree object; nothing while there are conflicts.
+    /// The worker's index, as a tree object; nothing while there are conflicts.
     pub(super) fn write_staged(&self) -> Result<Option<Commit>, GitError> {
         let theirs = self.git_directory.join("index");
         let copy = self.index.with_file_name(unique_name("use-staged"));
@@ -297,8 +297,8 @@ fn submodules_in(output: &[u8]) -> Vec<PathBuf> {
     links.filter_map(path).collect()
 }
 
-/// What a call about the index of a worker lists. An index that git cannot read lists nothing: its contents are not
-/// needed.
+/// The output of a call about the index of a worker. An index that git cannot read lists nothing:
+/// its contents are not needed.
 fn listed(mut call: Call) -> Result<Vec<u8>, GitError> {
     let answer = call.answer()?;
     Ok(if answer.succeeded() { answer.output } else { Vec::new() })

@@ -18,7 +18,8 @@ use super::scratch::unique_name;
 /// The parts of a repository that a view shows. None of them is a configuration.
 const SHOWN: [&str; 7] = ["objects", "refs", "packed-refs", "logs", "worktrees", "modules", "lfs"];
 
-/// A repository inside a tree may be a shallow clone. The shared one is not, whatever a worker fetched into it.
+/// A repository inside a tree may be a shallow clone. The shared one is not, even if a worker
+/// fetched into it.
 const SHOWN_OF_OTHERS: [&str; 2] = ["shallow", "reftable"];
 
 /// The extensions without which git cannot read a repository of another format.

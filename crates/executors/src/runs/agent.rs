@@ -29,11 +29,12 @@ pub struct Agent {
     pub directory: PathBuf,
     /// Variables it gets besides ours.
     pub environment: Vec<(String, String)>,
-    /// What it can read, or what is typed for it; an agent on a terminal reads from that.
+    /// The prompt on its standard input, or to be typed for it; an agent on a terminal reads from
+    /// that.
     pub prompt: Vec<u8>,
     /// How it gets a terminal of its own, if it needs one: see [`crate::terminal`].
     pub terminal: Option<Launcher>,
-    /// What types the prompt into that terminal, if that is how it gets it.
+    /// The program that types the prompt into that terminal, if that is how it gets it.
     pub prompter: Option<Prompter>,
 }
 
@@ -47,12 +48,13 @@ pub enum SessionEnd {
 }
 
 /// Runs an agent until its end, or ends it when asked to through its supervisor: its process group
-/// gets `TERM` and after `grace` is killed. One that is told that its work is done has `grace` to end by itself before
-/// that. What the agent leaves behind when it ends is ended the same way.
+/// gets `TERM` and after `grace` is killed. One that is told that its work is done has `grace` to
+/// end by itself before that. Processes that the agent leaves behind are ended the same way.
 /// `started` is called once the agent is there, and has its prompt.
 ///
-/// For a process that does nothing else meanwhile: it collects its children, and ends whatever it has in the
-/// end besides the children that it had before. Those are left alone, and do not get the lock either.
+/// For a process that does nothing else meanwhile: it collects its children, and at the end kills
+/// those that it did not have before. Earlier children are left alone, and do not get the lock
+/// either.
 ///
 /// Between two runs it can be kept, which saves making the pipe through which it is spoken to.
 #[derive(Default)]
@@ -90,8 +92,8 @@ impl Supervision {
         self.reopen = Some(reopen);
     }
 
-    /// Runs an agent until its end, or ends it when somebody asks: see [`Supervision`]. After a handover it is called again
-    /// with the next agent of the same run.
+    /// Runs an agent until its end, or ends it on request: see [`Supervision`]. After a handover it
+    /// is called again with the next agent of the same run.
     pub fn stay_with(
         &mut self,
         files: &RunFiles,
@@ -108,15 +110,15 @@ impl Supervision {
         let mut place = Place { reopen: self.reopen.as_ref(), opened: &mut self.opened };
         let end =
             supervise(control, files, lock, agent, grace, started, &mut self.peak_mb, &mut place);
-        // Whoever wants something between two agents is heard by the next.
+        // A request between two agents reaches the next one.
         if !matches!(end, Ok(SessionEnd::HandedOver)) {
             control.rest();
         }
         end
     }
 
-    /// The most memory that was seen with the agents since somebody asked last, in megabytes; nothing if none of them
-    /// lasted long enough for a look.
+    /// The most memory that the agents used since the last call, in megabytes; nothing if none of
+    /// them lasted long enough to be measured.
     pub fn take_peak_mb(&mut self) -> Option<u32> {
         self.peak_mb.take()
     }
@@ -128,8 +130,8 @@ struct Place<'a> {
     opened: &'a mut Option<OpenedSession>,
 }
 
-/// How much of what an agent has printed is shown in a session that was opened later, in bytes.
-const SHOWN_AGAIN_MAX: u64 = 4096;
+/// How much of the agent's earlier output is shown in a session that was opened later, in bytes.
+const REPLAYED_BYTES_MAX: u64 = 4096;
 
 #[expect(clippy::too_many_arguments, reason = "each of them is of another owner")]
 fn supervise(
@@ -147,8 +149,8 @@ fn supervise(
     let failed = |message| ProcessError::Failed { program: program.clone(), message };
     let mut bystanders = bystanders();
     adopt_orphans();
-    // For whoever must end the agent without us. If it cannot be written that is done by hand; an agent is
-    // not kept from its work for it.
+    // For a process that must end the agent without us. If the record cannot be written, a person
+    // has to end it; the agent starts all the same.
     let cgroup = cgroup::entered().map(|group| group.path().to_string_lossy().into_owned());
     let mut record = Record {
         supervisor: getpid(),
@@ -177,7 +179,8 @@ fn supervise(
             bystanders.extend(server.and_then(processes::look));
             if let (Some(relay), Ok(Some(display))) = (&mut relay, Display::on(&opened.terminal)) {
                 // An agent that cannot be shown goes on, and its output is in the log.
-                let _ = relay.move_to(display, &end_of_file(&files.output_path(), SHOWN_AGAIN_MAX));
+                let _ =
+                    relay.move_to(display, &end_of_file(&files.output_path(), REPLAYED_BYTES_MAX));
             }
             (record.without_session, record.holder) = (false, opened.process());
             let _ = lock.write(&record.to_string());
@@ -193,10 +196,11 @@ fn supervise(
         }
         end_all(grace, None, || left_of(agent, &bystanders));
         if let Some(relay) = relay {
-            // What could not be kept is gone; the run is over all the same.
+            // Output that could not be kept is lost; the run is over all the same.
             let _ = relay.finish();
         }
-        // Whoever wanted it handed over again meanwhile has what they wanted; more than that is not forgotten.
+        // A second request for a handover is fulfilled by this one; a stronger request is not
+        // forgotten.
         let more = control.wish_at_once().is_some_and(|wish| wish > Wish::HandOver);
         let end = end.map(|end| match end {
             SessionEnd::HandedOver if more => SessionEnd::Over(AgentEnd::Cancelled),
@@ -210,13 +214,13 @@ fn supervise(
         end.map_err(failed)
     });
     if outcome.is_err() {
-        // Where nobody listens and somebody is written down, a supervisor died.
+        // A record in a lock file without a listener would mean that a supervisor died.
         let _ = lock.write("");
     }
     outcome
 }
 
-/// What the end of an agent is for its run; why it is a failed start, if it is one.
+/// The end of the session for its run; the reason if it is a failed start.
 fn session_end(attended: &Attended) -> Result<SessionEnd, String> {
     let Attended { status, is_free, wish, prompted, .. } = attended;
     let status = status.map_err(|error| format!("its end was not seen: {error}"))?;
@@ -241,7 +245,7 @@ pub(super) fn agent_end(status: WaitStatus, is_cancelled: bool) -> AgentEnd {
 pub(super) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {
-        // Where it cannot be had, the process group still holds together what does not run away.
+        // Without it, the process group still holds together the processes that do not leave it.
         let _ = rustix::process::set_child_subreaper(Some(getpid()));
     }
 }
@@ -250,7 +254,7 @@ pub(super) fn adopt_orphans() {
 struct Begun {
     child: Child,
     relay: Option<Relay>,
-    /// Whoever types its prompt, or why nobody does.
+    /// The program that types its prompt, or why there is none.
     prompting: Option<Result<Prompting, String>>,
 }
 
@@ -284,7 +288,7 @@ fn start(
         let child = start_plainly(files, lock, agent, output)?;
         return Ok(Begun { child, relay: None, prompting: None });
     };
-    // Until the agent is there nobody types, and until it has its prompt nobody else does.
+    // The keyboard is locked until the agent is there and has its prompt.
     let keyboard = files.take_keyboard()?;
     let display = match opened {
         Some(opened) => Display::on(&opened.terminal)?,

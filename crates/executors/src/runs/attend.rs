@@ -1,4 +1,4 @@
-//! Staying with an agent: its end, what is wanted of it, and when it is made to end.
+//! Stays with an agent: its end, requests to it, and when it is made to end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -35,11 +35,12 @@ pub(super) struct Attended {
     pub(super) status: Result<WaitStatus, Errno>,
     /// Whether it ended by itself.
     pub(super) is_free: bool,
-    /// What was wanted of it, to the last moment.
+    /// The strongest request for it, up to the last moment.
     pub(super) wish: Option<Wish>,
-    /// Whether it got its prompt, if somebody was to type it.
+    /// Whether it got its prompt, if that was to be typed.
     pub(super) prompted: Option<Result<(), String>>,
-    /// The most memory that was seen with it and what it started, in megabytes; nothing if it ended before anybody looked.
+    /// The most memory that it and its processes used, in megabytes; nothing if it ended before the
+    /// first measurement.
     pub(super) peak_mb: Option<u32>,
 }
 
@@ -50,16 +51,17 @@ impl Stage {
     }
 }
 
-/// How long whoever types the prompt of an agent has to say that it arrived, when the agent has ended: it may have been
-/// quick.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+/// How long the prompter has to report that the prompt arrived, when the agent has ended: the agent
+/// may have been quick.
+const PROMPT_REPORT_WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// How often children that we have adopted are collected, whose end nobody tells us.
+/// How often adopted children are collected: no event reports their end.
 pub(super) const COLLECT_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Stays with the agent to its end, or ends it when somebody asks, or when it cannot be given its prompt. Collects every
-/// child that ends meanwhile. `started` is called once it is at work, and `on_loss` when the session has gone away in which
-/// we are, and again later if it could not open another one: the agent goes on meanwhile.
+/// Stays with the agent to its end, or ends it on request, or when it cannot be given its prompt.
+/// Collects every child that ends meanwhile. `started` is called once it is at work. `on_loss` is
+/// called when our session has gone away, and again later if it could not open another one: the
+/// agent goes on meanwhile.
 pub(super) fn attend(
     agent: Pid,
     control: &mut Control,
@@ -89,7 +91,7 @@ pub(super) fn attend(
     };
     loop {
         let limit = match (&end, stage) {
-            (None, _) => LOOK_AGAIN,
+            (None, _) => AGENT_POLL_INTERVAL,
             (_, Stage::Dismissed(since) | Stage::Asked(since)) => {
                 grace.saturating_sub(since.elapsed()).min(COLLECT_INTERVAL)
             }
@@ -122,7 +124,7 @@ pub(super) fn attend(
             // It may have been the agent itself that said something, and ended at once.
             let wish = wish.max(control.wish_at_once());
             if let Some(prompting) = prompting {
-                let verdict = prompting.verdict_within(LAST_WORDS);
+                let verdict = prompting.verdict_within(PROMPT_REPORT_WAIT_MAX);
                 if verdict.is_ok() {
                     started.take().into_iter().for_each(|started| started());
                 }
@@ -154,7 +156,7 @@ pub(super) fn attend(
     }
 }
 
-/// What came of opening another session for an agent whose session has gone away.
+/// The result of opening another session for an agent whose session has gone away.
 #[derive(Debug)]
 pub(super) enum Reopening {
     /// This is its terminal.
@@ -166,8 +168,8 @@ pub(super) enum Reopening {
 }
 
 /// The pauses between two tries to open another session.
-const REOPEN_FIRST: Duration = Duration::from_millis(250);
-const REOPEN_LONGEST: Duration = Duration::from_mins(1);
+const REOPEN_PAUSE_MIN: Duration = Duration::from_millis(250);
+const REOPEN_PAUSE_MAX: Duration = Duration::from_mins(1);
 
 /// When another session is tried to be opened.
 #[derive(Debug, Default)]
@@ -178,7 +180,7 @@ struct Retry {
 
 impl Retry {
     fn begin(&mut self) {
-        *self = Self { at: Some(Instant::now()), pause: REOPEN_FIRST };
+        *self = Self { at: Some(Instant::now()), pause: REOPEN_PAUSE_MIN };
     }
 
     fn end(&mut self) {
@@ -187,7 +189,7 @@ impl Retry {
 
     fn put_off(&mut self) {
         self.at = Some(Instant::now() + self.pause);
-        self.pause = (self.pause * 2).min(REOPEN_LONGEST);
+        self.pause = (self.pause * 2).min(REOPEN_PAUSE_MAX);
     }
 
     fn is_due(&self) -> bool {
@@ -200,7 +202,7 @@ impl Retry {
 }
 
 /// How soon an agent is first weighed: one that ends sooner is not worth a look.
-const FIRST_WEIGHED: Duration = Duration::from_secs(2);
+const MEMORY_CHECK_FIRST: Duration = Duration::from_secs(2);
 
 /// Looks now and then how much memory an agent takes: soon at first, then ever more rarely.
 struct Scales {
@@ -211,7 +213,7 @@ struct Scales {
 
 impl Default for Scales {
     fn default() -> Self {
-        Self { last: Instant::now(), interval: FIRST_WEIGHED, peak_mb: None }
+        Self { last: Instant::now(), interval: MEMORY_CHECK_FIRST, peak_mb: None }
     }
 }
 
@@ -238,14 +240,14 @@ fn ask(agent: Pid) -> Stage {
 }
 
 /// How long to wait before looking again, if nothing tells of the end of an agent.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(10);
+pub(super) const AGENT_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What woke us, if anything did.
+/// The events that ended the wait, if any.
 #[derive(Debug)]
 struct News {
     /// The agent has ended.
     is_over: bool,
-    /// What somebody wants of it.
+    /// The request to it.
     wish: Option<Wish>,
     /// Whether it has its prompt.
     prompted: Option<Result<(), String>>,
@@ -253,7 +255,7 @@ struct News {
     is_without_session: bool,
 }
 
-/// Waits for the end of the agent, for somebody who asks, if that still matters, for whoever types its prompt, and not
+/// Waits for the end of the agent, for a request, if that still matters, for the prompter, and not
 /// longer than `limit`.
 fn wait_for_news(
     end: Option<&OwnedFd>,
@@ -267,17 +269,17 @@ fn wait_for_news(
     // A descriptor that is not waited for is asked for nothing.
     let flags = |wanted| if wanted { PollFlags::IN } else { PollFlags::empty() };
     let [is_spoken_to, is_over, is_typed, is_without_session] = {
-        let nobody = || PollFd::new(&*control, flags(false));
+        let unwatched = || PollFd::new(&*control, flags(false));
         let asked = PollFd::new(&*control, flags(wish != Some(Wish::Cancel)));
-        let over = end.map_or_else(nobody, |end| PollFd::new(end, flags(true)));
+        let over = end.map_or_else(unwatched, |end| PollFd::new(end, flags(true)));
         let typed = prompting.as_deref();
-        let typed = typed.map_or_else(nobody, |typing| PollFd::new(typing, flags(true)));
+        let typed = typed.map_or_else(unwatched, |typing| PollFd::new(typing, flags(true)));
         // That its other end is gone is told without being asked for.
         let without = session.as_fd();
         let without = without
-            .map_or_else(nobody, |terminal| PollFd::from_borrowed_fd(terminal, flags(false)));
+            .map_or_else(unwatched, |terminal| PollFd::from_borrowed_fd(terminal, flags(false)));
         let mut polled = [asked, over, typed, without];
-        // Whatever else ends the wait, looking at the children tells.
+        // A wait that ended for another reason is no problem: the children are looked at next.
         let _ = poll(&mut polled, timeout.as_ref());
         polled.map(|polled| !polled.revents().is_empty())
     };
@@ -316,11 +318,12 @@ pub(super) fn end_of(child: Pid) -> Option<OwnedFd> {
             return Some(end);
         }
     }
-    told_end_of(child).ok()
+    pipe_closed_at_end_of(child).ok()
 }
 
-/// The same where the kernel has no such descriptor: a pipe that is closed by whoever waits for the child.
-fn told_end_of(child: Pid) -> io::Result<OwnedFd> {
+/// The same where the kernel has no such descriptor: a pipe that the thread which waits for the
+/// child closes.
+fn pipe_closed_at_end_of(child: Pid) -> io::Result<OwnedFd> {
     let (end, told) = io::pipe()?;
     let wait = move || {
         let ended_only = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
@@ -339,7 +342,7 @@ mod tests {
     #[test]
     fn the_end_of_a_child_can_be_waited_for_without_the_help_of_the_kernel() {
         let mut child = command("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
-        let end = told_end_of(Pid::from_child(&child)).unwrap();
+        let end = pipe_closed_at_end_of(Pid::from_child(&child)).unwrap();
         let is_over = |timeout: Option<&Timespec>| {
             let mut news = [PollFd::new(&end, PollFlags::IN)];
             poll(&mut news, timeout).unwrap() == 1

@@ -7,13 +7,14 @@ use std::path::Path;
 use gt_core::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
-/// A clock that people see and one that counts only while the machine is awake drift apart by no more than this, unless
-/// it slept or somebody set the clock.
+/// The wall clock and a clock that counts only while the machine is awake drift apart by less than
+/// this, unless the machine slept or its clock was set.
 const GAP_NANOS_MIN: i64 = 30 * 1_000_000_000;
 /// By so much they may drift apart before that is written down.
 const DRIFT_NANOS_MAX: i64 = 1_000_000_000;
 
-/// What is kept in the file: how far apart the two clocks were, and since when the machine goes on without a gap.
+/// The contents of the file: how far apart the two clocks were, and since when the machine runs
+/// without a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Record {
     apart_nanos: i64,
@@ -26,7 +27,7 @@ impl Record {
         Some(Self { apart_nanos: apart.parse().ok()?, since: Timestamp::parse(since).ok()? })
     }
 
-    /// What is known now, given what was known at the last look.
+    /// The new record, given the one of the last look.
     fn next(before: Option<Self>, apart_nanos: i64, now: Timestamp) -> Self {
         match before {
             Some(before)
@@ -34,19 +35,19 @@ impl Record {
             {
                 Self { apart_nanos, ..before }
             }
-            // It slept, or was started anew, or its clock was set; or nobody has looked before.
+            // It slept, or was started anew, or its clock was set; or this is the first look.
             Some(_) | None => Self { apart_nanos, since: now },
         }
     }
 }
 
-/// Since when, by its clock, this machine goes on without having slept, and without its clock having been set, as far as
-/// those know who looked before and left word in the file at `path`.
+/// Since when, by its clock, this machine has neither slept nor had its clock set, as far as
+/// earlier calls recorded it in the file at `path`.
 pub fn awake_since(path: &Path, now: Timestamp) -> io::Result<Option<Timestamp>> {
     let awake = clock_gettime(ClockId::Monotonic);
     let awake_nanos = awake.tv_sec.saturating_mul(1_000_000_000).saturating_add(awake.tv_nsec);
     let apart_nanos = now.as_nanos().saturating_sub(awake_nanos);
-    // What was not written to its end is not known.
+    // A record that was not written completely is ignored.
     let before = fs::read_to_string(path).ok().and_then(|text| Record::parse(&text));
     let next = Record::next(before, apart_nanos, now);
     let is_near = |before: Record| {

@@ -139,7 +139,7 @@ impl Cgroup {
         let mut is_over = end_all(grace, Some(Duration::ZERO), find);
         if !is_over {
             if own_group().is_ok_and(|own| !own.starts_with(&self.directory)) {
-                // One write ends also what makes new processes faster than they can be found.
+                // One write also ends processes that fork faster than they can be found.
                 let _ = fs::write(self.directory.join("cgroup.kill"), "1");
             }
             is_over = end_all(Duration::ZERO, Some(KILLED_PATIENCE), find);
@@ -198,7 +198,7 @@ fn move_into(directory: &Path) -> io::Result<()> {
         .and_then(|mut file| io::Write::write_all(&mut file, b"0"))
 }
 
-/// What the groups of one town begin with.
+/// The prefix of the names of one town's groups.
 fn mark_of(runs_root: &Path) -> String {
     let path = runs_root.canonicalize().unwrap_or_else(|_| runs_root.to_owned());
     let hash = Sha256::digest(path.as_os_str().as_encoded_bytes());

@@ -1,5 +1,5 @@
-//! How a supervisor is spoken to: a named pipe among the files of its run. Whoever opens it for writing
-//! learns from the kernel whether a supervisor listens.
+//! The control pipe of a supervisor: a named pipe among the files of its run. Opening it for
+//! writing fails if no supervisor listens.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -14,16 +14,17 @@ use rustix::io::Errno;
 
 use super::RunFiles;
 
-/// What came of asking a supervisor.
+/// The result of asking a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// It has been told, or its agent has just ended by itself.
     Told,
-    /// Nobody listens: the agent has not been started yet, it has ended, or its supervisor is gone.
-    NobodyListens,
+    /// No supervisor listens: the agent has not been started yet, it has ended, or its supervisor
+    /// is gone.
+    NoListener,
 }
 
-/// What a supervisor can be told about its run. Of several things it does what is said last here.
+/// A request to a supervisor about its run. Of several requests the last in this list wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Wish {
     /// Its agent is to end now, and another one goes on with the same run.
@@ -39,8 +40,8 @@ pub fn ask_to_cancel(files: &RunFiles) -> io::Result<Asked> {
     tell(files, Wish::Cancel)
 }
 
-/// Tells the supervisor of a run that its work is done, and returns at once. An agent that does not end by itself is
-/// ended: nobody else could have its place.
+/// Tells the supervisor of a run that its work is done, and returns at once. An agent that does not
+/// end by itself is ended: it would block its place for the next run.
 pub fn tell_done(files: &RunFiles) -> io::Result<Asked> {
     tell(files, Wish::Leave)
 }
@@ -52,7 +53,7 @@ pub fn ask_to_hand_over(files: &RunFiles) -> io::Result<Asked> {
 
 fn tell(files: &RunFiles, wish: Wish) -> io::Result<Asked> {
     match open_for_asking(files)? {
-        None => Ok(Asked::NobodyListens),
+        None => Ok(Asked::NoListener),
         Some(mut pipe) => match pipe.write_all(&word(files, wish)) {
             // A pipe that is full has been asked often enough.
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
@@ -62,7 +63,7 @@ fn tell(files: &RunFiles, wish: Wish) -> io::Result<Asked> {
 }
 
 /// Whether the supervisor of a run is there and its agent has not ended.
-pub fn somebody_listens(files: &RunFiles) -> io::Result<bool> {
+pub fn has_listener(files: &RunFiles) -> io::Result<bool> {
     Ok(open_for_asking(files)?.is_some())
 }
 
@@ -89,20 +90,20 @@ pub(crate) struct Control {
     path: PathBuf,
     /// Where it is between two runs.
     resting_path: PathBuf,
-    /// What it may be told about this run, and what that means.
+    /// The messages about this run, with their meanings.
     words: [(Vec<u8>, Wish); 3],
-    /// What it was told and has not understood yet.
+    /// Bytes that were read and are no whole message yet.
     heard: Vec<u8>,
 }
 
 impl Control {
-    /// Gives the pipe the name of a run, and makes it if need be. From now on whoever asks is heard.
+    /// Renames the pipe for a run, or makes it. From now on requests for that run are heard.
     pub(crate) fn ready<'c>(
         slot: &'c mut Option<Self>,
         files: &RunFiles,
     ) -> io::Result<&'c mut Self> {
         let path = files.control_path();
-        // One that cannot be moved, because somebody has removed it, is made anew.
+        // A pipe that cannot be renamed, because it was removed, is made anew.
         let kept = slot.take().filter(|kept| std::fs::rename(&kept.path, &path).is_ok());
         let mut control = match kept {
             Some(kept) => kept,
@@ -119,7 +120,7 @@ impl Control {
         Ok(slot.insert(control))
     }
 
-    /// Takes the name of the run away: whoever asks for its end from now on comes too late.
+    /// Takes the name of the run away: a request to end it comes too late from now on.
     pub(crate) fn rest(&mut self) {
         // One that cannot be moved is made anew for the next run, and ends with us.
         if std::fs::rename(&self.path, &self.resting_path).is_ok() {
@@ -127,8 +128,8 @@ impl Control {
         }
     }
 
-    /// What somebody wants of the run. Only to be called when there is something to read. Whoever came too
-    /// late for the run before does not mean this one.
+    /// The request about this run. Only to be called when there is something to read. A late
+    /// request about the previous run is ignored.
     pub(crate) fn wish(&mut self) -> Option<Wish> {
         let mut more = [0; 4096];
         let read = self.pipe.read(&mut more).ok()?;
@@ -141,7 +142,7 @@ impl Control {
         wishes.max()
     }
 
-    /// The same at any time: nothing if nobody has said anything.
+    /// The same at any time: nothing if there is no request.
     pub(super) fn wish_at_once(&mut self) -> Option<Wish> {
         let is_spoken_to = {
             let mut polled = [PollFd::new(&*self, PollFlags::IN)];
@@ -158,7 +159,7 @@ impl Drop for Control {
     }
 }
 
-/// What is said about a run. No name of a run has a space.
+/// The message for a request about a run. No name of a run has a space.
 fn word(files: &RunFiles, wish: Wish) -> Vec<u8> {
     let mut word = files.name().as_os_str().as_bytes().to_vec();
     word.extend_from_slice(match wish {
@@ -175,7 +176,7 @@ fn words(files: &RunFiles) -> [(Vec<u8>, Wish); 3] {
 
 fn make(path: &Path) -> io::Result<File> {
     match make_pipe(path) {
-        // Whatever it is, nobody but the holder of the lock has a use for it.
+        // An existing file is stale: only the holder of the lock uses it.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             std::fs::remove_file(path)?;
             make_pipe(path)?;
@@ -187,7 +188,7 @@ fn make(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).open(path)
 }
 
-/// Makes a pipe and opens it for reading, without waiting for somebody who writes.
+/// Makes a pipe and opens it for reading, without waiting for a writer.
 pub(super) fn make_pipe_for_reading(path: &Path) -> io::Result<File> {
     match make_pipe(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -201,7 +202,7 @@ pub(super) fn make_pipe_for_reading(path: &Path) -> io::Result<File> {
 }
 
 impl AsFd for Control {
-    /// Can be read from when somebody has said something.
+    /// Readable when there is a request.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
     }
@@ -229,12 +230,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_listens_before_and_after() {
+    fn requests_are_heard_only_during_a_run() {
         let town = tempfile::tempdir().unwrap();
         let files = RunFiles::of(town.path(), "gt-abc#3");
-        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NobodyListens);
+        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NoListener);
         files.create().unwrap();
-        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NobodyListens);
+        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NoListener);
 
         let mut slot = None;
         let control = Control::ready(&mut slot, &files).unwrap();
@@ -242,11 +243,11 @@ mod tests {
         assert_eq!(control.wish(), Some(Wish::Cancel));
 
         control.rest();
-        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NobodyListens);
+        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NoListener);
     }
 
     #[test]
-    fn whoever_comes_too_late_for_one_run_does_not_end_the_next() {
+    fn a_late_request_does_not_end_the_next_run() {
         let town = tempfile::tempdir().unwrap();
         let [one, two] = ["gt-abc#3", "gt-abc#33"].map(|run| RunFiles::of(town.path(), run));
         let mut slot = None;
@@ -254,7 +255,7 @@ mod tests {
         let mut late = open_for_asking(&one).unwrap().unwrap();
         control.rest();
         let control = Control::ready(&mut slot, &two).unwrap();
-        assert_eq!(ask_to_cancel(&one).unwrap(), Asked::NobodyListens);
+        assert_eq!(ask_to_cancel(&one).unwrap(), Asked::NoListener);
 
         late.write_all(&word(&one, Wish::Cancel)).unwrap();
         assert_eq!(control.wish(), None);
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_that_somebody_removed_is_made_anew_and_none_is_left() {
+    fn a_removed_pipe_is_made_anew_and_none_is_left() {
         let town = tempfile::tempdir().unwrap();
         let files = RunFiles::of(town.path(), "gt-abc#3");
         let mut slot = None;
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_supervisor_knows_what_it_is_told_and_whoever_cancels_is_heard_first() {
+    fn of_several_requests_a_cancellation_wins() {
         let town = tempfile::tempdir().unwrap();
         let files = RunFiles::of(town.path(), "gt-abc#3");
         let mut slot = None;

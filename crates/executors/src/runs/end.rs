@@ -1,4 +1,5 @@
-//! How an agent ended. The lock file keeps it for whoever comes when its supervisor is gone.
+//! How an agent ended. The lock file keeps it for the process that looks when its supervisor is
+//! gone.
 
 use std::fmt;
 use std::fs;
@@ -11,7 +12,7 @@ use super::RunFiles;
 pub enum AgentEnd {
     /// By itself, with this exit status.
     Exited(i32),
-    /// By this signal, which somebody else sent.
+    /// By this signal, which another process sent.
     Signalled(i32),
     /// Because we were asked to end it.
     Cancelled,
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_end_is_refused() {
+    fn text_that_is_no_end_is_refused() {
         for text in ["", "exited 0", "exited\n", "exited x\n", "exited 1 2\n", "cancelled 1\n"] {
             assert_eq!(AgentEnd::parse(text), None, "{text:?}");
         }

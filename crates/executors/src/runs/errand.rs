@@ -20,7 +20,7 @@ use rustix::process::Pid;
 
 use super::AgentEnd;
 use super::agent::{adopt_orphans, agent_end, prompt_file};
-use super::attend::{COLLECT_INTERVAL, LOOK_AGAIN, collect, end_of};
+use super::attend::{AGENT_POLL_INTERVAL, COLLECT_INTERVAL, collect, end_of};
 use super::processes::Process;
 use super::remains::{bystanders, end_all, left_of};
 use super::supervisor::say;
@@ -33,18 +33,21 @@ use crate::terminal::Launcher;
 pub const ATTEND: &str = "__attend";
 
 /// How long processes that do not even end when they are killed are waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
+const KILL_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// What an attendant says when the command runs, and before the number of the error if it cannot be started.
+/// The attendant's message when the command runs, and the prefix of the error number if it cannot
+/// be started.
 const STARTED: &str = "started";
 const NOT_STARTED: &str = "error number ";
-/// What an attendant is told: how many milliseconds remain in which no other command has the same work.
+/// The message to an attendant: how many milliseconds remain in which no other command has the same
+/// work.
 const TIME_LEFT: &str = "time left ";
 
 /// A command to be started.
 #[derive(Debug)]
 pub struct Order<'a> {
-    /// This program, and what makes it call [`attend_errand`] with the words that follow.
+    /// This program, with the argument that makes it call [`attend_errand`] with the words that
+    /// follow.
     pub attendant: &'a Launcher,
     /// The program and its arguments. A program with a relative path is looked for in `directory`.
     pub argv: &'a [String],
@@ -52,7 +55,7 @@ pub struct Order<'a> {
     pub directory: &'a Path,
     /// Variables it gets besides ours.
     pub environment: &'a [(&'a str, String)],
-    /// What it can read.
+    /// The bytes on its standard input.
     pub input: &'a [u8],
     /// Where its output goes.
     pub output: File,
@@ -137,7 +140,7 @@ impl Errand {
     fn finish(&mut self) {
         self.orders = None;
         let began = Instant::now();
-        let limit = self.grace.saturating_add(PATIENCE * 2);
+        let limit = self.grace.saturating_add(KILL_WAIT_MAX * 2);
         let status = loop {
             match self.attendant.try_wait() {
                 Ok(None) => {}
@@ -148,9 +151,9 @@ impl Errand {
                 let _ = self.attendant.kill();
                 break self.attendant.wait().ok();
             };
-            // The end of what it says is its own end, or nearly.
+            // The end of its output is its own end, or nearly.
             if is_readable(self.voice.as_fd()) && !self.hear() {
-                wait_for_any(&[], LOOK_AGAIN);
+                wait_for_any(&[], AGENT_POLL_INTERVAL);
             } else {
                 wait_for_any(&[self.voice.as_fd()], left);
             }
@@ -160,10 +163,10 @@ impl Errand {
         }
     }
 
-    /// Ends what an attendant that was killed has left: the kernel has made it ours.
+    /// Ends the processes of an attendant that was killed: the kernel has made them ours.
     fn clear(&mut self) {
         let attendant = Pid::from_child(&self.attendant);
-        end_all(self.grace, Some(PATIENCE), || left_of(attendant, &self.bystanders));
+        end_all(self.grace, Some(KILL_WAIT_MAX), || left_of(attendant, &self.bystanders));
     }
 
     /// The next whole line that was heard.
@@ -202,7 +205,7 @@ fn begin(order: Order<'_>) -> io::Result<Errand> {
     if order.argv.is_empty() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
     }
-    // What an attendant that is killed leaves behind comes to us.
+    // Orphans of an attendant that is killed become our children.
     adopt_orphans();
     let bystanders = bystanders();
     let mut command = command_in(&order.attendant.program, order.directory);
@@ -216,7 +219,7 @@ fn begin(order: Order<'_>) -> io::Result<Errand> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(order.output)
-        // What is typed at our terminal is for us alone.
+        // Signals from our terminal are for us alone.
         .process_group(0);
     let mut attendant = spawn(&mut command)?;
     let pipes = attendant.stdin.take().zip(attendant.stdout.take());
@@ -227,9 +230,9 @@ fn begin(order: Order<'_>) -> io::Result<Errand> {
     Ok(Errand { attendant, orders, voice, said, grace: order.grace, bystanders })
 }
 
-/// What an attendant does: starts the command that the words name, says how it ended, and ends it when its orders have an
-/// end. Its standard input is what the command reads, and then its orders; it says what happens on standard output; its
-/// standard error is the output of the command.
+/// Runs as an attendant: starts the command that the words name, says how it ended, and ends it
+/// when its orders have an end. Its standard input is the command's input, followed by its orders.
+/// It reports on standard output; its standard error is the output of the command.
 pub fn attend_errand(words: &[OsString]) -> io::Result<()> {
     let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "the attendant was called wrongly");
     let [grace, time_left, length, scratch, argv @ ..] = words else { return Err(wrong()) };
@@ -253,11 +256,11 @@ pub fn attend_errand(words: &[OsString]) -> io::Result<()> {
     say(STARTED);
     match stay(&mut orders, child, deadline) {
         Stayed::Ended(end) => {
-            end_all(grace, Some(PATIENCE), || left_of(child, &[]));
+            end_all(grace, Some(KILL_WAIT_MAX), || left_of(child, &[]));
             say(end.to_string().trim_end());
         }
         Stayed::Left(left) => {
-            end_all(grace.min(left), Some(PATIENCE), || left_of(child, &[]));
+            end_all(grace.min(left), Some(KILL_WAIT_MAX), || left_of(child, &[]));
             say(AgentEnd::Cancelled.to_string().trim_end());
         }
     }
@@ -278,7 +281,7 @@ fn stay(orders: &mut File, child: Pid, mut deadline: Instant) -> Stayed {
     loop {
         match &end {
             Some(end) => wait_for_any(&[end.as_fd(), orders.as_fd()], COLLECT_INTERVAL),
-            None => wait_for_any(&[orders.as_fd()], LOOK_AGAIN),
+            None => wait_for_any(&[orders.as_fd()], AGENT_POLL_INTERVAL),
         }
         let is_over = end.as_ref().is_some_and(|end| is_readable(end.as_fd()));
         match collect(child, is_over) {
@@ -334,7 +337,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_mins(1);
 
-    /// What an attendant does. As a test, without a command to attend, it does nothing.
+    /// Runs as an attendant. As a test, without a command to attend, it does nothing.
     #[test]
     fn as_attendant() {
         let words: Vec<OsString> =
@@ -394,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_what_to_do_and_says_how_it_went() {
+    fn a_command_gets_its_input_and_its_end_is_reported() {
         let mut started = start("echo \"$(cat) $COLOUR\"; echo wrong >&2; exit 3", LONG);
         assert_eq!(started.wait(), Some(AgentEnd::Exited(3)));
         assert_eq!(started.output(), "an item red\nwrong\n");
@@ -402,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_started_is_named() {
+    fn a_command_that_cannot_be_started_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let attendant = attendant();
         let order = |argv| Order {
@@ -423,17 +426,17 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_it_is_left_when_it_has_ended() {
+    fn no_process_of_a_command_is_left_when_it_has_ended() {
         let mut started = start("setsid sleep 600 & echo $! > left", LONG);
         assert_eq!(started.wait(), Some(AgentEnd::Exited(0)));
         let left = fs::read_to_string(started.directory.path().join("left")).unwrap();
         let left = processes::pid_of(left.trim()).and_then(processes::look);
-        // Whoever collects orphans here may take its time.
+        // The process that collects orphans here may take its time.
         assert!(left.is_none_or(|left| left.is_over));
     }
 
     #[test]
-    fn it_ends_when_it_is_asked_and_is_killed_if_it_does_not() {
+    fn a_command_ends_on_request_or_is_killed() {
         let begun = |started: &Started| {
             let path = started.directory.path().join("begun");
             gt_testkit::wait_until("the command is at work", || {

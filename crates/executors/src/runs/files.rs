@@ -21,7 +21,7 @@ use crate::private;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFiles {
     root: PathBuf,
-    /// What their names begin with.
+    /// The prefix of their names.
     name: PathBuf,
 }
 
@@ -30,7 +30,7 @@ pub struct RunFiles {
 pub enum Liveness {
     /// Its lock is held: the supervisor, the agent, or something that the agent started is there.
     Held,
-    /// Its lock was taken, or was just about to be, and nobody holds it.
+    /// Its lock file exists, and no process holds the lock.
     Free,
     /// No supervisor has come as far as the lock.
     NeverTaken,
@@ -44,15 +44,15 @@ pub struct RunLock {
     length: Cell<u64>,
 }
 
-/// The right to type into the terminal of an agent: one at a time, and nobody while there is no agent or it has not
-/// got its prompt.
+/// The right to type into the terminal of an agent. One process has it at a time; none while there
+/// is no agent or it has not got its prompt.
 #[derive(Debug)]
 pub struct Keyboard {
     file: File,
 }
 
-/// How often, and how long apart, a lock is tried again. Whoever asks for the liveness of a run holds its
-/// lock for a moment, and that moment must not turn its supervisor away.
+/// How often, and how long apart, a lock is tried again. A process that asks for the liveness of a
+/// run holds its lock for a moment, and that moment must not turn its supervisor away.
 const LOCK_TRIES_MAX: u32 = 500;
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
@@ -76,7 +76,7 @@ impl RunFiles {
         &self.root
     }
 
-    /// What the names of the files begin with, which is nobody else's.
+    /// The prefix of the names of the files, unique to the run.
     pub(super) fn name(&self) -> &Path {
         &self.name
     }
@@ -103,7 +103,7 @@ impl RunFiles {
         changed_at(&self.output_path())
     }
 
-    /// When whoever stays with a run on another machine last began to reach it, or failed to.
+    /// When the supervisor of a run on another machine last began to reach it, or failed to.
     pub fn line_changed(&self) -> io::Result<Option<Timestamp>> {
         changed_at(&self.unreachable_path())
     }
@@ -113,12 +113,12 @@ impl RunFiles {
         self.root.join("supervisors.log")
     }
 
-    /// Where a supervisor speaks that has no pipe to whoever started it.
+    /// Where a supervisor writes that has no pipe to the process which started it.
     pub fn voice_path(&self) -> PathBuf {
         self.file(".voice")
     }
 
-    /// What an agent is to do, where it reads it from a file.
+    /// The prompt of an agent that reads it from a file.
     pub fn prompt_path(&self) -> PathBuf {
         self.file(".prompt")
     }
@@ -126,11 +126,6 @@ impl RunFiles {
     /// The environment of the supervisor, for our git where a worker calls us.
     pub fn environment_path(&self) -> PathBuf {
         self.file(".environment")
-    }
-
-    /// What whoever started a supervisor has done for it meanwhile.
-    pub fn prepared_path(&self) -> PathBuf {
-        self.file(".prepared")
     }
 
     /// Where a supervisor can be spoken to while its agent runs.
@@ -158,7 +153,7 @@ impl RunFiles {
         wait_until_unlocked(&self.lock_path())
     }
 
-    /// The file whose lock has whoever types into the terminal of the agent.
+    /// The file whose lock is the right to type into the terminal of the agent.
     fn typing_path(&self) -> PathBuf {
         self.file(".typing")
     }
@@ -168,8 +163,9 @@ impl RunFiles {
         private::options().write(true).create(true).truncate(false).open(path)
     }
 
-    /// Takes the right to type into the terminal of the agent, after whoever has it. Nobody has it for long; somebody
-    /// who was stopped in the middle does not keep an agent from its work.
+    /// Takes the right to type into the terminal of the agent, after the present holder. Holders
+    /// keep it only briefly; one that was stopped in the middle does not keep an agent from its
+    /// work.
     pub(super) fn take_keyboard(&self) -> io::Result<Keyboard> {
         let file = self.typing_file()?;
         for _ in 0..KEYBOARD_TRIES_MAX {
@@ -182,7 +178,7 @@ impl RunFiles {
         Ok(Keyboard { file })
     }
 
-    /// Takes the right to type into the terminal of the agent, unless somebody has it.
+    /// Takes the right to type into the terminal of the agent, unless another process has it.
     pub fn try_keyboard(&self) -> io::Result<Option<Keyboard>> {
         let file = self.typing_file()?;
         match file.try_lock() {
@@ -203,7 +199,7 @@ impl RunFiles {
             }
             opened => opened?,
         };
-        // Shared, so that two who ask at once do not take each other for the run.
+        // Shared, so that two processes that ask at once do not take each other for the run.
         match file.try_lock_shared() {
             Ok(()) => Ok(Liveness::Free),
             Err(TryLockError::WouldBlock) => Ok(Liveness::Held),
@@ -234,7 +230,7 @@ impl RunFiles {
                     let length = Cell::new(file.metadata()?.len());
                     return Ok(Some(RunLock { file, length }));
                 }
-                // If the lock cannot even be shared, nobody is merely asking.
+                // If the lock cannot even be shared, its holder is not merely asking.
                 Err(TryLockError::WouldBlock) => match file.try_lock_shared() {
                     Err(TryLockError::WouldBlock) => return Ok(None),
                     Err(TryLockError::Error(error)) => return Err(error),
@@ -259,13 +255,13 @@ pub fn wait_until_unlocked(lock: &Path) -> io::Result<()> {
 }
 
 impl Keyboard {
-    /// Hands the right over to what is started by `start`, until that has ended.
+    /// Hands the right over to the process that `start` starts, until that has ended.
     pub(super) fn handed_to<T>(self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         inherited(&self.file, start)
     }
 }
 
-/// Lets what is started by `start` inherit a file.
+/// Lets the process that `start` starts inherit a file.
 fn inherited<T>(file: &File, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     fcntl_setfd(file, FdFlags::empty())?;
     let started = start();
@@ -274,18 +270,18 @@ fn inherited<T>(file: &File, start: impl FnOnce() -> io::Result<T>) -> io::Resul
 }
 
 impl RunLock {
-    /// Lets what is started by `start` inherit the lock.
+    /// Lets the process that `start` starts inherit the lock.
     pub(super) fn inherited<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         inherited(&self.file, start)
     }
 
-    /// Keeps how the agent ended, where its supervisor is not the one who saw it. If it cannot be written, that is
-    /// all we can do.
+    /// Keeps how the agent ended, where another process than its supervisor saw it. A failure to
+    /// write it is ignored.
     pub fn keep_end(&self, end: AgentEnd) {
         let _ = self.write(&end.to_string());
     }
 
-    /// Writes something for others into the file of the lock, instead of what is there.
+    /// Replaces the contents of the lock file with a text for other processes.
     pub(super) fn write(&self, text: &str) -> io::Result<()> {
         let length = text.len() as u64;
         self.file.write_all_at(text.as_bytes(), 0)?;
@@ -298,7 +294,7 @@ impl RunLock {
     }
 }
 
-/// What the names of the files of a run end with; the lock comes last, so that it is removed last.
+/// The suffixes of the files of a run; the lock comes last, so that it is removed last.
 const ENDINGS: [&str; 10] = [
     ".log",
     ".voice",
@@ -385,9 +381,10 @@ impl RunFiles {
 /// File names of this many bytes are possible everywhere.
 const NAME_BYTES_MAX: usize = 200;
 
-/// The name of a run as a path. Different runs have different names, also where capitals do not count, and
-/// none is inside another: whatever is not a small letter, a digit or harmless becomes `%`
-/// and its number; a name that is too long is cut, and each part that is continued ends with `+`.
+/// The name of a run as a path. Different runs have different names, also where capitals do not
+/// count, and none is inside another. A byte that is not a small letter, a digit or harmless
+/// becomes `%` and its number; a name that is too long is cut, and each part that is continued ends
+/// with `+`.
 fn file_name(run: &str) -> PathBuf {
     let mut name = String::with_capacity(run.len());
     for (at, byte) in run.bytes().enumerate() {
@@ -444,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_safe_is_escaped() {
+    fn unsafe_characters_are_escaped() {
         for (run, expected) in [
             ("gt-a/b#1", "gt-a%2fb#1"),
             ("GT-a#1", "%47%54-a#1"),
@@ -499,7 +496,7 @@ mod tests {
         let files = RunFiles::of(&town.path().join(".gt/runs"), "gt-abc#3");
         assert_eq!(files.liveness().unwrap(), Liveness::NeverTaken);
 
-        let lock = files.try_lock().unwrap().expect("nobody else is there");
+        let lock = files.try_lock().unwrap().expect("the lock is free");
         assert_eq!(files.liveness().unwrap(), Liveness::Held);
         assert!(files.try_lock().unwrap().is_none());
 
@@ -521,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_does_not_keep_a_supervisor_away() {
+    fn a_liveness_check_does_not_block_a_supervisor() {
         let town = tempfile::tempdir().unwrap();
         let files = RunFiles::of(town.path(), "gt-abc#3");
         drop(files.try_lock().unwrap());
@@ -545,7 +542,7 @@ mod tests {
             drop(files.try_lock().unwrap().unwrap());
             std::fs::write(files.output_path(), "said").unwrap();
         }
-        for other in ["supervisors.log", "standing-by-we-furiosa.orders", "notes"] {
+        for other in ["supervisors.log", "notes"] {
             std::fs::write(town.path().join(other), "").unwrap();
         }
         let found = || -> Vec<String> {

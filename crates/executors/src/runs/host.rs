@@ -1,4 +1,5 @@
-//! What tells the machine, and the directory on it, apart from all others that may share a store.
+//! The identity of the machine, and of the directory on it, among all others that may share a
+//! store.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};
@@ -14,7 +15,7 @@ const DIGITS: usize = 16;
 /// Where Linux says which start of the machine this is.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// What tells this start of the machine apart from all others, in digits; nothing where nobody can say.
+/// The identity of this boot of the machine, in digits; nothing where the system does not tell.
 pub fn boot_identity() -> Option<String> {
     digits_of(&fs::read_to_string(BOOT).ok()?)
 }
@@ -54,7 +55,7 @@ pub struct FormerHost {
     pub path: String,
 }
 
-/// What an identity file says.
+/// The contents of an identity file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Recorded {
     id: String,
@@ -63,8 +64,8 @@ struct Recorded {
     former: Option<FormerHost>,
 }
 
-/// The identity that is kept in the file at `path`; if there is none yet, it is made, once for all who ask. A file that was
-/// copied or moved here gets a new one.
+/// The identity that is kept in the file at `path`; if there is none yet, it is made, once for all
+/// callers. A file that was copied or moved here gets a new one.
 ///
 /// A name would not do: containers share one, a second directory on the same machine has locks of its own, and
 /// a machine may be renamed while runs are live.
@@ -86,7 +87,8 @@ pub fn host_identity(path: &Path) -> io::Result<HostIdentity> {
     }
     let mut options = crate::private::options();
     let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-    // Of several who find nothing at once, the others read what the first has written.
+    // Of several callers that find nothing at once, the others read the identity that the first has
+    // written.
     file.lock()?;
     let mut text = String::new();
     file.read_to_string(&mut text)?;
@@ -118,7 +120,8 @@ pub fn forget_former_host(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What tells this container, or this start of the machine, apart from others that were given the same identity.
+/// The identity of this container, or of this boot, among others that were given the same host
+/// identity.
 pub fn incarnation(directory: &Path) -> String {
     let boot = boot_identity().unwrap_or_default();
     // A container has process numbers of its own.
@@ -175,7 +178,8 @@ fn judge(recorded: &HostPlace, here: &HostPlace) -> HostVerdict {
     judge_host(recorded, here, old_place)
 }
 
-/// What a file says. An identity that was not written to its end is none; of the rest, all or nothing counts.
+/// Parses an identity file. An identity that was not written completely is none; the rest counts
+/// only if all of it is there.
 fn parse(text: &str) -> Option<Recorded> {
     let (id, rest) = text.split_once('\n')?;
     let is_whole = id.len() == DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -218,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_who_asks_in_one_directory_gets_the_same_identity() {
+    fn every_caller_in_one_directory_gets_the_same_identity() {
         let town = tempfile::tempdir().unwrap();
         let path = town.path().join("host");
         let seen: BTreeSet<String> = std::thread::scope(|scope| {
@@ -287,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_written_to_its_end_is_made_anew() {
+    fn an_incomplete_identity_file_is_made_anew() {
         let town = tempfile::tempdir().unwrap();
         let path = town.path().join("host");
         for left in ["", "0123", "0123456789abcdef", "not an identity, but long\n"] {

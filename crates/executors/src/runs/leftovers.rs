@@ -10,13 +10,13 @@ use super::remains::{Left, end_all};
 use crate::daemon::wait_for_any;
 
 /// How long processes that do not even end when they are killed are waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
+const KILL_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// How long to wait before looking again whether any is left.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const PROCESS_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What programs have left running: it may go on until the time of its program is up, also where it has begun a session of
-/// its own.
+/// Processes that programs have left running. They may go on until the time of their program is up,
+/// also where they have begun a session of their own.
 #[derive(Debug)]
 pub struct Leftovers {
     known: Vec<(Process, Instant)>,
@@ -29,7 +29,8 @@ impl Leftovers {
         Self { known: Vec::new() }
     }
 
-    /// Notes what a program has left that may run until this time, and ends all processes whose time is up.
+    /// Notes the processes that a program has left and that may run until this time, and ends all
+    /// whose time is up.
     pub fn note(&mut self, until: Instant) {
         for process in left() {
             if !self.known.iter().any(|(known, _)| is_same(known, &process)) {
@@ -45,11 +46,11 @@ impl Leftovers {
         while let Some(last) = last.filter(|_| !left().is_empty()) {
             // A process that was started meanwhile has as much time as the last program had.
             self.note(last);
-            if Instant::now() > last + PATIENCE {
-                // What cannot be ended is another user's.
+            if Instant::now() > last + KILL_WAIT_MAX {
+                // A process that cannot be ended belongs to another user.
                 return;
             }
-            wait_for_any(&[], LOOK_AGAIN);
+            wait_for_any(&[], PROCESS_POLL_INTERVAL);
         }
     }
 
@@ -58,7 +59,7 @@ impl Leftovers {
         let due = |process: &Process| {
             self.known.iter().any(|(known, until)| is_same(known, process) && *until <= now)
         };
-        end_all(Duration::ZERO, Some(PATIENCE), || {
+        end_all(Duration::ZERO, Some(KILL_WAIT_MAX), || {
             let all = processes::all();
             let mut processes: Vec<Process> = Vec::new();
             for process in left().into_iter().filter(due) {

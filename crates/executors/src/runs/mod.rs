@@ -1,18 +1,18 @@
 //! Runs in the world: the files and the lock of each, the supervisor around an agent, and how a
 //! run is ended.
 //!
-//! # What must stay true
+//! # Invariants
 //!
 //! - A supervisor enters a control group of its own where it can, so that no process of a run escapes it.
 //! - A run is alive while its lock is held. The supervisor takes it, the agent and everything that the
 //!   agent starts inherit it, and the kernel frees it when the last of them has ended. No process number
 //!   and no clock decides.
 //! - Nothing of a run outlives its supervisor's answer, unless it belongs to another user: when the agent
-//!   ends, what it left running is ended first.
-//! - What a supervisor has seen of the end of its agent outlives it, in the file of the lock.
+//!   ends, processes that it left running are ended first.
+//! - The end of an agent, once its supervisor has seen it, is kept in the file of the lock and outlives the supervisor.
 //! - A run has one agent at a time, also when it is handed over: the next is begun by the same supervisor under the
 //!   same lock, when nothing of the one before is left.
-//! - Only a process that is known to belong to a run is ever sent a signal: it holds the lock, is written down, is in the
+//! - Only a process that is known to belong to a run gets a signal: it holds the lock, is written down, is in the
 //!   control group of the run, has the name of the run of this town in its environment, or is both in the session of the
 //!   agent and in the tree of the run. A process that is only seen there keeps the run from being started again.
 
@@ -30,7 +30,6 @@ mod orphan;
 mod processes;
 mod prompter;
 mod remains;
-mod standby;
 mod starter;
 mod strays;
 mod supervisor;
@@ -39,7 +38,7 @@ pub use agent::{Agent, OpenedSession, Reopen, SessionEnd, Supervision};
 pub use awake::awake_since;
 pub(crate) use cgroup::outside_control_group;
 pub use cgroup::{control_groups_missing, enter_control_group, sweep_control_groups};
-pub use control::{Asked, ask_to_cancel, ask_to_hand_over, somebody_listens, tell_done};
+pub use control::{Asked, ask_to_cancel, ask_to_hand_over, has_listener, tell_done};
 pub(crate) use control::{Control, Wish};
 pub use end::AgentEnd;
 pub use errand::{ATTEND, Errand, Order as ErrandOrder, attend_errand};
@@ -53,11 +52,10 @@ pub use orphan::{
 };
 pub(crate) use processes::{parent_of, start_of};
 pub use prompter::{ARRIVED, Prompter};
-pub use standby::{Post, Standby, give_order, is_listened_to, make_post, post_of};
 pub use starter::{
     StarterLock, is_of_this_process, rebooted_since, starter_is_alive, wait_for_end_of_starter,
 };
 pub use strays::{Strays, Suspect, end_strays, strays_of};
 pub use supervisor::{
-    Hearing, OnEnd, Order, Supervisors, become_detached, is_there, next_order, say, speak_into,
+    Hearing, OnEnd, SupervisorCommand, become_detached, is_there, say, speak_into,
 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-use super::control::somebody_listens;
+use super::control::has_listener;
 use super::processes::{self, Process, has_open, pid_of};
 use super::remains::{Left, end_all};
 use super::{Liveness, RunFiles};
@@ -15,8 +15,8 @@ use super::{Liveness, RunFiles};
 /// How long after killing the last processes of a run their end is waited for.
 const KILLED_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a supervisor writes into the file of the lock for as long as there is, or is about to be, an agent:
-/// its own number, and as soon as it is known, who the agent is.
+/// The contents of the lock file for as long as there is, or is about to be, an agent: the
+/// supervisor's own number, and as soon as it is known, the agent's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) supervisor: Pid,
@@ -91,7 +91,7 @@ pub fn lost_its_session(files: &RunFiles) -> bool {
 /// that was written down (number and start), or it shares the process group of such a one. A run with a
 /// supervisor is left alone: that is asked with [`ask_to_cancel`](super::ask_to_cancel).
 pub fn end_orphan(files: &RunFiles, grace: Duration) -> io::Result<bool> {
-    if somebody_listens(files)? || files.liveness()? != Liveness::Held {
+    if has_listener(files)? || files.liveness()? != Liveness::Held {
         return Ok(false);
     }
     let text = fs::read_to_string(files.lock_path())?;
@@ -111,7 +111,7 @@ pub fn end_orphan(files: &RunFiles, grace: Duration) -> io::Result<bool> {
 /// The process with which the session of a run was started whose agent is at work: its supervisor, or the one that holds the
 /// session open which was opened instead of the first. Nothing if there is no such agent now.
 pub fn supervisor_at_work(files: &RunFiles) -> io::Result<Option<u32>> {
-    if !somebody_listens(files)? {
+    if !has_listener(files)? {
         return Ok(None);
     }
     let record = Record::parse(&fs::read_to_string(files.lock_path())?);
@@ -120,7 +120,7 @@ pub fn supervisor_at_work(files: &RunFiles) -> io::Result<Option<u32>> {
     Ok(process.and_then(|process| u32::try_from(process.as_raw_pid()).ok()))
 }
 
-/// What is left of a run whose supervisor is gone, while something holds its lock.
+/// The rest of a run whose supervisor is gone, while a process holds its lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unattended {
     /// Its agent, of this number, which goes on alone.
@@ -129,13 +129,14 @@ pub enum Unattended {
     Others(Vec<i32>),
 }
 
-/// What is left of a run whose supervisor is gone; nothing if that is not how it stands.
+/// The rest of a run whose supervisor is gone; nothing if the supervisor is there, or no process is
+/// left.
 pub fn unattended(files: &RunFiles) -> io::Result<Option<Unattended>> {
-    if files.liveness()? != Liveness::Held || somebody_listens(files)? {
+    if files.liveness()? != Liveness::Held || has_listener(files)? {
         return Ok(None);
     }
     let record = Record::parse(&fs::read_to_string(files.lock_path())?);
-    // Where nobody is written down, a supervisor is about to begin, or about to leave.
+    // Without a record, a supervisor is about to begin, or about to leave.
     let Some((supervisor, agent)) =
         record.and_then(|record| Some((record.supervisor, record.agent?)))
     else {
@@ -185,7 +186,7 @@ fn belonging(
         })
         .copied()
         .collect();
-    // The number of a group is nobody else's while the group has a member.
+    // The number of a group is not reused while the group has a member.
     if group.is_some() && found.iter().any(|process| process.group == group) {
         for process in all.iter().filter(may_end) {
             let is_new = !found.iter().any(|other| other.pid == process.pid);
@@ -244,13 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_came_back_is_somebody_else() {
+    fn a_reused_pid_is_another_process() {
         let all = [process(70_001, 70_001, 900), process(70_002, 70_001, 901)];
         assert_eq!(numbers(RECORD, &all, &[]), [] as [i32; 0]);
     }
 
     #[test]
-    fn whoever_holds_the_lock_belongs_to_the_run_and_proves_its_group() {
+    fn a_holder_of_the_lock_belongs_to_the_run_with_its_group() {
         let all = [process(70_002, 70_001, 501), process(70_003, 70_001, 502), process(80, 80, 9)];
         assert_eq!(numbers(RECORD, &all, &[70_003, 80]), [70_003, 80, 70_002]);
     }

@@ -9,7 +9,7 @@ use rustix::process::Pid;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: Pid,
-    /// Nobody's child, if the kernel itself started it.
+    /// Nothing if the kernel itself started it.
     pub(super) parent: Option<Pid>,
     pub(super) group: Option<Pid>,
     pub(super) session: Option<Pid>,
@@ -32,7 +32,7 @@ pub(super) fn look(pid: Pid) -> Option<Process> {
     parse(&stat)
 }
 
-/// Whoever started the process of this number, as far as the kernel tells.
+/// The parent of the process of this number, as far as the kernel tells.
 pub(crate) fn parent_of(number: u32) -> Option<u32> {
     let process = Pid::from_raw(number.try_into().ok()?).and_then(look)?;
     process.parent?.as_raw_pid().try_into().ok()
@@ -79,7 +79,7 @@ pub(super) fn descendants(
     while let Some(parent) = parents.pop() {
         for process in processes.iter().filter(|process| process.parent == Some(parent)) {
             let is_bystander = |other: &Process| {
-                // What a bystander leaves behind when it ends is usually still in its group.
+                // Orphans of a bystander are usually still in its group.
                 (other.pid, other.started) == (process.pid, process.started)
                     || (other.group == process.group && other.group == Some(other.pid))
             };
@@ -94,10 +94,10 @@ pub(super) fn descendants(
     found
 }
 
-/// Most processes that are looked at to weigh a tree.
-const WEIGHED_MAX: usize = 1_000;
+/// The most processes that are measured in a tree.
+const MEASURED_PROCESSES_MAX: usize = 1_000;
 
-/// How much memory a process and everything that it started takes now, in megabytes, without what is shared with files
+/// How much memory a process and everything that it started takes now, in megabytes, without pages that are shared with files
 /// and others; nothing if the kernel does not tell. Only the processes of the tree are looked at, not all there are.
 pub(super) fn memory_of_tree(root: Pid) -> Option<u32> {
     let mut pages = 0_u64;
@@ -112,7 +112,7 @@ pub(super) fn memory_of_tree(root: Pid) -> Option<u32> {
         }
         pages = pages.saturating_add(statm.ok().and_then(|text| own_pages(&text)).unwrap_or(0));
         for child in children_of(pid) {
-            if found.len() < WEIGHED_MAX && !found.contains(&child) {
+            if found.len() < MEASURED_PROCESSES_MAX && !found.contains(&child) {
                 found.push(child);
             }
         }
@@ -128,7 +128,7 @@ fn own_pages(statm: &str) -> Option<u64> {
     Some(resident.saturating_sub(fields.next()?.parse().ok()?))
 }
 
-/// What a process has started itself, whichever of its threads did.
+/// The children of a process, of all its threads.
 fn children_of(pid: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())) else {
         return Vec::new();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_the_kernel_is_read_whatever_the_name_is() {
+    fn a_process_name_with_brackets_and_bad_utf8_is_parsed() {
         let line =
             b"12 (a) S 1 (\xff) Z 3 4 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 9 9 9\n";
         let expected = Process { started: 123_456, is_over: true, ..process(12, 3, 4) };
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_has_an_end() {
+    fn a_cycle_of_parents_is_searched_once() {
         let all = [process(10, 12, 10), process(11, 10, 10), process(12, 11, 10)];
         assert_eq!(descendants(&all, Pid::from_raw(10).unwrap(), &[]).len(), 2);
     }
@@ -231,7 +231,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn we_are_among_all() {
+    fn the_list_of_all_processes_has_this_one() {
         let ourselves = rustix::process::getpid();
         let seen = look(ourselves).unwrap();
         assert!(all().contains(&seen));

@@ -17,8 +17,8 @@ use super::files::Keyboard;
 use crate::background::spawn;
 use crate::process::command;
 
-/// What types the prompt of an agent on a terminal. It reads the prompt, and prints [`ARRIVED`] or, in another
-/// line, what is wrong. While it runs nobody else types.
+/// The program that types the prompt of an agent on a terminal. It reads the prompt, and prints
+/// [`ARRIVED`] or, in another line, the error. While it runs no other process types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompter {
     /// The program.
@@ -27,7 +27,7 @@ pub struct Prompter {
     pub arguments: Vec<OsString>,
 }
 
-/// What a prompter that did its work says.
+/// The message of a prompter that did its work.
 pub const ARRIVED: &str = "arrived";
 
 /// A prompter at work.
@@ -54,7 +54,7 @@ impl Prompter {
             .stdin(prompt_file(files.root(), prompt)?)
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        // Whoever looks after the agent collects all of its children, and this one too.
+        // The supervisor collects all of the agent's children, and this one too.
         let mut child = keyboard.handed_to(|| spawn(&mut program))?;
         let voice = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         Ok(Prompting { voice, said: Vec::new() })
@@ -62,7 +62,7 @@ impl Prompter {
 }
 
 impl Prompting {
-    /// What came of it, once that is known. Only to be called when there is something to read.
+    /// The result, once that is known. Only to be called when there is something to read.
     pub(super) fn verdict(&mut self) -> Option<Result<(), String>> {
         let mut more = [0; 4096];
         match rustix::io::read(&self.voice, &mut more) {
@@ -75,7 +75,9 @@ impl Prompting {
                 let said = String::from_utf8_lossy(&self.said);
                 Some(match said.trim() {
                     ARRIVED => Ok(()),
-                    "" => Err("whoever was to type its prompt ended without a word".to_owned()),
+                    "" => {
+                        Err("the program that types its prompt ended without a message".to_owned())
+                    }
                     why => Err(why.to_owned()),
                 })
             }
@@ -84,7 +86,7 @@ impl Prompting {
 }
 
 impl Prompting {
-    /// What came of it, if that is known before the time is up.
+    /// The result, if that is known before the time is up.
     pub(super) fn verdict_within(mut self, limit: Duration) -> Result<(), String> {
         let begun = Instant::now();
         while let Some(left) = limit.checked_sub(begun.elapsed()) {

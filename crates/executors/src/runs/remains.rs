@@ -11,13 +11,13 @@ use rustix::process::{
 
 use super::processes::{self, Process};
 
-/// How long to wait before looking again at what tells nobody of its end.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// How long to wait before looking again at processes whose end is not reported.
+const PROCESS_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How long to wait for a process that was killed before looking for others again.
 const KILLED_PAUSE: Duration = Duration::from_millis(500);
 
-/// What is left of a run.
+/// The processes that are left of a run.
 #[derive(Debug)]
 pub(super) struct Left {
     /// The processes that can be told apart.
@@ -27,7 +27,7 @@ pub(super) struct Left {
 }
 
 impl Left {
-    /// Nothing.
+    /// No processes.
     pub(super) const NOTHING: Self = Self { processes: Vec::new(), group: None };
 
     fn is_nothing(&self) -> bool {
@@ -35,9 +35,10 @@ impl Left {
     }
 }
 
-/// Ends whatever `find` finds until it finds nothing: each process is asked once with `TERM`; what is left
-/// after `grace` is killed. Gives up `patience` after that, if there is a limit to it. A process that we may
-/// not send signals to is left alone. Says whether nothing is left.
+/// Ends all that `find` finds until it finds nothing: each process is asked once with `TERM`;
+/// processes that are left after `grace` are killed. Gives up `patience` after that, if there is a
+/// limit to it. A process that we may not send signals to is left alone. Says whether nothing is
+/// left.
 pub(super) fn end_all(
     grace: Duration,
     patience: Option<Duration>,
@@ -64,7 +65,7 @@ pub(super) fn end_all(
     }
 }
 
-/// What has been done so far.
+/// The steps taken so far.
 #[derive(Debug, Default)]
 struct Course {
     asked: Vec<Process>,
@@ -112,11 +113,11 @@ impl Course {
         let handles: Vec<Option<OwnedFd>> = touchable.map(handle).collect();
         let ends: Vec<&OwnedFd> = handles.iter().flatten().collect();
         let is_told = left.group.is_none() && ends.len() == handles.len();
-        let limit = if is_told { limit } else { limit.min(LOOK_AGAIN) };
+        let limit = if is_told { limit } else { limit.min(PROCESS_POLL_INTERVAL) };
         let mut polled: Vec<PollFd<'_>> =
             ends.iter().map(|end| PollFd::new(end, PollFlags::IN)).collect();
         let timeout = Timespec::try_from(limit).ok();
-        // Whatever ends the wait, the next look tells more.
+        // The reason why the wait ended does not matter: the caller looks again.
         let _ = poll(&mut polled, timeout.as_ref());
     }
 }
@@ -148,7 +149,8 @@ fn handle(process: &Process) -> Option<OwnedFd> {
     {
         use rustix::process::{PidfdFlags, pidfd_open};
         let handle = pidfd_open(process.pid, PidfdFlags::empty()).ok()?;
-        // The handle holds on to whoever has the number now; is that still the one we saw?
+        // The handle belongs to the process that has the number now; check that it is still the one
+        // we saw.
         processes::look(process.pid).filter(|seen| is_same(seen, process)).map(|_| handle)
     }
     #[cfg(not(target_os = "linux"))]
@@ -172,8 +174,9 @@ pub(super) fn bystanders() -> Vec<Process> {
     children
 }
 
-/// What is left of a run after the end of its agent: everything that the agent started, which the kernel
-/// has made ours, and its process group. Collects those of them that have ended.
+/// The processes that are left of a run after the end of its agent: its process group, and
+/// everything that the agent started, which the kernel has made ours. Collects those of them that
+/// have ended.
 pub(super) fn left_of(agent: Pid, bystanders: &[Process]) -> Left {
     let has_children = loop {
         match wait(WaitOptions::NOHANG) {

@@ -1,5 +1,5 @@
-//! The lock of whoever starts runs. A run that nobody has claimed yet names it, so that a start whose
-//! starter is dead can be told from one that takes its time.
+//! The lock of a process that starts runs. A run that is not claimed yet names it, so that a start
+//! whose starter is dead can be told from one that takes its time.
 
 use std::fs::{File, TryLockError};
 use std::hash::{BuildHasher as _, RandomState};
@@ -25,7 +25,8 @@ impl StarterLock {
             let process = std::process::id();
             // Process numbers come back; the lock of one that is dead must not seem to be held by another.
             let mut name = format!("{process}-{:016x}", RandomState::new().hash_one(process));
-            // What it starts cannot outlive this start of the machine, and that must be known after the next.
+            // Its processes cannot outlive this boot of the machine, and that must be known after
+            // the next one.
             if let Some(boot) = boot_identity() {
                 name = format!("{name}-{boot}");
             }
@@ -34,7 +35,7 @@ impl StarterLock {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
                 Ok(file) => {
-                    // Nobody knows the name yet, so nobody is in the way.
+                    // No other process knows the name yet, so the lock is free.
                     file.lock()?;
                     return Ok(Self { name, path, _file: file });
                 }
@@ -42,7 +43,7 @@ impl StarterLock {
         }
     }
 
-    /// What a run writes down to say who is starting it.
+    /// The name that a run records for its starter.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -50,7 +51,7 @@ impl StarterLock {
 
 impl Drop for StarterLock {
     fn drop(&mut self) {
-        // A file that stays is removed by whoever asks for it.
+        // A file that stays is removed by the next process that asks for it.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -65,13 +66,13 @@ pub fn wait_for_end_of_starter(directory: &Path, name: &str) -> io::Result<()> {
     if !is_name(name) {
         return Ok(());
     }
-    // Shared, and given back at once: whoever asks meanwhile is not kept from anything.
+    // Shared, and given back at once, so that it does not block other processes that ask.
     let file = File::open(directory.join(name))?;
     file.lock_shared()?;
     file.unlock()
 }
 
-/// Whether a name can be that of a starter. One that cannot must not lead to the file of somebody else.
+/// Whether a name can be that of a starter. Any other name must not lead to another file.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
@@ -86,7 +87,7 @@ pub fn starter_is_alive(directory: &Path, name: &str) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened?,
     };
-    // Shared, so that two who ask at once do not take each other for the starter.
+    // Shared, so that two processes that ask at once do not take each other for the starter.
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) => Err(error),
@@ -97,7 +98,8 @@ pub fn starter_is_alive(directory: &Path, name: &str) -> io::Result<bool> {
     }
 }
 
-/// Whether the machine was started anew since the starter of this name began. Where nobody can say, it was not.
+/// Whether the machine was started anew since the starter of this name began; no where the system
+/// does not tell.
 pub fn rebooted_since(name: &str) -> bool {
     is_of_another_boot(name, boot_identity().as_deref())
 }
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_starter_left_is_removed() {
+    fn the_file_of_a_dead_starter_is_removed() {
         let starters = tempfile::tempdir().unwrap();
         let left = starters.path().join("12-0123456789abcdef");
         std::fs::write(&left, "").unwrap();
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_of_somebody_else_is_left_alone() {
+    fn a_name_that_leads_to_another_file_is_refused() {
         let town = tempfile::tempdir().unwrap();
         let starters = town.path().join("starters");
         std::fs::create_dir(&starters).unwrap();

@@ -23,7 +23,8 @@ use super::remains::{Left, end_all};
 /// How long after killing the last of them their end is waited for.
 const KILLED_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A run whose supervisor did not live to end what its agents started, and of which nothing holds the lock.
+/// A run whose supervisor died before it could end the processes of its agents, and whose lock is
+/// free.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspect {
     /// Its name, as its worker knows it.
@@ -55,14 +56,14 @@ impl Suspect {
 }
 
 impl RunFiles {
-    /// Whether the supervisor of a run did not live to end what its agents started.
+    /// Whether the supervisor of a run died before it could end the processes of its agents.
     pub fn was_cut_off(&self) -> bool {
         let text = fs::read_to_string(self.lock_path()).unwrap_or_default();
         Record::parse(&text).is_some()
     }
 }
 
-/// What is left of such a run.
+/// The processes that are left of such a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Strays {
     /// The numbers of processes that certainly belong to it.
@@ -78,8 +79,8 @@ impl Strays {
     }
 }
 
-/// Looks once through all processes for what is left of these runs of the town at `root`. Finds nothing where the kernel
-/// does not tell.
+/// Looks once through all processes for those of these runs of the town at `root`. Finds nothing
+/// where the kernel does not tell.
 pub fn strays_of(root: &Path, suspects: &[Suspect]) -> Vec<Strays> {
     by_suspect(suspects, look(root, suspects))
 }
@@ -97,8 +98,8 @@ fn by_suspect(suspects: &[Suspect], processes: Vec<Found>) -> Vec<Strays> {
     found
 }
 
-/// Ends what certainly belongs to one of these runs: `TERM`, `grace`, `KILL`. Returns what is left of them then; processes
-/// that are only seen are left alone.
+/// Ends the processes that certainly belong to one of these runs: `TERM`, `grace`, `KILL`. Returns
+/// those that are left then; processes that are only seen are left alone.
 pub fn end_strays(root: &Path, suspects: &[Suspect], grace: Duration) -> Vec<Strays> {
     // Most often there is nothing, and a look takes its time where there are many processes.
     let found = look(root, suspects);
@@ -140,7 +141,7 @@ fn look(root: &Path, suspects: &[Suspect]) -> Vec<Found> {
     };
     let mut found: Vec<Found> = Vec::new();
     for process in all.iter().filter(|process| !process.is_over) {
-        // The process that asks is not what is left of anything.
+        // The process that asks belongs to no suspect.
         if !is_ours(process) || ancestors.contains(&process.pid) {
             continue;
         }
@@ -177,7 +178,7 @@ fn look(root: &Path, suspects: &[Suspect]) -> Vec<Found> {
     with_descendants(found, &all, &ancestors)
 }
 
-/// Adds what the found processes have started: it belongs where they do.
+/// Adds the children of the found processes: they belong to the same run.
 fn with_descendants(mut found: Vec<Found>, all: &[Process], ancestors: &[Pid]) -> Vec<Found> {
     let mut more: Vec<Found> = Vec::new();
     for (parent, at, is_of_run) in &found {
@@ -259,16 +260,17 @@ fn is_of(environment: &[u8], run: &str, root: &Path) -> bool {
     })
 }
 
-/// Whether a program is one that works for all runs, whoever started it: our own, or a server of sessions.
+/// Whether a program works for all runs, regardless of its parent: our own, or a server of
+/// sessions.
 fn is_machinery(name: &[u8], our_name: Option<&[u8]>) -> bool {
     name.starts_with(b"tmux") || Some(name) == our_name
 }
 
-/// What the program of a process is called.
+/// The name of the program of a process.
 fn program_name(directory: &Path) -> Option<Vec<u8>> {
     let program = fs::read_link(directory.join("exe")).ok()?;
     let name = program.file_name()?.as_bytes();
-    // What was replaced while it runs is called like this.
+    // The kernel adds this to a program that was replaced while it runs.
     Some(name.strip_suffix(b" (deleted)").unwrap_or(name).to_vec())
 }
 
@@ -316,7 +318,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_bears_the_name_of_a_run_is_found_and_ended_and_what_is_in_its_tree_is_found() {
+    fn processes_of_a_run_are_ended_and_those_in_its_tree_are_only_found() {
         use std::process::Stdio;
 
         use crate::process::command_in;
@@ -399,7 +401,7 @@ mod tests {
             seen.seen.sort_unstable();
             seen == Strays { of_run: vec![], seen: expected.clone() }
         });
-        // What is only seen is never sent a signal.
+        // Processes that are only seen never get a signal.
         let left = end_strays(town.path(), &suspects, Duration::ZERO);
         assert_eq!(left[0].seen.len(), expected.len());
 

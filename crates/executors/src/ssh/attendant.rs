@@ -1,4 +1,4 @@
-//! Who stands at the other end of a line.
+//! The process at the other end of a line.
 
 use std::io::{self, BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::runs::{
     Asked, Liveness, RunFiles, ask_to_cancel, become_detached, end_orphan, tell_done,
 };
 
-/// This machine, which is the other one for whoever calls.
+/// This machine, which is the remote one for home.
 pub struct Over<'a> {
     /// Our own program.
     pub program: PathBuf,
@@ -44,9 +44,10 @@ struct Subject {
     grace: Duration,
 }
 
-/// Serves one line: greets, and does what home says until home hangs up. What was started goes on then.
+/// Serves one line: greets, and does what home says until home hangs up. Runs that were started go
+/// on then.
 pub fn attend(over: &Over) -> io::Result<()> {
-    // The end of the session that sshd made for us is not that of what we start.
+    // The end of the session that sshd made for us must not end the runs that we start.
     become_detached()?;
     let mut out = io::stdout().lock();
     out.write_all(Hello::ours().line().as_bytes())?;
@@ -125,7 +126,7 @@ pub fn attend(over: &Over) -> io::Result<()> {
     Ok(())
 }
 
-/// What home is told if nobody can tell it more.
+/// Tells home that following a run failed.
 fn told(followed: io::Result<()>, voice: &Voice) {
     if let Err(error) = followed {
         // If home has hung up, that was the reason.
@@ -133,7 +134,7 @@ fn told(followed: io::Result<()>, voice: &Voice) {
     }
 }
 
-/// Has a keeper take the lock of a run, and passes on what it says. Gives the way to order it.
+/// Has a keeper take the lock of a run, and passes on its messages. Gives the way to order it.
 fn begin(over: &Over, place: &RunPlace, files: &RunFiles, voice: &Voice) -> io::Result<ChildStdin> {
     files.create()?;
     let log =
@@ -158,7 +159,8 @@ fn begin(over: &Over, place: &RunPlace, files: &RunFiles, voice: &Voice) -> io::
     Ok(orders)
 }
 
-/// Passes on what a keeper says until it has started its agent or says why not; whether there is a run to be followed then.
+/// Passes on the messages of a keeper until it has started its agent or says why not; says whether
+/// there is a run to follow then.
 fn is_followed(mut said: impl BufRead, files: &RunFiles, voice: &Voice) -> bool {
     while let Ok(Some((message, _))) = receive::<FromThere>(&mut said) {
         // If home has hung up, there is nothing to be said.
@@ -186,7 +188,8 @@ fn standing(files: &RunFiles) -> Result<Liveness, String> {
     }
 }
 
-/// A run of the same bead of which something is left. Whoever begins the next knows that it is over, so it is ended.
+/// A run of the same bead of which a process is left. The process that begins the next knows that
+/// it is over, so it is ended.
 fn earlier_alive(over: &Over, place: &RunPlace) -> Option<String> {
     for earlier in &place.earlier {
         let files = RunFiles::of(&runs_root(over, place), earlier);
@@ -212,8 +215,8 @@ fn earlier_alive(over: &Over, place: &RunPlace) -> Option<String> {
     None
 }
 
-/// How long apart it is tried to end what does not listen.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// How long apart it is tried to end a run that does not react.
+const END_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Has everything of a run ended, whether or not its keeper is there.
 fn end(files: &RunFiles, grace: Duration) {
@@ -223,6 +226,6 @@ fn end(files: &RunFiles, grace: Duration) {
         }
         // Either it is about to listen, or it is dead and its agent is not.
         let _ = end_orphan(files, grace);
-        thread::sleep(ASK_AGAIN);
+        thread::sleep(END_RETRY_INTERVAL);
     }
 }

@@ -17,11 +17,11 @@ use crate::process::command_in;
 pub struct Caller {
     /// Our own program.
     pub program: PathBuf,
-    /// Where.
+    /// The directory in which commands run.
     pub directory: PathBuf,
-    /// As whom: the variables that make this the run's.
+    /// The variables that identify the run.
     pub environment: Vec<(String, String)>,
-    /// What the command line is here for one that was called there; why not, if it is not done for an agent over there.
+    /// Translates a command line of the agent over there into one here, or says why it is refused.
     pub translate: fn(&str, Vec<String>) -> Result<Vec<String>, String>,
 }
 
@@ -32,7 +32,7 @@ const INPUT_BYTES_MAX: usize = 64 << 20;
 #[derive(Debug)]
 struct Running {
     child: Arc<Mutex<Child>>,
-    /// What it still has to read; nothing once that has ended.
+    /// Sends it further input; nothing once that has ended.
     input: Option<mpsc::Sender<Vec<u8>>>,
     input_bytes: usize,
     is_over: Arc<AtomicBool>,
@@ -45,7 +45,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Begins a command; its answer goes to whoever called, over the line.
+    /// Begins a command; its answer goes to the calling agent, over the line.
     pub(super) fn begin(
         &mut self,
         caller: &Caller,
@@ -54,7 +54,7 @@ impl Calls {
         arguments: Vec<String>,
         voice: &Voice,
     ) {
-        // Whoever was answered needs nothing any more; what those wanted to read is forgotten with them.
+        // Commands that were answered are forgotten, with input that they have not read.
         self.running.retain(|_, running| !running.is_over.load(Ordering::Relaxed));
         let begun = (caller.translate)(program, arguments).and_then(|arguments| {
             start(caller, &arguments, call, voice).map_err(|error| error.to_string())
@@ -79,7 +79,7 @@ impl Calls {
         }
     }
 
-    /// Ends a command for which nobody waits any more. One that has ended is not touched.
+    /// Ends a command whose caller is gone. One that has ended is not touched.
     pub(super) fn hang_up(&mut self, call: u64) {
         if let Some(running) = self.running.remove(&call) {
             end(&running);
@@ -99,7 +99,7 @@ fn end(running: &Running) {
 
 fn refuse(voice: &Voice, call: u64, why: &str) {
     let said = FromHome::Said { call, stream: Stream::Error };
-    // If the line has broken, whoever called sees that.
+    // If the line has broken, the calling agent sees that.
     let _ = voice.say(&said, format!("Error: {why}\n").as_bytes());
     let _ = voice.say(&FromHome::Answered { call, status: 1 }, &[]);
 }
@@ -138,7 +138,7 @@ fn start(caller: &Caller, arguments: &[String], call: u64, voice: &Voice) -> io:
     Ok(Running { child, input: Some(input), input_bytes: 0, is_over })
 }
 
-/// Gives a command what it reads.
+/// Writes the input of a command.
 fn give(mut stdin: ChildStdin, more: &mpsc::Receiver<Vec<u8>>) {
     for bytes in more {
         if stdin.write_all(&bytes).is_err() {
@@ -148,7 +148,7 @@ fn give(mut stdin: ChildStdin, more: &mpsc::Receiver<Vec<u8>>) {
     }
 }
 
-/// Passes on what a command prints.
+/// Passes on the output of a command.
 fn pass(mut from: Box<dyn Read + Send>, call: u64, stream: Stream, voice: &Voice) {
     let mut chunk = vec![0; 32 << 10];
     while let Ok(read @ 1..) = from.read(&mut chunk) {

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::protocol::{FromHome, FromThere, Stream, receive, send};
 
-/// How long it is tried to reach home, and how often.
-const PATIENCE: Duration = Duration::from_secs(90);
-const TRY_AGAIN: Duration = Duration::from_millis(250);
+/// How long it is tried to connect to home, and how long apart.
+const CONNECT_WAIT_MAX: Duration = Duration::from_secs(90);
+const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Why a command was not done at home, as far as can be told.
 #[derive(Debug, thiserror::Error)]
@@ -34,13 +34,13 @@ pub fn call_home(socket: &Path, program: &str, arguments: Vec<String>) -> Result
     let call = FromThere::Call { call: 0, program: program.to_owned(), arguments };
     send(&mut home, &call, &[]).map_err(|_| CallError::NoLine)?;
     let input = home.try_clone().map_err(|_| CallError::Broken)?;
-    // It is not waited for: who calls may leave it open for ever.
+    // It is not waited for: our caller may leave its input open for ever.
     thread::spawn(move || pass_input(input));
     let mut from = BufReader::new(home);
     loop {
         match receive::<FromHome>(&mut from) {
             Ok(Some((FromHome::Said { stream, .. }, payload))) => {
-                // Nobody to read it is no failure of the command.
+                // A closed output is no failure of the command.
                 let _ = match stream {
                     Stream::Out => {
                         io::stdout().write_all(&payload).and_then(|()| io::stdout().flush())
@@ -59,13 +59,13 @@ fn connect(socket: &Path) -> Result<UnixStream, CallError> {
     loop {
         match UnixStream::connect(socket) {
             Ok(home) => return Ok(home),
-            Err(_) if began.elapsed() < PATIENCE => thread::sleep(TRY_AGAIN),
+            Err(_) if began.elapsed() < CONNECT_WAIT_MAX => thread::sleep(CONNECT_RETRY_INTERVAL),
             Err(_) => return Err(CallError::NoLine),
         }
     }
 }
 
-/// Sends what there is to be read, to its end.
+/// Sends standard input, to its end.
 fn pass_input(mut home: UnixStream) {
     let input = io::stdin();
     let mut chunk = vec![0; 32 << 10];

@@ -13,10 +13,10 @@ use std::time::Duration;
 use super::attendant::Voice;
 use super::protocol::{FromHome, FromThere, Stream, receive, send};
 
-/// How long whoever called may take to read an answer.
+/// How long a caller may take to read an answer.
 const READING_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Everybody who has called and not been answered yet, by number.
+/// The callers that have not been answered yet, by number.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Exchange {
     callers: Arc<Mutex<HashMap<u64, UnixStream>>>,
@@ -42,7 +42,7 @@ impl Exchange {
             for (number, caller) in listener.incoming().enumerate() {
                 let Ok(caller) = caller else { continue };
                 let (this, voice) = (this.clone(), voice.clone());
-                // Who cannot be heard sees the end of the connection.
+                // A caller that cannot be served sees the end of the connection.
                 let _ = thread::Builder::new().spawn(move || {
                     let _ = this.serve(number as u64, &caller, &voice);
                 });
@@ -55,7 +55,7 @@ impl Exchange {
         self.callers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes on what a caller says, until it hangs up.
+    /// Passes on the messages of a caller, until it hangs up.
     fn serve(&self, number: u64, caller: &UnixStream, voice: &Voice) -> io::Result<()> {
         caller.set_write_timeout(Some(READING_PATIENCE))?;
         self.callers().insert(number, caller.try_clone()?);
@@ -78,7 +78,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Passes on what a command has printed.
+    /// Passes on the output of a command.
     pub(super) fn said(&self, call: u64, stream: Stream, payload: &[u8]) {
         self.pass(call, &FromHome::Said { call, stream }, payload);
     }
@@ -96,7 +96,7 @@ impl Exchange {
         if let Some(mut caller) = caller
             && send(&mut caller, message, payload).is_err()
         {
-            // Whoever does not read does not want to know.
+            // A caller that does not read is disconnected.
             let _ = caller.shutdown(Shutdown::Both);
         }
     }

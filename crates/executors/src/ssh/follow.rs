@@ -1,4 +1,4 @@
-//! Telling home what there is to be seen of a run over there, to its end.
+//! Reports the output and the end of a run over there to home.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -13,24 +13,28 @@ use crate::runs::{RunFiles, boot_identity};
 /// How much of an output is sent at once.
 const CHUNK: usize = 64 << 10;
 
-/// How long apart a file is looked at that grows, and that does not.
-const SOON: Duration = Duration::from_millis(20);
-const LATER: Duration = Duration::from_millis(500);
+/// The pauses between two looks at the output: while it grows, and at most.
+const OUTPUT_POLL_MIN: Duration = Duration::from_millis(20);
+const OUTPUT_POLL_MAX: Duration = Duration::from_millis(500);
 
 /// Sends the output of a run from this byte on, as it grows, and how the run ended once nothing of it is left.
 pub(super) fn follow(files: &RunFiles, from: u64, voice: &Voice) -> io::Result<()> {
     let (ended, end) = mpsc::channel();
     let waited_for = files.clone();
-    // The kernel wakes whoever waits for a lock: nobody has to look again and again.
+    // The kernel wakes a thread that waits for a lock, so no polling is needed.
     thread::Builder::new().spawn(move || {
-        // Nobody listens when the line has gone first.
+        // The receiver is gone when the line has gone first.
         let _ = ended.send(waited_for.wait_until_free());
     })?;
     let mut output = Output { files, file: None, at: from };
-    let mut pause = SOON;
+    let mut pause = OUTPUT_POLL_MIN;
     loop {
         let waited = end.recv_timeout(pause);
-        pause = if output.send_all(voice)? { SOON } else { (pause * 2).min(LATER) };
+        pause = if output.send_all(voice)? {
+            OUTPUT_POLL_MIN
+        } else {
+            (pause * 2).min(OUTPUT_POLL_MAX)
+        };
         match waited {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(waited) => {
@@ -42,7 +46,7 @@ pub(super) fn follow(files: &RunFiles, from: u64, voice: &Voice) -> io::Result<(
     }
     let end = files.agent_end()?.map(|end| end.to_string());
     let begun = files.output_path().exists();
-    // Nobody is left who could call home.
+    // The agent that could call home has ended.
     let _ = fs::remove_file(files.socket_path());
     voice.say(&FromThere::Ended(Ended { end, begun, boot: boot_identity() }), &[])
 }

@@ -1,4 +1,4 @@
-//! Who stays with an agent on another machine, whether or not anybody is on the line.
+//! The process that stays with an agent on another machine, with or without a line to home.
 
 use std::fs;
 use std::io::{self, BufReader};
@@ -13,7 +13,7 @@ use crate::process::ProcessError;
 use crate::runs::{Agent, RunFiles, Supervision, become_detached, boot_identity};
 use crate::terminal::Launcher;
 
-/// How long an order is waited for once the lock is taken. Whoever comes later is too late, and knows.
+/// How long an order is waited for once the lock is taken. A later one is too late, and home knows.
 const ORDER_PATIENCE: Duration = Duration::from_mins(2);
 
 /// Longest path of a socket everywhere.
@@ -67,7 +67,7 @@ pub fn keep(over: &Over) -> io::Result<()> {
     say(&FromThere::Ready(ready.clone()));
     let (hear, heard) = mpsc::channel();
     thread::Builder::new().spawn(move || {
-        // Nobody listens any more when it comes too late.
+        // The receiver is gone when the order comes too late.
         let _ = hear.send(receive(&mut input));
     })?;
     let Ok(Ok(Some((FromHome::Order(order), prompt)))) = heard.recv_timeout(ORDER_PATIENCE) else {
@@ -93,7 +93,7 @@ pub fn keep(over: &Over) -> io::Result<()> {
 }
 
 fn say(message: &FromThere) {
-    // An attendant that has gone needs no answer; whoever comes after it looks at the lock.
+    // An attendant that has gone needs no answer; the next one looks at the lock.
     let _ = send(&mut io::stdout().lock(), message, &[]);
 }
 
@@ -104,7 +104,7 @@ fn explained(error: &ProcessError) -> String {
     }
 }
 
-/// What home needs to know for its order.
+/// The facts that home needs for its order.
 fn ready(over: &Over, files: &RunFiles) -> Result<Ready, String> {
     let text = |path: &Path| {
         path.to_str().map(str::to_owned).ok_or_else(|| {

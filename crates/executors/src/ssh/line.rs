@@ -18,13 +18,13 @@ use crate::process::command;
 /// How long the other machine has to greet.
 const GREETING_PATIENCE: Duration = Duration::from_mins(1);
 
-/// How long our program there has to take a lock, or to end what is in the way first.
+/// How long our program there has to take a lock, or to end earlier runs first.
 const ANSWER_PATIENCE: Duration = Duration::from_mins(2);
 
 /// How much a shell over there may print before our program greets.
 const NOISE_BYTES_MAX: usize = 1 << 20;
 
-/// How much is kept of what `ssh` and the shell over there complain about.
+/// How much error output of `ssh` and the shell over there is kept.
 const WORDS_BYTES_MAX: u64 = 4096;
 
 /// Why there is no line, or none any more.
@@ -35,7 +35,7 @@ pub enum LineError {
     Unreachable {
         /// The machine.
         host: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// It speaks another language.
@@ -48,7 +48,7 @@ pub enum LineError {
         host: String,
         /// Which program is there.
         version: String,
-        /// What it speaks.
+        /// Its version of the protocol.
         theirs: u32,
     },
 }
@@ -63,7 +63,7 @@ impl Voice {
     }
 }
 
-/// A line to our program on another machine. When it is dropped, what goes on over there goes on.
+/// A line to our program on another machine. Runs over there go on when it is dropped.
 #[derive(Debug)]
 pub struct Line {
     host: String,
@@ -75,7 +75,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Calls the machine and hears its greeting. `scratch` is a directory for what must be kept meanwhile.
+    /// Calls the machine and waits for its greeting. `scratch` is a directory for temporary files.
     pub fn dial(site: &Site, scratch: &Path) -> Result<Self, LineError> {
         let unreachable = |why: String| LineError::Unreachable { host: site.host.clone(), why };
         let mut line = Self::start(site, scratch).map_err(|error| {
@@ -193,7 +193,7 @@ impl Line {
 
     fn wait(&self, limit: Duration) {
         let timeout = Timespec::try_from(limit).ok();
-        // Whatever ends the wait, the next look tells more.
+        // The reason why the wait ended does not matter: the caller looks again.
         let _ = poll(&mut [PollFd::new(&self.out, PollFlags::IN)], timeout.as_ref());
     }
 
@@ -201,7 +201,7 @@ impl Line {
         LineError::Unreachable { host: self.host.clone(), why: why.to_owned() }
     }
 
-    /// What `ssh`, or the shell over there, said last.
+    /// The last words of `ssh`, or of the shell over there.
     fn complaint(&mut self) -> String {
         // It has closed its output, and ends.
         let status = self.child.wait().map(|status| status.to_string()).unwrap_or_default();

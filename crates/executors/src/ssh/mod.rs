@@ -1,18 +1,18 @@
 //! Runs on another machine, over `ssh`.
 //!
-//! # Who does what
+//! # The processes
 //!
 //! Over there a *keeper* holds the run's lock and stays with the agent, as a supervisor does here: it goes on when the line
 //! breaks, and needs no store. An *attendant* stands at the other end of each line: it has a keeper take the lock, passes
 //! the order on, and then only tells what it sees, which is the same whether the line is the first or the tenth.
 //! At home a supervisor has the home lock and the line ([`Stay`]); it alone knows the store.
 //!
-//! # What must stay true
+//! # Invariants
 //!
-//! - An order is given once, by whoever was granted the run, over the line that took the lock before: so there is at most
-//!   one agent, whatever breaks when.
+//! - An order is given once, by the supervisor that was granted the run, over the line that took the lock before. So
+//!   there is at most one agent, even if a line or a machine breaks.
 //! - A machine that cannot be reached says nothing about a run. It is asked again; nothing is started elsewhere meanwhile.
-//! - Nothing of the store goes over the line. What an agent asks for with `gt` and `bd` is done at home.
+//! - Nothing of the store goes over the line. The agent's `gt` and `bd` commands are executed at home.
 
 mod attendant;
 mod calls;

@@ -1,5 +1,5 @@
-//! What home and the other machine say to each other: lines of JSON over the standard streams of `ssh`, each followed by
-//! as many plain bytes as it announces.
+//! The protocol between home and the other machine: lines of JSON over the standard streams of
+//! `ssh`, each followed by as many plain bytes as it announces.
 
 use std::io::{self, BufRead, Read as _, Write};
 
@@ -13,7 +13,7 @@ pub(super) const PROTOCOL: u32 = 1;
 const LINE_BYTES_MAX: usize = 16 << 20;
 const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
-/// What the greeting begins with. Shells over there may print something of their own before it.
+/// The prefix of the greeting. Shells over there may print something of their own before it.
 const GREETING: &str = "gt-remote ";
 
 /// The first thing that the other machine says.
@@ -51,15 +51,15 @@ pub struct RunPlace {
     pub town: String,
     /// The run, such as `gt-abc#3`.
     pub run: String,
-    /// The runs of the same bead before it. They are over in the store; what is left of them over there is ended, and
-    /// this one waits for that.
+    /// The runs of the same bead before it. They are over in the store; processes that are left of
+    /// them over there are ended, and this one waits for that.
     #[serde(default)]
     pub earlier: Vec<String>,
-    /// How long what is asked to end has before it is killed.
+    /// How long a process that is asked to end has before it is killed.
     pub grace_ms: u64,
 }
 
-/// What an agent is started with.
+/// The command with which an agent is started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteOrder {
     /// The program and its arguments.
@@ -68,7 +68,7 @@ pub struct RemoteOrder {
     pub environment: Vec<(String, String)>,
     /// Whether it needs a terminal.
     pub terminal: bool,
-    /// What is to stand in the file with its prompt, if it reads one.
+    /// The contents of the file with its prompt, if it reads one.
     pub prompt_file: Option<String>,
 }
 
@@ -82,17 +82,17 @@ pub enum Stream {
     Error,
 }
 
-/// What home says.
+/// The messages of home.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FromHome {
     /// Take the lock of a run, and say so; nothing is started yet.
     Begin(RunPlace),
-    /// Start the agent of the run that was begun. What it reads stands behind.
+    /// Start the agent of the run that was begun. Its input stands behind.
     Order(RemoteOrder),
     /// Tell of a run that was ordered before, its output from this byte on.
     Join {
-        /// Which.
+        /// The run.
         place: RunPlace,
         /// How much of its output is known.
         output_from: u64,
@@ -101,23 +101,23 @@ pub enum FromHome {
     Cancel,
     /// The work of the run is done: its agent may end by itself for a while.
     Leave,
-    /// What a command that the agent called has printed stands behind.
+    /// The output of a command that the agent called stands behind.
     Said {
-        /// Which call.
+        /// The call.
         call: u64,
-        /// Where.
+        /// The stream that it was printed to.
         stream: Stream,
     },
     /// A command that the agent called has ended.
     Answered {
-        /// Which call.
+        /// The call.
         call: u64,
         /// Its exit status.
         status: u8,
     },
 }
 
-/// What the other machine says.
+/// The messages of the other machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FromThere {
@@ -125,7 +125,7 @@ pub enum FromThere {
     Ready(Ready),
     /// The run cannot be begun.
     Refused {
-        /// Why.
+        /// The reason.
         why: String,
         /// Whether that passes by itself.
         busy: bool,
@@ -134,14 +134,14 @@ pub enum FromThere {
     Started,
     /// The agent could not be started, and nothing of the run is left.
     NotStarted {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// Something of the run that was asked for is alive, and is stayed with.
     Alive,
-    /// Nobody can say what became of the run.
+    /// It cannot be found out how the run ended.
     Unknown {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// More of what the agent printed stands behind.
@@ -152,19 +152,19 @@ pub enum FromThere {
     Call {
         /// A number that no other call of this connection has.
         call: u64,
-        /// What the program was called as: `gt` or `bd`.
+        /// The name by which the program was called: `gt` or `bd`.
         program: String,
         /// Its arguments.
         arguments: Vec<String>,
     },
-    /// What a call reads stands behind; nothing if that is all.
+    /// The input of a call stands behind; nothing if that is all.
     Input {
-        /// Which call.
+        /// The call.
         call: u64,
     },
-    /// Whoever called is gone.
+    /// The caller is gone.
     HungUp {
-        /// Which call.
+        /// The call.
         call: u64,
     },
 }
@@ -185,7 +185,7 @@ pub struct Ready {
 /// How a run ended over there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// As its lock file has it, if whoever stayed with it saw it.
+    /// As its lock file has it, if its keeper saw it.
     pub end: Option<String>,
     /// Whether its agent was begun.
     pub begun: bool,
@@ -246,7 +246,7 @@ fn parse_line<M: DeserializeOwned>(line: &[u8]) -> io::Result<(M, usize)> {
     Ok((envelope.message, envelope.bytes))
 }
 
-/// What has been heard and not been understood yet, where nobody may wait for the rest of a message.
+/// Received bytes that are no whole message yet, where the reader must not wait for the rest.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     bytes: Vec<u8>,
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greeting_is_found_among_what_shells_print() {
+    fn a_greeting_is_found_in_the_output_of_shells() {
         let ours = Hello::ours();
         assert_eq!(Hello::parse(&ours.line()), Some(ours));
         for line in ["", "Welcome!", "gt-remote", "gt-remote {}", "gt-remote 1"] {
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_broken_off_is_refused() {
+    fn messages_too_long_or_cut_off_are_refused() {
         for text in [
             "{\"bytes\":99999999999,\"message\":{\"kind\":\"cancel\"}}\n",
             "{\"bytes\":5,\"message\":{\"kind\":\"cancel\"}}\nabc",
@@ -344,7 +344,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_said_is_heard_in_whatever_pieces_it_comes(
+        fn messages_arrive_whole_in_pieces_of_any_size(
             words in prop::collection::vec((0_u64..4, prop::collection::vec(any::<u8>(), 0..50)), 0..8),
             step in 1_usize..40,
         ) {

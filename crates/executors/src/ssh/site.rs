@@ -9,27 +9,27 @@ use serde::{Deserialize, Serialize};
 use super::protocol::RunPlace;
 use crate::runs::RunFiles;
 
-/// Another machine, and what is where on it.
+/// Another machine, and the places of our files on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     /// The program that reaches it, and its options.
     pub command: Vec<String>,
-    /// What that program calls the machine.
+    /// That program's name of the machine.
     pub host: String,
     /// Our program over there, as a shell there understands it.
     pub gt: String,
 }
 
-/// What must be known to find a run again, whatever is set by then.
+/// The facts that find a run again, even if the settings have changed by then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Posting {
-    /// On which machine.
+    /// The machine.
     pub site: Site,
-    /// Where there.
+    /// The run and its directories there.
     pub place: RunPlace,
     /// Which start of that machine it was begun in, if it could tell.
     pub boot: Option<String>,
-    /// Whether what became of it is written down, so that nobody has to look for it there.
+    /// Whether its end is recorded, so that the other machine need not be asked.
     #[serde(default)]
     pub is_over: bool,
 }
@@ -42,7 +42,7 @@ impl Posting {
         let path = files.posting_path();
         let mut beside = path.clone().into_os_string();
         beside.push(".new");
-        // Whoever reads it finds all of it.
+        // A reader finds either the old text or all of the new one.
         crate::private::write(Path::new(&beside), text)?;
         fs::rename(&beside, path)
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_a_run_went_is_found_again() {
+    fn a_posting_is_written_and_read_back() {
         let town = tempfile::tempdir().unwrap();
         let files = RunFiles::of(town.path(), "gt-abc#3");
         assert_eq!(Posting::read(&files).unwrap(), None);

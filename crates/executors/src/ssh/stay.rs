@@ -12,7 +12,7 @@ use super::protocol::{Ended, FromHome, FromThere, Ready, RemoteOrder};
 use super::site::Posting;
 use crate::runs::{AgentEnd, Control, RunFiles, Wish};
 
-/// What came of asking the other machine to take a run.
+/// The result of asking the other machine to take a run.
 #[derive(Debug)]
 pub enum Begun {
     /// It has its lock, and waits for the order.
@@ -41,7 +41,7 @@ pub fn begin(posting: &Posting, files: &RunFiles) -> Result<Begun, LineError> {
     }
 }
 
-/// Gives the order. From here on an agent may be there, whatever becomes of the line.
+/// Gives the order. From here on an agent may be there, even if the line breaks.
 pub fn order(line: &Line, order: RemoteOrder, prompt: &[u8]) -> Result<(), LineError> {
     line.say(&FromHome::Order(order), prompt)
 }
@@ -53,12 +53,12 @@ pub enum Outcome {
     Ended(AgentEnd),
     /// Its agent could not be started.
     NotStarted(String),
-    /// Nothing of it is left, and nobody saw how it ended.
+    /// Nothing of it is left, and its end was not seen.
     Vanished {
         /// Whether the machine was started anew meanwhile.
         rebooted: bool,
     },
-    /// Nobody wants to know any more, and the machine cannot be reached.
+    /// The result is not wanted any more, and the machine cannot be reached.
     Abandoned,
 }
 
@@ -68,19 +68,19 @@ pub struct Stay<'a> {
     pub files: &'a RunFiles,
     /// Where it is.
     pub posting: &'a Posting,
-    /// How what its agent calls is done.
+    /// How the commands of its agent are executed.
     pub caller: &'a Caller,
-    /// Whether anybody still wants to know what becomes of it; asked before each dialling.
+    /// Whether the result is still wanted; asked before each dialling.
     pub is_wanted: &'a dyn Fn() -> bool,
-    /// Whether somebody has wanted it to end already.
+    /// Whether it was already asked to end.
     pub is_cancelled: bool,
 }
 
-/// How long apart it is dialled again: at first, and at most.
-const DIAL_SOON: Duration = Duration::from_millis(250);
-const DIAL_LATER: Duration = Duration::from_secs(30);
+/// The pause before the machine is dialled again: at first, and at most.
+const DIAL_PAUSE_MIN: Duration = Duration::from_millis(250);
+const DIAL_PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// How long it is tried to pass a wish on that concerns a run which is over in the store.
+/// How long it is tried to pass on a request about a run that is over in the store.
 const WISH_PATIENCE: Duration = Duration::from_mins(10);
 
 impl Stay<'_> {
@@ -99,16 +99,16 @@ impl Stay<'_> {
         let calls = Calls::default();
         let mut visit = Visit { stay: self, control, output: &mut output, wish, calls };
         let mut line = line;
-        // What whoever was here before has written is not known to be true any more.
+        // The mark of an earlier supervisor may be out of date.
         self.mark(None);
-        let (mut pause, mut down_since) = (DIAL_SOON, None);
+        let (mut pause, mut down_since) = (DIAL_PAUSE_MIN, None);
         loop {
             let broken = match line.take() {
                 Some(mut line) => match visit.listen(&mut line, started) {
                     Heard::Over(outcome) => return Ok(outcome),
                     Heard::Broken { why, was_of_use } => {
                         if was_of_use {
-                            (pause, down_since) = (DIAL_SOON, None);
+                            (pause, down_since) = (DIAL_PAUSE_MIN, None);
                         }
                         why
                     }
@@ -121,7 +121,7 @@ impl Stay<'_> {
                     Err(error) => error.to_string(),
                 },
             };
-            // What was called over the line that broke has nobody to answer to.
+            // Calls over the line that broke cannot be answered any more.
             visit.calls = Calls::default();
             self.mark(Some(&broken));
             let down_since = *down_since.get_or_insert_with(Instant::now);
@@ -130,13 +130,14 @@ impl Stay<'_> {
                 return Ok(Outcome::Abandoned);
             }
             visit.rest(pause);
-            pause = (pause * 2).min(DIAL_LATER);
+            pause = (pause * 2).min(DIAL_PAUSE_MAX);
         }
     }
 
     fn rejoin(&self, output: &File) -> Result<Box<Line>, LineError> {
         let line = Line::dial(&self.posting.site, self.files.root())?;
-        // What cannot be measured is told from the beginning, rather than not at all.
+        // If its length cannot be read, the output is sent from the beginning, rather than not at
+        // all.
         let output_from = output.metadata().map_or(0, |output| output.len());
         line.say(&FromHome::Join { place: self.posting.place.clone(), output_from }, &[])?;
         Ok(Box::new(line))
@@ -149,7 +150,7 @@ impl Stay<'_> {
     }
 }
 
-/// What was heard over a line.
+/// The result of listening on a line.
 enum Heard {
     Over(Outcome),
     Broken {
@@ -164,7 +165,7 @@ struct Visit<'a> {
     stay: &'a Stay<'a>,
     control: &'a mut Control,
     output: &'a mut File,
-    /// What somebody wants of the run; said over every line anew.
+    /// The request about the run; said over every line anew.
     wish: Option<Wish>,
     calls: Calls,
 }
@@ -175,7 +176,7 @@ impl Visit<'_> {
         let mut was_of_use = false;
         let broken =
             |error: &LineError, was_of_use| Heard::Broken { why: error.to_string(), was_of_use };
-        // Before the agent is there, a wish would be heard by nobody over there.
+        // Before the agent is there, no process over there would hear a request.
         let (mut is_there, mut is_told) = (false, None);
         loop {
             loop {
@@ -194,7 +195,7 @@ impl Visit<'_> {
                         started();
                     }
                     FromThere::Output => {
-                        // What could not be kept is asked for again.
+                        // Output that could not be kept is asked for again.
                         if let Err(error) = self.output.write_all(&payload) {
                             let why = format!("its output cannot be kept here: {error}");
                             return Heard::Broken { why, was_of_use: false };
@@ -235,7 +236,7 @@ impl Visit<'_> {
                     PollFd::new(&*self.control, PollFlags::IN),
                     PollFd::new(&*line, PollFlags::IN),
                 ];
-                // Whatever else ends the wait, the next look tells more.
+                // The reason why the wait ended does not matter: the loop looks again.
                 let _ = poll(&mut polled, None);
                 polled.map(|polled| !polled.revents().is_empty())
             };
@@ -249,14 +250,14 @@ impl Visit<'_> {
     }
 
     fn hear_wish(&mut self) {
-        // A run over there has one session: whoever wants another was told so.
+        // A run over there has one session: a request for another was refused already.
         let heard = self.control.wish().filter(|wish| *wish != Wish::HandOver);
-        // Whoever is in a hurry wins.
+        // The stronger request wins.
         self.wish = self.wish.max(heard);
     }
 
-    /// Waits before the next dialling. What somebody wants is heard meanwhile, and whoever cancels does not wait for the
-    /// whole pause.
+    /// Waits before the next dialling. Requests are heard meanwhile, and a cancellation does not
+    /// wait for the whole pause.
     fn rest(&mut self, pause: Duration) {
         let began = Instant::now();
         loop {

@@ -13,7 +13,8 @@ use rustix::termios::{
     OptionalActions, Termios, Winsize, isatty, tcgetattr, tcgetwinsize, tcsetattr, ttyname,
 };
 
-/// The terminal that this process was started on, if it was: somebody who has it as a session may take it away.
+/// The terminal that this process was started on, if any. It may go away, for example with its tmux
+/// session.
 #[derive(Debug)]
 pub struct OwnTerminal {
     terminal: Option<OwnedFd>,
@@ -34,7 +35,7 @@ impl OwnTerminal {
         Self { terminal: opened.ok().map(OwnedFd::from) }
     }
 
-    /// What can be waited for to go away.
+    /// A descriptor that reports when the terminal goes away.
     pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
         self.terminal.as_ref().map(AsFd::as_fd)
     }
@@ -56,7 +57,7 @@ pub struct Display {
 impl Display {
     /// The terminal of this process, if it has one.
     pub fn of_this_process() -> io::Result<Option<Self>> {
-        // What was typed before there was an agent is not meant for it.
+        // Keys that were typed before there was an agent are not meant for it.
         let when = OptionalActions::Flush;
         match ttyname(io::stdin(), Vec::new()) {
             // A process that has left the session of its terminal still has it to show something on.

@@ -56,7 +56,7 @@ impl Terminal {
             .stdin(self.front()?)
             .stdout(Stdio::null())
             .stderr(complain);
-        // No process group of its own: whoever leads one cannot begin a session.
+        // No process group of its own: the leader of one cannot begin a session.
         let mut child = spawn(&mut launch)?;
         // Our copies of both, or the pipe would have no end.
         drop(launch);
@@ -76,8 +76,9 @@ fn told_error(said: &str) -> io::Error {
     number.map_or_else(|| io::Error::other(said.trim().to_owned()), io::Error::from_raw_os_error)
 }
 
-/// What a process does that was started through a [`Launcher`]: it begins a session, takes the terminal that it reads
-/// from, and becomes the agent. Returns only if that is not possible, after whoever started it was told why.
+/// Runs as a process that was started through a [`Launcher`]: it begins a session, takes the
+/// terminal that it reads from, and becomes the agent. Returns only if that is not possible, after
+/// it has told its parent why.
 pub fn become_agent(argv: &[OsString]) -> io::Result<Infallible> {
     // Closed when it becomes the agent, by which it is known that it did.
     let mut complain = File::from(io::stderr().as_fd().try_clone_to_owned()?);
@@ -96,7 +97,7 @@ fn try_to_become(argv: &[OsString]) -> io::Error {
     match take_terminal() {
         Err(error) => error,
         Ok([out, errors]) => {
-            // What the agent is given was said when we were started.
+            // The agent's environment was set when we were started.
             let mut agent = command_with_everything(program);
             agent.args(arguments).stdout(out).stderr(errors).exec()
         }

@@ -16,41 +16,44 @@ use super::{Display, Terminal};
 /// How often the size of the display is looked at: no signal reaches us that would tell.
 const SIZE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long to wait before reading again from a terminal that nobody has open; somebody may open it again.
+/// How long to wait before reading again from a terminal that no process has open; it may be opened
+/// again.
 const REOPENED_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a display that takes nothing is waited for when the agent has ended. Everything is in the log.
 const DISPLAY_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long what is left is read when the agent has ended. Far longer than it takes, unless somebody is left who prints.
+/// How long the rest of the output is read when the agent has ended. Far longer than it takes,
+/// unless a process is left that prints.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 
-/// Makes a display empty, and forgets that its last agent wanted to be told of pasted text. What an earlier agent of the
-/// same session has shown must not be taken for what this one shows: it would be typed at before it listens.
+/// Makes a display empty, and turns off the bracketed paste that its last agent wanted. The output
+/// of an earlier agent of the same session must not be taken for that of this one: the prompt would
+/// be typed before it listens.
 const CLEAR: &[u8] = b"\x1b[?2004l\x1b[2J\x1b[H";
 
 /// How much is copied at once.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// What was kept of what an agent printed.
+/// How much of an agent's output was kept.
 #[derive(Debug)]
 pub struct Kept {
     /// How much of it is in the log, in bytes.
     pub bytes: u64,
-    /// What is not, if not all is.
+    /// The rest, if not all is.
     pub loss: Option<Loss>,
 }
 
-/// What could not be kept.
+/// Output that could not be kept.
 #[derive(Debug)]
 pub struct Loss {
-    /// How much, in bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// Why, the first time.
+    /// The first error.
     pub error: io::Error,
 }
 
-/// Copies what an agent prints and what is typed, in the background.
+/// Copies output and typed keys, in the background.
 #[derive(Debug)]
 pub struct Relay {
     /// Closed to say that it is over.
@@ -118,7 +121,7 @@ impl Relay {
         self.listen_to(display, None)
     }
 
-    /// Copies what is typed on a display to the agent, which has been told of this size.
+    /// Copies the keys typed on a display to the agent, which has been told of this size.
     fn listen_to(&mut self, display: Arc<Display>, size: Option<Winsize>) -> io::Result<()> {
         let (terminal, told) = (Arc::clone(&self.terminal), self.told.try_clone()?);
         let copy = Typed { terminal, display, told, size };
@@ -126,11 +129,11 @@ impl Relay {
         Ok(())
     }
 
-    /// Copies what is left and ends. To be called when the agent has ended, and what it had started.
+    /// Copies the rest and ends. To be called when the agent and its processes have ended.
     pub fn finish(self) -> Kept {
         drop(self.over);
         for typed in self.typed {
-            // Whatever happened to the keys, the log matters.
+            // A failure of the typing thread does not matter; the log does.
             let _ = typed.join();
         }
         self.printed.join().unwrap_or_else(|_| Kept {
@@ -154,10 +157,10 @@ impl Printed {
     fn run(mut self) -> Kept {
         let mut piece = vec![0; PIECE_BYTES];
         loop {
-            // Known before the read: nothing comes after what is read then.
+            // Read before the output: nothing comes after the bytes that are read then.
             let is_over = self.is_over();
             match rustix::io::read(&self.terminal.back, &mut piece[..]) {
-                // Nobody has it open, or nothing is left, and nobody is there who could print more.
+                // No process has it open, or nothing is left, and no process could print more.
                 Ok(0) | Err(Errno::IO | Errno::AGAIN) if is_over => return self.kept,
                 Ok(0) | Err(Errno::IO) => {
                     wait(&[(self.told.as_fd(), PollFlags::IN)], Some(REOPENED_INTERVAL));
@@ -305,7 +308,7 @@ impl Typed {
                         return false;
                     }
                 }
-                // Nobody reads now; somebody may, later.
+                // The terminal is not read now, but may be later.
                 Err(_) => return true,
             }
         }
@@ -323,6 +326,6 @@ fn wait(wanted: &[(BorrowedFd<'_>, PollFlags)], limit: Option<Duration>) -> bool
     let mut polled: Vec<PollFd<'_>> =
         wanted.iter().map(|(descriptor, flags)| PollFd::new(descriptor, *flags)).collect();
     let timeout = limit.and_then(|limit| Timespec::try_from(limit).ok());
-    // Interrupted is as good as woken: whoever asked looks again.
+    // Interrupted is as good as woken: the caller looks again.
     poll(&mut polled, timeout.as_ref()).is_ok_and(|ready| ready > 0)
 }

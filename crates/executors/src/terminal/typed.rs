@@ -19,9 +19,9 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 /// The longest pasted text that is shown as it is, in bytes.
 const SHOWN_BYTES_MAX: usize = 1_000;
 
-/// Reads what is typed at the terminal of this process, up to the key that sends it.
+/// Reads the keys typed at the terminal of this process, up to the key that sends them.
 pub fn read_typed() -> io::Result<String> {
-    // Nothing is lost of what was typed before anybody read it.
+    // Keys that were typed before this call are not lost.
     let display = Display::at(OsStr::new("/dev/tty"), OptionalActions::Now)?.ok_or_else(|| {
         io::Error::new(io::ErrorKind::NotFound, "there is no terminal to read from")
     })?;
@@ -50,7 +50,7 @@ pub fn read_typed() -> io::Result<String> {
     Ok(String::from_utf8_lossy(&typed.text).into_owned())
 }
 
-/// What was typed so far.
+/// The keys typed so far.
 #[derive(Debug, Default)]
 struct Typed {
     text: Vec<u8>,
@@ -60,7 +60,7 @@ struct Typed {
 }
 
 impl Typed {
-    /// Takes one more byte, and gives what the screen shows for it.
+    /// Takes one more byte, and gives the text that the screen shows for it.
     fn take(&mut self, byte: u8) -> String {
         match (byte, self.paste_begun) {
             (b'\r' | b'\n', None) => {

@@ -1,4 +1,4 @@
-//! One client in control mode, for whoever asks often.
+//! One client in control mode, for callers with many commands.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read as _, Write as _};
@@ -18,16 +18,17 @@ use crate::background::spawn;
 /// One client in control mode: commands and answers over one process, each ten times faster than a call of
 /// the tmux program.
 ///
-/// A client must be attached to a session. This one has a session of its own that nobody sees, in which nothing
-/// happens; so it hears nothing of what the others print, however much it is. The session goes with the client.
+/// A client must be attached to a session. This one has a hidden session of its own, in which
+/// nothing happens; so it does not receive the output of the others, however much it is. The
+/// session goes with the client.
 #[derive(Debug)]
 pub struct ControlClient {
     child: Child,
     commands: ChildStdin,
     answers: ChildStdout,
-    /// What was heard of a line that is not complete.
+    /// The beginning of a line that is not complete.
     part: Vec<u8>,
-    /// What no pane can know.
+    /// A random text that no pane can know.
     secret: String,
     /// How many commands were sent.
     asked: u64,
@@ -97,7 +98,7 @@ impl ControlClient {
         Ok(listed(lines.iter().map(Vec::as_slice)))
     }
 
-    /// What the pane of a session shows or has shown, like [`Tmux::capture`].
+    /// The contents of the pane of a session, like [`Tmux::capture`].
     pub fn capture(&mut self, name: &str, capture: Capture) -> Result<String, TmuxError> {
         let name = Name::new(name)?;
         let lines =
@@ -112,7 +113,7 @@ impl ControlClient {
         if self.is_lost {
             return Err(Failure::NoServer);
         }
-        // Until the answer is complete there may be one that belongs to nobody.
+        // Until the answer is complete, the next answer may belong to an earlier command.
         self.is_lost = true;
         self.asked += 1;
         let secret = format!("{}-{}", self.secret, self.asked);
@@ -180,7 +181,7 @@ fn wait_for(pipe: &ChildStdout, limit: Duration) -> Result<(), Failure> {
     let timeout = Timespec::try_from(limit).ok();
     match poll(&mut [PollFd::new(pipe, PollFlags::IN)], timeout.as_ref()) {
         Ok(0) => Err(Failure::Silent),
-        // Interrupted is as good as woken: whoever reads waits.
+        // Interrupted is as good as woken: the reader waits again.
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(Failure::Io(error.into())),
     }

@@ -1,9 +1,9 @@
-//! What can go wrong with tmux.
+//! The errors of tmux.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why tmux did not do what it was asked.
+/// The reason why tmux failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TmuxError {
     /// There is no such program.
@@ -13,14 +13,14 @@ pub enum TmuxError {
         super::OLDEST.0, super::OLDEST.1
     )]
     Missing,
-    /// The program is older than what we need.
+    /// The program is too old.
     #[error(
         "this is tmux {found}, which is too old: install tmux {}.{} or later, or let workers run \
          without it: gt rig set <rig> executor process",
         super::OLDEST.0, super::OLDEST.1
     )]
     TooOld {
-        /// What it calls its version.
+        /// Its version, in its own words.
         found: String,
     },
     /// A session cannot have this name.
@@ -64,7 +64,7 @@ pub enum TmuxError {
         /// Its name.
         name: String,
     },
-    /// What was asked does not fit into one message to the server.
+    /// The command does not fit into one message to the server.
     #[error("tmux cannot take a command this long (about 16 kB); put what is long into a file")]
     TooLong,
     /// The server has gone while it was spoken to, and its sessions with it.
@@ -82,7 +82,7 @@ pub enum TmuxError {
     /// Tmux refused.
     #[error("tmux failed: {message}")]
     Failed {
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// The program could not be started, or spoken to.

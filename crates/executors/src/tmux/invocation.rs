@@ -1,4 +1,4 @@
-//! One call of the tmux program: its words, its answer, and what its complaints mean.
+//! One call of the tmux program: its words, its answer, and the classes of its complaints.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write as _};
@@ -14,7 +14,7 @@ use crate::background::spawn;
 /// Why a call came to nothing.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Nobody serves this socket.
+    /// No server listens on this socket.
     NoServer,
     /// The server is not one that we have prepared.
     Unprepared,
@@ -35,7 +35,7 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// What a complaint of tmux means.
+    /// The failure that a complaint of tmux stands for.
     fn of(complaint: &str) -> Self {
         let complaint = complaint.trim();
         let begins = |beginnings: &[&str]| beginnings.iter().any(|it| complaint.starts_with(it));
@@ -54,7 +54,7 @@ impl Failure {
         }
     }
 
-    /// What an answer in control mode means that is a complaint.
+    /// The failure that a complaint in control mode stands for.
     pub(super) fn of_lines(lines: &[Vec<u8>]) -> Self {
         let text = lines.iter().map(|line| String::from_utf8_lossy(line).into_owned());
         Self::of(&text.collect::<Vec<_>>().join(" "))
@@ -85,13 +85,13 @@ pub(super) fn without_formats(word: &OsStr) -> OsString {
     OsString::from_vec(doubled.collect())
 }
 
-/// Runs the program, gives it `input`, and returns what it printed.
+/// Runs the program, gives it `input`, and returns its output.
 pub(super) fn ask(command: &mut Command, input: &[u8]) -> Result<Vec<u8>, Failure> {
     let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
     let mut child = spawn(command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
     if let Some(mut pipe) = child.stdin.take() {
         let input = input.to_owned();
-        // Whoever does not read all of it says why.
+        // If the program does not read all of it, its exit status says why.
         thread::spawn(move || pipe.write_all(&input));
     }
     let printed = gather(child.stdout.take());
@@ -124,10 +124,10 @@ fn gather(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
     thread::spawn(move || {
         let mut words = Vec::new();
         if let Some(mut pipe) = pipe {
-            // What was read before it broke is better than nothing.
+            // Bytes that were read before it broke are better than nothing.
             let _ = pipe.read_to_end(&mut words);
         }
-        // Nobody listens when the time was up first.
+        // The receiver is gone when the time was up first.
         let _ = tell.send(words);
     });
     told
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complaints_have_a_meaning() {
+    fn complaints_of_tmux_are_classified() {
         let is = |text: &str| Failure::of(text);
         assert!(matches!(is("no server running on /tmp/tmux-0/x\n"), Failure::NoServer));
         assert!(matches!(
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn words_mean_themselves() {
+    fn semicolons_and_formats_in_words_are_escaped() {
         let exact = |word: &str| exact_word(OsStr::new(word)).into_string().unwrap();
         assert_eq!(exact(""), "");
         assert_eq!(exact(";"), "\\;");

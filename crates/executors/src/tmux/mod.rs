@@ -1,12 +1,12 @@
 //! Sessions of workers in tmux: one server for each town, on a socket of its own.
 //!
-//! # What must stay true
+//! # Invariants
 //!
 //! - The tmux of a person is not touched: our servers have their own sockets and read no configuration.
 //! - A session means exactly the one of that name. Names that tmux would change are refused.
-//! - What a session runs is given to tmux as words; nothing is typed and no shell sees it.
-//! - What a session knows of the environment is what a child of ours would know, and not what happened to be
-//!   in the environment of whoever started the server. Values are not seen in the list of processes.
+//! - The command of a session is given to tmux as words; nothing is typed and no shell sees it.
+//! - The environment of a session is that of a child of ours, and not that of the process that started the server.
+//!   Values are not seen in the list of processes.
 //! - No server is the same as no sessions.
 
 mod control;
@@ -16,6 +16,7 @@ mod paste;
 mod protocol;
 mod server;
 mod session;
+mod socket;
 mod version;
 
 pub use control::ControlClient;
@@ -38,7 +39,7 @@ use self::invocation::{Failure, ask, exact_word, without_formats};
 use self::session::{Name, captured, capturing, finding, found, listed, listing};
 use crate::process::{ProcessError, command};
 
-/// The oldest version that has what we use.
+/// The oldest version that has the commands that we use.
 const OLDEST: (u32, u32) = (3, 0);
 
 /// How much of the hash of a town is in the name of its socket: enough for all towns of a machine, and short,
@@ -48,19 +49,20 @@ const SOCKET_HASH_BYTES: usize = 6;
 /// The longest name of a session, in bytes.
 const NAME_BYTES_MAX: usize = 100;
 
-/// The longest variable, in bytes: tmux silently leaves out what does not fit into a message.
+/// The longest variable, in bytes: tmux silently leaves out variables that do not fit into a
+/// message.
 const VARIABLE_BYTES_MAX: usize = 16_000;
 
 /// How long we wait for an answer. Generous: only a server that hangs takes this long.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
-/// What the names of sessions begin with that are not for others; no other name can.
+/// The prefix of the names of our hidden sessions; no other name can have it.
 const HIDDEN_MARK: char = '+';
 
 /// An option of the server which says that it has been prepared.
 const PREPARED: &str = "@gt-prepared";
 
-/// How large a pane is while nobody looks at it.
+/// The size of a pane while no client is attached.
 const COLUMNS: &str = "200";
 const ROWS: &str = "50";
 
@@ -74,8 +76,8 @@ pub struct Tmux {
 }
 
 impl Tmux {
-    /// Fails if tmux is missing or too old. Whoever starts a server makes sure of it, and where there is one somebody
-    /// has; so this is for those who want to know before.
+    /// Fails if tmux is missing or too old. Starting a server checks it too, so this is for callers
+    /// that want to know before.
     pub fn check() -> Result<(), TmuxError> {
         version::check()
     }
@@ -177,7 +179,8 @@ impl Tmux {
         }
     }
 
-    /// What each pane of a session was started with, as tmux writes it; nothing for what it starts by itself.
+    /// The command with which each pane of a session was started, as tmux writes it; nothing for
+    /// the default command.
     pub fn started_with(&self, name: &str) -> Result<Vec<String>, TmuxError> {
         let name = Name::new(name)?;
         let words = ["list-panes", "-s", "-t", &name.session(), "-F", "#{pane_start_command}"];
@@ -197,13 +200,13 @@ impl Tmux {
         self.whether(&["kill-server"])
     }
 
-    /// What the pane of a session shows or has shown.
+    /// The contents of the pane of a session.
     pub fn capture(&self, name: &str, capture: Capture) -> Result<String, TmuxError> {
         let name = Name::new(name)?;
         self.capture_from(&name, &name.pane(), capture)
     }
 
-    /// What a pane shows or has shown.
+    /// The contents of a pane.
     pub fn capture_pane(&self, pane: &Pane, capture: Capture) -> Result<String, TmuxError> {
         self.capture_from(&pane.name, &pane.id, capture)
     }
@@ -216,7 +219,8 @@ impl Tmux {
         Ok(captured(&printed, capture))
     }
 
-    /// The pane that was started with this process, or with whoever started it, if it is in one of our sessions.
+    /// The pane that was started with this process, or with its parent, if it is in one of our
+    /// sessions.
     pub fn pane_of(&self, process: u32) -> Result<Option<Pane>, TmuxError> {
         match self.ask(&finding(), b"") {
             Ok(printed) => {
@@ -228,14 +232,14 @@ impl Tmux {
         }
     }
 
-    /// What a person runs to look at a session and to type into it.
+    /// The command with which a person looks at a session and types into it.
     pub fn attach_command(&self, name: &str) -> Result<AttachCommand, TmuxError> {
         let name = Name::new(name)?;
         let words = ["-u", "-L", &self.socket, "attach-session", "-E", "-t", &name.session()];
         Ok(AttachCommand { arguments: words.map(str::to_owned).to_vec() })
     }
 
-    /// A client for whoever asks often. The server is started if there is none.
+    /// A client for callers with many commands. The server is started if there is none.
     pub fn control(&self) -> Result<ControlClient, TmuxError> {
         ControlClient::start(self)
     }
@@ -249,10 +253,15 @@ impl Tmux {
     }
 
     fn ask(&self, words: &[&str], input: &[u8]) -> Result<Vec<u8>, Failure> {
-        ask(self.command().args(words), input)
+        match ask(self.command().args(words), input) {
+            Err(Failure::NoServer) if self.restore_socket() => {
+                ask(self.command().args(words), input)
+            }
+            asked => asked,
+        }
     }
 
-    /// The program with what every call of it needs: UTF-8 whatever the locale is, our socket, no
+    /// The program with the options of every call: UTF-8 in any locale, our socket, no
     /// configuration of a person.
     fn command(&self) -> Command {
         let mut command = command("tmux");
@@ -264,7 +273,7 @@ impl Tmux {
     }
 }
 
-/// What a person runs to look at a session.
+/// The command with which a person looks at a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachCommand {
     arguments: Vec<String>,
@@ -291,7 +300,7 @@ impl AttachCommand {
     }
 }
 
-/// What a failure means where no session was named.
+/// The error of a failure where no session was named.
 fn error_of(socket: &str, failure: Failure) -> TmuxError {
     match failure {
         Failure::NoServer => TmuxError::ServerGone,

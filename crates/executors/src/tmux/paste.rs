@@ -8,19 +8,20 @@ use super::invocation::ask;
 use super::session::{Capture, Name, Pane};
 use super::{Tmux, TmuxError};
 
-/// How to tell from what a pane shows that a text has arrived.
+/// How to tell from the contents of a pane that a text has arrived.
 #[derive(Clone, Copy)]
 pub struct Confirmation<'a> {
-    /// What the pane shows once the program has the text and the key may be pressed that sends it.
-    /// Many programs take that key for a part of the text if it comes at once. Nothing: it is pressed at once.
+    /// Whether the pane shows that the program has the text and the key may be pressed that sends
+    /// it. Many programs take that key for a part of the text if it comes at once. Nothing: it is
+    /// pressed at once.
     pub before_enter: Option<&'a dyn Fn(&str) -> bool>,
-    /// What the pane shows once the program has taken the text.
+    /// Whether the pane shows that the program has taken the text.
     pub after_enter: &'a dyn Fn(&str) -> bool,
     /// How long to look for either.
     pub limit: Duration,
 }
 
-/// What came of a paste.
+/// The result of a paste.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pasted {
     /// The program has the text: the pane shows it.
@@ -29,7 +30,7 @@ pub enum Pasted {
     Unconfirmed {
         /// Whether the text was sent; if not, it may stand where the program reads.
         entered: bool,
-        /// What the pane shows instead.
+        /// The contents of the pane.
         screen: String,
     },
 }
@@ -38,7 +39,8 @@ pub enum Pasted {
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_millis(200);
 
-/// What ends a paste for a program that asked to be told where pasted text begins and ends.
+/// The mark that ends a paste for a program that asked to be told where pasted text begins and
+/// ends.
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// So that two pastes of one process have different buffers.
@@ -48,8 +50,9 @@ impl Tmux {
     /// Gives a text to the program in a session as if a person had pasted it and pressed Enter, and looks at the
     /// pane until it shows that the program has it.
     ///
-    /// Bytes arrive as they are, but for line feeds, which arrive as the key that a terminal has for them, and
-    /// for the mark that ends a paste, which loses its escape: what follows it would no longer be text but keys.
+    /// Bytes arrive as they are, but for line feeds, which arrive as the key that a terminal has
+    /// for them, and for the mark that ends a paste, which loses its escape: the bytes after it
+    /// would no longer be text but keys.
     pub fn paste(
         &self,
         name: &str,
@@ -61,8 +64,8 @@ impl Tmux {
         self.paste_into(&Pane { id, name }, text, confirmation)
     }
 
-    /// The same for one pane. Whoever has found the pane by its process can be sure that no other program gets the text,
-    /// not even one that has taken the place of the pane.
+    /// The same for one pane. A caller that has found the pane by its process can be sure that no
+    /// other program gets the text, not even one that has taken the place of the pane.
     pub fn paste_into(
         &self,
         pane: &Pane,
@@ -97,13 +100,14 @@ impl Tmux {
             .args(marked)
             .args(["-t", &pane.id]);
         ask(&mut command, bytes).map(|_| ()).map_err(|failure| {
-            // What nobody was given must not stay; without a server it does not.
+            // A text that was not pasted must not stay in a buffer; without a server it does not.
             let _ = self.ask(&["delete-buffer", "-b", &buffer], b"");
             pane.name.error_of(&self.socket, failure)
         })
     }
 
-    /// Looks at a pane until it shows what it should; what it shows instead, if that takes too long.
+    /// Looks at a pane until `is_it` accepts its contents; gives the contents if that takes too
+    /// long.
     fn look_until(
         &self,
         pane: &Pane,

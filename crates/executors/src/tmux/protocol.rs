@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-/// What marks the beginning and the end of one answer: a time, the number of the command, and flags. Both ends of
-/// an answer carry the same.
+/// The mark of the beginning and the end of one answer: a time, the number of the command, and
+/// flags. Both ends of an answer carry the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     time: u64,
@@ -33,7 +33,7 @@ pub(super) enum Line<'a> {
     Output {
         /// Its id, as in `%3`.
         pane: &'a [u8],
-        /// What it printed.
+        /// The printed bytes.
         bytes: Cow<'a, [u8]>,
     },
     /// The server dismisses the client.
@@ -42,7 +42,7 @@ pub(super) enum Line<'a> {
     Other,
 }
 
-/// What a line means outside of an answer; inside of one only the line that ends it means anything.
+/// Parses a line outside of an answer; inside of one only the line that ends it has a meaning.
 pub(super) fn parse(line: &[u8]) -> Line<'_> {
     let (word, rest) = split_word(line);
     match word {
@@ -71,8 +71,8 @@ fn stamp(rest: &[u8]) -> Option<Stamp> {
     numbers.next().is_none().then_some(stamp)
 }
 
-/// Undoes how tmux writes bytes that could confuse whoever reads lines: `\ooo`, in octal. A backslash that does
-/// not begin such a number stands for itself.
+/// Undoes how tmux writes bytes that could confuse a reader of lines: `\ooo`, in octal. A backslash
+/// that does not begin such a number stands for itself.
 fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.contains(&b'\\') {
         return Cow::Borrowed(text);
@@ -129,9 +129,9 @@ pub(super) enum Answer {
 
 /// The answer among the lines that were heard, once it is complete.
 ///
-/// What a pane shows can be part of an answer, and may hold a line that looks like the end of it. So every command
-/// is followed by one that prints a secret: the answer is over when the secret was heard as an answer of its own, and
-/// its last line is the *last* one that fits its first.
+/// The contents of a pane can be part of an answer, and may hold a line that looks like the end of
+/// it. So every command is followed by one that prints a secret: the answer is over when the secret
+/// was heard as an answer of its own, and its last line is the *last* one that fits its first.
 pub(super) fn answer(lines: &[Vec<u8>], secret: &[u8]) -> Option<Answer> {
     let [before @ .., begin, said, end] = lines else { return None };
     match (parse(begin), parse(end)) {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_a_meaning() {
+    fn lines_of_control_mode_are_parsed() {
         let stamp = Stamp { time: 17, number: 3, flags: 1 };
         assert_eq!(parse(b"%begin 17 3 1"), Line::Begin(stamp));
         assert_eq!(parse(b"%end 17 3 1"), Line::End(stamp));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_an_end_inside_of_an_answer_is_none() {
+    fn a_line_like_an_end_inside_of_an_answer_does_not_end_it() {
         let whole = lines(
             "%begin 9 4 1\n%end 9 4 1\n%begin 9 5 1\nguess\n%end 9 5 1\n%error 9 4 1\n%end 9 4 1\n\
              %begin 9 5 1\nsecret\n%end 9 5 1",

@@ -16,7 +16,7 @@ const ENDING_PAUSE: Duration = Duration::from_millis(10);
 /// How many variables a server is made to forget with one call, which cannot be longer than a message.
 const FORGOTTEN_AT_ONCE: usize = 100;
 
-/// What all sessions have in common.
+/// The options that all sessions have in common.
 const SERVER_OPTIONS: [(&str, &str, &str); 7] = [
     ("-g", "status", "off"),
     ("-g", "history-limit", HISTORY_LINES),
@@ -25,14 +25,14 @@ const SERVER_OPTIONS: [(&str, &str, &str); 7] = [
     ("-wg", "allow-rename", "off"),
     // The key that begins many sequences is not held back from agents.
     ("-s", "escape-time", "10"),
-    // What a worker prints must not get into the clipboard of a person.
+    // The output of a worker must not get into the clipboard of a person.
     ("-s", "set-clipboard", "off"),
 ];
 
 /// How many lines a pane remembers. The log of a run has all of them.
 const HISTORY_LINES: &str = "20000";
 
-/// The variables that the server itself gets; sessions get those of whoever makes them.
+/// The variables that the server itself gets; sessions get those of the process that makes them.
 const SERVER_VARIABLES: [&str; 9] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TMUX_TMPDIR"];
 
@@ -51,6 +51,8 @@ impl Tmux {
         &self,
         mut act: impl FnMut() -> Result<T, Failure>,
     ) -> Result<T, Failure> {
+        // Where the socket is missing, tmux would start a second server.
+        self.restore_socket();
         for _ in 0..TRIES_MAX {
             match act() {
                 Err(Failure::NoServer | Failure::Unprepared) => {}
@@ -65,7 +67,7 @@ impl Tmux {
         act()
     }
 
-    /// Starts the server, if there is none, and sets what all sessions have in common.
+    /// Starts the server, if there is none, and sets the options of all sessions.
     fn prepare(&self) -> Result<(), Failure> {
         Self::check().map_err(Failure::Unusable)?;
         // The server has the sessions of other runs too, and must not end with one of them.

@@ -32,12 +32,13 @@ impl Name {
         format!("={}", self.0)
     }
 
-    /// The pane that exactly this session was started with, whatever a person has opened beside it since.
+    /// The pane that exactly this session was started with, even if a person has opened others
+    /// beside it since.
     pub(super) fn pane(&self) -> String {
         format!("={}:0.0", self.0)
     }
 
-    /// What a failure means to whoever asked for this session. Without a server there is none.
+    /// The error of a failure about this session. Without a server there is none.
     pub(super) fn error_of(&self, socket: &str, failure: Failure) -> TmuxError {
         match failure {
             Failure::NoServer | Failure::NoTarget => TmuxError::NoSession { name: self.0.clone() },
@@ -47,7 +48,8 @@ impl Name {
     }
 }
 
-/// One pane, whatever becomes of its session and of those beside it: its number is never given to another.
+/// One pane. Its number is never given to another, even when its session or the panes beside it
+/// close.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pane {
     pub(super) id: String,
@@ -89,7 +91,7 @@ pub struct Session {
     pub terminal: PathBuf,
 }
 
-/// What tmux knows of a session.
+/// The facts that tmux knows of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
     /// Its name.
@@ -113,8 +115,8 @@ pub(super) fn listing() -> [&'static str; 4] {
     ["list-panes", "-a", "-F", format]
 }
 
-/// The sessions of a listing, in its order, without our own hidden ones. A session that somebody has split is
-/// told of by its first pane.
+/// The sessions of a listing, in its order, without our own hidden ones. A session that a person
+/// has split is described by its first pane.
 pub(super) fn listed<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Vec<SessionInfo> {
     let mut sessions: Vec<SessionInfo> = Vec::new();
     for session in lines.filter_map(parse) {
@@ -147,7 +149,7 @@ fn time(seconds: &str) -> Option<SystemTime> {
 /// How much of a pane to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capture {
-    /// What it shows now.
+    /// The visible lines.
     Visible,
     /// The last so many lines, be they visible or not.
     Last(u32),
@@ -227,8 +229,8 @@ mod tests {
         let listing = b"100 %1 gt-a\n101 %2 gt-b\n102 %3 +3+4\n103 gt-x\n";
         let pane = found(listing, 101).unwrap();
         assert_eq!((pane.id.as_str(), pane.session()), ("%2", "gt-b"));
-        for nobody in [10, 102, 103] {
-            assert_eq!(found(listing, nobody), None);
+        for unrelated in [10, 102, 103] {
+            assert_eq!(found(listing, unrelated), None);
         }
     }
 

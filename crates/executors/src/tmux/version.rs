@@ -13,8 +13,8 @@ pub(super) fn check() -> Result<(), TmuxError> {
     Err(TmuxError::TooOld { found })
 }
 
-/// Whether `tmux 3.3a`, `tmux next-3.5` or the like is at least [`OLDEST`]. What has no version of its own
-/// (`tmux master`, `tmux openbsd-7.4`) is taken for a new one.
+/// Whether `tmux 3.3a`, `tmux next-3.5` or the like is at least [`OLDEST`]. A tmux without a
+/// version of its own (`tmux master`, `tmux openbsd-7.4`) is taken for a new one.
 fn is_new_enough(said: &str) -> bool {
     let version = said.trim().strip_prefix("tmux ").unwrap_or(said.trim());
     let version = version.strip_prefix("next-").unwrap_or(version);

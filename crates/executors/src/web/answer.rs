@@ -5,7 +5,7 @@ use std::io::{self, Read};
 /// Longest head of an answer that is read, in bytes.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// What an answer begins with.
+/// The status line and the fields of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The status.
@@ -37,7 +37,7 @@ pub(super) fn read_head(stream: &mut impl Read) -> io::Result<Option<(Head, Vec<
         if let Some(end) = find(&seen, b"\r\n\r\n") {
             let rest = seen.split_off(end + 4);
             let Some(head) = Head::parse(&String::from_utf8_lossy(&seen)) else { return Ok(None) };
-            // What comes before the answer is no answer.
+            // An interim answer comes before the answer itself.
             if (100..200).contains(&head.status) {
                 seen = rest;
                 continue;

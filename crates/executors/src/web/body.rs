@@ -1,4 +1,4 @@
-//! What follows the head of an answer: as many bytes as it says, chunks, or all that comes.
+//! The body of an answer: as many bytes as its head says, chunks, or all that comes.
 
 use super::answer::Head;
 
@@ -9,7 +9,7 @@ const LINE_BYTES_MAX: usize = 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// Takes a body out of its wrapping, in whatever pieces it comes.
+/// Takes a body out of its encoding, in pieces of any size.
 #[derive(Debug)]
 pub(super) enum Decoder {
     /// So many bytes are left.
@@ -29,7 +29,7 @@ pub(super) enum Chunk {
     Data(u64),
     /// In the line break after it.
     DataEnd(Vec<u8>),
-    /// In a line of what follows the last chunk.
+    /// In a line after the last chunk.
     Trailer(Vec<u8>),
     /// Behind all of it.
     Over,
@@ -63,7 +63,7 @@ impl Decoder {
         self.is_over() || matches!(self, Self::ToTheEnd)
     }
 
-    /// Takes the next bytes; what they say is added to `out`. What comes after the end is ignored.
+    /// Takes the next bytes, and adds the decoded ones to `out`. Bytes after the end are ignored.
     pub(super) fn feed(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
         match self {
             Self::ToTheEnd => out.extend_from_slice(bytes),
@@ -194,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_not_matter_in_which_pieces_it_comes(
+        fn a_body_in_pieces_of_any_size_is_decoded(
             chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..20), 0..6),
             cuts in prop::collection::vec(0_usize..200, 0..8),
         ) {

@@ -1,4 +1,4 @@
-//! A connection to a web service, encrypted or not, that nobody waits for beyond the limit.
+//! A connection to a web service, encrypted or not, with a limit for every wait.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -14,10 +14,10 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::WebError;
 
-/// How long it may take until somebody answers at all.
+/// How long it may take until the host accepts the connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// Whoever waited was called away.
+/// The caller interrupted the wait.
 #[derive(Debug, thiserror::Error)]
 #[error("called away")]
 pub(super) struct Interrupted;
@@ -119,7 +119,7 @@ fn connect(address: &WebAddress, deadline: Deadline) -> Result<TcpStream, WebErr
         let connected = deadline.left().and_then(|left| TcpStream::connect_timeout(&place, left));
         match connected {
             Ok(stream) => {
-                // Head and body are written one after the other; nobody gains if the second waits.
+                // Head and body are written one after the other; delaying the second has no use.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
@@ -137,7 +137,7 @@ fn resolve(address: &WebAddress, deadline: Deadline) -> Result<Vec<SocketAddr>, 
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
         let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
-        // Nobody listens when the time was up first.
+        // The receiver is gone when the time was up first.
         let _ = tell.send(found);
     });
     let left = deadline.left().map_err(|error| unknown(error.to_string()))?;
@@ -185,7 +185,7 @@ pub(super) struct Timed<'a> {
 }
 
 impl Timed<'_> {
-    /// Waits until something can be read, if there is somebody who may call us away meanwhile.
+    /// Waits until something can be read, if there is a descriptor that may interrupt us meanwhile.
     fn wait(&self) -> io::Result<()> {
         let Some(interrupt) = self.interrupt else { return Ok(()) };
         let limit = Timespec::try_from(self.deadline.left()?).ok();

@@ -15,7 +15,7 @@ use super::*;
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// A service that reads one request, whatever it is, and says `answer`.
+/// A service that reads one request of any kind and says `answer`.
 fn service(answer: &'static str) -> (String, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -76,7 +76,7 @@ fn a_request_is_complete_and_its_answer_read() {
 }
 
 #[test]
-fn answers_are_told_as_they_are() {
+fn answers_are_returned_with_status_and_text() {
     for (said, status, location, words) in [
         ("HTTP/1.0 400 No\r\n\r\nno such\n\x1b[31mfield", 400, None, "no such [31mfield"),
         ("HTTP/1.1 301 Gone\r\nLOCATION: https://b/\r\n\r\n", 301, Some("https://b/"), ""),
@@ -91,7 +91,7 @@ fn answers_are_told_as_they_are() {
 }
 
 #[test]
-fn what_is_no_answer_is_an_error() {
+fn an_answer_that_is_not_http_is_an_error() {
     for said in ["220 ftp ready\r\n\r\n", "HTTP/1.1 20x\r\n\r\n", "HTTP/1.1 200 OK\r\n"] {
         let (address, _heard) = service(said);
         let error = post(&address, LONG).unwrap_err();
@@ -105,14 +105,14 @@ fn what_is_no_answer_is_an_error() {
 }
 
 #[test]
-fn nobody_is_waited_for_beyond_the_limit() {
-    // Somebody who listens but never says anything.
+fn a_silent_service_is_waited_for_up_to_the_limit() {
+    // A service that listens but never says anything.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
     let error = post(&address, Duration::from_millis(50)).unwrap_err();
     assert!(matches!(error, WebError::Silent { .. }), "{error:?}");
 
-    // Nobody.
+    // No service.
     drop(listener);
     let error = post(&address, LONG).unwrap_err();
     assert!(matches!(error, WebError::Unreachable { .. }), "{error:?}");
@@ -182,7 +182,7 @@ fn an_answer_is_read_to_its_end() {
         ("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\ncut", None),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ncut", None),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nstrange\r\n", None),
-        ("HTTP/1.1 200 OK\r\n\r\nlonger than anybody wants to read", None),
+        ("HTTP/1.1 200 OK\r\n\r\nlonger than the limit of the request", None),
     ] {
         let (address, _heard) = service(said);
         let address = WebAddress::parse(&address).unwrap();
@@ -197,14 +197,14 @@ fn an_answer_is_read_to_its_end() {
 }
 
 #[test]
-fn whoever_listens_hears_a_stream_bit_by_bit() {
+fn a_stream_is_received_piece_by_piece() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/events", listener.local_addr().unwrap());
     let address = WebAddress::parse(&address).unwrap();
     let (more, wanted) = std::sync::mpsc::channel::<()>();
     let service = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        // What is left unread when it ends would cut off what it has said.
+        // Bytes that are left unread when it ends would cut off its answer.
         assert!(stream.read(&mut [0; 1024]).unwrap() > 0);
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n";
         stream.write_all(head.as_bytes()).unwrap();
@@ -236,7 +236,7 @@ fn whoever_listens_hears_a_stream_bit_by_bit() {
 }
 
 #[test]
-fn whoever_waits_can_be_called_away() {
+fn a_wait_can_be_interrupted() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
     let address = WebAddress::parse(&address).unwrap();

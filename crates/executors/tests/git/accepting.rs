@@ -25,7 +25,7 @@ fn everything_is_committed_under_the_name_of_the_worker() {
 }
 
 #[test]
-fn what_was_staged_and_taken_back_is_no_change() {
+fn a_staged_change_that_was_reverted_is_no_change() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     write(tree.path(), "new", "x");
@@ -55,7 +55,7 @@ fn conflict_markers_are_refused_unless_they_were_there_before() {
 }
 
 #[test]
-fn what_the_worker_has_committed_itself_is_looked_at_too() {
+fn commits_of_the_worker_are_checked_too() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     write(tree.path(), "torn", TORN);

@@ -9,7 +9,7 @@ use crate::support::{
     write_program,
 };
 
-/// Stands in for `gt worker fence`: writes down what it was asked, and lets only one branch pass.
+/// Stands in for `gt worker fence`: writes down its input, and lets only one branch pass.
 fn program(rig: &Rig, own_branch: &str) -> PathBuf {
     let directory = rig.path("it's a program");
     fs::create_dir_all(&directory).unwrap();
@@ -37,7 +37,7 @@ exit $status
     path
 }
 
-/// A worker who stands behind the fence, and one whose branch it might touch.
+/// A worker behind the fence, and one whose branch it might touch.
 fn fenced() -> (Rig, Tree, Tree) {
     let rig = Rig::new();
     let (own, other) = (rig.tree("nux"), rig.tree("slit"));
@@ -112,7 +112,7 @@ fn a_zombie_can_neither_commit_on_nor_move_nor_delete_the_branch_of_another() {
 }
 
 #[test]
-fn a_zombie_cannot_push_to_whatever_url() {
+fn a_zombie_cannot_push_to_any_url() {
     let (rig, own, _) = fenced();
     write(own.path(), "a", "1");
     commit_everything(own.path(), "one");
@@ -125,7 +125,7 @@ fn a_zombie_cannot_push_to_whatever_url() {
 }
 
 #[test]
-fn our_own_deeds_pass() {
+fn git_commands_of_gt_pass_the_fence() {
     let (rig, own, other) = fenced();
     let base = rig.base();
     write(other.path(), "b", "1");
@@ -138,7 +138,7 @@ fn our_own_deeds_pass() {
     rig.tree("toast");
     other.recycle("polecat/slit/2", &rig.base()).unwrap();
     assert!(rig.repository.delete_branch_if_at("polecat/slit/1", &commit).unwrap());
-    assert!(!rig.path("asked").exists(), "nobody was asked");
+    assert!(!rig.path("asked").exists(), "the program was called");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn without_the_program_nothing_that_is_shared_changes() {
     write(own.path(), "a", "1");
     git(own.path(), ["add", "--all"]);
     let said = git_fails(own.path(), ["commit", "--message", "one"]);
-    assert!(said.contains("it's a program/gt is gone"), "{said}");
+    assert!(said.contains("it's a program/gt is missing"), "{said}");
     assert_eq!(own.head().unwrap(), Some(rig.base()));
     git(own.path(), ["switch", "--quiet", "--detach"]);
     rig.repository.install_fence(&program(&rig, "polecat/nux/1")).unwrap();
@@ -176,7 +176,7 @@ fn a_project_that_brings_its_own_hooks_is_fenced_and_keeps_them() {
 }
 
 #[test]
-fn the_environment_of_a_worker_fences_it_whatever_the_settings_are_and_nobody_elsewhere() {
+fn fence_variables_override_all_settings_in_this_repository_only() {
     let (rig, own, _) = fenced();
     // Those that `git_command` brings.
     let present = ["user.name", "user.email", "protocol.file.allow"].map(str::to_owned);
@@ -197,7 +197,7 @@ fn the_environment_of_a_worker_fences_it_whatever_the_settings_are_and_nobody_el
 }
 
 #[test]
-fn the_remote_is_what_it_was_before_each_run() {
+fn the_remote_is_restored_before_each_run() {
     let (rig, own, _) = fenced();
     let remote = || {
         let printed = git(own.path(), ["config", "--get-regexp", "^remote[.]"]);

@@ -10,7 +10,7 @@ use crate::support::{
     MEBIBYTE, Rig, commit_everything, git, make_repository, nux, try_git, write, write_program,
 };
 
-/// What a worker has at hand to do harm.
+/// The means of a worker to do harm.
 struct Worker<'a> {
     tree: &'a Tree,
     /// A program that leaves a trace of being called.
@@ -176,7 +176,7 @@ const PLANTS: &[(&str, Plant)] = &[
     ("a lock that stays", |w| w.shared_file("refs/remotes/origin/main.lock", "")),
 ];
 
-/// Lands what is in a tree, as the landing of a run does.
+/// Lands the work of a tree, as the landing of a run does.
 fn land(rig: &Rig, tree: &Tree) -> Commit {
     let base = rig.base();
     let limits = Limits { file_bytes_max: MEBIBYTE, base: Some(base.clone()) };

@@ -38,7 +38,7 @@ fn history(rig: &Rig, commit: &Commit) -> Vec<String> {
     log.lines().skip(1).map(str::to_owned).collect()
 }
 
-/// What is left of temporary trees.
+/// The number of temporary trees that are left.
 fn scratch(rig: &Rig) -> usize {
     let directory = fs::read_dir(rig.repository.own_path().join("scratch"));
     directory.map_or(0, Iterator::count)
@@ -110,7 +110,7 @@ fn a_conflict_that_a_worker_has_resolved_in_a_merge_stays_resolved() {
 }
 
 #[test]
-fn what_only_a_merge_has_is_not_forgotten() {
+fn changes_made_in_a_merge_are_kept() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     rig.land_by_person("theirs", "x");
@@ -145,7 +145,7 @@ fn a_conflict_says_whether_there_are_merges() {
 }
 
 #[test]
-fn what_others_had_and_took_back_is_still_work() {
+fn a_change_that_others_landed_and_reverted_is_still_work() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     let commit = work(&tree, "new", "x");
@@ -183,7 +183,7 @@ fn take_back(rig: &Rig) -> Commit {
 }
 
 #[test]
-fn what_the_work_began_from_and_was_taken_back_is_no_part_of_it() {
+fn a_base_that_was_taken_back_is_no_part_of_the_work() {
     let rig = Rig::new();
     let base = rig.land_by_person("secret", "secret");
     rig.repository.fetch().unwrap();
@@ -204,7 +204,7 @@ fn what_the_work_began_from_and_was_taken_back_is_no_part_of_it() {
 }
 
 #[test]
-fn merges_that_cannot_leave_what_was_taken_back_behind_become_one_commit() {
+fn merges_that_would_bring_back_reverted_commits_become_one_commit() {
     let rig = Rig::new();
     let base = rig.land_by_person("secret", "secret");
     rig.repository.fetch().unwrap();
@@ -230,7 +230,7 @@ fn merges_that_cannot_leave_what_was_taken_back_behind_become_one_commit() {
 }
 
 #[test]
-fn a_conflict_with_what_was_taken_back_says_from_where_to_begin() {
+fn a_conflict_with_reverted_commits_says_where_to_begin() {
     let rig = Rig::new();
     let base = rig.land_by_person("secret", "secret");
     rig.repository.fetch().unwrap();
@@ -246,13 +246,13 @@ fn a_conflict_with_what_was_taken_back_says_from_where_to_begin() {
 }
 
 #[test]
-fn work_that_is_in_the_target_already_needs_nothing() {
+fn work_that_is_in_the_target_already_needs_no_rebase() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     let commit = work(&tree, "new", "x");
     let landed = rig.land_by_person("new", "x");
     rig.repository.fetch().unwrap();
-    // The same change by somebody else: nothing is left of ours.
+    // The same change by another person: nothing is left of ours.
     let rebased = rebase(&rig, &commit, &landed);
     assert_eq!(rebased, Rebased::Clean(landed.clone()));
     let rebased = rebase(&rig, &rig.base(), &landed);
@@ -260,7 +260,7 @@ fn work_that_is_in_the_target_already_needs_nothing() {
 }
 
 #[test]
-fn what_a_killed_rebase_has_left_is_swept_by_the_next() {
+fn files_of_a_killed_rebase_are_removed_by_the_next() {
     let rig = Rig::new();
     let scratch_root = rig.repository.own_path().join("scratch");
     write(&scratch_root.join("scratch-dead"), "tree/half", "x");
@@ -274,7 +274,7 @@ fn what_a_killed_rebase_has_left_is_swept_by_the_next() {
 }
 
 #[test]
-fn whoever_comes_second_is_told_and_changes_nothing() {
+fn a_push_that_lost_the_race_changes_nothing() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     let base = rig.base();

@@ -143,7 +143,7 @@ fn a_way_back_that_was_interrupted_is_completed() {
 }
 
 #[test]
-fn whatever_is_at_the_path_is_moved() {
+fn any_file_at_the_path_is_moved() {
     let rig = Rig::new();
     let place = rig.path("rig/polecats/nux/rig");
     let there_and_back = |number: u32| {
@@ -195,7 +195,7 @@ fn a_destination_that_is_taken_is_not_overwritten() {
 }
 
 #[test]
-fn a_lock_of_somebody_else_stays() {
+fn a_worktree_lock_of_a_person_stays() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     git(tree.path(), ["worktree", "lock", "--reason", "mine", "."]);

@@ -63,8 +63,45 @@ fn damaged_parts_are_replaced_and_the_rest_stays() {
     }
 }
 
+/// Makes every file of an object in a repository a file with these contents.
+fn spoil_objects(repository: &Path, contents: &[u8]) {
+    let directories = fs::read_dir(repository.join("objects")).unwrap();
+    for directory in directories.map(|entry| entry.unwrap().path()) {
+        if directory.ends_with("info") {
+            continue;
+        }
+        for file in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+            fs::remove_file(&file).unwrap();
+            fs::write(&file, contents).unwrap();
+        }
+    }
+}
+
 #[test]
-fn a_repository_that_was_deleted_is_made_again_with_what_was_saved() {
+fn objects_that_a_power_failure_left_empty_come_from_the_origin_again() {
+    for contents in [&b""[..], &[0; 4096]] {
+        for spoiled in [".repo.git", ".repo.git.own"] {
+            let rig = Rig::new();
+            let tree = rig.tree("nux");
+            let base = rig.repository.tip("main").unwrap().unwrap();
+            write(tree.path(), "work.txt", "x");
+            commit_everything(tree.path(), "work");
+            let worked = Commit::parse(&git(tree.path(), ["rev-parse", "HEAD"])).unwrap();
+            rig.repository.import(&worked).unwrap();
+            assert_eq!(rig.repository.push(&worked, "main", Some(&base)).unwrap(), Push::Done);
+
+            spoil_objects(&rig.repository.path().with_file_name(spoiled), contents);
+            let problem = rig.repository.problem().unwrap_or_default();
+            assert!(problem.contains("cannot be read"), "{spoiled}: {problem}");
+
+            begin_next(&rig, &repaired(&rig));
+            assert_eq!(rig.repository.problem(), None, "{spoiled}");
+        }
+    }
+}
+
+#[test]
+fn a_deleted_repository_is_made_again_with_saved_commits() {
     let rig = Rig::new();
     let tree = Tree::of(rig.tree("nux").path(), &rig.repository);
     write(tree.path(), "work.txt", "precious");

@@ -26,7 +26,7 @@ fn cloning_again_changes_nothing() {
 }
 
 #[test]
-fn an_origin_without_a_commit_is_told_and_nothing_is_left() {
+fn an_origin_without_a_commit_is_an_error_and_nothing_is_left() {
     let directory = tempfile::tempdir().unwrap();
     git(directory.path(), ["init", "--quiet", "--bare", "empty.git"]);
     let origin = directory.path().join("empty.git");
@@ -64,7 +64,7 @@ fn a_relative_origin_is_found_later_too() {
 }
 
 #[test]
-fn fetching_follows_the_origin_and_forgets_what_is_gone() {
+fn fetching_follows_the_origin_and_prunes_deleted_branches() {
     let rig = Rig::new();
     let person = rig.path("person");
     git(&person, ["push", "--quiet", "origin", "main:topic"]);
@@ -90,7 +90,7 @@ fn a_worktree_is_on_its_branch_at_the_base_without_upstream() {
 }
 
 #[test]
-fn what_is_in_the_way_of_a_worktree_is_told() {
+fn a_path_or_branch_in_the_way_of_a_worktree_is_named() {
     let rig = Rig::new();
     let path = rig.path("rig/polecats/nux/rig");
     fs::create_dir_all(&path).unwrap();
@@ -132,7 +132,7 @@ fn a_worktree_whose_making_was_interrupted_is_made_again() {
 }
 
 #[test]
-fn what_a_killed_clone_has_left_is_not_in_the_way() {
+fn files_of_a_killed_clone_are_not_in_the_way() {
     let rig = Rig::new();
     let path = rig.path("second/.repo.git");
     write(&rig.path("second/.repo.git.cloning"), "objects/half", "x");
@@ -142,7 +142,7 @@ fn what_a_killed_clone_has_left_is_not_in_the_way() {
 }
 
 #[test]
-fn several_who_clone_at_once_get_the_same() {
+fn concurrent_clones_get_the_same_repository() {
     let rig = Rig::new();
     let path = rig.path("second/.repo.git");
     let origin = rig.origin();
@@ -155,7 +155,7 @@ fn several_who_clone_at_once_get_the_same() {
 }
 
 #[test]
-fn several_who_fetch_at_once_all_succeed() {
+fn concurrent_fetches_all_succeed() {
     let rig = Rig::new();
     let landed = rig.land_by_person("b", "b");
     std::thread::scope(|scope| {
@@ -167,7 +167,7 @@ fn several_who_fetch_at_once_all_succeed() {
 }
 
 #[test]
-fn a_worktree_that_git_died_over_is_in_nobodys_way() {
+fn a_half_made_worktree_does_not_block_others() {
     let rig = Rig::new();
     let dead = rig.repository.path().join("worktrees/dead");
     fs::create_dir_all(&dead).unwrap();
@@ -182,7 +182,7 @@ fn a_worktree_that_git_died_over_is_in_nobodys_way() {
 }
 
 #[test]
-fn eight_at_once_all_get_their_worktree() {
+fn eight_concurrent_worktrees_are_all_made() {
     let rig = Rig::new();
     let base = rig.base();
     std::thread::scope(|scope| {

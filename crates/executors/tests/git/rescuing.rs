@@ -62,7 +62,7 @@ fn a_clean_tree_is_its_own_rescue() {
 }
 
 #[test]
-fn what_was_staged_and_then_changed_is_kept_too() {
+fn a_staged_version_of_a_changed_file_is_kept_too() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     write(tree.path(), "draft", "staged\n");
@@ -104,7 +104,7 @@ fn a_second_rescue_keeps_the_first() {
 }
 
 #[test]
-fn what_is_too_large_is_left_out_and_listed() {
+fn files_that_are_too_large_are_left_out_and_listed() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     // A gigabyte that takes no room on the disk of the test.
@@ -293,7 +293,7 @@ fn a_tree_that_became_a_repository_of_its_own_is_kept_in_the_shared_one() {
 }
 
 #[test]
-fn a_pipe_that_git_would_read_is_told_instead_of_waited_for() {
+fn a_pipe_that_git_would_read_is_an_error() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     fs::create_dir(tree.path().join("deep")).unwrap();

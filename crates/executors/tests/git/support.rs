@@ -51,7 +51,7 @@ pub(crate) fn try_git<I: AsRef<OsStr>>(
     git_command(directory).args(arguments).output().unwrap()
 }
 
-/// What git prints; fails if git does.
+/// The output of git; fails if git does.
 pub(crate) fn git<I: AsRef<OsStr>>(
     directory: &Path,
     arguments: impl IntoIterator<Item = I>,
@@ -62,7 +62,7 @@ pub(crate) fn git<I: AsRef<OsStr>>(
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// What git complains about; fails if it does not.
+/// The error output of git; fails if git succeeds.
 pub(crate) fn git_fails<I: AsRef<OsStr>>(
     directory: &Path,
     arguments: impl IntoIterator<Item = I>,
@@ -131,7 +131,7 @@ impl Rig {
         Tree::at(path)
     }
 
-    /// Somebody else lands something on the main branch of the origin.
+    /// Another person lands a change on the main branch of the origin.
     pub(crate) fn land_by_person(&self, file: &str, content: &str) -> Commit {
         let person = self.path("person");
         git(&person, ["pull", "--quiet", "--rebase", "origin", "main"]);

@@ -8,7 +8,7 @@ use gt_executors::git::{GitError, Tree, Unfinished};
 use crate::support::{Rig, commit_everything, git, git_fails, try_git, write};
 
 #[test]
-fn the_status_tells_what_is_not_committed_and_not_pushed() {
+fn the_status_has_uncommitted_and_unpushed_work() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     write(tree.path(), "committed", "x");
@@ -37,7 +37,7 @@ fn a_directory_without_a_repository_is_not_taken_for_the_one_around_it() {
 }
 
 #[test]
-fn a_clean_tree_is_used_again_and_keeps_what_is_ignored() {
+fn a_clean_tree_is_reused_and_keeps_ignored_files() {
     let rig = Rig::new();
     rig.land_by_person(".gitignore", "target/\n");
     rig.repository.fetch().unwrap();
@@ -107,7 +107,7 @@ fn a_tree_in_the_middle_of_a_rebase_is_not_used_again() {
 }
 
 #[test]
-fn a_worker_cannot_push_and_is_told_what_to_do() {
+fn a_worker_cannot_push_and_gets_advice() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     write(tree.path(), "work", "x");

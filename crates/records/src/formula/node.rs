@@ -1,16 +1,16 @@
-//! A value of a formula file, whatever the file is written in.
+//! A value of a formula file, in either format.
 
 use gt_core::Json;
 
 use crate::read::shown;
 
-/// How deep values may nest. Formulas are far flatter; whoever walks the tree may recurse.
+/// How deep values may nest. Formulas are far flatter; the bound makes recursion over the tree safe.
 pub(crate) const DEPTH_MAX: usize = 64;
 
 /// One value and where it stands.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    /// From 1.
+    /// The line, counted from 1.
     pub(crate) line: usize,
     pub(crate) value: Value,
 }
@@ -78,7 +78,7 @@ impl Lines {
         Self { starts: std::iter::once(0).chain(later).collect() }
     }
 
-    /// From 1.
+    /// The line of a place, counted from 1.
     pub(crate) fn line(&self, place: usize) -> usize {
         self.starts.partition_point(|start| *start <= place)
     }

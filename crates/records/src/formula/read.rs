@@ -11,7 +11,7 @@ use super::table::{Found, Table};
 use super::{json, toml};
 use crate::read::shown;
 
-/// What a formula file is written in.
+/// The format of a formula file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormulaFormat {
     /// `NAME.formula.toml`.
@@ -20,14 +20,14 @@ pub enum FormulaFormat {
     Json,
 }
 
-/// What a formula file says, as far as it could be understood.
+/// The contents of a formula file, as far as it could be understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadFormula {
-    /// The formula; whatever has a problem is left out of it.
+    /// The formula; parts with a problem are left out of it.
     pub formula: Formula,
-    /// What cannot be understood.
+    /// The parts that cannot be understood.
     pub problems: Vec<Problem>,
-    /// What is kept but means nothing to us.
+    /// The parts that are kept but not used.
     pub warnings: Vec<Problem>,
 }
 

@@ -1,4 +1,4 @@
-//! The steps of a run, read from what its formula was cooked to.
+//! The steps of a run, read from its cooked formula.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use gt_core::schedule::{RunStep, RunSteps};
 use gt_core::{DependencyType, Json};
 use serde::Deserialize;
 
-/// What we look at of a cooked formula. Anything may be missing: runs of older versions are shown too.
+/// The part of a cooked formula that is read here. Any field may be missing: runs of older versions are shown too.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct CookedSteps {
@@ -33,7 +33,7 @@ struct CookedEdge {
     kind: String,
 }
 
-/// The steps in what [`cooked_json`](crate::cooked_json) wrote; none if it is something else. A step needs what
+/// The steps in the text of [`cooked_json`](crate::cooked_json); none if it is something else. A step needs what
 /// blocks it, and its parts.
 pub fn run_steps(cooked: &Json) -> RunSteps {
     let CookedSteps { steps, dependencies } =
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_cooked_has_no_steps() {
+    fn an_uncooked_object_has_no_steps() {
         for other in ["{}", "[]", "null", r#"{"steps":7}"#, r#"[{"id":"a"}]"#] {
             assert_eq!(needs(other), [], "{other}");
         }

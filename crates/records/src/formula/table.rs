@@ -15,7 +15,7 @@ pub(crate) struct Found {
     pub(crate) warnings: Vec<Problem>,
 }
 
-/// The fields of one table. Whoever knows a field takes it; what is left at the end is what nobody knows.
+/// The fields of one table. Each reader takes the fields it knows; the fields left at the end are unknown.
 pub(crate) struct Table {
     fields: Vec<(String, Node)>,
     /// How messages name it, such as `step "build"`.
@@ -44,7 +44,7 @@ impl Table {
         (!matches!(node.value, Value::Null)).then_some(node)
     }
 
-    /// The line of a field that nobody has taken yet.
+    /// The line of a field that has not been taken yet.
     pub(crate) fn line_of(&self, name: &str) -> Option<usize> {
         self.fields.iter().find(|(key, _)| key == name).map(|(_, node)| node.line)
     }
@@ -148,7 +148,7 @@ impl Table {
         texts
     }
 
-    /// Takes a list of whatever, kept as it is.
+    /// Takes a list of any values, kept as they are.
     pub(crate) fn any_list(&mut self, name: &str, found: &mut Found) -> Vec<Json> {
         self.list(name, found).iter().map(Node::json).collect()
     }
@@ -170,14 +170,14 @@ impl Table {
         bindings
     }
 
-    /// Refuses what nobody took, where there is no place to keep it.
+    /// Refuses the unknown fields, where there is no place to keep them.
     pub(crate) fn refuse_rest(self, found: &mut Found) {
         for (name, node) in &self.fields {
             self.wrong(&shown(name), node, "is not known here; remove it", found);
         }
     }
 
-    /// Warns of what nobody took, with what may have been meant.
+    /// Warns of the unknown fields, each with the closest known name.
     pub(crate) fn warn_of_rest(self, known: &[&str], found: &mut Found) {
         for (name, node) in &self.fields {
             let source = self.source.at(Some(node.line));
@@ -190,7 +190,7 @@ impl Table {
         }
     }
 
-    /// Everything that nobody took, with a warning for each.
+    /// The unknown fields, with a warning for each.
     pub(crate) fn carried(self, found: &mut Found) -> Carried {
         let keep = |(name, node): (String, Node)| {
             let source = self.source.at(Some(node.line));

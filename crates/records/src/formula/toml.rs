@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::node::{DEPTH_MAX, Lines, Node, Value};
 
-/// What is wrong with the syntax, and on which line.
+/// A syntax error: its line and its text.
 pub(crate) type SyntaxError = (Option<usize>, String);
 
 pub(crate) fn parse(text: &str) -> Result<Node, Vec<SyntaxError>> {

@@ -1,4 +1,4 @@
-//! Formulas and what is cooked from them, as JSON.
+//! Formulas and cooked formulas, as JSON.
 
 use gt_core::Json;
 use gt_core::bead::Carried;
@@ -212,7 +212,7 @@ fn write_compose(object: &mut ObjectWriter<'_>, compose: &Compose) {
     carried(object, &compose.carried);
 }
 
-/// What cooking a formula would make: the root, the steps, every edge, and the order they can be done in.
+/// The result of cooking a formula: the root, the steps, every edge, and the order they can be done in.
 pub fn cooked_json(cooked: &Cooked) -> String {
     let id = |step: &usize| cooked.steps[*step].id.as_str();
     let mut out = String::new();

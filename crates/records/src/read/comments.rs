@@ -69,7 +69,7 @@ fn id(raw: &RawValue) -> Result<String, Invalid> {
     })
 }
 
-/// An id for a comment that came without one. Derived from what makes two comments the same, so that a
+/// An id for a comment that came without one. Derived from the fields that make two comments the same, so that a
 /// second import of the same file does not double them.
 fn derived_id(bead: &BeadId, author: &str, text: &str, said_at: Option<Timestamp>) -> String {
     let name = BeadId::trusted(format!("{bead}\0{author}\0{text}"));

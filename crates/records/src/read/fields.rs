@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use super::values::{self, Text};
 use crate::RecordError;
 
-/// The fields of one object, in their order, unparsed. Whoever knows a field takes it; what is left at
-/// the end is what nobody knows, so no list of known names can disagree with the code that reads them.
+/// The fields of one object, in their order, unparsed. Each reader takes the fields it knows; the fields left at
+/// the end are unknown, so no list of known names can disagree with the code that reads them.
 pub(crate) struct Fields<'a> {
     /// A value that was taken, or that a later field of the same name replaces, is `None`.
     entries: Vec<(Cow<'a, str>, Option<&'a RawValue>)>,
@@ -86,7 +86,7 @@ impl<'a> Fields<'a> {
         Ok(text.map(Cow::into_owned).unwrap_or_default())
     }
 
-    /// Takes a field and makes something of it; what cannot be used is left out and told.
+    /// Takes a field and makes something of it; a value that cannot be used is left out and reported.
     pub(crate) fn mended<T>(
         &mut self,
         name: &str,
@@ -160,7 +160,7 @@ impl<'a> Fields<'a> {
         Ok(self.read(name, values::timestamp)?.flatten())
     }
 
-    /// Everything that nobody took, `null` included.
+    /// The unknown fields, `null` included.
     pub(crate) fn carried(self) -> Result<Carried, RecordError> {
         self.into_entries()
             .map(|(name, value)| {
@@ -173,17 +173,17 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
-    /// Everything that nobody took, in its order.
+    /// The unknown fields, in their order.
     pub(crate) fn into_entries(self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
         self.entries.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 
-    /// Everything that nobody took, in its order.
+    /// The unknown fields, in their order.
     pub(crate) fn rest(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.entries.iter().filter_map(|(name, value)| Some((name.as_ref(), (*value)?)))
     }
 
-    /// Everything that nobody took, in alphabetical order.
+    /// The unknown fields, in alphabetical order.
     pub(crate) fn sorted(&self) -> Vec<(&str, &'a RawValue)> {
         let mut sorted: Vec<_> = self.rest().collect();
         sorted.sort_unstable_by_key(|(name, _)| *name);

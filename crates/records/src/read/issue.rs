@@ -24,15 +24,15 @@ pub struct Record {
     pub bead: Bead,
     /// Its labels, each once, in the order of the record.
     pub labels: Vec<String>,
-    /// What it depends on, each target once.
+    /// Its dependencies, each target once.
     pub dependencies: Vec<Dependency>,
-    /// What was said about it.
+    /// Its comments.
     pub comments: Vec<Comment>,
-    /// What had to be changed to make the record consistent, for the person who imports it.
+    /// The changes that made the record consistent, for the person who imports it.
     pub repairs: Vec<String>,
 }
 
-/// Fields that say again what the edges and comments say; kept, they would become lies.
+/// Fields that repeat the edges and comments; if they were kept, they would become wrong.
 const DERIVED: [&str; 3] = ["dependency_count", "dependent_count", "comment_count"];
 
 /// Reads the rest of an issue whose `id` was taken already.
@@ -190,11 +190,11 @@ fn title(
 
 /// The priority; one that is out of range is the nearest, and one that is no number is that of most beads.
 fn priority(fields: &mut Fields<'_>, repairs: &mut Vec<String>) -> Priority {
-    const USUAL: i64 = 2;
+    const DEFAULT: i64 = 2;
     let Some(raw) = fields.take("priority") else { return Priority::HIGHEST };
     let given = values::whole_number(raw).and_then(Priority::new);
     given.unwrap_or_else(|invalid| {
-        let nearest = values::loose_number(raw).unwrap_or(USUAL).clamp(0, 4);
+        let nearest = values::loose_number(raw).unwrap_or(DEFAULT).clamp(0, 4);
         repairs.push(format!("priority is {nearest}: {invalid}"));
         Priority::new(nearest).unwrap_or(Priority::HIGHEST)
     })

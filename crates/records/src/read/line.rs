@@ -14,20 +14,20 @@ use crate::tokens::{contains_nul, without_nul};
 pub enum Line {
     /// A bead with everything that belongs to it; boxed, because the other lines are tiny.
     Issue(Box<Record>),
-    /// Something somebody wanted remembered, under a name.
+    /// A memory: a value under a name.
     Memory {
         /// The name.
         key: String,
-        /// What was remembered.
+        /// The value.
         value: Json,
     },
-    /// What the file says about itself; nothing to import.
+    /// A header that describes the file; nothing to import.
     Header,
     /// The place of a bead that was deleted elsewhere; nothing to import, but worth counting.
     Tombstone(BeadId),
 }
 
-/// What a line is, as far as its first fields tell.
+/// The kind of a line, as far as its first fields tell.
 enum Kind {
     Issue(BeadId),
     Memory,
@@ -68,7 +68,7 @@ fn kind(fields: &mut Fields<'_>) -> Result<Kind, RecordError> {
     match record_type.as_deref() {
         Some("issue") => {}
         Some("memory") => return Ok(Kind::Memory),
-        // A record that calls itself an issue is one, whatever fields it brings.
+        // A record that calls itself an issue is one, with any other fields.
         _ if fields.peek("_schema").is_some() => return Ok(Kind::Header),
         None => {}
         Some(other) => {

@@ -8,7 +8,7 @@ use super::fields::Fields;
 use super::values;
 use crate::RecordError;
 
-/// Reads a plan with one object per line; blank lines are skipped. `source` is what errors call the
+/// Reads a plan with one object per line; blank lines are skipped. `source` is the name in errors of the
 /// file.
 pub fn parse_plan_lines(source: &str, text: &str) -> Result<Plan, Invalid> {
     let mut drafts = Vec::new();
@@ -53,9 +53,9 @@ pub struct DependencyLine {
     pub place: String,
     /// The bead that depends.
     pub issue: String,
-    /// On which.
+    /// The bead that it depends on.
     pub target: String,
-    /// How.
+    /// The type of the dependency.
     pub kind: DependencyType,
 }
 
@@ -78,12 +78,12 @@ fn placed(place: &str, error: &RecordError) -> Invalid {
     Invalid(format!("{place}: {error}"))
 }
 
-/// What a draft may say on a line of its own.
+/// The fields that a draft may have on a line of its own.
 const LINE_FIELDS: &str = "key, title, description, design, acceptance_criteria, notes, priority, \
                            type, assignee, labels, parent, deps, external_ref, estimated_minutes, \
                            metadata, id, due, defer, ephemeral";
 
-/// What a node says in place of `parent` and `deps`.
+/// The fields of a node in place of `parent` and `deps`.
 const NODE_FIELDS: &str = "parent_key, parent_id, metadata_refs, assign_after_create";
 
 fn line_draft(place: &str, line: &str) -> Result<Draft, RecordError> {
@@ -234,7 +234,7 @@ fn texts(raw: &RawValue) -> Result<Vec<String>, Invalid> {
     texts.into_iter().map(|raw| Ok(values::text(raw)?.into_owned())).collect()
 }
 
-/// Refuses fields that nobody took: what we do not understand we would lose.
+/// Refuses unknown fields, because they would be lost.
 fn nothing_left(fields: &Fields<'_>, known: &str) -> Result<(), RecordError> {
     match fields.sorted().first() {
         None => Ok(()),

@@ -7,7 +7,7 @@ use crate::read::Fields;
 use crate::tokens::tokens;
 
 /// From this depth on the indentation stops growing, so that the size of the output stays proportional
-/// to the size of what is printed.
+/// to the size of the printed text.
 const INDENT_LEVELS_MAX: usize = 128;
 
 /// Indents compact JSON by two spaces as Go does, HTML escapes included; no newline at the end. Key
@@ -65,7 +65,7 @@ pub(crate) fn needs_html_escape(text: &str) -> bool {
         && text.contains(['<', '>', '&', '\u{2028}', '\u{2029}'])
 }
 
-/// What the UTF-8 of U+2028 and U+2029 begins with.
+/// The first byte of the UTF-8 of U+2028 and U+2029.
 const SEPARATOR_FIRST_BYTE: u8 = 0xe2;
 
 fn push_html_escaped(out: &mut String, text: &str) {

@@ -6,7 +6,7 @@ use gt_core::Timestamp;
 
 /// Writes the fields of one compact JSON object, in the order in which its methods are called.
 ///
-/// The order of fields is part of what other tools expect of us, which is why this is not a map. Keys
+/// Other tools expect this order of fields, so this is not a map. Keys
 /// are not checked for repetition.
 #[derive(Debug)]
 pub struct ObjectWriter<'a> {

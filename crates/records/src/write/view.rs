@@ -1,8 +1,8 @@
-//! What is written of a bead.
+//! The parts of a bead that are written.
 
 use gt_core::{Bead, BeadId, Comment, Dependency};
 
-/// Numbers that lists show beside a bead. What counts as a dependency differs between commands, so the
+/// Numbers that lists show beside a bead. Commands count dependencies differently, so the
 /// caller counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -32,7 +32,7 @@ pub struct BeadView<'a> {
 }
 
 impl<'a> BeadView<'a> {
-    /// The bead alone, for a caller that fills in what it has.
+    /// The bead alone, for a caller that fills in the rest.
     pub fn bare(bead: &'a Bead) -> Self {
         Self { bead, labels: &[], dependencies: &[], comments: &[], counts: None, parent: None }
     }

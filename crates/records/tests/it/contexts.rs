@@ -76,7 +76,7 @@ fn the_description_has_the_fields_of_version_one_in_their_order() {
 }
 
 #[test]
-fn what_was_not_said_is_left_out() {
+fn unset_fields_are_left_out() {
     assert_eq!(
         context_json(&plain()),
         r#"{"version":1,"work_bead_id":"gt-abc","target_rig":"web","enqueued_at":"2026-01-15T10:00:00Z"}"#
@@ -137,7 +137,7 @@ fn a_damaged_context_says_what_is_wrong_with_it() {
 
 proptest! {
     #[test]
-    fn whatever_we_write_can_be_read(
+    fn every_written_context_can_be_read(
         args in prop::option::of("[^\\x00]{1,40}"),
         failures in 0_u32..5,
         last_failure in "[^\\x00]{0,40}",

@@ -1,4 +1,4 @@
-//! What a formula file means, and why it is refused.
+//! The meaning of a formula file, and the reasons for refusals.
 
 use gt_core::formula::{Formula, FormulaKind, Repetition, validate};
 use gt_records::{FormulaFormat, ReadFormula, formula_json, read_formula};

@@ -51,7 +51,7 @@ fn sorted_objects_carry_the_version() {
 }
 
 #[test]
-fn what_is_not_json_comes_back_unchanged() {
+fn invalid_json_comes_back_unchanged() {
     for text in ["", "{", "{\"a\":}", "<{}>", "{} {}", "\"\u{2028}"] {
         assert_eq!(pretty(text), text);
         assert_eq!(sorted_object(text), text);

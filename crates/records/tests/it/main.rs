@@ -1,4 +1,4 @@
-//! What the record format promises, seen from outside.
+//! The promises of the record format, seen from outside.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
 
@@ -16,7 +16,7 @@ mod writing;
 use gt_core::Timestamp;
 use gt_records::{Line, Record, RecordError, parse_line};
 
-/// What never stands unescaped in printed JSON.
+/// Characters that never stand unescaped in printed JSON.
 const HTML: [char; 5] = ['<', '>', '&', '\u{2028}', '\u{2029}'];
 
 /// The time of every import here.

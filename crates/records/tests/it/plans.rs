@@ -61,7 +61,7 @@ fn a_wrong_line_is_named_with_its_field() {
 #[test]
 fn a_graph_has_nodes_and_edges() {
     let text = r#"{
-      "commit_message": "whatever",
+      "commit_message": "a message",
       "nodes": [
         {"key":"root","title":"Root","type":"epic","metadata":{"n":1},"metadata_refs":{"first":"leaf"}},
         {"key":"leaf","title":"Leaf","parent_key":"root","assignee":"ann","assign_after_create":true},

@@ -1,4 +1,4 @@
-//! What a line means and why it is refused.
+//! The meaning of a line, and the reasons for refusals.
 
 use gt_core::{BeadId, DependencyType, Json, Priority, Status, Uid};
 use gt_records::Line;

@@ -51,7 +51,7 @@ pub(crate) fn json() -> impl Strategy<Value = String> {
     })
 }
 
-/// Unknown fields: names of other tools, and names nobody ever heard of.
+/// Unknown fields: names of other tools, and made-up names.
 fn carried(known: &'static [&'static str]) -> impl Strategy<Value = Carried> {
     let strange = prop_oneof![name(), text()].prop_map(|name| format!("x{name}"));
     let names = prop_oneof![prop::sample::select(known).prop_map(str::to_owned), strange];

@@ -1,4 +1,4 @@
-//! What is written, and in which order.
+//! The written fields, and their order.
 
 use gt_core::{BeadId, Json};
 use gt_records::{

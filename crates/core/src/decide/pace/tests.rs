@@ -55,7 +55,7 @@ fn a_rig_may_have_fewer_slots_than_the_town() {
 }
 
 #[test]
-fn who_is_at_work_goes_on_and_keeps_the_slot() {
+fn a_running_job_goes_on_and_keeps_its_slot() {
     let running = Job { is_running: true, ..job(4, &[2]) };
     let jobs = [running, job(10, &[0]), job(10, &[])];
     assert_eq!(minutes(&jobs, Some(1)), (24, 0));
@@ -73,7 +73,7 @@ fn a_frame_takes_no_slot_and_no_time() {
 }
 
 #[test]
-fn what_is_stuck_is_left_out_with_everything_behind_it() {
+fn a_stuck_job_is_left_out_with_everything_behind_it() {
     let stuck = Job { is_stuck: true, ..job(10, &[]) };
     let jobs = [job(3, &[]), stuck, job(10, &[1]), job(1, &[4]), job(1, &[3]), job(1, &[5])];
     assert_eq!(minutes(&jobs, None), (3, 5));
@@ -136,7 +136,7 @@ proptest! {
         let chain: Duration = path.iter().map(|at| jobs[*at].takes).sum();
         prop_assert!(all.remaining >= chain, "{:?} {:?}", all, path);
         let work: Duration = jobs.iter().map(|job| job.takes).sum();
-        prop_assert!(all.remaining <= work, "somebody always works");
+        prop_assert!(all.remaining <= work, "a slot is always in use");
         if let Some(slots) = slots {
             let running = jobs.iter().filter(|job| job.is_running).count();
             let hands = u32::try_from(running).unwrap().max(slots);
@@ -157,7 +157,7 @@ proptest! {
         let mut seen = path.clone();
         seen.sort_unstable();
         seen.dedup();
-        prop_assert_eq!(seen.len(), path.len(), "nobody is in it twice");
+        prop_assert_eq!(seen.len(), path.len(), "no job is in it twice");
         prop_assert!(path.iter().all(|at| jobs[*at].rig.is_some()));
     }
 }

@@ -37,7 +37,7 @@ fn claude() -> Means {
     Means { kind: MeansKind::Runtime, name: "claude".to_owned() }
 }
 
-/// What is held against it after runs of these beads ended like this, and who was to blame for the last.
+/// The park after runs of these beads ended like this, and the cause of the last failure.
 fn after(mut park: Option<Park>, story: &[(&str, Testimony)]) -> (Option<Park>, Blame) {
     let mut blame = Blame::Bead;
     for (bead, testimony) in story {
@@ -140,7 +140,7 @@ fn while_it_is_parked_only_the_trial_decides() {
 }
 
 #[test]
-fn what_is_narrower_is_parked_first() {
+fn the_narrower_means_is_parked_first() {
     let (suspected, _) = after(None, &THREE[..2]);
     let (change, blame) =
         after_run(suspected.as_ref(), &claude(), &id("w-3"), STRIKE, false, "", NOW);
@@ -161,7 +161,7 @@ fn a_trial_goes_alone_until_it_has_shown_that_it_works() {
     trial.running_at = Some(until);
     assert_eq!(hold(&park, Some(&trial), until), Some(Hold::Trial(trial.id.clone())));
     assert_eq!(hold(&park, Some(&trial), until.plus(STRIKE_WITHIN)), None);
-    // Whoever is only suspected is not held.
+    // A runtime that is only suspected is not held.
     let suspected = after(None, &THREE[..1]).0.unwrap();
     assert_eq!(hold(&suspected, None, NOW), None);
 }
@@ -253,7 +253,7 @@ proptest! {
             let (next, blame) = after(park, &[(&format!("w-{bead}"), testimony)]);
             park = next;
             prop_assert_eq!(is_closed(park.as_ref()), row.len() >= STRIKES_MAX);
-            // Nothing that ends well is anybody's fault, and nobody is spared before it is certain.
+            // A run that ends well blames nothing, and the bead is blamed until the fault of the runtime is certain.
             if testimony != Testimony::Strike || !is_closed(park.as_ref()) {
                 prop_assert_eq!(blame, Blame::Bead);
             }
@@ -261,7 +261,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_waits_longer_than_was_said_whatever_the_clock_does(
+    fn no_run_waits_longer_than_was_said_with_any_clock(
         since: i64, lasts in 0_u32..1_000_000, now: i64,
     ) {
         let (since, now) = (Timestamp::from_nanos(since), Timestamp::from_nanos(now));

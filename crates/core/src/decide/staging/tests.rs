@@ -29,7 +29,7 @@ fn categories(plan: &StagePlan) -> Vec<&'static str> {
 }
 
 #[test]
-fn each_wave_is_what_can_be_done_at_once() {
+fn a_wave_holds_the_members_that_can_run_at_once() {
     let members = vec![task("a", &[]), task("b", &[0]), task("c", &[0, 1]), task("d", &[])];
     let plan = plan(members);
     assert_eq!(plan.waves, [vec![0, 3], vec![1], vec![2]]);
@@ -37,7 +37,7 @@ fn each_wave_is_what_can_be_done_at_once() {
 }
 
 #[test]
-fn what_is_over_is_in_no_wave_and_keeps_nobody() {
+fn a_closed_member_is_in_no_wave_and_holds_up_no_other() {
     let mut done = task("a", &[]);
     done.part = Part::Over;
     done.gates = vec![id("we-x")];
@@ -47,7 +47,7 @@ fn what_is_over_is_in_no_wave_and_keeps_nobody() {
 }
 
 #[test]
-fn whoever_waits_for_a_frame_waits_for_all_its_parts_and_no_longer() {
+fn waiting_for_a_frame_is_waiting_for_all_its_parts_and_no_longer() {
     let mut frame = task("epic", &[]);
     frame.part = Part::Frame(vec![0, 1]);
     let plan = plan(vec![task("a", &[]), task("b", &[0]), frame, task("c", &[2])]);
@@ -97,7 +97,7 @@ fn only_findings_that_break_the_plan_need_force() {
 }
 
 #[test]
-fn beads_that_wait_for_each_other_are_an_error_with_the_way_round() {
+fn a_cycle_is_an_error_that_names_its_beads() {
     let plan = plan(vec![
         task("a", &[1]),
         task("b", &[2]),
@@ -110,11 +110,11 @@ fn beads_that_wait_for_each_other_are_an_error_with_the_way_round() {
     assert_eq!(plan.findings[0].message, "they wait for each other: we-a → we-b → we-c → we-a");
     assert_eq!(plan.findings[0].suggested_fix.as_deref(), Some("bd dep remove we-c we-a"));
     assert_eq!(plan.findings[1].message, "they wait for each other: we-e → we-e");
-    assert!(plan.waves.is_empty(), "what is behind a cycle never starts either");
+    assert!(plan.waves.is_empty(), "a member behind a cycle never starts either");
 }
 
 #[test]
-fn what_waits_for_a_frame_around_what_waits_for_it_never_starts() {
+fn a_member_that_waits_for_a_frame_that_waits_for_it_never_starts() {
     let mut frame = task("epic", &[]);
     frame.part = Part::Frame(vec![2]);
     let plan = plan(vec![task("a", &[1]), frame, task("x", &[0])]);
@@ -124,7 +124,7 @@ fn what_waits_for_a_frame_around_what_waits_for_it_never_starts() {
 }
 
 #[test]
-fn a_long_way_round_is_told_in_short_and_named_in_full() {
+fn a_long_cycle_is_shortened_in_the_message_and_complete_in_the_finding() {
     let members: Vec<Member> =
         (0..10_000).map(|n| task(&format!("n{n}"), &[(n + 1) % 10_000])).collect();
     let plan = plan(members);
@@ -144,7 +144,7 @@ fn work_without_a_rig_is_an_error() {
 }
 
 #[test]
-fn what_is_outside_and_not_over_gates_and_is_named() {
+fn an_open_bead_outside_the_set_gates_and_is_named() {
     let mut gated = task("a", &[]);
     gated.gates = vec![id("ap-9")];
     let plan = plan(vec![gated, task("b", &[0]), task("c", &[])]);
@@ -188,7 +188,7 @@ fn more_at_once_than_there_is_room_for_is_told_of_the_widest_wave() {
     assert_eq!(categories(&stage(&StageFacts { cap: Some(3), ..facts })), [""; 0]);
 }
 
-/// What has to be done before a member can: its work, and that behind frames.
+/// The members that must be done before a member: its own dependencies, and those behind frames.
 fn before(members: &[Member], at: usize, found: &mut Vec<usize>) {
     let parts: Vec<usize> = match &members[at].part {
         Part::Over => vec![],
@@ -206,7 +206,7 @@ fn before(members: &[Member], at: usize, found: &mut Vec<usize>) {
 
 proptest! {
     #[test]
-    fn whatever_waits_comes_right_after_the_last_of_what_it_waits_for(
+    fn a_member_is_in_the_wave_after_its_last_dependency(
         edges in prop::collection::vec(prop::collection::vec(0_usize..40, 0..4), 40),
         gated in prop::collection::vec(prop::bool::weighted(0.1), 40),
         over in prop::collection::vec(prop::bool::weighted(0.2), 40),

@@ -29,8 +29,8 @@ impl<'a> LiveRun<'a> {
         state.is_live().then_some(Self { id, state, executor, agent })
     }
 
-    /// How somebody is related to the run. Whoever acts in a run says so; where there is no process that
-    /// could be told to, the name says it.
+    /// The relation of a speaker to the run. A worker names the run it acts in; where there is no process that
+    /// could be told to, its name counts.
     pub(super) fn relation(&self, speaker: Speaker<'_>) -> Relation {
         match speaker.run {
             Some(acting) if acting == self.id => return Relation::Worker(self.manner()),
@@ -56,7 +56,7 @@ impl<'a> LiveRun<'a> {
     }
 }
 
-/// What a worker is to a run.
+/// The way in which a worker is bound to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
     /// A process whose supervisor has taken the run for it.
@@ -67,10 +67,10 @@ pub(super) enum Manner {
     Alone,
 }
 
-/// How somebody is related to a run.
+/// The relation of a speaker to a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Relation {
-    /// It is theirs.
+    /// The speaker is the worker of the run.
     Worker(Manner),
     /// They act in another run of the same bead, which this one has fenced off.
     Superseded(RunId),

@@ -9,10 +9,10 @@ pub use held::LiveRun;
 use crate::schedule::RunId;
 use crate::{BeadId, IssueType, Status};
 
-/// What somebody wants to do to a bead.
+/// An action on a bead that a person or an agent asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verb {
-    /// Take it, if nobody else has it.
+    /// Claim it, unless another has it.
     Claim,
     /// Give it this status by hand. Closing and reopening this way are the same as by name, but
     /// closing asks for no permission.
@@ -26,7 +26,7 @@ pub enum Verb {
     Reopen,
     /// Not before a time to come: an open bead is deferred.
     PutOff,
-    /// Give it to this one; empty for nobody.
+    /// Assign it to this actor; empty removes the assignee.
     Assign(String),
     /// Remove it for good.
     Delete {
@@ -39,7 +39,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Whether somebody insists.
+    /// Whether the action is forced.
     fn is_forced(&self) -> bool {
         match self {
             Self::Close { force } | Self::Delete { force } => *force,
@@ -53,7 +53,7 @@ impl Verb {
     }
 }
 
-/// Who says it.
+/// The actor that asks for an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Speaker<'a> {
     /// The name they go by.
@@ -62,14 +62,14 @@ pub struct Speaker<'a> {
     pub run: Option<&'a RunId>,
 }
 
-/// What the table looks at.
+/// The facts that the table decides by.
 #[derive(Debug, Clone)]
 pub struct Standing<'a> {
-    /// Which bead it is.
+    /// The bead.
     pub id: &'a BeadId,
     /// The bead's status; a deferred bead whose date has passed stands as open.
     pub status: &'a Status,
-    /// Who has it; empty for nobody.
+    /// The assignee; empty if there is none.
     pub assignee: &'a str,
     /// Its type.
     pub issue_type: &'a IssueType,
@@ -79,13 +79,13 @@ pub struct Standing<'a> {
     pub is_template: bool,
     /// Whether it has a child that is not closed.
     pub has_open_children: bool,
-    /// What blocks it now.
+    /// The beads that block it now.
     pub blockers: &'a [BeadId],
     /// The run that has it.
     pub run: Option<LiveRun<'a>>,
 }
 
-/// What happens to the bead.
+/// The change of the bead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transition {
     /// It is that way already.
@@ -104,7 +104,7 @@ pub enum Transition {
     Deleted,
 }
 
-/// What happens to the run that has the bead.
+/// The change of the run that has the bead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunFate {
     /// Nothing; or there is none.
@@ -120,13 +120,13 @@ pub enum RunFate {
 /// The answer of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ruling {
-    /// What happens to the bead.
+    /// The change of the bead.
     pub bead: Transition,
-    /// What happens to its run.
+    /// The change of its run.
     pub run: RunFate,
 }
 
-/// Why a verb is refused. The text names no bead; whoever shows it adds which.
+/// Why a verb is refused. The text names no bead; the caller that prints it adds the id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Another has it.
@@ -153,9 +153,9 @@ pub enum Refusal {
     /// A run has it, so it cannot be claimed.
     #[error("issue already claimed by {agent}, in the run {run}; {}", end_first(run))]
     ClaimedInRun {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// Who works in it.
+        /// The agent that works in it.
         agent: String,
     },
     /// A run has it.
@@ -164,30 +164,30 @@ pub enum Refusal {
         if *force_helps { ", or use --force, which cancels the run" } else { "" }
     )]
     HeldByRun {
-        /// Which run.
+        /// The run.
         run: RunId,
-        /// Who works in it.
+        /// The agent that works in it.
         agent: String,
         /// Whether the same can be forced.
         force_helps: bool,
     },
-    /// Workers do not close what they work on.
+    /// Workers do not close the bead they work on.
     #[error("you are its worker in the run {0}; finish with gt done")]
     FinishWithDone(RunId),
-    /// Its worker wants for it what only its run can give it.
+    /// Its worker asks for a status or an assignee that only its run can set.
     #[error(
         "its status and its assignee are those of your run {run}; finish with {}, or give it back with \
          gt unsling {}",
         if *closes { "bd close" } else { "gt done" }, run.bead
     )]
     StatusOfRun {
-        /// Which run.
+        /// The run.
         run: RunId,
         /// Whether its worker ends it by closing the bead.
         closes: bool,
     },
     /// A worker of another run of the same bead.
-    #[error("you act in the run {acting}, but {live} has it now; stop, whatever you did is over")]
+    #[error("you act in the run {acting}, but {live} has it now; stop, your run is over")]
     Superseded {
         /// The run they act in.
         acting: RunId,
@@ -210,7 +210,7 @@ fn list(ids: &[BeadId]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What `verb` does to a bead that stands like this, and to the run that has it, when `speaker` says it.
+/// The effect of `verb` on a bead in this standing, and on the run that has it, when `speaker` says it.
 pub fn decide(
     verb: &Verb,
     standing: &Standing<'_>,
@@ -219,7 +219,7 @@ pub fn decide(
     if let Some(run) = &standing.run {
         return held::decide(verb, standing, run, speaker);
     }
-    // What a run does carries its number, also when no other has come after it.
+    // An action from a run carries the run's number, also when no other run has come after it.
     if let Some(acting) = speaker.run.filter(|acting| acting.bead == *standing.id) {
         return Err(Refusal::Over(acting.clone()));
     }

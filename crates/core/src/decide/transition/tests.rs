@@ -1,4 +1,4 @@
-//! What the table says, and what holds for all of it.
+//! Single decisions of the table, and properties of all of them.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::schedule::RunState;
 
 const ME: Speaker<'_> = Speaker { name: "me", run: None };
 
-/// What the table says about a bead that no run has.
+/// The decision about a bead that no run has.
 fn unheld(verb: &Verb, standing: &Standing<'_>) -> Result<Transition, Refusal> {
     decide(verb, standing, ME).map(|ruling| {
         assert_eq!(ruling.run, RunFate::Untouched);
@@ -186,7 +186,7 @@ fn a_refusal_says_what_to_do() {
     );
     assert_eq!(
         says(&Verb::Close { force: true }, Speaker { name: "web/process", run: Some(&old) }),
-        "you act in the run gt-a#1, but gt-a#2 has it now; stop, whatever you did is over"
+        "you act in the run gt-a#1, but gt-a#2 has it now; stop, your run is over"
     );
     assert_eq!(
         says(&Verb::Close { force: false }, Speaker { name: "web/process", run: Some(&id) }),
@@ -207,7 +207,7 @@ fn a_worker_whose_run_is_over_is_told_to_stop() {
 }
 
 #[test]
-fn a_worker_of_another_bead_is_like_anybody() {
+fn a_worker_of_another_bead_has_no_special_rights() {
     let task = IssueType::default();
     let open = standing(&Status::Open, "", &task);
     let elsewhere = RunId { bead: BeadId::parse("gt-b").unwrap(), epoch: 2 };
@@ -235,7 +235,7 @@ fn any_verb() -> impl Strategy<Value = Verb> {
     ]
 }
 
-/// A bead that a run has, and somebody.
+/// A bead that a run has, and a speaker.
 #[derive(Debug, Clone)]
 struct Case {
     status: Status,
@@ -365,7 +365,7 @@ proptest! {
         prop_assert_eq!(answer, Err(Refusal::Over(id)));
     }
 
-    /// A worker of an earlier run changes nothing, whatever it says.
+    /// A worker of an earlier run changes nothing with any verb.
     #[test]
     fn a_superseded_worker_is_fenced_off(case in any_case(), verb in any_verb()) {
         let case = Case { acting: Some(run_id(1)), ..case };

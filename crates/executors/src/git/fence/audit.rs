@@ -1,5 +1,5 @@
-//! Questions and repairs for what was done past the fence: a process of the same user can clear its environment, use a
-//! git of its own, or write the files of a repository.
+//! Checks and repairs of changes that were made past the fence: a process of the same user can
+//! clear its environment, use a git of its own, or write the files of a repository.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use super::super::error::GitError;
 /// A commit that the origin has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCommit {
-    /// Which one.
+    /// The commit.
     pub commit: Commit,
     /// The address of its committer.
     pub email: String,
@@ -110,8 +110,9 @@ impl Repository {
         fs::read(&path).map_err(GitError::file("read", &path))
     }
 
-    /// Puts back the settings that differ from those in the file `before` and are not the workers' to change; the remote
-    /// `origin` becomes what [`Self::keep_remote`] makes of it. Gives the names of what was put back.
+    /// Puts back the settings that differ from those in the file `before` and are not the workers'
+    /// to change. The remote `origin` is set as by [`Self::keep_remote`]. Gives the names of the
+    /// settings that were put back.
     pub fn put_back_settings(&self, before: &[u8]) -> Result<Vec<String>, GitError> {
         let wanted = guarded(&list(before)?);
         let Ok(present) = self.settings_file().and_then(|now| list(&now)) else {
@@ -182,7 +183,8 @@ impl Repository {
         Ok(pairs.filter_map(|(hash, name)| Some((name.to_owned(), Commit::parse(hash)?))).collect())
     }
 
-    /// Makes a reference what it was before, which may be nothing, and keeps what it is now as `kept`.
+    /// Sets a reference back to its previous commit, or deletes it if there was none, and keeps its
+    /// present one as `kept`.
     pub fn put_back_reference(
         &self,
         name: &str,

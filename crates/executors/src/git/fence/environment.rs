@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::environment::is_of_the_caller;
+use crate::environment::is_caller_variable;
 
 /// Credentials of origins. A worker does not get them unless its runtime or account sets them.
 pub const WITHHELD: [&str; 14] = [
@@ -41,12 +41,12 @@ pub fn bash_env_here() -> Option<String> {
     std::env::var_os("BASH_ENV").and_then(|value| value.into_string().ok())
 }
 
-/// Keeps the environment of this process, without what concerns its caller alone, for [`use_environment`]. Only the user
-/// can read it.
+/// Keeps the environment of this process, without the variables that concern its caller alone, for
+/// [`use_environment`]. Only the user can read it.
 pub fn save_environment(path: &Path) -> io::Result<()> {
     let mut text = Vec::new();
     for (name, value) in std::env::vars_os() {
-        if is_of_the_caller(&name, &value) || name.as_bytes().starts_with(b"GT_") {
+        if is_caller_variable(&name, &value) || name.as_bytes().starts_with(b"GT_") {
             continue;
         }
         text.extend_from_slice(name.as_bytes());

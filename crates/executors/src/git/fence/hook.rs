@@ -34,19 +34,20 @@ const HOOKS_OF_PROJECTS: [&str; 12] = [
 /// The settings that make git look for hooks where ours are.
 pub(super) const SETTINGS: &str = "gt-fence.config";
 
-/// What is in every hook that we write, and in no other.
+/// A line that is in every hook that we write, and in no other.
 const MARK: &str = "# Written by gt";
 
 impl Repository {
     /// Makes every change of references by workers go through `program` (ours): it is called as
     /// `<program> worker fence prepared` with the changes on its standard input ([`super::parse`]), and
     /// refuses them by its exit status. If the program is gone, everything that others share is refused.
-    /// Pushing, to whatever URL, is refused too.
+    /// Pushing is refused too, to any URL.
     ///
-    /// A worker whose environment has [`Self::fence_variables`] meets our hooks whatever is in the configuration that all
-    /// of them share and write. For those who have lost that environment ours are in the usual place as well, and in
-    /// front of those of the project where it has them elsewhere. That is looked at here, so call it before each run:
-    /// husky, for one, sets `core.hooksPath` whenever packages are installed.
+    /// A worker whose environment has [`Self::fence_variables`] meets our hooks, even if the shared
+    /// configuration, which every worker can write, names others. For workers that have lost that
+    /// environment, ours are in the usual place as well. Where the project has its hooks elsewhere,
+    /// ours run before them. Call this before each run: husky, for one, sets `core.hooksPath`
+    /// whenever packages are installed.
     pub fn install_fence(&self, program: &Path) -> Result<(), GitError> {
         let repository = canonical(self.path());
         let (usual, ours) = (repository.join("hooks"), repository.join("gt-hooks"));
@@ -55,27 +56,30 @@ impl Repository {
         }
         for name in HOOKS_OF_PROJECTS {
             let path = ours.join(name);
-            // Whoever asks git where hooks belong is sent here, and may have put one of the project in.
+            // A tool that asks git where hooks belong is sent here, and may have installed a hook
+            // of the project.
             if !fs::read(&path).is_ok_and(|present| !is_ours(&present)) {
                 write_file(&path, &call_of_theirs(&usual, &ours, name), HOOK)?;
             }
         }
         write_file(&repository.join(SETTINGS), &settings(&ours), PLAIN)?;
         let changed = changed_at(&repository);
-        if was_looked_at_lately(&repository, changed) {
+        if was_checked_recently(&repository, changed) {
             return Ok(());
         }
         if self.hooks_are_elsewhere(&ours)? {
-            // Whoever sets `core.hooksPath` changes it where it stands, further up, and the last one counts.
+            // A tool that sets `core.hooksPath` changes it in place, further up, and the last entry
+            // counts.
             self.set_last("include.path", SETTINGS)?;
         }
-        note_look(&repository, changed);
+        record_check(&repository, changed);
         Ok(())
     }
 
-    /// The variables that keep a worker behind the fence. They add to the settings that its environment brings already,
-    /// whose names are `present`, in order. What they say comes after every file of settings, but they say it only in
-    /// this repository: others, which the worker makes or visits, have their own hooks.
+    /// The variables that keep a worker behind the fence. They add to the settings that its
+    /// environment brings already, whose names are `present`, in order. They override every
+    /// settings file, but only in this repository: others, which the worker makes or visits, have
+    /// their own hooks.
     pub fn fence_variables(&self, present: &[String]) -> Vec<(String, String)> {
         let repository = canonical(self.path());
         let settings = repository.join(SETTINGS).to_string_lossy().into_owned();
@@ -111,24 +115,24 @@ impl Repository {
 
 /// How long it is not asked again where git looks for hooks while the settings of the repository have not changed. Those
 /// of a user seldom do, and a worker is behind the fence all the same: see [`Repository::fence_variables`].
-const ASK_AGAIN_AFTER: Duration = Duration::from_mins(1);
+const HOOKS_CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The file that says when that was asked last, by the time since the machine was started, and how old the settings were.
-const LAST_LOOK: &str = "gt-fence.look";
+const LAST_CHECK_FILE: &str = "gt-fence.look";
 
-fn was_looked_at_lately(repository: &Path, changed: Option<SystemTime>) -> bool {
-    let noted = fs::read_to_string(repository.join(LAST_LOOK)).unwrap_or_default();
+fn was_checked_recently(repository: &Path, changed: Option<SystemTime>) -> bool {
+    let noted = fs::read_to_string(repository.join(LAST_CHECK_FILE)).unwrap_or_default();
     let Some((asked_ns, settings)) = noted.split_once(' ') else { return false };
     let Ok(asked) = asked_ns.parse().map(Duration::from_nanos) else { return false };
     // After the machine was started again, it may seem to have been in the future.
     let age = uptime().checked_sub(asked);
-    settings == noted_time(changed) && age.is_some_and(|age| age < ASK_AGAIN_AFTER)
+    settings == noted_time(changed) && age.is_some_and(|age| age < HOOKS_CHECK_INTERVAL)
 }
 
-fn note_look(repository: &Path, changed: Option<SystemTime>) {
+fn record_check(repository: &Path, changed: Option<SystemTime>) {
     let text = format!("{} {}", uptime().as_nanos(), noted_time(changed));
     // Without it, it is asked again.
-    let _ = fs::write(repository.join(LAST_LOOK), text);
+    let _ = fs::write(repository.join(LAST_CHECK_FILE), text);
 }
 
 /// How long the machine has been awake since it was started.
@@ -146,7 +150,7 @@ fn changed_at(repository: &Path) -> Option<SystemTime> {
     fs::metadata(repository.join("config")).and_then(|file| file.modified()).ok()
 }
 
-/// The permissions of what git executes, and of what it reads.
+/// The permissions of files that git executes, and of those that it reads.
 const HOOK: u32 = 0o755;
 const PLAIN: u32 = 0o644;
 
@@ -230,7 +234,8 @@ fn push_hook() -> Vec<u8> {
     [b"#!/bin/sh\n# Written by gt.\necho ".as_slice(), &sentence, b" >&2\nexit 1\n"].concat()
 }
 
-/// Asks nobody about changes that concern nobody else: a rebase makes many of them.
+/// A hook that calls `program` only for references that others share: a rebase changes many that
+/// are not shared.
 fn transaction_hook(program: &Path) -> Vec<u8> {
     let shared: Vec<String> =
         Kind::PREFIXES.iter().map(|(prefix, _)| format!("*' {prefix}'*")).collect();
@@ -252,7 +257,7 @@ program=",
         &program,
         b"
 if [ ! -x \"$program\" ]; then
-    echo \"gt: $program is gone, so nobody can say which branch is yours; nothing was changed\" >&2
+    echo \"gt: $program is missing, so gt cannot check which branch is yours; nothing was changed\" >&2
     echo \"gt: put it back, or let the next run begin: it writes this hook again\" >&2
     exit 1
 fi
@@ -317,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_environment_brings_already_stays() {
+    fn settings_of_the_environment_are_kept() {
         let there = tempfile::tempdir().unwrap();
         let repository = Repository::at(there.path());
         let names = |present: &[String]| -> Vec<String> {

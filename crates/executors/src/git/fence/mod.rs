@@ -1,8 +1,9 @@
-//! What a worker may do to the references of the repository that it shares with others.
+//! The changes that a worker may make to the references of the repository that it shares with
+//! others.
 //!
-//! Git asks the `reference-transaction` hook before any reference changes, whatever command it is that
-//! changes it. The hook ([`Repository::install_fence`](super::Repository::install_fence)) asks `gt`, which
-//! knows the branch of the run, and [`allow`] decides.
+//! Git asks the `reference-transaction` hook before any command changes a reference. The hook
+//! ([`Repository::install_fence`](super::Repository::install_fence)) asks `gt`, which knows the
+//! branch of the run, and [`allow`] decides.
 //!
 //! Which hooks git calls is a setting, and every worker can write those of the repository. So the environment
 //! of a worker brings settings that come after them
@@ -13,9 +14,9 @@
 //! the same user id could do the same: the fence is not there against malice. It stops zombies of older runs
 //! and agents that are mistaken, and tells them what to do instead.
 //!
-//! Git does not ask the hook about the new name when a branch is renamed or copied. A renaming also deletes
-//! the old name, and that is refused. A copy onto the branch of another passes; what reaches the origin is
-//! decided by the accepted commit, not by the name of a branch.
+//! Git does not ask the hook about the new name when a branch is renamed or copied. A renaming also
+//! deletes the old name, and that is refused. A copy onto the branch of another passes; the
+//! accepted commit, not the name of a branch, decides which work reaches the origin.
 
 mod audit;
 mod environment;
@@ -33,9 +34,9 @@ use std::fmt;
 /// One change that a transaction wants to make, as git tells it to the hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
-    /// What the reference is expected to be; all zeros if it is new, or if nobody cares.
+    /// The expected old value; all zeros if the reference is new, or if any value is accepted.
     pub old: String,
-    /// What it becomes; all zeros if it is deleted.
+    /// The new value; all zeros if it is deleted.
     pub new: String,
     /// Its name, such as `refs/heads/main` or `HEAD`.
     pub reference: String,
@@ -49,7 +50,7 @@ pub struct Malformed {
     pub line: usize,
 }
 
-/// Why a transaction is refused, in a sentence for whoever wanted it.
+/// The reason why a transaction is refused, in a sentence for the worker that asked for it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Refusal {
     /// The first reference that is not the run's to touch.
@@ -59,7 +60,7 @@ pub struct Refusal {
     kind: Kind,
 }
 
-/// What all trees share, and nobody changes for the others.
+/// The kinds of reference that all trees share, which no worker changes for the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Its own branch, but deleted.
@@ -80,14 +81,14 @@ impl Kind {
         ("refs/remotes/", Self::Remote),
         ("refs/gt/", Self::Ours),
         ("refs/replace/", Self::Replacement),
-        // Git has one for all worktrees: whoever pops it gets what another one has put there.
+        // Git has one for all worktrees: a worker that pops it may get the changes of another.
         ("refs/stash", Self::Stash),
         ("worktrees/", Self::OtherTree),
         ("main-worktree/", Self::OtherTree),
     ];
 
-    /// What a reference is to others, if it is anything to them: `HEAD`, `ORIG_HEAD`, `refs/bisect` and the
-    /// like are not.
+    /// The kind of a reference that others share. `HEAD`, `ORIG_HEAD`, `refs/bisect` and the like
+    /// are not shared.
     fn of(reference: &str) -> Option<Self> {
         let found = Self::PREFIXES.iter().find(|(prefix, _)| reference.starts_with(prefix));
         found.map(|(_, kind)| *kind)
@@ -107,7 +108,7 @@ impl fmt::Display for Refusal {
                 f,
                 "only {own_branch} is its branch; commit there (`git switch {own_branch}`)"
             ),
-            Kind::Tag => write!(f, "tags belong to everybody; leave them to a person"),
+            Kind::Tag => write!(f, "tags are shared by all workers; ask a person to change them"),
             Kind::Remote => write!(
                 f,
                 "gt itself keeps the branches of the origin; to look at a newer one, \
@@ -125,7 +126,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Reads what git writes to the hook: `<old> <new> <reference>` on every line.
+/// Parses the input of the hook: `<old> <new> <reference>` on every line.
 pub fn parse(input: &[u8]) -> Result<Vec<Update>, Malformed> {
     let text = String::from_utf8_lossy(input);
     let mut updates = Vec::new();
@@ -146,8 +147,8 @@ pub fn parse(input: &[u8]) -> Result<Vec<Update>, Malformed> {
     Ok(updates)
 }
 
-/// Whether a run whose branch is `own_branch` may make these changes: those to its own branch, which may not
-/// be deleted, and those that concern nobody else.
+/// Whether a run whose branch is `own_branch` may make these changes. It may change its own branch,
+/// but not delete it, and references that are not shared.
 pub fn allow(updates: &[Update], own_branch: &str) -> Result<(), Refusal> {
     for Update { reference, new, .. } in updates {
         let is_own = reference.strip_prefix("refs/heads/") == Some(own_branch);
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_may_change_its_branch_and_what_concerns_nobody_else() {
+    fn a_run_may_change_its_branch_and_references_that_are_not_shared() {
         let own = format!("refs/heads/{OWN}");
         let mine = ["HEAD", &own, "ORIG_HEAD", "refs/bisect/bad", "refs/rewritten/x"];
         judge(&mine).unwrap();

@@ -84,8 +84,8 @@ pub fn install_worker_git(directory: &Path, program: &Path, fenced: &[Fenced]) -
     fs::rename(&beside, &link)
 }
 
-/// The variables that keep a worker's git from other repositories, and that let shells which set `PATH` anew find the
-/// programs of this directory. `bash_env` is what the worker would have had.
+/// The variables that keep a worker's git from other repositories, and that let shells which set
+/// `PATH` anew find the programs of this directory. `bash_env` is the worker's own `BASH_ENV`.
 pub fn worker_git_variables(directory: &Path, bash_env: Option<&str>) -> Vec<(String, String)> {
     let ours = directory.join(BASH).to_string_lossy().into_owned();
     let mut variables = vec![(PROTOCOLS.to_owned(), NO_PROTOCOL.to_owned())];
@@ -134,11 +134,11 @@ struct Found {
 }
 
 /// Where git is on most machines.
-const USUAL: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
 
 fn search(path: &OsStr) -> Found {
     let mut found = Found::default();
-    for directory in std::env::split_paths(path).chain(std::env::split_paths(USUAL)) {
+    for directory in std::env::split_paths(path).chain(std::env::split_paths(USUAL_PATH)) {
         let candidate = directory.join("git");
         let is_program =
             candidate.metadata().is_ok_and(|file| file.is_file() && file.mode() & 0o111 != 0);
@@ -212,7 +212,7 @@ const COMPLETING: [&str; 15] = [
     "backfill",
 ];
 
-/// Those that write what they read into branches.
+/// Commands that write fetched commits into branches.
 const FETCHING: [&str; 3] = ["fetch", "pull", "fetch-pack"];
 
 /// Where the command stands behind the options of git itself. Nothing if there is none, or only help is asked for.
