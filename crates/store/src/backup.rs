@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::StoreError;
 use crate::engine::sqlite::{FileKind, check_quickly, kind_of};
 
-/// What becomes of a file that is already there.
+/// How a file that is already there is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     /// It stays, and nothing is written.
@@ -60,7 +60,7 @@ fn refuse_to_replace(target: &Path, existing: Existing) -> Result<(), StoreError
         FileKind::Foreign(_) => refused("it is not a gt store; name another file"),
         FileKind::Store if existing == Existing::Keep => Err(exists(target)),
         FileKind::Absent if target.exists() && existing == Existing::Keep => Err(exists(target)),
-        // What is in the log would be taken for a part of the new file.
+        // The contents of the log would be taken for a part of the new file.
         FileKind::Store | FileKind::Absent if with_suffix(target, "-wal").exists() => {
             refused("a log (-wal) lies beside it, so it is in use; name another file")
         }
@@ -80,11 +80,11 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// A file that goes away, with whatever SQLite put beside it.
+/// A file that is deleted on drop, with the files that SQLite put beside it.
 struct Temporary(PathBuf);
 
 impl Temporary {
-    /// A name that nobody else uses, in this process or another.
+    /// A name that is not used otherwise, in this process or another.
     fn beside(target: &Path) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::engine::postgres::{Listener, Server};
 
-/// Says when there may be news. It is a hint, never a promise: whoever hears it looks at the event
-/// numbers, and looks from time to time without hearing it.
+/// Says when there may be news. It is a hint, never a promise: the caller looks at the event
+/// numbers when it rings, and from time to time without it.
 #[derive(Debug)]
 pub struct Bell(Option<Listener>);
 

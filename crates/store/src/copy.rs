@@ -6,7 +6,7 @@ use crate::StoreError;
 use crate::engine::{Param, Row, Session};
 use crate::transaction::Reader;
 
-/// What a column holds.
+/// The kind of value in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
     /// A number, a flag or an instant.
@@ -17,17 +17,15 @@ pub enum ColumnKind {
     Bytes,
 }
 
-/// A table with what has to be copied of it. Columns that a database computes are left out.
+/// A table with the columns that are copied. Columns that a database computes are left out.
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
     /// Its name.
     pub name: &'static str,
     /// Its columns.
     pub columns: &'static [(&'static str, ColumnKind)],
-    /// What its rows are sorted by, so that two copies of the same store are the same.
+    /// The columns that its rows are sorted by, so that two copies of the same store are the same.
     pub(crate) key: &'static str,
-    /// The database keeps its rows itself, from those of other tables.
-    kept_by_triggers: bool,
 }
 
 impl Table {
@@ -36,7 +34,7 @@ impl Table {
         columns: &'static [(&'static str, ColumnKind)],
         key: &'static str,
     ) -> Self {
-        Self { name, columns, key, kept_by_triggers: false }
+        Self { name, columns, key }
     }
 }
 
@@ -203,33 +201,16 @@ pub const TABLES: &[Table] = &[
             ("last_failure", Text),
             ("attempts", Number),
             ("starting", Number),
-            ("held", Number),
-            ("asleep_until", Number),
             ("latest", Number),
             ("closed_at", Number),
             ("closed_by", Text),
             ("close_reason", Text),
             ("convoys", Text),
+            ("waits", Text),
+            ("due_at", Number),
         ],
         "number",
     ),
-    Table {
-        kept_by_triggers: true,
-        ..Table::new(
-            "lanes",
-            &[
-                ("rig", Text),
-                ("place", Text),
-                ("account", Text),
-                ("gated", Number),
-                ("priority", Number),
-                ("convoys", Text),
-                ("queued", Number),
-                ("awake", Number),
-            ],
-            "rig, place, account, gated, priority, convoys",
-        )
-    },
     Table::new(
         "runs",
         &[
@@ -273,6 +254,9 @@ pub const TABLES: &[Table] = &[
             ("lease_s", Number),
             ("lease_expires_at", Number),
             ("token_hash", Text),
+            ("origin_delay", Text),
+            ("origin_delay_since", Number),
+            ("silent_since", Number),
         ],
         "bead, epoch",
     ),
@@ -478,9 +462,9 @@ impl Table {
     }
 }
 
-/// Copies every row. Both sessions are in a transaction: what is read is one state of the store, and
-/// what is written is committed by the caller or not at all. Whatever the schema itself put into
-/// `to` is replaced.
+/// Copies every row. Both sessions are in a transaction: the rows read are one state of the store, and
+/// the rows written are committed by the caller or not at all. Rows that the schema itself put into
+/// `to` are replaced.
 pub(crate) fn copy_rows(
     from: &dyn Session,
     to: &dyn Session,
@@ -493,10 +477,6 @@ pub(crate) fn copy_rows(
     }
     let mut done = 0;
     for table in TABLES {
-        if table.kept_by_triggers {
-            done += Reader::new(from).count_rows(table)?;
-            continue;
-        }
         let insert = table.insert();
         from.stream(&table.select(), &[], &mut |row| {
             to.apply(&insert, &table.values(row)?)?;

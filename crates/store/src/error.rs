@@ -1,4 +1,4 @@
-//! What can go wrong in the store.
+//! The errors of the store.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,9 @@ pub enum StoreError {
     /// The file is something else; it was not touched.
     #[error("{place} is not a gt store ({why}); it was left untouched")]
     NotOurs {
-        /// Which file or database.
+        /// The file or database.
         place: String,
-        /// How one can tell.
+        /// The reason, in words.
         why: &'static str,
     },
     /// A newer program changed the schema in a way this one cannot serve.
@@ -24,28 +24,28 @@ pub enum StoreError {
          this one knows {known}. Install a newer gt"
     )]
     TooNew {
-        /// Which file or database.
+        /// The file or database.
         place: String,
         /// The schema of the store.
         found: i64,
         /// The least a program must know to use it.
         needed: i64,
-        /// What this program knows.
+        /// The newest schema that this program knows.
         known: i64,
     },
-    /// A worker wants to write what it may not, or is not heard any more.
+    /// A worker writes without the right to, or its run is over.
     #[error("{0}")]
     Worker(String),
     /// The id of a new bead is taken.
     #[error("{0} already exists; choose another id, or change it with bd update")]
     AlreadyExists(BeadId),
-    /// Somebody holds the store and does not let go.
+    /// Another process holds the lock of the store for too long.
     #[error(
         "{} keeps the store locked; close it and try again",
         .0.as_deref().unwrap_or("another program")
     )]
     Locked(
-        /// Who, if that can be known.
+        /// The process, if it is known.
         Option<String>,
     ),
     /// No room.
@@ -62,7 +62,7 @@ pub enum StoreError {
     BadAddress {
         /// The URL, without a password.
         url: String,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// The database holds no store yet.
@@ -71,19 +71,28 @@ pub enum StoreError {
     /// No connection could be made.
     #[error("cannot reach {server}; {why}")]
     Unreachable {
-        /// Which server.
+        /// The server.
         server: String,
-        /// What to do.
+        /// A hint for the user.
         why: &'static str,
-        /// Why not.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The connection broke in the middle.
-    #[error("the connection to {server} broke; nothing was changed. Try again")]
+    #[error(
+        "the connection to {server} broke{}",
+        if *reading {
+            " while it was read from; a command that changes something may have done so before: look, and try again"
+        } else {
+            "; nothing was changed. Try again"
+        }
+    )]
     Disconnected {
-        /// Which server.
+        /// The server.
         server: String,
-        /// How.
+        /// It was only read from, and a transaction before may have changed something.
+        reading: bool,
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The connection broke while a change was being committed, and the server cannot be asked.
@@ -98,29 +107,29 @@ pub enum StoreError {
          in its URL"
     )]
     Exhausted {
-        /// How many there may be.
+        /// The limit of connections.
         limit: usize,
     },
     /// The user of the database may not do this.
     #[error("the database user may not do this in {server}")]
     NotPermitted {
-        /// Which server.
+        /// The server.
         server: String,
-        /// What it said.
+        /// The server's own message.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Prepared statements come and go: somebody in between changes connections.
+    /// Prepared statements come and go: a pooler in between changes connections.
     #[error(
         "a pooler between here and {0} changes connections between transactions; say so by adding \
          pooler=transaction to the URL"
     )]
     Pooler(String),
-    /// A backup was not written because of what is in its place.
+    /// A backup was not written because of the file in its place.
     #[error("{} was left as it is: {why}", path.display())]
     NotReplaced {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why, and what to do.
+        /// The reason, and how to proceed.
         why: &'static str,
     },
     /// Writing the file anew would fill the disk.
@@ -129,29 +138,29 @@ pub enum StoreError {
          space and try again", path.display(), needed_bytes.div_ceil(1 << 20), free_bytes >> 20
     )]
     NoRoom {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// How much it takes.
+        /// The needed bytes.
         needed_bytes: u64,
-        /// How much there is.
+        /// The free bytes.
         free_bytes: u64,
     },
     /// A file could not be used.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The action, as a verb.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
     /// The database said no in a way we did not foresee.
     #[error("the database refused to {doing}")]
     Engine {
-        /// What was tried.
+        /// The action, as a verb.
         doing: String,
-        /// Why not.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A value in the store does not have the shape it must have.
@@ -163,7 +172,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the same may work in a moment without anybody doing anything: the server is away, or
+    /// Whether the same call may succeed in a moment without any intervention: the server is away, or
     /// others are in the way. Nothing was done then.
     pub fn may_pass(&self) -> bool {
         matches!(

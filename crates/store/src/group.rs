@@ -12,9 +12,9 @@ use crate::transaction::{Group, Writer};
 use crate::{Authorship, StoreError};
 
 /// Jobs that may wait before a submitter has to.
-const WAITING_MAX: usize = 1024;
+const WAITING_JOBS_MAX: usize = 1024;
 
-/// Runs inside the group's transaction (or hears why there is none) and leaves behind what to tell its
+/// Runs inside the group's transaction (or hears why there is none) and leaves behind the answer for its
 /// submitter once that is over.
 type Job = Box<dyn FnOnce(Result<&mut Group<'_>, &str>) -> Settle + Send>;
 type Settle = Box<dyn FnOnce(Result<(), &StoreError>) + Send>;
@@ -85,7 +85,7 @@ impl Queue {
         if let Some(sender) = &*slot {
             return Ok(sender.clone());
         }
-        let (sender, receiver) = mpsc::sync_channel(WAITING_MAX);
+        let (sender, receiver) = mpsc::sync_channel(WAITING_JOBS_MAX);
         let place = Arc::clone(place);
         std::thread::Builder::new()
             .name("gt-store-writer".to_owned())
@@ -95,7 +95,7 @@ impl Queue {
     }
 }
 
-/// Takes what has arrived while the last group was being made durable, and writes it as the next
+/// Takes the jobs that arrived while the last group was being made durable, and writes them as the next
 /// one. There is no timer: an idle store answers at once, a busy one fills its groups by itself.
 fn write_groups(place: &Place, jobs: &Receiver<Job>) {
     while let Ok(first) = jobs.recv() {
@@ -124,7 +124,7 @@ fn write_groups(place: &Place, jobs: &Receiver<Job>) {
     }
 }
 
-/// What the end of a group means for each of its writes.
+/// The error of each write in a group that failed as a whole.
 fn shared(why: &StoreError) -> StoreError {
     match why {
         StoreError::Unsettled(server) => StoreError::Unsettled(server.clone()),

@@ -4,7 +4,7 @@
 //!
 //! - Callers speak domain verbs and types; no SQL and no row leaves this crate.
 //! - One writer at a time, in the process and across processes. A write transaction holds nothing but
-//!   SQL, writes the events of what it changes, and numbers them without gaps.
+//!   SQL, writes the events of its changes, and numbers them without gaps.
 //! - The verbs in [`Reader`] and [`Writer`] are written once, over the small [`engine`] seam, in SQL
 //!   that both engines understand. An engine knows how to connect, begin, commit and bind; it knows
 //!   no table.

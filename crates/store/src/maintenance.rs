@@ -1,4 +1,4 @@
-//! What the owner of a store does with it as a whole.
+//! Maintenance of a store as a whole.
 
 use std::path::{Path, PathBuf};
 
@@ -17,22 +17,22 @@ use crate::{Difference, Growth, Store, StoreError, Totals};
 pub struct Backup {
     /// The file.
     pub path: PathBuf,
-    /// What is in it.
+    /// The number of things in it.
     pub totals: Totals,
-    /// How large it is.
+    /// Its size.
     pub bytes: u64,
 }
 
-/// What was found by looking at everything.
+/// The result of a full check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Examination {
-    /// What the database finds wrong with itself.
+    /// The damage that the database finds in itself.
     pub damage: Vec<String>,
-    /// What works but may be regretted.
+    /// Settings that work but put data at risk.
     pub warnings: Vec<String>,
 }
 
-/// How large a store was, and is.
+/// The size of a store before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shrinkage {
     /// Before, in bytes.
@@ -41,7 +41,7 @@ pub struct Shrinkage {
     pub after: u64,
 }
 
-/// How large a table is.
+/// The size of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableSize {
     /// Its name.
@@ -57,7 +57,7 @@ pub struct TableSize {
 pub struct Description {
     /// Where it is, without a password; nothing if it is in memory.
     pub place: Option<String>,
-    /// What the database says about itself.
+    /// The facts that the database reports about itself.
     pub engine: EngineFacts,
     /// Its schema.
     pub schema: i64,
@@ -110,13 +110,13 @@ impl Store {
         Ok(Backup { path: to.to_owned(), totals, bytes })
     }
 
-    /// What could lose or damage what was committed, as the database is set up.
+    /// Settings of the database that could lose or damage committed data.
     pub fn warnings(&self) -> Result<Vec<String>, StoreError> {
         self.place().look_after(|link, _| link.warnings())
     }
 
-    /// Looks at everything: what the database thinks of its files and indexes, whether everything of
-    /// the schema is there, and whether every derived value is what it should be.
+    /// Checks everything: the files and indexes, by the database itself; whether everything of
+    /// the schema is there; and whether every derived value is correct.
     pub fn examine(
         &self,
         different: &mut dyn FnMut(Difference),
@@ -137,7 +137,7 @@ impl Store {
         })
     }
 
-    /// Gives the room of what is gone back to the disk or to what comes, while writers wait (in a
+    /// Gives the room of deleted rows back to the disk or to new rows, while writers wait (in a
     /// file) or go on (on a server).
     pub fn vacuum(&self) -> Result<Shrinkage, StoreError> {
         let bytes = || self.place().look_after(|link, _| Ok(link.facts()?.bytes));

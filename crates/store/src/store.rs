@@ -20,12 +20,12 @@ use crate::transaction::{Reader, Writer};
 /// The schema this program knows.
 pub const SCHEMA_LEVEL: i64 = LEVEL;
 
-/// Who writes, and when they said so.
+/// The actor of a write, and its time.
 #[derive(Debug, Clone)]
 pub struct Authorship {
-    /// Who.
+    /// The actor.
     pub actor: String,
-    /// When.
+    /// The time.
     pub at: Timestamp,
     /// The worker that writes; nothing for a person and for the program itself. A worker's writes are checked before they
     /// are committed.
@@ -37,7 +37,7 @@ pub struct Authorship {
 pub struct Worker {
     /// The run.
     pub run: RunId,
-    /// How it proves that.
+    /// The proof of that.
     pub proof: Proof,
 }
 
@@ -59,16 +59,16 @@ pub enum Proof {
     Vouched,
 }
 
-/// How a store is opened.
+/// The options of opening a store.
 #[derive(Clone, Default)]
 pub struct Options {
     /// Called once when a write has waited for others for a second.
     pub on_wait: Option<Notice>,
-    /// Whose clock leases are counted by.
+    /// The clock that leases are counted by.
     pub lease_clock: LeaseClock,
 }
 
-/// Whose clock leases are counted by.
+/// The clock that leases are counted by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LeaseClock {
     /// The caller's own, as tests and simulations need it.
@@ -85,7 +85,7 @@ impl fmt::Debug for Options {
     }
 }
 
-/// Where to find a store.
+/// The address of a store.
 #[derive(Debug, Clone)]
 pub enum Address {
     /// In a file.
@@ -124,7 +124,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store at `address`, bringing an older one up to date; a file is backed up first. What
+    /// Opens the store at `address`, bringing an older one up to date; a file is backed up first. A file that
     /// is not a store is refused untouched.
     pub fn open(address: &Address, now: Timestamp, options: Options) -> Result<Self, StoreError> {
         Ok(Self::at(match address {
@@ -162,7 +162,7 @@ impl Store {
         self.place.read(work)
     }
 
-    /// Runs `work` as one transaction: what it changed and the events of it are durable when this
+    /// Runs `work` as one transaction: its changes and their events are durable when this
     /// returns `Ok`, and nothing is changed when it returns `Err`.
     pub fn write<T, E: From<StoreError>>(
         &self,
@@ -190,7 +190,7 @@ impl Store {
         })
     }
 
-    /// Like [`Store::write`], together with whatever else is waiting to be written: many callers share
+    /// Like [`Store::write`], together with all other waiting writes: many callers share
     /// one commit. Each stands and falls alone.
     pub fn submit<T, E>(
         &self,
@@ -204,7 +204,7 @@ impl Store {
         self.queue.submit(&self.place, by, work)
     }
 
-    /// What the engine finds wrong with the file; nothing in a healthy one. A server looks after its
+    /// The damage that the engine finds in the file; nothing in a healthy one. A server looks after its
     /// own files.
     pub fn check_file(&self) -> Result<Vec<String>, StoreError> {
         if matches!(*self.place, Place::Server(_)) {

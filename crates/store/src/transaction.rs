@@ -1,7 +1,7 @@
-//! What a caller holds inside a transaction.
+//! The handles of a caller inside a transaction.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{ControlFlow, Deref};
 
 use gt_core::{BeadId, NewEvent, Timestamp};
@@ -13,19 +13,25 @@ use crate::{Authorship, StoreError};
 /// The reading verbs, over one consistent state of the store.
 pub struct Reader<'a> {
     session: &'a dyn Session,
-    /// Nothing where nobody asks twice.
+    /// A cache of answers; none where each question is asked once.
     known: Option<&'a Known>,
 }
 
-/// What a transaction has learnt and need not ask again: nobody else writes meanwhile. It is kept by
-/// those who change it, and forgotten when something is undone.
+/// A cache of answers within one transaction; it stays valid because no other process writes meanwhile. Verbs
+/// that change a cached fact update it, and a rollback empties it.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     prefixes: RefCell<HashMap<String, i64>>,
     vacancy: RefCell<Option<Vacancy>>,
+    /// Beads whose contexts are evaluated before the commit, and the time of the last change. A bead whose change
+    /// was undone may stay among them.
+    marked: RefCell<Option<(BTreeSet<BeadId>, Timestamp)>>,
+    /// Beads whose contexts were evaluated within the current job: if the job is undone, so is what was written about
+    /// them, and they are evaluated again.
+    evaluated: RefCell<Vec<(BeadId, Timestamp)>>,
 }
 
-/// An id that nobody has.
+/// An unused id.
 #[derive(Debug, Clone)]
 pub(crate) struct Vacancy {
     pub(crate) id: BeadId,
@@ -55,29 +61,53 @@ impl Known {
         }
     }
 
-    /// Remembers what was just found out about an id.
+    /// Remembers the facts about an id.
     pub(crate) fn found_vacant(&self, vacancy: Vacancy) {
         *self.vacancy.borrow_mut() = Some(vacancy);
     }
 
-    /// What was found out about `id`, if nothing was written since.
+    /// The known facts about `id`, if nothing was written since.
     pub(crate) fn vacancy_of(&self, id: &BeadId) -> Option<Vacancy> {
         self.vacancy.borrow().clone().filter(|vacancy| vacancy.id == *id)
+    }
+
+    /// A fact about this bead has changed.
+    pub(crate) fn mark(&self, bead: &BeadId, at: Timestamp) {
+        let mut marked = self.marked.borrow_mut();
+        let (beads, last) = marked.get_or_insert_with(|| (BTreeSet::new(), at));
+        beads.insert(bead.clone());
+        *last = at;
+    }
+
+    /// The beads about which a fact has changed, and when; afterwards there are none.
+    pub(crate) fn take_marked(&self) -> Option<(Vec<BeadId>, Timestamp)> {
+        let (beads, at) = self.marked.borrow_mut().take()?;
+        self.evaluated.borrow_mut().extend(beads.iter().map(|bead| (bead.clone(), at)));
+        Some((beads.into_iter().collect(), at))
+    }
+
+    /// A job begins: what was evaluated before it stays if the job is undone.
+    fn begin_job(&self) {
+        self.evaluated.borrow_mut().clear();
     }
 
     fn something_was_written(&self) {
         *self.vacancy.borrow_mut() = None;
     }
 
+    /// The changes of the current job are undone.
     fn forget(&self) {
+        for (bead, at) in self.evaluated.take() {
+            self.mark(&bead, at);
+        }
         self.prefixes.borrow_mut().clear();
         self.something_was_written();
     }
 }
 
-/// The writing verbs, and the reading ones, which see what was written.
+/// The writing verbs, and the reading ones, which see the writes.
 ///
-/// Every verb writes the events of what it changes; they get their numbers when the work succeeds.
+/// Every verb writes the events of its changes; they get their numbers when the work succeeds.
 pub struct Writer<'a> {
     reader: Reader<'a>,
     by: &'a Authorship,
@@ -86,7 +116,7 @@ pub struct Writer<'a> {
     last_event: i64,
     notices: u64,
     recounted: BTreeMap<BeadId, bool>,
-    /// Checks what a worker writes.
+    /// Checks the writes of a worker.
     guard: Option<WorkerGuard>,
 }
 
@@ -169,14 +199,15 @@ impl<'a> Reader<'a> {
         Ok(self.first(sql, params, |row| row.int(0))?.unwrap_or(0))
     }
 
+    /// Writes the consequences of facts that this transaction has changed; no right of a worker limits that.
+    pub(crate) fn apply_derived(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
+        count_statement();
+        self.session.apply(sql, params)
+    }
+
     /// The time that leases are counted by: that of the store if it gives one, else `callers`.
     pub fn lease_time(&self, callers: Timestamp) -> Timestamp {
         self.session.clock().unwrap_or(callers)
-    }
-
-    /// Has these statements be ready when they are needed.
-    pub(crate) fn make_ready(&self, statements: &[&str]) -> Result<(), StoreError> {
-        self.session.make_ready(statements)
     }
 
     /// Says whether the engine understands a statement; for the test that prepares all of them.
@@ -194,7 +225,7 @@ impl<'a> Deref for Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// When this is happening.
+    /// The time of this write.
     pub fn now(&self) -> Timestamp {
         self.by.at
     }
@@ -204,7 +235,7 @@ impl Writer<'_> {
         self.reader.lease_time(self.by.at)
     }
 
-    /// Who is doing it.
+    /// The actor of this write.
     pub fn actor(&self) -> &str {
         &self.by.actor
     }
@@ -239,7 +270,7 @@ impl Writer<'_> {
         self.reader.session.refresh_statistics()
     }
 
-    /// Runs a statement that cannot be refused and whose answer nobody needs.
+    /// Runs a statement that cannot be refused and whose answer is not needed.
     pub(crate) fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
         self.check_statement(sql)?;
         self.something_is_written();
@@ -247,7 +278,7 @@ impl Writer<'_> {
         self.reader.session.apply(sql, params)
     }
 
-    /// What this work has changed so far, as its events tell it; the earliest are missing when they are
+    /// The changes of this transaction so far, as events; the earliest are missing when they are
     /// too many to wait in memory.
     pub fn recorded(&self) -> &[NewEvent] {
         &self.events
@@ -258,8 +289,8 @@ impl Writer<'_> {
         self.notices
     }
 
-    /// The convoys and epics that something has left, or joined (`true`); each is told once. What follows from it is for
-    /// whoever asks to decide.
+    /// The convoys and epics that a member has left, or joined (`true`); each is returned once. The caller decides
+    /// what follows from it.
     pub fn take_recounted(&mut self) -> BTreeMap<BeadId, bool> {
         std::mem::take(&mut self.recounted)
     }
@@ -390,6 +421,7 @@ impl<'c> Group<'c> {
     ) -> Result<T, E> {
         self.check_open()?;
         self.link.set_savepoint()?;
+        self.known.begin_job();
         let result = self.run(by, work);
         if !self.link.in_transaction() {
             return result;
@@ -412,8 +444,8 @@ impl<'c> Group<'c> {
         Ok(())
     }
 
-    /// A database that cannot write may give up the whole transaction by itself. What is written
-    /// after that would be committed at once, statement by statement.
+    /// A database that cannot write may give up the whole transaction by itself. A statement
+    /// after that would be committed at once, on its own.
     fn check_open(&self) -> Result<(), StoreError> {
         if self.link.in_transaction() {
             Ok(())
@@ -425,6 +457,7 @@ impl<'c> Group<'c> {
 
     pub(crate) fn commit(mut self) -> Result<(), StoreError> {
         self.check_open()?;
+        self.reader().write_waits()?;
         let news = (self.last_event != self.first_event).then_some(self.last_event);
         if let Some(number) = news {
             self.link.apply(SET_LAST_EVENT, &[number.into()])?;

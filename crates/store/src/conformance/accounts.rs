@@ -64,7 +64,7 @@ pub(super) fn at_most_one_account_is_the_default(subject: &dyn Subject) {
     assert!(defaults(&town).is_empty());
 }
 
-pub(super) fn what_happens_to_accounts_is_told_without_their_keys(subject: &dyn Subject) {
+pub(super) fn changes_of_accounts_are_recorded_without_their_keys(subject: &dyn Subject) {
     let town = Town::new(subject);
     put(&town, &account("work"));
     town.write(|writer| writer.set_default_account(Some("work")));

@@ -17,7 +17,7 @@ fn full_bead() -> gt_core::Bead {
         priority: priority(0),
         issue_type: kind("feature"),
         assignee: "mayor/".to_owned(),
-        owner: "someone@example.invalid".to_owned(),
+        owner: "ann@example.invalid".to_owned(),
         estimated_minutes: Some(u32::MAX),
         created_at: Timestamp::from_nanos(1_780_230_896_789_012_345),
         created_by: "importer".to_owned(),
@@ -67,8 +67,8 @@ pub(super) fn a_bead_is_found_by_its_alias(subject: &dyn Subject) {
 
     let found = town.read(|reader| reader.bead_by_uid(&uid));
     assert_eq!(found, Some(id("gt-a")));
-    let nobody = town.read(|reader| reader.bead_by_uid(&Uid::fresh()));
-    assert_eq!(nobody, None);
+    let missing = town.read(|reader| reader.bead_by_uid(&Uid::fresh()));
+    assert_eq!(missing, None);
 }
 
 pub(super) fn a_taken_id_is_refused_and_the_bead_there_stays(subject: &dyn Subject) {
@@ -211,7 +211,7 @@ pub(super) fn touching_moves_the_time_of_change_forward_only(subject: &dyn Subje
     assert_eq!(town.last_event(), before, "a touch is not worth telling about");
 }
 
-pub(super) fn deleting_takes_along_what_belongs_to_the_bead(subject: &dyn Subject) {
+pub(super) fn deleting_a_bead_deletes_its_labels_comments_and_edges(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     town.label("gt-b", "red");
@@ -275,11 +275,11 @@ pub(super) fn ids_containing_a_part_are_at_most_two_hundred(subject: &dyn Subjec
 
     assert_eq!(found.len(), 200);
     assert_eq!(found[199], id("gt-x199"));
-    // What stands before the first dash is the prefix, which every bead of a rig shares.
+    // The text before the first dash is the prefix, which every bead of a rig shares.
     assert_eq!(town.read(|reader| reader.ids_containing("gt")), []);
 }
 
-pub(super) fn a_change_is_written_by_whoever_made_it(subject: &dyn Subject) {
+pub(super) fn every_event_names_the_actor_of_the_change(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.write(|writer| {
         assert_eq!(writer.actor(), ACTOR);

@@ -1,4 +1,4 @@
-//! What `blocks` and `conditional-blocks` do, and how `open_blockers` stays true.
+//! The effect of `blocks` and `conditional-blocks`, and how `open_blockers` stays true.
 
 use gt_core::{DependencyType, EventKind, Outcome, Status};
 
@@ -221,7 +221,7 @@ pub(super) fn a_bead_that_is_over_is_not_announced_as_unblocked(subject: &dyn Su
     assert_eq!(town.blockers_of("gt-b"), 0);
 }
 
-pub(super) fn blockers_are_told_apart_by_what_would_help(subject: &dyn Subject) {
+pub(super) fn blockers_are_split_into_open_and_failed(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-new", "gt-open"]);
     town.add(closed("gt-failed", Some(Outcome::Failed)));
@@ -236,7 +236,7 @@ pub(super) fn blockers_are_told_apart_by_what_would_help(subject: &dyn Subject) 
     assert_eq!(facts.failed, [id("gt-failed")]);
 }
 
-pub(super) fn the_edges_of_a_new_bead_block_it_whoever_comes_first(subject: &dyn Subject) {
+pub(super) fn the_edges_of_a_new_bead_block_it_in_any_order_of_arrival(subject: &dyn Subject) {
     let town = Town::new(subject);
     let write = |text: &str, target: &str| {
         town.write(|writer| import(writer, &bead(text), &[edge(text, BLOCKS, target)]));

@@ -1,4 +1,4 @@
-//! Contestants who want contradictory things at the same moment, round after round.
+//! Contestants that make conflicting writes at the same moment, round after round.
 
 use std::sync::Barrier;
 use std::sync::mpsc;
@@ -9,14 +9,14 @@ use super::kit::Town;
 use crate::{Store, StoreError, Writer};
 
 /// A town with a door of its own for every contestant. The doors stay open for all rounds, so that a
-/// round costs what its writes cost.
+/// round costs no more than its writes.
 pub(super) struct Contest {
     pub(super) town: Town,
     doors: Vec<Store>,
     rounds: usize,
 }
 
-/// Whose turn it is to do what. The roles go round, so that nobody is always the last to arrive.
+/// The round and the role of one contestant. The roles rotate, so that no contestant is always the last to arrive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub(super) round: usize,
@@ -25,7 +25,7 @@ pub(super) struct Turn {
 
 /// How often a race is run: often enough that every order happens.
 const ROUNDS: usize = 200;
-/// Where everybody takes turns anyway, there is less to see.
+/// Rounds for a store where all calls take turns anyway, so that there is less to see.
 const ROUNDS_IN_TURNS: usize = 20;
 
 impl Contest {
@@ -36,7 +36,7 @@ impl Contest {
         Self { town, doors, rounds }
     }
 
-    /// Makes what the rounds are about, all of it in one transaction.
+    /// Makes the rows for all rounds, in one transaction.
     pub(super) fn prepare(
         self,
         one: impl Fn(&mut Writer<'_>, usize) -> Result<(), StoreError>,
@@ -45,7 +45,7 @@ impl Contest {
         self
     }
 
-    /// Lets everybody go at the same moment, round after round, and shows `judge` their answers by
+    /// Starts all contestants at the same moment, round after round, and shows `judge` their answers by
     /// role.
     pub(super) fn run<T: Send>(
         &self,
@@ -63,7 +63,7 @@ impl Contest {
                     let (tell, told) = mpsc::channel();
                     let (start, work) = (&start, &work);
                     scope.spawn(move || {
-                        // Whoever panics ends both channels, and with them the race.
+                        // A contestant that panics closes both channels, and that ends the race.
                         for turn in called {
                             start.wait();
                             if tell.send(work(door, turn)).is_err() {

@@ -1,15 +1,16 @@
-//! Contexts: what is scheduled, what keeps it, and how it is shown.
+//! Contexts: scheduling, the reasons to wait, and lists.
 
 use std::time::Duration;
 
+use gt_core::decide::WaitClass;
 use gt_core::schedule::{
     CloseReason, Context, Merge, Origin, SlingParameters, WorkerPlace, labels,
 };
-use gt_core::{DependencyType, EventKind, Status};
+use gt_core::{DependencyType, EventKind, Outcome, RigState, Status, Timestamp};
 
 use super::Subject;
 use super::kit::{Town, at, bead, closed, id, kind, priority, rig, slug, texts};
-use crate::{BeadFilter, BeadOrder, Between, CountGroup, Lane, NewContext, StatusFilter};
+use crate::{BeadFilter, BeadOrder, Between, CountGroup, Lane, NewContext, Pause, StatusFilter};
 
 /// A plain context of a bead.
 pub(super) fn new(text: &str) -> NewContext {
@@ -25,12 +26,16 @@ fn context_of(town: &Town, text: &str) -> Context {
     town.read(|reader| reader.latest_context(&id(text))).expect("it has a context")
 }
 
-/// How many wait, and how many of them nothing keeps.
+/// How many wait, and how many of them stand in line, in a town with one rig.
 #[track_caller]
 fn assert_waiting(town: &Town, expected: Option<(u64, u64)>) {
-    let lanes = town.read(|reader| reader.lanes());
-    let counts: Vec<(u64, u64)> = lanes.iter().map(|lane| (lane.queued, lane.awake)).collect();
+    let (queued, lanes) = town.read(|reader| Ok((reader.count_queued()?, reader.count_lanes()?)));
+    let in_line: u64 = lanes.iter().map(|(_, count)| count).sum();
+    let counts: Vec<(u64, u64)> = queued.iter().map(|(_, queued)| (*queued, in_line)).collect();
     assert_eq!(counts, expected.into_iter().collect::<Vec<_>>());
+    let found = town.read(|reader| reader.lanes());
+    assert_eq!(found, lanes.into_iter().map(|(lane, _)| lane).collect::<Vec<_>>());
+    town.check();
 }
 
 pub(super) fn a_context_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
@@ -133,7 +138,7 @@ pub(super) fn open_contexts_and_convoys_of_many_beads_are_found_at_once(subject:
 
 pub(super) fn numbers_are_given_in_line_and_never_again(subject: &dyn Subject) {
     let town = Town::new(subject);
-    // A name that came with an import stays with whoever has it.
+    // A name that came with an import stays with the bead that has it.
     town.add_open(&["gt-a", "gt-b", "gt-c", "hq-ctx-00002"]);
     let made = town.write(|writer| writer.insert_contexts(vec![new("gt-a"), new("gt-b")]));
     let numbers: Vec<u64> = made.iter().map(|context| context.number).collect();
@@ -145,7 +150,7 @@ pub(super) fn numbers_are_given_in_line_and_never_again(subject: &dyn Subject) {
     assert_eq!(beads, ["gt-a", "gt-c"]);
 }
 
-pub(super) fn what_happens_to_a_context_is_told_of_its_bead(subject: &dyn Subject) {
+pub(super) fn changes_of_a_context_are_events_of_its_bead(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a"]);
     let story = town.story_of(|town| {
@@ -174,7 +179,7 @@ pub(super) fn what_happens_to_a_context_is_told_of_its_bead(subject: &dyn Subjec
     assert_eq!(last.closed.map(|closed| closed.reason), Some(CloseReason::Quarantined));
 }
 
-pub(super) fn lanes_follow_whatever_keeps_a_bead(subject: &dyn Subject) {
+pub(super) fn lanes_follow_every_reason_that_holds_a_bead(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-p"]);
     schedule(&town, new("gt-a"));
@@ -184,7 +189,7 @@ pub(super) fn lanes_follow_whatever_keeps_a_bead(subject: &dyn Subject) {
     assert_waiting(&town, Some((1, 0)));
     town.close("gt-b");
     assert_waiting(&town, Some((1, 1)));
-    // by whoever has it,
+    // by its assignee,
     town.change("gt-a", EventKind::Updated, |bead| "ann".clone_into(&mut bead.assignee));
     assert_waiting(&town, Some((1, 0)));
     town.change("gt-a", EventKind::Updated, |bead| bead.assignee = String::new());
@@ -199,11 +204,12 @@ pub(super) fn lanes_follow_whatever_keeps_a_bead(subject: &dyn Subject) {
     assert_waiting(&town, Some((1, 0)));
     assert_eq!(town.read(|reader| reader.stale_contexts(10)).len(), 1);
     town.reopen("gt-a");
-    // by its type,
+    // by its type, once its rig is there to say which it takes,
+    town.write(|writer| writer.insert_rig(&rig("gear", "gr")));
     town.change("gt-a", EventKind::Updated, |bead| bead.issue_type = kind("epic"));
     assert_waiting(&town, Some((1, 0)));
     town.change("gt-a", EventKind::Updated, |bead| bead.issue_type = kind("task"));
-    // by a date of its own or of what it is a part of.
+    // by a date of its own or of its parent.
     town.change("gt-a", EventKind::Updated, |bead| bead.defer_until = Some(at(99_999)));
     assert_waiting(&town, Some((1, 0)));
     town.change("gt-a", EventKind::Updated, |bead| bead.defer_until = None);
@@ -212,7 +218,7 @@ pub(super) fn lanes_follow_whatever_keeps_a_bead(subject: &dyn Subject) {
     assert_waiting(&town, Some((1, 0)));
     town.change("gt-p", EventKind::Updated, |bead| bead.defer_until = None);
     assert_waiting(&town, Some((1, 1)));
-    // Whoever is started does not wait any more, nor whoever is gone.
+    // A context that is started does not wait any more, nor one that is gone.
     let context = context_of(&town, "gt-a");
     town.write(|writer| writer.set_starting(&context, true));
     assert_waiting(&town, None);
@@ -223,16 +229,247 @@ pub(super) fn lanes_follow_whatever_keeps_a_bead(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.context("hq-ctx-00001")), None);
 }
 
-pub(super) fn what_may_go_to_a_rig_depends_on_how_it_works(subject: &dyn Subject) {
+pub(super) fn the_types_that_a_rig_takes_depend_on_its_executor(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add(gt_core::Bead { issue_type: kind("story"), ..bead("gt-a") });
+    let builds = rig("gear", "gr");
+    town.write(|writer| writer.insert_rig(&builds));
     schedule(&town, new("gt-a"));
     assert_waiting(&town, Some((1, 0)));
+    town.write(|writer| writer.delete_rig(&builds));
+    // A cycle finds it, to give it up.
+    assert_waiting(&town, Some((1, 1)));
     let pulls = gt_core::Rig { executor: gt_core::ExecutorKind::Pull, ..rig("gear", "gr") };
     town.write(|writer| writer.insert_rig(&pulls));
     assert_waiting(&town, Some((1, 1)));
-    town.write(|writer| writer.delete_rig(&pulls));
+    let retired = gt_core::Rig { executor: gt_core::ExecutorKind::Process, ..pulls.clone() };
+    town.write(|writer| writer.change_rig(&pulls, &retired));
     assert_waiting(&town, Some((1, 0)));
+}
+
+/// Does something, and returns the stored wait of the context of `gt-a`, in line with the evaluator.
+#[track_caller]
+fn assert_waits(town: &Town, operation: &str, expected: (WaitClass, Option<Timestamp>)) {
+    town.check();
+    let stored = town.read(|reader| reader.stored_wait(&id("gt-a"))).expect("it is scheduled");
+    assert_eq!((stored.class, stored.due_at), expected, "after {operation}");
+}
+
+/// An operation, by its name, and the wait of the context of `gt-a` after it.
+type Operation<'a> = (&'a str, &'a dyn Fn(&Town), WaitClass, Option<Timestamp>);
+
+pub(super) fn every_operation_that_changes_a_fact_evaluates_the_contexts_it_concerns(
+    subject: &dyn Subject,
+) {
+    use WaitClass::{Assignee, Blockers, Closed, Convoy, Nothing, Status as OfStatus, Type};
+    let town = Town::new(subject);
+    town.add_open(&["gt-a", "gt-b", "gt-p"]);
+    for name in ["hq-cv-1", "hq-cv-2"] {
+        town.add(gt_core::Bead { issue_type: kind("convoy"), ..bead(name) });
+    }
+    let gear = rig("gear", "gr");
+    let pulls = gt_core::Rig { executor: gt_core::ExecutorKind::Pull, ..gear.clone() };
+    town.write(|writer| writer.insert_rig(&gear));
+    schedule(&town, new("gt-a"));
+    let later = at(90_000);
+    let change = |town: &Town, text: &str, edit: &dyn Fn(&mut gt_core::Bead)| {
+        town.change(text, EventKind::Updated, edit);
+    };
+    let limit = |town: &Town, convoy: &str, cap: u32, paused: bool| {
+        let convoy = town.get(convoy);
+        let pause = paused.then(|| Pause { by: "ann".to_owned(), at: at(7) });
+        town.write(|writer| writer.limit_convoy(&convoy, cap, pause.as_ref()));
+    };
+    let start = |town: &Town, starting: bool| {
+        let context = context_of(town, "gt-a");
+        town.write(|writer| writer.set_starting(&context, starting));
+    };
+    let operations: [Operation<'_>; 49] = [
+        (
+            "an edge that blocks",
+            &|t| t.link("gt-a", DependencyType::Blocks, "gt-b"),
+            Blockers,
+            None,
+        ),
+        ("the edge is removed", &|t| t.unlink("gt-a", "gt-b"), Nothing, None),
+        (
+            "a wait for a family",
+            &|t| t.link("gt-a", DependencyType::WaitsFor, "gt-b"),
+            Blockers,
+            None,
+        ),
+        ("the blocker is closed", &|t| t.close("gt-b"), Nothing, None),
+        ("the blocker is opened again", &|t| t.reopen("gt-b"), Blockers, None),
+        ("the blocker fails", &|t| t.close_as("gt-b", Some(Outcome::Failed)), Blockers, None),
+        (
+            "the edge is waived",
+            &|t| t.link("gt-a", DependencyType::trusted("related"), "gt-b"),
+            Nothing,
+            None,
+        ),
+        (
+            "it is assigned",
+            &|t| change(t, "gt-a", &|bead| "ann".clone_into(&mut bead.assignee)),
+            Assignee,
+            None,
+        ),
+        ("it is released", &|t| change(t, "gt-a", &|bead| bead.assignee.clear()), Nothing, None),
+        ("it is taken by hand", &|t| t.set_status("gt-a", Status::InProgress), OfStatus, None),
+        ("it is open again", &|t| t.set_status("gt-a", Status::Open), Nothing, None),
+        (
+            "it is put off without a date",
+            &|t| t.set_status("gt-a", Status::Deferred),
+            OfStatus,
+            None,
+        ),
+        (
+            "it gets a date",
+            &|t| change(t, "gt-a", &|bead| bead.defer_until = Some(later)),
+            Nothing,
+            Some(later),
+        ),
+        ("it is put off no more", &|t| t.set_status("gt-a", Status::Open), Nothing, Some(later)),
+        ("its date goes", &|t| change(t, "gt-a", &|bead| bead.defer_until = None), Nothing, None),
+        (
+            "it becomes a reference",
+            &|t| change(t, "gt-a", &|bead| bead.pinned = true),
+            OfStatus,
+            None,
+        ),
+        ("it is none any more", &|t| change(t, "gt-a", &|bead| bead.pinned = false), Nothing, None),
+        (
+            "it becomes machinery",
+            &|t| change(t, "gt-a", &|bead| bead.ephemeral = true),
+            OfStatus,
+            None,
+        ),
+        (
+            "it is none any more",
+            &|t| change(t, "gt-a", &|bead| bead.ephemeral = false),
+            Nothing,
+            None,
+        ),
+        (
+            "it becomes an epic",
+            &|t| change(t, "gt-a", &|bead| bead.issue_type = kind("epic")),
+            Type,
+            None,
+        ),
+        (
+            "it becomes a story",
+            &|t| change(t, "gt-a", &|bead| bead.issue_type = kind("story")),
+            Type,
+            None,
+        ),
+        (
+            "agents ask its rig for work",
+            &|t| t.write(|w| w.change_rig(&gear, &pulls)),
+            Nothing,
+            None,
+        ),
+        ("its rig starts workers again", &|t| t.write(|w| w.change_rig(&pulls, &gear)), Type, None),
+        ("its rig is removed", &|t| t.write(|w| w.delete_rig(&gear)), Nothing, None),
+        ("its rig is added", &|t| t.write(|w| w.insert_rig(&gear)), Type, None),
+        (
+            "it becomes a task",
+            &|t| change(t, "gt-a", &|bead| bead.issue_type = kind("task")),
+            Nothing,
+            None,
+        ),
+        (
+            "its rig is parked",
+            &|t| t.write(|w| w.set_rig_state(&gear, RigState::Parked)),
+            Nothing,
+            None,
+        ),
+        (
+            "its rig is active",
+            &|t| t.write(|w| w.set_rig_state(&gear, RigState::Active)),
+            Nothing,
+            None,
+        ),
+        (
+            "its parent is put off",
+            &|t| change(t, "gt-p", &|bead| bead.defer_until = Some(later)),
+            Nothing,
+            None,
+        ),
+        (
+            "it becomes a part",
+            &|t| t.link("gt-a", DependencyType::ParentChild, "gt-p"),
+            Nothing,
+            Some(later),
+        ),
+        (
+            "its parent is not put off",
+            &|t| change(t, "gt-p", &|bead| bead.defer_until = None),
+            Nothing,
+            None,
+        ),
+        (
+            "its parent is again",
+            &|t| change(t, "gt-p", &|bead| bead.defer_until = Some(later)),
+            Nothing,
+            Some(later),
+        ),
+        ("its parent is deleted", &|t| t.delete("gt-p"), Nothing, None),
+        ("a paused convoy", &|t| limit(t, "hq-cv-1", 0, true), Nothing, None),
+        ("tracks it", &|t| t.write(|w| w.track(&id("hq-cv-1"), &[id("gt-a")])), Convoy, None),
+        ("is resumed", &|t| limit(t, "hq-cv-1", 0, false), Nothing, None),
+        ("is paused again", &|t| limit(t, "hq-cv-1", 3, true), Convoy, None),
+        ("is closed", &|t| t.close("hq-cv-1"), Nothing, None),
+        ("a capped convoy", &|t| limit(t, "hq-cv-2", 2, false), Nothing, None),
+        (
+            "tracks it as well",
+            &|t| t.link("hq-cv-2", DependencyType::Tracks, "gt-a"),
+            Nothing,
+            None,
+        ),
+        ("is deleted", &|t| t.delete("hq-cv-2"), Nothing, None),
+        ("its start begins", &|t| start(t, true), Nothing, None),
+        ("its status follows", &|t| t.set_status("gt-a", Status::Hooked), Nothing, None),
+        ("its start is given up", &|t| start(t, false), OfStatus, None),
+        ("its bead is back", &|t| t.set_status("gt-a", Status::Open), Nothing, None),
+        (
+            "it is put off for a backoff",
+            &|t| {
+                let context = context_of(t, "gt-a");
+                t.write(|w| w.postpone_context(&context, 1, "no room", Some(later)));
+            },
+            Nothing,
+            Some(later),
+        ),
+        (
+            "a person ends the backoff",
+            &|t| {
+                let context = context_of(t, "gt-a");
+                t.write(|w| w.end_context_wait(&context));
+            },
+            Nothing,
+            None,
+        ),
+        ("its bead is closed", &|t| t.close("gt-a"), Closed, None),
+        ("its bead is opened again", &|t| t.reopen("gt-a"), Nothing, None),
+    ];
+    for (name, operation, class, due_at) in operations {
+        operation(&town);
+        assert_waits(&town, name, (class, due_at));
+    }
+    change(&town, "gt-a", &|bead| bead.priority = priority(0));
+    town.check();
+    assert_eq!(context_of(&town, "gt-a").priority, priority(0));
+}
+
+pub(super) fn the_line_read_within_a_transaction_sees_its_changes(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add_open(&["gt-a", "gt-b"]);
+    schedule(&town, new("gt-a"));
+    let (before, blocked) = town.write(|writer| {
+        let before = writer.lanes()?.len();
+        writer.put_dependency(&super::kit::edge("gt-a", DependencyType::Blocks, "gt-b"), true)?;
+        Ok((before, writer.lanes()?.len()))
+    });
+    assert_eq!((before, blocked), (1, 0));
 }
 
 pub(super) fn lanes_are_told_apart_by_what_admission_looks_at(subject: &dyn Subject) {
@@ -249,9 +486,13 @@ pub(super) fn lanes_are_told_apart_by_what_admission_looks_at(subject: &dyn Subj
             NewContext { gated: true, ..new("gt-f") },
         ])
     });
-    let lanes = town.read(|reader| reader.lanes());
-    let counts: Vec<u64> = lanes.iter().map(|lane| lane.queued).collect();
+    let (lanes, counts): (Vec<Lane>, Vec<u64>) =
+        town.read(|reader| reader.count_lanes()).into_iter().unzip();
     assert_eq!(counts, [1, 2, 1, 1, 1]);
+    assert_eq!(town.read(|reader| reader.lanes()), lanes);
+    let queued = town.read(|reader| reader.count_queued());
+    assert_eq!(queued, [(slug("attic"), 1), (slug("gear"), 5)]);
+    assert_eq!(town.read(|reader| reader.count_queued_on("work")), 1);
     let plain: &Lane = &lanes[1];
     let next = |number: u64| {
         let line = town.read(|reader| reader.lane_after(plain, number, 10));
@@ -333,7 +574,7 @@ pub(super) fn a_label_that_was_also_given_is_there_once(subject: &dyn Subject) {
     town.finds(none, &[]);
 }
 
-pub(super) fn contexts_are_listed_as_beads_for_whoever_asks(subject: &dyn Subject) {
+pub(super) fn contexts_are_listed_as_beads_on_request(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     town.add(closed("gt-c", None));
@@ -373,14 +614,14 @@ pub(super) fn contexts_are_listed_as_beads_for_whoever_asks(subject: &dyn Subjec
     assert_eq!(town.find(&newest), [second]);
     let by_status = town.read(|reader| reader.count_by(&all, CountGroup::Status));
     assert_eq!(by_status, [("closed".to_owned(), 1), ("open".to_owned(), 2)]);
-    // Beside beads, without what is hidden for other reasons.
+    // Beside beads, without those that are hidden for other reasons.
     town.add(gt_core::Bead { ephemeral: true, ..bead("gt-e") });
     let both = BeadFilter { include_contexts: true, ..BeadFilter::default() };
     town.finds(both.clone(), &["gt-a", "gt-b", first, third]);
     let ephemeral = BeadFilter { include_ephemeral: true, ..both.clone() };
     town.finds(ephemeral, &["gt-a", "gt-b", "gt-e", first, third]);
     town.finds(BeadFilter { ephemeral: Some(false), ..both.clone() }, &["gt-a", "gt-b"]);
-    // Nobody else sees them.
+    // No other filter finds them.
     let everything = BeadFilter {
         include_contexts: false,
         include_hidden: true,
@@ -410,7 +651,7 @@ pub(super) fn a_bead_with_the_name_of_a_context_is_the_only_one_shown(subject: &
     assert_eq!(town.read(|reader| reader.labels(&bead("hq-ctx-00001"))), texts([]));
 }
 
-pub(super) fn what_older_queues_left_is_found(subject: &dyn Subject) {
+pub(super) fn traces_of_older_queues_are_found(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     let description = "Mine.\n---gt:queue:v1---\ntarget_rig: web".to_owned();

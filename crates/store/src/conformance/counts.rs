@@ -87,7 +87,7 @@ pub(super) fn statistics_count_what_is_not_ephemeral(subject: &dyn Subject) {
     assert_eq!(statistics.with_status("closed"), 2);
     assert_eq!(statistics.with_status("pinned"), 1);
     assert_eq!(statistics.with_status("hooked"), 0);
-    assert_eq!(statistics.blocked, 1, "a pinned bead waits for nobody");
+    assert_eq!(statistics.blocked, 1, "a pinned bead waits for no other");
     assert_eq!(statistics.lead_time_seconds, 180);
     assert!((statistics.lead_time_hours() - 0.05).abs() < 1e-9);
 }

@@ -17,7 +17,7 @@ pub(super) fn an_edge_reads_back_exactly_as_it_was_written(subject: &dyn Subject
     let town = Town::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     let full = Dependency {
-        created_by: "somebody".to_owned(),
+        created_by: "bob".to_owned(),
         metadata: r#"{"gate":"any-children","x":[1]}"#.to_owned(),
         thread_id: "thread-1".to_owned(),
         carried: vec![("extra".to_owned(), json("true"))],

@@ -3,7 +3,7 @@
 use crate::copy::{ColumnKind, TABLES, Table};
 use crate::{Reader, StoreError};
 
-/// What a database computes by itself and a copy leaves out.
+/// The columns that a database computes by itself and a copy leaves out.
 const COMPUTED: [(&str, (&str, ColumnKind)); 2] =
     [("beads", ("workable", ColumnKind::Number)), ("beads", ("work_status", ColumnKind::Text))];
 
@@ -12,7 +12,7 @@ fn columns(table: &Table) -> Vec<(&'static str, ColumnKind)> {
     table.columns.iter().copied().chain(computed.map(|(_, column)| column)).collect()
 }
 
-/// Every row of every table, derived columns included: one line each, with what is not NULL.
+/// Every row of every table, derived columns included: one line each, with the values that are not NULL.
 pub fn dump(reader: &Reader<'_>) -> Result<Vec<String>, StoreError> {
     let mut lines = Vec::new();
     for table in TABLES {

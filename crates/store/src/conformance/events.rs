@@ -70,7 +70,7 @@ pub(super) fn a_write_that_changes_nothing_leaves_no_event(subject: &dyn Subject
     assert_eq!(town.last_event(), 10);
 }
 
-pub(super) fn an_event_says_who_when_and_where(subject: &dyn Subject) {
+pub(super) fn an_event_names_actor_time_and_rig(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.write(|writer| writer.insert_rig(&rig("gear", "gt")));
     let author = crate::Authorship {
@@ -110,7 +110,7 @@ pub(super) fn events_are_read_in_pages(subject: &dyn Subject) {
     assert_eq!(seen, (1..=10).collect::<Vec<u64>>());
 }
 
-pub(super) fn what_a_filter_passes_over_is_not_looked_at_again(subject: &dyn Subject) {
+pub(super) fn events_that_a_filter_skips_are_not_read_again(subject: &dyn Subject) {
     let town = ten_events(subject);
     let read = |from, limit| town.read(|reader| reader.events_after(from, &labels_only(), limit));
 

@@ -46,7 +46,7 @@ pub(super) fn a_plain_list_shows_what_is_current(subject: &dyn Subject) {
     }
 
     town.finds(any(), &["gt-a"]);
-    let everyone = [
+    let all_ids = [
         "gt-a",
         "gt-closed",
         "gt-ephemeral",
@@ -55,7 +55,7 @@ pub(super) fn a_plain_list_shows_what_is_current(subject: &dyn Subject) {
         "gt-pinned-status",
         "gt-template",
     ];
-    town.finds(everything(), &everyone);
+    town.finds(everything(), &all_ids);
 }
 
 pub(super) fn by_id(subject: &dyn Subject) {
@@ -179,8 +179,8 @@ pub(super) fn by_assignee(subject: &dyn Subject) {
     }
     let toast = BeadFilter { assignee: Some("toast".to_owned()), ..any() };
     town.finds(toast, &["gt-a"]);
-    let nobody = BeadFilter { unassigned: true, ..any() };
-    town.finds(nobody, &["gt-c"]);
+    let unassigned = BeadFilter { unassigned: true, ..any() };
+    town.finds(unassigned, &["gt-c"]);
 }
 
 pub(super) fn by_labels(subject: &dyn Subject) {
@@ -320,7 +320,7 @@ pub(super) fn by_several_fields_at_once(subject: &dyn Subject) {
     town.finds(filter, &["gt-a"]);
 }
 
-pub(super) fn what_is_not_set_is_neither_before_nor_after(subject: &dyn Subject) {
+pub(super) fn an_unset_time_is_neither_before_nor_after(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a"]);
     let spans = [

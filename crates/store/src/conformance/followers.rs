@@ -1,4 +1,4 @@
-//! Readers of the log beside writers, everybody through a door of their own.
+//! Readers of the log beside writers, each with a store handle of its own.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -16,9 +16,9 @@ use crate::{
 const WRITERS: usize = 4;
 const FOLLOWERS: usize = 3;
 /// Jobs of a submitter that wait for the same commit.
-const TOGETHER: usize = 6;
+const JOBS_PER_COMMIT: usize = 6;
 
-/// How much each writer does.
+/// The number of jobs of each writer.
 fn jobs_each(subject: &dyn Subject) -> usize {
     if subject.reads_beside_writes() { 60 } else { 20 }
 }
@@ -88,7 +88,7 @@ fn write_all(store: &Store, writer: usize, jobs: usize, acknowledged: impl Fn(Jo
         }
         return;
     }
-    for group in jobs.chunks(TOGETHER) {
+    for group in jobs.chunks(JOBS_PER_COMMIT) {
         let submit = |job: &Job| {
             let job = *job;
             let ticket = store.submit(job.by(), move |writer| {
@@ -109,7 +109,7 @@ fn write_all(store: &Store, writer: usize, jobs: usize, acknowledged: impl Fn(Jo
     }
 }
 
-/// Sets the flag when whoever holds it is done, or has failed.
+/// Sets the flag when its holder is done, or has failed.
 struct Finish<'f>(&'f AtomicBool);
 
 impl Drop for Finish<'_> {
@@ -119,7 +119,7 @@ impl Drop for Finish<'_> {
 }
 
 /// Lets all writers write while followers `look`, again and again, and once more when nothing more
-/// will come. Gives what each follower ended with.
+/// will come. Returns the final state of each follower.
 fn follow<F: Send>(
     subject: &dyn Subject,
     town: &Town,
@@ -161,7 +161,7 @@ fn follow<F: Send>(
     seen
 }
 
-pub(super) fn who_follows_misses_nothing_and_sees_nothing_twice(subject: &dyn Subject) {
+pub(super) fn a_follower_misses_no_event_and_sees_none_twice(subject: &dyn Subject) {
     // Pages of these sizes: one at a time, a few, and more than an engine fetches at once.
     const PAGES: [usize; FOLLOWERS] = [1, 7, 100];
     let town = Town::new(subject);
@@ -186,11 +186,11 @@ pub(super) fn who_follows_misses_nothing_and_sees_nothing_twice(subject: &dyn Su
     let log = town.events_since(0);
     assert!(log.len() > 2 * jobs_each(subject));
     for (page, mut seen) in followers {
-        // Those who read little at a time may not have come to the end.
+        // A follower that reads small pages may not have come to the end.
         let rest = town.events_since(seen.last().map_or(0, |event| event.number));
         assert!(page < 100 || rest.is_empty() || rest.len() + seen.len() == log.len());
         seen.extend(rest);
-        assert!(seen == log, "what was seen once has changed since");
+        assert!(seen == log, "an event that was read has changed since");
     }
     let of_writer = |writer: usize| {
         let actor = format!("writer-{writer}");
@@ -205,7 +205,7 @@ pub(super) fn who_follows_misses_nothing_and_sees_nothing_twice(subject: &dyn Su
     }
 }
 
-/// What the log says about the beads: how many labels each has, and whether it is closed.
+/// The beads by the log alone: how many labels each has, and whether it is closed.
 type Told = BTreeMap<BeadId, (usize, bool)>;
 
 fn retell(told: &mut Told, events: &[Event]) {
@@ -229,7 +229,7 @@ fn as_they_are(reader: &Reader<'_>) -> Result<Told, StoreError> {
     Ok(rows.into_iter().map(|row| (row.bead.id.clone(), about(row))).collect())
 }
 
-pub(super) fn nobody_sees_a_change_without_its_event_or_an_event_without_its_change(
+pub(super) fn no_reader_sees_a_change_without_its_event_or_an_event_without_its_change(
     subject: &dyn Subject,
 ) {
     let town = Town::new(subject);
@@ -258,10 +258,10 @@ pub(super) fn nobody_sees_a_change_without_its_event_or_an_event_without_its_cha
     );
 
     let end = town.last_event();
-    assert!(followers.iter().all(|(last, _)| *last == end), "everybody came to the end");
+    assert!(followers.iter().all(|(last, _)| *last == end), "every follower came to the end");
 }
 
-pub(super) fn what_was_acknowledged_is_found_through_every_door(subject: &dyn Subject) {
+pub(super) fn an_acknowledged_write_is_seen_by_every_handle(subject: &dyn Subject) {
     let town = Town::new(subject);
     let doors: Vec<(Store, Store)> = (0..WRITERS)
         .map(|_| (subject.another(&town.store), subject.another(&town.store)))

@@ -220,14 +220,14 @@ pub(super) fn submitted_and_plain_writes_get_along(subject: &dyn Subject) {
     town.check();
 }
 
-pub(super) fn a_write_nobody_waits_for_is_written_all_the_same(subject: &dyn Subject) {
+pub(super) fn a_write_whose_ticket_is_dropped_is_written_all_the_same(subject: &dyn Subject) {
     let town = Town::new(subject);
     drop(submit(&town.store, "gt-a"));
     submit(&town.store, "gt-b").wait().expect("the write succeeds");
     town.finds(BeadFilter::default(), &["gt-a", "gt-b"]);
 }
 
-pub(super) fn in_more_than_a_group_what_fails_leaves_no_gap(subject: &dyn Subject) {
+pub(super) fn failed_jobs_leave_no_gap_across_groups(subject: &dyn Subject) {
     const JOBS: usize = 300;
     let town = Town::new(subject);
     let mut tickets = Vec::new();

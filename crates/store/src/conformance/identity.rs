@@ -28,7 +28,7 @@ fn next_child(town: &Town, parent: &str) -> BeadId {
     })
 }
 
-pub(super) fn a_free_id_is_the_first_that_nobody_has(subject: &dyn Subject) {
+pub(super) fn a_free_id_is_the_first_unused_one(subject: &dyn Subject) {
     let town = Town::new(subject);
     let (prefix, seed) = (prefix("gt"), seed("Fix login"));
     let free = || town.read(|reader| reader.free_id(&prefix, &seed));

@@ -1,4 +1,4 @@
-//! What the cases are told with: small beads, short sentences, and a town that checks itself.
+//! Helpers of the cases: small beads, short sentences, and a town that checks itself.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use gt_core::{
 use super::Subject;
 use crate::{Authorship, BeadFilter, BeadOrder, EventFilter, Reader, Store, StoreError, Writer};
 
-/// Who writes in the cases.
+/// The actor that writes in the cases.
 pub(super) const ACTOR: &str = "tester";
 
 /// A moment, in seconds after 1970.
@@ -186,7 +186,7 @@ impl Town {
         self.store.read(work).expect("the read succeeds")
     }
 
-    /// Derived values are what they should be.
+    /// Derived values are correct.
     pub(super) fn check(&self) {
         let differences = self.read(|reader| reader.differences());
         assert!(differences.is_empty(), "{differences:#?}");
@@ -310,7 +310,7 @@ impl Town {
         events
     }
 
-    /// What `action` writes into the log, as `kind id`.
+    /// The events that `action` writes into the log, as `kind id`.
     pub(super) fn story_of(&self, action: impl FnOnce(&Self)) -> Vec<String> {
         let before = self.last_event();
         action(self);

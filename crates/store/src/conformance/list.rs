@@ -15,7 +15,7 @@ macro_rules! for_each_conformance_subject {
 
 /// Hands every case to the macro `$each`, as `group { case, case, … } group { … }`.
 ///
-/// This is the only list of them. A case that is missing here is a function that nobody calls, which
+/// This is the only list of them. A case that is missing here is a function without a caller, which
 /// the compiler reports.
 #[macro_export]
 macro_rules! for_each_conformance_case {
@@ -25,7 +25,7 @@ macro_rules! for_each_conformance_case {
                 an_account_reads_back_exactly_as_it_was_written,
                 changing_an_account_keeps_whether_it_is_the_default,
                 at_most_one_account_is_the_default,
-                what_happens_to_accounts_is_told_without_their_keys,
+                changes_of_accounts_are_recorded_without_their_keys,
             }
             beads {
                 a_bead_reads_back_exactly_as_it_was_written,
@@ -39,11 +39,11 @@ macro_rules! for_each_conformance_case {
                 saving_what_has_not_changed_writes_nothing,
                 saving_leaves_alone_what_is_derived,
                 touching_moves_the_time_of_change_forward_only,
-                deleting_takes_along_what_belongs_to_the_bead,
+                deleting_a_bead_deletes_its_labels_comments_and_edges,
                 a_deleted_id_can_be_used_again_without_its_past,
                 ids_are_found_by_a_part_of_them_taken_literally,
                 ids_containing_a_part_are_at_most_two_hundred,
-                a_change_is_written_by_whoever_made_it,
+                every_event_names_the_actor_of_the_change,
                 a_bead_that_is_gone_cannot_be_changed,
             }
             blocking {
@@ -64,8 +64,8 @@ macro_rules! for_each_conformance_case {
                 a_bead_waits_for_the_last_of_its_blockers,
                 one_close_unblocks_everything_that_waited_for_it,
                 a_bead_that_is_over_is_not_announced_as_unblocked,
-                blockers_are_told_apart_by_what_would_help,
-                the_edges_of_a_new_bead_block_it_whoever_comes_first,
+                blockers_are_split_into_open_and_failed,
+                the_edges_of_a_new_bead_block_it_in_any_order_of_arrival,
             }
             comments {
                 comments_read_back_oldest_first,
@@ -78,29 +78,31 @@ macro_rules! for_each_conformance_case {
                 a_bead_has_one_open_context,
                 open_contexts_and_convoys_of_many_beads_are_found_at_once,
                 numbers_are_given_in_line_and_never_again,
-                what_happens_to_a_context_is_told_of_its_bead,
-                lanes_follow_whatever_keeps_a_bead,
-                what_may_go_to_a_rig_depends_on_how_it_works,
+                changes_of_a_context_are_events_of_its_bead,
+                lanes_follow_every_reason_that_holds_a_bead,
+                the_types_that_a_rig_takes_depend_on_its_executor,
+                every_operation_that_changes_a_fact_evaluates_the_contexts_it_concerns,
+                the_line_read_within_a_transaction_sees_its_changes,
                 lanes_are_told_apart_by_what_admission_looks_at,
                 a_start_that_failed_is_put_off_until_its_date,
                 labels_follow_the_last_context,
                 a_label_that_was_also_given_is_there_once,
-                contexts_are_listed_as_beads_for_whoever_asks,
+                contexts_are_listed_as_beads_on_request,
                 a_bead_with_the_name_of_a_context_is_the_only_one_shown,
-                what_older_queues_left_is_found,
+                traces_of_older_queues_are_found,
             }
             convoys {
                 a_convoy_lands_with_the_close_of_its_last_bead,
-                what_failed_keeps_a_convoy_open_until_it_is_done,
-                what_is_owned_or_staged_does_not_land_by_itself,
+                a_failed_member_keeps_a_convoy_open_until_it_is_done,
+                an_owned_or_staged_convoy_does_not_land_by_itself,
                 a_bead_that_opens_again_opens_its_convoy_which_lands_again,
                 a_bead_may_be_in_several_convoys,
-                what_comes_to_a_convoy_and_leaves_it_counts,
+                members_that_join_and_leave_are_counted,
                 a_convoy_that_comes_in_is_counted_and_stays_as_it_was,
                 nothing_of_a_convoy_that_is_paused_is_awake,
                 a_convoy_with_a_cap_has_lanes_of_its_own,
-                what_somebody_closed_holds_nobody_up_and_what_landed_is_as_it_was,
-                who_is_tracked_and_not_scheduled_is_found,
+                a_closed_convoy_holds_up_no_bead_and_a_reopened_one_is_as_it_was,
+                tracked_beads_that_are_not_scheduled_are_found,
                 an_epic_is_over_with_the_last_of_its_parts,
             }
             counts {
@@ -132,9 +134,9 @@ macro_rules! for_each_conformance_case {
                 numbers_are_gapless_and_in_order,
                 a_write_that_fails_leaves_no_event_and_no_gap,
                 a_write_that_changes_nothing_leaves_no_event,
-                an_event_says_who_when_and_where,
+                an_event_names_actor_time_and_rig,
                 events_are_read_in_pages,
-                what_a_filter_passes_over_is_not_looked_at_again,
+                events_that_a_filter_skips_are_not_read_again,
                 a_limit_of_nothing_gives_nothing,
                 a_place_beyond_the_end_is_kept,
                 the_latest_events_come_oldest_first,
@@ -159,12 +161,12 @@ macro_rules! for_each_conformance_case {
                 by_being_overdue,
                 by_outcome,
                 by_several_fields_at_once,
-                what_is_not_set_is_neither_before_nor_after,
+                an_unset_time_is_neither_before_nor_after,
             }
             followers {
-                who_follows_misses_nothing_and_sees_nothing_twice,
-                nobody_sees_a_change_without_its_event_or_an_event_without_its_change,
-                what_was_acknowledged_is_found_through_every_door,
+                a_follower_misses_no_event_and_sees_none_twice,
+                no_reader_sees_a_change_without_its_event_or_an_event_without_its_change,
+                an_acknowledged_write_is_seen_by_every_handle,
             }
             groups {
                 a_ticket_is_answered_when_the_write_is_there_for_all,
@@ -174,12 +176,12 @@ macro_rules! for_each_conformance_case {
                 jobs_of_one_submitter_are_written_in_order,
                 many_submitters_lose_nothing,
                 submitted_and_plain_writes_get_along,
-                a_write_nobody_waits_for_is_written_all_the_same,
-                in_more_than_a_group_what_fails_leaves_no_gap,
+                a_write_whose_ticket_is_dropped_is_written_all_the_same,
+                failed_jobs_leave_no_gap_across_groups,
                 a_job_sees_what_the_jobs_before_it_did_and_nothing_of_those_that_failed,
             }
             identity {
-                a_free_id_is_the_first_that_nobody_has,
+                a_free_id_is_the_first_unused_one,
                 ids_grow_longer_as_their_prefix_fills_up,
                 each_prefix_fills_up_for_itself_and_children_do_not_count,
                 children_are_numbered_from_one,
@@ -199,10 +201,10 @@ macro_rules! for_each_conformance_case {
             messages {
                 a_message_reads_back_exactly_as_it_was_sent,
                 a_message_is_delivered_once_and_seen_once,
-                what_is_seen_was_delivered,
+                a_seen_message_counts_as_delivered,
                 an_address_gets_its_own_messages_in_order,
-                a_nudge_waits_until_it_was_put_before_somebody,
-                who_asks_for_a_person_is_found_until_somebody_has_read_it,
+                a_nudge_waits_until_it_is_delivered_or_seen,
+                an_escalation_is_found_until_it_is_read,
                 messages_that_were_read_long_ago_go_and_no_others,
                 a_message_that_is_undone_leaves_no_gap,
             }
@@ -220,23 +222,23 @@ macro_rules! for_each_conformance_case {
                 a_notice_is_written_once_for_each_channel,
                 notices_are_no_events,
                 a_writer_knows_how_many_notices_it_has_written,
-                what_is_due_is_taken_oldest_first_and_by_one,
+                due_notices_are_taken_oldest_first_and_once,
                 a_time_that_no_clock_can_have_meant_is_due,
-                what_failed_waits_and_is_given_up_in_the_end,
-                who_comes_late_does_not_undo_what_others_did,
+                a_failed_notice_waits_and_is_given_up_in_the_end,
+                a_late_sender_does_not_undo_the_work_of_others,
                 of_several_that_look_one_takes_a_notice,
             }
             parks {
-                what_is_held_reads_back_exactly_as_it_was_written,
-                a_run_finds_what_is_held_against_its_own_means,
+                a_park_reads_back_exactly_as_it_was_written,
+                a_run_finds_the_parks_of_its_own_means,
                 a_trial_is_written_down_beside_the_rest,
                 a_ramp_is_told_as_the_end_of_a_limit_and_its_own_end_is_not,
                 parking_and_its_end_are_told_and_suspicion_is_not,
                 a_forgiven_attempt_wakes_its_context,
             }
             picture {
-                what_is_asked_of_many_beads_at_once_is_what_each_would_say,
-                what_a_convoy_has_left_to_do_is_read_at_once,
+                answers_about_many_beads_equal_the_answers_about_each,
+                the_open_members_of_a_convoy_are_read_at_once,
                 the_durations_of_good_runs_are_read_newest_first,
                 beads_are_sketched_in_the_order_that_was_asked_for,
             }
@@ -248,10 +250,10 @@ macro_rules! for_each_conformance_case {
             }
             races {
                 the_last_of_several_closes_unblocks_and_only_the_last,
-                a_close_beside_a_new_dependency_blocks_nobody,
+                a_close_beside_a_new_dependency_blocks_no_bead,
                 of_two_crossing_dependencies_one_is_a_circle,
                 one_of_many_takes_a_bead,
-                nobody_gets_the_id_of_somebody_else,
+                no_two_writers_get_the_same_id,
             }
             readiness {
                 only_open_beads_are_ready,
@@ -259,7 +261,7 @@ macro_rules! for_each_conformance_case {
                 a_deferred_bead_wakes_when_its_date_has_come,
                 a_woken_bead_takes_its_place_in_the_order,
                 the_parts_of_a_deferred_bead_wait_with_it,
-                what_is_not_work_is_ready_only_when_asked_for,
+                a_type_that_is_not_work_is_ready_only_on_request,
                 ephemeral_beads_are_ready_only_when_asked_for,
                 references_are_never_ready_and_templates_are_like_any_bead,
                 other_fields_narrow_what_is_ready,
@@ -268,7 +270,7 @@ macro_rules! for_each_conformance_case {
                 a_request_is_remembered_under_its_exact_name,
                 remembering_a_request_is_no_event,
                 a_name_is_taken_once,
-                deleting_a_bead_forgets_what_made_it,
+                deleting_a_bead_forgets_its_requests,
                 of_two_that_ask_at_once_one_makes_the_bead,
             }
             rigs {
@@ -278,11 +280,11 @@ macro_rules! for_each_conformance_case {
                 a_bead_that_has_a_rig_is_not_adopted,
                 a_rig_with_a_taken_name_or_prefix_is_refused,
                 the_state_of_a_rig_changes_with_an_event,
-                what_is_changed_about_a_rig_is_told_one_by_one,
+                each_change_of_a_rig_is_an_event,
                 removing_a_rig_keeps_its_beads,
                 a_rig_is_added_and_removed_with_an_event,
                 the_beads_of_a_rig_are_counted_by_status,
-                what_happens_to_a_bead_happens_in_its_rig,
+                events_of_a_bead_name_its_rig,
             }
             rows {
                 a_row_shows_what_stands_around_a_bead,
@@ -293,13 +295,13 @@ macro_rules! for_each_conformance_case {
             runs {
                 a_run_reads_back_exactly_as_it_was_written,
                 a_bead_has_one_live_run,
-                a_named_place_has_one_live_run_unless_nobody_works_there,
+                a_named_place_has_one_live_run_unless_it_is_a_persons,
                 an_agent_that_asks_for_work_has_one_run_in_progress,
                 a_run_is_taken_once_and_ends_once,
                 a_step_of_a_run_is_done_once_and_told,
                 the_runs_of_a_deleted_bead_go_with_it,
                 a_status_that_contradicts_a_live_run_is_noticed,
-                a_pause_says_who_and_when_and_is_told_once,
+                a_pause_names_actor_and_time_and_is_recorded_once,
                 accounts_are_kept_with_at_most_one_default,
             }
             scans {
@@ -311,7 +313,7 @@ macro_rules! for_each_conformance_case {
                 putting_what_is_there_already_writes_nothing,
                 scopes_do_not_see_each_other,
                 settings_are_listed_by_key,
-                what_is_secret_is_not_in_the_log,
+                secrets_are_not_in_the_log,
             }
             texts {
                 a_search_looks_into_title_and_id,
@@ -327,23 +329,23 @@ macro_rules! for_each_conformance_case {
             }
             transactions {
                 a_writer_sees_what_it_has_written,
-                what_one_wrote_everybody_reads,
+                a_write_is_seen_by_every_handle,
                 the_error_of_the_caller_comes_back,
                 a_panic_undoes_the_write_and_the_store_goes_on,
                 of_several_items_each_stands_or_falls_alone,
                 several_items_that_all_fail_change_nothing,
-                a_read_sees_one_state_while_somebody_writes,
+                a_read_sees_one_state_while_another_writes,
                 nothing_is_wrong_with_the_file_of_a_healthy_store,
             }
             usage {
-                what_a_run_has_used_is_kept_and_told,
+                the_usage_of_a_run_is_kept_and_recorded,
                 starts_are_counted_unless_they_failed,
                 estimates_and_guards_read_back_as_they_were_written,
                 a_bead_stays_with_the_account_of_its_last_run,
             }
             waiting {
                 a_target_without_children_is_waited_for_by_itself,
-                an_open_target_is_waited_for_whatever_its_children_do,
+                an_open_target_blocks_with_any_state_of_its_children,
                 all_children_are_waited_for,
                 with_the_gate_any_children_one_is_enough,
                 a_child_that_failed_is_not_done,
@@ -365,17 +367,17 @@ macro_rules! for_each_conformance_case {
             work {
                 every_bead_that_is_no_container_or_machinery_is_an_item,
                 an_item_without_a_project_has_none,
-                items_are_listed_by_urgency_and_age_whatever_is_asked_for,
+                items_are_listed_by_urgency_and_age_with_every_filter,
                 since_when_is_when_it_was_made_or_when_it_ended,
                 an_agent_is_offered_the_most_urgent_and_oldest,
-                what_is_not_ready_or_meant_for_others_is_not_offered,
-                what_is_scheduled_for_somebody_is_offered_to_nobody_else,
+                items_that_are_not_ready_or_for_others_are_not_offered,
+                an_item_scheduled_for_an_agent_is_offered_to_no_other,
                 an_agent_may_be_particular,
-                what_was_given_to_an_agent_comes_first_and_only_to_it,
+                a_dispatched_item_comes_first_and_only_to_its_agent,
                 a_pause_is_told_to_agents_that_ask,
-                what_is_taken_is_told_and_has_a_lease,
+                a_taken_item_is_recorded_and_has_a_lease,
                 a_lease_that_is_not_renewed_ends,
-                who_waits_is_not_missed_and_who_is_silent_is,
+                a_blocked_run_is_not_missed_and_a_silent_one_is,
                 of_two_agents_that_ask_at_once_one_gets_the_item,
                 an_agent_that_asks_twice_at_once_gets_one_item,
                 a_token_is_kept_without_its_secret_and_revoked_once,
@@ -383,7 +385,7 @@ macro_rules! for_each_conformance_case {
             workplaces {
                 polecats_are_kept_by_name_and_the_rested_come_first,
                 a_tree_is_moved_away_with_a_number_and_told_when_it_was,
-                what_was_saved_of_a_run_is_kept_once,
+                the_rescue_of_a_run_is_kept_once,
                 the_silence_of_a_worker_is_written_down_once,
                 accepted_work_is_on_its_way_until_it_has_landed,
                 the_runs_of_a_host_that_is_gone_are_adopted,

@@ -69,7 +69,7 @@ pub(super) fn a_message_is_delivered_once_and_seen_once(subject: &dyn Subject) {
     assert!(Some(seen.created_at) < seen.delivered_at && seen.delivered_at < seen.seen_at);
 }
 
-pub(super) fn what_is_seen_was_delivered(subject: &dyn Subject) {
+pub(super) fn a_seen_message_counts_as_delivered(subject: &dyn Subject) {
     let town = Town::new(subject);
     let message = send(&town, mail("ann", "mayor", "hurry"));
     town.write(|writer| writer.message_seen(&message));
@@ -92,7 +92,7 @@ pub(super) fn an_address_gets_its_own_messages_in_order(subject: &dyn Subject) {
     assert_eq!(last, ["three", "two"]);
 }
 
-pub(super) fn a_nudge_waits_until_it_was_put_before_somebody(subject: &dyn Subject) {
+pub(super) fn a_nudge_waits_until_it_is_delivered_or_seen(subject: &dyn Subject) {
     let town = Town::new(subject);
     let nudge = |words| NewMessage { kind: MessageKind::Nudge, ..mail("ann", "gt-a", words) };
     let waiting = |town: &Town| {
@@ -111,7 +111,7 @@ pub(super) fn a_nudge_waits_until_it_was_put_before_somebody(subject: &dyn Subje
     assert_eq!(town.read(|reader| reader.undelivered_nudges(0)), []);
 }
 
-pub(super) fn who_asks_for_a_person_is_found_until_somebody_has_read_it(subject: &dyn Subject) {
+pub(super) fn an_escalation_is_found_until_it_is_read(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a"]);
     let asking = NewMessage {
@@ -128,7 +128,7 @@ pub(super) fn who_asks_for_a_person_is_found_until_somebody_has_read_it(subject:
 
     assert_eq!(story, ["message_sent", "help_wanted gt-a"]);
     assert_eq!(town.read(|reader| reader.unseen_escalations()), std::slice::from_ref(&sent));
-    // The bead may go; what was said of it stays.
+    // The bead may be deleted; the messages about it stay.
     town.delete("gt-a");
     town.write(|writer| writer.message_seen(&sent));
     assert_eq!(town.read(|reader| reader.unseen_escalations()), []);

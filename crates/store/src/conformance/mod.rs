@@ -2,8 +2,8 @@
 //!
 //! An engine joins by implementing [`Subject`] in its tests and taking its place in
 //! [`for_each_conformance_subject!`](crate::for_each_conformance_subject). Tests and
-//! [`reference()`] are made from the same two lists, so that neither can tell of what the other does
-//! not do.
+//! [`reference()`] are made from the same two lists, so that both name the same
+//! cases.
 
 #![expect(
     clippy::redundant_closure_for_method_calls,
@@ -69,7 +69,7 @@ impl Engine {
     /// Every engine.
     pub const ALL: [Self; 2] = [Self::Sqlite, Self::Postgres];
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
@@ -80,7 +80,7 @@ impl Engine {
 
 /// How an engine makes stores for the suite.
 pub trait Subject: Sync {
-    /// Which engine it is.
+    /// The engine.
     fn engine(&self) -> Engine;
 
     /// A new, empty store.
@@ -89,7 +89,7 @@ pub trait Subject: Sync {
     /// Another way to the same store, as another process would have it.
     fn another(&self, store: &Store) -> Store;
 
-    /// Whether somebody can read while somebody else writes. Everybody else takes turns.
+    /// Whether reads go on beside a write. Otherwise all calls take turns.
     fn reads_beside_writes(&self) -> bool {
         true
     }
@@ -98,7 +98,7 @@ pub trait Subject: Sync {
 /// One thing that must be true of a store.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// What must be true: `group::sentence`.
+    /// The property, as `group::sentence`.
     pub name: &'static str,
     /// Panics if it is not.
     pub run: fn(&dyn Subject),

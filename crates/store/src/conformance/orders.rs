@@ -82,7 +82,7 @@ pub(super) fn every_order_and_its_reverse(subject: &dyn Subject) {
 
 pub(super) fn the_default_is_most_urgent_then_newest_first(subject: &dyn Subject) {
     let town = four(subject);
-    assert_eq!(town.find(&BeadFilter::default()), ["gt-2", "gt-10"], "of what is current");
+    assert_eq!(town.find(&BeadFilter::default()), ["gt-2", "gt-10"], "of the current beads");
     assert_eq!(BeadOrder::default(), BeadOrder::Priority);
 }
 

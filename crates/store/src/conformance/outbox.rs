@@ -1,4 +1,4 @@
-//! Notices, and who sends them.
+//! Notices, and how they are sent.
 
 use gt_core::Timestamp;
 use gt_core::schedule::{Channel, Notice, NoticeState};
@@ -77,7 +77,7 @@ pub(super) fn a_writer_knows_how_many_notices_it_has_written(subject: &dyn Subje
     assert_eq!(town.write(|writer| Ok(writer.notices_written())), 0);
 }
 
-pub(super) fn what_is_due_is_taken_oldest_first_and_by_one(subject: &dyn Subject) {
+pub(super) fn due_notices_are_taken_oldest_first_and_once(subject: &dyn Subject) {
     let town = Town::new(subject);
     assert_eq!(town.read(|reader| reader.next_notice_due()), None);
     for key in ["a", "b"] {
@@ -92,7 +92,7 @@ pub(super) fn what_is_due_is_taken_oldest_first_and_by_one(subject: &dyn Subject
     assert_eq!((first.key.as_str(), first.attempts), ("a", 1));
     assert_eq!((second.key.as_str(), second.next_attempt_at), ("b", LEASE));
     assert_eq!(take(&town, Channel::Webhook), None, "others have them");
-    // Whoever took it may be dead when the lease is over.
+    // The process that took it may be dead when the lease is over.
     let after = Due { now: LEASE, far: at(30_000) };
     let again = town.write(|writer| writer.take_notice(Channel::Webhook, after, at(21_000)));
     let again = again.expect("the lease is over");
@@ -107,7 +107,7 @@ pub(super) fn a_time_that_no_clock_can_have_meant_is_due(subject: &dyn Subject) 
     assert_eq!(taken(&town, Channel::Command).key, "key");
 }
 
-pub(super) fn what_failed_waits_and_is_given_up_in_the_end(subject: &dyn Subject) {
+pub(super) fn a_failed_notice_waits_and_is_given_up_in_the_end(subject: &dyn Subject) {
     let town = Town::new(subject);
     put(&town, "key", Channel::Command);
     let notice = taken(&town, Channel::Command);
@@ -128,7 +128,7 @@ pub(super) fn what_failed_waits_and_is_given_up_in_the_end(subject: &dyn Subject
     assert_eq!((again.attempts, again.state), (1, NoticeState::Waiting));
 }
 
-pub(super) fn who_comes_late_does_not_undo_what_others_did(subject: &dyn Subject) {
+pub(super) fn a_late_sender_does_not_undo_the_work_of_others(subject: &dyn Subject) {
     let town = Town::new(subject);
     put(&town, "key", Channel::Command);
     let slow = taken(&town, Channel::Command);

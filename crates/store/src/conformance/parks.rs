@@ -1,4 +1,4 @@
-//! What is held against runtimes and accounts.
+//! Parks of runtimes and accounts.
 
 use gt_core::schedule::{Closed, Means, Park, Run, RunId};
 
@@ -35,7 +35,7 @@ fn run(town: &Town) -> Run {
     begin(town, "gt-a", |run| "work".clone_into(&mut run.account))
 }
 
-pub(super) fn what_is_held_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
+pub(super) fn a_park_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
     let town = Town::new(subject);
     let run = run(&town);
     assert_eq!(town.read(|reader| reader.parks()), []);
@@ -49,7 +49,7 @@ pub(super) fn what_is_held_reads_back_exactly_as_it_was_written(subject: &dyn Su
     assert_eq!(town.read(|reader| reader.parks()), [limit, closed(claude())]);
 }
 
-pub(super) fn a_run_finds_what_is_held_against_its_own_means(subject: &dyn Subject) {
+pub(super) fn a_run_finds_the_parks_of_its_own_means(subject: &dyn Subject) {
     let town = Town::new(subject);
     let run = run(&town);
     for means in [
@@ -143,12 +143,12 @@ pub(super) fn a_forgiven_attempt_wakes_its_context(subject: &dyn Subject) {
     let later = Some(at(900_000));
     let context =
         schedule(&town, NewContext { attempts: 2, next_attempt_at: later, ..new("gt-a") });
-    assert_eq!(town.read(|reader| reader.lanes())[0].awake, 0);
+    assert_eq!(town.read(|reader| reader.lanes()), []);
 
     town.write(|writer| writer.forgive_attempt(&context));
 
     let forgiven = town.read(|reader| reader.context_by_number(context.number));
     let forgiven = forgiven.expect("the context is there");
     assert_eq!((forgiven.attempts, forgiven.next_attempt_at), (1, None));
-    assert_eq!(town.read(|reader| reader.lanes())[0].awake, 1);
+    assert_eq!(town.read(|reader| reader.lanes()).len(), 1);
 }

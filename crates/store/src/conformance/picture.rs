@@ -1,7 +1,8 @@
-//! What is asked of many beads at once is what each of them would say.
+//! A question about many beads at once has the same answers as one question for each bead.
 
 use std::time::Duration;
 
+use gt_core::decide::WaitClass;
 use gt_core::schedule::{CloseReason, Run, RunState, Workplace};
 use gt_core::{Bead, BeadId, DependencyType, EventKind, ExecutorKind, Outcome, Status};
 
@@ -12,13 +13,13 @@ use super::runs::{begin, end, set_status};
 use crate::{BlockerFacts, NewContext};
 
 /// More than are asked for in one statement.
-const MANY: usize = 300;
+const BEADS: usize = 300;
 
 fn names() -> Vec<BeadId> {
-    (0..MANY).map(|number| id(&format!("gt-{number}"))).collect()
+    (0..BEADS).map(|number| id(&format!("gt-{number}"))).collect()
 }
 
-pub(super) fn what_is_asked_of_many_beads_at_once_is_what_each_would_say(subject: &dyn Subject) {
+pub(super) fn answers_about_many_beads_equal_the_answers_about_each(subject: &dyn Subject) {
     let town = Town::new(subject);
     let ids = names();
     town.write(|writer| {
@@ -38,7 +39,7 @@ pub(super) fn what_is_asked_of_many_beads_at_once_is_what_each_would_say(subject
         town.link(blocked, DependencyType::Blocks, blocker);
     }
     town.close_as("gt-0", Some(Outcome::Failed));
-    town.change("gt-5", EventKind::Updated, |bead| bead.defer_until = Some(at(77)));
+    town.change("gt-5", EventKind::Updated, |bead| bead.defer_until = Some(at(99_999)));
     let first = town.read(|reader| reader.latest_context(&ids[7])).expect("it has a context");
     town.write(|writer| writer.close_context(&first, CloseReason::Cleared, ""));
     let run = begin(&town, "gt-299", |_| {});
@@ -61,21 +62,22 @@ pub(super) fn what_is_asked_of_many_beads_at_once_is_what_each_would_say(subject
         assert_eq!((blockers.len(), blockers.get(&ids[1])), (2, Some(&failed)));
         assert_eq!(runs.len(), 1);
         let dates = reader.defer_dates_of(&ids)?;
-        assert_eq!((dates.len(), dates.get(&ids[5])), (1, Some(&at(77))));
+        assert_eq!((dates.len(), dates.get(&ids[5])), (1, Some(&at(99_999))));
         // A bead that an open convoy tracks as well does not wait for the staged ones.
         let staged = reader.staged_convoys_of(&ids)?;
         assert_eq!((staged.len(), staged.get(&ids[299])), (1, Some(&id("hq-cv-a"))));
         // Closed, blocked, put off, cleared and at work are not in line.
-        let awake: Vec<BeadId> =
-            reader.awake_contexts()?.into_iter().map(|context| context.bead).collect();
+        let in_line: Vec<BeadId> =
+            reader.contexts_in_line(BEADS)?.into_iter().map(|context| context.bead).collect();
+        assert_eq!(reader.contexts_in_line(2)?.len(), 2);
         let not_in_line = [0, 1, 5, 7, 299];
-        let expected = (0..MANY).filter(|at| !not_in_line.contains(at)).map(|at| ids[at].clone());
-        assert_eq!(awake, expected.collect::<Vec<_>>());
+        let expected = (0..BEADS).filter(|at| !not_in_line.contains(at)).map(|at| ids[at].clone());
+        assert_eq!(in_line, expected.collect::<Vec<_>>());
         Ok(())
     });
 }
 
-pub(super) fn what_a_convoy_has_left_to_do_is_read_at_once(subject: &dyn Subject) {
+pub(super) fn the_open_members_of_a_convoy_are_read_at_once(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c", "gt-d", "gt-x"]);
     town.add(Bead { issue_type: kind("convoy"), ..bead("hq-cv-1") });
@@ -96,15 +98,16 @@ pub(super) fn what_a_convoy_has_left_to_do_is_read_at_once(subject: &dyn Subject
 
     assert_eq!(waits, [(id("gt-b"), id("gt-a")), (id("gt-c"), id("gt-x"))]);
     let beads: Vec<&str> = found.iter().map(|one| one.bead.as_str()).collect();
-    assert_eq!(beads, ["gt-a", "gt-b", "gt-c"], "what is closed has nothing left to do");
+    assert_eq!(beads, ["gt-a", "gt-b", "gt-c"], "closed members are left out");
     let [first, second, third] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((&first.context, first.is_blocked), (&None, false));
     assert_eq!(first.run, Some((RunState::Starting, run.created_at)));
     let ticket = second.context.as_ref().expect("it is scheduled");
-    assert_eq!((second.is_blocked, ticket.is_held, ticket.is_starting), (true, true, false));
-    assert_eq!((ticket.lane.rig.as_str(), ticket.asleep_until), ("gear", None));
+    assert_eq!((second.is_blocked, ticket.is_starting), (true, false));
+    assert_eq!((ticket.lane.rig.as_str(), ticket.due_at), ("gear", None));
+    assert_eq!(ticket.waits, WaitClass::Blockers);
     let ticket = third.context.as_ref().expect("it is scheduled");
-    assert_eq!((ticket.number, ticket.asleep_until), (2, Some(at(99_999))));
+    assert_eq!((ticket.number, ticket.due_at), (2, Some(at(99_999))));
 }
 
 pub(super) fn the_durations_of_good_runs_are_read_newest_first(subject: &dyn Subject) {
@@ -143,7 +146,7 @@ pub(super) fn beads_are_sketched_in_the_order_that_was_asked_for(subject: &dyn S
     town.add_open(&["gt-a", "gt-b", "gt-top"]);
     town.link("gt-a", DependencyType::ParentChild, "gt-top");
     town.close("gt-b");
-    let wanted = ["gt-top", "gt-b", "gt-nobody", "gt-a"].map(id);
+    let wanted = ["gt-top", "gt-b", "gt-absent", "gt-a"].map(id);
     let sketches = town.read(|reader| reader.sketches(&wanted));
     let told: Vec<_> = sketches
         .iter()

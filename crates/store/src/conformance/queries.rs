@@ -1,4 +1,4 @@
-//! What each condition of a query admits.
+//! The beads that each condition of a query admits.
 
 use gt_core::query::Query;
 use gt_core::{Bead, DependencyType, Outcome, Status, Title};

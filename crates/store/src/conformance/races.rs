@@ -52,7 +52,7 @@ fn block(writer: &mut Writer<'_>, issue: &str, target: &str) -> Result<(), Store
     writer.put_dependency(&new, true).map(drop)
 }
 
-/// What happened since the last time this was asked.
+/// The events since the last call.
 fn news(town: &Town, last: &mut u64) -> Vec<Event> {
     let events = town.events_since(*last);
     *last += events.len() as u64;
@@ -97,7 +97,7 @@ pub(super) fn the_last_of_several_closes_unblocks_and_only_the_last(subject: &dy
     );
 }
 
-pub(super) fn a_close_beside_a_new_dependency_blocks_nobody(subject: &dyn Subject) {
+pub(super) fn a_close_beside_a_new_dependency_blocks_no_bead(subject: &dyn Subject) {
     let contest = Contest::new(subject, 2).prepare(|writer, round| {
         add(writer, "a", round)?;
         add(writer, "b", round)
@@ -184,7 +184,7 @@ pub(super) fn one_of_many_takes_a_bead(subject: &dyn Subject) {
     );
 }
 
-pub(super) fn nobody_gets_the_id_of_somebody_else(subject: &dyn Subject) {
+pub(super) fn no_two_writers_get_the_same_id(subject: &dyn Subject) {
     const CONTESTANTS: usize = 4;
     let contest = Contest::new(subject, CONTESTANTS);
     contest.town.add_open(&["gt-p"]);
@@ -196,7 +196,7 @@ pub(super) fn nobody_gets_the_id_of_somebody_else(subject: &dyn Subject) {
             let at = at(i64::try_from(turn.round).expect("there are few rounds"));
             write(store, turn, move |writer| {
                 let prefix = Prefix::parse("gt").expect("a valid prefix");
-                let (title, creator) = ("The same title", "everybody");
+                let (title, creator) = ("The same title", "the same creator");
                 let seed = IdSeed { title, description: "", creator, at };
                 let top = writer.free_id(&prefix, &seed)?;
                 writer.insert_bead(&bead(top.as_str()), EventKind::Created)?;

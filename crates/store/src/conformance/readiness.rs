@@ -1,4 +1,4 @@
-//! What can be worked on.
+//! The beads that are ready.
 
 use gt_core::decide::{ReadinessFacts, WaitReason, wait_reasons};
 use gt_core::{Bead, DependencyType, IssueType, Outcome, Status, Timestamp};
@@ -166,7 +166,7 @@ pub(super) fn the_parts_of_a_deferred_bead_wait_with_it(subject: &dyn Subject) {
     is_ready(&town, &all, &["gt-child", "gt-due", "gt-friend", "gt-grandchild"]);
 }
 
-pub(super) fn what_is_not_work_is_ready_only_when_asked_for(subject: &dyn Subject) {
+pub(super) fn a_type_that_is_not_work_is_ready_only_on_request(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-task"]);
     town.add(Bead { issue_type: kind("epic"), ..bead("gt-epic") });

@@ -5,7 +5,7 @@ use super::{CASES, Case, Engine, PLACES};
 /// Every case by group, with the places of each engine where it is a test.
 pub fn reference() -> String {
     let mut lines = vec![
-        "# What every store does".to_owned(),
+        "# Behaviour of every store".to_owned(),
         String::new(),
         "Every sentence is a test that runs on each engine, in the places named beside it."
             .to_owned(),

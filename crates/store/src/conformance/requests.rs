@@ -49,7 +49,7 @@ pub(super) fn a_name_is_taken_once(subject: &dyn Subject) {
     assert_eq!(made_by(&town, "job"), Some(id("gt-a")));
 }
 
-pub(super) fn deleting_a_bead_forgets_what_made_it(subject: &dyn Subject) {
+pub(super) fn deleting_a_bead_forgets_its_requests(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     for (name, bead) in [("one", "gt-a"), ("two", "gt-a"), ("other", "gt-b")] {

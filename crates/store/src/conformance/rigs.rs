@@ -107,7 +107,7 @@ pub(super) fn the_state_of_a_rig_changes_with_an_event(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn what_is_changed_about_a_rig_is_told_one_by_one(subject: &dyn Subject) {
+pub(super) fn each_change_of_a_rig_is_an_event(subject: &dyn Subject) {
     let town = Town::new(subject);
     let gear = add(&town, rig("gear", "gt"));
     let new = Rig {
@@ -190,7 +190,7 @@ pub(super) fn the_beads_of_a_rig_are_counted_by_status(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.rig_counts(&slug("zoo"))), []);
 }
 
-pub(super) fn what_happens_to_a_bead_happens_in_its_rig(subject: &dyn Subject) {
+pub(super) fn events_of_a_bead_name_its_rig(subject: &dyn Subject) {
     let town = Town::new(subject);
     add(&town, rig("gear", "gt"));
     let a = town.add(Bead { rig: Some(slug("gear")), ..bead("gt-a") });

@@ -1,4 +1,4 @@
-//! Beads with what a list shows of them.
+//! Beads with the values that a list shows.
 
 use gt_core::{BeadId, DependencyType, EventKind};
 

@@ -80,7 +80,7 @@ pub(super) fn a_run_reads_back_exactly_as_it_was_written(subject: &dyn Subject) 
     assert_eq!(town.read(|reader| reader.run(&run.id)), Some(run.clone()));
     assert_eq!(town.read(|reader| reader.live_run(&id("gt-a"))), Some(run.clone()));
     assert_eq!(town.read(|reader| reader.recent_runs(1)), std::slice::from_ref(&run));
-    // Nobody who looks at all that are live needs their steps.
+    // A list of all live runs leaves out their steps.
     let without_steps = Run { steps: json("{}"), ..run };
     assert_eq!(town.read(|reader| reader.live_runs()), [without_steps]);
 }
@@ -104,7 +104,7 @@ pub(super) fn a_bead_has_one_live_run(subject: &dyn Subject) {
     town.refuse(|writer| insert(writer, "gt-absent", |_| {}));
 }
 
-pub(super) fn a_named_place_has_one_live_run_unless_nobody_works_there(subject: &dyn Subject) {
+pub(super) fn a_named_place_has_one_live_run_unless_it_is_a_persons(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c", "gt-d"]);
     let toast = WorkerPlace::polecat(&slug("gear"), "toast").expect("a valid name");
@@ -169,7 +169,7 @@ pub(super) fn a_run_is_taken_once_and_ends_once(subject: &dyn Subject) {
         };
         assert!(town.write(end));
         assert!(!town.write(end));
-        assert!(!claim(town), "what is over is not taken any more");
+        assert!(!claim(town), "a run that is over cannot be claimed");
     });
     assert_eq!(
         story,
@@ -247,7 +247,7 @@ pub(super) fn a_status_that_contradicts_a_live_run_is_noticed(subject: &dyn Subj
     town.check();
 }
 
-pub(super) fn a_pause_says_who_and_when_and_is_told_once(subject: &dyn Subject) {
+pub(super) fn a_pause_names_actor_and_time_and_is_recorded_once(subject: &dyn Subject) {
     let town = Town::new(subject);
     let state = || town.read(|reader| reader.scheduler_state());
     assert_eq!(state().paused, None);

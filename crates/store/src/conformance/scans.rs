@@ -1,4 +1,4 @@
-//! Answers that are longer than what an engine fetches at once.
+//! Answers that are longer than the rows an engine fetches at once.
 
 use std::collections::HashMap;
 
@@ -68,7 +68,7 @@ pub(super) fn a_long_answer_comes_whole_in_order_and_beside_other_reads(subject:
         inside?;
         assert_eq!(seen, ROWS - 1);
 
-        // Scans that are given up, at the edges of what is fetched at once.
+        // Scans that stop early, at the edges of a fetch.
         for limit in [1, 63, 64, 65, 1_087, 1_088, 1_089, ROWS - 1, ROWS, ROWS + 1] {
             let expected = limit.min(ROWS) as u64;
             let (after, reached) = reader.events_after(0, &all, limit)?;

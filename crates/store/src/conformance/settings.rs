@@ -80,7 +80,7 @@ pub(super) fn settings_are_listed_by_key(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.settings(Scope::Town)), []);
 }
 
-pub(super) fn what_is_secret_is_not_in_the_log(subject: &dyn Subject) {
+pub(super) fn secrets_are_not_in_the_log(subject: &dyn Subject) {
     let town = Town::new(subject);
     put(&town, Scope::Town, "notify.secret", Some("s3cret"));
     put(&town, Scope::Town, "notify.secret", None);

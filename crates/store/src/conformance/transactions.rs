@@ -44,7 +44,7 @@ pub(super) fn a_writer_sees_what_it_has_written(subject: &dyn Subject) {
     });
 }
 
-pub(super) fn what_one_wrote_everybody_reads(subject: &dyn Subject) {
+pub(super) fn a_write_is_seen_by_every_handle(subject: &dyn Subject) {
     let town = Town::new(subject);
     let (clone, other) = (town.store.clone(), subject.another(&town.store));
 
@@ -147,7 +147,7 @@ pub(super) fn several_items_that_all_fail_change_nothing(subject: &dyn Subject) 
     town.check();
 }
 
-pub(super) fn a_read_sees_one_state_while_somebody_writes(subject: &dyn Subject) {
+pub(super) fn a_read_sees_one_state_while_another_writes(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a"]);
     let other = subject.another(&town.store);

@@ -1,4 +1,4 @@
-//! What runs have used, what is expected of them, and what holds up starts.
+//! The usage of runs, the estimates for them, and the guards that hold up starts.
 
 use gt_core::schedule::{Account, Money, Run, RunEnd, RunState, Usage};
 use gt_core::{ExecutorKind, Status};
@@ -9,7 +9,7 @@ use super::kit::{Town, at, slug};
 use super::runs::{begin, set_status};
 use crate::{Estimate, Guard, NewContext};
 
-pub(super) fn what_a_run_has_used_is_kept_and_told(subject: &dyn Subject) {
+pub(super) fn the_usage_of_a_run_is_kept_and_recorded(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     let [a, b] = ["gt-a", "gt-b"].map(|bead| begin(&town, bead, |_| ()));
@@ -123,12 +123,13 @@ pub(super) fn a_bead_stays_with_the_account_of_its_last_run(subject: &dyn Subjec
     assert_eq!(scheduled(new("gt-b")), None);
     assert_eq!(scheduled(new("gt-c")), None);
     // Its lane is that of the account.
-    let lanes = town.read(|reader| reader.lanes());
-    let awake = |handle: Option<&str>| -> u64 {
-        lanes.iter().filter(|lane| lane.account.as_deref() == handle).map(|lane| lane.awake).sum()
+    let lanes = town.read(|reader| reader.count_lanes());
+    let in_line = |handle: Option<&str>| -> u64 {
+        let lanes = lanes.iter().filter(|(lane, _)| lane.account.as_deref() == handle);
+        lanes.map(|(_, count)| count).sum()
     };
-    assert_eq!((awake(Some("work")), awake(None)), (1, 2));
-    // Whoever names one gets it.
+    assert_eq!((in_line(Some("work")), in_line(None)), (1, 2));
+    // A context that names an account gets that one.
     town.add_open(&["gt-d"]);
     ended("gt-d", "work");
     let named = NewContext { account: Some("lab".to_owned()), ..new("gt-d") };

@@ -1,4 +1,4 @@
-//! What `waits-for` does: it looks at its target and at the target's children.
+//! The effect of `waits-for`: it depends on its target and on the target's children.
 
 use gt_core::{DependencyType, Outcome, Status};
 
@@ -41,7 +41,7 @@ pub(super) fn a_target_without_children_is_waited_for_by_itself(subject: &dyn Su
     }
 }
 
-pub(super) fn an_open_target_is_waited_for_whatever_its_children_do(subject: &dyn Subject) {
+pub(super) fn an_open_target_blocks_with_any_state_of_its_children(subject: &dyn Subject) {
     for gate in ["all-children", "any-children"] {
         let town = waiting(subject, gate);
         town.reopen("gt-p");

@@ -1,4 +1,4 @@
-//! The work queue: items, their lists, what agents are offered and how long they have it; tokens.
+//! The work queue: items, their lists, offers to agents, leases, and tokens.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn item(text: &str, seconds: i64) -> Bead {
 }
 
 fn ask(agent: &str) -> Ask<'_> {
-    Ask { agent, kinds: &[], rig: None, dispatched: false, now: NOW }
+    Ask { agent, kinds: &[], rig: None, dispatched: false, after: None, now: NOW }
 }
 
 fn offer(town: &Town, ask: &Ask<'_>) -> Offer {
@@ -52,7 +52,7 @@ fn offered(town: &Town, ask: &Ask<'_>) -> Option<String> {
     offer(town, ask).first.map(|first| first.bead.id.to_string())
 }
 
-/// The agent takes what it is offered; which bead that is.
+/// The agent takes the bead it is offered; returns that bead.
 fn take(writer: &mut Writer<'_>, agent: &str) -> Result<Option<RunId>, StoreError> {
     let now = writer.now();
     let offer = writer.offer(&Ask { now, ..ask(agent) })?;
@@ -167,7 +167,7 @@ pub(super) fn an_item_without_a_project_has_none(subject: &dyn Subject) {
     assert_eq!(by_uid.map(|rig| rig.slug), Some(RigSlug::inbox()));
 }
 
-pub(super) fn items_are_listed_by_urgency_and_age_whatever_is_asked_for(subject: &dyn Subject) {
+pub(super) fn items_are_listed_by_urgency_and_age_with_every_filter(subject: &dyn Subject) {
     let town = pull_town(subject);
     town.write(|writer| writer.insert_rig(&rig("web", "web")));
     // Given items whose names say in which order they belong,
@@ -191,7 +191,7 @@ pub(super) fn items_are_listed_by_urgency_and_age_whatever_is_asked_for(subject:
     });
     let all = WorkFilter::default;
 
-    // when somebody asks for some of them, then they come in that order.
+    // when a client asks for some of them, then they come in that order.
     for (filter, expected) in [
         (all(), "1 2 3 4 5 6"),
         (WorkFilter { statuses: vec![WorkStatus::Queued], ..all() }, "1 2 4 5 6"),
@@ -263,7 +263,7 @@ pub(super) fn an_agent_is_offered_the_most_urgent_and_oldest(subject: &dyn Subje
     assert_eq!(order, ["gr-1#1", "gr-2#1", "gr-3#1", "gr-4#1"]);
 }
 
-pub(super) fn what_is_not_ready_or_meant_for_others_is_not_offered(subject: &dyn Subject) {
+pub(super) fn items_that_are_not_ready_or_for_others_are_not_offered(subject: &dyn Subject) {
     let town = pull_town(subject);
     town.write(|writer| writer.insert_rig(&rig("web", "web")));
     town.write(|writer| writer.insert_rig(&pulled("park", "pk")));
@@ -302,7 +302,7 @@ pub(super) fn what_is_not_ready_or_meant_for_others_is_not_offered(subject: &dyn
     assert_eq!(offered(&town, &later).as_deref(), Some("gr-part"), "so has that of its parent");
 }
 
-pub(super) fn what_is_scheduled_for_somebody_is_offered_to_nobody_else(subject: &dyn Subject) {
+pub(super) fn an_item_scheduled_for_an_agent_is_offered_to_no_other(subject: &dyn Subject) {
     let town = pull_town(subject);
     town.add(item("gr-a", 1000));
     let place = Some(WorkerPlace::agent("bob").expect("a valid name"));
@@ -335,7 +335,7 @@ pub(super) fn an_agent_may_be_particular(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn what_was_given_to_an_agent_comes_first_and_only_to_it(subject: &dyn Subject) {
+pub(super) fn a_dispatched_item_comes_first_and_only_to_its_agent(subject: &dyn Subject) {
     let town = pull_town(subject);
     town.add(Bead { priority: priority(0), ..item("gr-urgent", 1000) });
     town.add(item("gr-given", 2000));
@@ -382,7 +382,7 @@ pub(super) fn a_pause_is_told_to_agents_that_ask(subject: &dyn Subject) {
     assert_eq!(offer(&town, &ask("ann")).paused, Some(pause));
 }
 
-pub(super) fn what_is_taken_is_told_and_has_a_lease(subject: &dyn Subject) {
+pub(super) fn a_taken_item_is_recorded_and_has_a_lease(subject: &dyn Subject) {
     let town = pull_town(subject);
     town.add(item("gr-a", 1000));
     let story = town.story_of(|town| {
@@ -424,7 +424,7 @@ pub(super) fn a_lease_that_is_not_renewed_ends(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.next_expiry()), ends("bob"));
 }
 
-pub(super) fn who_waits_is_not_missed_and_who_is_silent_is(subject: &dyn Subject) {
+pub(super) fn a_blocked_run_is_not_missed_and_a_silent_one_is(subject: &dyn Subject) {
     let town = pull_town(subject);
     for text in ["gr-a", "gr-b"] {
         town.add(item(text, 1000));
@@ -462,7 +462,7 @@ pub(super) fn who_waits_is_not_missed_and_who_is_silent_is(subject: &dyn Subject
     assert!(silent(NOW).is_empty());
     assert_eq!(town.read(|reader| reader.next_expiry()), None);
     assert_eq!(town.read(|reader| reader.run_of_agent("ann")), None, "its agent is free");
-    // Who goes on has its lease from then on.
+    // An unblocked run has its lease from then on.
     let run = town.read(|reader| reader.run(&RunId { bead: id("gr-a"), epoch: 1 }));
     let run = run.expect("it is there");
     town.write(|writer| {
@@ -482,7 +482,7 @@ pub(super) fn of_two_agents_that_ask_at_once_one_gets_the_item(subject: &dyn Sub
         let made = i64::try_from(round).expect("there are few rounds") + 1;
         writer.insert_bead(&item(&format!("gr-{round}"), made), EventKind::Created)
     });
-    // Each round there is one more item than rounds that went before, and each agent is somebody new.
+    // Each round there is one more item than rounds that went before, and each agent is a new one.
     contest.run(
         |store, turn| {
             let by = Authorship { actor: ACTOR.to_owned(), at: at(60_000), worker: None };

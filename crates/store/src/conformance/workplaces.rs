@@ -1,4 +1,4 @@
-//! Polecats, the trees that were moved away, what was saved of them, and how far work is on its way.
+//! Polecats, the trees that were moved away, rescues, and the landing of work.
 
 use gt_core::decide::SilenceChange;
 use gt_core::schedule::{
@@ -97,7 +97,7 @@ pub(super) fn a_tree_is_moved_away_with_a_number_and_told_when_it_was(subject: &
     assert_eq!((town.read(|reader| reader.trash()), told(&kept[1])), (vec![], None));
 }
 
-pub(super) fn what_was_saved_of_a_run_is_kept_once(subject: &dyn Subject) {
+pub(super) fn the_rescue_of_a_run_is_kept_once(subject: &dyn Subject) {
     let town = Town::new(subject);
     town.add_open(&["gt-a"]);
     let rescued = Rescued {
@@ -127,7 +127,7 @@ pub(super) fn the_silence_of_a_worker_is_written_down_once(subject: &dyn Subject
     let silence = Silence { since: run.created_at.floor_to_second() };
     let change = |change| town.write(|writer| writer.change_silence(&run, change));
     let read = || town.read(|reader| reader.run(&run.id)).expect("the run is there");
-    // Nobody is at work yet.
+    // The worker has not begun yet.
     assert!(!change(SilenceChange::Begins(silence)));
     assert!(town.write(|writer| {
         set_status(writer, "gt-a", Status::InProgress)?;
@@ -276,12 +276,12 @@ pub(super) fn writes_of_a_worker_are_checked_before_they_are_committed(subject: 
     };
     let found: BeadId = id("gt-d");
 
-    // Its own bead, a part of it, and what it creates.
+    // Its own bead, a part of it, and beads it creates.
     assert!(heard(&own, &|writer| retitle(writer, "gt-a", "mine").map(drop)));
     assert!(heard(&own, &|writer| retitle(writer, "gt-c", "a part").map(drop)));
     assert!(heard(&own, &|writer| writer.insert_bead(&bead("gt-d"), EventKind::Created)));
     assert!(heard(&own, &|writer| retitle(writer, found.as_str(), "found").map(drop)));
-    // Another bead, with or without adopting it, and what has no event.
+    // Another bead, with or without adopting it, and writes without an event.
     assert!(!heard(&own, &|writer| retitle(writer, "gt-b", "mine").map(drop)));
     assert!(!heard(&own, &|writer| {
         let edge = edge("gt-b", DependencyType::ParentChild, "gt-a");
@@ -300,7 +300,7 @@ pub(super) fn writes_of_a_worker_are_checked_before_they_are_committed(subject: 
     assert!(heard(&own, &|writer| retitle(writer, "gt-b", "seen").map(drop)));
     assert!(!heard(&own, &|writer| writer.put_setting(Scope::Town, "a", Some("b")).map(drop)));
 
-    // Who is being cancelled, or is over, is not heard at all.
+    // Writes of a run that is being cancelled, or is over, are refused.
     town.write(|writer| writer.intend_to_cancel(&run, "ann"));
     assert!(!heard(&own, &|writer| retitle(writer, "gt-a", "late").map(drop)));
     let end = RunEnd::without_status(RunState::Cancelled, "it was cancelled");

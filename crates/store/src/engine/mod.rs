@@ -10,8 +10,8 @@ mod upkeep;
 use std::fmt;
 use std::ops::ControlFlow;
 
-pub(crate) use notice::NOTICE_AFTER;
 pub use notice::Notice;
+pub(crate) use notice::WAIT_NOTICE_AFTER;
 pub(crate) use pool::Pool;
 pub(crate) use schema::{LEVEL, Migration};
 pub use upkeep::EngineFacts;
@@ -107,7 +107,7 @@ pub trait Row {
     }
 }
 
-/// What a statement's rows are handed to; it may stop early.
+/// The function that gets a statement's rows; it may stop early.
 pub type EachRow<'f> = &'f mut dyn FnMut(&dyn Row) -> Result<ControlFlow<()>, StoreError>;
 
 /// A connection in the middle of a transaction.
@@ -119,13 +119,11 @@ pub trait Session {
     fn stream(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError>;
     /// Runs a statement and says how many rows it changed.
     fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
-    /// Runs a statement whose answer nobody needs. It may be sent later, together with the next one;
-    /// if it fails, whatever comes next does.
+    /// Runs a statement whose answer is not needed. It may be sent later, together with the next one;
+    /// if it fails, the next statement does.
     fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError>;
     /// Only prepares a statement, to see whether the engine understands it.
     fn prepare(&self, sql: &str) -> Result<(), StoreError>;
-    /// Has statements be ready that are about to be needed, if that makes them any faster.
-    fn make_ready(&self, statements: &[&str]) -> Result<(), StoreError>;
     /// When this transaction began by the clock of the database, if leases are counted by that.
     fn clock(&self) -> Option<gt_core::Timestamp> {
         None
@@ -146,7 +144,7 @@ pub(crate) trait Link: Session + fmt::Debug + Send {
     fn roll_back(&self) -> Result<(), StoreError>;
     /// Marks where [`Link::undo_to_savepoint`] goes back to.
     fn set_savepoint(&self) -> Result<(), StoreError>;
-    /// Undoes what happened since the savepoint, and forgets it.
+    /// Rolls back to the savepoint, and releases it.
     fn undo_to_savepoint(&self) -> Result<(), StoreError>;
     /// Forgets the savepoint.
     fn release_savepoint(&self) -> Result<(), StoreError>;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// When a wait is long enough to notice.
-pub(crate) const NOTICE_AFTER: Duration = Duration::from_secs(1);
+pub(crate) const WAIT_NOTICE_AFTER: Duration = Duration::from_secs(1);
 
 /// Called when a write waits for long, with the program that holds the store, if that is known.
 pub type Notice = Arc<dyn Fn(Option<&str>) + Send + Sync>;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::StoreError;
 
-/// Connections for reading: used ones are kept, new ones are made up to a limit, and whoever comes
+/// Connections for reading: used ones are kept, new ones are made up to a limit, and a caller that comes
 /// after that waits for one to come back.
 #[derive(Debug)]
 pub(crate) struct Pool<C> {
@@ -41,7 +41,7 @@ impl<C> Pool<C> {
             None => connect()?,
         };
         let result = work(&connection);
-        // Not reached if `work` panics: nobody knows what state the connection is in then.
+        // Not reached if `work` panics: the state of the connection is unknown then.
         self.keep(connection);
         result
     }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_gets_the_connection_that_comes_back() {
+    fn a_waiting_caller_gets_the_connection_that_comes_back() {
         let pool = Pool::new(1, Duration::from_mins(10));
         let (pool, inside) = (&pool, &Barrier::new(2));
         std::thread::scope(|scope| {

@@ -8,7 +8,7 @@ pub(crate) struct Migration {
     /// The least schema a program must know to work with the result. Adding a table or a column with
     /// a default keeps older programs working; anything else does not.
     pub(crate) serves: i64,
-    /// What to do.
+    /// The statements.
     pub(crate) sql: &'static str,
 }
 
@@ -40,15 +40,19 @@ migrations! {
     (5, 4, "0005_capacity.sql"),
     (6, 4, "0006_work.sql"),
     (7, 4, "0007_pull.sql"),
-    // An older program would close what a convoy tracks, and the convoy would not know.
+    // An older program would close a member, and the convoy would not count it.
     (8, 8, "0008_convoys.sql"),
-    // An older program would start what a convoy holds up.
+    // An older program would start beads that a convoy holds up.
     (9, 9, "0009_live_convoys.sql"),
     // An older program would start workers that cannot prove which run they belong to.
     (10, 10, "0010_identity.sql"),
     // An older program would let a bound token act for every agent.
     (11, 11, "0011_token_agents.sql"),
     (12, 11, "0012_client_sessions.sql"),
+    // An older program would look for these states in the reason of a run.
+    (13, 13, "0013_run_states.sql"),
+    // An older program relies on triggers and lanes that are gone.
+    (14, 14, "0014_waits.sql"),
 }
 
 /// The schema this program knows.
@@ -61,7 +65,7 @@ pub(crate) fn missing(steps: &[Migration], found: &[String]) -> Vec<&'static str
     expected
 }
 
-/// What is there after `steps`. Their statements begin on lines of their own.
+/// The objects that exist after `steps`. Their statements begin on lines of their own.
 pub(crate) fn objects(steps: &[Migration]) -> Vec<&'static str> {
     let mut names = Vec::new();
     for line in steps.iter().flat_map(|step| step.sql.lines()) {

@@ -1,4 +1,4 @@
-//! What the owner of a store may ask of the database itself.
+//! The maintenance operations of a database.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::Link;
 use crate::StoreError;
 use crate::copy::Progress;
 
-/// What a database says about itself.
+/// The facts that a database reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineFacts {
     /// Its name.
@@ -21,7 +21,7 @@ pub struct EngineFacts {
     pub parts: Vec<(&'static str, u64)>,
     /// How many bytes each table takes with its indexes, where the database keeps count of that.
     pub table_bytes: Vec<(String, u64)>,
-    /// The settings of the database that decide what survives what.
+    /// The settings of the database that decide about durability.
     pub settings: Vec<(&'static str, String)>,
 }
 
@@ -37,15 +37,15 @@ pub(crate) struct Reference {
 /// A connection whose database can be looked after. Everything here happens in a transaction that
 /// reads.
 pub(crate) trait Upkeep: Link {
-    /// What is wrong with the files and the indexes, in words.
+    /// The damage to the files and the indexes, in words.
     fn damage(&self) -> Result<Vec<String>, StoreError>;
-    /// What works but may be regretted, in words.
+    /// Settings that work but put data at risk, in words.
     fn warnings(&self) -> Result<Vec<String>, StoreError>;
     /// The names of the tables, views and indexes that are missing.
     fn missing(&self) -> Result<Vec<&'static str>, StoreError>;
     /// Which columns refer to which.
     fn references(&self) -> Result<Vec<Reference>, StoreError>;
-    /// What the database says about itself.
+    /// The facts that the database reports about itself.
     fn facts(&self) -> Result<EngineFacts, StoreError>;
     /// Writes the state that the transaction sees to a store in the empty file `to`.
     fn copy_into(

@@ -34,12 +34,12 @@ pub(crate) struct FilePlace {
 /// The setting that says how long a write waits.
 const LOCK_TIMEOUT: &str = "store.lock_timeout";
 
-/// How long a log may be left by a writer that goes: whoever comes next and is alone reads it.
-const LOG_BYTES_LEFT: u64 = 1024 * 1024;
-/// How long the log may get meanwhile: nobody who has just committed wants to wait for the fold.
-const LOG_BYTES_ALONE: u64 = 4 * 1024 * 1024;
+/// How long a log a writer may leave when it goes: the next process that opens the store alone reads it.
+const LOG_BYTES_MAX_AT_CLOSE: u64 = 1024 * 1024;
+/// How long the log may get meanwhile: a caller that has just committed should not wait for the fold.
+const LOG_BYTES_MAX_ALONE: u64 = 4 * 1024 * 1024;
 /// How long the log may get under a writer that stays and has others wait in groups.
-const LOG_BYTES_GROUPED: u64 = 32 * 1024 * 1024;
+const LOG_BYTES_MAX_GROUPED: u64 = 32 * 1024 * 1024;
 
 impl FilePlace {
     /// Opens the store at `path`, bringing an older one up to date after a backup.
@@ -143,16 +143,16 @@ impl FilePlace {
         if committed {
             self.has_written.store(true, Ordering::Relaxed);
             connection.shorten_log(match writes {
-                Writes::Alone => LOG_BYTES_ALONE,
-                Writes::Grouped => LOG_BYTES_GROUPED,
+                Writes::Alone => LOG_BYTES_MAX_ALONE,
+                Writes::Grouped => LOG_BYTES_MAX_GROUPED,
             });
         }
         if writes == Writes::Alone
             && self.readers.has_no_idle()
             && let Some(connection) = guard.take()
         {
-            // What is read next is read with it: another connection would read the whole schema, and prepare every
-            // statement again, which is most of what a short command costs.
+            // The next read uses the same connection: another one would read the whole schema, and prepare every
+            // statement again, which is most of the cost of a short command.
             self.readers.keep(connection);
         }
         Ok(value)
@@ -209,7 +209,7 @@ impl Drop for FilePlace {
         }
         let writer = lock(&self.writer).take().or_else(|| self.readers.take()?.into_writer().ok());
         if let Some(connection) = writer {
-            connection.shorten_log(LOG_BYTES_LEFT);
+            connection.shorten_log(LOG_BYTES_MAX_AT_CLOSE);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::engine::schema::SQLITE;
 use crate::engine::sqlite::{Connection, memory_connection, migrate};
 use crate::transaction::{Group, Reader};
 
-/// One connection for everybody.
+/// One connection that all callers share.
 #[derive(Debug)]
 pub(crate) struct MemoryPlace(Mutex<Connection>);
 

@@ -16,7 +16,7 @@ use crate::engine::{Link, Upkeep};
 use crate::transaction::{Group, Reader, Snapshot};
 use crate::{StoreError, Writes};
 
-/// Where a store is.
+/// The backend of a store.
 #[derive(Debug)]
 pub(crate) enum Place {
     File(FilePlace),
@@ -57,7 +57,7 @@ impl Place {
         }
     }
 
-    /// Gives back the room of what is gone, while writers wait or go on.
+    /// Gives back the room of deleted rows, while writers wait or go on.
     pub(crate) fn vacuum(&self) -> Result<(), StoreError> {
         match self {
             Self::File(file) => file.vacuum(),
@@ -108,7 +108,7 @@ fn group<T, E: From<StoreError>>(
     Ok((value, worth_committing))
 }
 
-/// A panic inside a transaction rolled it back, so what the lock guards is still good.
+/// A panic inside a transaction rolled it back, so the value behind the lock is still good.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -63,7 +63,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Tells what happened to an account, but nothing of its environment, which may hold keys.
+    /// Records a change of an account, but nothing of its environment, which may hold keys.
     fn record_account(&mut self, handle: &str, change: &str) {
         let payload = Json::object(&[
             ("account".to_owned(), Json::string(handle)),

@@ -6,7 +6,7 @@ use gt_core::{
     RigSlug, Status, Timestamp, Title, Uid,
 };
 
-use super::convoys::membership;
+use super::convoys::{Unsettled, membership};
 use super::statements;
 use crate::engine::{Param, Row};
 use crate::transaction::Vacancy;
@@ -55,7 +55,7 @@ pub(super) fn one() -> String {
     format!("SELECT {COLUMNS} FROM beads WHERE id = ?1")
 }
 
-/// What blocks a bead, told apart by what would help.
+/// The blockers of a bead, by the action that would unblock it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockerFacts {
     /// Not over yet (or over, but with children that are not).
@@ -109,7 +109,7 @@ impl Reader<'_> {
         Err(StoreError::Corrupt(format!("no free id is left for the prefix {prefix}")))
     }
 
-    /// What is known of an id that nobody has; nothing if somebody has it.
+    /// The facts about an unused id; nothing if a bead has it.
     fn vacancy(&self, id: &BeadId) -> Result<Option<Vacancy>, StoreError> {
         if let Some(vacancy) = self.known().and_then(|known| known.vacancy_of(id)) {
             return Ok(Some(vacancy));
@@ -131,6 +131,9 @@ impl Writer<'_> {
             self.count_ids(space, 1)?;
         }
         if vacancy.awaited {
+            if bead.defer_until.is_some() {
+                self.mark_parts_of(&bead.id)?;
+            }
             self.refresh_edges_to(&bead.id)?;
             self.recount_around(&bead.id)?;
         }
@@ -168,7 +171,7 @@ impl Writer<'_> {
         self.record(bead_event(bead, kind, payload));
     }
 
-    /// Writes a changed bead. `kind` says what the change was; the event lists what differs from `old`.
+    /// Writes a changed bead. `kind` is the kind of change; the event lists the differences from `old`.
     /// Nothing is written when nothing differs.
     pub fn save_bead(
         &mut self,
@@ -176,8 +179,21 @@ impl Writer<'_> {
         new: &Bead,
         kind: EventKind,
     ) -> Result<bool, StoreError> {
+        let Some(unsettled) = self.write_change(old, new, kind)? else { return Ok(false) };
+        self.settle_all(unsettled)?;
+        Ok(true)
+    }
+
+    /// Like [`Writer::save_bead`], but leaves the containers of the bead as they are, and gives those that are to be settled.
+    /// Nothing if nothing differs.
+    pub(super) fn write_change(
+        &mut self,
+        old: &Bead,
+        new: &Bead,
+        kind: EventKind,
+    ) -> Result<Option<Vec<Unsettled>>, StoreError> {
         if changes(old, new).is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
         refuse_contradiction(new)?;
         let written = if is_only_taken(old, new) {
@@ -192,10 +208,16 @@ impl Writer<'_> {
         if written == 0 {
             return Err(StoreError::Corrupt(format!("{} is gone and cannot be changed", new.id)));
         }
-        // What comes in is as it was elsewhere, and changes nothing that came in before.
+        // An imported bead stays as it was elsewhere, and changes nothing that was imported before.
         let comes_in = kind == EventKind::Imported;
-        // The cause before its effects: what the change unblocks is told after it.
+        // The cause before its effects: the events of unblocked beads come after it.
         self.record_changes(old, new, kind);
+        if decides_waits(old, new) {
+            self.mark(&new.id);
+        }
+        if old.defer_until != new.defer_until {
+            self.mark_parts_of(&new.id)?;
+        }
         if old.issue_type != new.issue_type {
             self.recount(&new.id)?;
         }
@@ -205,18 +227,16 @@ impl Writer<'_> {
                 self.lift_limits(new)?;
             }
             let [before, after] = [old, new].map(TargetFacts::of);
-            let (tallies, is_less) = self.count_change(&new.id, &before, &after)?;
+            let unsettled = self.count_change(&new.id, &before, &after)?;
             if !comes_in {
-                for tally in &tallies {
-                    self.settle_convoy(tally, is_less)?;
-                }
+                return Ok(Some(unsettled));
             }
         }
-        Ok(true)
+        Ok(Some(Vec::new()))
     }
 
-    /// Writes that somebody has a bead now that was open: of what [`Writer::save_bead`] writes only that, because no
-    /// edge asks whether an open bead is being worked on.
+    /// Writes that an agent has a bead now that was open. It does less than [`Writer::save_bead`], because no edge
+    /// depends on whether an open bead is being worked on, and the caller closes the context of the bead.
     pub(super) fn take_bead(&mut self, old: &Bead, new: &Bead) -> Result<(), StoreError> {
         self.apply(TAKE, &taken(new))?;
         self.record_changes(old, new, EventKind::StatusChanged);
@@ -240,7 +260,7 @@ impl Writer<'_> {
     }
 
     fn remove_bead(&mut self, bead: &Bead) -> Result<(), StoreError> {
-        // What waits for this bead goes before its parts do, or it would be told of a family that
+        // The edges of waiting beads go before those of the parts, or a waiting bead would be told of a family that
         // is only just falling apart.
         let (waiting, others): (Vec<_>, Vec<_>) =
             self.edges_to(&bead.id)?.into_iter().partition(|edge| edge.kind.can_block());
@@ -402,6 +422,16 @@ pub(super) fn bead_from(row: &dyn Row) -> Result<Bead, StoreError> {
 fn is_only_taken(old: &Bead, new: &Bead) -> bool {
     let Bead { status, assignee, started_at, updated_at, .. } = new.clone();
     Bead { status, assignee, started_at, updated_at, ..old.clone() } == *new
+}
+
+/// Whether the wait of a bead's context, or its place in line, may be another one after this change.
+fn decides_waits(old: &Bead, new: &Bead) -> bool {
+    old.status != new.status
+        || old.assignee != new.assignee
+        || old.issue_type != new.issue_type
+        || old.priority != new.priority
+        || old.defer_until != new.defer_until
+        || (old.pinned, old.ephemeral) != (new.pinned, new.ephemeral)
 }
 
 /// The parameters of [`TAKE`].

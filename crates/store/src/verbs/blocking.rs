@@ -30,14 +30,14 @@ statements! {
         WHERE d.depends_on_id = ?1 AND d.type = 'parent-child' AND b.status <> 'closed' LIMIT 1";
 }
 
-/// Puts something that blocks where it belongs: what is not over, or what failed.
+/// Adds a blocker to its list: the open ones, or the failed ones.
 pub(super) fn note_blocker(blockers: &mut BlockerFacts, id: BeadId, facts: &TargetFacts) {
     let failed = facts.status == Status::Closed && !facts.is_satisfied();
     if failed { &mut blockers.failed } else { &mut blockers.open }.push(id);
 }
 
 impl Reader<'_> {
-    /// What blocks the bead now.
+    /// The present blockers of the bead.
     pub fn blockers(&self, id: &BeadId) -> Result<BlockerFacts, StoreError> {
         let found =
             self.rows(BLOCKERS, &[id.into()], |row| Ok((id_from(row, 0)?, facts_from(row, 1)?)))?;
@@ -58,7 +58,7 @@ impl Reader<'_> {
         self.any(OPEN_CHILD, &[id.into()])
     }
 
-    /// Whether this edge blocks, given what is known of its target.
+    /// Whether this edge blocks, given the facts about its target.
     pub(super) fn blocks_now(
         &self,
         edge: &Dependency,
@@ -116,7 +116,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Brings up to date what depends on a bead whose status or outcome changed: edges to it, and
+    /// Updates the dependents of a bead whose status or outcome changed: edges to it, and
     /// edges that wait for the children of its parents.
     pub(super) fn refresh_after_state_of(&mut self, id: &BeadId) -> Result<(), StoreError> {
         self.refresh_edges_to(id)?;
@@ -131,6 +131,7 @@ impl Writer<'_> {
         if difference == 0 {
             return Ok(());
         }
+        self.mark(id);
         self.apply(ADD_BLOCKERS, &[id.into(), difference.into()])?;
         if difference > 0 {
             return Ok(());

@@ -12,25 +12,25 @@ statements! {
     ANY_EDGE = "SELECT 1 FROM dependencies LIMIT 1";
 }
 
-/// So many new beads change what a database should know about its tables.
-pub(super) const MANY_ROWS: usize = 1_000;
+/// After so many new rows the database needs new statistics of its tables.
+pub(super) const ANALYZE_AFTER_ROWS: usize = 1_000;
 
 /// Adds beads whose standing is known beforehand.
 ///
 /// Because `expected` says how every bead will stand in the end, a bead is written once with all its
-/// edges, before the beads it depends on are there. What turns out differently, and what cannot be
-/// told from one bead alone, is asked again in [`Bulk::finish`].
+/// edges, before the beads it depends on are there. A bead that turns out differently, and facts that cannot be
+/// known from one bead alone, are computed again in [`Bulk::finish`].
 pub struct Bulk<'w, 's> {
     writer: &'w mut Writer<'s>,
     expected: &'w HashMap<BeadId, TargetFacts>,
-    /// What comes now and was waited for before.
+    /// The new beads that an edge pointed to before they came.
     awaited: HashSet<BeadId>,
     inserted: usize,
     prefixes: HashMap<String, i64>,
-    /// Sorted, so that what they unblock is told in the same order every time.
+    /// Sorted, so that the events of unblocked beads have the same order every time.
     doubtful: BTreeSet<BeadId>,
     doubtful_parents: BTreeSet<BeadId>,
-    /// What tracks others.
+    /// The beads that track others.
     tracking: BTreeSet<BeadId>,
 }
 
@@ -104,6 +104,9 @@ impl<'s> Bulk<'_, 's> {
         self.writer.record_new(bead, EventKind::Imported);
         self.writer.write_many_events()?;
         if self.awaited.contains(&bead.id) {
+            if bead.defer_until.is_some() {
+                self.writer.mark_parts_of(&bead.id)?;
+            }
             self.writer.refresh_edges_to(&bead.id)?;
             self.writer.recount_around(&bead.id)?;
         }
@@ -161,6 +164,6 @@ impl<'s> Bulk<'_, 's> {
         for convoy in &self.tracking {
             self.writer.recount(convoy)?;
         }
-        if self.inserted >= MANY_ROWS { self.writer.refresh_statistics() } else { Ok(()) }
+        if self.inserted >= ANALYZE_AFTER_ROWS { self.writer.refresh_statistics() } else { Ok(()) }
     }
 }

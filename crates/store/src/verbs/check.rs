@@ -1,4 +1,4 @@
-//! Recomputing what is derived, to see whether it is true.
+//! Recomputing derived values, to check them.
 //!
 //! Rows are looked at as they come, so that a store of any size can be checked; only how the children
 //! stand of beads that are waited for is kept.
@@ -18,12 +18,12 @@ use crate::engine::Row;
 use crate::{Reader, StoreError};
 
 statements! {
-    // Each edge with what decides whether it blocks, and with what its bead counts.
+    // Each edge with the facts that decide whether it blocks, and with the count of its bead.
     EDGES = "SELECT d.issue_id, d.depends_on_id, d.type, d.created_at, d.created_by, d.metadata, \
         d.thread_id, d.carried, d.blocking, t.status, t.outcome, i.open_blockers \
         FROM dependencies d LEFT JOIN beads i ON i.id = d.issue_id \
         LEFT JOIN beads t ON t.id = d.depends_on_id ORDER BY d.issue_id, d.depends_on_id";
-    // How the children stand of whatever somebody waits for, each way of standing once.
+    // The states of the children of each bead that another waits for, each state once.
     CHILDREN = "SELECT DISTINCT p.depends_on_id, c.status, c.outcome FROM dependencies p \
         JOIN beads c ON c.id = p.issue_id WHERE p.type = 'parent-child' AND EXISTS \
         (SELECT 1 FROM dependencies w WHERE w.depends_on_id = p.depends_on_id AND w.type = 'waits-for')";
@@ -41,16 +41,16 @@ statements! {
         ORDER BY e.number LIMIT 1";
 }
 
-/// A derived value that is not what it should be.
+/// A derived value that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The bead, prefix or counter it is about.
     pub about: String,
-    /// Which value.
+    /// The name of the value.
     pub value: String,
-    /// What the store says.
+    /// The stored value.
     pub stored: String,
-    /// What it should say.
+    /// The correct value.
     pub computed: String,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Where differences go.
+/// The function that gets the differences.
 pub(super) type Found<'f> = &'f mut dyn FnMut(Difference);
 
 pub(super) fn tell(
@@ -80,14 +80,14 @@ pub(super) fn tell(
 }
 
 impl Reader<'_> {
-    /// Every derived value that is not what it should be, in words; none in a healthy store.
+    /// Every derived value that is wrong, in words; none in a healthy store.
     pub fn differences(&self) -> Result<Vec<String>, StoreError> {
         let mut differences = Vec::new();
         self.for_each_difference(&mut |difference| differences.push(difference.to_string()))?;
         Ok(differences)
     }
 
-    /// Recomputes every derived value, and tells of those that are not what they should be.
+    /// Recomputes every derived value, and reports the wrong ones.
     pub fn for_each_difference(&self, found: Found<'_>) -> Result<(), StoreError> {
         self.check_edges(found)?;
         self.check_beads(found)?;
@@ -185,7 +185,7 @@ impl Reader<'_> {
         Ok(families)
     }
 
-    /// What each bead says about itself twice, and how many each prefix has.
+    /// The facts that each bead stores twice, and the count of beads of each prefix.
     fn check_beads(&self, found: Found<'_>) -> Result<(), StoreError> {
         let mut prefixes: HashMap<String, i64> = HashMap::new();
         self.scan(BEADS, &[], |row| {
@@ -250,10 +250,10 @@ impl Reader<'_> {
     }
 }
 
-/// A bead, what it says blocks it, and what was counted so far.
+/// A bead, its stored count of blockers, and the count so far.
 struct Counted {
     bead: BeadId,
-    /// Nothing if there is no such bead, which is told of elsewhere.
+    /// Nothing if there is no such bead, which is reported elsewhere.
     stored: Option<i64>,
     blockers: i64,
 }

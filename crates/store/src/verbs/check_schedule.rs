@@ -1,22 +1,20 @@
-//! Recomputing what contexts, lanes and runs repeat of others.
+//! Recomputing the evaluated columns of contexts, and the values that runs and contexts repeat.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use gt_core::Timestamp;
-use gt_core::schedule::RunState;
+use gt_core::schedule::{Context, RunState};
+use gt_core::{BeadId, Timestamp};
 
 use super::check::{Found, tell};
+use super::contexts::{as_int, context_columns, convoys_text};
+use super::hydrate::IDS_PER_STATEMENT;
 use super::statements;
+use super::waits::{Evaluated, stored_from};
 use crate::{Reader, StoreError};
 
 statements! {
-    STANDINGS = "SELECT c.id, c.held, s.held, c.priority, s.priority, c.asleep_until, s.asleep_until, \
-        c.convoys, s.convoys FROM contexts c JOIN context_standing s ON s.number = c.number ORDER BY c.number";
-    COUNTED = "SELECT rig, place, account, gated, priority, convoys, COUNT(*), \
-        COUNT(CASE WHEN held = 0 AND asleep_until IS NULL THEN 1 END) FROM contexts \
-        WHERE closed_at IS NULL AND starting = 0 GROUP BY rig, place, account, gated, priority, convoys";
-    LANES = "SELECT rig, place, account, gated, priority, convoys, queued, awake FROM lanes";
+    WAITING_AFTER = concat!("SELECT ", context_columns!(), ", waits, due_at FROM contexts WHERE closed_at IS NULL \
+        AND starting = 0 AND number > ?1 ORDER BY number LIMIT ?2");
     LATEST = "SELECT bead, COALESCE(MAX(CASE WHEN latest = 1 THEN number END), 0), MAX(number) \
         FROM contexts GROUP BY bead HAVING COUNT(CASE WHEN latest = 1 THEN 1 END) <> 1 \
         OR MAX(CASE WHEN latest = 1 THEN number END) <> MAX(number) ORDER BY bead";
@@ -26,75 +24,35 @@ statements! {
         WHERE r.state IN ('starting', 'running', 'blocked') ORDER BY r.bead";
 }
 
-/// What a lane is told apart by, and how many are in it: all, and those that nothing keeps.
-type Lanes = BTreeMap<String, (i64, i64)>;
+/// Before every instant, so that no date has passed.
+const NEVER: Timestamp = Timestamp::from_nanos(i64::MIN);
 
 impl Reader<'_> {
-    /// Whether contexts, lanes and runs agree with what they are about.
+    /// Whether contexts and runs agree with their beads.
     pub(super) fn check_schedule(&self, found: Found<'_>) -> Result<(), StoreError> {
-        self.check_standings(found)?;
-        self.check_lanes(found)?;
+        self.check_waits(found)?;
         self.check_latest(found)?;
         self.check_runs(found)
     }
 
-    fn check_standings(&self, found: Found<'_>) -> Result<(), StoreError> {
-        self.scan(STANDINGS, &[], |row| {
-            let id = row.text(0)?;
-            for (value, stored, computed) in [("held", 1, 2), ("priority", 3, 4)] {
-                let (stored, computed) = (row.int(stored)?, row.int(computed)?);
-                if stored != computed {
-                    tell(found, id, value, stored, computed);
+    /// Whether the evaluated columns of each open context agree with the evaluator.
+    fn check_waits(&self, found: Found<'_>) -> Result<(), StoreError> {
+        let executors = self.executors()?;
+        let mut reached = 0;
+        loop {
+            let size = i64::try_from(IDS_PER_STATEMENT).unwrap_or(i64::MAX);
+            let params = [as_int(reached).into(), size.into()];
+            let page = self.rows(WAITING_AFTER, &params, stored_from())?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            reached = last.number;
+            let beads: Vec<BeadId> = page.iter().map(|(one, _)| one.bead.clone()).collect();
+            let facts = self.wait_facts(&beads)?;
+            for (context, stored) in &page {
+                if let Some(facts) = facts.get(&context.bead) {
+                    compare(found, context, stored, &facts.evaluate(context, &executors, NEVER));
                 }
             }
-            let (stored, computed) = (row.text(7)?, row.text(8)?);
-            if stored != computed {
-                tell(found, id, "convoys", stored, computed);
-            }
-            // A date that has passed is forgotten by whoever looks at the clock, which we do not.
-            let (stored, computed) = (row.int_or_null(5)?, row.int_or_null(6)?);
-            if stored.is_some() && stored != computed {
-                let shown = |at: Option<i64>| match at {
-                    Some(at) => Timestamp::from_nanos(at).to_string(),
-                    None => "empty".to_owned(),
-                };
-                tell(found, id, "asleep_until", shown(stored), shown(computed));
-            }
-            Ok(ControlFlow::Continue(()))
-        })
-    }
-
-    fn lanes_of(&self, sql: &str) -> Result<Lanes, StoreError> {
-        let rows = self.rows(sql, &[], |row| {
-            let (rig, place, account) = (row.text(0)?, row.text(1)?, row.text(2)?);
-            let (gated, priority, convoys) = (row.int(3)?, row.int(4)?, row.text(5)?);
-            let name = format!(
-                "lane rig={rig:?} place={place:?} account={account:?} gated={gated} priority={priority} \
-                 convoys={convoys:?}"
-            );
-            Ok((name, (row.int(6)?, row.int(7)?)))
-        })?;
-        Ok(rows.into_iter().collect())
-    }
-
-    fn check_lanes(&self, found: Found<'_>) -> Result<(), StoreError> {
-        let mut counted = self.lanes_of(COUNTED)?;
-        let mut compare = |lane: &str, stored: (i64, i64), counted: (i64, i64)| {
-            for (value, stored, counted) in
-                [("queued", stored.0, counted.0), ("awake", stored.1, counted.1)]
-            {
-                if stored != counted {
-                    tell(found, lane, value, stored, counted);
-                }
-            }
-        };
-        for (lane, stored) in self.lanes_of(LANES)? {
-            compare(&lane, stored, counted.remove(&lane).unwrap_or_default());
         }
-        for (lane, counted) in counted {
-            compare(&lane, (0, 0), counted);
-        }
-        Ok(())
     }
 
     fn check_latest(&self, found: Found<'_>) -> Result<(), StoreError> {
@@ -132,5 +90,24 @@ impl Reader<'_> {
             }
             Ok(ControlFlow::Continue(()))
         })
+    }
+}
+
+fn compare(found: Found<'_>, context: &Context, stored: &Evaluated, computed: &Evaluated) {
+    let id = &context.id;
+    if stored.class != computed.class {
+        tell(found, id, "waits", stored.class.as_str(), computed.class.as_str());
+    }
+    if stored.priority != computed.priority {
+        tell(found, id, "priority", stored.priority.number(), computed.priority.number());
+    }
+    if stored.convoys != computed.convoys {
+        let [stored, computed] = [stored, computed].map(|one| convoys_text(&one.convoys));
+        tell(found, id, "convoys", stored, computed);
+    }
+    // A date that has passed is dropped by a cycle, which looks at the clock.
+    if stored.due_at.is_some() && stored.due_at != computed.due_at {
+        let shown = |at: Option<Timestamp>| at.map_or("empty".to_owned(), |at| at.to_string());
+        tell(found, id, "due_at", shown(stored.due_at), shown(computed.due_at));
     }
 }

@@ -33,7 +33,7 @@ impl Reader<'_> {
 
 impl Writer<'_> {
     /// Adds a comment; says whether it was new. The same words by the same author at the same time
-    /// are the same comment, whatever its id.
+    /// are the same comment, even with another id.
     pub fn add_comment(
         &mut self,
         bead: &Bead,

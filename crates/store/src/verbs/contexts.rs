@@ -1,8 +1,9 @@
-//! Contexts: what is scheduled.
+//! Contexts: scheduled dispatches of beads.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
+use gt_core::decide::WaitClass;
 use gt_core::schedule::{
     CloseReason, Context, ContextClosed, ContextId, Origin, SlingParameters, WorkerPlace,
 };
@@ -10,7 +11,7 @@ use gt_core::{BeadId, EventKind, Json, NewEvent, Priority, RigSlug, RunId, Times
 
 use super::beads::id_from;
 use super::find::contains;
-use super::hydrate::{PAGE, placeholders};
+use super::hydrate::{IDS_PER_STATEMENT, placeholders};
 use super::parameters::{parameters_from, parameters_text};
 use super::statements;
 use crate::engine::{Param, Row};
@@ -26,6 +27,41 @@ macro_rules! context_columns {
 }
 pub(super) use context_columns;
 
+/// The contexts that the store proposes: the line.
+macro_rules! in_line {
+    () => {
+        "closed_at IS NULL AND starting = 0 AND waits = 'nothing' AND due_at IS NULL"
+    };
+}
+pub(super) use in_line;
+
+/// The columns that tell lanes apart, in the order of the index over the line.
+macro_rules! lane_columns {
+    () => {
+        "rig, place, account, gated, priority, convoys"
+    };
+}
+
+/// A column of the lane after the lane `l`. A join would be simpler, but PostgreSQL may read the whole table for each step of
+/// it. SQLite uses all columns of the index only where they are compared with expressions, and begins with the equal ones:
+/// a tab, which no name contains, makes the rest of the lane smaller.
+macro_rules! next_lane {
+    ($column:literal) => {
+        concat!(
+            "(SELECT ",
+            $column,
+            " FROM contexts WHERE ",
+            in_line!(),
+            " AND (",
+            lane_columns!(),
+            ") > (l.rig || '', l.place || '', l.account || '', l.gated + 0, l.priority + 0, l.convoys || '\t') \
+             ORDER BY ",
+            lane_columns!(),
+            " LIMIT 1)"
+        )
+    };
+}
+
 statements! {
     BY_ID = concat!("SELECT ", context_columns!(), " FROM contexts WHERE id = ?1");
     BY_NUMBER = concat!("SELECT ", context_columns!(), " FROM contexts WHERE number = ?1");
@@ -36,36 +72,36 @@ statements! {
     FAILED = concat!("SELECT ", context_columns!(), " FROM contexts WHERE latest = 1 \
         AND close_reason IN ('circuit-broken', 'quarantined', 'invalid-context') ORDER BY number");
     CONTAINING = "SELECT id FROM contexts WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT 200";
-    LINE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
-        AND starting = 0 AND held = 0 AND asleep_until IS NULL AND rig = ?1 AND place = ?2 \
-        AND account = ?3 AND gated = ?4 AND priority = ?5 AND convoys = ?6 AND number > ?7 ORDER BY number LIMIT ?8");
+    LINE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE ", in_line!(), " \
+        AND rig = ?1 AND place = ?2 AND account = ?3 AND gated = ?4 AND priority = ?5 AND convoys = ?6 \
+        AND number > ?7 ORDER BY number LIMIT ?8");
     DUE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
-        AND starting = 0 AND asleep_until IS NOT NULL AND asleep_until <= ?1 AND held = 0");
+        AND starting = 0 AND waits = 'nothing' AND due_at IS NOT NULL AND due_at <= ?1");
     FAR = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
-        AND starting = 0 AND asleep_until IS NOT NULL AND next_attempt_at IS NOT NULL \
+        AND starting = 0 AND waits = 'nothing' AND due_at IS NOT NULL AND next_attempt_at IS NOT NULL \
         AND next_attempt_at > ?1");
-    NEXT_DUE = "SELECT MIN(asleep_until) FROM contexts WHERE closed_at IS NULL AND starting = 0 \
-        AND asleep_until IS NOT NULL AND asleep_until > ?1";
+    NEXT_DUE = "SELECT MIN(due_at) FROM contexts WHERE closed_at IS NULL AND starting = 0 \
+        AND waits = 'nothing' AND due_at IS NOT NULL AND due_at > ?1";
     STALE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
-        AND starting = 0 AND held = 2 ORDER BY number LIMIT ?1");
-    LANES = "SELECT rig, place, account, gated, priority, convoys, queued, awake FROM lanes \
-        ORDER BY rig, place, account, gated, priority, convoys";
+        AND starting = 0 AND waits = 'closed' ORDER BY number LIMIT ?1");
+    // From the first context of a lane to the first one of the next lane: each step is a look into the index.
+    LANES = concat!("WITH RECURSIVE lane (", lane_columns!(), ") AS (SELECT ", lane_columns!(), " FROM (SELECT ",
+        lane_columns!(), " FROM contexts WHERE ", in_line!(), " ORDER BY ", lane_columns!(), " LIMIT 1) head \
+        UNION ALL SELECT ", next_lane!("rig"), ", ", next_lane!("place"), ", ", next_lane!("account"), ", ",
+        next_lane!("gated"), ", ", next_lane!("priority"), ", ", next_lane!("convoys"), " FROM lane l \
+        WHERE l.rig IS NOT NULL) SELECT ", lane_columns!(), " FROM lane WHERE rig IS NOT NULL");
+    COUNT_LANES = concat!("SELECT ", lane_columns!(), ", COUNT(*) FROM contexts WHERE ", in_line!(), " \
+        GROUP BY ", lane_columns!(), " ORDER BY ", lane_columns!());
+    COUNT_QUEUED = "SELECT rig, COUNT(*) FROM contexts WHERE closed_at IS NULL AND starting = 0 \
+        GROUP BY rig ORDER BY rig";
+    QUEUED_ON = "SELECT COUNT(*) FROM contexts WHERE closed_at IS NULL AND starting = 0 AND account = ?1";
     LAST_NUMBER = "SELECT value FROM counters WHERE name = 'context'";
     SET_LAST_NUMBER = "UPDATE counters SET value = ?1 WHERE name = 'context'";
     LAST_WAITING = "SELECT waiting_since FROM contexts WHERE closed_at IS NULL ORDER BY number DESC LIMIT 1";
     TAKEN = "SELECT id FROM beads WHERE id >= 'hq-ctx-' AND id < 'hq-ctx.'";
-    INSERT = concat!("INSERT INTO contexts (", context_columns!(), ", held, latest) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 1, \
-        NULL, '', '', '', 1, 1)");
-    JOIN_LINE = "UPDATE contexts SET (priority, held, asleep_until, convoys, starting) = (SELECT s.priority, s.held, \
-        s.asleep_until, s.convoys, 0 FROM context_standing s WHERE s.number = contexts.number) \
-        WHERE number >= ?1 AND number <= ?2";
-    CAPPED = "SELECT number, convoys FROM contexts WHERE number >= ?1 AND number <= ?2 AND convoys <> ''";
-    REFRESH = "UPDATE contexts SET (priority, held, asleep_until) = (SELECT s.priority, s.held, \
-        s.asleep_until FROM context_standing s WHERE s.number = contexts.number) \
-        WHERE number >= ?1 AND number <= ?2 AND closed_at IS NULL";
-    WAKE = "UPDATE contexts SET asleep_until = NULL WHERE closed_at IS NULL AND starting = 0 \
-        AND asleep_until IS NOT NULL AND asleep_until <= ?1";
+    INSERT = concat!("INSERT INTO contexts (", context_columns!(), ", waits, due_at, latest) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 0, \
+        NULL, '', '', ?19, ?20, ?21, 1)");
     SET_STARTING = "UPDATE contexts SET starting = ?2 WHERE number = ?1 AND closed_at IS NULL";
     CLOSE = "UPDATE contexts SET closed_at = ?2, closed_by = ?3, close_reason = ?4, last_failure = ?5, \
         starting = 0 WHERE number = ?1 AND closed_at IS NULL";
@@ -78,23 +114,23 @@ statements! {
 /// A dispatch to be scheduled.
 #[derive(Debug, Clone)]
 pub struct NewContext {
-    /// What is to be worked on.
+    /// The bead to work on.
     pub bead: BeadId,
-    /// Where.
+    /// The rig.
     pub rig: RigSlug,
-    /// By whom, if somebody was named.
+    /// The worker, if one was named.
     pub place: Option<WorkerPlace>,
-    /// For which account, if one was named.
+    /// The account, if one was named.
     pub account: Option<String>,
     /// It waits for a cycle by hand or for the queue to be enabled.
     pub gated: bool,
-    /// Somebody insisted, although another has the bead.
+    /// It was forced, although another has the bead.
     pub forced: bool,
     /// The bead's priority.
     pub priority: Priority,
-    /// What schedules it.
+    /// Its origin.
     pub origin: Origin,
-    /// How it is to be done.
+    /// The parameters of the dispatch.
     pub parameters: SlingParameters,
     /// When it was scheduled, if that was elsewhere.
     pub enqueued_at: Option<Timestamp>,
@@ -127,7 +163,8 @@ impl NewContext {
     }
 }
 
-/// What admission looks at, and how many wait there.
+/// The facts that admission decides by. Contexts of one lane differ only in their numbers and in their
+/// runtimes. Where a run may be placed on one of several hosts, the host belongs here too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lane {
     /// The rig.
@@ -142,15 +179,10 @@ pub struct Lane {
     pub priority: Priority,
     /// The convoys they are in that have a cap.
     pub convoys: Vec<BeadId>,
-    /// How many wait.
-    pub queued: u64,
-    /// How many of them nothing keeps but admission; those whose date has passed since the last cycle
-    /// are not counted yet.
-    pub awake: u64,
 }
 
 impl Lane {
-    /// The lane of a context, as if it were there alone and nothing but admission kept it.
+    /// The lane of a context.
     pub fn of(context: &Context) -> Self {
         Self {
             rig: context.rig.clone(),
@@ -159,10 +191,19 @@ impl Lane {
             gated: context.gated,
             priority: context.priority,
             convoys: context.convoys.clone(),
-            queued: 1,
-            awake: 1,
         }
     }
+}
+
+fn lane_from(row: &dyn Row) -> Result<Lane, StoreError> {
+    Ok(Lane {
+        rig: RigSlug::trusted(row.text(0)?.to_owned()),
+        place: said(row.text(1)?).map(WorkerPlace::trusted),
+        account: said(row.text(2)?),
+        gated: row.flag(3)?,
+        priority: Priority::new(row.int(4)?)?,
+        convoys: convoys_from(row.text(5)?),
+    })
 }
 
 impl Reader<'_> {
@@ -171,10 +212,10 @@ impl Reader<'_> {
         self.first(BY_ID, &[id.into()], context_from)
     }
 
-    /// Those of these contexts that are there, whatever their order.
+    /// Those of these contexts that are there, in any order.
     pub fn contexts_named(&self, ids: &[BeadId]) -> Result<Vec<Context>, StoreError> {
         let mut found = Vec::new();
-        for page in ids.chunks(PAGE) {
+        for page in ids.chunks(IDS_PER_STATEMENT) {
             let (list, params) = placeholders(page);
             let columns = context_columns!();
             let sql = format!("SELECT {columns} FROM contexts WHERE id IN ({list})");
@@ -209,7 +250,7 @@ impl Reader<'_> {
         beads: &[BeadId],
     ) -> Result<HashMap<BeadId, Context>, StoreError> {
         let mut found = HashMap::new();
-        for page in beads.chunks(PAGE) {
+        for page in beads.chunks(IDS_PER_STATEMENT) {
             let (list, params) = placeholders(page);
             let columns = context_columns!();
             let sql = format!(
@@ -247,29 +288,39 @@ impl Reader<'_> {
         self.rows(FAILED, &[], context_from)
     }
 
-    /// How many wait in each lane; empty lanes are not there.
+    /// The lanes of the line. It costs as much as there are lanes, however many contexts stand in them.
     pub fn lanes(&self) -> Result<Vec<Lane>, StoreError> {
-        self.rows(LANES, &[], |row| {
-            Ok(Lane {
-                rig: RigSlug::trusted(row.text(0)?.to_owned()),
-                place: said(row.text(1)?).map(WorkerPlace::trusted),
-                account: said(row.text(2)?),
-                gated: row.flag(3)?,
-                priority: Priority::new(row.int(4)?)?,
-                convoys: convoys_from(row.text(5)?),
-                queued: count(row.int(6)?),
-                awake: count(row.int(7)?),
-            })
+        self.write_waits()?;
+        self.rows(LANES, &[], lane_from)
+    }
+
+    /// How many contexts stand in each lane of the line. Contexts whose date has passed since the last cycle are not among
+    /// them. It costs as much as there are contexts in line.
+    pub fn count_lanes(&self) -> Result<Vec<(Lane, u64)>, StoreError> {
+        self.write_waits()?;
+        self.rows(COUNT_LANES, &[], |row| Ok((lane_from(row)?, count(row.int(6)?))))
+    }
+
+    /// How many contexts wait in each rig, whether they stand in line or not.
+    pub fn count_queued(&self) -> Result<Vec<(RigSlug, u64)>, StoreError> {
+        self.rows(COUNT_QUEUED, &[], |row| {
+            Ok((RigSlug::trusted(row.text(0)?.to_owned()), count(row.int(1)?)))
         })
     }
 
-    /// The next contexts of a lane that nothing but admission keeps, in line after `number`.
+    /// How many contexts wait that are charged to an account.
+    pub fn count_queued_on(&self, account: &str) -> Result<u64, StoreError> {
+        Ok(count(self.number(QUEUED_ON, &[account.into()])?))
+    }
+
+    /// The next contexts of a lane, in line after `number`.
     pub fn lane_after(
         &self,
         lane: &Lane,
         number: u64,
         limit: usize,
     ) -> Result<Vec<Context>, StoreError> {
+        self.write_waits()?;
         let params = [
             lane.rig.as_str().into(),
             lane.place.as_ref().map_or("", WorkerPlace::as_str).into(),
@@ -283,9 +334,10 @@ impl Reader<'_> {
         self.rows(LINE, &params, context_from)
     }
 
-    /// Contexts that sleep although their date has passed, because no cycle has woken them yet. `far` is
-    /// where a date is so far off that only a clock that jumped can have set it.
+    /// Contexts whose date has passed, and that no cycle has let into the line yet. `far` is where a date is so far off that
+    /// only a clock that jumped can have set it.
     pub fn contexts_due(&self, now: Timestamp, far: Timestamp) -> Result<Vec<Context>, StoreError> {
+        self.write_waits()?;
         let mut due = self.rows(DUE, &[now.into()], context_from)?;
         due.extend(self.rows(FAR, &[far.into()], context_from)?);
         due.sort_by_key(|context| context.number);
@@ -293,14 +345,16 @@ impl Reader<'_> {
         Ok(due)
     }
 
-    /// When the next context wakes by itself.
+    /// When the next context may join the line by time alone.
     pub fn next_context_due(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        self.write_waits()?;
         let due = self.first(NEXT_DUE, &[now.into()], |row| row.int_or_null(0))?;
         Ok(due.flatten().map(Timestamp::from_nanos))
     }
 
     /// Open contexts whose bead is closed.
     pub fn stale_contexts(&self, limit: usize) -> Result<Vec<Context>, StoreError> {
+        self.write_waits()?;
         self.rows(STALE, &[i64::try_from(limit).unwrap_or(i64::MAX).into()], context_from)
     }
 }
@@ -310,19 +364,20 @@ impl Writer<'_> {
     /// as long as that is there, unless another one is named.
     pub fn insert_contexts(&mut self, new: Vec<NewContext>) -> Result<Vec<Context>, StoreError> {
         let before = count(self.number(LAST_NUMBER, &[])?);
-        // Names that came with an import stay with whoever had them first.
+        // Names that came with an import stay with the beads that had them first.
         let taken: HashSet<String> =
             self.rows(TAKEN, &[], |row| Ok(row.text(0)?.to_owned()))?.into_iter().collect();
         let last = self.first(LAST_WAITING, &[], |row| Ok(Timestamp::from_nanos(row.int(0)?)))?;
         let waiting_since = last.map_or(self.now(), |last| last.max(self.now()));
         let beads: Vec<BeadId> = new.iter().map(|new| new.bead.clone()).collect();
-        for page in beads.chunks(PAGE) {
+        for page in beads.chunks(IDS_PER_STATEMENT) {
             let (list, params) = placeholders(page);
             let sql =
                 format!("UPDATE contexts SET latest = 0 WHERE bead IN ({list}) AND latest = 1");
             self.apply(&sql, &params)?;
         }
         let accounts = self.last_accounts(&new)?;
+        let (facts, executors) = (self.wait_facts(&beads)?, self.executors()?);
         let mut number = before;
         let mut made = Vec::with_capacity(new.len());
         for new in new {
@@ -331,7 +386,7 @@ impl Writer<'_> {
                 number += 1;
             }
             let account = new.account.or_else(|| accounts.get(&new.bead).cloned());
-            let context = Context {
+            let mut context = Context {
                 number,
                 id: ContextId::of_number(number),
                 bead: new.bead,
@@ -354,24 +409,19 @@ impl Writer<'_> {
                 convoys: Vec::new(),
                 closed: None,
             };
-            self.insert_context(&context)?;
+            let (mut class, mut due_at) = (WaitClass::Nothing, None);
+            if let Some(facts) = facts.get(&context.bead) {
+                let evaluated = facts.evaluate(&context, &executors, self.now());
+                (class, due_at) = (evaluated.class, evaluated.due_at);
+                (context.priority, context.convoys) = (evaluated.priority, evaluated.convoys);
+            }
+            self.insert_context(&context, class, due_at)?;
             made.push(context);
         }
         if number > before {
             self.apply(SET_LAST_NUMBER, &[as_int(number).into()])?;
-            // All at once: until here none of them counts as waiting.
-            self.apply(JOIN_LINE, &[as_int(before + 1).into(), as_int(number).into()])?;
         }
-        if let (Some(first), false) = (made.first(), self.limiting_convoys()?.is_empty()) {
-            let range = [as_int(first.number).into(), as_int(number).into()];
-            let capped = self
-                .rows(CAPPED, &range, |row| Ok((count(row.int(0)?), convoys_from(row.text(1)?))))?;
-            let mut capped: HashMap<u64, Vec<BeadId>> = capped.into_iter().collect();
-            for context in &mut made {
-                context.convoys = capped.remove(&context.number).unwrap_or_default();
-            }
-        }
-        if made.len() >= super::bulk::MANY_ROWS {
+        if made.len() >= super::bulk::ANALYZE_AFTER_ROWS {
             self.refresh_statistics()?;
         }
         Ok(made)
@@ -382,7 +432,7 @@ impl Writer<'_> {
         let open = new.iter().filter(|new| new.account.is_none());
         let beads: Vec<BeadId> = open.map(|new| new.bead.clone()).collect();
         let mut accounts = HashMap::new();
-        for page in beads.chunks(PAGE) {
+        for page in beads.chunks(IDS_PER_STATEMENT) {
             let (list, params) = placeholders(page);
             let sql = format!(
                 "SELECT r.bead, r.account FROM runs r JOIN accounts a ON a.handle = r.account \
@@ -396,8 +446,12 @@ impl Writer<'_> {
         Ok(accounts)
     }
 
-    /// Writes the row as if it were being started, so that no lane counts it before it is known what keeps it.
-    fn insert_context(&mut self, context: &Context) -> Result<(), StoreError> {
+    fn insert_context(
+        &mut self,
+        context: &Context,
+        class: WaitClass,
+        due_at: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
         let params = [
             as_int(context.number).into(),
             context.id.as_str().into(),
@@ -417,6 +471,9 @@ impl Writer<'_> {
             i64::from(context.failures).into(),
             (&context.last_failure).into(),
             i64::from(context.attempts).into(),
+            Param::Text(&convoys_text(&context.convoys)),
+            class.as_str().into(),
+            due_at.into(),
         ];
         self.apply(INSERT, &params)?;
         let fields = [
@@ -427,13 +484,11 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Wakes every context whose date has passed.
-    pub fn wake_contexts(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        self.apply(WAKE, &[now.into()])
-    }
-
     /// Says whether a run of the context is being started.
     pub fn set_starting(&mut self, context: &Context, starting: bool) -> Result<(), StoreError> {
+        if !starting {
+            self.mark(&context.bead);
+        }
         self.apply(SET_STARTING, &[as_int(context.number).into(), starting.into()])
     }
 
@@ -482,16 +537,15 @@ impl Writer<'_> {
         why: &str,
         at: Option<Timestamp>,
     ) -> Result<(), StoreError> {
-        let number: Param<'_> = as_int(context.number).into();
-        self.apply(POSTPONE, &[number, i64::from(failures).into(), why.into(), at.into()])?;
-        self.apply(REFRESH, &[number, number])
+        self.mark(&context.bead);
+        let number = as_int(context.number).into();
+        self.apply(POSTPONE, &[number, i64::from(failures).into(), why.into(), at.into()])
     }
 
     /// Ends the backoff or cooldown of an open context: it may start at once.
     pub fn end_context_wait(&mut self, context: &Context) -> Result<(), StoreError> {
-        let number: Param<'_> = as_int(context.number).into();
-        self.apply(END_WAIT, &[number])?;
-        self.apply(REFRESH, &[number, number])?;
+        self.mark(&context.bead);
+        self.apply(END_WAIT, &[as_int(context.number).into()])?;
         let fields = [("context".to_owned(), Json::string(context.id.as_str()))];
         self.record(context_event(context, EventKind::RetryNow, None, Json::object(&fields)));
         Ok(())
@@ -499,10 +553,9 @@ impl Writer<'_> {
 
     /// Gives an open context back the attempt that the run before it used, and the time it was to wait for that.
     pub fn forgive_attempt(&mut self, context: &Context) -> Result<(), StoreError> {
-        let number: Param<'_> = as_int(context.number).into();
+        self.mark(&context.bead);
         let attempts = context.attempts.saturating_sub(1);
-        self.apply(FORGIVE, &[number, i64::from(attempts).into()])?;
-        self.apply(REFRESH, &[number, number])
+        self.apply(FORGIVE, &[as_int(context.number).into(), i64::from(attempts).into()])
     }
 }
 
@@ -525,7 +578,7 @@ pub(super) fn count(number: i64) -> u64 {
 }
 
 /// The names of convoys, as they stand in one column.
-fn convoys_text(convoys: &[BeadId]) -> String {
+pub(super) fn convoys_text(convoys: &[BeadId]) -> String {
     convoys.iter().map(BeadId::as_str).collect::<Vec<_>>().join(" ")
 }
 
@@ -541,7 +594,8 @@ pub(super) fn context_from(row: &dyn Row) -> Result<Context, StoreError> {
     context_with(row, parameters_from(row.text(10)?)?)
 }
 
-/// Reads many contexts. What was scheduled together was mostly to be done in the same way, which is then read once.
+/// Reads many contexts. Contexts that were scheduled together mostly have the same parameters, which are then
+/// parsed once.
 pub(super) fn contexts_from() -> impl Fn(&dyn Row) -> Result<Context, StoreError> {
     let last: RefCell<Option<(String, SlingParameters)>> = RefCell::default();
     move |row| {

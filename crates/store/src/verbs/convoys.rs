@@ -16,7 +16,7 @@ use gt_core::{
 
 use super::beads::id_from;
 use super::contexts::count;
-use super::hydrate::{PAGE, placeholders};
+use super::hydrate::{IDS_PER_STATEMENT, placeholders};
 use super::{Scope, statements};
 use crate::engine::{Param, Row};
 use crate::{Pause, Reader, StoreError, Writer};
@@ -63,20 +63,20 @@ statements! {
         WHERE c.paused_at IS NOT NULL ORDER BY d.depends_on_id, c.id";
 }
 
-/// Of which open convoys the beads are looked at.
+/// The open convoys whose unscheduled beads are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unscheduled<'a> {
-    /// Of all.
+    /// Members of all convoys.
     Anywhere,
-    /// Of this one.
+    /// Members of this convoy.
     In(&'a BeadId),
-    /// Of all, and only this bead.
+    /// This bead, in all convoys.
     Bead(&'a BeadId),
-    /// Of all, and only the beads of this rig.
+    /// The beads of this rig, in all convoys.
     Of(&'a RigSlug),
 }
 
-/// What is kept beside a convoy or an epic.
+/// The counts and limits of a convoy or an epic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
     /// The convoy, or the epic.
@@ -89,12 +89,12 @@ pub struct Tally {
     pub cap: u32,
     /// Nothing of it starts while this is set.
     pub paused: Option<Pause>,
-    /// When somebody last scheduled what was stranded in it.
+    /// When stranded members of it were last scheduled.
     pub fed_at: Option<Timestamp>,
 }
 
 impl Tally {
-    /// Of a convoy that nobody has said anything about.
+    /// The tally of a convoy without limits.
     fn plain(convoy: &BeadId, members: Members) -> Self {
         let convoy = convoy.clone();
         Self { convoy, members, landings: 0, cap: 0, paused: None, fed_at: None }
@@ -123,14 +123,14 @@ fn tally_from(row: &dyn Row) -> Result<Tally, StoreError> {
     })
 }
 
-/// How one bead counts.
+/// How one bead counts: open, and failed.
 fn counts(facts: &TargetFacts) -> (u64, u64) {
     let is_closed = facts.status == Status::Closed;
     let is_failed = is_closed && facts.outcome == Some(Outcome::Failed);
     (u64::from(!is_closed), u64::from(is_failed))
 }
 
-/// Who counts whom because of an edge, if anybody does.
+/// The bead that counts members, and its member, of an edge that makes one.
 pub(super) fn membership(edge: &Dependency) -> Option<(&BeadId, &BeadId)> {
     match edge.kind {
         DependencyType::Tracks => Some((&edge.issue, &edge.target)),
@@ -143,7 +143,7 @@ impl Reader<'_> {
     /// For each of these beads that a convoy tracks which is not over: that convoy, the first by its id.
     pub fn open_convoys_of(&self, beads: &[BeadId]) -> Result<HashMap<BeadId, BeadId>, StoreError> {
         let mut found = HashMap::new();
-        for page in beads.chunks(PAGE) {
+        for page in beads.chunks(IDS_PER_STATEMENT) {
             let (list, params) = placeholders(page);
             let sql = format!(
                 "SELECT d.depends_on_id, d.issue_id FROM dependencies d \
@@ -159,17 +159,17 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// What is kept beside a convoy; nothing if it has never tracked anything.
+    /// The tally of a convoy; nothing if it has never tracked anything.
     pub fn convoy_tally(&self, convoy: &BeadId) -> Result<Option<Tally>, StoreError> {
         self.first(ONE, &[convoy.into()], tally_from)
     }
 
-    /// What is kept beside every convoy.
+    /// The tally of every convoy.
     pub fn convoy_tallies(&self) -> Result<Vec<Tally>, StoreError> {
         self.rows(ALL, &[], tally_from)
     }
 
-    /// What is kept beside every convoy that is paused or has a cap.
+    /// The tally of every convoy that is paused or has a cap.
     pub fn limiting_convoys(&self) -> Result<Vec<Tally>, StoreError> {
         self.rows(LIMITING, &[], tally_from)
     }
@@ -188,7 +188,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The open beads that a convoy tracks which is under way, and that nobody has scheduled, each behind its convoy.
+    /// The open beads that a convoy under way tracks and that are not scheduled, each behind its convoy.
     pub fn unscheduled_members(
         &self,
         which: Unscheduled<'_>,
@@ -237,7 +237,7 @@ impl Reader<'_> {
 
 impl Writer<'_> {
     /// Lets a convoy track these beads, each named once, to which it has no edge yet. Such an edge never blocks, so
-    /// nothing has to be asked; the convoy itself is what is told about.
+    /// nothing has to be asked; the event is about the convoy itself.
     pub fn track(&mut self, convoy: &BeadId, beads: &[BeadId]) -> Result<(), StoreError> {
         for bead in beads {
             let edge = Dependency {
@@ -251,12 +251,13 @@ impl Writer<'_> {
                 carried: Vec::new(),
             };
             self.insert_edge(&edge, false)?;
+            self.mark(bead);
         }
         self.recount(convoy)
     }
 
-    /// Counts again how the beads stand that a convoy tracks, or that an epic has as its parts. What follows from it is not
-    /// done: others decide whether it may.
+    /// Counts again the states of the beads that a convoy tracks, or that are parts of an epic. The consequence is not
+    /// applied: others decide about it.
     pub(super) fn recount(&mut self, id: &BeadId) -> Result<(), StoreError> {
         let container = self.bead(id)?.filter(is_counted);
         let Some(container) = container else { return Ok(()) };
@@ -266,7 +267,7 @@ impl Writer<'_> {
         self.put_tally(&Tally { landings, ..Tally::plain(id, members) })
     }
 
-    /// Counts one bead more or less. With ten thousand others nobody counts those again.
+    /// Counts one bead more or less, without counting the ten thousand others again.
     pub(super) fn count_member(
         &mut self,
         (container, member): (&BeadId, &BeadId),
@@ -284,7 +285,7 @@ impl Writer<'_> {
         self.put_tally(&tally)
     }
 
-    /// Counts again whatever counts this bead, which has just come, and what it counts itself.
+    /// Counts again every convoy or epic that counts this new bead, and the members of the bead itself.
     pub(super) fn recount_around(&mut self, bead: &BeadId) -> Result<(), StoreError> {
         let edges = self.edges_to(bead)?.into_iter();
         for edge in edges.filter(|edge| edge.kind == DependencyType::Tracks) {
@@ -307,6 +308,7 @@ impl Writer<'_> {
             Tally::plain(&convoy.id, Members::default())
         };
         let (by, at) = (paused.map(|pause| pause.by.as_str()), paused.map(|pause| pause.at));
+        self.mark_members_of(&convoy.id)?;
         self.apply(LIMIT, &[(&convoy.id).into(), i64::from(cap).into(), by.into(), at.into()])?;
         let bead = Some(convoy.id.clone());
         let title = ("title".to_owned(), Json::string(convoy.title.as_str()));
@@ -328,13 +330,13 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Notes that what was stranded in a convoy was scheduled just now.
+    /// Notes that the stranded members of a convoy were scheduled just now.
     pub fn note_fed(&mut self, convoy: &BeadId) -> Result<(), StoreError> {
         self.apply(FED, &[convoy.into(), self.now().into()])
     }
 
-    /// A convoy that is over, or goes, holds nobody up any more. What has landed is open again with the first of its beads, and
-    /// then as it was.
+    /// A convoy that is over, or goes, holds up no bead any more. A landed convoy keeps its limits, because it is
+    /// open again with the first of its beads.
     pub(super) fn lift_limits(&mut self, convoy: &Bead) -> Result<(), StoreError> {
         if !convoy.issue_type.is_convoy() {
             return Ok(());
@@ -357,16 +359,16 @@ impl Writer<'_> {
         self.apply(PUT, &params)
     }
 
-    /// Counts a bead that stands differently now for every convoy that tracks it; says also whether less is done.
+    /// Counts a bead whose state has changed for every convoy that tracks it and for its epic. Gives them, to be settled.
     pub(super) fn count_change(
         &mut self,
         bead: &BeadId,
         before: &TargetFacts,
         after: &TargetFacts,
-    ) -> Result<(Vec<Tally>, bool), StoreError> {
+    ) -> Result<Vec<Unsettled>, StoreError> {
         let ((was_open, was_failed), (is_open, is_failed)) = (counts(before), counts(after));
         if (was_open, was_failed) == (is_open, is_failed) {
-            return Ok((Vec::new(), false));
+            return Ok(Vec::new());
         }
         let mut tallies = self.rows(OF_BEAD, &[bead.into()], tally_from)?;
         for tally in &mut tallies {
@@ -375,16 +377,41 @@ impl Writer<'_> {
             *failed = (*failed + is_failed).saturating_sub(was_failed);
             self.put_tally(tally)?;
         }
-        Ok((tallies, was_open + was_failed == 0))
+        let is_less = was_open + was_failed == 0;
+        Ok(tallies.into_iter().map(|tally| Unsettled { tally, is_less }).collect())
     }
 
-    /// Does what follows for a convoy or an epic from how its members stand. One that its owner has landed before everything was
-    /// done is open again only if less is done than before.
+    /// Settles containers, those that contain them and so on: each before the next, with a list instead of a recursion, because
+    /// epics can be nested deeper than a stack is.
+    pub(super) fn settle_all(&mut self, unsettled: Vec<Unsettled>) -> Result<(), StoreError> {
+        let mut waiting = unsettled;
+        waiting.reverse();
+        while let Some(Unsettled { tally, is_less }) = waiting.pop() {
+            if let Some((_, above)) = self.settle_one(&tally, is_less)? {
+                waiting.extend(above.into_iter().rev());
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the change that follows for a convoy or an epic from the states of its members. A convoy that its owner
+    /// landed before everything was done is open again only if less is done than before.
     pub fn settle_convoy(
         &mut self,
         tally: &Tally,
         is_less: bool,
     ) -> Result<Option<ConvoyChange>, StoreError> {
+        let Some((change, above)) = self.settle_one(tally, is_less)? else { return Ok(None) };
+        self.settle_all(above)?;
+        Ok(Some(change))
+    }
+
+    /// Like [`Writer::settle_convoy`], and gives the containers above it that are to be settled next.
+    fn settle_one(
+        &mut self,
+        tally: &Tally,
+        is_less: bool,
+    ) -> Result<Option<(ConvoyChange, Vec<Unsettled>)>, StoreError> {
         let Some(old) = self.bead(&tally.convoy)?.filter(is_counted) else { return Ok(None) };
         let is_epic = old.issue_type.is_epic();
         let change = if is_epic {
@@ -397,29 +424,36 @@ impl Writer<'_> {
             return Ok(None);
         }
         let Some(change) = change else { return Ok(None) };
-        self.as_consequence(|writer| match change {
+        let above = self.as_consequence(|writer| match change {
             ConvoyChange::Lands if is_epic => {
                 let new = writer.closed_as(&old, PARTS_DONE);
-                writer.save_bead(&old, &new, EventKind::Closed).map(drop)
+                writer.write_change(&old, &new, EventKind::Closed)
             }
-            ConvoyChange::Lands => writer.land_convoy(&old, tally),
-            ConvoyChange::Reopens => writer.reopen_container(&old),
+            ConvoyChange::Lands => writer.write_landing(&old, tally).map(Some),
+            ConvoyChange::Reopens => {
+                let new = writer.reopened(&old);
+                writer.write_change(&old, &new, EventKind::Reopened)
+            }
         })?;
-        Ok(Some(change))
+        Ok(Some((change, above.unwrap_or_default())))
     }
 
     /// Opens a convoy or an epic again that was over.
     pub fn reopen_container(&mut self, old: &Bead) -> Result<(), StoreError> {
-        let new = Bead {
+        let new = self.reopened(old);
+        self.save_bead(old, &new, EventKind::Reopened)?;
+        Ok(())
+    }
+
+    fn reopened(&self, old: &Bead) -> Bead {
+        Bead {
             status: Status::Open,
             outcome: None,
             closed_at: None,
             close_reason: String::new(),
             updated_at: self.now().max(old.updated_at),
             ..old.clone()
-        };
-        self.save_bead(old, &new, EventKind::Reopened)?;
-        Ok(())
+        }
     }
 
     fn closed_as(&self, old: &Bead, reason: &str) -> Bead {
@@ -440,10 +474,15 @@ impl Writer<'_> {
 
     /// Closes a convoy because everything it tracks is done, or its owner says so, and tells so.
     pub fn land_convoy(&mut self, old: &Bead, tally: &Tally) -> Result<(), StoreError> {
+        let unsettled = self.write_landing(old, tally)?;
+        self.settle_all(unsettled)
+    }
+
+    fn write_landing(&mut self, old: &Bead, tally: &Tally) -> Result<Vec<Unsettled>, StoreError> {
         let new = self.closed_as(old, LANDED);
         let landings = tally.landings + 1;
         self.put_tally(&Tally { landings, ..tally.clone() })?;
-        self.save_bead(old, &new, EventKind::Closed)?;
+        let unsettled = self.write_change(old, &new, EventKind::Closed)?.unwrap_or_default();
         let number = |number: u64| Json::trusted(number.to_string());
         let payload = [
             ("title", Json::string(old.title.as_str())),
@@ -463,14 +502,22 @@ impl Writer<'_> {
             run: None,
             payload,
         });
-        Ok(())
+        Ok(unsettled)
     }
+}
+
+/// A convoy or an epic whose members have changed.
+#[derive(Debug)]
+pub(super) struct Unsettled {
+    tally: Tally,
+    /// Less is done than before.
+    is_less: bool,
 }
 
 /// The setting that says whether an epic is over with the last of its parts.
 const EPICS_CLOSE: &str = "epics.auto_close";
 
-/// Whether what belongs to a bead is counted.
+/// Whether the members of a bead are counted.
 fn is_counted(bead: &Bead) -> bool {
     bead.issue_type.is_convoy() || bead.issue_type.is_epic()
 }

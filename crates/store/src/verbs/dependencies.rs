@@ -8,7 +8,7 @@ use gt_core::{BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, Rig
 
 use super::beads::{carried_from, carried_text, id_from};
 use super::convoys::membership;
-use super::hydrate::{PAGE, placeholders};
+use super::hydrate::{IDS_PER_STATEMENT, placeholders};
 use super::statements;
 use crate::engine::Row;
 use crate::{Reader, StoreError, Writer};
@@ -90,7 +90,7 @@ statements! {
     WAITED_FOR = edges_onward!("IN ('blocks', 'conditional-blocks', 'waits-for')");
 }
 
-/// What became of an edge.
+/// The change of an edge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DependencyChange {
     /// It is new.
@@ -107,21 +107,21 @@ impl Reader<'_> {
         self.first(EDGE, &[issue.into(), target.into()], |row| dependency_from(row, 0))
     }
 
-    /// What the bead depends on, of every type, in natural order.
+    /// The edges from the bead, of every type, in natural order.
     pub fn edges_from(&self, id: &BeadId) -> Result<Vec<Dependency>, StoreError> {
         let mut edges = self.rows(FROM, &[id.into()], |row| dependency_from(row, 0))?;
         edges.sort_by(|a, b| a.target.natural_order(&b.target));
         Ok(edges)
     }
 
-    /// What depends on the bead, of every type, in natural order.
+    /// The edges to the bead, of every type, in natural order.
     pub fn edges_to(&self, id: &BeadId) -> Result<Vec<Dependency>, StoreError> {
         let mut edges = self.rows(TO, &[id.into()], |row| dependency_from(row, 0))?;
         edges.sort_by(|a, b| a.issue.natural_order(&b.issue));
         Ok(edges)
     }
 
-    /// What the bead depends on with a type that can block.
+    /// The beads that the bead depends on with a type that can block.
     pub fn blocking_targets(&self, id: &BeadId) -> Result<Vec<BeadId>, StoreError> {
         self.rows(BLOCKING_TARGETS, &[id.into()], |row| id_from(row, 0))
     }
@@ -147,7 +147,7 @@ impl Reader<'_> {
         let mut level = vec![id.clone()];
         while !level.is_empty() {
             let mut next = Vec::new();
-            for page in level.chunks(PAGE) {
+            for page in level.chunks(IDS_PER_STATEMENT) {
                 let (list, params) = placeholders(page);
                 let sql = format!(
                     "SELECT issue_id FROM dependencies WHERE depends_on_id IN ({list}) \
@@ -161,15 +161,15 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// Every edge that can block, from the bead to what it waits for, and on from there.
+    /// Every edge that can block, from the bead to the beads it waits for, and on from there.
     pub fn waited_for_edges(&self, id: &BeadId) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
         self.rows(WAITED_FOR, &[id.into()], |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))
     }
 
-    /// Every edge of these beads that blocks now: the bead, and what it waits for.
+    /// Every edge of these beads that blocks now: the bead, and its blocker.
     pub fn edges_that_block(&self, ids: &[BeadId]) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
         let mut found = Vec::new();
-        for page in ids.chunks(PAGE) {
+        for page in ids.chunks(IDS_PER_STATEMENT) {
             let (list, params) = placeholders(page);
             let sql = format!(
                 "SELECT issue_id, depends_on_id FROM dependencies WHERE issue_id IN ({list}) \
@@ -193,7 +193,7 @@ impl Reader<'_> {
 
     /// Whether one of these beads may wait for parts: it is an epic, or has an edge `waits-for`.
     pub fn any_waits_for_parts(&self, ids: &[BeadId]) -> Result<bool, StoreError> {
-        for page in ids.chunks(PAGE) {
+        for page in ids.chunks(IDS_PER_STATEMENT) {
             let (list, params) = placeholders(page);
             for sql in [
                 format!(
@@ -226,7 +226,7 @@ impl Reader<'_> {
     /// the part.
     pub fn awaited_children(&self, ids: &[BeadId]) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
         let mut found = Vec::new();
-        for page in ids.chunks(PAGE) {
+        for page in ids.chunks(IDS_PER_STATEMENT) {
             let (list, params) = placeholders(page);
             let sql = format!(
                 concat!(
@@ -311,6 +311,10 @@ impl Writer<'_> {
         }
         let member_before = before.as_ref().and_then(|(old, _)| membership(old));
         if member_before != membership(edge) {
+            // A part follows the date of its parent, a member the limits of its convoy.
+            for (_, member) in member_before.into_iter().chain(membership(edge)) {
+                self.mark(member);
+            }
             for (member, joins) in [(member_before, false), (membership(edge), true)] {
                 if let Some(member) = member {
                     self.count_member(member, joins)?;
@@ -342,6 +346,7 @@ impl Writer<'_> {
         }
         self.add_blockers(&edge.issue, -i64::from(blocked))?;
         if let Some(member) = membership(edge) {
+            self.mark(member.1);
             self.count_member(member, false)?;
         }
         self.refresh_after_parting(&edge.kind, &edge.target)

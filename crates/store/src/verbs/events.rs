@@ -26,12 +26,12 @@ statements! {
     COUNT_OF_BEAD = "SELECT COUNT(*) FROM events WHERE bead = ?1";
 }
 
-/// Which events.
+/// A filter of events.
 #[derive(Debug, Clone, Default)]
 pub struct EventFilter {
-    /// Of this bead.
+    /// Only events of this bead.
     pub bead: Option<BeadId>,
-    /// In this rig.
+    /// Only events in this rig.
     pub rig: Option<RigSlug>,
     /// Of these kinds; empty for all.
     pub kinds: Vec<EventKind>,
@@ -121,7 +121,7 @@ impl Reader<'_> {
 
 impl Writer<'_> {
     /// Drops events from the beginning of the log, up to the first that did not happen before this, and at most `limit`;
-    /// says how many. The last one stays, so that it can be seen what is not there.
+    /// says how many. The last one stays, so that its number shows how many are gone.
     pub fn purge_events(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
         let Some(oldest) = self.first(OLDEST, &[], |row| row.int(0))? else { return Ok(0) };
         let params = [before.into(), oldest.saturating_add(limit.into()).into()];

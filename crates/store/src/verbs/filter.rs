@@ -41,7 +41,7 @@ pub enum BeadOrder {
     Priority,
     /// Oldest first.
     Oldest,
-    /// What is younger than two days by urgency, then the rest, oldest first.
+    /// Beads younger than two days by urgency, then the rest, oldest first.
     Hybrid,
     /// Newest first.
     Created,
@@ -61,7 +61,7 @@ pub enum BeadOrder {
     Assignee,
 }
 
-/// Which beads, in which order. The default is what a plain `list` shows.
+/// Which beads, in which order. The default is that of a plain `list`.
 #[derive(Debug, Clone, Default)]
 pub struct BeadFilter {
     /// Only these ids.
@@ -82,7 +82,7 @@ pub struct BeadFilter {
     pub exclude_types: Vec<IssueType>,
     /// Also types that are hidden by themselves.
     pub include_hidden: bool,
-    /// Also templates; what can be worked on includes them anyway.
+    /// Also templates; the list of ready beads includes them anyway.
     pub include_templates: bool,
     /// Also ephemeral beads.
     pub include_ephemeral: bool,
@@ -99,7 +99,7 @@ pub struct BeadFilter {
     pub priority_to: Option<Priority>,
     /// Only this assignee.
     pub assignee: Option<String>,
-    /// Only beads nobody has.
+    /// Only beads without an assignee.
     pub unassigned: bool,
     /// Every one of these labels.
     pub labels: Vec<String>,
@@ -131,13 +131,13 @@ pub struct BeadFilter {
     pub closed: Between,
     /// When it is due.
     pub due: Between,
-    /// Until when it was put off.
+    /// Until when it is deferred.
     pub deferred: Between,
     /// Put off, with or without a date.
     pub only_deferred: bool,
     /// Due before this and not closed.
     pub overdue_at: Option<Timestamp>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Option<Outcome>,
     /// These top-level metadata fields have these values.
     pub metadata: Vec<(String, String)>,
@@ -145,7 +145,7 @@ pub struct BeadFilter {
     pub metadata_keys: Vec<String>,
     /// These carried fields have these values.
     pub carried: Vec<(&'static str, String)>,
-    /// What else must be true.
+    /// A further condition.
     pub query: Option<Query>,
     /// The order.
     pub order: BeadOrder,
@@ -155,7 +155,7 @@ pub struct BeadFilter {
     pub limit: Option<usize>,
 }
 
-/// What beads are counted by.
+/// The field that beads are counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountGroup {
     /// Status.

@@ -1,4 +1,4 @@
-//! From a filter to a statement, and what one can ask with it.
+//! From a filter to a statement, and the queries that use it.
 
 use gt_core::{BeadId, IssueType, Status, Timestamp};
 
@@ -107,7 +107,7 @@ pub(super) fn escaped(text: &str) -> String {
     text.to_ascii_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
 
-/// What must hold of a bead, besides its kind, to be ready at `now`. `woken` says whether there may be
+/// The conditions on a bead, besides its kind, to be ready at `now`. `woken` says whether there may be
 /// deferred beads whose date has passed.
 pub(super) fn ready_at(clauses: &mut Clauses, now: Timestamp, woken: bool) -> String {
     let now = clauses.bind(Value::Int(now.as_nanos()));
@@ -141,7 +141,7 @@ impl Reader<'_> {
         Ok(ids)
     }
 
-    /// How many beads `filter` admits, whatever its limit.
+    /// How many beads `filter` admits, without its limit.
     pub fn count(&self, filter: &BeadFilter) -> Result<u64, StoreError> {
         let clauses = self.clauses(filter)?;
         let from = source(filter);
@@ -240,13 +240,13 @@ impl Reader<'_> {
     }
 }
 
-/// What is read. Only who asks for contexts pays for them.
+/// The table that is read. Only a filter that asks for contexts pays for them.
 fn source(filter: &BeadFilter) -> &'static str {
     if shows_contexts(filter) { "shown_beads AS beads" } else { "beads" }
 }
 
 impl CountGroup {
-    /// What is joined with the beads, and the value that they are counted by.
+    /// The table that is joined with the beads, and the value that they are counted by.
     fn source(self) -> (&'static str, &'static str) {
         match self {
             Self::Status => ("", "status"),
@@ -320,7 +320,7 @@ fn add_kind(clauses: &mut Clauses, filter: &BeadFilter) {
     }
 }
 
-/// What can be worked on, or would if nothing blocked it, is never a context.
+/// A bead that is ready, or only blocked, is never a context.
 fn shows_contexts(filter: &BeadFilter) -> bool {
     filter.include_contexts && filter.ready.is_none() && !filter.blocked
 }

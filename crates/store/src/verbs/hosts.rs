@@ -25,9 +25,9 @@ pub struct HostRow {
     pub name: String,
     /// The id of its machine; empty where there is none.
     pub machine: String,
-    /// Where it is.
+    /// Its path.
     pub path: String,
-    /// What tells this start of the machine, or this container, apart from others with the same identity.
+    /// An id that tells this start of the machine, or this container, apart from others with the same identity.
     pub incarnation: String,
 }
 

@@ -9,14 +9,14 @@ use super::dependencies::{dependency_from, edge_columns};
 use crate::engine::Param;
 use crate::{Reader, StoreError};
 
-/// A bead and what stands around it.
+/// A bead with its labels, dependencies and counts.
 #[derive(Debug, Clone)]
 pub struct BeadRow {
     /// The bead.
     pub bead: Bead,
     /// Its labels, sorted.
     pub labels: Vec<String>,
-    /// What it depends on.
+    /// Its dependencies.
     pub dependencies: Vec<Dependency>,
     /// How many beads depend on it with type `blocks`.
     pub dependents_blocked: u64,
@@ -50,13 +50,13 @@ impl BeadRow {
 const SIZES: [usize; 6] = [1, 4, 16, 32, 64, 256];
 
 /// How many ids one statement asks for.
-pub(super) const PAGE: usize = SIZES[SIZES.len() - 1];
+pub(super) const IDS_PER_STATEMENT: usize = SIZES[SIZES.len() - 1];
 
 impl Reader<'_> {
     /// The beads with these ids, in this order; absent ones are left out.
     pub fn bead_rows(&self, ids: &[BeadId]) -> Result<Vec<BeadRow>, StoreError> {
         let mut found = Vec::with_capacity(ids.len());
-        for page in ids.chunks(PAGE) {
+        for page in ids.chunks(IDS_PER_STATEMENT) {
             let mut beads = self.page_of_beads(page)?;
             let mut labels = self.page_of_labels(page)?;
             let mut edges = self.page_of_edges(page)?;
@@ -102,7 +102,7 @@ impl Reader<'_> {
         ids: impl IntoIterator<Item = &'i BeadId>,
     ) -> Result<HashSet<BeadId>, StoreError> {
         let mut found = HashSet::new();
-        let mut page = Vec::with_capacity(PAGE);
+        let mut page = Vec::with_capacity(IDS_PER_STATEMENT);
         let mut ids = ids.into_iter().peekable();
         while let Some(id) = ids.next() {
             page.push(id.clone());
@@ -180,8 +180,14 @@ const COMMENTS: (&str, &str) = ("SELECT bead, COUNT(*), 0 FROM comments", "bead"
 
 /// `?1, ?2, …` for at least as many ids as given, and the parameters, padded by repeating the last.
 pub(super) fn placeholders(ids: &[BeadId]) -> (String, Vec<Param<'_>>) {
-    let size = SIZES.into_iter().find(|size| *size >= ids.len()).unwrap_or(ids.len());
-    let list: Vec<String> = (1..=size).map(|number| format!("?{number}")).collect();
+    let (list, size) = placeholders_after(0, ids.len());
     let params = (0..size).filter_map(|at| ids.get(at).or(ids.last()).map(Param::from)).collect();
-    (list.join(", "), params)
+    (list, params)
+}
+
+/// The placeholders for so many values after the first `before` parameters, and for how many they stand.
+pub(super) fn placeholders_after(before: usize, count: usize) -> (String, usize) {
+    let size = SIZES.into_iter().find(|size| *size >= count).unwrap_or(count);
+    let list: Vec<String> = (1..=size).map(|number| format!("?{}", before + number)).collect();
+    (list.join(", "), size)
 }

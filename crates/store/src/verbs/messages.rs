@@ -52,19 +52,19 @@ impl Reader<'_> {
         self.addressed(TO, to, limit)
     }
 
-    /// The messages to an address that nobody has read, oldest first.
+    /// The unread messages to an address, oldest first.
     pub fn unseen_messages(&self, to: &Address, limit: usize) -> Result<Vec<Message>, StoreError> {
         self.addressed(UNSEEN, to, limit)
     }
 
-    /// The nudges that were not put before anybody yet, oldest first.
+    /// The nudges that are not delivered yet, oldest first.
     pub fn undelivered_nudges(&self, limit: usize) -> Result<Vec<Message>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let params = [MessageKind::Nudge.as_str().into(), limit.into()];
         self.rows(UNDELIVERED, &params, message_from)
     }
 
-    /// The messages that ask for a person and that nobody has read, oldest first.
+    /// The unread messages that ask for a person, oldest first.
     pub fn unseen_escalations(&self) -> Result<Vec<Message>, StoreError> {
         self.rows(ASKING, &[], message_from)
     }
@@ -134,7 +134,7 @@ impl Writer<'_> {
         self.advance(SEEN, message, EventKind::MessageSeen)
     }
 
-    /// Deletes the messages that were read before this; says how many. What nobody has read stays.
+    /// Deletes the messages that were read before this; says how many. Unread messages stay.
     pub fn purge_messages(&mut self, read_before: Timestamp) -> Result<u64, StoreError> {
         let gone = self.execute(PURGE, &[read_before.into()])?;
         if gone > 0 {
@@ -158,7 +158,7 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Tells of a message in a line; what it says at length is for its recipient.
+    /// Tells of a message in a line; its full text is for its recipient.
     fn record_message(&mut self, message: &Message, kind: EventKind) {
         let run = match &message.from {
             Sender::Worker(run) => Some(run.clone()),

@@ -13,7 +13,6 @@ mod dependencies;
 mod events;
 mod filter;
 mod find;
-mod foreseen;
 mod hosts;
 mod hydrate;
 mod labels;
@@ -37,6 +36,7 @@ mod tokens;
 mod trash;
 mod upkeep;
 mod usage;
+mod waits;
 mod work;
 mod workers;
 
@@ -108,6 +108,7 @@ pub fn all_statements() -> Vec<&'static str> {
         trash::STATEMENTS,
         upkeep::STATEMENTS,
         usage::STATEMENTS,
+        waits::STATEMENTS,
         work::STATEMENTS,
         workers::STATEMENTS,
     ]

@@ -1,4 +1,4 @@
-//! What older queues left behind: labels, blocks in descriptions, and contexts that were beads.
+//! The traces of older queues: labels, blocks in descriptions, and contexts that were beads.
 
 use gt_core::BeadId;
 
@@ -7,7 +7,7 @@ use super::statements;
 use crate::{Reader, StoreError};
 
 statements! {
-    // A superset: whether there is a block is for whoever reads descriptions to say.
+    // A superset: the parser of descriptions decides whether there is a block.
     MARKED = "SELECT id FROM beads WHERE description LIKE '%---gt:queue:v1---%' \
         UNION SELECT bead FROM labels WHERE label IN ('gt:queued', 'queued', 'gt:queue-dispatched', \
         'gt:dispatch-failed') ORDER BY id";

@@ -1,4 +1,4 @@
-//! What people are to be told. Writing and sending notices is no event: what they tell of is one.
+//! Notices to people. Writing and sending a notice is no event: the notice is about an event.
 
 use gt_core::schedule::{Channel, Notice, NoticeState};
 use gt_core::{Json, Timestamp};
@@ -52,7 +52,7 @@ pub struct Due {
 pub struct UnsentNotices {
     /// They are still tried.
     pub waiting: u64,
-    /// Nobody tries them any more.
+    /// They are not tried any more.
     pub given_up: u64,
 }
 
@@ -118,7 +118,7 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Takes the notice that a channel should try next: until `lease` nobody else does.
+    /// Takes the notice that a channel should try next: until `lease` no other process does.
     pub fn take_notice(
         &mut self,
         channel: Channel,
@@ -139,8 +139,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A notice that was taken could not be sent: it is tried again, or given up. `false` if somebody else
-    /// has taken it since, or brought it home.
+    /// A notice that was taken could not be sent: it is tried again, or given up. `false` if another process
+    /// has taken it since, or sent it.
     pub fn notice_failed(
         &mut self,
         notice: &Notice,
@@ -161,7 +161,7 @@ impl Writer<'_> {
         Ok(self.execute(FAILED, &params)? > 0)
     }
 
-    /// Makes everything due that has not arrived; what was given up begins anew. Gives how many.
+    /// Makes everything due that has not arrived; notices that were given up begin anew. Returns how many.
     pub fn retry_notices(&mut self) -> Result<u64, StoreError> {
         let hurried = self.execute(HURRY, &[self.now().into()])?;
         Ok(hurried + self.execute(REVIVE, &[self.now().into()])?)

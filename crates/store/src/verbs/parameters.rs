@@ -5,7 +5,7 @@ use gt_core::{BeadId, Json};
 
 use crate::StoreError;
 
-/// The parameters as JSON; what was not said is left out.
+/// The parameters as JSON; unset ones are left out.
 pub(super) fn parameters_text(parameters: &SlingParameters) -> String {
     let SlingParameters {
         formula,
@@ -54,7 +54,7 @@ pub(super) fn parameters_text(parameters: &SlingParameters) -> String {
     Json::object(&fields).to_string()
 }
 
-/// Reads what [`parameters_text`] wrote. Fields of newer programs are not for us.
+/// Reads the text of [`parameters_text`]. Fields of newer programs are not for us.
 pub(super) fn parameters_from(text: &str) -> Result<SlingParameters, StoreError> {
     let json = Json::trusted(text.to_owned());
     let damaged = || StoreError::Corrupt(format!("the parameters of a context are {text}"));

@@ -1,4 +1,4 @@
-//! What is held against runtimes and accounts.
+//! Parks of runtimes and accounts.
 
 use gt_core::schedule::{Closed, Means, MeansKind, Park, Run, RunId};
 use gt_core::{BeadId, EventKind, Json, NewEvent, Timestamp};
@@ -28,12 +28,12 @@ statements! {
 }
 
 impl Reader<'_> {
-    /// Everything that is held against anything.
+    /// All parks.
     pub fn parks(&self) -> Result<Vec<Park>, StoreError> {
         self.rows(ALL, &[], park_from)
     }
 
-    /// What is held against what a run is carried out with.
+    /// The parks of the runtime and account of a run.
     pub fn parks_of(&self, run: &Run) -> Result<Vec<Park>, StoreError> {
         let runtime = Means::runtime(&run.runtime, &run.rig);
         self.rows(OF_RUN, &[(&run.account).into(), (&runtime.name).into()], park_from)
@@ -41,7 +41,7 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Suspects something, and tells nobody: it is not parked.
+    /// Writes down a suspicion, without an event: the runtime or account is not parked.
     pub fn suspect(&mut self, park: &Park) -> Result<(), StoreError> {
         self.put_park(park)
     }
@@ -84,8 +84,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Holds nothing against something any more. Whoever was only suspected is cleared without a word; of what was
-    /// parked is told that it is over, and by which run that was found out, if by one, unless that was told already.
+    /// Removes a park. A mere suspicion is removed without an event; the end of a
+    /// park is recorded with the run that found it out, if there is one, unless that was recorded already.
     pub fn clear_park(&mut self, park: &Park, run: Option<&Run>) -> Result<(), StoreError> {
         let means = &park.means;
         self.apply(DELETE, &[means.kind.as_str().into(), (&means.name).into()])?;

@@ -1,28 +1,28 @@
-//! What is asked of many beads at once, to show how they stand together.
+//! Queries about many beads at once, to show them together.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
+use gt_core::decide::WaitClass;
 use gt_core::schedule::{Context, Run, RunState, WorkerPlace};
 use gt_core::{BeadId, IssueType, Priority, RigSlug, Status, Timestamp, Title};
 
 use super::beads::{facts_from, id_from};
 use super::blocking::note_blocker;
-use super::contexts::{context_columns, contexts_from, convoys_from, count, said};
-use super::hydrate::{PAGE, placeholders};
+use super::contexts::{context_columns, contexts_from, convoys_from, count, in_line, said};
+use super::hydrate::{IDS_PER_STATEMENT, placeholders};
 use super::runs::{live, run_columns, run_from};
 use super::statements;
 use crate::engine::Row;
 use crate::{BlockerFacts, Lane, Reader, StoreError};
 
 statements! {
-    AWAKE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE closed_at IS NULL \
-        AND starting = 0 AND held = 0 AND asleep_until IS NULL ORDER BY number");
+    IN_LINE = concat!("SELECT ", context_columns!(), " FROM contexts WHERE ", in_line!(), " ORDER BY number LIMIT ?1");
     PAST = "SELECT rig, ended_at - running_at FROM (SELECT rig, state, executor, running_at, ended_at \
         FROM runs ORDER BY created_at DESC, bead DESC, epoch DESC LIMIT ?1) past \
         WHERE state = 'done' AND executor <> 'none' AND running_at IS NOT NULL";
     TRAVELLERS = concat!("SELECT b.id, b.rig, b.issue_type, b.open_blockers, c.number, c.rig, c.place, c.account, \
-        c.gated, c.priority, c.starting, c.held, c.asleep_until, r.state, COALESCE(r.running_at, r.created_at), \
+        c.gated, c.priority, c.starting, c.waits, c.due_at, r.state, COALESCE(r.running_at, r.created_at), \
         c.convoys \
         FROM dependencies d JOIN beads b ON b.id = d.depends_on_id \
         LEFT JOIN contexts c ON c.bead = b.id AND c.closed_at IS NULL \
@@ -36,7 +36,7 @@ statements! {
 /// How many runs of the past are looked at, done or not, to find out how long they take.
 const PAST_RUNS: i64 = 1_000;
 
-/// A bead that a convoy tracks and that is not closed, with no more than what it takes to count it.
+/// A bead that a convoy tracks and that is not closed, with only the columns to count it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traveller {
     /// The bead.
@@ -47,49 +47,49 @@ pub struct Traveller {
     pub issue_type: IssueType,
     /// Whether something has to be done first.
     pub is_blocked: bool,
-    /// How it is scheduled, if it is.
+    /// Its open context, if it has one.
     pub context: Option<Booking>,
     /// Where its live run stands, and since when its worker has it.
     pub run: Option<(RunState, Timestamp)>,
 }
 
-/// An open context, with no more than what says where it stands.
+/// An open context, with only the columns for its place in the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Booking {
     /// Its number.
     pub number: u64,
-    /// The lane that it stands in, as if it were there alone.
+    /// The lane that it stands in.
     pub lane: Lane,
     /// A worker is being started for it.
     pub is_starting: bool,
-    /// Its bead keeps it.
-    pub is_held: bool,
-    /// It is not looked at before this.
-    pub asleep_until: Option<Timestamp>,
+    /// The kind of thing that it waits for.
+    pub waits: WaitClass,
+    /// It does not start before this.
+    pub due_at: Option<Timestamp>,
 }
 
-/// A bead with no more than what it takes to draw it among others.
+/// A bead with only the columns to draw it among others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sketch {
-    /// Which bead.
+    /// The bead.
     pub id: BeadId,
-    /// What it is called.
+    /// Its title.
     pub title: Title,
     /// Its type.
     pub issue_type: IssueType,
     /// Its rig.
     pub rig: Option<RigSlug>,
-    /// Where it stands.
+    /// Its status.
     pub status: Status,
-    /// What it is a part of; the first of several.
+    /// Its parent; the first of several.
     pub parent: Option<BeadId>,
 }
 
 impl Reader<'_> {
-    /// Those of these beads that are there, in this order, with no more than what it takes to draw them.
+    /// Those of these beads that are there, in this order, with only the columns to draw them.
     pub fn sketches(&self, beads: &[BeadId]) -> Result<Vec<Sketch>, StoreError> {
         let mut found = Vec::with_capacity(beads.len());
-        for page in beads.chunks(PAGE) {
+        for page in beads.chunks(IDS_PER_STATEMENT) {
             let parents = |list: &str| {
                 format!(
                     "SELECT issue_id, MIN(depends_on_id) FROM dependencies WHERE issue_id IN ({list}) \
@@ -151,7 +151,7 @@ impl Reader<'_> {
         Ok(found.into_iter().map(|run| (run.id.bead.clone(), run)).collect())
     }
 
-    /// What blocks each of these beads now; those that nothing blocks are left out.
+    /// The present blockers of each of these beads; beads without one are left out.
     pub fn blockers_of(
         &self,
         beads: &[BeadId],
@@ -186,7 +186,7 @@ impl Reader<'_> {
     }
 
     /// For each of these beads that a staged convoy tracks, and no open one: that convoy, the first by its id. An open
-    /// convoy schedules the bead whatever a staged one waits for.
+    /// convoy schedules the bead, even if a staged one waits.
     pub fn staged_convoys_of(
         &self,
         beads: &[BeadId],
@@ -211,12 +211,14 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// Every context that nothing written down keeps, in the order of their numbers.
-    pub fn awake_contexts(&self) -> Result<Vec<Context>, StoreError> {
-        self.rows(AWAKE, &[], contexts_from())
+    /// The contexts of the line in the order of their numbers, at most so many.
+    pub fn contexts_in_line(&self, limit: usize) -> Result<Vec<Context>, StoreError> {
+        self.write_waits()?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.rows(IN_LINE, &[limit.into()], contexts_from())
     }
 
-    /// How long the last runs lasted that came to a good end, newest first, at most so many of each rig. What people did is
+    /// How long the last successful runs lasted, newest first, at most so many of each rig. Work of people is
     /// not among them.
     pub fn past_durations(&self, limit: usize) -> Result<Vec<(RigSlug, Duration)>, StoreError> {
         let past = self.rows(PAST, &[PAST_RUNS.into()], |row| {
@@ -232,12 +234,12 @@ impl Reader<'_> {
         Ok(past.into_iter().filter(wanted).collect())
     }
 
-    /// What a convoy tracks and is not closed, sorted by id.
+    /// The beads that a convoy tracks and that are not closed, sorted by id.
     pub fn travellers(&self, convoy: &BeadId) -> Result<Vec<Traveller>, StoreError> {
         self.rows(TRAVELLERS, &[convoy.into()], traveller_from)
     }
 
-    /// Every edge that blocks something that a convoy tracks: the bead, and what it waits for.
+    /// Every edge that blocks something that a convoy tracks: the bead, and its blocker.
     pub fn waits_of_travellers(
         &self,
         convoy: &BeadId,
@@ -245,7 +247,7 @@ impl Reader<'_> {
         self.rows(WAITS, &[convoy.into()], |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))
     }
 
-    /// The rows about these beads, a page at a time; `sql` is given what stands for their ids.
+    /// The rows about these beads, a page at a time; `sql` gets the placeholders of their ids.
     fn of_each<T>(
         &self,
         beads: &[BeadId],
@@ -253,7 +255,7 @@ impl Reader<'_> {
         from: impl Fn(&dyn Row) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let mut found = Vec::new();
-        for page in beads.chunks(PAGE) {
+        for page in beads.chunks(IDS_PER_STATEMENT) {
             let (list, params) = placeholders(page);
             found.extend(self.rows(&sql(&list), &params, &from)?);
         }
@@ -284,14 +286,12 @@ fn booking_from(row: &dyn Row, number: u64) -> Result<Booking, StoreError> {
         gated: row.flag(8)?,
         priority: Priority::new(row.int(9)?)?,
         convoys: convoys_from(row.text(15)?),
-        queued: 1,
-        awake: 1,
     };
     Ok(Booking {
         number,
         lane,
         is_starting: row.flag(10)?,
-        is_held: row.int(11)? > 0,
-        asleep_until: row.int_or_null(12)?.map(Timestamp::from_nanos),
+        waits: WaitClass::parse(row.text(11)?)?,
+        due_at: row.int_or_null(12)?.map(Timestamp::from_nanos),
     })
 }

@@ -1,7 +1,7 @@
-//! Work that agents ask for: what they are offered, that they take it, and how long it is theirs.
+//! Work that agents ask for: offers, claims and leases.
 
 use gt_core::schedule::{Run, RunId, RunState};
-use gt_core::work::Lease;
+use gt_core::work::{Lease, Position};
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, IssueType, Json, RigSlug, Timestamp, Uid};
 
 use super::beads::{COLUMNS, bead_from, id_from};
@@ -19,7 +19,7 @@ macro_rules! at_work {
     };
 }
 
-/// When something last happened to what a run is at.
+/// When the bead of a run last changed.
 macro_rules! heard {
     () => {
         "(SELECT b.updated_at FROM beads b WHERE b.id = runs.bead)"
@@ -49,35 +49,38 @@ statements! {
     LONGEST_SILENT = concat!("SELECT MIN(", heard!(), ") FROM runs WHERE ", at_work!(), " AND lease_expires_at IS NULL");
 }
 
-/// What an agent asks for.
+/// An agent's request for work.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
-    /// Who asks.
+    /// The agent.
     pub agent: &'a str,
     /// Only these types; empty for all.
     pub kinds: &'a [IssueType],
     /// Only this rig.
     pub rig: Option<&'a RigSlug>,
-    /// Only what was dispatched to this agent.
+    /// Only work that was dispatched to this agent.
     pub dispatched: bool,
+    /// Only work after this one in line; dispatched work never is.
+    pub after: Option<&'a Position>,
     /// The current time.
     pub now: Timestamp,
 }
 
-/// What there is for an agent that asks, and what decides whether it gets it.
+/// The work for an agent that asks, and the facts that decide whether it gets it.
 #[derive(Debug, Clone)]
 pub struct Offer {
     /// The bead that the agent is at already.
     pub busy_with: Option<BeadId>,
     /// Nothing is started.
     pub paused: Option<Pause>,
-    /// Only what was dispatched to the agent is offered: it asks for no more, or `work.claim` says so.
+    /// Only work that was dispatched to the agent is offered: it asks for no more, or `work.claim` says so.
     pub only_dispatched: bool,
-    /// The first in line.
+    /// The first in line. The evaluator decides whether the agent gets it.
     pub first: Option<Offered>,
 }
 
-/// A bead that is offered to an agent.
+/// A bead that is proposed for an agent. No deferred parent, no paused or staged convoy and no live run keeps it, and its rig
+/// is active.
 #[derive(Debug, Clone)]
 pub struct Offered {
     /// The bead.
@@ -103,8 +106,9 @@ impl Reader<'_> {
         self.first(BY_UID, &[Param::Blob(uid.as_bytes())], run_from)
     }
 
-    /// What there is for an agent: first what was given to it, then the most urgent and oldest of what is ready and
-    /// meant for it or for anybody. One question, however much there is.
+    /// Proposes work for an agent: first work dispatched to it, then the most urgent and oldest work that may be
+    /// ready and meant for it or for any agent. It is one query, however many items there are. A bead that is left
+    /// out here is never given; the evaluator decides about each proposed bead.
     pub fn offer(&self, ask: &Ask<'_>) -> Result<Offer, StoreError> {
         let (sql, clauses) = offer_statement(ask);
         let offer = self.first(&sql, &clauses.params(), offer_from)?;
@@ -146,8 +150,8 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// An agent takes an open bead that it was offered, in this run, which is new. Nobody else can have it: whoever
-    /// calls this was offered it in the same transaction.
+    /// An agent takes an open bead that it was offered, in this run, which is new. No other agent can have it: the
+    /// caller was offered it in the same transaction.
     pub fn take_offered(&mut self, run: &Run, old: &Bead, new: &Bead) -> Result<(), StoreError> {
         let params = [
             (&run.id.bead).into(),
@@ -192,7 +196,7 @@ impl Writer<'_> {
         self.record_run(run, EventKind::Dispatched, &fields);
     }
 
-    /// The agent of a run waits, for this reason; `stale` if nobody has heard of it for too long. `false` if it is not
+    /// The agent of a run waits, for this reason; `stale` if it has been silent for too long. `false` if it is not
     /// at work.
     pub fn block_run(&mut self, run: &Run, why: &str, stale: bool) -> Result<bool, StoreError> {
         if self.execute(BLOCK, &[(&run.id.bead).into(), i64::from(run.id.epoch).into()])? == 0 {
@@ -223,7 +227,7 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// A run that is at work is its agent's for so long from now on. Nobody need hear of it, so there is no event.
+    /// A run that is at work is its agent's for so long from now on. It is not news, so there is no event.
     pub fn renew_lease(&mut self, run: &RunId, lease: Lease) -> Result<Timestamp, StoreError> {
         self.touch_run(run)?;
         let until = lease.ends(self.lease_now());
@@ -239,25 +243,36 @@ fn limited(limit: usize) -> i64 {
 }
 
 /// Ends the question about runs so that PostgreSQL asks it of the index, bead by bead. Without it, it makes a join of it; and a
-/// plan that was made when there were no runs yet then reads all runs for every agent that asks, until somebody counts
+/// plan that was made when there were no runs yet then reads all runs for every agent that asks, until ANALYZE counts
 /// them. The other questions are about tables that do not grow with every answer; with this at all of them it would take
 /// the whole for so dear that it makes a new plan each time, which takes longer than the rest.
-const ONE: &str = "LIMIT 1 OFFSET 0";
+const ONE_ROW: &str = "LIMIT 1 OFFSET 0";
 
-/// What keeps a bead `x` from being offered that no index knows: rows of others that say not now, or not to this agent.
+/// Leaves out beads `x` that may be many ahead in line, and that the evaluator would refuse.
 fn also_ready(agent: &str, now: &str) -> String {
     format!(
         "x.pinned = 0 AND (x.defer_until IS NULL OR x.defer_until <= {now}) \
          AND NOT EXISTS (SELECT 1 FROM dependencies d JOIN beads p ON p.id = d.depends_on_id \
             WHERE d.issue_id = x.id AND d.type = 'parent-child' AND p.defer_until > {now}) \
          AND NOT EXISTS (SELECT 1 FROM contexts c WHERE c.bead = x.id AND c.closed_at IS NULL \
-            AND (c.asleep_until > {now} OR (c.place <> '' AND c.place <> {agent}))) \
+            AND (c.due_at > {now} OR (c.place <> '' AND c.place <> {agent}))) \
          AND NOT EXISTS (SELECT 1 FROM dependencies t JOIN convoys v ON v.id = t.issue_id \
             WHERE t.depends_on_id = x.id AND t.type = 'tracks' AND v.paused_at IS NOT NULL) \
-         AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.bead = x.id AND r.{} {ONE})",
+         AND NOT EXISTS (SELECT 1 FROM dependencies t JOIN beads v ON v.id = t.issue_id \
+            WHERE t.depends_on_id = x.id AND t.type = 'tracks' AND v.issue_type = 'convoy' \
+            AND v.status LIKE 'staged%' AND {NO_CONTEXT} AND {NO_OPEN_CONVOY}) \
+         AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.bead = x.id AND r.{} {ONE_ROW})",
         live!()
     )
 }
+
+/// An open context of a bead `x` says more than the convoys that track it.
+const NO_CONTEXT: &str =
+    "NOT EXISTS (SELECT 1 FROM contexts c WHERE c.bead = x.id AND c.closed_at IS NULL)";
+
+/// An open convoy schedules a bead `x`, even where a staged one waits for its launch.
+const NO_OPEN_CONVOY: &str = "NOT EXISTS (SELECT 1 FROM dependencies o JOIN beads w ON w.id = o.issue_id \
+    WHERE o.depends_on_id = x.id AND o.type = 'tracks' AND w.issue_type = 'convoy' AND w.status = 'open')";
 
 fn offer_statement(ask: &Ask<'_>) -> (String, Clauses) {
     let mut clauses = Clauses::default();
@@ -265,6 +280,13 @@ fn offer_statement(ask: &Ask<'_>) -> (String, Clauses) {
     let now = clauses.bind(Value::Int(ask.now.as_nanos()));
     let rig = ask.rig.map(|rig| clauses.text(rig.as_str()));
     let kinds: Vec<String> = ask.kinds.iter().map(|kind| clauses.text(kind.as_str())).collect();
+    let after = ask.after.map(|after| {
+        let priority = clauses.bind(Value::Int(after.priority.number()));
+        let created_at = clauses.bind(Value::Int(after.created_at.as_nanos()));
+        let bead = clauses.text(after.bead.as_str());
+        format!(" AND (x.priority, x.created_at, x.id) > ({priority}, {created_at}, {bead})")
+    });
+    let after = after.unwrap_or_default();
     let ready = also_ready(&agent, &now);
     let in_rig = |column: &str| match &rig {
         Some(rig) => format!(" AND {column} = {rig}"),
@@ -290,7 +312,7 @@ fn offer_statement(ask: &Ask<'_>) -> (String, Clauses) {
         format!(
             "SELECT q.id, 1, q.priority, q.created_at FROM rigs g JOIN beads q ON q.id = (SELECT x.id FROM beads x \
              WHERE x.rig = g.slug AND x.assignee = {who}{kind} AND x.work_status = 'queued' AND x.status = 'open' \
-             AND x.open_blockers = 0 AND {ready} ORDER BY x.priority, x.created_at, x.id LIMIT 1) \
+             AND x.open_blockers = 0{after} AND {ready} ORDER BY x.priority, x.created_at, x.id LIMIT 1) \
              WHERE g.executor = 'pull' AND g.state = 'active'{}",
             in_rig("g.slug")
         )
@@ -299,11 +321,21 @@ fn offer_statement(ask: &Ask<'_>) -> (String, Clauses) {
         "SELECT x.id, 1, x.priority, x.created_at FROM beads x JOIN rigs g ON g.slug = x.rig \
          WHERE x.status = 'deferred' AND x.defer_until IS NOT NULL AND x.defer_until <= {now} \
          AND x.work_status = 'queued' AND x.open_blockers = 0 AND (x.assignee = '' OR x.assignee = {agent}) \
-         AND g.executor = 'pull' AND g.state = 'active' AND {ready}{}{}",
+         AND g.executor = 'pull' AND g.state = 'active'{after} AND {ready}{}{}",
         in_rig("g.slug"),
         of_kinds("x.issue_type")
     );
-    let mut branches = vec![given, woken];
+    // Scheduled with force, a bead is for every agent, also if it is assigned or claimed.
+    // The cross join keeps SQLite from walking through all beads.
+    let forced = format!(
+        "SELECT x.id, 1, x.priority, x.created_at FROM contexts f CROSS JOIN beads x \
+         JOIN rigs g ON g.slug = x.rig WHERE x.id = f.bead AND f.closed_at IS NULL AND f.forced = 1 \
+         AND x.status <> 'closed' AND x.open_blockers = 0 \
+         AND g.executor = 'pull' AND g.state = 'active'{after} AND {ready}{}{}",
+        in_rig("g.slug"),
+        of_kinds("x.issue_type")
+    );
+    let mut branches = vec![given, woken, forced];
     for who in ["''", &agent] {
         if kinds.is_empty() {
             branches.push(head(who, None));
@@ -312,6 +344,8 @@ fn offer_statement(ask: &Ask<'_>) -> (String, Clauses) {
     }
     let which = if ask.dispatched {
         "rank = 0"
+    } else if ask.after.is_some() {
+        "rank = 1"
     } else {
         "rank = 0 OR NOT EXISTS (SELECT 1 FROM settings s WHERE s.scope = 'gt' \
          AND s.key = 'work.claim' AND s.value = 'dispatched')"

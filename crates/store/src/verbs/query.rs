@@ -1,6 +1,6 @@
 //! From a query to a condition of a statement.
 //!
-//! Every condition comes out as true or false, never as NULL, so that a negation means what it says.
+//! Every condition comes out as true or false, never as NULL, so that a negation is exact.
 //! Values are bound, never written into the statement.
 
 use gt_core::Timestamp;
@@ -10,7 +10,7 @@ use gt_core::query::{
 
 use super::find::{Clauses, LABELLED, PARENT, Value, contains, escaped, ready_at};
 
-/// The condition that admits what `query` asks for.
+/// The SQL condition of `query`.
 pub(super) fn condition(clauses: &mut Clauses, query: &Query) -> String {
     expression(clauses, &query.expression, query.now)
 }
@@ -77,7 +77,7 @@ fn time(clauses: &mut Clauses, field: TimeField, test: TimeTest) -> String {
     }
 }
 
-/// Where a text is kept.
+/// The place where a text is stored.
 enum Place<'q> {
     /// In a column that always has a value.
     Column(&'static str),

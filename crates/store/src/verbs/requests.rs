@@ -20,7 +20,7 @@ impl Reader<'_> {
         self.first(FIND, &[key.as_str().into()], |row| id_from(row, 0))
     }
 
-    /// The same, with what tells apart what was asked for; empty if nobody said.
+    /// The same, with the fingerprint of the request; empty if it has none.
     pub fn request_made(&self, key: &RequestKey) -> Result<Option<(BeadId, String)>, StoreError> {
         self.first(FIND_FINGERPRINT, &[key.as_str().into()], |row| {
             Ok((id_from(row, 0)?, row.text(1)?.to_owned()))
@@ -29,13 +29,13 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Remembers that the request of this name, which is new, made this bead. Nobody needs to hear
-    /// of it, so there is no event.
+    /// Remembers that the request of this name, which is new, made this bead. It is not
+    /// news, so there is no event.
     pub fn remember_request(&mut self, key: &RequestKey, bead: &BeadId) -> Result<(), StoreError> {
         self.remember_request_for(key, bead, "")
     }
 
-    /// The same, with what tells apart what was asked for.
+    /// The same, with the fingerprint of the request.
     pub fn remember_request_for(
         &mut self,
         key: &RequestKey,
@@ -46,7 +46,7 @@ impl Writer<'_> {
         self.apply(REMEMBER, &params)
     }
 
-    /// Forgets whatever made this bead, which is going away.
+    /// Forgets the requests that made this bead, which is being deleted.
     pub(super) fn forget_requests(&mut self, bead: &BeadId) -> Result<(), StoreError> {
         self.apply(FORGET, &[bead.into()])
     }

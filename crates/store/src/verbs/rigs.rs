@@ -82,6 +82,7 @@ impl Writer<'_> {
                 rig.updated_at.into(),
             ],
         )?;
+        self.mark_contexts_in(&rig.slug)?;
         let (from, to) = (format!("{}-", rig.prefix), format!("{}.", rig.prefix));
         let unclaimed = self.rows(WITHOUT_RIG, &[(&from).into(), (&to).into()], |row| {
             super::beads::id_from(row, 0)
@@ -124,6 +125,9 @@ impl Writer<'_> {
                 self.now().into(),
             ],
         )?;
+        if old.executor != new.executor {
+            self.mark_contexts_in(&old.slug)?;
+        }
         for (field, old_value, new_value) in [
             ("title", old.title.as_str(), new.title.as_str()),
             ("default_branch", &old.default_branch, &new.default_branch),
@@ -146,6 +150,7 @@ impl Writer<'_> {
     /// Removes a rig. Its beads stay, without one.
     pub fn delete_rig(&mut self, rig: &Rig) -> Result<(), StoreError> {
         self.execute(DELETE, &[rig.slug.as_str().into()])?;
+        self.mark_contexts_in(&rig.slug)?;
         let prefix = ("prefix".to_owned(), Json::string(rig.prefix.as_str()));
         self.record_rig(rig, EventKind::RigRemoved, Json::object(&[prefix]));
         Ok(())

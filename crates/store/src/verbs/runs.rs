@@ -2,8 +2,8 @@
 
 use gt_core::decide::SilenceChange;
 use gt_core::schedule::{
-    AwaitedOrigin, Landing, LandingState, Money, Run, RunEnd, RunId, RunState, Said, Usage,
-    WorkerPlace, Workplace,
+    AwaitedOrigin, Landing, LandingState, Money, OriginDelay, Run, RunEnd, RunId, RunState, Said,
+    Usage, WorkerPlace, Workplace,
 };
 use gt_core::work::Lease;
 use gt_core::{BeadId, EventKind, ExecutorKind, Json, NewEvent, RigSlug, Timestamp, Uid};
@@ -26,7 +26,8 @@ macro_rules! run_columns {
             $steps,
             ", created_at, created_by, running_at, ended_at, ended_by, exit_code, exit_signal, reason, \
              session, tree, branch, base, base_commit, said, accepted_commit, landing, landing_commit, \
-             peak_memory_mb, tokens, cost, lease_s, lease_expires_at"
+             peak_memory_mb, tokens, cost, lease_s, lease_expires_at, origin_delay, origin_delay_since, \
+             silent_since"
         )
     };
 }
@@ -65,14 +66,17 @@ statements! {
     AIM = concat!("UPDATE runs SET landing = 'intended', landing_commit = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     LAND = "UPDATE runs SET landing = 'confirmed', landing_commit = ?3 WHERE bead = ?1 AND epoch = ?2";
     STAY = concat!("UPDATE runs SET landing = '', landing_commit = '', accepted_commit = '', said = '', \
-        reason = CASE WHEN ", live!(), " THEN '' ELSE reason END \
+        reason = CASE WHEN ", live!(), " THEN '' ELSE reason END, origin_delay = '', origin_delay_since = NULL \
         WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended'");
-    AWAIT = concat!("UPDATE runs SET reason = ?3 WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended' AND ", live!());
-    SILENCE = "UPDATE runs SET reason = ?3 WHERE bead = ?1 AND epoch = ?2 AND state = 'running' AND landing = '' AND reason = ?4";
+    AWAIT = concat!("UPDATE runs SET reason = ?3, origin_delay = ?4, origin_delay_since = ?5 WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended' AND ", live!());
+    SILENT = "UPDATE runs SET silent_since = ?3 WHERE bead = ?1 AND epoch = ?2 AND state = 'running' AND landing = '' \
+        AND silent_since IS NULL";
+    HEARD_AGAIN = "UPDATE runs SET silent_since = NULL WHERE bead = ?1 AND epoch = ?2 AND state = 'running' \
+        AND landing = '' AND silent_since = ?3";
     LANDING = concat!("SELECT ", run_columns!(), " FROM runs WHERE landing = 'intended' ORDER BY bead, epoch");
     INTEND = concat!("UPDATE runs SET ended_by = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     END = concat!("UPDATE runs SET state = ?3, ended_at = ?4, ended_by = ?5, exit_code = ?6, \
-        exit_signal = ?7, reason = ?8 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
+        exit_signal = ?7, reason = ?8, origin_delay = '', origin_delay_since = NULL, silent_since = NULL WHERE bead = ?1 AND epoch = ?2 AND ", live!());
 }
 
 impl Reader<'_> {
@@ -86,7 +90,7 @@ impl Reader<'_> {
         self.first(LIVE_OF, &[bead.into()], run_from)
     }
 
-    /// Every live run, oldest first, without its steps: those who count runs need none.
+    /// Every live run, oldest first, without its steps: callers that count runs need none.
     pub fn live_runs(&self) -> Result<Vec<Run>, StoreError> {
         let mut live = self.rows(LIVE, &[], run_from)?;
         // Not by the database: SQLite would rather walk through every run there ever was, in this order.
@@ -104,17 +108,17 @@ impl Reader<'_> {
         self.rows(RECENT, &[i64::try_from(limit).unwrap_or(i64::MAX).into()], run_from)
     }
 
-    /// The runs whose work was about to be pushed when somebody looked last.
+    /// The runs whose work is recorded as about to be pushed.
     pub fn landing_runs(&self) -> Result<Vec<Run>, StoreError> {
         self.rows(LANDING, &[], run_from)
     }
 
-    /// The beads whose last run failed or was lost, and that nobody has scheduled since.
+    /// The beads whose last run failed or was lost, and that were not scheduled since.
     pub fn beads_with_failed_runs(&self) -> Result<Vec<BeadId>, StoreError> {
         self.rows(FAILED_LAST, &[], |row| id_from(row, 0))
     }
 
-    /// Open beads whose last run was lost and that nobody has scheduled since, with how many attempts they used.
+    /// Open beads whose last run was lost and that were not scheduled since, with how many attempts they used.
     pub fn beads_out_of_attempts(&self, limit: usize) -> Result<Vec<(BeadId, u32)>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.rows(OUT_OF_ATTEMPTS, &[limit.into()], |row| {
@@ -178,7 +182,7 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Writes down what the worker of a live run said, and the commit that is accepted of it. `false` if it has
+    /// Writes down the report of the worker of a live run, and the commit that is accepted of it. `false` if it has
     /// ended already.
     pub fn accept_work(
         &mut self,
@@ -225,32 +229,37 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes down what the work of a live run waits for that is on its way.
+    /// Writes down why the accepted work of a live run waits for its origin.
     pub fn await_origin(&mut self, run: &Run, awaited: &AwaitedOrigin) -> Result<(), StoreError> {
-        let (id, text) = (&run.id, awaited.to_string());
+        let id = &run.id;
         self.touch_run(id)?;
-        self.execute(AWAIT, &[(&id.bead).into(), i64::from(id.epoch).into(), (&text).into()])?;
+        let params = [
+            (&id.bead).into(),
+            i64::from(id.epoch).into(),
+            (&awaited.why).into(),
+            awaited.delay.code().into(),
+            awaited.since.into(),
+        ];
+        self.execute(AWAIT, &params)?;
         Ok(())
     }
 
     /// Writes down that the worker of a run is silent, or goes on. `false` if that is known, or it is not at work any more.
     pub fn change_silence(&mut self, run: &Run, change: SilenceChange) -> Result<bool, StoreError> {
-        let (kind, silence, is_new) = match change {
-            SilenceChange::Begins(silence) => (EventKind::RunSilent, silence, true),
-            SilenceChange::Ends(silence) => (EventKind::RunGoesOn, silence, false),
+        let (kind, silence, statement) = match change {
+            SilenceChange::Begins(silence) => (EventKind::RunSilent, silence, SILENT),
+            SilenceChange::Ends(silence) => (EventKind::RunGoesOn, silence, HEARD_AGAIN),
         };
-        let text = silence.to_string();
-        let (new, old) = if is_new { (text.as_str(), "") } else { ("", text.as_str()) };
         let id = &run.id;
-        let params = [(&id.bead).into(), i64::from(id.epoch).into(), new.into(), old.into()];
-        if self.execute(SILENCE, &params)? == 0 {
+        let params = [(&id.bead).into(), i64::from(id.epoch).into(), silence.since.into()];
+        if self.execute(statement, &params)? == 0 {
             return Ok(false);
         }
         self.record_run(run, kind, &[("since", Json::string(&silence.since.to_string()))]);
         Ok(true)
     }
 
-    /// Writes down that what was about to be pushed has not arrived, and is not on its way any more: nothing of the run
+    /// Writes down that the commit to push has not arrived, and is not on its way any more: nothing of the run
     /// is accepted.
     pub fn give_up_landing(&mut self, run: &Run) -> Result<(), StoreError> {
         self.touch_run(&run.id)?;
@@ -258,7 +267,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes down who wants a live run to end, for whoever writes its end.
+    /// Writes down the actor that wants a live run to end; the process that writes its end needs it.
     pub fn intend_to_cancel(&mut self, run: &Run, by: &str) -> Result<(), StoreError> {
         self.touch_run(&run.id)?;
         self.apply(INTEND, &[(&run.id.bead).into(), i64::from(run.id.epoch).into(), by.into()])
@@ -305,7 +314,7 @@ impl Writer<'_> {
         }
         let mut fields = vec![("reason", Json::string(&end.reason))];
         if run.executor == ExecutorKind::Pull {
-            // Whoever tells people of it tells only those of work that was pulled.
+            // Notices are written only for the ends of pulled runs; this field marks those.
             fields.push(("pulled_by", Json::string(&run.agent)));
         }
         self.record_run(run, kind, &fields);
@@ -340,6 +349,10 @@ pub(super) fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
         .blob(2)?
         .try_into()
         .map_err(|_| StoreError::Corrupt("a uid that is not 16 bytes long".to_owned()))?;
+    let origin_delay = match (row.text(38)?, instant(39)?) {
+        ("", _) | (_, None) => None,
+        (code, Some(since)) => Some((OriginDelay::parse(code)?, since)),
+    };
     Ok(Run {
         id: RunId { bead: id_from(row, 0)?, epoch },
         uid: Uid::from_bytes(uid),
@@ -387,5 +400,7 @@ pub(super) fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
         },
         lease: row.int_or_null(36)?.map(Lease::of_seconds).transpose()?,
         lease_expires_at: instant(37)?,
+        origin_delay,
+        silent_since: instant(40)?,
     })
 }

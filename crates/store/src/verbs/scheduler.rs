@@ -12,12 +12,12 @@ statements! {
     NOTE = "UPDATE scheduler SET last_dispatch_at = ?1, last_dispatch_count = ?2 WHERE one = 1";
 }
 
-/// Who stopped the scheduler, and since when.
+/// The actor that stopped the scheduler, and since when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
-    /// Who.
+    /// The actor.
     pub by: String,
-    /// Since when.
+    /// The time of the pause.
     pub at: Timestamp,
 }
 
@@ -53,7 +53,7 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Stops or resumes all starts; whoever asks knows that this changes something.
+    /// Stops or resumes all starts; the caller has checked that this changes something.
     pub fn set_paused(&mut self, pause: Option<&Pause>) -> Result<(), StoreError> {
         let kind = if let Some(Pause { by, at }) = pause {
             self.execute(PAUSE, &[by.into(), (*at).into()])?;

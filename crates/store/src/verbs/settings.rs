@@ -14,20 +14,20 @@ statements! {
     DELETE = "DELETE FROM settings WHERE scope = ?1 AND key = ?2";
 }
 
-/// Whose settings.
+/// The owner of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// The typed settings of the town.
     Town,
-    /// Whatever `bd config` was told.
+    /// The settings of `bd config`.
     Beads,
-    /// What an imported file asked to remember.
+    /// The memories of an imported file.
     Memory,
-    /// What the store knows about itself.
+    /// The store's own facts.
     Store,
-    /// Whatever `bd kv` was told.
+    /// The values of `bd kv`.
     Values,
-    /// What an import brought for a capability that makes sense of it later.
+    /// Imported data for a capability that uses it later.
     Imported,
 }
 
@@ -86,7 +86,7 @@ impl Writer<'_> {
         }
         let text = |value: Option<&str>| match value {
             None => Json::trusted("null".to_owned()),
-            // Other tools keep keys to accounts in what we keep for later; the log lives longer.
+            // Imported data of other tools may hold keys to accounts; the log lives longer.
             Some(_) if scope == Scope::Imported => Json::string("…"),
             Some(value) if scope == Scope::Town => Json::string(&settings::shown(key, value)),
             Some(value) => Json::string(value),

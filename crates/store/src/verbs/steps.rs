@@ -21,11 +21,11 @@ statements! {
 /// The steps of a live run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveSteps {
-    /// Of which run.
+    /// The run.
     pub run: RunId,
-    /// What its recipe was cooked to.
+    /// Its cooked recipe.
     pub steps: Json,
-    /// How many are done.
+    /// The number of done steps.
     pub done: u64,
 }
 
@@ -34,14 +34,14 @@ pub struct LiveSteps {
 pub struct DoneStep {
     /// The id of the step.
     pub step: String,
-    /// Since when.
+    /// When it was done.
     pub at: Timestamp,
-    /// Who said so.
+    /// The actor that said so.
     pub by: String,
 }
 
 impl Reader<'_> {
-    /// The steps of every live run that follows a recipe, all at once: whoever shows what runs asks for all.
+    /// The steps of every live run that follows a recipe, all at once: a list of runs needs all of them.
     pub fn steps_of_live_runs(&self) -> Result<Vec<LiveSteps>, StoreError> {
         self.rows(OF_LIVE, &[], |row| {
             let epoch = u32::try_from(row.int(1)?)

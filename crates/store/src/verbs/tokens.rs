@@ -1,4 +1,4 @@
-//! Tokens: who may speak to the server.
+//! Tokens of the clients of the server.
 
 use gt_core::work::{Scopes, Token, TokenHash, TokenId};
 use gt_core::{EventKind, Json, NewEvent, Timestamp};
@@ -68,7 +68,7 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Tells what happened to a token, but nothing of its hash.
+    /// Records a change of a token, but nothing of its hash.
     fn record_token(&mut self, token: &Token, change: &str) {
         let payload = Json::object(&[
             ("token".to_owned(), Json::string(token.id.as_str())),

@@ -1,4 +1,4 @@
-//! Trees that were moved away, and what was saved of others.
+//! Trees that were moved to the trash, and rescues of others.
 
 use gt_core::schedule::{Rescued, RunId, TrashState, Trashed};
 use gt_core::{EventKind, Json, NewEvent, RigSlug, Timestamp};
@@ -44,18 +44,18 @@ impl Reader<'_> {
         self.rows(KEPT, &[], trashed_from)
     }
 
-    /// When everybody was told that a tree will be deleted, if they were.
+    /// When the deletion of a tree was announced, if it was.
     pub fn purge_announced_at(&self, trashed: &Trashed) -> Result<Option<Timestamp>, StoreError> {
         let told = self.setting(Scope::Store, &told_key(trashed.number))?;
         Ok(told.map(|told| Timestamp::parse(&told)).transpose()?)
     }
 
-    /// What was saved, the last first.
+    /// The rescues, the last first.
     pub fn rescues(&self) -> Result<Vec<Rescued>, StoreError> {
         self.rows(RESCUES, &[], rescued_from)
     }
 
-    /// What was saved of a run.
+    /// The rescue of a run.
     pub fn rescue_of(&self, run: &RunId) -> Result<Option<Rescued>, StoreError> {
         self.first(RESCUE, &[(&run.bead).into(), i64::from(run.epoch).into()], rescued_from)
     }
@@ -87,7 +87,7 @@ impl Writer<'_> {
         Ok(trashed)
     }
 
-    /// Writes down what became of a tree that was moved away, and where it is.
+    /// Writes down the state and the place of a tree that was moved to the trash.
     pub fn set_trash_state(
         &mut self,
         trashed: &Trashed,
@@ -115,7 +115,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes down that everybody is told now of a tree that is deleted after `until`.
+    /// Announces that a tree is deleted after `until`.
     pub fn announce_purge(
         &mut self,
         trashed: &Trashed,
@@ -135,7 +135,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes down what was saved of a run; a second time replaces the first.
+    /// Writes down the rescue of a run; a second time replaces the first.
     pub fn put_rescue(&mut self, rescued: &Rescued) -> Result<(), StoreError> {
         let left_out: Vec<Json> = rescued.left_out.iter().map(|line| Json::string(line)).collect();
         let left_out = Json::array(&left_out);

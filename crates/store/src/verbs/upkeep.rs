@@ -65,7 +65,7 @@ impl Reader<'_> {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// Says what is wrong with a reference whose target is gone, if there are such.
+    /// Reports the references whose target is gone, if there are any.
     pub(crate) fn orphans(&self, reference: &Reference) -> Result<Option<String>, StoreError> {
         let Reference { table, column, parent, parent_column } = reference;
         let sql = format!(

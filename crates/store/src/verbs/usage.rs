@@ -1,4 +1,4 @@
-//! What runs have used, what is expected of them, and what holds up starts on a machine.
+//! The usage of runs, the estimates for them, and the guards that hold up starts on a machine.
 
 use gt_core::schedule::{Money, Run, Usage};
 use gt_core::{EventKind, Json, RigSlug, Timestamp};
@@ -26,22 +26,22 @@ statements! {
 /// Something that was used at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spent {
-    /// When it was written down.
+    /// When it was recorded.
     pub at: Timestamp,
-    /// How many tokens.
+    /// The tokens.
     pub tokens: Option<u64>,
-    /// How much money.
+    /// The cost.
     pub cost: Option<Money>,
 }
 
-/// What a run is expected to take, learned from those before.
+/// The memory that a run is expected to take, learned from earlier runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Estimate {
-    /// The name of what it is carried out with.
+    /// The name of its runtime.
     pub name: String,
-    /// How much memory, in megabytes.
+    /// The memory in megabytes.
     pub memory_mb: u32,
-    /// From how many runs.
+    /// The number of runs it was learned from.
     pub runs: u64,
 }
 
@@ -83,7 +83,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What runs are expected to take.
+    /// The memory that runs are expected to take.
     pub fn estimates(&self) -> Result<Vec<Estimate>, StoreError> {
         self.rows(ESTIMATES, &[], |row: &dyn Row| {
             Ok(Estimate {
@@ -106,7 +106,7 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Writes down what a run has used, whether it has ended or not.
+    /// Writes down the usage of a run, live or ended.
     pub fn note_usage(&mut self, run: &Run, usage: &Usage) -> Result<(), StoreError> {
         let params = [
             (&run.id.bead).into(),
@@ -130,14 +130,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes down what runs are expected to take.
+    /// Writes down the memory that runs are expected to take.
     pub fn put_estimate(&mut self, estimate: &Estimate) -> Result<(), StoreError> {
         let (memory_mb, runs) = (i64::from(estimate.memory_mb), as_int(estimate.runs));
         self.apply(ESTIMATE, &[(&estimate.name).into(), memory_mb.into(), runs.into()])
     }
 
-    /// Writes down that a guard holds up starts on a machine, or does not any more. Who waits for it is told by those who
-    /// ask; it is no news.
+    /// Writes down that a guard holds up starts on a machine, or does not any more. It is no event: the
+    /// contexts that wait for it say so when they are asked.
     pub fn set_guard(&mut self, host: &str, guard: Guard, is_shut: bool) -> Result<(), StoreError> {
         if is_shut {
             self.apply(SHUT, &[host.into(), guard.as_str().into(), self.now().into()])

@@ -10,7 +10,7 @@ use super::statements;
 use crate::engine::{Param, Row};
 use crate::{Reader, StoreError};
 
-/// What an item has besides its bead, in the order [`item_from`] reads it: its project, and the run that has it.
+/// The columns of an item besides its bead, in the order [`item_from`] reads it: its project, and the run that has it.
 macro_rules! item_columns {
     () => {
         concat!(
@@ -76,7 +76,7 @@ impl Reader<'_> {
     }
 }
 
-/// The statement for a part of a list. What is asked for is looked up status by status, each in the order of an index,
+/// The statement for a part of a list. Each status is looked up on its own, in the order of an index,
 /// and no more of each than is shown: so it costs the same however much there is.
 fn statement(filter: &WorkFilter, after: Option<&Position>, limit: usize) -> (String, Clauses) {
     let mut clauses = Clauses::default();
@@ -150,7 +150,7 @@ fn add_conditions(clauses: &mut Clauses, filter: &WorkFilter) {
         }
     }
     if agent.is_some() {
-        // What the index of agents is made of.
+        // The condition of the partial index of agents.
         clauses.add("assignee <> ''");
     }
     if let Some(text) = text {

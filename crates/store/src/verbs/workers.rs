@@ -23,7 +23,7 @@ statements! {
     CREATED = "INSERT INTO run_beads (bead, worker) VALUES (?1, ?2) ON CONFLICT (bead) DO NOTHING";
 }
 
-/// What the store writes for runs that an older program has started.
+/// The value that the store writes for runs that an older program has started.
 const STARTED_BEFORE_TOKENS: &str = "older";
 
 /// The setting with the rights of workers. It is read from the store alone, where a worker cannot change it.
@@ -65,7 +65,7 @@ impl Reader<'_> {
             Proof::Missing => None,
         };
         // No process of ours is the worker of such a run, so that none has a token to show.
-        let has_no_process = run.is_some_and(|run| !Run::takes_slot(run.executor));
+        let has_no_process = run.is_some_and(|run| !run.executor.takes_slot());
         let params = [worker.bead().into(), i64::from(worker.run.epoch).into()];
         let kept = self.first(TOKEN, &params, |row| Ok(row.text(0)?.to_owned()))?;
         Ok(match (kept.as_deref(), shown) {
@@ -201,7 +201,8 @@ impl Writer<'_> {
         Ok(self.execute(SET_TOKEN, &params)? > 0)
     }
 
-    /// Does what follows from a change. The worker's changes so far are checked first; those that follow are the store's own.
+    /// Applies the consequences of a change. The worker's changes so far are checked first; the consequences are the
+    /// store's own.
     pub fn as_consequence<T, E: From<StoreError>>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, E>,
@@ -254,7 +255,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Checks what the worker has changed since this was asked last.
+    /// Checks the worker's changes since the last check.
     pub(crate) fn check_worker(&mut self) -> Result<(), StoreError> {
         let Some(guard) = self.guard() else { return Ok(()) };
         let (first, own) = (guard.checked, guard.run.clone());

@@ -1,5 +1,5 @@
-//! PostgreSQL is sent several statements at once: one that nobody waits for may be refused only when
-//! its job is over. Whatever depended on it must not be acknowledged.
+//! PostgreSQL is sent several statements at once: one whose answer is not awaited may be refused only when
+//! its job is over. A write that depended on it must not be acknowledged.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use gt_testkit::Cluster;
 use crate::history::plain_bead;
 use crate::subjects::{NOW, author, fresh_url, store_on};
 
-/// When the server says no.
+/// When the server refuses.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
     /// As soon as it sees the statement.
@@ -57,8 +57,8 @@ fn insert(writer: &mut Writer<'_>, text: &str) -> Result<(), StoreError> {
     writer.insert_bead(&bead(text), EventKind::Created)
 }
 
-/// Adds a bead with the label that will be refused. The label is the last that is sent, and nobody
-/// waits for its answer, so that this says that all is well.
+/// Adds a bead with the label that will be refused. The label is the last that is sent, and the writer
+/// does not wait for its answer, so that this says that all is well.
 fn insert_refused(writer: &mut Writer<'_>, text: &str) -> Result<(), StoreError> {
     insert(writer, text)?;
     let added = writer.add_label(&bead(text), "refused", true)?;
@@ -111,7 +111,7 @@ fn as_one_group(store: &Store, jobs: Vec<Job>) -> Vec<Result<(), StoreError>> {
 }
 
 fn all_refused(answers: &[Result<(), StoreError>]) {
-    assert!(answers.iter().all(Result::is_err), "somebody was told of success: {answers:?}");
+    assert!(answers.iter().all(Result::is_err), "a write was acknowledged: {answers:?}");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_write_whose_last_statement_is_refused_is_refused() {
 }
 
 #[test]
-fn what_was_refused_too_late_takes_its_whole_group_along() {
+fn a_late_refusal_fails_its_whole_group() {
     for when in [Refusal::AtOnce, Refusal::AtCommit] {
         let store = store_that_refuses(when);
         changes_nothing(&store, || {
@@ -149,7 +149,7 @@ fn what_was_refused_too_late_takes_its_whole_group_along() {
                     job(|writer| insert(writer, "gt-d")),
                 ],
             );
-            // then nobody is told of success.
+            // then no write is acknowledged.
             assert!(believed.load(Ordering::SeqCst));
             all_refused(&answers);
         });
@@ -162,7 +162,7 @@ fn it_makes_no_difference_how_the_next_job_ends() {
         || job(|_| Ok(())),
         || job(|_| Err(StoreError::NotCommitted("changed my mind".to_owned()))),
         || job(|_| resume_unwind(Box::new("in the middle of it"))),
-        // One that does not care what it is told.
+        // One that ignores the answer.
         || {
             job(|writer| {
                 let _ = insert(writer, "gt-b");
@@ -205,7 +205,7 @@ fn of_several_items_none_is_acknowledged_when_one_was_refused_too_late() {
 }
 
 #[test]
-fn what_is_refused_in_time_is_refused_alone() {
+fn an_early_refusal_fails_its_job_alone() {
     // Given a group in which one job hears of the refusal itself, because it asks something after it,
     let store = store_that_refuses(Refusal::AtOnce);
     let answers = as_one_group(
@@ -234,7 +234,7 @@ fn what_is_refused_in_time_is_refused_alone() {
 }
 
 #[test]
-fn a_refusal_is_undone_whatever_the_connection_has_seen_before() {
+fn a_refusal_is_undone_after_any_number_of_statements() {
     // Statements are prepared when they are seen again; in a transaction that the server has given
     // up, it prepares nothing but the way out.
     for before in 0..4 {

@@ -1,4 +1,4 @@
-//! The store on both engines: the conformance suite, random histories, and what only one can show.
+//! The store on both engines: the conformance suite, random histories, and the behaviour of a single engine.
 
 #![expect(
     clippy::redundant_closure_for_method_calls,
@@ -14,3 +14,4 @@ mod postgres;
 mod sqlite;
 mod statements;
 mod subjects;
+mod upgrades;

@@ -13,11 +13,11 @@ use crate::{LeaseClock, Options, StoreError};
 
 /// A store on a PostgreSQL server, named by a URL.
 ///
-/// Beside what PostgreSQL itself knows, the URL may say `schema` (whose tables; `gt` unless said),
+/// Beside PostgreSQL's own options, the URL may have `schema` (whose tables; `gt` unless said),
 /// `pool_max` (how many connections for reading), `pooler=transaction` (there is one in between that
 /// gives each transaction another connection), and how long to be patient: `pool_wait` (until a
 /// connection is free), `reconnect_wait` (until a server that went away is back), `lock_timeout`
-/// (until somebody else has written), `idle_timeout` (with a client that went silent inside a
+/// (until another process has written), `idle_timeout` (with a client that went silent inside a
 /// transaction) and `answer_timeout` (with a server that did).
 #[derive(Clone)]
 pub struct Server {
@@ -41,14 +41,14 @@ const CONNECTIONS_MAX: usize = 8;
 const POOL_WAIT: Duration = Duration::from_secs(30);
 /// Long enough for a server to restart.
 const RECONNECT_WAIT: Duration = Duration::from_secs(15);
-/// Whoever writes holds the lock for milliseconds, a large import for a minute.
+/// A write holds the lock for milliseconds, a large import for a minute.
 const LOCK_TIMEOUT: Duration = Duration::from_mins(2);
 /// A laptop that goes to sleep must not hold the town.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Longer than any one statement takes. A server that is gone is noticed earlier; this is for one
 /// whose machine still answers.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
-/// What PostgreSQL can count in milliseconds.
+/// The longest timeout that PostgreSQL can count in milliseconds.
 const TIMEOUT_MAX: Duration = Duration::from_hours(24);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 // A host that has gone to sleep, or whose cable was pulled, is noticed within about a minute.
@@ -189,7 +189,7 @@ impl fmt::Debug for Server {
 }
 
 /// How `sslmode` and `sslrootcert` are meant by PostgreSQL's own programs: encryption with or without
-/// a look at who is on the other side.
+/// a check of the server's identity.
 fn security(mode: &str, roots: Option<String>) -> Result<(SslMode, Identity), String> {
     match mode {
         "disable" => Ok((SslMode::Disable, Identity::Unchecked)),
@@ -243,10 +243,10 @@ fn checked_pooler(text: &str) -> Result<bool, String> {
     }
 }
 
-/// What URLs begin with.
+/// The prefixes of URLs.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
-/// Refuses what is not of the form of a URL. Where nobody can tell what is the password in it, nothing of
+/// Refuses a text that is not of the form of a URL. Where it is unclear which part is the password, nothing of
 /// it is shown.
 fn check_form(url: &str) -> Result<(), StoreError> {
     let bad = |why: &str| {
@@ -264,7 +264,7 @@ fn check_form(url: &str) -> Result<(), StoreError> {
     }
 }
 
-/// The options of a URL that nobody is surprised to see.
+/// The options of a URL that are never secret.
 const SHOWN: [&str; 7] = [
     "schema",
     "pool_max",
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ours_in_a_url_is_understood_and_the_rest_is_passed_on() {
+    fn our_options_in_a_url_are_understood_and_the_rest_is_passed_on() {
         let url = "postgres://me:secret@db.example:6543/town?schema=second&pool_max=3\
                    &pool_wait=5s&reconnect_wait=1m&lock_timeout=500ms&idle_timeout=1m30s&answer_timeout=2m\
                    &application_name=mine&pooler=transaction&sslmode=verify-full&sslrootcert=%2Fca.pem";

@@ -26,9 +26,9 @@ const DELETE_EXPIRED: &str = "DELETE FROM client_sessions \
     WHERE kept_until < (extract(epoch FROM now()) * 1000000)::bigint * 1000";
 
 /// How long the row of a session that has ended stays, beyond the longest time in which it is asked for.
-const KEPT_BEYOND: Duration = Duration::from_hours(1);
+const ROW_KEPT_EXTRA: Duration = Duration::from_hours(1);
 /// Between two attempts at a server that is not ready yet.
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// The first wait for the lock; the next ones are longer.
 const LOCK_WAIT_FIRST: Duration = Duration::from_secs(1);
 
@@ -59,7 +59,7 @@ pub(super) enum Outcome {
     Unknown,
 }
 
-/// What one look at the database showed.
+/// The result of one query of the database.
 #[derive(Debug, PartialEq, Eq)]
 enum Finding {
     Committed,
@@ -109,8 +109,8 @@ impl ClientSession {
         self.has_tidied.set(true);
     }
 
-    /// Finds out what became of the transaction. Waits for the server as long as for any connection, and then for the lock
-    /// as long as any writer.
+    /// Finds out the outcome of the transaction. Waits for the server as long as for any connection, and then for
+    /// the lock as long as any writer.
     pub(super) fn outcome_of_lost_commit(&self, server: &Server) -> Outcome {
         let Some(begun) = self.begun.get() else { return Outcome::Unknown };
         let start = Instant::now();
@@ -119,15 +119,15 @@ impl ClientSession {
         loop {
             let Ok(wire) = Wire::connect(server, Patience::Again) else { return Outcome::Unknown };
             let waited = connected_at.get_or_insert_with(Instant::now).elapsed();
-            let left = server.lock_timeout.saturating_sub(waited).max(RETRY_PAUSE);
+            let left = server.lock_timeout.saturating_sub(waited).max(RETRY_INTERVAL);
             end_idle_transaction(&wire, begun);
             match self.look(&wire, server, begun, lock_wait.min(left)) {
                 Finding::Committed => return Outcome::Committed(Box::new(wire)),
                 Finding::NotCommitted => return Outcome::NotCommitted,
-                Finding::Locked if left > RETRY_PAUSE => lock_wait *= 2,
+                Finding::Locked if left > RETRY_INTERVAL => lock_wait *= 2,
                 Finding::NotReady if start.elapsed() < server.reconnect_wait => {
                     connected_at = None;
-                    std::thread::sleep(RETRY_PAUSE);
+                    std::thread::sleep(RETRY_INTERVAL);
                 }
                 Finding::Locked | Finding::NotReady | Finding::Expired => {
                     return Outcome::Unknown;
@@ -163,7 +163,7 @@ impl ClientSession {
 
 /// How long the row of a session stays after its last transaction.
 fn kept(server: &Server) -> Duration {
-    KEPT_BEYOND + server.reconnect_wait + server.lock_timeout
+    ROW_KEPT_EXTRA + server.reconnect_wait + server.lock_timeout
 }
 
 /// Whether a transaction was committed that set `nonce`, where the row of its session now has `found`. The row of an old

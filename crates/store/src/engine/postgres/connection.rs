@@ -18,7 +18,7 @@ use crate::engine::{EachRow, Link, Param, Session};
 
 /// A connection, which finds its way back to the server between transactions when it was cut.
 ///
-/// Statements whose answer nobody needs wait here and travel with the next one, so that a round trip
+/// Statements whose answer is not needed wait here and travel with the next one, so that a round trip
 /// is paid only where a decision depends on the answer.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -32,6 +32,8 @@ pub(crate) struct Connection {
     cursors: Cell<usize>,
     /// When the transaction began by the server's clock, in microseconds.
     began_us: Cell<Option<i64>>,
+    /// The transaction only reads.
+    is_reading: Cell<bool>,
     client: ClientSession,
 }
 
@@ -66,6 +68,7 @@ impl Connection {
             savepoint: Cell::new(None),
             cursors: Cell::new(0),
             began_us: Cell::new(None),
+            is_reading: Cell::new(false),
             client: ClientSession::new(),
         })
     }
@@ -134,7 +137,7 @@ impl Connection {
                     if self.with_wire(|wire| wire.is_served_by(backend))? {
                         return Ok(row);
                     }
-                    // What we prepared may mean something else there.
+                    // A statement that we prepared may mean something else there.
                     self.roll_back()?;
                     return Err(StoreError::Pooler(self.server.shown().to_owned()));
                 }
@@ -143,7 +146,7 @@ impl Connection {
                 }
                 Err(error) => {
                     self.state.set(State::Failed);
-                    let explained = explain(&self.server, doing, error);
+                    let explained = explain(&self.server, doing, self.is_reading.get(), error);
                     self.roll_back()?;
                     return Err(explained);
                 }
@@ -157,7 +160,7 @@ impl Connection {
         } else if self.state.get() == State::Open {
             self.state.set(State::Failed);
         }
-        explain(&self.server, doing, error)
+        explain(&self.server, doing, self.is_reading.get(), error)
     }
 
     fn lose(&self) {
@@ -165,7 +168,7 @@ impl Connection {
         self.state.set(State::Lost);
     }
 
-    /// Sends what is waiting and `requests`; gives the answer to the last of these.
+    /// Sends the waiting statements and `requests`; gives the answer to the last of these.
     fn send(&self, requests: Vec<Request>) -> Result<Answer, StoreError> {
         if self.state.get() == State::Lost {
             return Err(StoreError::NotCommitted("the transaction was lost".to_owned()));
@@ -210,7 +213,7 @@ impl Connection {
         }
     }
 
-    /// What holds for one transaction, wherever a pooler runs the next.
+    /// The settings of one transaction. They are set each time, because a pooler may run the next one elsewhere.
     fn local_settings(&self) -> String {
         let Server { schema, lock_timeout, idle_timeout, .. } = &*self.server;
         let (lock, idle) = (lock_timeout.as_millis(), idle_timeout.as_millis());
@@ -220,7 +223,7 @@ impl Connection {
         )
     }
 
-    /// Who has the lock that we did not get, in words.
+    /// The process that has the lock that we did not get, in words.
     fn holder(&self) -> Option<String> {
         let sql = format!(
             "SELECT format('%s (process %s of the database server, user %s, since %s)', \
@@ -307,18 +310,13 @@ impl Session for Connection {
         prepared.map_err(|error| self.fail(&format!("prepare: {sql}"), error))
     }
 
-    fn make_ready(&self, _statements: &[&str]) -> Result<(), StoreError> {
-        // What is asked once travels with its parameters, and asking for a plan before would be one more way to the server.
-        Ok(())
-    }
-
     fn clock(&self) -> Option<Timestamp> {
         let began_us = self.began_us.get().filter(|_| self.server.gives_time)?;
         Some(Timestamp::from_nanos(began_us.saturating_mul(1000)))
     }
 
     fn refresh_statistics(&self) -> Result<(), StoreError> {
-        // Until somebody has counted, PostgreSQL guesses, and reads whole tables for a short list.
+        // Without statistics, PostgreSQL guesses, and reads whole tables for a short list.
         self.apply("ANALYZE beads, labels, dependencies, comments, contexts", &[])
     }
 }
@@ -329,10 +327,11 @@ impl Link for Connection {
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {}; SELECT pg_backend_pid(), {CLOCK_SQL}",
             self.local_settings()
         );
+        self.is_reading.set(true);
         self.begin(&sql, "begin to read").map(drop)
     }
 
-    /// The lock is a statement of its own: what comes after it sees what the last holder committed.
+    /// The lock is a statement of its own: the statements after it see the commits of the last holder.
     fn begin_writing(&self) -> Result<(), StoreError> {
         let sql = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {}; \
@@ -342,6 +341,7 @@ impl Link for Connection {
             self.local_settings(),
             self.server.take_town_lock(),
         );
+        self.is_reading.set(false);
         let begun =
             self.begin(&sql, "wait for its turn to write").map_err(|error| match error {
                 StoreError::Locked(None) => StoreError::Locked(self.holder()),
@@ -382,9 +382,9 @@ impl Link for Connection {
         }
         let answer = self.with_wire(|wire| wire.batch("ROLLBACK", None))?;
         answer.map(drop).map_err(|error| {
-            // Whatever state it is in, the next transaction begins on a new one.
+            // The state of this connection is unknown, so the next transaction begins on a new one.
             *self.wire.borrow_mut() = None;
-            lost(&self.server, error)
+            lost(&self.server, self.is_reading.get(), error)
         })
     }
 

@@ -1,4 +1,4 @@
-//! PostgreSQL's errors in words that say what a person can do.
+//! PostgreSQL's errors in words that tell a person how to proceed.
 
 use std::error::Error as _;
 
@@ -80,9 +80,9 @@ pub(super) fn silent(server: &Server) -> StoreError {
 }
 
 /// Why a statement failed.
-pub(super) fn explain(server: &Server, doing: &str, error: Error) -> StoreError {
+pub(super) fn explain(server: &Server, doing: &str, reading: bool, error: Error) -> StoreError {
     if is_lost(&error) {
-        return lost(server, error);
+        return lost(server, reading, error);
     }
     let Some(code) = error.code() else {
         return StoreError::Engine { doing: doing.to_owned(), source: Box::new(error) };
@@ -100,7 +100,7 @@ pub(super) fn explain(server: &Server, doing: &str, error: Error) -> StoreError 
     }
 }
 
-/// The connection broke before anything was committed.
-pub(super) fn lost(server: &Server, error: Error) -> StoreError {
-    StoreError::Disconnected { server: server.shown().to_owned(), source: Box::new(error) }
+/// The connection broke before this transaction was committed.
+pub(super) fn lost(server: &Server, reading: bool, error: Error) -> StoreError {
+    StoreError::Disconnected { server: server.shown().to_owned(), reading, source: Box::new(error) }
 }

@@ -14,12 +14,12 @@ use super::address::Server;
 use super::tls;
 
 /// How long to wait before a server that cannot be reached is asked again.
-const PAUSE: Duration = Duration::from_millis(500);
+const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Listens on a connection of its own, and comes back when that is cut.
 ///
-/// What it says is a hint: it may ring for nothing, and it rings after every reconnection, because
-/// news may have been missed meanwhile. Whoever hears it looks.
+/// A ring is a hint: it may ring for nothing, and it rings after every reconnection, because
+/// news may have been missed meanwhile. The caller looks at the event numbers.
 #[derive(Debug)]
 pub(crate) struct Listener {
     rings: Receiver<()>,
@@ -28,8 +28,8 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Begins to listen, in a thread of its own. A pooler that changes connections keeps nobody
-    /// listening; then, and without a thread, there is nothing to hear.
+    /// Begins to listen, in a thread of its own. Behind a pooler that changes connections, LISTEN does
+    /// not last; then, and without a thread, there is nothing to hear.
     pub(crate) fn start(server: &Arc<Server>) -> Option<Self> {
         if !server.keeps_sessions {
             return None;
@@ -70,11 +70,11 @@ async fn listen(server: &Server, ring: &SyncSender<()>) {
             Ok(tls) if encrypted => listen_once(server, tls, ring).await,
             _ => listen_once(server, NoTls, ring).await,
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(RECONNECT_INTERVAL).await;
     }
 }
 
-/// Rings, and says whether nobody is there to hear it any more.
+/// Rings, and says whether the receiver is gone.
 fn is_gone(ring: &SyncSender<()>) -> bool {
     matches!(ring.try_send(()), Err(TrySendError::Disconnected(())))
 }
@@ -95,7 +95,7 @@ where
         loop {
             if !listening && asked.as_mut().poll(context).is_ready() {
                 listening = true;
-                // Whatever happened before the server knew that we listen.
+                // Changes before the server knew that we listen must not be missed.
                 let _ = ring.try_send(());
             }
             match connection.poll_message(context) {

@@ -1,4 +1,4 @@
-//! Bringing a schema of a database to what this program knows.
+//! Migration of a database schema to the level of this program.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const LEDGER: &str = "CREATE TABLE migrations (
     version BIGINT PRIMARY KEY NOT NULL, serves BIGINT NOT NULL, applied_at BIGINT NOT NULL
 )";
 
-/// What stands in the schema.
+/// The contents of the schema.
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     Nothing,
@@ -23,8 +23,8 @@ enum Content {
     Foreign,
 }
 
-/// Makes what is missing. Everything happens in one transaction that holds the town's lock, so of
-/// several who come at once one does it and the others find it done.
+/// Applies the missing migrations. Everything happens in one transaction that holds the town's lock, so of
+/// several processes at once one does it and the others find it done.
 pub(crate) fn create(
     connection: &Connection,
     server: &Arc<Server>,
@@ -51,7 +51,7 @@ fn bring_up_to_date(
         Content::Ours => read_level(connection, server)?,
         Content::Foreign => return Err(foreign(server)),
         Content::Nothing => {
-            // Asked first, because whoever may not make a schema may still use one that is there.
+            // Asked first, because a user who may not make a schema may still use one that is there.
             let there = "SELECT 1 FROM pg_namespace WHERE nspname = ?1";
             if !exists(connection, there, &server.schema)? {
                 connection.batch(&format!("CREATE SCHEMA {}", server.schema), doing)?;

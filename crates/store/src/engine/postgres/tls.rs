@@ -1,4 +1,4 @@
-//! Encryption, and who is on the other side.
+//! Encryption, and the identity of the server.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 /// signed it, the system's unless said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Identity {
-    /// Nothing: the connection is encrypted, nobody knows with whom.
+    /// Nothing: the connection is encrypted, but the server may be any server.
     Unchecked,
-    /// It is signed by somebody we trust.
+    /// It is signed by an authority we trust.
     SignedBy(Option<String>),
-    /// It is signed by somebody we trust, for the host we asked for.
+    /// It is signed by an authority we trust, for the host we asked for.
     NamedAndSignedBy(Option<String>),
 }
 
@@ -31,7 +31,7 @@ pub(super) fn connector(identity: &Identity) -> Result<MakeRustlsConnect, String
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
     let verifier: Arc<dyn ServerCertVerifier> = match identity {
-        Identity::Unchecked => Arc::new(Anybody(provider)),
+        Identity::Unchecked => Arc::new(AnyServer(provider)),
         Identity::SignedBy(roots) => Arc::new(AnyName(signed_by(roots.as_deref(), provider)?)),
         Identity::NamedAndSignedBy(roots) => signed_by(roots.as_deref(), provider)?,
     };
@@ -63,9 +63,9 @@ fn signed_by(
 
 /// Does not look at the certificate, only at whether the server holds its key.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AnyServer(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyServer {
     fn verify_server_cert(
         &self,
         _certificate: &CertificateDer<'_>,
@@ -102,7 +102,7 @@ impl ServerCertVerifier for Anybody {
     }
 }
 
-/// Checks who signed the certificate, not for which host.
+/// Checks the signature of the certificate, not its host name.
 #[derive(Debug)]
 struct AnyName(Arc<WebPkiServerVerifier>);
 

@@ -41,7 +41,7 @@ const STANDBYS: &str = "SELECT GREATEST( \
         (SELECT 1 FROM pg_replication_slots s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')), \
     (SELECT COUNT(*) FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT temporary))";
 
-/// What must be on for a commit to survive a power cut.
+/// The settings that must be on for a commit to survive a power cut.
 const DURABILITY: [&str; 2] = ["fsync", "full_page_writes"];
 const SETTINGS: [&str; 8] = [
     "server_encoding",
@@ -69,7 +69,7 @@ impl Connection {
         self.run_alone(&sql, "tidy up its tables")
     }
 
-    /// PostgreSQL only warns somebody who may not tidy up, and does nothing.
+    /// PostgreSQL only warns a user who may not vacuum a table, and does nothing.
     fn refuse_tables_of_others(&self) -> Result<(), StoreError> {
         self.begin_reading()?;
         let others = number_of(self, OTHERS, &[self.schema().into()]);
@@ -81,7 +81,7 @@ impl Connection {
         Err(StoreError::NotPermitted { server: self.shown().to_owned(), source: why.into() })
     }
 
-    /// Why a failover could lose what was committed.
+    /// Why a failover could lose commits.
     fn failover_warning(&self) -> Result<Option<String>, StoreError> {
         let waits_for = self.setting("synchronous_commit")?;
         if self.setting("synchronous_standby_names")?.is_empty() {
@@ -183,7 +183,7 @@ impl Upkeep for Connection {
     ) -> Result<(), StoreError> {
         let (found, needed) = Reader::new(self).level()?;
         if found > LEVEL {
-            // It still serves us, but holds what we do not know of and would lose.
+            // It still serves us, but holds data that we do not know and would lose.
             let (place, needed) = (self.shown().to_owned(), needed.max(found));
             return Err(StoreError::TooNew { place, found, needed, known: LEVEL });
         }

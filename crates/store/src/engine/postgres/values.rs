@@ -29,7 +29,7 @@ impl From<&Param<'_>> for Value {
 }
 
 impl Value {
-    /// What we say it is when the server was not asked first. Of NULL it has to find out.
+    /// The type that we give when the server was not asked first. For NULL the server finds it out.
     pub(super) fn kind(&self) -> Type {
         match self {
             Self::Null => Type::UNKNOWN,

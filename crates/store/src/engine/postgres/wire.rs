@@ -18,7 +18,7 @@ use super::explain::{explain_connecting, is_passing, silent};
 use super::tls;
 use super::values::Value;
 use crate::StoreError;
-use crate::engine::{NOTICE_AFTER, Notice};
+use crate::engine::{Notice, WAIT_NOTICE_AFTER};
 
 /// One statement with its parameters (`?1`, as everywhere), on its way to the server.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Request {
     }
 }
 
-/// What came back for a request.
+/// The response to a request.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) rows: Vec<Row>,
@@ -51,17 +51,17 @@ pub(super) enum Patience {
     Again,
 }
 
-const PAUSE: Duration = Duration::from_millis(100);
-/// Long enough to say good-bye.
-const FAREWELL: Duration = Duration::from_millis(200);
+const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a connection may take to close.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 /// Statements that are kept prepared. Filters make new ones all the time.
 const STATEMENTS_MAX: usize = 512;
 
-/// A connection with the small runtime that drives it while somebody waits for an answer.
+/// A connection with the small runtime that drives it while a caller waits for an answer.
 pub(super) struct Wire {
     /// Gone only while the wire is being taken down.
     client: Option<Client>,
-    /// What was asked over this connection before; `None` for once.
+    /// The statements that were sent over this connection before; `None` for once.
     statements: RefCell<HashMap<String, Option<Statement>>>,
     /// Which of the server's processes answers, once it has said so.
     backend: OnceCell<String>,
@@ -93,7 +93,7 @@ impl Wire {
             if !worth_it || start.elapsed() > long_enough {
                 return Err(explain_connecting(server, error));
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(CONNECT_RETRY_INTERVAL);
         }
     }
 
@@ -126,7 +126,7 @@ impl Wire {
             statements: RefCell::default(),
             backend: OnceCell::new(),
             keeps_sessions: server.keeps_sessions,
-            // A request may have to wait for somebody's lock before the server even begins.
+            // A request may have to wait for another process's lock before the server even begins.
             answer_timeout: server.answer_timeout.saturating_add(server.lock_timeout),
             driver: Some(driver),
             runtime,
@@ -137,14 +137,14 @@ impl Wire {
         self.client.as_ref().expect("the client is only taken by drop")
     }
 
-    /// Whether this process of the server is the one that answered before. What is prepared exists
+    /// Whether this process of the server is the one that answered before. Prepared statements exist
     /// only there.
     pub(super) fn is_served_by(&self, backend: &str) -> bool {
         !self.keeps_sessions || self.backend.get_or_init(|| backend.to_owned()) == backend
     }
 
     /// Waits for an answer, as long as one may take. Then the connection counts as cut, which is what
-    /// everybody who waits for it is told.
+    /// every caller that waits for it is told.
     fn wait_for<T>(&self, answer: impl Future<Output = T>) -> T {
         self.runtime.block_on(async {
             let mut answer = std::pin::pin!(answer);
@@ -167,7 +167,7 @@ impl Wire {
         self.wait_for(async {
             let mut answer = Box::pin(self.client().simple_query(sql));
             if let Some(notice) = notice {
-                match timeout(NOTICE_AFTER, &mut answer).await {
+                match timeout(WAIT_NOTICE_AFTER, &mut answer).await {
                     Ok(answer) => return answer,
                     Err(_) => notice(None),
                 }
@@ -202,7 +202,7 @@ impl Wire {
         })
     }
 
-    /// The prepared statement, for what is asked more than once: asking first costs a round trip, and
+    /// The prepared statement, for SQL that is sent more than once: asking first costs a round trip, and
     /// a command that asks once should not pay it. A pooler would give the next transaction another
     /// connection, where nothing is prepared.
     async fn plan(&self, request: &Request) -> Result<Option<Statement>, Error> {
@@ -247,7 +247,7 @@ impl Drop for Wire {
         // Without its last message the server would log a client that vanished.
         if let (Some(driver), Err(_)) = (self.driver.take(), tokio::runtime::Handle::try_current())
         {
-            self.runtime.block_on(async { drop(timeout(FAREWELL, driver).await) });
+            self.runtime.block_on(async { drop(timeout(CLOSE_TIMEOUT, driver).await) });
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::StoreError;
 use crate::copy::Progress;
 use crate::engine::{EachRow, Link, Param, Row, Session};
 
-/// What a connection may do.
+/// The rights of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Only read; the file is not changed, not even by tidying up at the end.
@@ -41,7 +41,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How much of a backup is copied between two reports.
 const PAGES_PER_STEP: i32 = 1_000;
-const PAUSE: Duration = Duration::from_millis(20);
+const BACKUP_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Opens the file at `path`.
 pub(crate) fn open_connection(path: &Path, access: Access) -> Result<Connection, StoreError> {
@@ -105,7 +105,7 @@ impl Connection {
         self.inner.execute_batch(
             // The store decides when the log is folded into the file; see `shorten_log`. A large
             // import touches every page of every index again and again. Each job of a group can be
-            // undone, and what that takes is faster kept in memory than in a file.
+            // undone, and its journal is faster in memory than in a file.
             "PRAGMA query_only = OFF; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -32000; \
              PRAGMA temp_store = MEMORY;",
         )
@@ -125,10 +125,10 @@ impl Connection {
         self.inner.execute_batch(sql).map_err(|error| self.explain(doing, error))
     }
 
-    /// Folds the log into the file if it is longer than `bytes_max` and nobody reads it right now.
+    /// Folds the log into the file if it is longer than `bytes_max` and no process reads it right now.
     ///
-    /// Whoever opens the store first reads the whole log, so commands that come and go want it short,
-    /// while a busy writer wants to fold rarely. What was committed is durable either way.
+    /// The first process that opens the store reads the whole log, so short commands want it short,
+    /// while a busy writer wants to fold rarely. A commit is durable either way.
     pub(crate) fn shorten_log(&self, bytes_max: u64) {
         let mut log = self.path.clone().into_os_string();
         log.push("-wal");
@@ -143,13 +143,13 @@ impl Connection {
     }
 
     /// Copies the whole store to the empty file `to`, page by page. Inside a transaction it copies the
-    /// state that this sees, whatever others write meanwhile; outside of one it begins again when
-    /// somebody writes.
+    /// state that this sees, even if others write meanwhile; outside of one it begins again when
+    /// another process writes.
     pub(crate) fn backup(&self, to: &Path, progress: Progress<'_>) -> Result<(), StoreError> {
         let doing = "back up the store";
         let mut target =
             rusqlite::Connection::open(to).map_err(|error| explain(to, doing, error))?;
-        // Whoever asked for it makes it durable when it is whole, or throws it away.
+        // The caller makes the copy durable when it is whole, or deletes it.
         target
             .execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
             .map_err(|error| explain(to, doing, error))?;
@@ -165,12 +165,12 @@ impl Connection {
                 StepResult::Done => return Ok(()),
                 StepResult::More => {}
                 // Another program; it gets some time.
-                _ => std::thread::sleep(PAUSE),
+                _ => std::thread::sleep(BACKUP_RETRY_INTERVAL),
             }
         }
     }
 
-    /// Writes the whole file anew, without the room of what is gone.
+    /// Writes the whole file anew, without the free pages.
     pub(crate) fn vacuum(&self) -> Result<(), StoreError> {
         // The new file is made aside first, and may not fit in memory.
         let done = self.batch("PRAGMA temp_store = FILE; VACUUM;", "rewrite the store");
@@ -223,10 +223,6 @@ impl Session for Connection {
             .prepare_cached(sql)
             .map(drop)
             .map_err(|error| self.explain(&format!("prepare: {sql}"), error))
-    }
-
-    fn make_ready(&self, statements: &[&str]) -> Result<(), StoreError> {
-        statements.iter().try_for_each(|sql| self.prepare(sql))
     }
 
     fn refresh_statistics(&self) -> Result<(), StoreError> {
@@ -323,7 +319,7 @@ fn unexpected(column: usize, wanted: &str, found: ValueRef<'_>) -> StoreError {
     StoreError::Corrupt(format!("column {column} should hold {wanted}, not {}", found.data_type()))
 }
 
-/// Turns SQLite's error into one that says what a person can do.
+/// Turns SQLite's error into one that tells a person how to proceed.
 fn explain(path: &Path, doing: &str, error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked(None),
@@ -398,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_committed_is_on_the_disk() {
+    fn a_commit_is_on_the_disk() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("gt.db");
         drop(open_connection(&path, Access::Create).unwrap());

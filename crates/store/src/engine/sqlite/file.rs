@@ -12,7 +12,7 @@ pub(crate) const APPLICATION_ID: i32 = 0x6774_776e;
 const HEADER_BYTES: usize = 100;
 const APPLICATION_ID_AT: usize = 68;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FileKind {
     /// Nothing there, or an empty file.
@@ -27,7 +27,7 @@ pub(crate) enum FileKind {
 /// not ours.
 pub(crate) fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
     let io = |action| move |source| StoreError::Io { action, path: path.to_owned(), source };
-    // Asked before it is opened: opening a pipe would wait for somebody to write into it.
+    // Asked before it is opened: opening a pipe would wait for a writer.
     let about = match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(FileKind::Absent),
         found => found.map_err(io("look at"))?,

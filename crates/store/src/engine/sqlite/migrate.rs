@@ -15,8 +15,8 @@ const LEDGER: &str = "CREATE TABLE IF NOT EXISTS migrations (
     version INTEGER PRIMARY KEY NOT NULL, serves INTEGER NOT NULL, applied_at INTEGER NOT NULL
 ) STRICT";
 
-/// Applies what is missing from `steps`, after a backup if the store already held something. The
-/// caller holds the turnstile, so nobody else migrates or writes meanwhile.
+/// Applies the missing migrations of `steps`, after a backup if the store already held something. The
+/// caller holds the turnstile, so no other process migrates or writes meanwhile.
 ///
 /// Returns the backup, if one was made.
 pub(crate) fn migrate(

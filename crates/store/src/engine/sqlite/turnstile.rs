@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, test_kill_process};
 
 use crate::StoreError;
-use crate::engine::{NOTICE_AFTER, Notice};
+use crate::engine::{Notice, WAIT_NOTICE_AFTER};
 
 /// Two lock files that writers pass through one after the other: `next`, then `write`.
 ///
 /// The holder of `next` is the next to write, so a busy daemon that comes back for more queues up
 /// behind the command that was already waiting. SQLite's own lock is retried with growing pauses and
 /// would let the daemon win every time. The files stay forever; unlinking them would race. Each of them
-/// names its holder, for those who wait for one that is stopped.
+/// names its holder, for processes that wait for a holder that is stopped.
 #[derive(Debug)]
 pub struct Turnstile {
     next: Lock,
@@ -46,7 +46,7 @@ struct Held<'t> {
 #[derive(Debug)]
 pub struct Turn<'t>(#[expect(dead_code, reason = "it is held, not read")] Held<'t>);
 
-/// How long to wait, and whom to tell.
+/// How long to wait, and the callback to call.
 struct Waiting<'w> {
     start: Instant,
     notice: Option<&'w Notice>,
@@ -117,7 +117,7 @@ fn command(arguments: impl IntoIterator<Item = OsString>) -> String {
 }
 
 impl Held<'_> {
-    /// Writes down who holds the lock. Without it a waiter only learns less.
+    /// Writes down the holder of the lock. Without it, only the message to a waiter is less exact.
     fn name(&self, holder: &str) {
         let file = self.waited_with.as_ref().unwrap_or(&self.lock.file);
         let _ = file.write_all_at(holder.as_bytes(), 0);
@@ -143,7 +143,7 @@ impl Lock {
     }
 
     /// Waits in a thread, because a wait for a lock has no time limit. The thread has a file of its own: when this gives up,
-    /// the thread goes on waiting, and what it then gets is closed at once.
+    /// the thread goes on waiting, and the lock that it then gets is released at once.
     fn wait(&self, waiting: &Waiting<'_>) -> Result<Held<'_>, StoreError> {
         let file = open_lock(&self.path).map_err(|source| self.error("open", source))?;
         let (tell, locked) = mpsc::sync_channel(1);
@@ -152,7 +152,7 @@ impl Lock {
             let _ = tell.send(file.lock().map(|()| file));
         });
         thread.map_err(|source| self.error("lock", source))?;
-        let mut answer = locked.recv_timeout(NOTICE_AFTER);
+        let mut answer = locked.recv_timeout(WAIT_NOTICE_AFTER);
         if answer.is_err() {
             if let (Some(notice), false) = (waiting.notice, waiting.was_told.replace(true)) {
                 notice(self.holder().as_deref());

@@ -13,7 +13,7 @@ use crate::engine::schema::{SQLITE, missing};
 use crate::engine::upkeep::{EngineFacts, Reference, Upkeep, number_of, text_of, texts_of};
 use crate::engine::{Param, Session};
 
-/// What a quick look finds wrong with a file; nothing in a healthy one.
+/// A quick check that returns the errors in a file.
 pub(crate) const QUICK_CHECK: &str = "PRAGMA quick_check";
 
 /// Refuses a file that is damaged.

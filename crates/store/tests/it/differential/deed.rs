@@ -1,5 +1,5 @@
-//! What happens in a history that both engines live through: all that can be told to a writer, also
-//! what must be refused.
+//! The operations of a history that both engines live through: all verbs of a writer, also
+//! those that must be refused.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,7 +19,7 @@ use crate::subjects::NOW;
 
 #[derive(Debug, Clone)]
 pub(super) enum Deed {
-    /// What the model of blocking knows.
+    /// An operation that the model of blocking knows.
     Step(Step),
     /// Other fields change.
     Edit(Place, Vec<Edit>),
@@ -36,12 +36,12 @@ pub(super) enum Deed {
     Setting(Scope, &'static str, Option<&'static str>),
     /// An account is put, made the default, or removed.
     Account(&'static str, u8),
-    /// Somebody is to be told.
+    /// A notice is written.
     Notice(&'static str, Channel),
     /// A notice is tried: it arrives, fails, or is given up.
     TryNotice(Channel, u8),
     RetryNotices,
-    /// Somebody writes to somebody.
+    /// A message is sent.
     Message(&'static str, &'static str, bool),
     /// The messages that were read until now go.
     PurgeMessages,
@@ -63,7 +63,7 @@ pub(super) enum Deed {
     DecorateTheAbsent(Ornament),
 }
 
-/// What a bead that is not there can be given.
+/// A row about a bead that is not there.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ornament {
     Label,
@@ -196,7 +196,7 @@ fn family() -> impl Strategy<Value = BTreeMap<Place, (Shape, BTreeMap<Place, Lin
     prop::collection::vec(one, 1..6).prop_map(|members| members.into_iter().collect())
 }
 
-/// What may share a transaction in which each stands or falls alone.
+/// The operations that may share a transaction in which each stands or falls alone.
 pub(super) fn deed_apart() -> impl Strategy<Value = Deed> {
     let label = prop::sample::select(LABELS.to_vec());
     let key = prop::sample::select(vec!["a.b", "A.b", "z"]);
@@ -229,7 +229,7 @@ pub(super) fn deed_apart() -> impl Strategy<Value = Deed> {
     ]
 }
 
-/// Whatever can happen.
+/// Every operation.
 pub(super) fn deed() -> impl Strategy<Value = Deed> {
     let ornament =
         prop_oneof![Just(Ornament::Label), Just(Ornament::Comment), Just(Ornament::Edge)];
@@ -365,7 +365,7 @@ fn account(handle: &str) -> Account {
 }
 
 fn send(writer: &mut Writer<'_>, to: &str, text: &str, asks: bool) -> Result<(), StoreError> {
-    // What is no message is refused before any store sees it.
+    // A text that is no message is refused before any store sees it.
     let Ok(body) = MessageBody::parse(text) else { return Ok(()) };
     let kind = if asks { MessageKind::Escalation(Severity::High) } else { MessageKind::Nudge };
     let (from, to) = (Sender::stored("gt-1#2"), Address::stored(to));

@@ -72,7 +72,7 @@ impl Engines {
     }
 }
 
-/// The kind of an answer; what engines say about it in detail differs.
+/// The kind of an answer; the details differ between engines.
 fn kind(answer: Result<(), StoreError>) -> String {
     match answer {
         Ok(()) => "done".to_owned(),
@@ -133,7 +133,7 @@ proptest! {
         ask_about_everything(&engines)?;
         for Question { filter, part, limit, work, agent, kinds, asked_at } in questions {
             ask_about_work(&engines, &work, limit)?;
-            let ask = Ask { agent, kinds: &kinds, rig: work.project.as_ref(), dispatched: false, now: asked_at };
+            let ask = Ask { agent, kinds: &kinds, rig: work.project.as_ref(), dispatched: false, after: None, now: asked_at };
             engines.ask(&format!("{ask:?}"), |r| Ok(format!("{:?}", r.offer(&ask)?)))?;
             let asked = format!("{filter:?}");
             engines.ask(&asked, |reader| reader.find(&filter))?;
@@ -160,7 +160,7 @@ proptest! {
     }
 }
 
-/// Asks for work items, whole and part by part: what comes after the first of them.
+/// Asks for work items, whole and part by part: the page after the first of them.
 fn ask_about_work(engines: &Engines, work: &WorkFilter, limit: usize) -> Result<(), TestCaseError> {
     engines.ask(&format!("{work:?}"), |reader| {
         let whole = reader.work_items(work, None, limit)?;

@@ -1,4 +1,4 @@
-//! What can be asked with a filter.
+//! Questions that a filter can ask.
 
 use gt_core::work::{WorkFilter, WorkStatus};
 use gt_core::{ExecutorKind, IssueType, Outcome, Priority, RigSlug, Status, Timestamp};
@@ -15,9 +15,9 @@ pub(super) struct Question {
     pub(super) filter: BeadFilter,
     /// A part of an id.
     pub(super) part: String,
-    /// How many events.
+    /// The limit of events.
     pub(super) limit: usize,
-    /// Which work items.
+    /// The filter of work items.
     pub(super) work: WorkFilter,
     /// An agent that asks for work: who, of which types, and when.
     pub(super) agent: &'static str,
@@ -46,7 +46,7 @@ const VALUES: [&str; 16] = [
     "zero",
 ];
 
-/// What a change of a filter takes its values from.
+/// The random values for a change of a filter.
 #[derive(Debug, Clone, Copy)]
 struct Pick {
     number: usize,

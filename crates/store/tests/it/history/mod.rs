@@ -224,7 +224,7 @@ fn short_history() -> [Step; 3] {
 }
 
 #[test]
-fn whatever_is_changed_behind_the_back_of_the_store_is_noticed() {
+fn every_change_made_without_the_store_is_noticed() {
     let corruptions = [
         ("UPDATE dependencies SET blocking = 0", "not blocking"),
         ("UPDATE beads SET open_blockers = 0", "open_blockers is 0"),
@@ -243,7 +243,7 @@ fn whatever_is_changed_behind_the_back_of_the_store_is_noticed() {
         let mut model = Model::default();
         model.apply_all(&history);
 
-        // when somebody changes a derived value,
+        // when a derived value is changed,
         let raw = rusqlite::Connection::open(&path).expect("the file can be opened");
         raw.execute(sql, []).expect("the file can be changed");
 

@@ -1,4 +1,4 @@
-//! What the store should say, computed from scratch and by other means than the store's.
+//! The expected answers of the store, computed from scratch and by other means than the store's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -157,7 +157,7 @@ impl Model {
             .filter(|part| !part.is_reference())
     }
 
-    /// What holds a bead up: what is not over yet, and what failed.
+    /// The blockers of a bead: those that are not over yet, and those that failed.
     pub(super) fn blockers(&self, place: Place) -> (BTreeSet<Place>, BTreeSet<Place>) {
         let holding = self
             .links

@@ -14,7 +14,7 @@ use super::model::Standing;
 use super::work::{Work, release, work};
 use crate::subjects::NOW;
 
-/// Which of the few beads.
+/// The number of a bead.
 pub(crate) type Place = u8;
 
 pub(crate) const PLACES: Place = 8;
@@ -41,7 +41,7 @@ pub(crate) enum Deferral {
     Later,
 }
 
-/// What a bead is like when it is made.
+/// The fields of a new bead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) status: Standing,
@@ -69,7 +69,7 @@ pub(crate) enum Step {
     Work(Work),
 }
 
-/// Mostly one of a few, so that what happens has to do with what happened before.
+/// Mostly one of a few, so that steps depend on earlier steps.
 pub(crate) fn place() -> impl Strategy<Value = Place> {
     prop_oneof![3 => 0..PLACES / 2, 2 => 0..PLACES]
 }
@@ -175,13 +175,13 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
 
 impl Step {
     /// Whether the store is told this in more than one verb, so that it passes through a state that
-    /// nobody asked for.
+    /// was not asked for.
     pub(crate) fn has_stages(&self) -> bool {
         matches!(self, Self::Reparent(..))
     }
 }
 
-/// What cannot be done (to a bead that is not there) is left out, as the model does.
+/// A step that cannot be done (the bead is not there) is left out, as the model does.
 impl Perform for Step {
     fn perform(&self, writer: &mut Writer<'_>) -> Result<(), StoreError> {
         match self {

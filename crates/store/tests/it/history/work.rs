@@ -1,4 +1,4 @@
-//! What the scheduler does in a random history: contexts come and go, runs begin and end.
+//! The operations of the scheduler in a random history: contexts come and go, runs begin and end.
 
 use gt_core::decide::START_FAILURES_MAX;
 use gt_core::schedule::{
@@ -20,7 +20,7 @@ pub(crate) enum Work {
     Unschedule(Place, CloseReason),
     /// A start failed.
     Postpone(Place, Deferral),
-    /// Whose date has passed is woken.
+    /// The beads whose date has passed are woken.
     Wake,
     /// A run of an open bead is begun.
     Start(Place),
@@ -174,11 +174,11 @@ fn start(writer: &mut Writer<'_>, place: Place) -> Result<(), StoreError> {
     save(writer, place, EventKind::StatusChanged, |bead| bead.status = Status::Hooked)
 }
 
-/// Ends the live run of a bead, as whoever takes the bead from it must; says whether there was one.
+/// Ends the live run of a bead, which is necessary before another takes the bead; says whether there was one.
 pub(super) fn release(writer: &mut Writer<'_>, place: Place) -> Result<bool, StoreError> {
     let Some(run) = writer.live_run(&id(place))? else { return Ok(false) };
-    let end = RunEnd::without_status(RunState::Cancelled, "somebody took it");
-    writer.end_run(&run, &end, "somebody")?;
+    let end = RunEnd::without_status(RunState::Cancelled, "another agent took it");
+    writer.end_run(&run, &end, "another agent")?;
     if let Some(context) = writer.open_context(&id(place))? {
         writer.set_starting(&context, false)?;
     }

@@ -1,4 +1,4 @@
-//! A backup is a store like any other, of one moment, whatever goes on meanwhile.
+//! A backup is a store like any other, of one moment, even while others write.
 
 use std::fs;
 use std::path::Path;
@@ -216,7 +216,7 @@ fn a_backup_that_fails_leaves_nothing() {
 }
 
 #[test]
-fn what_a_newer_program_added_on_a_server_is_not_left_out_silently() {
+fn a_backup_of_a_newer_schema_is_refused() {
     let specimen = Specimen::on_server();
     let newer = SCHEMA_LEVEL + 1;
     specimen.tamper(&format!("INSERT INTO migrations VALUES ({newer}, 1, 0)"));

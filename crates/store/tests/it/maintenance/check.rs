@@ -1,4 +1,4 @@
-//! Whatever is changed behind the back of a store is found and named.
+//! Every change made without the store is found and named.
 
 use gt_core::EventKind;
 use gt_store::{Difference, Examination};
@@ -17,7 +17,7 @@ fn examine(specimen: &Specimen) -> (Examination, Vec<Difference>) {
     (found.expect("the check runs"), differences)
 }
 
-/// The one difference that is left when somebody has run `sql`.
+/// The one difference that is left after `sql` has run.
 #[track_caller]
 fn assert_told(specimen: &Specimen, sql: &str, expected: &[&str]) {
     specimen.tamper(sql);
@@ -102,8 +102,7 @@ fn every_derived_value_is_recomputed() {
 }
 
 #[test]
-fn what_contexts_lanes_and_runs_repeat_is_recomputed() {
-    let lane = r#"lane rig="gear" place="" account="" gated=0 priority=2 convoys="""#;
+fn repeated_values_of_contexts_and_runs_are_recomputed() {
     for specimen in specimens() {
         // Given a bead that waits and one that is being started,
         let furnished = specimen.store.write(&author(), |writer| {
@@ -117,29 +116,24 @@ fn what_contexts_lanes_and_runs_repeat_is_recomputed() {
         assert_told(&specimen, "SELECT 1", &[]);
         for (damage, repair, expected) in [
             (
-                "UPDATE lanes SET queued = 7",
-                "UPDATE lanes SET queued = 1",
-                format!("{lane}: queued is 7, should be 1"),
+                "UPDATE contexts SET waits = 'blockers' WHERE number = 1",
+                "UPDATE contexts SET waits = 'nothing' WHERE number = 1",
+                "hq-ctx-00001: waits is blockers, should be nothing".to_owned(),
             ),
             (
-                "UPDATE lanes SET awake = 0",
-                "UPDATE lanes SET awake = 1",
-                format!("{lane}: awake is 0, should be 1"),
+                "UPDATE contexts SET priority = 4 WHERE number = 1",
+                "UPDATE contexts SET priority = 2 WHERE number = 1",
+                "hq-ctx-00001: priority is 4, should be 2".to_owned(),
             ),
             (
-                "UPDATE contexts SET held = 0 WHERE number = 2",
-                "UPDATE contexts SET held = 1 WHERE number = 2",
-                "hq-ctx-00002: held is 0, should be 1".to_owned(),
+                "UPDATE contexts SET convoys = 'hq-cv-a' WHERE number = 1",
+                "UPDATE contexts SET convoys = '' WHERE number = 1",
+                "hq-ctx-00001: convoys is hq-cv-a, should be ".to_owned(),
             ),
             (
-                "UPDATE contexts SET priority = 4 WHERE number = 2",
-                "UPDATE contexts SET priority = 2 WHERE number = 2",
-                "hq-ctx-00002: priority is 4, should be 2".to_owned(),
-            ),
-            (
-                "UPDATE contexts SET asleep_until = 0 WHERE number = 2",
-                "UPDATE contexts SET asleep_until = NULL WHERE number = 2",
-                "hq-ctx-00002: asleep_until is 1970-01-01T00:00:00Z, should be empty".to_owned(),
+                "UPDATE contexts SET due_at = 0 WHERE number = 1",
+                "UPDATE contexts SET due_at = NULL WHERE number = 1",
+                "hq-ctx-00001: due_at is 1970-01-01T00:00:00Z, should be empty".to_owned(),
             ),
             (
                 "UPDATE contexts SET latest = 0 WHERE number = 1",
@@ -159,7 +153,7 @@ fn what_contexts_lanes_and_runs_repeat_is_recomputed() {
                     .to_owned(),
             ),
         ] {
-            // when somebody changes what is repeated, then it is named.
+            // when a repeated value is changed, then it is named.
             assert_told(&specimen, damage, &[&expected]);
             assert_told(&specimen, repair, &[]);
         }
@@ -167,9 +161,9 @@ fn what_contexts_lanes_and_runs_repeat_is_recomputed() {
 }
 
 #[test]
-fn what_the_schema_forbids_is_found_where_it_got_in_anyway() {
+fn rows_that_violate_the_schema_are_found() {
     for specimen in furnished() {
-        // Given a database whose constraints somebody has taken away,
+        // Given a database whose constraints were removed,
         let freed = match specimen.name {
             "SQLite" => {
                 "PRAGMA writable_schema = ON; \
@@ -240,7 +234,7 @@ fn rows_that_belong_to_nothing_are_found() {
 }
 
 #[test]
-fn whatever_of_the_schema_is_missing_is_named() {
+fn missing_schema_objects_are_named() {
     for specimen in specimens() {
         let indexes = specimen.column(match specimen.name {
             "SQLite" => "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL",

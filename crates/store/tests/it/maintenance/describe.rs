@@ -1,4 +1,4 @@
-//! What a store says about itself, and what it gives back.
+//! The description of a store, and the space that it gives back.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -93,7 +93,6 @@ fn a_store_says_what_it_is_and_how_it_grows() {
             ("guards", 0),
             ("hosts", 0),
             ("labels", 2),
-            ("lanes", 0),
             ("messages", 0),
             ("outbox", 0),
             ("parks", 0),
@@ -129,7 +128,7 @@ fn a_new_store_has_no_first_event() {
     }
 }
 
-const MANY: usize = 2000;
+const ROWS: usize = 2000;
 
 #[test]
 fn vacuuming_gives_room_back_and_loses_nothing() {
@@ -141,7 +140,7 @@ fn vacuuming_gives_room_back_and_loses_nothing() {
                     description: "x".repeat(3000),
                     ..bead(&format!("gt-{number}"))
                 };
-                (0..MANY).try_for_each(|number| work(writer, large(number)))
+                (0..ROWS).try_for_each(|number| work(writer, large(number)))
             };
             specimen.store.write(&author(), all).expect("the write succeeds");
         };
@@ -175,7 +174,7 @@ fn vacuuming_gives_room_back_and_loses_nothing() {
         // then the room is free, and everything else is there.
         match specimen.behind {
             Behind::File(_) => assert!(size.after < size.before / 2, "{size:?}"),
-            // A server keeps the room for what comes.
+            // A server keeps the room for new rows.
             Behind::Database(_) => assert!(size.after > 0, "{size:?}"),
         }
         let differences = specimen.store.read(|reader| reader.differences());

@@ -1,4 +1,4 @@
-//! Hearing that somebody else has written.
+//! The bell rings when another process has written.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{database, id, open, with, write};
 use crate::history::plain_bead;
 use crate::subjects::{author, fresh_url, store_on};
 
-const SLICE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Whether exactly one connection listens.
 fn listening(cluster: &Cluster, database: &str) -> bool {
@@ -20,13 +20,13 @@ fn listening(cluster: &Cluster, database: &str) -> bool {
     cluster.sql(database, sql) == "1"
 }
 
-/// Waits until nothing is left of what happened so far.
+/// Waits until the notifications so far are consumed.
 fn fall_quiet(bell: &Bell) {
-    wait_until("the bell is quiet", || !bell.wait(SLICE));
+    wait_until("the bell is quiet", || !bell.wait(POLL_INTERVAL));
 }
 
 #[test]
-fn the_bell_rings_when_somebody_else_has_written_and_stops_when_it_is_dropped() {
+fn the_bell_rings_when_another_store_has_written_and_stops_when_it_is_dropped() {
     let url = fresh_url();
     let (store, other) = (open(&url).unwrap(), open(&url).unwrap());
     let bell = store.bell();
@@ -35,7 +35,7 @@ fn the_bell_rings_when_somebody_else_has_written_and_stops_when_it_is_dropped() 
     fall_quiet(&bell);
 
     write(&other, 1).unwrap();
-    wait_until("it rings", || bell.wait(SLICE));
+    wait_until("it rings", || bell.wait(POLL_INTERVAL));
 
     drop(bell);
     let gone = || !listening(Cluster::shared(), database(&url));
@@ -57,12 +57,12 @@ fn the_bell_rings_again_after_a_restart_because_news_may_have_been_missed() {
     assert!(bell.wait(gt_testkit::CONDITION_TIME_LIMIT));
     fall_quiet(&bell);
     write(&store, 1).unwrap();
-    wait_until("it rings", || bell.wait(SLICE));
+    wait_until("it rings", || bell.wait(POLL_INTERVAL));
 }
 
 #[test]
-fn a_group_of_changes_rings_once_and_what_changes_nothing_not_at_all() {
-    // Given somebody who counts what is said on the store's channel,
+fn a_group_of_changes_rings_once_and_an_empty_write_not_at_all() {
+    // Given a listener that counts the notifications on the store's channel,
     let url = fresh_url();
     let store = open(&url).unwrap();
     let ear = Raw::connect(&url);

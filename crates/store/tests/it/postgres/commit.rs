@@ -1,4 +1,4 @@
-//! The connection breaks while a change is being committed: only the server knows what became of it,
+//! The connection breaks while a change is being committed: only the server knows the outcome,
 //! and it is asked.
 
 use std::thread;
@@ -37,7 +37,7 @@ fn a_commit_whose_answer_is_lost_is_reported_as_done_and_done_once() {
 }
 
 #[test]
-fn a_commit_that_was_never_heard_is_a_clean_error() {
+fn a_commit_that_never_reached_the_server_is_a_clean_error() {
     let proxy = Proxy::start();
     let (store, other) = behind(&proxy, "");
     proxy.arm(Fault::CutBefore("COMMIT\0"));
@@ -60,7 +60,7 @@ fn a_server_that_waits_for_a_commit_that_never_comes_is_told_to_stop_waiting() {
     // when something is written,
     let refused = write(&store, 1);
 
-    // then nothing was changed, and nobody waits for the one who vanished.
+    // then nothing was changed, and no writer waits for the one that vanished.
     assert!(matches!(refused, Err(StoreError::Disconnected { .. })), "{refused:?}");
     write(&other, 2).expect("the lock is free");
     assert!(!is_there(&other, 1));
@@ -68,7 +68,7 @@ fn a_server_that_waits_for_a_commit_that_never_comes_is_told_to_stop_waiting() {
 }
 
 #[test]
-fn a_commit_that_nobody_can_be_asked_about_is_reported_as_such() {
+fn a_commit_of_unknown_outcome_is_reported_as_such() {
     let proxy = Proxy::start();
     let (store, other) = behind(&proxy, "reconnect_wait=300ms");
     proxy.arm(Fault::LoseAnswerTo("COMMIT\0"));
@@ -83,7 +83,7 @@ fn a_commit_that_nobody_can_be_asked_about_is_reported_as_such() {
 
 #[test]
 fn a_backend_that_is_killed_while_it_commits_leaves_nothing_behind() {
-    // Given a server that ends whoever commits a bead,
+    // Given a server that ends each backend that commits a bead,
     let url = fresh_url();
     let store = open(&url).unwrap();
     let cluster = Cluster::shared();
@@ -107,13 +107,13 @@ fn a_backend_that_is_killed_while_it_commits_leaves_nothing_behind() {
 }
 
 #[test]
-fn those_who_share_a_lost_commit_all_hear_the_truth() {
+fn all_writes_of_a_lost_commit_get_the_true_outcome() {
     // Given a line that is cut before the COMMIT of a group,
     let proxy = Proxy::start();
     let (store, other) = behind(&proxy, "");
     proxy.arm(Fault::CutBefore("COMMIT\0"));
 
-    // when several write at once and repeat what was refused,
+    // when several write at once and repeat refused writes,
     std::thread::scope(|scope| {
         for number in 0..8 {
             let store = &store;

@@ -18,11 +18,11 @@ use crate::subjects::{NOW, store_on};
 const FAULTS: usize = 2;
 const FAULTS_VARIABLE: &str = "GT_TEST_SERVER_CRASHES";
 /// How many answers come between two faults.
-const ANSWERS_BETWEEN: usize = 40;
+const ANSWERS_BETWEEN_FAULTS: usize = 40;
 const CREATORS: usize = 4;
 const CLAIMANTS: usize = 4;
 
-/// What the clients were told.
+/// The answers that the clients got.
 #[derive(Default)]
 struct Told {
     acknowledged: AtomicUsize,
@@ -30,7 +30,7 @@ struct Told {
     created: Mutex<Vec<usize>>,
     /// Beads whose creation was refused with "nothing was changed".
     refused: Mutex<Vec<usize>>,
-    /// Who was told to have which bead.
+    /// The client and the bead of each successful claim.
     claimed: Mutex<Vec<(usize, String)>>,
     /// Answers that were not true when they were given.
     wrong: Mutex<Vec<String>>,
@@ -170,7 +170,7 @@ fn nothing_acknowledged_is_lost_or_doubled_by_crashes_of_the_server() {
             for fault in [Fault::Crash, Fault::KillBackend, Fault::TerminateBackend] {
                 let before = told.acknowledged.load(Ordering::SeqCst);
                 let reached =
-                    || told.acknowledged.load(Ordering::SeqCst) >= before + ANSWERS_BETWEEN;
+                    || told.acknowledged.load(Ordering::SeqCst) >= before + ANSWERS_BETWEEN_FAULTS;
                 wait_until("the clients go on", reached);
                 strike(fault, &cluster);
             }
@@ -178,7 +178,7 @@ fn nothing_acknowledged_is_lost_or_doubled_by_crashes_of_the_server() {
         told.is_over.store(true, Ordering::SeqCst);
     });
 
-    // then what was acknowledged is there, what was refused is not, and no bead has two owners.
+    // then acknowledged writes are there, refused ones are not, and no bead has two owners.
     let created = told.created.into_inner().expect("no thread panics");
     let refused = told.refused.into_inner().expect("no thread panics");
     let claimed = told.claimed.into_inner().expect("no thread panics");

@@ -42,7 +42,10 @@ fn a_full_disk_is_said_and_nothing_is_changed_whichever_table_it_hits() {
     check(&store);
 }
 
-#[expect(clippy::print_stderr, reason = "whoever reads the tests should know what was not tested")]
+#[expect(
+    clippy::print_stderr,
+    reason = "the reader of the test output should see which test was skipped"
+)]
 fn note(text: &str) {
     eprintln!("{text}");
 }

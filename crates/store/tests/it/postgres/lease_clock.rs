@@ -1,11 +1,11 @@
-//! Leases are counted by the server's clock, whatever the clock of a caller says.
+//! Leases are counted by the server's clock, not by the clock of a caller.
 
 use gt_core::Timestamp;
 use gt_store::{Authorship, LeaseClock, Options, Store, StoreError};
 
 use crate::subjects::{NOW, fresh_url, server_address};
 
-/// What a caller whose clock stands at `at` takes for the time of leases: within a read and within a write.
+/// The time of leases for a caller whose clock stands at `at`: within a read and within a write.
 fn lease_times(store: &Store, at: Timestamp) -> [Timestamp; 2] {
     let by = Authorship { actor: "ann".to_owned(), at, worker: None };
     let reading = store.read(|reader| Ok::<_, StoreError>(reader.lease_time(at)));

@@ -1,4 +1,4 @@
-//! Somebody holds the lock of everybody who writes.
+//! Another process holds the lock of all writers.
 
 use gt_store::StoreError;
 use gt_testkit::Cluster;
@@ -16,12 +16,12 @@ fn a_client_that_sits_on_the_lock_is_named_and_nothing_else_suffers() {
     let sleeper = Raw::connect(&with(&url, "application_name=lunch"));
     sleeper.run(TAKE_THE_LOCK);
 
-    // when somebody wants to write, then they are told who is in the way;
+    // when a process wants to write, then it is told which one is in the way;
     let refused = write(&store, 2).unwrap_err();
     assert!(matches!(refused, StoreError::Locked(Some(_))), "{refused:?}");
     assert!(refused.to_string().starts_with("lunch (process "), "{refused}");
 
-    // everybody can read, and the connection that waited is as good as new.
+    // reads succeed, and the connection that waited is as good as new.
     assert!(is_there(&store, 1));
     let held = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
         AND application_name = 'hungry' AND state <> 'idle'";

@@ -1,4 +1,4 @@
-//! What goes wrong with a server, and what only a server can show.
+//! Faults of a server, and behaviour that only a server has.
 
 mod bell;
 mod commit;
@@ -66,7 +66,7 @@ fn database(url: &str) -> &str {
     url.rsplit('/').next().expect("a URL has parts")
 }
 
-/// Makes the bead of this number, together with whatever else is being written.
+/// Makes the bead of this number, together with all other waiting writes.
 fn submit(store: &Store, number: usize) -> Result<(), StoreError> {
     let bead = Bead { id: id(number), uid: Uid::fresh(), ..plain_bead(0) };
     store.submit(author(), move |writer| writer.insert_bead(&bead, EventKind::Created)).wait()

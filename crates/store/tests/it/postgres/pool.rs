@@ -10,7 +10,7 @@ use super::{check, is_there, open, with, write};
 use crate::subjects::{fresh_url, store_on};
 
 #[test]
-fn whoever_finds_no_connection_waits_for_one_to_come_back() {
+fn a_caller_without_a_connection_waits_for_one_to_come_back() {
     let store = open(&with(&fresh_url(), "pool_max=2")).unwrap();
     let (inside, leave) = (Barrier::new(3), Barrier::new(3));
     std::thread::scope(|scope| {
@@ -25,7 +25,7 @@ fn whoever_finds_no_connection_waits_for_one_to_come_back() {
         }
         inside.wait();
         let third = scope.spawn(|| is_there(&store, 1));
-        write(&store, 2).expect("whoever writes has a connection of its own");
+        write(&store, 2).expect("a writer has a connection of its own");
         leave.wait();
         assert!(!third.join().unwrap());
     });
@@ -33,7 +33,7 @@ fn whoever_finds_no_connection_waits_for_one_to_come_back() {
 }
 
 #[test]
-fn whoever_waited_long_enough_is_told_how_to_get_more() {
+fn a_caller_that_waited_too_long_is_told_how_to_get_more_connections() {
     let store = open(&with(&fresh_url(), "pool_max=2&pool_wait=20ms")).unwrap();
     let refused = store
         .read(|_| store.read(|_| Ok::<_, StoreError>(store.read(|_| Ok::<_, StoreError>(())))));
@@ -55,12 +55,12 @@ fn a_server_that_has_no_connection_left_says_so() {
         others.len() == 4
     });
 
-    // when somebody else comes, then they hear why, in a moment.
+    // when another client comes, then it hears why, in a moment.
     let refused = open(&with(&url, "pool_wait=200ms")).unwrap_err();
     let StoreError::Unreachable { why, .. } = &refused else { panic!("{refused:?}") };
     assert!(why.contains("max_connections"), "{refused}");
 
-    // Whoever is more patient gets the first that is given back.
+    // A client that waits longer gets the first connection that is given back.
     std::thread::scope(|scope| {
         let patient = scope.spawn(|| open(&url).map(|store| is_there(&store, 1)));
         drop(others);

@@ -74,7 +74,7 @@ fn writers_behind_a_pooler_take_turns() {
 }
 
 #[test]
-fn a_pooler_that_nobody_mentioned_is_noticed_before_it_does_harm() {
+fn a_pooler_that_the_url_does_not_name_is_noticed_before_it_does_harm() {
     // Given a store that does not know of the pooler it is behind,
     let pooler = Pooler::start(Cluster::shared());
     let url = fresh_url();
@@ -87,7 +87,7 @@ fn a_pooler_that_nobody_mentioned_is_noticed_before_it_does_harm() {
     other.run("BEGIN; SELECT 1");
     let refused = store.read(|reader| reader.bead_exists(&super::id(1))).unwrap_err();
 
-    // then it says what to do.
+    // then the error names the option to set.
     assert!(matches!(refused, StoreError::Pooler(_)), "{refused:?}");
     assert!(refused.to_string().contains("pooler=transaction"), "{refused}");
     assert!(!is_there(&Pooled(&pooler).open(database(&url)), 1));

@@ -10,7 +10,7 @@ use std::thread;
 
 use gt_testkit::Cluster;
 
-/// What goes wrong, once.
+/// A fault that happens once.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fault {
     /// The line is cut when the client is about to say this.
@@ -34,7 +34,7 @@ impl Fault {
     }
 }
 
-/// Passes on what clients and server say to each other.
+/// Passes on the messages between clients and server.
 pub(super) struct Proxy {
     port: u16,
     shared: Arc<Shared>,
@@ -78,17 +78,17 @@ impl Proxy {
         *self.shared.fault.lock().expect("no thread panics") = Some(fault);
     }
 
-    /// Whether what was to go wrong has gone wrong.
+    /// Whether the fault has happened.
     pub(super) fn has_struck(&self) -> bool {
         self.shared.fault.lock().expect("no thread panics").is_none()
     }
 
-    /// Answers nobody who comes from now on.
+    /// Accepts new connections from now on, but answers none of them.
     pub(super) fn fall_silent(&self) {
         self.shared.silent.store(true, Ordering::SeqCst);
     }
 
-    /// Lets nobody through from now on.
+    /// Refuses new connections from now on.
     pub(super) fn close(&self) {
         self.shared.closed.store(true, Ordering::SeqCst);
     }
@@ -138,7 +138,7 @@ fn accept(listener: &TcpListener, socket: &PathBuf, shared: &Arc<Shared>) {
     }
 }
 
-/// What becomes of answers: they pass, or they are dropped until this is among them.
+/// How answers are treated: they pass, or they are dropped until this is among them.
 type Muted = Mutex<Option<&'static str>>;
 
 /// Never comes in an answer.

@@ -7,14 +7,14 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio_postgres::{AsyncMessage, Client, NoTls};
 
-/// A connection that does what it is told.
+/// A connection for raw SQL.
 pub(super) struct Raw {
     client: Client,
     runtime: Runtime,
     heard: RefCell<UnboundedReceiver<String>>,
 }
 
-/// Takes the lock that everybody who writes takes.
+/// Takes the lock that every writer takes.
 pub(super) const TAKE_THE_LOCK: &str =
     "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('gt town gt', 0))";
 

@@ -1,4 +1,4 @@
-//! What the user of the database must be allowed to do.
+//! The rights that the user of the database needs.
 
 use gt_store::{Options, Store, StoreError};
 use gt_testkit::Cluster;
@@ -6,7 +6,7 @@ use gt_testkit::Cluster;
 use super::{check, database, is_there, open, submit, write};
 use crate::subjects::{NOW, fresh_url, server_address, store_on};
 
-/// Makes a user who may log in, and gives the URL with that user.
+/// Makes a user who may log in, and returns the URL with that user.
 fn as_user(cluster: &Cluster, url: &str, user: &str) -> String {
     cluster.sql(database(url), &format!("CREATE ROLE {user} LOGIN"));
     url.replace("postgres@", &format!("{user}@"))
@@ -14,7 +14,7 @@ fn as_user(cluster: &Cluster, url: &str, user: &str) -> String {
 
 #[test]
 fn a_user_who_owns_the_schema_needs_nothing_else() {
-    // Given an ordinary user, for whom somebody made the schema,
+    // Given an ordinary user, and a schema that another user made for it,
     let cluster = Cluster::shared();
     let url = cluster.fresh_database();
     let theirs = as_user(cluster, &url, "owner_of_one");
@@ -33,7 +33,7 @@ fn a_user_who_owns_the_schema_needs_nothing_else() {
 }
 
 #[test]
-fn a_user_who_may_only_look_can_look_and_is_told_why_not_more() {
+fn a_read_only_user_can_read_and_is_told_why_a_write_fails() {
     let cluster = Cluster::shared();
     let url = fresh_url();
     write(&open(&url).unwrap(), 1).unwrap();

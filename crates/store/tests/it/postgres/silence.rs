@@ -33,7 +33,7 @@ fn a_client_that_goes_silent_in_the_middle_of_a_change_is_ended_and_others_go_on
 }
 
 #[test]
-fn a_commit_into_silence_is_settled_when_the_server_can_be_asked() {
+fn a_swallowed_commit_is_a_clean_error_and_frees_the_lock() {
     let url = fresh_url();
     let proxy = Proxy::start();
     let store = open(&proxy.url(&url, "lock_timeout=500ms&answer_timeout=500ms")).unwrap();

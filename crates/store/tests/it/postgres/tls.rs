@@ -1,4 +1,4 @@
-//! Encryption, and who is on the other side.
+//! Encryption, and the identity of the server.
 
 use std::error::Error as _;
 
@@ -8,7 +8,7 @@ use gt_testkit::{Certificates, Cluster};
 use super::{check, open, with, write};
 use crate::subjects::store_on;
 
-/// Everything that stands behind an error, for what it says inside.
+/// An error with all its sources, as text.
 fn chain(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -21,7 +21,7 @@ fn chain(error: &StoreError) -> String {
 
 #[test]
 fn a_connection_is_encrypted_and_the_server_checked_as_far_as_the_url_says() {
-    // Given a server that takes nobody from the network without encryption, and whose certificate is
+    // Given a server that accepts no client from the network without encryption, and whose certificate is
     // for localhost,
     let (ours, another) =
         (Certificates::for_host("localhost"), Certificates::for_host("localhost"));
@@ -36,7 +36,7 @@ fn a_connection_is_encrypted_and_the_server_checked_as_far_as_the_url_says() {
         open(&with(url, &parameters))
     };
 
-    // those who encrypt and those who trust the authority come in, and are encrypted;
+    // clients that encrypt and clients that trust the authority connect, and are encrypted;
     for (url, mode, roots) in [
         (&by_name, "prefer", None),
         (&by_name, "require", None),
@@ -75,7 +75,7 @@ fn a_connection_is_encrypted_and_the_server_checked_as_far_as_the_url_says() {
 }
 
 #[test]
-fn a_server_without_encryption_is_used_only_by_those_who_do_not_insist() {
+fn a_server_without_encryption_is_used_only_if_the_url_allows_it() {
     let cluster = Cluster::start_with_port("");
     drop(store_on(&cluster.url("postgres")));
     let url = cluster.url_by_port("postgres");

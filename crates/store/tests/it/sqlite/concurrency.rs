@@ -15,9 +15,9 @@ use crate::history::plain_bead;
 use crate::subjects::{NOW, author, place, store_at};
 
 const WRITERS: usize = 16;
-const EACH: usize = 6;
+const WRITES_EACH: usize = 6;
 /// How many jobs the busy writer always has waiting.
-const SATURATED: usize = 96;
+const WAITING_JOBS: usize = 96;
 
 /// Makes a bead as a command does: the id is chosen in the transaction.
 fn create(writer: &mut Writer<'_>, title: &str) -> Result<BeadId, StoreError> {
@@ -35,7 +35,7 @@ fn saturate(store: &Store, stop: &AtomicBool, busy: &Barrier) -> Vec<BeadId> {
     let mut made = Vec::new();
     let mut number = 0;
     while !stop.load(Ordering::SeqCst) {
-        while waiting.len() < SATURATED {
+        while waiting.len() < WAITING_JOBS {
             let title = format!("Busy {number}");
             number += 1;
             waiting.push_back(store.submit(author(), move |writer| create(writer, &title)));
@@ -61,7 +61,7 @@ fn create_some(path: &Path, name: usize) -> Vec<BeadId> {
             .write(&author(), |writer| create(writer, &title))
             .expect("a command never fails because of another")
     };
-    (0..EACH).map(one).collect()
+    (0..WRITES_EACH).map(one).collect()
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn many_may_make_the_same_store_at_once() {
         });
         let store = store_at(&path);
         let count = store.read(|reader| reader.count(&BeadFilter::default()));
-        assert_eq!(count.expect("the read succeeds"), 8 * EACH as u64);
+        assert_eq!(count.expect("the read succeeds"), 8 * WRITES_EACH as u64);
     }
 }
 
@@ -165,20 +165,20 @@ fn readers_see_only_whole_transactions_while_others_write() {
 
 #[test]
 fn a_long_wait_is_noticed_and_ends_when_the_other_is_done() {
-    // Given somebody who is writing and does not stop,
+    // Given a writer that does not stop,
     let (directory, path) = place();
     drop(store_at(&path));
     let other = OpenOptions::new()
         .write(true)
         .open(directory.path().join("write.lock"))
         .expect("the lock file is there");
-    other.lock().expect("nobody else has the lock");
+    other.lock().expect("the lock is free");
 
     // when a command wants to write,
     let (notice, noticed) = mpsc::channel();
     let options = Options {
         on_wait: Some(Arc::new(move |_| {
-            // Told once; nobody listens any more if the test has failed.
+            // Told once; the receiver is gone if the test has failed.
             let _ = notice.send(());
         })),
         ..Options::default()
@@ -194,7 +194,7 @@ fn a_long_wait_is_noticed_and_ends_when_the_other_is_done() {
 }
 
 #[test]
-fn a_writer_that_keeps_the_lock_is_named_to_those_who_wait() {
+fn a_writer_that_keeps_the_lock_is_named_to_waiting_writers() {
     // Given a store that another program holds, and a limit,
     let (directory, path) = place();
     let store = store_at(&path);

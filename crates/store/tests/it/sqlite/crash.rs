@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of writing: whatever was acknowledged is there afterwards.
+//! `kill -9` in the middle of writing: every acknowledged write is there afterwards.
 
 use std::collections::HashSet;
 use std::env;
@@ -16,7 +16,7 @@ use crate::subjects::{author, place, store_at};
 const VICTIM_STORE: &str = "GT_STORE_TEST_VICTIM_STORE";
 const VICTIM_ROUND: &str = "GT_STORE_TEST_VICTIM_ROUND";
 /// How many acknowledged writes to wait for before the kill.
-const ACKNOWLEDGED: usize = 40;
+const WRITES_BEFORE_KILL: usize = 40;
 const ROUNDS: usize = 4;
 
 /// Not a test by itself: the process that [`nothing_acknowledged_is_lost_by_a_kill`] starts, and
@@ -81,12 +81,12 @@ fn nothing_acknowledged_is_lost_by_a_kill() {
                 acknowledged.insert(id.to_owned());
                 ours += 1;
             }
-            if ours == ACKNOWLEDGED {
+            if ours == WRITES_BEFORE_KILL {
                 victim.kill().expect("the victim can be killed");
             }
         }
         victim.wait().expect("the victim is gone");
-        assert!(ours >= ACKNOWLEDGED, "the victim wrote only {ours} beads");
+        assert!(ours >= WRITES_BEFORE_KILL, "the victim wrote only {ours} beads");
 
         // then all it was told is there, and the rest is whole.
         let store = store_at(&path);

@@ -1,4 +1,4 @@
-//! The file of a store: its schema, its versions, and who may change it.
+//! The file of a store: its schema, its versions, and its permissions.
 
 use std::fs;
 use std::path::Path;
@@ -56,7 +56,7 @@ fn neither_reading_nor_closing_changes_a_byte_of_the_file() {
     let bytes = || fs::read(&path).expect("the file can be read");
     let before = bytes();
 
-    // when others read, and everybody goes away, the writer too,
+    // when others read, and all of them go away, the writer too,
     for _ in 0..3 {
         let store =
             Store::open(&path.as_path().into(), NOW, Options::default()).expect("the store opens");
@@ -75,7 +75,7 @@ fn neither_reading_nor_closing_changes_a_byte_of_the_file() {
 }
 
 #[test]
-fn a_long_log_is_folded_into_the_file_unless_somebody_reads_it() {
+fn a_long_log_is_folded_into_the_file_unless_a_process_reads_it() {
     let (directory, path) = place();
     let (writing, reading) = (store_at(&path), store_at(&path));
     let log_bytes = || {
@@ -99,7 +99,7 @@ fn a_long_log_is_folded_into_the_file_unless_somebody_reads_it() {
     assert_eq!(seen.expect("the read succeeds"), (vec![], vec![]));
     assert!(log_bytes() > 3_000_000);
 
-    // and the next write does what was left to do.
+    // and the next write does the rest.
     write_much("two");
     assert_eq!(log_bytes(), 0);
     assert_eq!(keys(&reading).expect("the read succeeds"), ["one", "two"]);

@@ -20,7 +20,7 @@ fn listing(directory: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
         .collect()
 }
 
-/// Every way in refuses what is at `path`, and nothing around it changes.
+/// Every entry point refuses the file at `path`, and nothing around it changes.
 fn is_refused(path: &Path) {
     let directory = path.parent().expect("the path has a directory");
     let before = listing(directory);

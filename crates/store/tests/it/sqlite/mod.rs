@@ -1,4 +1,4 @@
-//! What only SQLite does: files, lock files, crashes, query plans.
+//! Behaviour that only SQLite has: files, lock files, crashes, query plans.
 
 mod concurrency;
 mod crash;

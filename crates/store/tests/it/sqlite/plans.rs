@@ -58,7 +58,7 @@ fn ready_is_a_scan_of_its_own_index() {
 }
 
 #[test]
-fn ready_keeps_its_index_when_somebody_has_woken() {
+fn ready_keeps_its_index_when_a_deferred_bead_is_due() {
     let (_directory, path) = place();
     let store = store_at(&path);
     let woken = gt_core::Bead { status: Status::Deferred, defer_until: Some(NOW), ..plain_bead(0) };
@@ -70,7 +70,7 @@ fn ready_keeps_its_index_when_somebody_has_woken() {
 }
 
 #[test]
-fn who_has_woken_is_looked_up_by_date() {
+fn woken_beads_are_looked_up_by_date() {
     let (_directory, path) = place();
     drop(store_at(&path));
     let statements = all_statements();
@@ -84,7 +84,7 @@ fn who_has_woken_is_looked_up_by_date() {
 }
 
 #[test]
-fn what_made_a_bead_is_forgotten_without_looking_at_everything() {
+fn requests_of_a_bead_are_deleted_by_index() {
     let (_directory, path) = place();
     drop(store_at(&path));
     let statements = all_statements();
@@ -94,7 +94,7 @@ fn what_made_a_bead_is_forgotten_without_looking_at_everything() {
 }
 
 #[test]
-fn what_is_due_to_be_sent_is_looked_up_by_channel_and_time() {
+fn due_notices_are_looked_up_by_channel_and_time() {
     let (_directory, path) = place();
     drop(store_at(&path));
     let statements = all_statements();
@@ -113,12 +113,12 @@ fn what_is_due_to_be_sent_is_looked_up_by_channel_and_time() {
 }
 
 #[test]
-fn what_is_blocked_is_a_scan_of_its_own_index() {
+fn the_list_of_blocked_beads_is_a_scan_of_its_own_index() {
     scans(&BeadFilter { blocked: true, ..BeadFilter::default() }, "beads_blocked");
 }
 
 #[test]
-fn the_default_list_is_a_scan_of_what_is_not_closed() {
+fn the_default_list_is_a_scan_of_unclosed_beads() {
     scans(&BeadFilter::default(), "beads_unclosed");
     scans(
         &BeadFilter {
@@ -169,7 +169,7 @@ fn plan_of_work(filter: &WorkFilter, after: Option<&Position>) -> String {
 }
 
 #[test]
-fn lists_of_work_items_are_scans_of_their_indexes_whatever_is_asked_for() {
+fn lists_of_work_items_are_scans_of_their_indexes_with_every_filter() {
     let all = WorkFilter::default;
     let agent = || Some("ann".to_owned());
     let queued = || vec![WorkStatus::Queued];
@@ -208,7 +208,7 @@ fn lists_of_work_items_are_scans_of_their_indexes_whatever_is_asked_for() {
 }
 
 #[test]
-fn what_agents_are_offered_is_the_head_of_an_index() {
+fn offers_to_agents_are_the_head_of_an_index() {
     let (_directory, path) = place();
     let store = store_at(&path);
     let kinds = [gt_core::IssueType::default()];
@@ -216,7 +216,7 @@ fn what_agents_are_offered_is_the_head_of_an_index() {
         (&kinds[..0], "beads_offered (rig=? AND assignee=?)"),
         (&kinds[..], "beads_offered_type (rig=? AND assignee=? AND issue_type=?)"),
     ] {
-        let ask = Ask { agent: "ann", kinds, rig: None, dispatched: false, now: NOW };
+        let ask = Ask { agent: "ann", kinds, rig: None, dispatched: false, after: None, now: NOW };
         let sql =
             store.read(|reader| Ok::<_, gt_store::StoreError>(reader.offer_statement_of(&ask)));
         let plan = plan_of(&path, &sql.expect("the question makes a statement"));
@@ -238,7 +238,7 @@ fn leases_that_end_are_looked_up_by_time() {
 }
 
 #[test]
-fn whoever_looks_for_silence_steps_over_nothing_that_has_a_lease() {
+fn the_queries_for_silent_runs_skip_runs_with_a_lease_by_index() {
     let (_directory, path) = place();
     drop(store_at(&path));
     let statements = all_statements();
@@ -249,5 +249,28 @@ fn whoever_looks_for_silence_steps_over_nothing_that_has_a_lease() {
     assert!(plans.len() >= 2, "who is silent, and who has been for longest");
     for plan in plans {
         assert!(plan.contains("runs_unleased"), "{plan}");
+    }
+}
+
+#[test]
+fn lanes_are_found_by_steps_through_the_index_over_the_line() {
+    let (_directory, path) = place();
+    drop(store_at(&path));
+    let statements = all_statements();
+    let find = |start: &str| {
+        let found = statements.iter().find(|sql| sql.starts_with(start));
+        plan_of(&path, found.expect("there is a statement for it"))
+    };
+    let lanes = find("WITH RECURSIVE lane");
+    let steps = "INDEX contexts_line ((rig,place,account,gated,priority,convoys)>";
+    assert!(lanes.contains(steps), "{lanes}");
+    let counted = find("SELECT rig, place, account, gated, priority, convoys, COUNT(*)");
+    assert!(counted.contains("COVERING INDEX contexts_line"), "{counted}");
+    let queued = find("SELECT rig, COUNT(*) FROM contexts");
+    assert!(queued.contains("COVERING INDEX contexts_rig"), "{queued}");
+    let next_due = find("SELECT MIN(due_at)");
+    assert!(next_due.contains("INDEX contexts_due (due_at>?)"), "{next_due}");
+    for plan in [lanes, counted, queued, next_due] {
+        assert!(!plan.contains("TEMP B-TREE"), "it sorts:\n{plan}");
     }
 }

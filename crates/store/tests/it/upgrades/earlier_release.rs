@@ -1,0 +1,81 @@
+//! Stores of earlier releases, opened by this program.
+
+use gt_core::Timestamp;
+use gt_core::schedule::{AwaitedOrigin, OriginDelay, Run, Silence};
+use gt_store::{BeadFilter, Options, Store};
+use gt_testkit::Cluster;
+
+use crate::subjects::{NOW, place, server_address};
+
+const SQLITE: &str = include_str!("../../fixtures/schema-12/sqlite.sql");
+const POSTGRES: &str = include_str!("../../fixtures/schema-12/postgres.sql");
+
+/// A town of schema 12 on each engine, opened and so brought up to date.
+fn of_schema_12() -> [(&'static str, Store, Option<tempfile::TempDir>); 2] {
+    let (directory, path) = place();
+    let file = rusqlite::Connection::open(&path).expect("a file can be made");
+    file.execute_batch(SQLITE).expect("the dump can be read");
+    file.pragma_update(None, "application_id", 1_735_685_998).expect("the file can be marked");
+    drop(file);
+    let on_file = Store::open(&gt_store::Address::File(path), NOW, Options::default());
+    let cluster = Cluster::shared();
+    let url = cluster.fresh_database();
+    let name = url.rsplit('/').next().expect("a URL ends with the name of its database");
+    cluster.sql(name, POSTGRES);
+    let on_server = Store::open(&server_address(&url), NOW, Options::default());
+    [
+        ("sqlite", on_file.expect("the file can be opened"), Some(directory)),
+        ("postgres", on_server.expect("the database can be opened"), None),
+    ]
+}
+
+/// The live run whose bead has this title.
+fn run_of(store: &Store, title: &str) -> Run {
+    store
+        .read(|reader| {
+            let live = reader.live_runs()?;
+            let mut found = Vec::new();
+            for run in live {
+                let bead = reader.bead(&run.id.bead)?;
+                if bead.is_some_and(|bead| bead.title.as_str() == title) {
+                    found.push(run);
+                }
+            }
+            Ok::<_, gt_store::StoreError>(found)
+        })
+        .expect("the runs can be read")
+        .pop()
+        .expect("a run is live")
+}
+
+#[test]
+fn states_that_were_sentences_become_columns() {
+    let since = Timestamp::parse("2026-01-02T03:04:05Z").expect("a time");
+    for (name, store, _directory) in of_schema_12() {
+        let silent = run_of(&store, "Silent");
+        assert_eq!(silent.silence(), Some(Silence { since }), "{name}");
+        assert_eq!(silent.reason, "", "{name}");
+        let unreachable = OriginDelay::Unreachable;
+        let awaits = run_of(&store, "Awaits its origin").awaits_origin();
+        let expected = AwaitedOrigin::new(since, unreachable, "no route to host: port 22");
+        assert_eq!(awaits, Some(expected), "{name}");
+        let held = run_of(&store, "Checkout in the way").awaits_origin();
+        let in_the_way = OriginDelay::CheckoutInTheWay;
+        let expected = AwaitedOrigin::new(since, in_the_way, "a rebase is under way");
+        assert_eq!(held, Some(expected), "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_lost_and_nothing_derived_is_wrong() {
+    for (name, store, _directory) in of_schema_12() {
+        let beads = store
+            .read(|reader| reader.find(&BeadFilter::default()))
+            .expect("the beads can be found");
+        assert!(beads.len() >= 8, "{name}: {beads:?}");
+        let mut differences = Vec::new();
+        let found = store.examine(&mut |difference| differences.push(difference.to_string()));
+        assert_eq!(found.expect("the check runs").damage, [""; 0], "{name}");
+        assert_eq!(differences, [""; 0], "{name}");
+    }
+}
